@@ -1,0 +1,60 @@
+"""What can go wrong, each kind derived from the builtin that fits it.
+
+A message says what was expected, what came, and the remedy, in one sentence or two.
+"""
+
+__all__ = [
+    "DataError",
+    "DependencyError",
+    "DivergenceError",
+    "HarmonRankError",
+    "ModelFileError",
+    "OutputError",
+    "UsageError",
+    "did_you_mean",
+]
+
+from collections.abc import Iterable
+
+
+class HarmonRankError(Exception):
+    """Every error that this package raises on purpose."""
+
+
+class UsageError(HarmonRankError, ValueError):
+    """An argument has the wrong shape, type or value."""
+
+
+class DataError(HarmonRankError, ValueError):
+    """A table does not hold what its schema says."""
+
+
+class ModelFileError(HarmonRankError, ValueError):
+    """A saved model is damaged, incomplete or of a newer format."""
+
+
+class OutputError(HarmonRankError, OSError):
+    """An output cannot be written, or would overwrite something."""
+
+
+class DependencyError(HarmonRankError, ImportError):
+    """An optional package is not installed."""
+
+
+class DivergenceError(HarmonRankError, ArithmeticError):
+    """Training produced a score or loss that is not finite."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return the end of an error message: the nearest known word, or all of them.
+
+    >>> did_you_mean("widht", ["width", "buckets"])
+    "Did you mean 'width'?"
+    >>> did_you_mean("zzz", ["width", "buckets"])
+    'Known: width, buckets.'
+    """
+    from difflib import get_close_matches
+
+    known = list(known)
+    near = get_close_matches(word, known, n=1)
+    return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."

@@ -1,0 +1,32 @@
+"""The one way this package compiles a loop: numba, cached on disk, no Python objects inside."""
+
+__all__ = ["inline_kernel", "kernel", "parallel_kernel"]
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def kernel(function: F) -> F:
+    """Compile a loop at its first call and keep the machine code for the next process.
+
+    Numba's cache notices a change of the file that holds the kernel, but not of a kernel in
+    another file that it calls. So kernels that call each other live in one file.
+    """
+    compiled: F = numba.njit(cache=True, nogil=True)(function)
+    return compiled
+
+
+def inline_kernel(function: F) -> F:
+    """Compile a small function that other kernels of the same file call in their inner loop."""
+    compiled: F = numba.njit(cache=True, nogil=True, inline="always")(function)
+    return compiled
+
+
+def parallel_kernel(function: F) -> F:
+    """Compile a loop whose `numba.prange` runs on all threads; results must not depend on timing."""
+    compiled: F = numba.njit(cache=True, nogil=True, parallel=True)(function)
+    return compiled
