@@ -27,6 +27,6 @@ def inline_kernel(function: F) -> F:
 
 
 def parallel_kernel(function: F) -> F:
-    """Compile a loop whose `numba.prange` runs on all threads; results must not depend on timing."""
+    """Compile a loop whose `prange` uses all threads; its result must not depend on timing."""
     compiled: F = numba.njit(cache=True, nogil=True, parallel=True)(function)
     return compiled

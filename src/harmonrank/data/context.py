@@ -1,0 +1,157 @@
+"""ContextEncoder: context columns to small whole numbers, with a slot for the unknown."""
+
+__all__ = ["UNKNOWN", "ContextEncoder"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+
+from harmonrank.errors import DataError
+
+UNKNOWN = 0
+"""The code of a null and of every value that training did not see."""
+
+_MOST_VALUES = 1000
+_QUANTILES = 32
+
+
+@dataclass(frozen=True)
+class _Feature:
+    """One context column.
+
+    Attributes:
+        kind: 'text' or 'integer' (values are the categories) or 'number' (values are the
+            inner quantile edges).
+    """
+
+    name: str
+    kind: str
+    values: tuple[Any, ...]
+
+    @property
+    def slots(self) -> int:
+        return len(self.values) + (2 if self.kind == "number" else 1)
+
+    def encode(self, series: pl.Series) -> np.ndarray:
+        kind = _kind(series.dtype)
+        if kind == "integer" and self.kind == "number":
+            series = series.cast(pl.Float64)
+        elif kind != self.kind and series.dtype != pl.Null:
+            raise DataError(
+                f"Context column '{self.name}' was {self.kind} in training. Got type "
+                f"{series.dtype}; convert it to the type of the training table."
+            )
+        if self.kind == "text":
+            return self._text(series)
+        return self._integer(series) if self.kind == "integer" else self._number(series)
+
+    def _text(self, series: pl.Series) -> np.ndarray:
+        known = series.cast(pl.String).cast(pl.Enum(list(self.values)), strict=False)
+        codes = known.to_physical().cast(pl.Int32) + 1
+        return codes.fill_null(UNKNOWN).to_numpy()
+
+    def _integer(self, series: pl.Series) -> np.ndarray:
+        known = np.array(self.values, dtype=np.int64)
+        # A value that cannot be in the table stands in for null.
+        raw = series.cast(pl.Int64).fill_null(known[0] if len(known) else 0).to_numpy()
+        if not len(known):
+            return np.full(len(raw), UNKNOWN, dtype=np.int32)
+        place = np.minimum(np.searchsorted(known, raw), len(known) - 1)
+        seen = known[place] == raw
+        if series.null_count():
+            seen &= series.is_not_null().to_numpy()
+        return np.where(seen, place + 1, UNKNOWN).astype(np.int32)
+
+    def _number(self, series: pl.Series) -> np.ndarray:
+        raw = series.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        place = np.searchsorted(np.array(self.values, dtype=np.float64), raw, side="right") + 1
+        return np.where(np.isnan(raw), UNKNOWN, place).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class ContextEncoder:
+    """Gives every context value a code; code 0 is the slot of the unknown.
+
+    >>> encoder = ContextEncoder.fit(pl.DataFrame({"age": ["old", "young", "old"]}))
+    >>> encoder.encode(pl.DataFrame({"age": ["young", "ageless", None]})).ravel()
+    array([2, 0, 0], dtype=int32)
+    """
+
+    features: tuple[_Feature, ...]
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """How many codes each feature has, the unknown one included."""
+        return tuple(feature.slots for feature in self.features)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The context columns."""
+        return tuple(feature.name for feature in self.features)
+
+    @classmethod
+    def fit(cls, frame: pl.DataFrame) -> Self:
+        """Learn the values of each column, the most frequent thousand where there are more."""
+        return cls(tuple(_fit_feature(series) for series in frame))
+
+    def encode(self, frame: pl.DataFrame) -> np.ndarray:
+        """Return the codes, (rows, features) int32."""
+        codes = np.empty((frame.height, len(self.features)), dtype=np.int32)
+        for column, feature in enumerate(self.features):
+            codes[:, column] = feature.encode(frame[feature.name])
+        return codes
+
+    def label(self, feature: int, code: int) -> str:
+        """Return how a person would name a code, for tables and plots."""
+        kind, values = self.features[feature].kind, self.features[feature].values
+        if code == UNKNOWN:
+            return "unknown"
+        if kind != "number":
+            return str(values[code - 1])
+        low = f"{values[code - 2]:g}" if code > 1 else "-inf"
+        high = f"{values[code - 1]:g}" if code <= len(values) else "inf"
+        return f"[{low}, {high})"
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return what `from_list` reads."""
+        return [{"name": f.name, "kind": f.kind, "values": list(f.values)} for f in self.features]
+
+    @classmethod
+    def from_list(cls, parts: list[Mapping[str, Any]]) -> Self:
+        """Build an encoder from its JSON form."""
+        return cls(tuple(_Feature(p["name"], p["kind"], tuple(p["values"])) for p in parts))
+
+
+def _kind(dtype: pl.DataType) -> str:
+    if dtype.is_integer() or dtype == pl.Boolean:
+        return "integer"
+    if dtype.is_numeric():
+        return "number"
+    if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
+        return "text"
+    return str(dtype)
+
+
+def _fit_feature(series: pl.Series) -> _Feature:
+    kind = _kind(series.dtype)
+    if series.dtype == pl.Null:
+        return _Feature(series.name, "text", ())
+    if kind == "number":
+        finite = series.drop_nulls().drop_nans().to_numpy()
+        shares = np.linspace(0, 1, _QUANTILES + 1)[1:-1]
+        edges = np.unique(np.quantile(finite, shares)) if len(finite) else np.empty(0)
+        return _Feature(series.name, kind, tuple(edges.tolist()))
+    if kind not in ("integer", "text"):
+        raise DataError(
+            f"Context column '{series.name}' must hold text or numbers. Got type {series.dtype}; "
+            "convert it first."
+        )
+    values = series.drop_nulls().cast(pl.Int64 if kind == "integer" else pl.String)
+    counts = values.value_counts(name="count").sort(
+        ["count", series.name], descending=[True, False]
+    )
+    kept = counts[series.name].head(_MOST_VALUES).sort()
+    return _Feature(series.name, kind, tuple(kept.to_list()))

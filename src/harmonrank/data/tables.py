@@ -1,0 +1,143 @@
+"""Tables: a file or data frame in, checked columns out."""
+
+__all__ = ["Source", "check_columns", "column_names", "file_kind", "open_table"]
+
+import csv
+import gzip
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from harmonrank.errors import DataError, did_you_mean
+
+Source = Any
+"""A path to parquet, csv or arrow, or a polars, pandas or pyarrow table."""
+
+_READERS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+
+
+def open_table(source: Source, columns: Sequence[str]) -> pl.DataFrame:
+    """Return the named columns of a file or data frame, rows in order.
+
+    Raises:
+        DataError: The file is missing, empty, truncated or of an unknown kind, a column is
+            missing, or two columns share a name.
+    """
+    columns = list(dict.fromkeys(columns))
+    check_columns(source, column_names(source), columns)
+    if isinstance(source, str | Path):
+        frame = _open_file(Path(source), columns)
+    else:
+        frame = _from_memory(source, columns)
+    if frame.height == 0:
+        raise DataError(f"{describe(source)} has no rows; expected at least one.")
+    return frame
+
+
+def describe(source: Source) -> str:
+    """Return how an error names a source."""
+    return f"'{source}'" if isinstance(source, str | Path) else "The table"
+
+
+def column_names(source: Source) -> list[str]:
+    """Return the names of all columns, repeated ones included, without reading the rows."""
+    if isinstance(source, str | Path):
+        path = Path(source)
+        kind = file_kind(path)
+        if not path.exists():
+            raise DataError(f"There is no file '{path}'.")
+        if path.stat().st_size == 0:
+            raise DataError(f"'{path}' is empty (0 bytes); expected a {kind} table.")
+        with _reading(path, kind):
+            return _file_columns(path, kind)
+    if isinstance(source, pl.LazyFrame):
+        return source.collect_schema().names()
+    if isinstance(source, pl.DataFrame):
+        return source.columns
+    package = type(source).__module__.split(".")[0]
+    if package == "pyarrow":
+        return list(source.schema.names)
+    if package == "pandas":
+        return [str(name) for name in source.columns]
+    raise DataError(
+        f"A table must be a path or a polars, pandas or pyarrow table. Got {type(source).__name__}."
+    )
+
+
+def _open_file(path: Path, columns: list[str]) -> pl.DataFrame:
+    kind = file_kind(path)
+    with _reading(path, kind):
+        if kind == "parquet":
+            return pl.read_parquet(path, columns=columns)
+        if kind == "csv":
+            return pl.read_csv(path, columns=columns, infer_schema_length=100_000)
+        return pl.read_ipc(path, columns=columns)
+
+
+@contextmanager
+def _reading(path: Path, kind: str) -> Iterator[None]:
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError, EOFError, UnicodeDecodeError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise DataError(
+            f"'{path}' cannot be read as {kind}: {reason}; "
+            "it may be truncated or of another kind, so write it again."
+        ) from None
+
+
+def file_kind(path: Path) -> str:
+    """Return parquet, csv or arrow by the file's ending."""
+    name = path.name.lower()
+    for ending, kind in _READERS.items():
+        if name.endswith(ending):
+            return kind
+    raise DataError(f"'{path}' has no known ending; expected one of {', '.join(_READERS)}.")
+
+
+def _file_columns(path: Path, kind: str) -> list[str]:
+    if kind == "parquet":
+        return list(pl.read_parquet_schema(path))
+    if kind == "arrow":
+        return list(pl.read_ipc_schema(path))
+    opener = gzip.open if path.name.lower().endswith(".gz") else open
+    with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
+        return next(csv.reader(stream), [])
+
+
+def _from_memory(source: Source, columns: list[str]) -> pl.DataFrame:
+    if isinstance(source, pl.LazyFrame):
+        return source.select(columns).collect()
+    if isinstance(source, pl.DataFrame):
+        return source.select(columns)
+    if type(source).__module__.split(".")[0] == "pyarrow":
+        frame = pl.from_arrow(source.select(columns))
+    else:
+        frame = pl.from_pandas(source[columns])
+    assert isinstance(frame, pl.DataFrame)
+    return frame
+
+
+def check_columns(source: Source, there: Iterable[str], wanted: Iterable[str]) -> None:
+    """Refuse a table that lacks a wanted column or has it twice."""
+    counts = Counter(there)
+    for name in wanted:
+        if counts[name] == 0:
+            hint = did_you_mean(name, counts) if counts else "It has no columns."
+            raise DataError(f"{describe(source)} has no column '{name}'. {hint}")
+        if counts[name] > 1:
+            raise DataError(
+                f"{describe(source)} has {counts[name]} columns named '{name}'; expected one."
+            )
