@@ -3,7 +3,7 @@
 __all__ = ["inline_kernel", "kernel", "parallel_kernel"]
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -16,17 +16,14 @@ def kernel(function: F) -> F:
     Numba's cache notices a change of the file that holds the kernel, but not of a kernel in
     another file that it calls. So kernels that call each other live in one file.
     """
-    compiled: F = numba.njit(cache=True, nogil=True)(function)
-    return compiled
+    return cast(F, numba.njit(cache=True, nogil=True)(function))
 
 
 def inline_kernel(function: F) -> F:
     """Compile a small function that other kernels of the same file call in their inner loop."""
-    compiled: F = numba.njit(cache=True, nogil=True, inline="always")(function)
-    return compiled
+    return cast(F, numba.njit(cache=True, nogil=True, inline="always")(function))
 
 
 def parallel_kernel(function: F) -> F:
     """Compile a loop whose `prange` uses all threads; its result must not depend on timing."""
-    compiled: F = numba.njit(cache=True, nogil=True, parallel=True)(function)
-    return compiled
+    return cast(F, numba.njit(cache=True, nogil=True, parallel=True)(function))

@@ -1,0 +1,5 @@
+"""The ensemble network."""
+
+from harmonrank.model.network import Network, NetworkConfig
+
+__all__ = ["Network", "NetworkConfig"]

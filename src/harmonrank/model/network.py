@@ -1,0 +1,185 @@
+"""The ensemble network of the paper: scores and context in, one fused score out."""
+
+__all__ = ["Network", "NetworkConfig"]
+
+from dataclasses import dataclass
+from math import sqrt
+
+import torch
+from torch import Tensor, nn
+
+from harmonrank.errors import UsageError
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """The size of the network, and a switch for each part that an ablation removes.
+
+    The defaults are the published size: 2,426 parameters outside the tables for five
+    objectives and four context features.
+
+    Attributes:
+        objectives: How many scores are fused.
+        context_slots: How many codes each context feature has, the unknown one included.
+        width: Width d of a score's embedding.
+        key_width: Width d_k of queries, keys and values.
+        buckets: Buckets per score; None feeds the score itself, times a learned vector.
+        self_attention: Without it, every objective attends to itself alone.
+        personalised: Without it, one learned query serves every context.
+        cross_attention: Without it, the context is concatenated instead.
+        gate: Without it, the gated path is left out.
+        linear: Without it, the linear path is left out.
+    """
+
+    objectives: int
+    context_slots: tuple[int, ...] = ()
+    width: int = 2
+    key_width: int = 32
+    buckets: int | None = 300
+    self_attention: bool = True
+    personalised: bool = True
+    cross_attention: bool = True
+    gate: bool = True
+    linear: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "context_slots", tuple(self.context_slots))
+        sizes = {"objectives": self.objectives, "width": self.width, "key_width": self.key_width}
+        for name, size in {**sizes, "buckets": self.buckets or 1}.items():
+            if size < 1:
+                raise UsageError(f"`{name}` must be at least 1. Got {size}.")
+
+    @property
+    def context_features(self) -> int:
+        """How many numbers describe the context in this network."""
+        return len(self.context_slots) if self.personalised else 0
+
+
+class Network(nn.Module):
+    """Fuses scores by a relation-aware path and two relation-agnostic ones: s = s1 + s2 + s3.
+
+    Args:
+        config: Size and switches.
+        generator: Draws the first weights, so that a seed decides them.
+    """
+
+    def __init__(self, config: NetworkConfig, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.config = config
+        M, d = config.objectives, config.width
+        self.scores = ScoreEmbedding(M, d, config.buckets)
+        self.context = ContextEmbedding(config.context_slots if config.personalised else ())
+        self.relation_aware = RelationAware(config)
+        self.gated = Gated(M, d) if config.gate else None
+        self.linear = nn.Linear(M * d, 1) if config.linear else None
+        self._reset(generator)
+
+    def forward(self, scores: Tensor, context: Tensor) -> Tensor:
+        """Fuse (rows, objectives) scores given (rows, features) context codes."""
+        x = self.scores(scores)  # (rows, objectives, width)
+        P = self.context(context)  # (rows, features)
+        fused: Tensor = self.relation_aware(x, P)  # (rows,)
+        if self.gated is not None:
+            fused = fused + self.gated(x)  # (rows,)
+        if self.linear is not None:
+            fused = fused + _scalar(self.linear, x.flatten(1))  # (rows,)
+        return fused
+
+    @torch.no_grad()
+    def _reset(self, generator: torch.Generator | None) -> None:
+        for name, parameter in self.named_parameters():
+            if parameter.ndim < 2:
+                parameter.zero_()
+            elif name.endswith("table"):
+                parameter.normal_(0.0, 1.0, generator=generator)
+            else:
+                bound = 1 / sqrt(parameter.shape[-1])
+                parameter.uniform_(-bound, bound, generator=generator)
+
+
+class ScoreEmbedding(nn.Module):
+    """One embedding row per objective and equal-distance bucket: clip(⌊s·B⌋, 0, B−1)."""
+
+    first: Tensor
+
+    def __init__(self, objectives: int, width: int, buckets: int | None) -> None:
+        super().__init__()
+        self.buckets = buckets
+        self.table = nn.Parameter(torch.empty(objectives * (buckets or 1), width))
+        self.register_buffer("first", torch.arange(objectives) * (buckets or 1), persistent=False)
+
+    def forward(self, scores: Tensor) -> Tensor:
+        if self.buckets is None:
+            return scores.to(self.table.dtype).unsqueeze(2) * self.table
+        bucket = (scores * self.buckets).long().clamp_(0, self.buckets - 1)
+        return nn.functional.embedding(bucket + self.first, self.table)
+
+
+class ContextEmbedding(nn.Module):
+    """One learned number per context value, so that codes need no order."""
+
+    first: Tensor
+
+    def __init__(self, slots: tuple[int, ...]) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.empty(sum(slots), 1))
+        first = torch.tensor([sum(slots[:i]) for i in range(len(slots))], dtype=torch.long)
+        self.register_buffer("first", first, persistent=False)
+
+    def forward(self, context: Tensor) -> Tensor:
+        if len(self.first) == 0:
+            return self.table.new_empty(len(context), 0)
+        return nn.functional.embedding(context + self.first, self.table).squeeze(2)
+
+
+class RelationAware(nn.Module):
+    """Aligns the objectives by self-attention, then lets the context ask for what it needs."""
+
+    def __init__(self, config: NetworkConfig) -> None:
+        super().__init__()
+        M, d, k, C = config.objectives, config.width, config.key_width, config.context_features
+        self.scale = sqrt(k)
+        self.self_attention, self.cross_attention = config.self_attention, config.cross_attention
+        if config.self_attention:
+            self.query = nn.Linear(d, k, bias=False)
+            self.key = nn.Linear(d, k, bias=False)
+        self.value = nn.Linear(d, k, bias=False)
+        if config.cross_attention:
+            # Without context features the query is one learned vector.
+            self.context_query = nn.Linear(max(C, 1), k, bias=False)
+            self.context_key = nn.Linear(k, k, bias=False)
+            self.context_value = nn.Linear(k, k, bias=False)
+        self.output = nn.Linear(k if config.cross_attention else M * k + C, 1)
+
+    def forward(self, x: Tensor, P: Tensor) -> Tensor:
+        x_r = self.attend(x) @ self.value(x) if self.self_attention else self.value(x)  # (n, M, k)
+        if not self.cross_attention:
+            together = torch.cat([x_r.flatten(1), P], dim=1)  # (n, M·k + C)
+            return _scalar(self.output, together)  # (n,)
+        if P.shape[1] == 0:
+            P = P.new_ones(len(P), 1)  # (n, 1)
+        Q_p = self.context_query(P).unsqueeze(1)  # (n, 1, k)
+        K_p, V_p = self.context_key(x_r), self.context_value(x_r)  # (n, M, k)
+        A_p = torch.softmax(Q_p @ K_p.mT / self.scale, dim=2)  # (n, 1, M)
+        return _scalar(self.output, (A_p @ V_p).squeeze(1))  # (n,)
+
+    def attend(self, x: Tensor) -> Tensor:
+        """Return A_r, how much each objective listens to each other, (rows, M, M)."""
+        return torch.softmax(self.query(x) @ self.key(x).mT / self.scale, dim=2)
+
+
+class Gated(nn.Module):
+    """Keeps a share g of each objective's embedding: s2 = w2ᵀ(g ⊙ x) + b2."""
+
+    def __init__(self, objectives: int, width: int) -> None:
+        super().__init__()
+        self.gate = nn.Linear(width, 1)
+        self.output = nn.Linear(objectives * width, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        g = torch.sigmoid(self.gate(x))  # (rows, objectives, 1)
+        return _scalar(self.output, (g * x).flatten(1))  # (rows,)
+
+
+def _scalar(linear: nn.Linear, x: Tensor) -> Tensor:
+    return nn.functional.linear(x, linear.weight, linear.bias).squeeze(1)
