@@ -1,0 +1,34 @@
+"""Metrics of a fused score: plain functions of arrays, exact, and fast enough to call often."""
+
+__all__ = [
+    "GroupedAUC",
+    "Interval",
+    "auc",
+    "auc_influence",
+    "auc_interval",
+    "auc_sum_interval",
+    "bootstrap_auc_sum",
+    "bootstrap_difference",
+    "grouped_auc",
+    "hit_at_k",
+    "hypervolume",
+    "ndcg_at_k",
+    "paired_difference",
+    "pareto_front",
+    "precision_at_k",
+    "spearman",
+]
+
+from harmonrank.metrics._auc import auc
+from harmonrank.metrics._bootstrap import bootstrap_auc_sum, bootstrap_difference
+from harmonrank.metrics._correlations import spearman
+from harmonrank.metrics._grouped import GroupedAUC, grouped_auc
+from harmonrank.metrics._influence import auc_influence
+from harmonrank.metrics._intervals import (
+    Interval,
+    auc_interval,
+    auc_sum_interval,
+    paired_difference,
+)
+from harmonrank.metrics._pareto import hypervolume, pareto_front
+from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k

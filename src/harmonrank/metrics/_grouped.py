@@ -1,0 +1,138 @@
+"""AUC within requests: whether the fusion orders the candidates that were shown together."""
+
+__all__ = ["GroupedAUC", "grouped_auc"]
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.kernel import kernel
+from harmonrank.metrics._inputs import (
+    FloatArray,
+    IntArray,
+    LabelArray,
+    check_labels,
+    check_scores,
+    check_weights,
+)
+from harmonrank.metrics._requests import request_layout
+
+Weighting = Literal["rows", "equal", "pairs"]
+
+
+@dataclass(frozen=True)
+class GroupedAUC:
+    """Per-request AUC, averaged; one entry per objective in every array."""
+
+    auc: FloatArray
+    requests_used: IntArray
+    requests_one_class: IntArray
+    requests: int
+    weighting: Weighting
+
+
+def grouped_auc(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    groups: ArrayLike,
+    *,
+    weighting: Weighting = "rows",
+    sample_weight: ArrayLike | None = None,
+) -> GroupedAUC:
+    """Return Σ_g a_g AUC_gm / Σ_g a_g over the requests g that have an AUC.
+
+    A request whose labels are all of one class has no AUC for that objective: it is left out of
+    the mean and counted in `requests_one_class`. An objective without a usable request is nan.
+    Ties count one half. Under fractional labels only pairs of different rows count, as a row
+    is never shown beside itself.
+
+    Args:
+        scores: (n,), finite. Only their order within a request counts.
+        labels: (n, M) or (n,), in [0, 1].
+        groups: (n,) request ids, integers or strings, in any order.
+        weighting: a_g, the say of a request: its "rows" (their sample weights), "equal", or its
+            number of "pairs" of a positive with a negative.
+        sample_weight: (n,), not negative; None counts every row once.
+
+    >>> result = grouped_auc([1, 2, 3, 1, 2], [0, 1, 0, 0, 1], ["a", "a", "a", "b", "b"])
+    >>> result.auc  # request a has 0.5 on three rows, request b has 1 on two
+    array([0.7])
+    >>> grouped_auc([1, 2, 3], [1, 1, 0], [7, 7, 8]).requests_one_class
+    array([2])
+    """
+    if weighting not in get_args(Weighting):
+        hint = did_you_mean(str(weighting), get_args(Weighting))
+        raise UsageError(
+            f"`weighting` must be 'rows', 'equal' or 'pairs'. Got {weighting!r}. {hint}"
+        )
+    values = check_scores(scores)
+    table = check_labels(labels, len(values))
+    weights = check_weights(sample_weight, len(values))
+    order, starts = request_layout(values, groups)
+    choice = get_args(Weighting).index(weighting)
+    total, say, used = _request_sums(values, order, starts, table, weights, choice)
+    area = np.full(len(total), np.nan)
+    np.divide(total, say, out=area, where=say > 0)
+    requests = len(starts) - 1
+    return GroupedAUC(area, used, requests - used, requests, weighting)
+
+
+@kernel
+def _request_sums(
+    scores: NDArray[Any],
+    order: IntArray,
+    starts: IntArray,
+    labels: LabelArray,
+    weights: FloatArray,
+    choice: int,
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Sum a_g AUC_g and a_g over the requests with a pair, and count these."""
+    objectives = labels.shape[1]
+    total = np.zeros(objectives)
+    say = np.zeros(objectives)
+    used = np.zeros(objectives, dtype=np.int64)
+    won = np.empty(objectives)
+    positive = np.empty(objectives)
+    pairs = np.empty(objectives)
+    negative = np.empty(objectives)
+    tied_positive = np.empty(objectives)
+    tied_negative = np.empty(objectives)
+    own = np.empty(objectives)
+    for g in range(starts.size - 1):
+        won[:] = 0.0
+        positive[:] = 0.0
+        negative[:] = 0.0
+        own[:] = 0.0
+        rows = 0.0
+        start = starts[g]
+        while start < starts[g + 1]:
+            tied_positive[:] = 0.0
+            tied_negative[:] = 0.0
+            stop = start
+            while stop < starts[g + 1] and scores[order[stop]] == scores[order[start]]:
+                row = order[stop]
+                weight = 1.0 if weights.size == 0 else weights[row]
+                rows += weight
+                for m in range(objectives):
+                    share = weight * labels[row, m]
+                    tied_positive[m] += share
+                    tied_negative[m] += weight - share
+                    # A row's pair with itself: 0 unless its label is a fraction.
+                    own[m] += share * (weight - share)
+                stop += 1
+            for m in range(objectives):
+                won[m] += tied_positive[m] * (negative[m] + 0.5 * tied_negative[m])
+                positive[m] += tied_positive[m]
+                negative[m] += tied_negative[m]
+            start = stop
+        for m in range(objectives):
+            pairs[m] = positive[m] * negative[m] - own[m]
+            if pairs[m] > 0.0 and starts[g + 1] - starts[g] > 1:
+                a = rows if choice == 0 else (1.0 if choice == 1 else pairs[m])
+                total[m] += a * (won[m] - 0.5 * own[m]) / pairs[m]
+                say[m] += a
+                used[m] += 1
+    return total, say, used

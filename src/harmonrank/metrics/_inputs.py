@@ -1,0 +1,133 @@
+"""What every metric checks about its arrays before it looks at them.
+
+Everything here returns views wherever it can: labels of 500,000 rows are not copied to be read.
+"""
+
+__all__ = [
+    "FloatArray",
+    "IntArray",
+    "LabelArray",
+    "check_binary",
+    "check_groups",
+    "check_labels",
+    "check_level",
+    "check_scores",
+    "check_weights",
+    "sorting_order",
+]
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harmonrank.errors import UsageError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+LabelArray = NDArray[Any]
+
+
+def sorting_order(scores: NDArray[Any]) -> IntArray:
+    """Return the positions of the scores in ascending order, tied ones in any order."""
+    return np.argsort(scores)
+
+
+def check_scores(scores: ArrayLike, name: str = "scores") -> NDArray[Any]:
+    """Return finite scores (n,) as float32 or float64."""
+    values = np.asarray(scores)
+    if values.ndim != 1:
+        raise UsageError(
+            f"`{name}` must have shape (rows,), one fused score each. Got {values.shape}."
+        )
+    if values.dtype.kind not in "biuf":
+        raise UsageError(f"`{name}` must be numbers. Got dtype {values.dtype}.")
+    if values.dtype not in (np.float32, np.float64):
+        values = values.astype(np.float64)
+    finite = np.isfinite(values)
+    if not finite.all():
+        bad = np.flatnonzero(~finite)
+        raise UsageError(
+            f"`{name}` must be finite. Got {bad.size} of {values.size} NaN or infinite, the first "
+            f"at row {bad[0]}; drop those rows or repair the model that scored them."
+        )
+    return values
+
+
+def check_labels(labels: ArrayLike, rows: int) -> LabelArray:
+    """Return labels in [0, 1] as (rows, objectives), a view of the given array."""
+    values = np.asarray(labels)
+    if values.ndim not in (1, 2) or len(values) != rows:
+        raise UsageError(
+            f"`labels` must have one row per score, ({rows},) or ({rows}, objectives). "
+            f"Got {values.shape}."
+        )
+    if values.dtype.kind not in "biuf":
+        raise UsageError(f"`labels` must be numbers in [0, 1]. Got dtype {values.dtype}.")
+    if values.dtype == np.bool_:
+        values = values.view(np.uint8)
+    elif values.dtype == np.float16 or values.dtype.itemsize > 8:
+        values = values.astype(np.float64)
+    # A NaN fails both comparisons, so it is caught here too.
+    if values.size and not (values.min() >= 0 and values.max() <= 1):
+        bad = np.argwhere(~((values >= 0) & (values <= 1)))
+        first = tuple(int(i) for i in bad[0])
+        raise UsageError(
+            f"`labels` must lie in [0, 1]. Got {len(bad)} outside, the first at {first}: "
+            f"{values[first]}."
+        )
+    return values[:, None] if values.ndim == 1 else values
+
+
+def check_binary(labels: LabelArray) -> None:
+    """Refuse fractional labels where only 0 and 1 have a meaning."""
+    if labels.dtype.kind == "f" and not ((labels == 0) | (labels == 1)).all():
+        raise UsageError(
+            "`labels` must be 0 or 1 here. Got fractions; draw labels from them first."
+        )
+
+
+def check_weights(weights: ArrayLike | None, rows: int, name: str = "sample_weight") -> FloatArray:
+    """Return weights ≥ 0 as float64, or an empty array that stands for all ones."""
+    if weights is None:
+        return np.empty(0)
+    values = np.ascontiguousarray(weights, dtype=np.float64)
+    if values.shape != (rows,):
+        raise UsageError(f"`{name}` must have shape ({rows},). Got {values.shape}.")
+    bad = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
+    if bad.size:
+        raise UsageError(
+            f"`{name}` must be finite and not negative. Got {bad.size} others, the first at "
+            f"{bad[0]}: {values[bad[0]]}."
+        )
+    return values
+
+
+def check_groups(groups: ArrayLike, rows: int) -> tuple[IntArray, int]:
+    """Return a code 0..G−1 per row, in the order of the sorted request ids, and G."""
+    values = np.asarray(groups)
+    if values.shape != (rows,):
+        raise UsageError(
+            f"`groups` must have one request id per score, ({rows},). Got {values.shape}."
+        )
+    if values.dtype.kind not in "biuUSOT":
+        raise UsageError(f"`groups` must be integers or strings. Got dtype {values.dtype}.")
+    if values.dtype.kind in "biu" and rows:
+        low = int(values.min())
+        if int(values.max()) - low < 4 * rows + 1024:
+            return _dense_codes(values.astype(np.int64) - low)
+    unique, codes = np.unique(values, return_inverse=True)
+    return codes.astype(np.int64, copy=False), len(unique)
+
+
+def _dense_codes(offsets: IntArray) -> tuple[IntArray, int]:
+    """Close the gaps of small non-negative ids without a sort."""
+    present = np.bincount(offsets) > 0
+    return (np.cumsum(present) - 1)[offsets], int(present.sum())
+
+
+def check_level(level: float) -> float:
+    """Return a confidence level strictly between 0 and 1."""
+    if not 0 < level < 1:
+        raise UsageError(f"`level` must lie strictly between 0 and 1, such as 0.95. Got {level}.")
+    return float(level)
