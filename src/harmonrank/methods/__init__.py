@@ -1,0 +1,8 @@
+"""Every way to fuse, with the same verbs: fit, score, rank, evaluate, save, load."""
+
+from harmonrank.methods.base import Method
+from harmonrank.methods.catalogue import METHODS, method_class
+from harmonrank.methods.quality import Quality, quality_of
+from harmonrank.methods.saved import load
+
+__all__ = ["METHODS", "Method", "Quality", "load", "method_class", "quality_of"]

@@ -1,0 +1,195 @@
+"""Method: what every way to fuse can do."""
+
+__all__ = ["Fit", "Method"]
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data import Log, Schema, Source, read_log
+from harmonrank.data.tables import column_names, open_table
+from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.methods.quality import Quality, quality_of
+
+_VALID_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a method's fit is given: checked rows, and how to run.
+
+    Attributes:
+        on_event: Called with every event of the training loop.
+        checkpoint: Where a fit that takes long keeps its state.
+    """
+
+    train: Log
+    valid: Log
+    weights: np.ndarray
+    seed: int
+    device: str
+    on_event: Callable[[Any], None]
+    checkpoint: Path | None
+
+
+class Method(ABC):
+    """A way to fuse scores: fit it on a log, then score, rank, evaluate and save.
+
+    A subclass names itself and its frozen config, learns in `_fit`, fuses in `_score`, and
+    gives and takes its learned state as JSON parts and arrays.
+    """
+
+    name: ClassVar[str]
+    Config: ClassVar[type]
+
+    def __init__(self, **options: Any) -> None:
+        known = [field.name for field in dataclasses.fields(self.Config)]
+        for key in options:
+            if key not in known:
+                hint = did_you_mean(key, known) if known else "It takes no options."
+                raise UsageError(f"{self.name} has no option '{key}'. {hint}")
+        self.config = self.Config(**options)
+        self._schema: Schema | None = None
+        self.prevalence = np.empty(0)
+
+    @property
+    def schema(self) -> Schema:
+        """Which column is what; known once fitted."""
+        if self._schema is None:
+            raise UsageError(f"This {self.name} is not fitted; call fit or load a saved model.")
+        return self._schema
+
+    @property
+    def effective_weights(self) -> dict[str, float]:
+        """What a unit of probability counts: w/(π(1−π)) per objective, as shares of 1."""
+        pi = self.prevalence
+        effective = self.schema.weight_vector / (pi * (1 - pi))
+        return dict(zip(self.schema.names, (effective / effective.sum()).tolist(), strict=True))
+
+    def fit(
+        self,
+        train: Source,
+        schema: Schema,
+        *,
+        valid: Source | None = None,
+        seed: int = 0,
+        device: str = "cpu",
+        on_event: Callable[[Any], None] | None = None,
+        checkpoint: str | Path | None = None,
+    ) -> Self:
+        """Learn to fuse.
+
+        Args:
+            train: A path, or a polars, pandas or pyarrow table.
+            schema: Which column is what.
+            valid: Rows for early stopping and selection; split off the training rows by
+                request if left out.
+            seed: Decides everything that is drawn.
+            device: Where a network is trained.
+            on_event: Called with every event of the training loop.
+            checkpoint: A file that keeps the state of a long fit; if it exists, the fit goes on.
+        """
+        train_log = train if isinstance(train, Log) else read_log(train, schema)
+        train_log.require_both_classes("training")
+        if valid is None:
+            train_log, valid_log = split_off(train_log, _VALID_SHARE, seed)
+        else:
+            valid_log = valid if isinstance(valid, Log) else read_log(valid, schema)
+        self._fit(
+            Fit(
+                train_log,
+                valid_log,
+                schema.weight_vector,
+                seed,
+                device,
+                on_event or (lambda _: None),
+                None if checkpoint is None else Path(checkpoint),
+            )
+        )
+        self.prevalence = train_log.prevalence()
+        self._schema = schema
+        return self
+
+    def score(self, table: Source, *, weights: Mapping[str, float] | None = None) -> np.ndarray:
+        """Return the fused score of each row, in order; higher is shown first.
+
+        Args:
+            table: A path or table; labels are not needed.
+            weights: Other objective weights, for methods that can change them after the fit.
+        """
+        log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
+        if weights is None:
+            return self._score(log)
+        return self._score_weighted(log, self.schema.weights_with(weights))
+
+    def rank(self, table: Source, k: int = 10) -> pl.DataFrame:
+        """Return the best k rows of every request, best first, with their score and place."""
+        if self.schema.request is None:
+            raise UsageError("`rank` needs requests; name the request column in the schema.")
+        if k < 1:
+            raise UsageError(f"`k` must be at least 1. Got {k}.")
+        fused = pl.Series("fused", self.score(table))
+        request = self.schema.request
+        frame = open_table(table, column_names(table)).with_columns(fused)
+        best = frame.sort("fused", descending=True, maintain_order=True)
+        best = (
+            best.group_by(request, maintain_order=True).head(k).sort(request, maintain_order=True)
+        )
+        place = pl.int_range(1, pl.len() + 1).over(request).alias("place")
+        return best.with_columns(place)
+
+    def evaluate(self, table: Source, *, weights: Mapping[str, float] | None = None) -> Quality:
+        """Measure how well the fused score ranks a table that has labels."""
+        log = table if isinstance(table, Log) else read_log(table, self.schema)
+        log.require_both_classes("evaluated")
+        merged = self.schema.weights_with(weights)
+        return quality_of(self.score(log, weights=weights), log, merged)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write the model as a folder that `harmonrank.load` reads."""
+        from harmonrank.methods.saved import save
+
+        save(self, path, overwrite=overwrite)
+
+    @abstractmethod
+    def _fit(self, fit: Fit) -> None:
+        """Learn from checked rows."""
+
+    @abstractmethod
+    def _score(self, log: Log) -> np.ndarray:
+        """Fuse the scores of checked rows."""
+
+    def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        raise UsageError(
+            f"{self.name} cannot change weights after the fit; fit it again with these weights."
+        )
+
+    @abstractmethod
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return what was learned, as JSON parts and arrays."""
+
+    @abstractmethod
+    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Take over what `_state` returned."""
+
+
+def split_off(log: Log, share: float, seed: int) -> tuple[Log, Log]:
+    """Split rows in two by whole requests, so that no request is on both sides.
+
+    Where the smaller part would lack a class, an objective simply does not count in it.
+    """
+    rng = np.random.default_rng([seed, 0x5EED])
+    if log.request is None:
+        chosen = rng.random(log.rows) < share
+    else:
+        _, request = np.unique(log.request, return_inverse=True)
+        chosen = (rng.random(request.max() + 1) < share)[request]
+    if chosen.all() or not chosen.any():
+        chosen = np.arange(log.rows) % 10 == 0
+    return log.take(np.flatnonzero(~chosen)), log.take(np.flatnonzero(chosen))

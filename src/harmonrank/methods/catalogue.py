@@ -1,0 +1,32 @@
+"""The catalogue of methods: a name to the class that does it, imported when asked for."""
+
+__all__ = ["METHODS", "method_class"]
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from harmonrank.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from harmonrank.methods.base import Method
+
+_PLACES = {
+    "harmonrank-paper": ("harmonrank_paper", "HarmonRankPaper"),
+    "closed-form": ("closed_form", "ClosedForm"),
+}
+
+METHODS = tuple(_PLACES)
+"""The names of all methods, the default first."""
+
+
+def method_class(name: str) -> "type[Method]":
+    """Return the class of a method.
+
+    >>> method_class("closed-form").__name__
+    'ClosedForm'
+    """
+    if name not in _PLACES:
+        raise UsageError(f"There is no method '{name}'. {did_you_mean(name, METHODS)}")
+    module, attribute = _PLACES[name]
+    found: type[Method] = getattr(import_module(f"harmonrank.methods.{module}"), attribute)
+    return found

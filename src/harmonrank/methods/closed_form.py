@@ -1,0 +1,72 @@
+"""Closed form: calibrate every score on its own, weight by 1/(π(1−π)), add."""
+
+__all__ = ["ClosedForm", "ClosedFormConfig"]
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from harmonrank.data import Log
+from harmonrank.errors import UsageError
+from harmonrank.methods.base import Fit, Method
+from harmonrank.methods.calibration import fit_isotonic, fit_logistic, logit, sigmoid
+
+
+@dataclass(frozen=True)
+class ClosedFormConfig:
+    """How each score is calibrated: 'logistic' (two numbers) or 'isotonic' (any rising curve)."""
+
+    calibration: Literal["logistic", "isotonic"] = "logistic"
+
+    def __post_init__(self) -> None:
+        if self.calibration not in ("logistic", "isotonic"):
+            raise UsageError(
+                f"`calibration` must be 'logistic' or 'isotonic'. Got '{self.calibration}'."
+            )
+
+
+class ClosedForm(Method):
+    """s = Σ_m w_m p_m / (π_m(1−π_m)), p_m the calibrated score m: the best there is if each
+    score says all about its own objective and nothing about the others.
+    """  # noqa: D205
+
+    name = "closed-form"
+    Config = ClosedFormConfig
+
+    _curves: list[tuple[np.ndarray, np.ndarray]]
+
+    def _fit(self, fit: Fit) -> None:
+        log = fit.train
+        calibrate = fit_logistic if self.config.calibration == "logistic" else fit_isotonic
+        self._curves = []
+        for m, labels in enumerate(log.known_labels().T):
+            curve = calibrate(log.scores[:, m], labels.astype(np.float64), log.sample_weight)
+            self._curves.append((np.atleast_1d(curve[0]), np.atleast_1d(curve[1])))
+
+    def probabilities(self, log: Log) -> np.ndarray:
+        """Return the calibrated probability of each objective, (rows, objectives)."""
+        p = np.empty(log.scores.shape)
+        for m, (first, second) in enumerate(self._curves):
+            if self.config.calibration == "logistic":
+                p[:, m] = sigmoid(first[0] * logit(log.scores[:, m]) + second[0])
+            else:
+                p[:, m] = np.interp(log.scores[:, m], first, second)
+        return p
+
+    def _score(self, log: Log) -> np.ndarray:
+        return self._score_weighted(log, self.schema.weight_vector)
+
+    def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
+        fused: np.ndarray = self.probabilities(log) @ (
+            weights / (self.prevalence * (1 - self.prevalence))
+        )
+        return fused
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        arrays = {f"{m}/x": x for m, (x, _) in enumerate(self._curves)}
+        return {}, arrays | {f"{m}/y": y for m, (_, y) in enumerate(self._curves)}
+
+    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        del parts
+        self._curves = [(arrays[f"{m}/x"], arrays[f"{m}/y"]) for m in range(len(arrays) // 2)]

@@ -1,0 +1,43 @@
+"""The published method: the network of the paper trained on its rank-sum AUC loss."""
+
+__all__ = ["HarmonRankPaper", "PaperConfig"]
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from torch import Tensor
+
+from harmonrank.methods.neural import NeuralConfig, NeuralMethod
+
+if TYPE_CHECKING:
+    from harmonrank.training import Arrays, LossValue
+
+
+@dataclass(frozen=True)
+class PaperConfig(NeuralConfig):
+    """Options of the network and its training, and how soft the ranks are."""
+
+    strength: float = 1.0
+    regularization: Literal["l2", "kl"] = "l2"
+
+
+class HarmonRankPaper(NeuralMethod):
+    """Minimises Σ_m w_m (1 − soft AUC_m) of the fused score, one soft rank for all objectives."""
+
+    name = "harmonrank-paper"
+    Config = PaperConfig
+
+    def _loss(self, fused: Tensor, batch: "Arrays", weights: Tensor) -> "LossValue":
+        from harmonrank.losses import rank_auc_loss
+        from harmonrank.training import LossValue
+
+        parts = rank_auc_loss(
+            fused,
+            batch.labels,
+            strength=self.config.strength,
+            regularization=self.config.regularization,
+            objective_weights=weights,
+            sample_weight=batch.sample_weight,
+            return_parts=True,
+        )
+        return LossValue(parts.loss, parts.gradient_share)

@@ -1,0 +1,108 @@
+"""Quality: how well one fused score ranks the rows of a log."""
+
+__all__ = ["Quality", "quality_of"]
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from harmonrank.data import Log
+from harmonrank.data.worlds import best_score
+from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval, grouped_auc
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Metrics of a fused score.
+
+    Attributes:
+        auc: AUC of each objective with its interval; requests are the sampling unit if known.
+        auc_sum: Σ_m w_m AUC_m with its interval.
+        request_auc: AUC within requests, mean by rows; None without requests.
+        prevalence: Share of positives of each objective.
+        effective_weights: What a unit of probability counts, w/(π(1−π)), as shares of 1.
+        exact_auc: In a world, AUC by true probabilities, without label noise.
+        exact_auc_sum: Its weighted sum.
+        ceiling: The best possible `exact_auc_sum` on these rows.
+    """
+
+    rows: int
+    weights: dict[str, float]
+    auc: dict[str, Interval]
+    auc_sum: Interval
+    request_auc: dict[str, float] | None
+    prevalence: dict[str, float]
+    effective_weights: dict[str, float]
+    exact_auc: dict[str, float] | None = None
+    exact_auc_sum: float | None = None
+    ceiling: float | None = None
+
+    @property
+    def regret(self) -> float | None:
+        """How far below the best possible AUC-sum it is, where that is known."""
+        if self.ceiling is None or self.exact_auc_sum is None:
+            return None
+        return self.ceiling - self.exact_auc_sum
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as JSON parts; one that is not known is null."""
+        return {
+            "rows": self.rows,
+            "weights": self.weights,
+            "auc": {name: value.estimate for name, value in self.auc.items()},
+            "auc_ci": {name: [value.low, value.high] for name, value in self.auc.items()},
+            "auc_sum": self.auc_sum.estimate,
+            "ci": [self.auc_sum.low, self.auc_sum.high],
+            "request_auc": self.request_auc
+            and {name: None if np.isnan(v) else v for name, v in self.request_auc.items()},
+            "prevalence": self.prevalence,
+            "effective_weights": self.effective_weights,
+            "exact_auc": self.exact_auc,
+            "exact_auc_sum": self.exact_auc_sum,
+            "ceiling": self.ceiling,
+            "regret": self.regret,
+        }
+
+
+def quality_of(fused: np.ndarray, log: Log, weights: np.ndarray) -> Quality:
+    """Measure a fused score on rows whose labels are known."""
+    names, labels = log.schema.names, log.known_labels()
+    per_objective = auc_interval(fused, labels, groups=log.request, sample_weight=log.sample_weight)
+    within = None
+    if log.request is not None:
+        within = grouped_auc(fused, labels, log.request, sample_weight=log.sample_weight).auc
+    pi = log.prevalence()
+    effective = weights / (pi * (1 - pi))
+
+    def named(values: np.ndarray) -> dict[str, float]:
+        return dict(zip(names, values.tolist(), strict=True))
+
+    quality = Quality(
+        rows=log.rows,
+        weights=named(weights),
+        auc=dict(zip(names, per_objective, strict=True)),
+        auc_sum=auc_sum_interval(
+            fused,
+            labels,
+            objective_weights=weights,
+            groups=log.request,
+            sample_weight=log.sample_weight,
+        ),
+        request_auc=None if within is None else named(within),
+        prevalence=named(pi),
+        effective_weights=named(effective / effective.sum()),
+    )
+    return quality if log.truth is None else _with_truth(quality, fused, log, weights)
+
+
+def _with_truth(quality: Quality, fused: np.ndarray, log: Log, weights: np.ndarray) -> Quality:
+    assert log.truth is not None
+    exact = auc(fused, log.truth, sample_weight=log.sample_weight)
+    best = auc(best_score(log.truth, weights.tolist()), log.truth, sample_weight=log.sample_weight)
+    return replace(
+        quality,
+        exact_auc=dict(zip(log.schema.names, exact.tolist(), strict=True)),
+        exact_auc_sum=float(weights @ exact),
+        ceiling=float(weights @ best),
+    )
