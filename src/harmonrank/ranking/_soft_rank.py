@@ -1,0 +1,226 @@
+"""Soft ranks: ranks with a gradient."""
+
+__all__ = ["soft_rank"]
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.ranking._isotonic import project_rows, pull_back_rows
+from harmonrank.ranking._scale import scale_rows
+from harmonrank.ranking._sort import sort_rows
+
+Regularization = Literal["l2", "kl"]
+Scale = Literal["std", "none"]
+
+
+@overload
+def soft_rank(
+    scores: Tensor,
+    *,
+    strength: float = ...,
+    regularization: Regularization = ...,
+    scale: Scale = ...,
+    weights: ArrayLike | Tensor | None = ...,
+    return_share: Literal[False] = ...,
+) -> Tensor: ...
+@overload
+def soft_rank(
+    scores: Tensor,
+    *,
+    strength: float = ...,
+    regularization: Regularization = ...,
+    scale: Scale = ...,
+    weights: ArrayLike | Tensor | None = ...,
+    return_share: Literal[True],
+) -> tuple[Tensor, float | Tensor]: ...
+def soft_rank(
+    scores: Tensor,
+    *,
+    strength: float = 1.0,
+    regularization: Regularization = "l2",
+    scale: Scale = "std",
+    weights: ArrayLike | Tensor | None = None,
+    return_share: bool = False,
+) -> Tensor | tuple[Tensor, float | Tensor]:
+    """Return differentiable ascending ranks along the last axis.
+
+    The projection of z onto the permutahedron of (1, …, n) (Blondel et al., 2020):
+
+        l2:  argmin_r ½‖r − z‖²          kl:  argmin_r Σ r log r − r z − r
+
+    With `scale="std"` z is free of the unit of the scores: z = (s − mean)/std · n/strength for l2,
+    (s − mean)/std / strength for kl (the log of a target rank has slope 1/rank, so no n). Small
+    strengths give the exact rank; from 8 or so an l2 rank of bell-shaped scores is linear in them.
+    With `scale="none"` z = s/strength. Arithmetic is float64, the result has the scores' dtype.
+
+    Equal scores all rank (n + 1)/2, with zero gradient. The gradient includes the term through mean
+    and std; a second derivative is refused.
+
+    Args:
+        scores: Finite floats; a device other than the CPU goes through a host copy.
+        strength: Positive; how far ranks bend towards the scores.
+        regularization: "l2" or "kl".
+        scale: "std" or "none".
+        weights: Broadcastable to the scores, not negative; an item of weight k acts like k tied
+            copies, and one of weight 0 is ranked but moves nobody. They get no gradient.
+        return_share: Also return the share of items that have a gradient, those that share a block:
+            a float, or one number per leading position.
+
+    >>> soft_rank(torch.tensor([0.1, 0.9, 0.2, 0.4]), strength=4.0)
+    tensor([1.5674, 4.0000, 1.8919, 2.5407])
+    """
+    _check(scores, strength, regularization, scale)
+    n = scores.shape[-1]
+    rows = (math.prod(scores.shape[:-1]), n)
+    problem = _Problem(
+        strength=float(strength),
+        kl=regularization == "kl",
+        standardise=scale == "std",
+        weights=None if weights is None else _weight_rows(weights, scores.shape).reshape(rows),
+    )
+    ranks: Tensor = _SoftRank.apply(scores.reshape(rows), problem)  # type: ignore[no-untyped-call]
+    ranks = ranks.reshape(scores.shape)
+    if not return_share:
+        return ranks
+    share = problem.pooled / max(n, 1)
+    if scores.ndim == 1:
+        return ranks, float(share[0])
+    return ranks, torch.from_numpy(share).to(scores.device).reshape(scores.shape[:-1])
+
+
+@dataclass
+class _Problem:
+    """One call: its settings, and after the forward pass what the backward pass needs."""
+
+    strength: float
+    kl: bool
+    standardise: bool
+    weights: NDArray[np.float64] | None
+
+    def solve(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+        rows, n = scores.shape
+        self.centre, self.factor, self.spread = np.empty((3, rows))
+        self.pooled = np.zeros(rows)
+        self.block = np.empty((rows, n), np.int32)
+        self.norm, self.lean = np.empty((2, rows, n // 2))
+        bad = scale_rows(
+            scores, self.weights, self.strength, self.kl, self.standardise,
+            self.centre, self.factor, self.spread,
+        )  # fmt: skip
+        if bad:
+            raise _not_finite(scores, bad)
+        # The gradient of kl multiplies by the ranks, so they keep all their digits.
+        self.ranks = np.empty((rows, n), np.float64 if self.kl else scores.dtype)
+        project_rows(
+            *sort_rows(scores), self.weights, self.centre, self.factor, self.kl,
+            self.ranks, self.block, self.pooled, self.norm, self.lean,
+        )  # fmt: skip
+        return self.ranks
+
+    def gradient(
+        self, upstream: NDArray[np.floating], scores: NDArray[np.floating]
+    ) -> NDArray[np.floating]:
+        out = np.empty_like(scores)
+        pull_back_rows(
+            upstream, scores, self.ranks, self.weights, self.centre, self.factor, self.spread,
+            self.kl, self.block, self.norm, self.lean, out,
+        )  # fmt: skip
+        return out
+
+
+class _SoftRank(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, problem: _Problem) -> Tensor:
+        ctx.save_for_backward(scores)
+        ctx.problem = problem
+        return _like(problem.solve(_as_array(scores)), scores)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
+        (scores,) = ctx.saved_tensors
+        gradient = ctx.problem.gradient(_as_array(upstream[0]), _as_array(scores))
+        result = _like(gradient, scores)
+        # Only `create_graph=True` leaves gradients enabled here.
+        if torch.is_grad_enabled():
+            result = _Once.apply(result, upstream[0], scores)  # type: ignore[no-untyped-call]
+        return result, None
+
+
+class _Once(torch.autograd.Function):
+    """A gradient that depends on its sources, and refuses to be differentiated."""
+
+    @staticmethod
+    def forward(_ctx: Any, gradient: Tensor, *_sources: Tensor) -> Tensor:
+        return gradient.clone()
+
+    @staticmethod
+    def backward(_ctx: Any, *_upstream: Tensor) -> Tensor:
+        raise UsageError(
+            "soft_rank has no second derivative: its ranks are piecewise smooth in the scores. "
+            "Detach the gradient before building on it."
+        )
+
+
+def _as_array(tensor: Tensor) -> NDArray[np.floating]:
+    """View a tensor as contiguous float32 or float64 on the host; half widens without loss."""
+    held = tensor.detach().cpu()
+    held = held if held.dtype in (torch.float32, torch.float64) else held.float()
+    array: NDArray[np.floating] = held.contiguous().numpy()
+    return array
+
+
+def _like(array: NDArray[np.floating], tensor: Tensor) -> Tensor:
+    return torch.from_numpy(array).to(tensor.device, tensor.dtype)
+
+
+def _weight_rows(weights: ArrayLike | Tensor, shape: torch.Size) -> NDArray[np.float64]:
+    if isinstance(weights, Tensor):
+        if weights.requires_grad:
+            raise UsageError("`weights` get no gradient. Pass `weights.detach()`.")
+        weights = weights.to("cpu", torch.float64).numpy()
+    values = np.asarray(weights, np.float64)
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise UsageError(f"`weights` must be finite and not negative. Got {values.min()}.")
+    try:
+        return np.ascontiguousarray(np.broadcast_to(values, shape))
+    except ValueError:
+        raise UsageError(
+            f"`weights` must broadcast to the scores, {tuple(shape)}. Got {values.shape}."
+        ) from None
+
+
+def _check(scores: Tensor, strength: float, regularization: str, scale: str) -> None:
+    if not isinstance(scores, Tensor) or not scores.is_floating_point():
+        kind = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
+        raise UsageError(f"`scores` must be a floating-point tensor. Got {kind}: call `.float()`.")
+    if scores.ndim == 0:
+        raise UsageError("`scores` must have at least one axis. Got a single number.")
+    if scores.dtype == torch.float16 and scores.shape[-1] > 65504:
+        raise UsageError(
+            "`scores` as float16 hold ranks up to 65504. "
+            f"Got {scores.shape[-1]} items: call `.float()`."
+        )
+    if not 0 < strength < math.inf:
+        raise UsageError(f"`strength` must be positive and finite. Got {strength}.")
+    for name, word, known in (
+        ("regularization", regularization, ("l2", "kl")),
+        ("scale", scale, ("std", "none")),
+    ):
+        if word not in known:
+            raise UsageError(f"Unknown {name} {word!r}. {did_you_mean(str(word), known)}")
+
+
+def _not_finite(scores: NDArray[np.floating], count: int) -> UsageError:
+    row, position = np.argwhere(~np.isfinite(scores))[0].tolist()
+    where = f"{position}" if len(scores) == 1 else f"{position} of row {row}"
+    return UsageError(
+        f"`scores` must be finite. Got {count} NaN or infinite, the first at position {where}: "
+        "lower the learning rate, or drop these rows."
+    )
