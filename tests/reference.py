@@ -1,0 +1,63 @@
+"""Brute force: what the package computes fast, spelled out slowly."""
+
+import itertools
+
+import numpy as np
+
+
+def mean_over_pairs(scores, labels, sample_weight, pair_loss):
+    """Mean of pair_loss(s_i − s_j) over the positive-negative pairs of one objective; 0 if none.
+
+    A row of label y is a positive of weight v·y and a negative of weight v·(1−y).
+    """
+    total = mass = 0.0
+    for s_i, y_i, v_i in zip(scores, labels, sample_weight, strict=True):
+        for s_j, y_j, v_j in zip(scores, labels, sample_weight, strict=True):
+            pair = v_i * y_i * v_j * (1 - y_j)
+            total += pair * pair_loss(s_i - s_j)
+            mass += pair
+    return total / mass if mass else 0.0
+
+
+def mean_over_rows(scores, labels, sample_weight, row_loss):
+    """Weighted mean of row_loss(s_i, y_i); 0 without any weight."""
+    rows = zip(scores, labels, sample_weight, strict=True)
+    total = sum(v * row_loss(s, y) for s, y, v in rows)
+    return total / sum(sample_weight) if sum(sample_weight) else 0.0
+
+
+def class_mean_and_variance(scores, class_weight):
+    """Mean and population variance of the scores under non-negative weights."""
+    mass = sum(class_weight)
+    mean = sum(w * s for w, s in zip(class_weight, scores, strict=True)) / mass
+    return mean, sum(w * (s - mean) ** 2 for w, s in zip(class_weight, scores, strict=True)) / mass
+
+
+def auc_by_pairs(scores, labels, weights=None):
+    """Count every pair of one objective, ties one half; a fraction counts on both sides."""
+    w = np.ones(len(scores)) if weights is None else np.asarray(weights, float)
+    won = total = 0.0
+    for i in range(len(scores)):
+        for j in range(len(scores)):
+            pair = w[i] * labels[i] * w[j] * (1.0 - labels[j])
+            won += pair * ((scores[i] > scores[j]) + 0.5 * (scores[i] == scores[j]))
+            total += pair
+    return won / total if total > 0 else np.nan
+
+
+def delong_variance(scores, labels):
+    """DeLong's variance of one AUC on 0/1 labels, from its structural components."""
+    positive, negative = scores[labels == 1], scores[labels == 0]
+    wins = (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
+    V10, V01 = wins.mean(axis=1), wins.mean(axis=0)
+    return V10.var(ddof=1) / len(positive) + V01.var(ddof=1) / len(negative)
+
+
+def top_k_by_enumeration(scores, labels, k, figure):
+    """Average figure(labels of the first k) over every order that sorts one request's scores."""
+    orders = [
+        order
+        for order in itertools.permutations(range(len(scores)))
+        if all(scores[a] >= scores[b] for a, b in itertools.pairwise(order))
+    ]
+    return np.mean([figure([labels[i] for i in order[:k]]) for order in orders])
