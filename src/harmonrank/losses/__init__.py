@@ -1,0 +1,26 @@
+"""Losses for one fused score and many objectives: plain functions of tensors.
+
+All take scores of (rows,), labels of (rows, objectives) in [0, 1] and return a float64 scalar that
+is differentiable in the scores.
+"""
+
+__all__ = [
+    "RankAucParts",
+    "aucm_loss",
+    "aucm_solved_loss",
+    "bce_loss",
+    "label_aggregation_loss",
+    "optimal_label_values",
+    "pairwise_logistic_loss",
+    "pairwise_square_loss",
+    "policy_gradient_loss",
+    "rank_auc_loss",
+    "squared_hinge_loss",
+]
+
+from harmonrank.losses._aucm import aucm_loss, aucm_solved_loss
+from harmonrank.losses._hinge import squared_hinge_loss
+from harmonrank.losses._pairwise import pairwise_logistic_loss, pairwise_square_loss
+from harmonrank.losses._pointwise import bce_loss, label_aggregation_loss, optimal_label_values
+from harmonrank.losses._policy import policy_gradient_loss
+from harmonrank.losses._rank_auc import RankAucParts, rank_auc_loss

@@ -1,0 +1,102 @@
+"""AUC maximisation with a margin (Yuan et al., ICCV 2021), as a min-max problem and solved.
+
+Normalisation: class means, 1/n⁺ and 1/n⁻. The paper multiplies everything by π(1−π), π the share of
+positives, which changes no single objective's optimum but would let the prevalences reweight a sum
+over objectives. Multiply `objective_weights` by π(1−π) for the paper's figures.
+"""
+
+__all__ = ["aucm_loss", "aucm_solved_loss"]
+
+from torch import Tensor
+
+from harmonrank.errors import UsageError
+from harmonrank.losses._classes import class_moments, class_shares
+from harmonrank.losses._inputs import check_inputs, check_positive, check_vector
+
+
+def aucm_loss(
+    scores: Tensor,
+    labels: Tensor,
+    a: Tensor,
+    b: Tensor,
+    alpha: Tensor,
+    *,
+    margin: float = 1.0,
+    objective_weights: Tensor | None = None,
+    sample_weight: Tensor | None = None,
+) -> Tensor:
+    """Return Σ_m w_m [E⁺(s−a)² + E⁻(s−b)² + 2α(margin − μ⁺ + μ⁻) − α²].
+
+    To be minimised over the scores, a and b, and maximised over α ≥ 0: negate the gradient of
+    `alpha` before an optimiser step and clamp it at zero after. At the saddle a = μ⁺, b = μ⁻,
+    α = [margin − Δμ]₊, and the value is `aucm_solved_loss`. Linear in the rows given α, so its
+    batch gradients are unbiased, which those of the solved loss are not.
+
+    An objective without a positive or a negative contributes nothing, to its a, b and α either.
+
+    Args:
+        scores: Fused scores, (rows,).
+        labels: Labels in [0, 1], (rows, objectives), or (rows,) for one objective.
+        a: Centre of the positives' scores, (objectives,).
+        b: Centre of the negatives' scores, (objectives,).
+        alpha: Dual variable, (objectives,), not negative.
+        margin: Gap of the class means beyond which nothing more is asked.
+        objective_weights: w, (objectives,); ones by default.
+        sample_weight: Row weights, (rows,); ones by default.
+
+    >>> import torch
+    >>> scores, labels = torch.tensor([0.5, 0.0, 0.0]), torch.tensor([1, 0, 0])
+    >>> a, b, alpha = torch.tensor([0.5]), torch.tensor([0.0]), torch.tensor([0.5])
+    >>> aucm_loss(scores, labels, a, b, alpha).item()  # [1 − 0.5]₊²
+    0.25
+    """
+    inputs = check_inputs(scores, labels, objective_weights, sample_weight)
+    margin = check_positive("margin", margin)
+    objectives = len(inputs.objective_weights)
+    a = check_vector("a", a, objectives, "objective", inputs.scores)
+    b = check_vector("b", b, objectives, "objective", inputs.scores)
+    alpha = check_vector("alpha", alpha, objectives, "objective", inputs.scores)
+    if (alpha < 0).any():
+        raise UsageError(
+            f"`alpha` must not be negative. Got {alpha.min().item():g}; clamp it after each step."
+        )
+    classes = class_shares(inputs.labels, inputs.sample_weight)
+    moments = class_moments(inputs.scores, classes)
+    # E(s−a)² = Var + (μ−a)²: the same moments serve every loss of this family.
+    losses = (
+        moments.variance_positive
+        + (moments.mean_positive - a).square()
+        + moments.variance_negative
+        + (moments.mean_negative - b).square()
+        + 2 * alpha * (margin - moments.mean_gap)
+        - alpha.square()
+    )
+    return (inputs.objective_weights * classes.present) @ losses
+
+
+def aucm_solved_loss(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    margin: float = 1.0,
+    objective_weights: Tensor | None = None,
+    sample_weight: Tensor | None = None,
+) -> Tensor:
+    """Σ_m w_m (Var⁺ + Var⁻ + [margin − Δμ]₊²): AUCM with a, b and α at their best on this batch.
+
+    Differs from the pairwise square only beyond the margin, where it asks for nothing more.
+
+    An objective without a positive or a negative contributes nothing.
+
+    >>> import torch
+    >>> scores = torch.tensor([3.0, 0.0, 1.0])
+    >>> aucm_solved_loss(scores, torch.tensor([1, 0, 0])).item()  # Var⁻ alone: Δμ = 2.5
+    0.25
+    """
+    inputs = check_inputs(scores, labels, objective_weights, sample_weight)
+    margin = check_positive("margin", margin)
+    classes = class_shares(inputs.labels, inputs.sample_weight)
+    moments = class_moments(inputs.scores, classes)
+    shortfall = (margin - moments.mean_gap).clamp(min=0)
+    losses = moments.variance_positive + moments.variance_negative + shortfall.square()
+    return (inputs.objective_weights * classes.present) @ losses

@@ -1,0 +1,131 @@
+"""The sum of AUCs as a loss: exact rank sums with soft ranks in place of ranks."""
+
+__all__ = ["RankAucParts", "rank_auc_loss"]
+
+from dataclasses import dataclass
+from typing import Literal, overload
+
+import torch
+from torch import Tensor
+
+from harmonrank.losses._classes import class_mass
+from harmonrank.losses._inputs import Inputs, check_inputs
+from harmonrank.ranking import soft_rank
+
+
+@dataclass(frozen=True)
+class RankAucParts:
+    """The rank loss and what a training log wants to know about it.
+
+    Attributes:
+        loss: The value that `rank_auc_loss` returns, part of the graph.
+        soft_auc: Soft AUC of each objective, detached; nan for an absent one.
+        absent: Positions of the objectives without a positive or without a negative.
+        gradient_share: Share of rows with a non-zero gradient through the soft rank; 0 if every
+            objective is absent. A value near 0 says that `strength` is too small to learn from.
+    """
+
+    loss: Tensor
+    soft_auc: Tensor
+    absent: tuple[int, ...]
+    gradient_share: float
+
+
+@overload
+def rank_auc_loss(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    strength: float = ...,
+    regularization: Literal["l2", "kl"] = ...,
+    objective_weights: Tensor | None = ...,
+    sample_weight: Tensor | None = ...,
+    return_parts: Literal[False] = ...,
+) -> Tensor: ...
+
+
+@overload
+def rank_auc_loss(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    strength: float = ...,
+    regularization: Literal["l2", "kl"] = ...,
+    objective_weights: Tensor | None = ...,
+    sample_weight: Tensor | None = ...,
+    return_parts: Literal[True],
+) -> RankAucParts: ...
+
+
+def rank_auc_loss(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    strength: float = 1.0,
+    regularization: Literal["l2", "kl"] = "l2",
+    objective_weights: Tensor | None = None,
+    sample_weight: Tensor | None = None,
+    return_parts: bool = False,
+) -> Tensor | RankAucParts:
+    """One soft rank for all objectives: L = Σ_m w_m (1 − softAUC_m), 0 for a perfect order.
+
+    softAUC_m = (⟨r, y_m⟩ − n⁺(n⁺+1)/2) / (n⁺ n⁻), with r the soft rank of the scores. So L is
+    linear in r with coefficients −c_i, c_i = Σ_m w_m y_im / (n⁺_m n⁻_m). The factor 1/(n⁺ n⁻)
+    stays: without it the sum over objectives has another optimum.
+
+    With row weights v, r is the weighted mid-rank W_< + (W_= + 1)/2 made soft and
+    softAUC = (Σ v y r − W⁺(W⁺+1)/2) / (W⁺ W⁻): the mid-ranks of the positives among themselves sum
+    to W⁺(W⁺+1)/2 whatever their order. A row of weight k therefore equals k copies of it, and a row
+    of label p equals a positive of weight p tied with a negative of weight 1−p. Multiplying all
+    weights changes nothing under "l2"; under "kl" it counts as more copies and bends a little more.
+
+    An objective without a positive or a negative contributes nothing; `return_parts` names it. If
+    all are absent the loss is 0 with zero gradient. A soft rank that is not yet bent is linear in
+    the scores, and the soft AUC can then leave [0, 1] a little and the loss fall below 0.
+
+    Args:
+        scores: Fused scores, (rows,).
+        labels: Labels in [0, 1], (rows, objectives), or (rows,) for one objective.
+        strength: Dimensionless smoothing of the soft rank; towards 0 it becomes the exact rank.
+        regularization: "l2" or "kl", as in `harmonrank.ranking.soft_rank`.
+        objective_weights: w, (objectives,); ones by default.
+        sample_weight: v, (rows,); ones by default. A row of weight 0 counts as
+            removed.
+        return_parts: Return `RankAucParts` instead of the loss alone.
+
+    >>> scores = torch.tensor([0.1, 0.4, 0.2, 0.9])
+    >>> labels = torch.tensor([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> round(rank_auc_loss(scores, labels, strength=1e-6).item(), 6)  # AUCs 3/4 and 1
+    0.25
+    """
+    inputs = check_inputs(scores, labels, objective_weights, sample_weight)
+    mass_positive, mass_negative = class_mass(inputs.labels, inputs.sample_weight)
+    present = (mass_positive > 0) & (mass_negative > 0)
+    absent = tuple((~present).nonzero().flatten().tolist())
+    if len(absent) == len(present):
+        # The product keeps the loss in the caller's graph, so backward() works on any batch.
+        soft_auc = inputs.scores.sum() * torch.zeros_like(mass_positive)
+        share: float | Tensor = 0.0
+    else:
+        ranks, share = soft_rank(
+            inputs.scores,
+            strength=strength,
+            regularization=regularization,
+            weights=None if sample_weight is None else inputs.sample_weight,
+            return_share=True,
+        )
+        soft_auc = _auc_of_ranks(ranks, inputs, mass_positive * mass_negative)
+    weights = torch.where(present, inputs.objective_weights, 0.0)
+    loss = weights.sum() - weights @ soft_auc
+    if not return_parts:
+        return loss
+    seen = torch.where(present, soft_auc.detach(), torch.nan)
+    return RankAucParts(loss, seen, absent, float(share))
+
+
+def _auc_of_ranks(ranks: Tensor, inputs: Inputs, pairs: Tensor) -> Tensor:
+    """½ + Σ v y (r − (W+1)/2) / (W⁺W⁻): the rank sum, with ranks centred against cancellation."""
+    v = inputs.sample_weight
+    centred = v * (ranks - (v.sum() + 1) / 2)
+    # An absent objective has no pairs; its quotient is replaced, not computed, to avoid 0/0.
+    return 0.5 + (centred @ inputs.labels) / torch.where(pairs > 0, pairs, torch.inf)

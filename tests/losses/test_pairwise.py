@@ -1,0 +1,93 @@
+"""Pair losses: what each one adds to the common claims."""
+
+import pytest
+import torch
+
+from harmonrank.errors import UsageError
+from harmonrank.losses import pairwise_logistic_loss, pairwise_square_loss, squared_hinge_loss
+
+
+def batch(rows=3000, seed=0, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.randn(rows, generator=generator, dtype=torch.float64)
+    labels = torch.rand(rows, 2, generator=generator) < torch.tensor([0.02, 0.3])
+    return scores.to(dtype), labels.double()
+
+
+def gaps(scores, y):
+    return scores[y == 1][:, None] - scores[y == 0]
+
+
+@pytest.mark.parametrize("margin", [0.5, 1.0, 3.0])
+def test_square_and_hinge_equal_the_pair_matrix(margin):
+    scores, labels = batch()
+    short = [margin - gaps(scores, y) for y in labels.T]
+    square = sum(x.square().mean() for x in short)
+    hinge = sum(x.clamp(min=0).square().mean() for x in short)
+    torch.testing.assert_close(pairwise_square_loss(scores, labels, margin=margin), square)
+    torch.testing.assert_close(squared_hinge_loss(scores, labels, margin=margin), hinge)
+
+
+def test_hinge_is_the_square_where_every_pair_is_inside_the_margin():
+    scores, labels = batch(200)
+    options = {"margin": 100.0}
+    torch.testing.assert_close(
+        squared_hinge_loss(scores, labels, **options),
+        pairwise_square_loss(scores, labels, **options),
+    )
+
+
+def test_hinge_is_zero_beyond_the_margin():
+    scores = torch.tensor([0.0, 0.1, 5.0, 5.1], requires_grad=True)
+    loss = squared_hinge_loss(scores, torch.tensor([0, 0, 1, 1]))
+    loss.backward()
+    assert loss.item() == 0
+    assert not scores.grad.any()
+
+
+def test_hinge_keeps_its_digits_beside_an_outlier():
+    # Sums of squares would carry 1e16 · 1e−16 of error into a loss near 1.
+    scores = torch.tensor([0.0, 0.5, 0.75, 1e8], dtype=torch.float64)
+    loss = squared_hinge_loss(scores, torch.tensor([0, 1, 0, 1]))
+    expected = (0.5**2 + 1.25**2) / 4
+    assert loss.item() == pytest.approx(expected, rel=1e-15)
+
+
+def test_square_keeps_its_digits_far_from_zero():
+    scores, labels = batch()
+    far = pairwise_square_loss((scores * 2**20).round() / 2**20 + 2**24, labels)
+    near = pairwise_square_loss((scores * 2**20).round() / 2**20, labels)
+    assert far.item() == pytest.approx(near.item(), rel=1e-8)
+
+
+@pytest.mark.parametrize("block_size", [1000, 1 << 14, 1 << 30])
+def test_block_size_does_not_matter(block_size):
+    scores, labels = batch(600)
+    scores.requires_grad_()
+    loss = pairwise_logistic_loss(scores, labels, block_size=block_size)
+    expected = sum(torch.nn.functional.softplus(-gaps(scores, y)).mean() for y in labels.T)
+    torch.testing.assert_close(loss, expected, rtol=1e-8, atol=0)
+    (got,) = torch.autograd.grad(loss, scores)
+    (slope,) = torch.autograd.grad(expected, scores)
+    torch.testing.assert_close(got, slope, rtol=1e-7, atol=1e-12)
+
+
+def test_logistic_in_float32_keeps_six_digits():
+    scores, labels = batch(dtype=torch.float32)
+    exact = pairwise_logistic_loss(scores.double(), labels)
+    assert pairwise_logistic_loss(scores, labels).item() == pytest.approx(exact.item(), rel=1e-6)
+
+
+def test_a_second_derivative_is_refused():
+    scores, labels = batch(20, seed=3)
+    labels[0], labels[1] = 0, 1
+    scores.requires_grad_()
+    for loss in (pairwise_logistic_loss, squared_hinge_loss):
+        (slope,) = torch.autograd.grad(loss(scores, labels), scores, create_graph=True)
+        with pytest.raises(UsageError, match="no second derivative"):
+            torch.autograd.grad(slope.sum(), scores)
+
+
+def test_no_gradient_is_recorded_without_need():
+    scores, labels = batch(50)
+    assert not pairwise_logistic_loss(scores, labels).requires_grad
