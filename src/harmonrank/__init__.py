@@ -1,3 +1,65 @@
-"""HarmonRank: fuse upstream predictions into one ranking score."""
+"""HarmonRank: fuse a recommender's upstream predictions into one ranking score.
+
+>>> import harmonrank as hr
+>>> schema = hr.Schema(objectives={"buy": "p_buy", "like": "p_like"}, context=["hour"])
+>>> schema.names
+('buy', 'like')
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harmonrank.data.schema import Schema
+    from harmonrank.data.worlds import world
+    from harmonrank.errors import HarmonRankError
+    from harmonrank.evaluation.compare import compare
+    from harmonrank.losses import rank_auc_loss
+    from harmonrank.methods.closed_form import ClosedForm
+    from harmonrank.methods.harmonrank_paper import HarmonRankPaper
+    from harmonrank.methods.saved import load
+    from harmonrank.metrics import auc
+    from harmonrank.ranking import rank, soft_rank
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "ClosedForm",
+    "HarmonRankError",
+    "HarmonRankPaper",
+    "Schema",
+    "__version__",
+    "auc",
+    "compare",
+    "load",
+    "rank",
+    "rank_auc_loss",
+    "soft_rank",
+    "world",
+]
+
+_PLACES = {
+    "ClosedForm": "methods.closed_form",
+    "HarmonRankError": "errors",
+    "HarmonRankPaper": "methods.harmonrank_paper",
+    "Schema": "data.schema",
+    "auc": "metrics",
+    "compare": "evaluation.compare",
+    "load": "methods.saved",
+    "rank": "ranking",
+    "rank_auc_loss": "losses",
+    "soft_rank": "ranking",
+    "world": "data.worlds",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Names are imported when first used, so that importing the package costs nothing.
+    if name not in _PLACES:
+        raise AttributeError(f"module 'harmonrank' has no attribute '{name}'")
+    from importlib import import_module
+
+    return getattr(import_module(f"harmonrank.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -77,77 +77,47 @@ class Log:
                 )
 
 
-def read_log(
-    source: Source, schema: Schema, *, labels: bool = True, request: bool | None = None
-) -> Log:
+def read_log(source: Source, schema: Schema, *, labels: bool = True, first_row: int = 0) -> Log:
     """Read and check the columns that a schema names.
 
     Args:
         source: A path or a polars, pandas or pyarrow table.
         schema: Which column is what.
-        labels: Also read labels, sample weights and, where there, true probabilities.
-        request: Also read the request column; by default just when labels are read.
+        labels: Also read labels, requests, sample weights and, where there, true probabilities.
+        first_row: Where the source begins in a larger table, so that errors name the right row.
 
     Raises:
         DataError: A column is missing, of the wrong type, or holds a value that its role
             does not allow; the first offending row and their number are named.
     """
-    with_request = schema.request is not None and (labels if request is None else request)
     columns = [*schema.score_columns, *schema.context]
-    columns += [schema.request] if with_request and schema.request else []
-    has_truth = False
+    truth = _truth_columns(source, schema) if labels else []
     if labels:
-        columns += schema.names
-        columns += [schema.sample_weight] if schema.sample_weight else []
-        has_truth = bool(schema.truth) and set(schema.truth.values()) <= set(column_names(source))
-        columns += schema.truth.values() if has_truth else ()
+        columns += [*schema.names, *truth]
+        columns += [name for name in (schema.request, schema.sample_weight) if name]
     frame = open_table(source, columns)
-    where = describe(source)
-    truth_columns = [schema.truth[name] for name in schema.names] if has_truth else []
-    return Log(
+    check = _Check(describe(source), first_row)
+    log = Log(
         schema=schema,
-        scores=_probabilities(frame, schema.score_columns, "Score", where),
+        scores=check.probabilities(frame, schema.score_columns, "Score"),
         context=frame.select(schema.context),
-        labels=_labels(frame, schema.names, where) if labels else None,
-        request=_request(frame[schema.request]) if with_request and schema.request else None,
-        sample_weight=_sample_weight(frame, schema, where) if labels else None,
-        truth=_probabilities(frame, truth_columns, "Truth", where) if has_truth else None,
+    )
+    if not labels:
+        return log
+    weight = schema.sample_weight
+    return replace(
+        log,
+        labels=check.labels(frame, schema.names),
+        request=_request(frame[schema.request]) if schema.request else None,
+        sample_weight=check.sample_weight(frame[weight]) if weight else None,
+        truth=check.probabilities(frame, truth, "Truth") if truth else None,
     )
 
 
-def _probabilities(
-    frame: pl.DataFrame, columns: Sequence[str], role: str, where: str
-) -> np.ndarray:
-    for name in columns:
-        series = _numeric(frame[name], f"{role} column '{name}' of {where}", "numbers in [0, 1]")
-        allowed = series.is_between(0, 1)
-        _refuse(series, allowed, f"{role} column '{name}' of {where} must lie in [0, 1]")
-    single = all(frame.schema[name] == pl.Float32 for name in columns)
-    return frame.select(pl.col(columns).cast(pl.Float32 if single else pl.Float64)).to_numpy(
-        order="c"
-    )
-
-
-def _labels(frame: pl.DataFrame, columns: Sequence[str], where: str) -> np.ndarray:
-    for name in columns:
-        series = frame[name]
-        if series.dtype != pl.Boolean:
-            series = _numeric(series, f"Label column '{name}' of {where}", "0 and 1")
-            allowed = (series == 0) | (series == 1)
-            _refuse(series, allowed, f"Label column '{name}' of {where} must be 0 or 1")
-        elif series.null_count():
-            _refuse(series, series.is_not_null(), f"Label column '{name}' of {where} must be 0/1")
-    return frame.select(pl.col(columns).cast(pl.UInt8)).to_numpy(order="c")
-
-
-def _sample_weight(frame: pl.DataFrame, schema: Schema, where: str) -> np.ndarray | None:
-    if schema.sample_weight is None:
-        return None
-    name = schema.sample_weight
-    series = _numeric(frame[name], f"Weight column '{name}' of {where}", "numbers from 0 up")
-    allowed = series.is_between(0, float("inf"), closed="left")
-    _refuse(series, allowed, f"Weight column '{name}' of {where} must be finite and 0 or more")
-    return series.cast(pl.Float64).to_numpy()
+def _truth_columns(source: Source, schema: Schema) -> list[str]:
+    """Return the truth columns if the schema and the table have one for each objective."""
+    columns = [schema.truth.get(name, "") for name in schema.names]
+    return columns if set(columns) <= set(column_names(source)) else []
 
 
 def _request(series: pl.Series) -> np.ndarray:
@@ -157,19 +127,53 @@ def _request(series: pl.Series) -> np.ndarray:
     return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
 
 
-def _numeric(series: pl.Series, what: str, expected: str) -> pl.Series:
-    if not series.dtype.is_numeric():
-        raise DataError(f"{what} must hold {expected}. Got type {series.dtype}; convert it first.")
-    return series
+@dataclass(frozen=True)
+class _Check:
+    """Turns columns into arrays, or says what is wrong with them and where."""
 
+    table: str
+    first_row: int
 
-def _refuse(series: pl.Series, allowed: pl.Series, rule: str) -> None:
-    allowed = allowed.fill_null(value=False)
-    if not allowed.all():
+    def probabilities(self, frame: pl.DataFrame, columns: Sequence[str], role: str) -> np.ndarray:
+        for name in columns:
+            column = f"{role} column '{name}' of {self.table}"
+            self._numeric(frame[name], column, "numbers in [0, 1]")
+            self._refuse(frame[name], frame[name].is_between(0, 1), f"{column} must lie in [0, 1]")
+        single = all(frame.schema[name] == pl.Float32 for name in columns)
+        kind = pl.Float32 if single else pl.Float64
+        return frame.select(pl.col(columns).cast(kind)).to_numpy(order="c")
+
+    def labels(self, frame: pl.DataFrame, columns: Sequence[str]) -> np.ndarray:
+        for name in columns:
+            series, column = frame[name], f"Label column '{name}' of {self.table}"
+            if series.dtype == pl.Boolean:
+                allowed = series.is_not_null()
+            else:
+                self._numeric(series, column, "0 and 1")
+                allowed = (series == 0) | (series == 1)
+            self._refuse(series, allowed, f"{column} must be 0 or 1")
+        return frame.select(pl.col(columns).cast(pl.UInt8)).to_numpy(order="c")
+
+    def sample_weight(self, series: pl.Series) -> np.ndarray:
+        column = f"Weight column '{series.name}' of {self.table}"
+        self._numeric(series, column, "numbers from 0 up")
+        allowed = series.is_between(0, float("inf"), closed="left")
+        self._refuse(series, allowed, f"{column} must be finite and 0 or more")
+        return series.cast(pl.Float64).to_numpy()
+
+    def _numeric(self, series: pl.Series, column: str, expected: str) -> None:
+        if not series.dtype.is_numeric():
+            raise DataError(
+                f"{column} must hold {expected}. Got type {series.dtype}; convert it first."
+            )
+
+    def _refuse(self, series: pl.Series, allowed: pl.Series, rule: str) -> None:
+        allowed = allowed.fill_null(value=False)
+        if allowed.all():
+            return
         rows = (~allowed).arg_true()
-        first = rows[0]
-        value = "null" if series[first] is None else series[first]
+        value = "null" if series[rows[0]] is None else series[rows[0]]
         raise DataError(
-            f"{rule}. Got {value} in row {first} (counted from 0), "
+            f"{rule}. Got {value} in row {self.first_row + rows[0]:,} (counted from 0), "
             f"and {len(rows):,} such row{'s' * (len(rows) > 1)} in all; drop or repair them."
         )

@@ -1,0 +1,14 @@
+"""Many models on the same data."""
+
+from harmonrank.evaluation.compare import Entry, Leaderboard, MethodEnded, MethodStarted, compare
+from harmonrank.evaluation.simulation import simulate, world_schema
+
+__all__ = [
+    "Entry",
+    "Leaderboard",
+    "MethodEnded",
+    "MethodStarted",
+    "compare",
+    "simulate",
+    "world_schema",
+]

@@ -1,0 +1,5 @@
+"""`python -m harmonrank` is `harmonrank`."""
+
+from harmonrank.cli import main
+
+main()

@@ -1,0 +1,52 @@
+"""`harmonrank compare`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harmonrank.cli.options import columns, numbers, schema_of
+
+
+@click.command("compare")
+@click.option(
+    "--train", required=True, type=click.Path(path_type=Path), help="Table to learn from."
+)
+@click.option(
+    "--valid",
+    type=click.Path(path_type=Path),
+    help="Table for selection; split off the training rows if left out.",
+)
+@click.option("--test", required=True, type=click.Path(path_type=Path), help="Table to measure on.")
+@columns
+@click.option(
+    "--methods", default="all", show_default=True, metavar="all|A,B", help="Ways to fuse."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@numbers
+def command(
+    train: Path,
+    valid: Path | None,
+    test: Path,
+    methods: str,
+    seed: int,
+    json_file: str | None,
+    quiet: bool,
+    **column_options: Any,
+) -> None:
+    """Fit many methods on the same rows and print a leaderboard.
+
+    In a world the ceiling is known, and each method's regret is how far below it stays.
+    """
+    from harmonrank.cli.show import Show
+    from harmonrank.evaluation import compare
+    from harmonrank.methods import METHODS
+    from harmonrank.reports import leaderboard_table
+
+    schema = schema_of(**column_options)
+    names = METHODS if methods == "all" else tuple(n.strip() for n in methods.split(","))
+    with Show(quiet=quiet, json_file=json_file) as show:
+        board = compare(train, test, schema, names, valid=valid, seed=seed, on_event=show.event)
+    show.result(leaderboard_table(board), board.to_dict())

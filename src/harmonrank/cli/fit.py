@@ -1,0 +1,97 @@
+"""`harmonrank fit`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harmonrank.cli.options import columns, numbers, output, parse_settings, schema_of
+
+
+@click.command("fit")
+@click.option(
+    "--train", required=True, type=click.Path(path_type=Path), help="Table to learn from."
+)
+@click.option(
+    "--valid",
+    type=click.Path(path_type=Path),
+    help="Table for early stopping; split off the training rows if left out.",
+)
+@columns
+@click.option("--method", default="harmonrank-paper", show_default=True, help="A way to fuse.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the method; may be repeated.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--device", default="cpu", show_default=True, help="Where a network is trained.")
+@click.option("--restart", is_flag=True, help="Forget the checkpoint of an interrupted fit.")
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder of the model.",
+)
+@output
+@numbers
+def command(
+    train: Path,
+    valid: Path | None,
+    method: str,
+    settings: tuple[str, ...],
+    seed: int,
+    device: str,
+    restart: bool,
+    out: Path,
+    overwrite: bool,
+    json_file: str | None,
+    quiet: bool,
+    **column_options: Any,
+) -> None:
+    """Fit one model and write it to a folder.
+
+    A fit that was interrupted goes on from its checkpoint when the command is repeated.
+    """
+    from time import perf_counter
+
+    from harmonrank.cli.show import Show
+    from harmonrank.data import read_log
+    from harmonrank.data.files import check_output
+    from harmonrank.methods import method_class
+    from harmonrank.reports import quality_table
+
+    schema = schema_of(**column_options)
+    model = method_class(method)(**parse_settings(settings))
+    check_output(out, overwrite=overwrite)
+    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    if restart:
+        checkpoint.unlink(missing_ok=True)
+    with Show(quiet=quiet, json_file=json_file) as show:
+        valid_log = None if valid is None else read_log(valid, schema)
+        started = perf_counter()
+        model.fit(
+            train,
+            schema,
+            valid=valid_log,
+            seed=seed,
+            device=device,
+            on_event=show.event,
+            checkpoint=checkpoint,
+        )
+        seconds = perf_counter() - started
+        model.save(out, overwrite=overwrite)
+        checkpoint.unlink(missing_ok=True)
+        show.line(f"Fitted {method} in {seconds:.1f} s; wrote {out}.")
+        result: dict[str, Any] = {"method": method, "model": str(out), "fit_seconds": seconds}
+    if valid_log is not None:
+        quality = model.evaluate(valid_log)
+        show.result(quality_table(quality), {**result, "valid": quality.to_dict()})
+    else:
+        show.result("", result)

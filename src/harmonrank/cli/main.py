@@ -1,0 +1,87 @@
+"""The command `harmonrank` and how it reports errors."""
+
+__all__ = ["main"]
+
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from harmonrank import __version__
+from harmonrank.errors import HarmonRankError, did_you_mean
+
+_VERBS = {
+    "demo": "The main job on a built-in world: simulate, fit, leaderboard with ceiling.",
+    "simulate": "Write the log of a world whose best possible result is known.",
+    "fit": "Fit one model.",
+    "score": "Add the fused score to a table.",
+    "evaluate": "Measure how well a model ranks a table that has labels.",
+    "compare": "Fit many methods on the same rows; print a leaderboard.",
+}
+
+
+class _Verbs(click.Group):
+    """Imports a verb's file when it is called, so that help is instant."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _VERBS:
+            return None
+        command: click.Command = import_module(f"harmonrank.cli.{name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(_VERBS.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in _VERBS and not args[0].startswith("-"):
+            ctx.fail(f"There is no verb '{args[0]}'. {did_you_mean(args[0], _VERBS)}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="harmonrank")
+def harmonrank() -> None:
+    """Fuse a recommender's upstream predictions into one ranking score.
+
+    `harmonrank VERB --help` tells more about a verb.
+    """
+
+
+def main() -> None:
+    """Run the command line; exit 2 for the user's mistake, 1 for ours."""
+    try:
+        harmonrank.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except click.Abort:
+        _complain("Interrupted.")
+        sys.exit(130)
+    except KeyboardInterrupt:
+        _complain("Interrupted.")
+        sys.exit(130)
+    except HarmonRankError as error:
+        _complain(f"Error: {error}")
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader of our output went away, as `| head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        if os.environ.get("HARMONRANK_DEBUG"):
+            raise
+        _complain(
+            f"Internal error: {type(error).__name__}: {error}\n"
+            "This is our mistake; HARMONRANK_DEBUG=1 shows where it happened."
+        )
+        sys.exit(1)
+
+
+def _complain(message: str) -> None:
+    click.echo(message, err=True)

@@ -1,0 +1,133 @@
+"""Options that verbs share, and the objects they become."""
+
+__all__ = ["columns", "numbers", "output", "parse_pairs", "parse_settings", "schema_of", "weights"]
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from harmonrank.errors import UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def columns(function: F) -> F:
+    """Add the options that name columns."""
+    for decorate in reversed(
+        [
+            click.option(
+                "--schema", type=click.Path(path_type=Path), help="TOML file that names columns."
+            ),
+            click.option("--scores", metavar="A,B", help="Score column of each objective."),
+            click.option("--labels", metavar="A,B", help="Label column of each objective."),
+            click.option("--context", metavar="A,B", help="Context columns."),
+            click.option("--request", metavar="A", help="Request column."),
+            click.option("--sample-weight", metavar="A", help="Column of row weights."),
+            weights,
+        ]
+    ):
+        function = decorate(function)
+    return function
+
+
+def weights(function: F) -> F:
+    """Add --weights."""
+    return click.option("--weights", metavar="A=2,B=1", help="Objective weights; 1 if not given.")(
+        function
+    )
+
+
+def numbers(function: F) -> F:
+    """Add --json and --quiet."""
+    function = click.option("-q", "--quiet", is_flag=True, help="No progress, no tables.")(function)
+    return click.option(
+        "--json", "json_file", metavar="FILE", help="Also write the numbers as JSON; - for stdout."
+    )(function)
+
+
+def output(function: F) -> F:
+    """Add --overwrite."""
+    return click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")(
+        function
+    )
+
+
+def schema_of(
+    schema: Path | None,
+    scores: str | None,
+    labels: str | None,
+    context: str | None,
+    request: str | None,
+    sample_weight: str | None,
+    weights: str | None,
+) -> Any:
+    """Return the Schema that the column options describe; options win over the file."""
+    from harmonrank.data import Schema
+
+    if schema is not None:
+        if scores or labels:
+            raise UsageError("Give either --schema or --scores with --labels, not both.")
+        result = Schema.read(schema)
+    else:
+        if not (scores and labels):
+            raise UsageError("Name the columns: --schema FILE, or --scores A,B with --labels A,B.")
+        score_names, label_names = _names(scores), _names(labels)
+        if len(score_names) != len(label_names):
+            raise UsageError(
+                f"--scores and --labels must name as many columns. Got {len(score_names)} "
+                f"and {len(label_names)}."
+            )
+        _refuse_repeat("--labels", label_names)
+        result = Schema(dict(zip(label_names, score_names, strict=True)))
+    changes: dict[str, Any] = {}
+    if context is not None:
+        changes["context"] = tuple(_names(context))
+    if request is not None:
+        changes["request"] = request
+    if sample_weight is not None:
+        changes["sample_weight"] = sample_weight
+    if weights is not None:
+        changes["weights"] = {**result.weights, **(parse_pairs(weights) or {})}
+    return replace(result, **changes)
+
+
+def parse_pairs(text: str | None) -> dict[str, float] | None:
+    """Read 'buy=2,like=1'."""
+    if text is None:
+        return None
+    pairs = {}
+    for part in _names(text):
+        name, _, number = part.partition("=")
+        try:
+            pairs[name.strip()] = float(number)
+        except ValueError:
+            raise UsageError(f"--weights takes pairs such as buy=2. Got '{part}'.") from None
+    return pairs
+
+
+def parse_settings(settings: tuple[str, ...]) -> dict[str, Any]:
+    """Read 'epochs=5'; a value is JSON, or else text."""
+    options: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise UsageError(f"--set takes NAME=VALUE, such as epochs=5. Got '{setting}'.")
+        try:
+            options[key.strip().replace("-", "_")] = json.loads(value)
+        except json.JSONDecodeError:
+            options[key.strip().replace("-", "_")] = value
+    return options
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _refuse_repeat(option: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{option} names '{name}' twice; each column must be named once.")

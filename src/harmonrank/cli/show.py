@@ -1,0 +1,117 @@
+"""What a person sees while and after a verb works: progress, lines, tables, JSON."""
+
+__all__ = ["Show"]
+
+import json
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from harmonrank.data.files import check_output, new_file, write_json
+
+
+class Show:
+    """Shows events: a progress bar on a terminal, plain lines elsewhere, nothing if quiet.
+
+    Use it as a context manager around the work. Where JSON goes to standard output, all that
+    is meant for people goes to standard error.
+    """
+
+    def __init__(self, *, quiet: bool = False, json_file: str | None = None) -> None:
+        self._quiet, self._json = quiet, json_file
+        if json_file not in (None, "-"):
+            check_output(str(json_file), overwrite=True)
+        self.console = Console(stderr=json_file == "-", highlight=False)
+        errors = Console(stderr=True, highlight=False)
+        self._errors = errors
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        if errors.is_terminal and not quiet:
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(bar_width=24),
+                TextColumn("{task.percentage:>3.0f}%"),
+                TextColumn("{task.fields[note]}", style="dim"),
+                TimeElapsedColumn(),
+                console=errors,
+                transient=True,
+            )
+        self._prefix = ""
+
+    def __enter__(self) -> Self:
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def line(self, text: str) -> None:
+        """Print a line above the bar."""
+        if not self._quiet:
+            self._errors.print(text, markup=False)
+
+    def advance(self, what: str, done: float, total: float, note: str = "") -> None:
+        """Move the bar."""
+        if self._bar is None:
+            return
+        if self._task is None:
+            self._task = self._bar.add_task("", note="")
+        self._bar.update(
+            self._task, description=what, completed=done, total=max(total, 1), note=note
+        )
+
+    def event(self, event: Any) -> None:
+        """Show an event of a training loop or a comparison, by its kind."""
+        handler = getattr(self, f"_on_{type(event).__name__}", None)
+        if handler is not None:
+            handler(event)
+
+    def _on_Resumed(self, event: Any) -> None:  # noqa: N802
+        self.line(f"{self._prefix}resumed in epoch {event.epoch + 1}, step {event.step}")
+
+    def _on_BatchEnded(self, event: Any) -> None:  # noqa: N802
+        done = event.epoch + (event.step + 1) / event.steps
+        note = f"epoch {event.epoch + 1} of at most {event.epochs}"
+        self.advance(self._prefix or "fit ", done, event.epochs, note)
+
+    def _on_EpochEnded(self, event: Any) -> None:  # noqa: N802
+        share = "" if event.gradient_share is None else f", gradient {event.gradient_share:.0%}"
+        best = " *" if event.best_epoch == event.epoch else ""
+        self.line(
+            f"{self._prefix}epoch {event.epoch + 1}: loss {event.loss:.4f}, "
+            f"validation AUC-sum {event.valid_auc_sum:.4f}{share}{best}"
+        )
+
+    def _on_MethodStarted(self, event: Any) -> None:  # noqa: N802
+        self._prefix = f"[{event.index + 1}/{event.methods}] {event.name} "
+        self.advance(self._prefix, 0, 1)
+
+    def _on_MethodEnded(self, event: Any) -> None:  # noqa: N802
+        entry = event.entry
+        result = (
+            f"failed: {entry.error}"
+            if entry.quality is None
+            else f"AUC-sum {entry.quality.auc_sum.estimate:.4f} in {entry.fit_seconds:.1f} s"
+        )
+        self.line(f"{self._prefix}{result}")
+
+    def result(self, table: RenderableType, numbers: Any) -> None:
+        """Print the result for people, and its numbers as JSON where asked."""
+        if not self._quiet:
+            self.console.print(table)
+        if self._json == "-":
+            sys.stdout.write(json.dumps(numbers, indent=2, allow_nan=False) + "\n")
+        elif self._json is not None:
+            with new_file(Path(self._json), overwrite=True) as partial:
+                write_json(partial, numbers)
