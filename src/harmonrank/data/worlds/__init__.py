@@ -1,0 +1,15 @@
+"""Simulated logs whose best possible result is known exactly.
+
+>>> from harmonrank.data.worlds import best_score, world
+>>> sample = world("elive").sample(1000, seed=1)
+>>> best_score(sample.truth).shape
+(1000,)
+"""
+
+__all__ = ["WORLDS", "Additive", "Drift", "Sample", "Swap", "World", "best_score", "world"]
+
+from harmonrank.data.worlds._parts import Additive, Drift, Swap
+from harmonrank.data.worlds._presets import WORLDS, world
+from harmonrank.data.worlds._sampling import Sample
+from harmonrank.data.worlds._truth import best_score
+from harmonrank.data.worlds._world import World
