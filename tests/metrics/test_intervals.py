@@ -205,3 +205,6 @@ def test_wrong_options_are_named():
         auc_sum_interval(a, labels, groups=[1, 2])
     with pytest.raises(UsageError, match="`groups` must be integers or strings. Got dtype float64"):
         auc_sum_interval(a, labels, groups=np.zeros(20))
+    for difference in (paired_difference, bootstrap_difference):
+        with pytest.raises(UsageError, match=r"same rows\. Got shapes \(20,\) and \(19,\)"):
+            difference(a, a[1:], labels)

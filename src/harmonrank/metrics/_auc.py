@@ -1,6 +1,6 @@
 """The area under the ROC curve of M objectives, from one sort of the fused score."""
 
-__all__ = ["auc", "mid_ranks", "pair_share"]
+__all__ = ["auc", "mid_ranks", "pair_share", "rank_sums"]
 
 from typing import Any
 
@@ -51,7 +51,7 @@ def auc(
     table = check_labels(labels, len(values))
     weights = check_weights(sample_weight, len(values))
     ranks = mid_ranks(values, sorting_order(values), weights)
-    result = pair_share(*_rank_sums(ranks, table, weights))
+    result = pair_share(*rank_sums(ranks, table, weights))
     # A numpy scalar is a float and keeps the array's methods.
     return result[0] if np.ndim(labels) == 1 else result
 
@@ -94,7 +94,7 @@ def mid_ranks(scores: NDArray[Any], order: IntArray, weights: FloatArray) -> Flo
 
 
 @kernel
-def _rank_sums(
+def rank_sums(
     ranks: FloatArray, labels: LabelArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Sum w y (R − W/2), w y and w (1−y) over the rows, in the order in which labels lie."""

@@ -18,6 +18,7 @@ from harmonrank.metrics._inputs import (
     check_groups,
     check_labels,
     check_level,
+    check_paired,
     check_scores,
     check_weights,
     sorting_order,
@@ -86,6 +87,7 @@ def bootstrap_difference(
     >>> bootstrap_difference(labels, labels, labels)
     Interval(estimate=0.0, low=0.0, high=0.0, level=0.95)
     """
+    check_paired(scores_a, scores_b)
     options = (objective_weights, level, groups, sample_weight, replicates, seed)
     return _bootstrap([scores_a, scores_b], labels, *options)
 
@@ -107,8 +109,9 @@ def _bootstrap(
     values = [check_scores(s) for s in scores]
     table = check_labels(labels, len(values[0]))
     weights = objective_weighting(objective_weights, table.shape[1])
-    # An objective of weight 0 must not spoil the sum, nor take time.
-    table, weights = table[:, weights > 0], weights[weights > 0]
+    if (weights == 0).any():
+        # An objective of weight 0 must not spoil the sum, nor take time.
+        table, weights = table[:, weights > 0], weights[weights > 0]
     signed = [weights, -weights][: len(values)]
     areas = [auc(s, table, sample_weight=sample_weight) for s in values]
     estimate = float(sum(a @ w for a, w in zip(areas, signed, strict=True)))

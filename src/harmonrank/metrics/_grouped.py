@@ -81,6 +81,32 @@ def grouped_auc(
 
 
 @kernel
+def _tally(
+    scores: NDArray[Any], rows: IntArray, labels: LabelArray, weights: FloatArray, m: int
+) -> tuple[float, float]:
+    """Return the pairs won and all pairs of one objective among the rows of one request."""
+    won = positive = negative = own = 0.0
+    start = 0
+    while start < rows.size:
+        tied_positive = tied_negative = 0.0
+        stop = start
+        while stop < rows.size and scores[rows[stop]] == scores[rows[start]]:
+            weight = 1.0 if weights.size == 0 else weights[rows[stop]]
+            share = weight * labels[rows[stop], m]
+            tied_positive += share
+            tied_negative += weight - share
+            # A row's pair with itself: 0 unless its label is a fraction.
+            own += share * (weight - share)
+            stop += 1
+        won += tied_positive * (negative + 0.5 * tied_negative)
+        positive += tied_positive
+        negative += tied_negative
+        start = stop
+    # One row alone has no pair, whatever rounding says.
+    return won - 0.5 * own, positive * negative - own if rows.size > 1 else 0.0
+
+
+@kernel
 def _request_sums(
     scores: NDArray[Any],
     order: IntArray,
@@ -94,45 +120,14 @@ def _request_sums(
     total = np.zeros(objectives)
     say = np.zeros(objectives)
     used = np.zeros(objectives, dtype=np.int64)
-    won = np.empty(objectives)
-    positive = np.empty(objectives)
-    pairs = np.empty(objectives)
-    negative = np.empty(objectives)
-    tied_positive = np.empty(objectives)
-    tied_negative = np.empty(objectives)
-    own = np.empty(objectives)
     for g in range(starts.size - 1):
-        won[:] = 0.0
-        positive[:] = 0.0
-        negative[:] = 0.0
-        own[:] = 0.0
-        rows = 0.0
-        start = starts[g]
-        while start < starts[g + 1]:
-            tied_positive[:] = 0.0
-            tied_negative[:] = 0.0
-            stop = start
-            while stop < starts[g + 1] and scores[order[stop]] == scores[order[start]]:
-                row = order[stop]
-                weight = 1.0 if weights.size == 0 else weights[row]
-                rows += weight
-                for m in range(objectives):
-                    share = weight * labels[row, m]
-                    tied_positive[m] += share
-                    tied_negative[m] += weight - share
-                    # A row's pair with itself: 0 unless its label is a fraction.
-                    own[m] += share * (weight - share)
-                stop += 1
-            for m in range(objectives):
-                won[m] += tied_positive[m] * (negative[m] + 0.5 * tied_negative[m])
-                positive[m] += tied_positive[m]
-                negative[m] += tied_negative[m]
-            start = stop
+        rows = order[starts[g] : starts[g + 1]]
+        size = float(rows.size) if weights.size == 0 else weights[rows].sum()
         for m in range(objectives):
-            pairs[m] = positive[m] * negative[m] - own[m]
-            if pairs[m] > 0.0 and starts[g + 1] - starts[g] > 1:
-                a = rows if choice == 0 else (1.0 if choice == 1 else pairs[m])
-                total[m] += a * (won[m] - 0.5 * own[m]) / pairs[m]
+            won, pairs = _tally(scores, rows, labels, weights, m)
+            if pairs > 0.0:
+                a = size if choice == 0 else (1.0 if choice == 1 else pairs)
+                total[m] += a * won / pairs
                 say[m] += a
                 used[m] += 1
     return total, say, used

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.kernel import kernel
+from harmonrank.metrics._auc import mid_ranks, pair_share, rank_sums
 from harmonrank.metrics._inputs import (
     FloatArray,
     IntArray,
@@ -45,83 +46,64 @@ def auc_influence(
     values = check_scores(scores)
     table = check_labels(labels, len(values))
     weights = check_weights(sample_weight, len(values))
-    positive, negative = _class_sums(table, weights)
-    influence = np.full(table.shape, np.nan)
-    area = np.full(table.shape[1], np.nan)
-    known = (positive > 0) & (negative > 0)
-    if known.any():
-        order = sorting_order(values)
-        _fill_influence(values, order, table, weights, positive, negative, area, influence)
-        area[~known] = np.nan
-        influence[:, ~known] = np.nan
-    return np.clip(area, 0, 1), influence
+    order = sorting_order(values)
+    ranks = mid_ranks(values, order, weights)
+    sums, positive, negative = rank_sums(ranks, table, weights)
+    area = pair_share(sums, positive, negative)
+    # Dividing by nan in place of 0 makes the whole objective nan.
+    P, N = np.where(np.isnan(area), np.nan, positive), np.where(np.isnan(area), np.nan, negative)
+    influence = _positive_mid_ranks(values, order, table, weights)
+    _mix_components(influence, ranks, table, weights, area, P, N)
+    return area, influence
 
 
 @kernel
-def _class_sums(labels: LabelArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Sum w y and w (1−y) per objective; the second is exactly 0 without a negative."""
-    rows, objectives = labels.shape
-    positive = np.zeros(objectives)
-    negative = np.zeros(objectives)
-    for i in range(rows):
-        weight = 1.0 if weights.size == 0 else weights[i]
-        for m in range(objectives):
-            share = weight * labels[i, m]
-            positive[m] += share
-            negative[m] += weight - share
-    return positive, negative
-
-
-@kernel
-def _fill_influence(
-    scores: NDArray[Any],
-    order: IntArray,
-    labels: LabelArray,
-    weights: FloatArray,
-    positive: FloatArray,
-    negative: FloatArray,
-    area: FloatArray,
-    influence: FloatArray,
-) -> None:
-    """Write V10 and V01 mixed by label in one pass up the scores, then subtract the AUC."""
+def _positive_mid_ranks(
+    scores: NDArray[Any], order: IntArray, labels: LabelArray, weights: FloatArray
+) -> FloatArray:
+    """Return the weight of positives below each row plus half of those tied with it."""
     n, objectives = labels.shape
-    positive_below = np.zeros(objectives)
-    negative_below = np.zeros(objectives)
-    tied_positive = np.zeros(objectives)
-    tied_negative = np.zeros(objectives)
-    # One over zero is kept out: such objectives are overwritten with nan by the caller.
-    P = np.where(positive > 0, positive, 1.0)
-    N = np.where(negative > 0, negative, 1.0)
-    area[:] = 0.0
+    ranks = np.empty((n, objectives))
+    below = np.zeros(objectives)
+    tied = np.zeros(objectives)
     start = 0
     while start < n:
-        value = scores[order[start]]
-        tied_positive[:] = 0.0
-        tied_negative[:] = 0.0
+        tied[:] = 0.0
         stop = start
-        while stop < n and scores[order[stop]] == value:
-            row = order[stop]
-            weight = 1.0 if weights.size == 0 else weights[row]
+        while stop < n and scores[order[stop]] == scores[order[start]]:
+            weight = 1.0 if weights.size == 0 else weights[order[stop]]
             for m in range(objectives):
-                share = weight * labels[row, m]
-                tied_positive[m] += share
-                tied_negative[m] += weight - share
+                tied[m] += weight * labels[order[stop], m]
             stop += 1
+        for i in range(start, stop):
+            for m in range(objectives):
+                ranks[order[i], m] = below[m] + 0.5 * tied[m]
         for m in range(objectives):
-            V10 = (negative_below[m] + 0.5 * tied_negative[m]) / N[m]
-            V01 = (positive[m] - positive_below[m] - 0.5 * tied_positive[m]) / P[m]
-            area[m] += tied_positive[m] * V10 / P[m]
-            for i in range(start, stop):
-                y = labels[order[i], m]
-                influence[order[i], m] = y * V10 / P[m] + (1.0 - y) * V01 / N[m]
-            positive_below[m] += tied_positive[m]
-            negative_below[m] += tied_negative[m]
+            below[m] += tied[m]
         start = stop
-    total = float(n) if weights.size == 0 else weights.sum()
+    return ranks
+
+
+@kernel
+def _mix_components(
+    influence: FloatArray,
+    ranks: FloatArray,
+    labels: LabelArray,
+    weights: FloatArray,
+    area: FloatArray,
+    P: FloatArray,
+    N: FloatArray,
+) -> None:
+    """Turn the mid-ranks Q among positives into φ, in place."""
+    n, objectives = labels.shape
+    W = float(n) if weights.size == 0 else weights.sum()
     for i in range(n):
-        # v W/P = v/π: the weight enters once, as the derivative's own factor.
-        scale = total if weights.size == 0 else weights[i] * n
+        # v W = w n: the prevalence π = P/W leaves this factor and 1/P, 1/N.
+        factor = float(n) if weights.size == 0 else weights[i] * n
         for m in range(objectives):
-            y = labels[i, m]
-            centre = area[m] * (y / P[m] + (1.0 - y) / N[m])
-            influence[i, m] = scale * (influence[i, m] - centre)
+            y, Q = labels[i, m], influence[i, m]
+            V10 = (ranks[i] + 0.5 * W - Q) / N[m]
+            V01 = (P[m] - Q) / P[m]
+            influence[i, m] = factor * (
+                y * (V10 - area[m]) / P[m] + (1.0 - y) * (V01 - area[m]) / N[m]
+            )

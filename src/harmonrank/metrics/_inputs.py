@@ -11,6 +11,7 @@ __all__ = [
     "check_groups",
     "check_labels",
     "check_level",
+    "check_paired",
     "check_scores",
     "check_weights",
     "sorting_order",
@@ -30,6 +31,8 @@ LabelArray = NDArray[Any]
 
 def sorting_order(scores: NDArray[Any]) -> IntArray:
     """Return the positions of the scores in ascending order, tied ones in any order."""
+    # Not `ranking.argsort`: that is faster on bell-shaped scores but slower on heavy tails and on
+    # many ties, and no metric needs its stability.
     return np.argsort(scores)
 
 
@@ -52,6 +55,15 @@ def check_scores(scores: ArrayLike, name: str = "scores") -> NDArray[Any]:
             f"at row {bad[0]}; drop those rows or repair the model that scored them."
         )
     return values
+
+
+def check_paired(scores_a: ArrayLike, scores_b: ArrayLike) -> None:
+    """Refuse two fusions that were not scored on the same rows."""
+    if np.shape(scores_a) != np.shape(scores_b):
+        raise UsageError(
+            "`scores_a` and `scores_b` must score the same rows. "
+            f"Got shapes {np.shape(scores_a)} and {np.shape(scores_b)}."
+        )
 
 
 def check_labels(labels: ArrayLike, rows: int) -> LabelArray:

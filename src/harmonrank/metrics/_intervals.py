@@ -15,7 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from harmonrank.metrics._influence import auc_influence
-from harmonrank.metrics._inputs import FloatArray, check_groups, check_level, check_weights
+from harmonrank.metrics._inputs import (
+    FloatArray,
+    check_groups,
+    check_level,
+    check_paired,
+    check_weights,
+)
 
 
 @dataclass(frozen=True)
@@ -103,6 +109,7 @@ def paired_difference(
     >>> paired_difference(better, better, labels)
     Interval(estimate=0.0, low=0.0, high=0.0, level=0.95)
     """
+    check_paired(scores_a, scores_b)
     area_a, influence_a = auc_influence(scores_a, labels, sample_weight=sample_weight)
     area_b, influence_b = auc_influence(scores_b, labels, sample_weight=sample_weight)
     weights = objective_weighting(objective_weights, len(area_a))
