@@ -29,38 +29,18 @@ Array = NDArray[Any]
 
 
 @inline_kernel
-def _join(kl: bool, base: Array, level: Array, total: Array, weight: Array, a: int) -> None:
-    """Pool block a + 1 into block a.
-
-    `total` is Σ w(ρ − z + base) over `weight` Σ w for l2; Σ w ρ over Σ w exp(z − base) for kl.
-    """
-    b = a + 1
-    step = base[b] - base[a]
+def _violates(kl: bool, level_a: float, level_b: float, step: float) -> bool:
+    """Tell whether r would fall from block a to block b, whose base is `step` higher."""
     if kl:
-        # The larger base keeps every exponent at or below zero.
-        total[a] += total[b]
-        weight[a] = weight[b] + weight[a] * np.exp(-step)
-        base[a] = base[b]
-    else:
-        total[a] += total[b] - weight[b] * step
-        weight[a] += weight[b]
-    # Items without weight are pooled with each other only if tied, and then keep their level.
-    if weight[a] > 0:
-        level[a] = total[a] / weight[a]
-
-
-@inline_kernel
-def _violates(kl: bool, base: Array, level: Array, a: int) -> bool:
-    """Tell whether block a would rank its own items too low beside block a + 1."""
-    step = base[a + 1] - base[a]
-    if kl:
-        return bool(level[a] <= level[a + 1] * np.exp(-step))
-    return bool(level[a] + step <= level[a + 1])
+        return level_a <= level_b * np.exp(-step)
+    return level_a + step <= level_b
 
 
 @kernel
 def pool(
-    z: Array,
+    ascending: Array,
+    centre: float,
+    factor: float,
     weights: Array | None,
     kl: bool,
     start: Array,
@@ -69,24 +49,41 @@ def pool(
     total: Array,
     weight: Array,
 ) -> int:
-    """Cut ascending z into blocks; fill start, base, level, total and weight, return their number.
+    """Cut sorted scores, with z = (score − centre)·factor, into blocks and return their number.
 
-    `weights` are in the order of z, or None. All arrays hold float64 except `start`, and have room
-    for one block per item.
+    Fills, per block, where it starts, its base and level, and level = total/weight: the sums
+    Σ w(ρ − z + base) and Σ w for l2, Σ w ρ and Σ w exp(z − base) for kl. `weights` are in sorted
+    order, or None. Every array has room for one block per item.
     """
-    top = -1
-    before = 0.0
-    for i in range(z.size):
+    top, one, before = np.uint64(0), np.uint64(1), 0.0
+    for i in range(ascending.size):
+        # The newest block lives in these variables, the others on the stack below `top`.
         w = 1.0 if weights is None else weights[i]
-        rho = before + 0.5 * (w + 1)
+        b_start, b_base = i, (ascending[i] - centre) * factor
+        b_level, b_weight = before + 0.5 * (w + 1), w
+        b_total = w * b_level
         before += w
-        top += 1
-        start[top], base[top], level[top] = i, z[i], rho
-        total[top], weight[top] = w * rho, w
-        while top > 0 and _violates(kl, base, level, top - 1):
-            top -= 1
-            _join(kl, base, level, total, weight, top)
-    return top + 1
+        while top > 0:
+            a = top - one
+            step = b_base - base[a]
+            if not _violates(kl, level[a], b_level, step):
+                break
+            if kl:
+                # The higher base keeps every exponent at or below zero.
+                b_total += total[a]
+                b_weight += weight[a] * np.exp(-step)
+            else:
+                b_total += total[a] - b_weight * step
+                b_weight += weight[a]
+                b_base = base[a]
+            # Items without weight join each other only if tied, and then keep their level.
+            b_level = b_total / b_weight if b_weight > 0 else level[a]
+            b_start = start[a]
+            top = a
+        start[top], base[top], level[top] = b_start, b_base, b_level
+        total[top], weight[top] = b_total, b_weight
+        top += one
+    return int(top)
 
 
 @kernel
@@ -100,8 +97,8 @@ def project_rows(
     ranks: Array,
     block: Array,
     pooled: Array,
+    blocks: Array,
     norm: Array,
-    lean: Array,
 ) -> None:
     """Write the soft ranks of every row, and what the gradient needs.
 
@@ -113,43 +110,41 @@ def project_rows(
         factor: Per row.
         kl: Entropic instead of quadratic regularisation.
         ranks: Filled with soft ranks, in the original order.
-        block: Filled with each item's block among those of several items; −1 for no gradient.
-        pooled: Filled, per row, with the number of items in blocks of several.
-        norm: Filled, per row and block, with Σ w (l2) or Σ w ρ (kl).
-        lean: Filled, per row and block, with Σ w a z (a = 1 for l2, r for kl).
+        block: Filled with each item's block, numbered from 1; 0 is for items without a gradient.
+        pooled: Filled, per row, with the number of items that have a gradient.
+        blocks: Filled, per row, with the number of blocks, block 0 included.
+        norm: Filled, per row and block, with Σ w a (a = 1 for l2, r for kl).
     """
     rows, n = ascending.shape
-    z = np.empty(n)
     sorted_weights = None if weights is None else np.empty(n)
-    start = np.empty(n, np.int32)
+    start, name = np.empty(n + 1, np.int32), np.empty(n, np.uint32)
     base, level, total, weight = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for row in range(rows):
-        for i in range(n):
-            z[i] = (ascending[row, i] - centre[row]) * factor[row]
-            if weights is not None and sorted_weights is not None:
+        if weights is not None and sorted_weights is not None:
+            for i in range(n):
                 sorted_weights[i] = weights[row, order[row, i]]
-        blocks = pool(z, sorted_weights, kl, start, base, level, total, weight)
-        several = 0
-        for b in range(blocks):
-            first, end = start[b], (start[b + 1] if b + 1 < blocks else n)
+        end = pool(
+            ascending[row], centre[row], factor[row], sorted_weights, kl,
+            start, base, level, total, weight,
+        )  # fmt: skip
+        start[end] = n
+        last, alone = 0, 0
+        for b in range(end):
             # One item, or tied items without weight, rank where they stand: no gradient.
-            if end == first + 1 or weight[b] == 0:
-                for i in range(first, end):
-                    ranks[row, order[row, i]] = level[b]
-                    block[row, order[row, i]] = -1
-                continue
-            lean_sum = 0.0
-            for i in range(first, end):
-                step = z[i] - base[b]
-                r = level[b] * np.exp(step) if kl else level[b] + step
-                ranks[row, order[row, i]] = r
-                block[row, order[row, i]] = several
-                w = 1.0 if sorted_weights is None else sorted_weights[i]
-                lean_sum += w * z[i] * (r if kl else 1.0)
-            norm[row, several] = total[b] if kl else weight[b]
-            lean[row, several] = lean_sum
-            pooled[row] += end - first
-            several += 1
+            fixed = start[b + 1] == start[b] + 1 or weight[b] == 0
+            alone += start[b + 1] - start[b] if fixed else 0
+            last += 0 if fixed else 1
+            name[b] = 0 if fixed else last
+            norm[row, name[b]] = total[b] if kl else weight[b]
+        pooled[row], blocks[row] = n - alone, last + 1
+        # Nobody could predict where blocks end, so for l2 this loop has no branch.
+        b = np.uint64(0)
+        for i in range(n):
+            step = (ascending[row, i] - centre[row]) * factor[row] - base[b]
+            to = np.uint32(order[row, i])
+            ranks[row, to] = level[b] * np.exp(step) if kl else level[b] + step
+            block[row, to] = name[b]
+            b += np.uint64(start[b + np.uint64(1)] == i + 1)
 
 
 @kernel
@@ -163,41 +158,39 @@ def pull_back_rows(
     spread: Array,
     kl: bool,
     block: Array,
+    blocks: Array,
     norm: Array,
-    lean: Array,
     out: Array,
 ) -> None:
     """Write the gradient with respect to the scores of every row.
 
-    With a = 1 (l2) or r (kl), norm N_B and G_B = Σ_B a g, the gradient in z is
+    With a = 1 (l2) or r (kl), N_B = Σ_B w a and G_B = Σ_B a g, the gradient in z is
     dz_j = a_j (g_j − w_j G_B/N_B), zero in a block of one. z = (s − mean)·factor with
     factor = c/std adds the term through std: ds_j = factor·(dz_j − w_j z_j/(W c²) Σ_k dz_k z_k).
     The term through the mean is zero, since dz sums to zero in every block. `spread` holds W c²,
     or infinity when the factor is a constant.
     """
     rows, n = scores.shape
+    dz = np.empty(n)
     for row in range(rows):
-        blocks = 0
+        # Two sums per block, so that one addition need not wait for the last.
+        gains = np.zeros((blocks[row], 2))
         for i in range(n):
-            blocks = max(blocks, block[row, i] + 1)
-        gains = np.zeros(blocks)
+            a = ranks[row, i] if kl else 1.0
+            gains[block[row, i], np.uint64(i) & np.uint64(1)] += a * upstream[row, i]
+        gain = np.zeros(blocks[row])
+        for b in range(1, blocks[row]):
+            gain[b] = (gains[b, 0] + gains[b, 1]) / norm[row, b]
         turn = 0.0
         for i in range(n):
+            w = 1.0 if weights is None else weights[row, i]
+            a = ranks[row, i] if kl else 1.0
             b = block[row, i]
-            if b >= 0:
-                z = (scores[row, i] - centre[row]) * factor[row]
-                ag = upstream[row, i] * (ranks[row, i] if kl else 1.0)
-                gains[b] += ag
-                turn += ag * z
-        for b in range(blocks):
-            gains[b] /= norm[row, b]
-            turn -= gains[b] * lean[row, b]
+            # A selection, not a branch: nobody could predict it.
+            dz[i] = a * (upstream[row, i] - w * gain[b]) if b > 0 else 0.0
+            turn += dz[i] * ((scores[row, i] - centre[row]) * factor[row])
         turn /= spread[row]
         for i in range(n):
-            b = block[row, i]
             w = 1.0 if weights is None else weights[row, i]
             z = (scores[row, i] - centre[row]) * factor[row]
-            dz = -w * z * turn
-            if b >= 0:
-                dz += (upstream[row, i] - w * gains[b]) * (ranks[row, i] if kl else 1.0)
-            out[row, i] = factor[row] * dz
+            out[row, i] = factor[row] * (dz[i] - w * z * turn)

@@ -85,8 +85,7 @@ def soft_rank(
         standardise=scale == "std",
         weights=None if weights is None else _weight_rows(weights, scores.shape).reshape(rows),
     )
-    ranks: Tensor = _SoftRank.apply(scores.reshape(rows), problem)  # type: ignore[no-untyped-call]
-    ranks = ranks.reshape(scores.shape)
+    ranks: Tensor = _SoftRank.apply(scores, problem)  # type: ignore[no-untyped-call]
     if not return_share:
         return ranks
     share = problem.pooled / max(n, 1)
@@ -107,9 +106,9 @@ class _Problem:
     def solve(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
         rows, n = scores.shape
         self.centre, self.factor, self.spread = np.empty((3, rows))
-        self.pooled = np.zeros(rows)
-        self.block = np.empty((rows, n), np.int32)
-        self.norm, self.lean = np.empty((2, rows, n // 2))
+        self.pooled, self.blocks = np.zeros(rows), np.empty(rows, np.int64)
+        self.block = np.empty((rows, n), np.uint32)
+        self.norm = np.empty((rows, n // 2 + 1))
         bad = scale_rows(
             scores, self.weights, self.strength, self.kl, self.standardise,
             self.centre, self.factor, self.spread,
@@ -120,7 +119,7 @@ class _Problem:
         self.ranks = np.empty((rows, n), np.float64 if self.kl else scores.dtype)
         project_rows(
             *sort_rows(scores), self.weights, self.centre, self.factor, self.kl,
-            self.ranks, self.block, self.pooled, self.norm, self.lean,
+            self.ranks, self.block, self.pooled, self.blocks, self.norm,
         )  # fmt: skip
         return self.ranks
 
@@ -130,7 +129,7 @@ class _Problem:
         out = np.empty_like(scores)
         pull_back_rows(
             upstream, scores, self.ranks, self.weights, self.centre, self.factor, self.spread,
-            self.kl, self.block, self.norm, self.lean, out,
+            self.kl, self.block, self.blocks, self.norm, out,
         )  # fmt: skip
         return out
 
@@ -169,15 +168,15 @@ class _Once(torch.autograd.Function):
 
 
 def _as_array(tensor: Tensor) -> NDArray[np.floating]:
-    """View a tensor as contiguous float32 or float64 on the host; half widens without loss."""
+    """View a tensor as (rows, n) contiguous float32 or float64 on the host; half widens without loss."""
     held = tensor.detach().cpu()
     held = held if held.dtype in (torch.float32, torch.float64) else held.float()
     array: NDArray[np.floating] = held.contiguous().numpy()
-    return array
+    return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
 def _like(array: NDArray[np.floating], tensor: Tensor) -> Tensor:
-    return torch.from_numpy(array).to(tensor.device, tensor.dtype)
+    return torch.from_numpy(array.reshape(tensor.shape)).to(tensor.device, tensor.dtype)
 
 
 def _weight_rows(weights: ArrayLike | Tensor, shape: torch.Size) -> NDArray[np.float64]:

@@ -1,9 +1,9 @@
 """A stable argsort of floats, in linear time on everyday data.
 
-Values are first dropped into equally wide cells (about four per item, so few items share one), by
-one or two counting passes; an insertion sort then settles the order within the cells. Data too
-uneven for that (long tails, infinities) is sorted by the digits of its bit pattern instead. Both
-ways are stable, so the result is the same whichever is taken.
+Values are first dropped into equally wide cells (eight or more per item, so few items share one), by
+two counting passes; an insertion sort then settles the order within the cells. Data too uneven for
+that (long tails, infinities) is sorted by the digits of its bit pattern instead. Both ways are
+stable, so the result is the same whichever is taken.
 """
 
 __all__ = ["argsort", "sort_rows"]
@@ -19,7 +19,6 @@ from harmonrank.kernel import inline_kernel, kernel
 Array = NDArray[Any]
 
 _SMALL = 32  # Below this an insertion sort alone is fastest.
-_ONE_PASS = 1 << 15  # Up to here the counters of a single pass stay in the first-level cache.
 _MOVES = 12  # Moves per item before cells count as too crowded and digits take over.
 _DIGIT = 11  # Bits per digit: 2048 counters, six passes for float64 and four for float32.
 
@@ -51,10 +50,13 @@ def sort_rows(values: NDArray[np.floating]) -> tuple[NDArray[np.floating], NDArr
 
 
 @kernel
-def _sort_by_insertion(values: Array, order: Array, budget: int) -> bool:
-    """Settle a nearly sorted vector in place; give up (False) after `budget` moves."""
+def _settle(values: Array, order: Array, budget: int) -> bool:
+    """Sort a nearly sorted vector in place by insertion; give up (False) after `budget` moves."""
     for i in range(1, values.size):
-        value, position, j = values[i], order[i], i
+        value = values[i]
+        if values[i - 1] <= value:
+            continue
+        position, j = order[i], i
         while j > 0 and values[j - 1] > value:
             values[j], order[j] = values[j - 1], order[j - 1]
             j -= 1
@@ -67,8 +69,9 @@ def _sort_by_insertion(values: Array, order: Array, budget: int) -> bool:
 
 @inline_kernel
 def _cell(value: float, low: float, per_unit: float, last: int) -> int:
-    """Number the equally wide cell of a value; rounding never changes the order of two cells."""
-    return min(max(int((value - low) * per_unit), 0), last)
+    """Number the equally wide cell of a value; rounding never swaps the cells of two values."""
+    # Unsigned positions spare every array access a test for negative ones.
+    return np.uint64(min(max(np.int64((value - low) * per_unit), 0), last))  # type: ignore[return-value]
 
 
 @inline_kernel
@@ -80,50 +83,29 @@ def _starts(counts: Array) -> None:
 
 
 @kernel
-def _sort_by_one_pass(
-    values: Array, ascending: Array, order: Array, low: float, high: float
-) -> bool:
-    """Sort by one counting pass over about two cells per item."""
+def _sort_by_cells(values: Array, ascending: Array, order: Array, low: float, high: float) -> bool:
+    """Sort by two counting passes, over the low and then the high half of the cell number."""
     n = values.size
-    cells = 1 << int(np.ceil(np.log2(n)))
-    per_unit, last = (cells - 1) / (high - low), cells - 1
-    counts = np.zeros(cells, np.int32)
-    for i in range(n):
-        counts[_cell(np.float64(values[i]), low, per_unit, last)] += 1
-    _starts(counts)
+    half = (int(np.ceil(np.log2(n))) + 4) // 2
+    bits, last = np.uint64(half), (1 << (2 * half)) - 1
+    mask, per_unit = np.uint64((1 << half) - 1), last / (high - low)
+    fine, coarse = np.zeros(1 << half, np.uint32), np.zeros(1 << half, np.uint32)
     for i in range(n):
         k = _cell(np.float64(values[i]), low, per_unit, last)
-        ascending[counts[k]], order[counts[k]] = values[i], i
-        counts[k] += 1
-    return _sort_by_insertion(ascending, order, _MOVES * n)
-
-
-@kernel
-def _sort_by_two_passes(
-    values: Array, ascending: Array, order: Array, low: float, high: float
-) -> bool:
-    """Sort by two counting passes, low half and high half of the cell number."""
-    n = values.size
-    bits = (int(np.ceil(np.log2(n))) + 3) // 2
-    cells, mask = 1 << (2 * bits), (1 << bits) - 1
-    per_unit, last = (cells - 1) / (high - low), cells - 1
-    counts = np.zeros((2, mask + 1), np.int32)
-    for i in range(n):
-        k = _cell(np.float64(values[i]), low, per_unit, last)
-        counts[0, k & mask] += 1
-        counts[1, k >> bits] += 1
-    _starts(counts[0])
-    _starts(counts[1])
+        fine[k & mask] += 1
+        coarse[k >> bits] += 1
+    _starts(fine)
+    _starts(coarse)
     between, positions = np.empty_like(values), np.empty_like(order)
     for i in range(n):
         k = _cell(np.float64(values[i]), low, per_unit, last) & mask
-        between[counts[0, k]], positions[counts[0, k]] = values[i], i
-        counts[0, k] += 1
+        between[fine[k]], positions[fine[k]] = values[i], i
+        fine[k] += 1
     for i in range(n):
         k = _cell(np.float64(between[i]), low, per_unit, last) >> bits
-        ascending[counts[1, k]], order[counts[1, k]] = between[i], positions[i]
-        counts[1, k] += 1
-    return _sort_by_insertion(ascending, order, _MOVES * n)
+        ascending[coarse[k]], order[coarse[k]] = between[i], positions[i]
+        coarse[k] += 1
+    return _settle(ascending, order, _MOVES * n)
 
 
 @kernel
@@ -168,7 +150,7 @@ def _sort_row(values: Array, ascending: Array, order: Array) -> None:
     if n <= _SMALL:
         for i in range(n):
             ascending[i], order[i] = values[i], i
-        _sort_by_insertion(ascending, order, n * n)
+        _settle(ascending, order, n * n)
         return
     low = high = np.float64(values[0])
     for i in range(n):
@@ -179,11 +161,8 @@ def _sort_row(values: Array, ascending: Array, order: Array) -> None:
         return
     sorted_by_cells = False
     # A width that overflows or vanishes has no cells.
-    if np.isfinite(high - low) and np.isfinite(4 * n / (high - low)):
-        if n <= _ONE_PASS:
-            sorted_by_cells = _sort_by_one_pass(values, ascending, order, low, high)
-        else:
-            sorted_by_cells = _sort_by_two_passes(values, ascending, order, low, high)
+    if np.isfinite(high - low) and np.isfinite(64 * n / (high - low)):
+        sorted_by_cells = _sort_by_cells(values, ascending, order, low, high)
     if not sorted_by_cells:
         _sort_by_digits(values, ascending, order)
 
