@@ -61,3 +61,14 @@ def top_k_by_enumeration(scores, labels, k, figure):
         if all(scores[a] >= scores[b] for a, b in itertools.pairwise(order))
     ]
     return np.mean([figure([labels[i] for i in order[:k]]) for order in orders])
+
+
+def posterior_by_importance(o, mu, tau, covariance, draws=400_000, seed=0):
+    """E[σ(z) | o] for z ~ N(μ, Σ), o = z + N(0, τ²): weigh prior draws; and the standard error."""
+    rng = np.random.default_rng(seed)
+    z = mu + rng.standard_normal((draws, len(mu))) @ np.linalg.cholesky(covariance).T
+    likelihood = np.exp(-0.5 * (((o - z) / tau) ** 2).sum(1))
+    w = likelihood / likelihood.sum()
+    p = 1 / (1 + np.exp(-z))
+    mean = w @ p
+    return mean, np.sqrt(w**2 @ (p - mean) ** 2)

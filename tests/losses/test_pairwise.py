@@ -72,10 +72,24 @@ def test_block_size_does_not_matter(block_size):
     torch.testing.assert_close(got, slope, rtol=1e-7, atol=1e-12)
 
 
-def test_logistic_in_float32_keeps_six_digits():
-    scores, labels = batch(dtype=torch.float32)
-    exact = pairwise_logistic_loss(scores.double(), labels)
-    assert pairwise_logistic_loss(scores, labels).item() == pytest.approx(exact.item(), rel=1e-6)
+@pytest.mark.parametrize("width", [1.0, 29.9, 30.1, 1000.0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_logistic_is_exact_for_narrow_and_wide_scores(width, weighted):
+    scores, labels = batch(500)
+    scores = (scores - scores.min()) / (scores.max() - scores.min()) * width - 17
+    scores.requires_grad_()
+    weight = torch.rand(500, generator=torch.Generator().manual_seed(1)).double()
+    weight = weight if weighted else torch.ones_like(weight)
+    loss = pairwise_logistic_loss(scores, labels, sample_weight=weight, block_size=3000)
+    expected = torch.zeros((), dtype=torch.float64)
+    for y in labels.T:
+        pair_weight = torch.outer(weight[y == 1], weight[y == 0])
+        losses = torch.nn.functional.softplus(-gaps(scores, y), threshold=40)
+        expected = expected + (pair_weight * losses).sum() / pair_weight.sum()
+    torch.testing.assert_close(loss, expected, rtol=1e-12, atol=0)
+    (got,) = torch.autograd.grad(loss, scores)
+    (slope,) = torch.autograd.grad(expected, scores)
+    torch.testing.assert_close(got, slope, rtol=1e-10, atol=1e-15)
 
 
 def test_a_second_derivative_is_refused():

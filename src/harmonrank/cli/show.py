@@ -90,7 +90,7 @@ class Show:
         best = " *" if event.best_epoch == event.epoch else ""
         self.line(
             f"{self._prefix}epoch {event.epoch + 1}: loss {event.loss:.4f}, "
-            f"validation AUC-sum {event.valid_auc_sum:.4f}{share}{best}"
+            f"valid {event.valid_auc_sum:.4f}{share}{best}"
         )
 
     def _on_MethodStarted(self, event: Any) -> None:  # noqa: N802

@@ -1,4 +1,4 @@
-"""The positives and the negatives of every objective: their mass, their shares, their moments.
+"""The positives and the negatives of every objective: their mass and their moments.
 
 A row of weight v and label y counts as a positive of weight v·y and a negative of weight v·(1−y)
 that share one score. For 0/1 labels that is the usual reading. For a fractional label it makes the
@@ -6,7 +6,7 @@ row a pair with itself, of score difference zero (half a win in an AUC), and eve
 keeps that pair: then fractional labels, sample weights and repeated rows all mean the same.
 """
 
-__all__ = ["Classes", "Moments", "class_mass", "class_moments", "class_shares"]
+__all__ = ["Moments", "class_mass", "class_moments"]
 
 from typing import NamedTuple
 
@@ -14,21 +14,14 @@ import torch
 from torch import Tensor
 
 
-class Classes(NamedTuple):
-    """How each objective's positive and negative mass is spread over the rows."""
-
-    positive: Tensor  # (rows, objectives); columns sum to one, or are zero if not present
-    negative: Tensor  # (rows, objectives)
-    present: Tensor  # (objectives,): has both a positive and a negative
-
-
 class Moments(NamedTuple):
-    """Mean and variance of the scores of each class, all (objectives,); zero if not present."""
+    """Mean and variance of the scores of each class, all (objectives,); finite if not present."""
 
     mean_positive: Tensor
     mean_negative: Tensor
     variance_positive: Tensor
     variance_negative: Tensor
+    present: Tensor  # has both a positive and a negative
 
     @property
     def mean_gap(self) -> Tensor:
@@ -47,29 +40,29 @@ def class_mass(labels: Tensor, sample_weight: Tensor) -> tuple[Tensor, Tensor]:
     return sample_weight @ labels, sample_weight @ (1 - labels)
 
 
-def class_shares(labels: Tensor, sample_weight: Tensor) -> Classes:
-    """Return v·y / W⁺ and v·(1−y) / W⁻, the weights that turn sums into means over a class."""
-    mass_positive, mass_negative = class_mass(labels, sample_weight)
-    present = (mass_positive > 0) & (mass_negative > 0)
-    # Dividing by infinity removes an objective without a branch and without a nan.
-    mass_positive = torch.where(present, mass_positive, torch.inf)
-    mass_negative = torch.where(present, mass_negative, torch.inf)
-    weight = sample_weight[:, None]
-    return Classes(weight * labels / mass_positive, weight * (1 - labels) / mass_negative, present)
-
-
-def class_moments(scores: Tensor, classes: Classes) -> Moments:
+def class_moments(scores: Tensor, labels: Tensor, sample_weight: Tensor) -> Moments:
     """Return the moments of the scores of both classes, differentiable in the scores.
 
-    The variance is the mean square around the mean, in two passes: E s² − (E s)² would cancel for
-    scores far from zero.
+    All come from two products of a (3, rows) with a (rows, objectives) matrix. Squares are taken
+    around the common mean: around zero, E s² − (E s)² would cancel for scores far from it.
     """
-    mean_positive = scores @ classes.positive
-    mean_negative = scores @ classes.negative
-    column = scores[:, None]
+    total = sample_weight.sum()
+    centre = ((sample_weight @ scores) / _or_infinity(total)).detach()
+    weighted = sample_weight * (scores - centre)
+    powers = torch.stack([sample_weight, weighted, weighted * (scores - centre)])  # (3, rows)
+    mass_positive, first_positive, second_positive = powers @ labels  # (objectives,) each
+    mass_negative, first_negative, second_negative = powers @ (1 - labels)
+    mean_positive = first_positive / _or_infinity(mass_positive)
+    mean_negative = first_negative / _or_infinity(mass_negative)
     return Moments(
-        mean_positive,
-        mean_negative,
-        ((column - mean_positive).square() * classes.positive).sum(0),
-        ((column - mean_negative).square() * classes.negative).sum(0),
+        mean_positive + centre,
+        mean_negative + centre,
+        second_positive / _or_infinity(mass_positive) - mean_positive.square(),
+        second_negative / _or_infinity(mass_negative) - mean_negative.square(),
+        (mass_positive > 0) & (mass_negative > 0),
     )
+
+
+def _or_infinity(mass: Tensor) -> Tensor:
+    """Dividing by infinity removes an empty class without a branch and without a nan."""
+    return torch.where(mass > 0, mass.detach(), torch.inf)

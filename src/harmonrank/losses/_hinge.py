@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 
 from harmonrank.kernel import kernel
-from harmonrank.losses._classes import Classes, class_shares
+from harmonrank.losses._classes import class_mass
 from harmonrank.losses._gradient import with_gradient
-from harmonrank.losses._inputs import check_inputs, check_positive
+from harmonrank.losses._inputs import Inputs, check_inputs, check_positive
+from harmonrank.ranking import argsort
 
 
 def squared_hinge_loss(
@@ -37,73 +38,68 @@ def squared_hinge_loss(
     """
     inputs = check_inputs(scores, labels, objective_weights, sample_weight)
     margin = check_positive("margin", margin)
-    classes = class_shares(inputs.labels, inputs.sample_weight)
-    loss, gradient = _hinge_sweep(inputs.scores, classes, inputs.objective_weights, margin)
+    loss, gradient = _hinge_sweep(inputs, margin)
     return with_gradient(inputs.scores, loss, gradient)
 
 
-def _hinge_sweep(
-    scores: Tensor, classes: Classes, objective_weights: Tensor, margin: float
-) -> tuple[Tensor, Tensor]:
-    s, order = scores.detach().cpu().sort(descending=True)
-    loss, sorted_gradient = _hinge_kernel(
-        s.numpy(),
-        classes.positive.cpu()[order].T.contiguous().numpy(),
-        classes.negative.cpu()[order].T.contiguous().numpy(),
-        objective_weights.cpu().numpy(),
-        margin,
-    )
-    gradient = torch.empty_like(s)
-    gradient[order] = torch.from_numpy(sorted_gradient)
-    return scores.new_tensor(loss), gradient.to(scores.device)
+def _hinge_sweep(inputs: Inputs, margin: float) -> tuple[Tensor, Tensor]:
+    """Return the loss and its gradient; tensors on another device go through a host copy."""
+    mass_positive, mass_negative = class_mass(inputs.labels, inputs.sample_weight)
+    pairs = mass_positive * mass_negative
+    scale = torch.where(pairs > 0, inputs.objective_weights / pairs, 0.0)
+    host = (inputs.scores.detach(), inputs.labels, inputs.sample_weight, scale)
+    s, y, v, scale_m = (x.cpu().contiguous().numpy() for x in host)
+    loss, gradient = _hinge_kernel(s, argsort(s), y, v, scale_m, margin)
+    return inputs.scores.new_tensor(loss), torch.from_numpy(gradient).to(inputs.scores.device)
 
 
 @kernel
-def _hinge_kernel(s: Any, p: Any, q: Any, w: Any, margin: float) -> Any:
-    """Return the loss and the gradient of scores sorted from high to low.
+def _hinge_kernel(s: Any, order: Any, y: Any, v: Any, scale: Any, margin: float) -> Any:
+    """Return the loss and the gradient; `order` sorts the scores from low to high.
 
     The sums S_k = Σ q_j (s_j − t)^k over the negatives above a threshold t follow t downwards:
     S_2 += δ(2 S_1 + δ S_0), S_1 += δ S_0 for a step δ ≥ 0. Every term is non-negative, so nothing
     cancels, as Σ q s² − 2 t Σ q s + t² Σ q would for scores far apart.
     """
-    loss = 0.0
-    gradient = np.zeros(s.size)
-    for m in range(w.size):
+    loss, n = 0.0, s.size
+    gradient = np.zeros(n)
+    for m in range(scale.size):
+        if scale[m] == 0.0:
+            continue
         # Downwards: a positive at s_i meets the negatives above its threshold s_i − margin.
-        j, t, s0, s1, s2 = 0, np.inf, 0.0, 0.0, 0.0
-        for i in range(s.size):
-            if p[m, i] == 0.0:
+        below, t, s0, s1, s2 = n - 1, 0.0, 0.0, 0.0, 0.0
+        for i in order[::-1]:
+            p = v[i] * y[i, m]
+            if p == 0.0:
                 continue
             threshold = s[i] - margin
-            while j < s.size and s[j] > threshold:
-                if q[m, j] > 0.0:
-                    if s0 > 0.0:
-                        step = t - s[j]
-                        s2 += step * (2.0 * s1 + step * s0)
-                        s1 += step * s0
-                    s0 += q[m, j]
-                    t = s[j]
-                j += 1
-            if s0 > 0.0:
-                step = t - threshold
+            while below >= 0 and s[order[below]] > threshold:
+                j = order[below]
+                step = t - s[j]
                 s2 += step * (2.0 * s1 + step * s0)
                 s1 += step * s0
-                t = threshold
-                loss += w[m] * p[m, i] * s2
-                gradient[i] -= 2.0 * w[m] * p[m, i] * s1
-        # Upwards: a negative at s_j meets the positives whose threshold is below it.
-        i, t, s0, s1 = s.size - 1, 0.0, 0.0, 0.0
-        for j in range(s.size - 1, -1, -1):
-            if q[m, j] == 0.0:
-                continue
-            while i >= 0 and s[i] - margin < s[j]:
-                if p[m, i] > 0.0:
-                    s1 += (s[i] - margin - t) * s0
-                    s0 += p[m, i]
-                    t = s[i] - margin
-                i -= 1
-            if s0 > 0.0:
-                s1 += (s[j] - t) * s0
+                s0 += v[j] * (1.0 - y[j, m])
                 t = s[j]
-                gradient[j] += 2.0 * w[m] * q[m, j] * s1
+                below -= 1
+            step = t - threshold
+            s2 += step * (2.0 * s1 + step * s0)
+            s1 += step * s0
+            t = threshold
+            loss += scale[m] * p * s2
+            gradient[i] -= 2.0 * scale[m] * p * s1
+        # Upwards: a negative at s_j meets the positives whose threshold is below it.
+        above, t, s0, s1 = 0, 0.0, 0.0, 0.0
+        for j in order:
+            q = v[j] * (1.0 - y[j, m])
+            if q == 0.0:
+                continue
+            while above < n and s[order[above]] - margin < s[j]:
+                i = order[above]
+                s1 += (s[i] - margin - t) * s0
+                s0 += v[i] * y[i, m]
+                t = s[i] - margin
+                above += 1
+            s1 += (s[j] - t) * s0
+            t = s[j]
+            gradient[j] += 2.0 * scale[m] * q * s1
     return loss, gradient

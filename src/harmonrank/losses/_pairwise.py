@@ -2,16 +2,17 @@
 
 __all__ = ["pairwise_logistic_loss", "pairwise_square_loss"]
 
-from collections.abc import Iterator
-
 import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from harmonrank.errors import UsageError
-from harmonrank.losses._classes import Classes, class_moments, class_shares
+from harmonrank.losses._classes import class_moments
 from harmonrank.losses._gradient import with_gradient
-from harmonrank.losses._inputs import check_inputs, check_positive
+from harmonrank.losses._inputs import Inputs, check_inputs, check_positive
+
+# Three folds multiply at most 15 factors, and (1 + e^30)^−15 is still a normal float64.
+_NARROW = 30.0
 
 
 def pairwise_square_loss(
@@ -36,12 +37,11 @@ def pairwise_square_loss(
     """
     inputs = check_inputs(scores, labels, objective_weights, sample_weight)
     margin = check_positive("margin", margin)
-    classes = class_shares(inputs.labels, inputs.sample_weight)
-    moments = class_moments(inputs.scores, classes)
+    moments = class_moments(inputs.scores, inputs.labels, inputs.sample_weight)
     losses = (
         (margin - moments.mean_gap).square() + moments.variance_positive + moments.variance_negative
     )
-    return (inputs.objective_weights * classes.present) @ losses
+    return (inputs.objective_weights * moments.present) @ losses
 
 
 def pairwise_logistic_loss(
@@ -50,13 +50,12 @@ def pairwise_logistic_loss(
     *,
     objective_weights: Tensor | None = None,
     sample_weight: Tensor | None = None,
-    block_size: int = 1 << 18,
+    block_size: int = 1 << 19,
 ) -> Tensor:
     """Σ_m w_m · mean over pairs of log(1 + exp(−(s_i − s_j))).
 
-    All n⁺n⁻ pairs are visited, `block_size` of them at a time: value and gradient come from one
-    sweep, and only the gradient, one number per row, is kept for the backward pass. Pairs are
-    formed in float32, or in float64 if the scores are float64.
+    All n⁺n⁻ pairs are visited, `block_size` of them at a time, in float64: value and gradient come
+    from one sweep, and only the gradient, one number per row, is kept for the backward pass.
 
     An objective without a positive or a negative contributes nothing. Sample weights multiply: the
     pair (i, j) weighs v_i v_j.
@@ -68,51 +67,60 @@ def pairwise_logistic_loss(
     inputs = check_inputs(scores, labels, objective_weights, sample_weight)
     if block_size < 1:
         raise UsageError(f"`block_size` must be at least 1. Got {block_size}.")
-    classes = class_shares(inputs.labels, inputs.sample_weight)
-    with torch.no_grad():
-        pair_dtype = torch.float64 if scores.dtype == torch.float64 else torch.float32
-        loss, gradient = _logistic_sweep(
-            inputs.scores.to(pair_dtype), classes, inputs.objective_weights, block_size
-        )
+    loss, gradient = _logistic_sweep(inputs._replace(scores=inputs.scores.detach()), block_size)
     return with_gradient(inputs.scores, loss, gradient)
 
 
-def _logistic_sweep(
-    scores: Tensor, classes: Classes, objective_weights: Tensor, block_size: int
-) -> tuple[Tensor, Tensor]:
-    """Return the loss and its gradient, summed over the objectives in float64."""
-    loss = scores.new_zeros((), dtype=torch.float64)
-    gradient = scores.new_zeros(len(scores), dtype=torch.float64)
-    for m in classes.present.nonzero().flatten().tolist():
-        w = objective_weights[m]
-        positive = classes.positive[:, m].nonzero().flatten()
-        negative = classes.negative[:, m].nonzero().flatten()
-        p = classes.positive[positive, m]
-        q = classes.negative[negative, m]
+def _logistic_sweep(inputs: Inputs, block_size: int) -> tuple[Tensor, Tensor]:
+    """Return the loss and its gradient, summed over the objectives."""
+    s, v = inputs.scores, inputs.sample_weight
+    loss, gradient = s.new_zeros(()), torch.zeros_like(s)
+    narrow = len(s) > 0 and bool(s.max() - s.min() <= _NARROW)
+    block_of = _factored_block if narrow else _direct_block
+    for w, y in zip(inputs.objective_weights, inputs.labels.T, strict=True):
+        p, q = v * y, v * (1 - y)
+        positive, negative = p.nonzero().flatten(), q.nonzero().flatten()
+        if not (len(positive) and len(negative)):
+            continue
+        scale = w / (p.sum() * q.sum())
         columns = min(len(negative), block_size)
-        rows = max(1, block_size // columns)
-        for i, p_i in _blocks(rows, positive, p):
-            for j, q_j in _blocks(columns, negative, q):
-                losses, slope_i, slope_j = _logistic_block(scores[i], scores[j], p_i, q_j)
-                loss += w * losses
-                gradient.index_add_(0, i, -w * slope_i)
-                gradient.index_add_(0, j, w * slope_j)
+        for i in torch.split(positive, max(1, block_size // columns)):
+            for j in torch.split(negative, columns):
+                losses, slope_i, slope_j = block_of(s[i], s[j], p[i], q[j])
+                loss += scale * losses
+                gradient.index_add_(0, i, -scale * slope_i)
+                gradient.index_add_(0, j, scale * slope_j)
     return loss, gradient
 
 
-def _blocks(size: int, index: Tensor, share: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-    return zip(torch.split(index, size), torch.split(share, size), strict=True)
+def _factored_block(s_i: Tensor, s_j: Tensor, p: Tensor, q: Tensor) -> tuple[Tensor, ...]:
+    """Return Σ p_i q_j ℓ_ij and the row and column sums of p_i q_j σ(s_j − s_i).
+
+    exp(s_j − s_i) is a product, so a pair costs no exponential; and positives of equal weight
+    share a logarithm, Σ log σ = log Π σ.
+    """
+    middle = s_i[0]
+    odds = torch.outer((middle - s_i).exp(), (s_j - middle).exp())  # (positives, negatives)
+    wins = odds.add_(1).reciprocal_()  # σ(s_i − s_j)
+    slope_i, slope_j = p * (q.sum() - wins @ q), q * (p.sum() - p @ wins)
+    if bool((p == p[0]).all()):
+        wins = _fold(_fold(_fold(wins)))
+    return -(wins.log_() @ q) @ p[: len(wins)], slope_i, slope_j
 
 
-def _logistic_block(
-    s_i: Tensor, s_j: Tensor, p: Tensor, q: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return Σ p_i q_j ℓ_ij and the row and column sums of p_i q_j σ(s_j − s_i)."""
+def _fold(wins: Tensor) -> Tensor:
+    """Multiply the second half of the rows into the first, in place; a last odd row into row 0."""
+    half = len(wins) // 2
+    if half == 0:
+        return wins
+    if len(wins) % 2:
+        wins[0] *= wins[-1]
+    return wins[:half].mul_(wins[half : 2 * half])
+
+
+def _direct_block(s_i: Tensor, s_j: Tensor, p: Tensor, q: Tensor) -> tuple[Tensor, ...]:
+    """Return the same as `_factored_block`, for scores so far apart that exp would overflow."""
     gap = s_i[:, None] - s_j  # (positives, negatives)
-    q_like = q.to(gap.dtype)
-    losses = -(logsigmoid(gap) @ q_like).double() @ p
-    # The shares p are tiny but not negligible in float32; only the sums over a block are rounded.
+    losses = -(logsigmoid(gap) @ q) @ p
     slopes = gap.neg_().sigmoid_()
-    slope_i = p * (slopes @ q_like).double()
-    slope_j = q * (p.to(gap.dtype) @ slopes).double()
-    return losses, slope_i, slope_j
+    return losses, p * (slopes @ q), q * (p @ slopes)

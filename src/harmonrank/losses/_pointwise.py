@@ -4,7 +4,7 @@ __all__ = ["bce_loss", "label_aggregation_loss", "optimal_label_values"]
 
 import torch
 from torch import Tensor
-from torch.nn.functional import logsigmoid
+from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
 from harmonrank.errors import UsageError
 from harmonrank.losses._inputs import check_inputs, check_vector
@@ -32,9 +32,8 @@ def bce_loss(
         scores, labels, objective_weights, sample_weight, score_per_objective=True
     )
     s, w = inputs.scores, inputs.objective_weights
-    # Two non-negative terms: (1−y)s − log σ(s) needs one logarithm but cancels below zero.
     if s.ndim == 2:
-        rows = -(inputs.labels * logsigmoid(s) + (1 - inputs.labels) * logsigmoid(-s)) @ w
+        rows = binary_cross_entropy_with_logits(s, inputs.labels, reduction="none") @ w
     else:
         # One logit for all: the label sums are enough, and the logarithms are taken once per row.
         rows = -(inputs.labels @ w) * logsigmoid(s) - ((1 - inputs.labels) @ w) * logsigmoid(-s)

@@ -171,7 +171,6 @@ def pull_back_rows(
     or infinity when the factor is a constant.
     """
     rows, n = scores.shape
-    dz = np.empty(n)
     for row in range(rows):
         # Two sums per block, so that one addition need not wait for the last.
         gains = np.zeros((blocks[row], 2))
@@ -187,10 +186,11 @@ def pull_back_rows(
             a = ranks[row, i] if kl else 1.0
             b = block[row, i]
             # A selection, not a branch: nobody could predict it.
-            dz[i] = a * (upstream[row, i] - w * gain[b]) if b > 0 else 0.0
-            turn += dz[i] * ((scores[row, i] - centre[row]) * factor[row])
+            dz = a * (upstream[row, i] - w * gain[b]) if b > 0 else 0.0
+            turn += dz * ((scores[row, i] - centre[row]) * factor[row])
+            out[row, i] = dz
         turn /= spread[row]
         for i in range(n):
             w = 1.0 if weights is None else weights[row, i]
             z = (scores[row, i] - centre[row]) * factor[row]
-            out[row, i] = factor[row] * (dz[i] - w * z * turn)
+            out[row, i] = factor[row] * (out[row, i] - w * z * turn)

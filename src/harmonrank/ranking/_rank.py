@@ -2,6 +2,7 @@
 
 __all__ = ["rank"]
 
+import math
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from harmonrank.errors import UsageError
 from harmonrank.kernel import kernel
-from harmonrank.ranking._sort import sort_rows
+from harmonrank.ranking._sort import extremes, sort_rows
 
 Array = NDArray[Any]
 
@@ -39,16 +40,17 @@ def _rank_array(scores: NDArray[np.generic]) -> NDArray[np.float64]:
     if scores.ndim == 0:
         raise UsageError("`scores` must have at least one axis. Got a single number.")
     values = _as_floats(scores)
-    rows = values.reshape(int(np.prod(values.shape[:-1])), values.shape[-1])
-    missing = np.isnan(rows)
-    if missing.any():
+    rows = np.ascontiguousarray(values).reshape(math.prod(values.shape[:-1]), values.shape[-1])
+    low, high = extremes(rows)
+    if np.isnan(low).any():
+        missing = np.isnan(rows)
         first = np.unravel_index(int(missing.argmax()), scores.shape)
         raise UsageError(
             f"`scores` must not hold NaN. Got {int(missing.sum())}, the first at position "
             f"{tuple(int(k) for k in first)}: drop or fill these rows."
         )
     ranks = np.empty(rows.shape)
-    _mean_ranks(*sort_rows(rows), ranks)
+    _mean_ranks(*sort_rows(rows, low, high), ranks)
     return ranks.reshape(scores.shape)
 
 

@@ -13,53 +13,70 @@ Array = NDArray[Any]
 
 
 @kernel
+def _moment(scores: Array, weights: Array | None, unit: float, mean: float, square: bool) -> float:
+    """Return Σ w (s·unit − mean), or its square's sum."""
+    # Four sums side by side, so that one addition need not wait for the last.
+    sums = np.zeros(4)
+    a = b = c = d = 0.0
+    n = scores.size
+    for i in range(0, n - n % 4, 4):
+        p, q = scores[i] * unit - mean, scores[i + 1] * unit - mean
+        r, s = scores[i + 2] * unit - mean, scores[i + 3] * unit - mean
+        if square:
+            p, q, r, s = p * p, q * q, r * r, s * s
+        if weights is not None:
+            p, q, r, s = p * weights[i], q * weights[i + 1], r * weights[i + 2], s * weights[i + 3]
+        a, b, c, d = a + p, b + q, c + r, d + s
+    for i in range(n - n % 4, n):
+        p = scores[i] * unit - mean
+        sums[i % 4] = (p * p if square else p) * (1.0 if weights is None else weights[i])
+    return float((a + sums[0]) + (b + sums[1]) + ((c + sums[2]) + (d + sums[3])))
+
+
+@kernel
+def _extremes(scores: Array, weights: Array) -> tuple[float, float]:
+    """Return the lowest and the highest score that has weight."""
+    low, high = np.inf, -np.inf
+    for i in range(scores.size):
+        if weights[i] > 0:
+            low, high = min(low, np.float64(scores[i])), max(high, np.float64(scores[i]))
+    return low, high
+
+
+@kernel
 def scale_rows(
     scores: Array,
+    low: Array,
+    high: Array,
     weights: Array | None,
     strength: float,
     kl: bool,
-    standardise: bool,
     centre: Array,
     factor: Array,
     spread: Array,
-) -> int:
-    """Fill z = (score − centre)·factor for every row; return how many scores are not finite.
+) -> None:
+    """Fill z = (score − centre)·factor for every row, standardised.
 
-    Standardised, factor = c/std with c = W/strength for l2, whose target ranks run to W (the number
-    of items or the sum of weights), and c = 1/strength for kl, whose log target ranks have a spread
-    that does not grow with W. `spread` is W c², what the gradient through std divides by. With all
-    scores equal the factor is zero: every item is tied.
+    factor = c/std with c = W/strength for l2, whose target ranks run to W (the number of items or
+    the sum of weights), and c = 1/strength for kl, whose log target ranks have a spread that does
+    not grow with W. `spread` is W c², what the gradient through std divides by. With all scores
+    equal the factor is zero: every item is tied. `low` and `high` are the extremes of each row.
     """
-    rows, n = scores.shape
-    bad = 0
-    for row in range(rows):
-        low, high, total = np.inf, -np.inf, 0.0
-        for i in range(n):
-            value = np.float64(scores[row, i])
-            bad += value - value != 0.0
-            if weights is None or weights[row, i] > 0:
-                low, high = min(low, value), max(high, value)
-        if not standardise:
-            centre[row], factor[row], spread[row] = 0.0, 1.0 / strength, np.inf
-            continue
+    for row in range(scores.shape[0]):
+        s, w = scores[row], None if weights is None else weights[row]
+        bottom, top, total = np.float64(low[row]), np.float64(high[row]), float(s.size)
+        if w is not None:
+            bottom, top = _extremes(s, w)
+            total = w.sum()
         centre[row], factor[row], spread[row] = 0.0, 0.0, np.inf
-        if bad or not low < high:
+        if not bottom < top:
             continue
         # A power of two near the largest score keeps squares in range and rounds nothing.
-        unit = 2.0 ** min(-np.floor(np.log2(max(-low, high))), 1022.0)
-        mean = 0.0
-        for i in range(n):
-            w = 1.0 if weights is None else weights[row, i]
-            mean += w * (scores[row, i] * unit)
-            total += w
-        mean /= total
-        variance = 0.0
-        for i in range(n):
-            w = 1.0 if weights is None else weights[row, i]
-            variance += w * (scores[row, i] * unit - mean) ** 2
+        unit = 2.0 ** min(-np.floor(np.log2(max(-bottom, top))), 1022.0)
+        mean = _moment(s, w, unit, 0.0, False) / total
+        variance = _moment(s, w, unit, mean, True) / total
         c = (1.0 if kl else total) / strength
-        slope = c / np.sqrt(variance / total) * unit
+        slope = c / np.sqrt(variance) * unit if variance > 0 else np.inf
         # Scores that differ by less than float64 can divide by count as equal.
         if np.isfinite(slope):
             centre[row], factor[row], spread[row] = mean / unit, slope, total * c * c
-    return bad

@@ -14,10 +14,13 @@ from torch import Tensor
 from harmonrank.errors import UsageError, did_you_mean
 from harmonrank.ranking._isotonic import project_rows, pull_back_rows
 from harmonrank.ranking._scale import scale_rows
-from harmonrank.ranking._sort import sort_rows
+from harmonrank.ranking._sort import extremes, sort_rows
 
 Regularization = Literal["l2", "kl"]
 Scale = Literal["std", "none"]
+Array = NDArray[Any]
+
+_KERNEL_DTYPES = (torch.float32, torch.float64)
 
 
 @overload
@@ -103,32 +106,39 @@ class _Problem:
     standardise: bool
     weights: NDArray[np.float64] | None
 
-    def solve(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+    def solve(self, scores: Array) -> Array:
         rows, n = scores.shape
-        self.centre, self.factor, self.spread = np.empty((3, rows))
-        self.pooled, self.blocks = np.zeros(rows), np.empty(rows, np.int64)
-        self.block = np.empty((rows, n), np.uint32)
-        self.norm = np.empty((rows, n // 2 + 1))
-        bad = scale_rows(
-            scores, self.weights, self.strength, self.kl, self.standardise,
-            self.centre, self.factor, self.spread,
-        )  # fmt: skip
-        if bad:
-            raise _not_finite(scores, bad)
+        low, high = extremes(scores)
+        if not (np.isfinite(low) & np.isfinite(high)).all():
+            raise _not_finite(scores)
+        self.scores = scores
+        self._scale(low, high)
+        self.pooled, self.blocks = np.empty(rows), np.empty(rows, np.int64)
+        self.block, self.norm = np.empty((rows, n), np.uint32), np.empty((rows, n // 2 + 1))
         # The gradient of kl multiplies by the ranks, so they keep all their digits.
         self.ranks = np.empty((rows, n), np.float64 if self.kl else scores.dtype)
         project_rows(
-            *sort_rows(scores), self.weights, self.centre, self.factor, self.kl,
+            *sort_rows(scores, low, high), self.weights, self.centre, self.factor, self.kl,
             self.ranks, self.block, self.pooled, self.blocks, self.norm,
         )  # fmt: skip
         return self.ranks
 
-    def gradient(
-        self, upstream: NDArray[np.floating], scores: NDArray[np.floating]
-    ) -> NDArray[np.floating]:
-        out = np.empty_like(scores)
+    def _scale(self, low: Array, high: Array) -> None:
+        rows = len(low)
+        if not self.standardise:
+            self.centre, self.factor = np.zeros(rows), np.full(rows, 1 / self.strength)
+            self.spread = np.full(rows, np.inf)
+            return
+        self.centre, self.factor, self.spread = np.empty((3, rows))
+        scale_rows(
+            self.scores, low, high, self.weights, self.strength, self.kl,
+            self.centre, self.factor, self.spread,
+        )  # fmt: skip
+
+    def gradient(self, upstream: Array) -> Array:
+        out = np.empty_like(self.scores)
         pull_back_rows(
-            upstream, scores, self.ranks, self.weights, self.centre, self.factor, self.spread,
+            upstream, self.scores, self.ranks, self.weights, self.centre, self.factor, self.spread,
             self.kl, self.block, self.blocks, self.norm, out,
         )  # fmt: skip
         return out
@@ -143,13 +153,13 @@ class _SoftRank(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
+        # Unpacking makes torch refuse scores that were changed in place since.
         (scores,) = ctx.saved_tensors
-        gradient = ctx.problem.gradient(_as_array(upstream[0]), _as_array(scores))
-        result = _like(gradient, scores)
+        gradient = _like(ctx.problem.gradient(_as_array(upstream[0])), scores)
         # Only `create_graph=True` leaves gradients enabled here.
         if torch.is_grad_enabled():
-            result = _Once.apply(result, upstream[0], scores)  # type: ignore[no-untyped-call]
-        return result, None
+            gradient = _Once.apply(gradient, upstream[0], scores)  # type: ignore[no-untyped-call]
+        return gradient, None
 
 
 class _Once(torch.autograd.Function):
@@ -167,16 +177,20 @@ class _Once(torch.autograd.Function):
         )
 
 
-def _as_array(tensor: Tensor) -> NDArray[np.floating]:
-    """View a tensor as (rows, n) contiguous float32 or float64 on the host; half widens without loss."""
-    held = tensor.detach().cpu()
-    held = held if held.dtype in (torch.float32, torch.float64) else held.float()
-    array: NDArray[np.floating] = held.contiguous().numpy()
+def _as_array(tensor: Tensor) -> Array:
+    """View a tensor as (rows, n) float32 or float64 on the host; half widens without loss."""
+    held = tensor.detach()
+    if not held.is_cpu or held.dtype not in _KERNEL_DTYPES:
+        held = held.to("cpu", torch.promote_types(held.dtype, torch.float32))
+    array: Array = held.contiguous().numpy()
     return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
 
 
-def _like(array: NDArray[np.floating], tensor: Tensor) -> Tensor:
-    return torch.from_numpy(array.reshape(tensor.shape)).to(tensor.device, tensor.dtype)
+def _like(array: Array, tensor: Tensor) -> Tensor:
+    result = torch.from_numpy(array.reshape(tensor.shape))
+    if result.dtype == tensor.dtype and tensor.is_cpu:
+        return result
+    return result.to(tensor.device, tensor.dtype)
 
 
 def _weight_rows(weights: ArrayLike | Tensor, shape: torch.Size) -> NDArray[np.float64]:
@@ -216,10 +230,11 @@ def _check(scores: Tensor, strength: float, regularization: str, scale: str) -> 
             raise UsageError(f"Unknown {name} {word!r}. {did_you_mean(str(word), known)}")
 
 
-def _not_finite(scores: NDArray[np.floating], count: int) -> UsageError:
-    row, position = np.argwhere(~np.isfinite(scores))[0].tolist()
+def _not_finite(scores: Array) -> UsageError:
+    bad = np.argwhere(~np.isfinite(scores))
+    row, position = bad[0].tolist()
     where = f"{position}" if len(scores) == 1 else f"{position} of row {row}"
     return UsageError(
-        f"`scores` must be finite. Got {count} NaN or infinite, the first at position {where}: "
+        f"`scores` must be finite. Got {len(bad)} NaN or infinite, the first at position {where}: "
         "lower the learning rate, or drop these rows."
     )

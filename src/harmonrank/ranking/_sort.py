@@ -1,12 +1,12 @@
 """A stable argsort of floats, in linear time on everyday data.
 
-Values are first dropped into equally wide cells (eight or more per item, so few items share one), by
-two counting passes; an insertion sort then settles the order within the cells. Data too uneven for
+Values are first dropped into equally wide cells (eight or more per item, so few items share one),
+by two counting passes; an insertion sort then settles the order within the cells. Data too uneven for
 that (long tails, infinities) is sorted by the digits of its bit pattern instead. Both ways are
 stable, so the result is the same whichever is taken.
 """
 
-__all__ = ["argsort", "sort_rows"]
+__all__ = ["argsort", "extremes", "sort_rows"]
 
 from typing import Any
 
@@ -36,16 +36,26 @@ def argsort(values: NDArray[np.floating]) -> NDArray[np.int32]:
             "`values` must be one-dimensional and float32 or float64. "
             f"Got {values.dtype} of shape {values.shape}."
         )
-    order: NDArray[np.int32] = sort_rows(values[None])[1][0]
+    rows = np.ascontiguousarray(values)[None]
+    order: NDArray[np.int32] = sort_rows(rows, *extremes(rows))[1][0]
     return order
 
 
-def sort_rows(values: NDArray[np.floating]) -> tuple[NDArray[np.floating], NDArray[np.int32]]:
-    """Sort every row of a (rows, n) float array; return the sorted values and their positions."""
-    values = np.ascontiguousarray(values)
+def extremes(values: Array) -> tuple[Array, Array]:
+    """Return the lowest and the highest value of every row; NaN if there is a NaN in it."""
+    if values.shape[1] == 0:
+        return np.zeros(len(values), values.dtype), np.zeros(len(values), values.dtype)
+    return values.min(axis=1), values.max(axis=1)
+
+
+def sort_rows(values: Array, low: Array, high: Array) -> tuple[Array, NDArray[np.int32]]:
+    """Sort every row of a contiguous (rows, n) array; return sorted values and their positions.
+
+    `low` and `high` are the extremes of each row, which every caller needs for a check of its own.
+    """
     ascending = np.empty_like(values)
     order = np.empty(values.shape, np.int32)
-    _sort_rows(values, ascending, order)
+    _sort_rows(values, low, high, ascending, order)
     return ascending, order
 
 
@@ -145,19 +155,12 @@ def _sort_by_digits(values: Array, ascending: Array, order: Array) -> None:
 
 
 @kernel
-def _sort_row(values: Array, ascending: Array, order: Array) -> None:
+def _sort_row(values: Array, low: float, high: float, ascending: Array, order: Array) -> None:
     n = values.size
-    if n <= _SMALL:
+    if n <= _SMALL or low == high:
         for i in range(n):
             ascending[i], order[i] = values[i], i
         _settle(ascending, order, n * n)
-        return
-    low = high = np.float64(values[0])
-    for i in range(n):
-        low, high = min(low, np.float64(values[i])), max(high, np.float64(values[i]))
-    if low == high:
-        for i in range(n):
-            ascending[i], order[i] = values[i], i
         return
     sorted_by_cells = False
     # A width that overflows or vanishes has no cells.
@@ -168,6 +171,7 @@ def _sort_row(values: Array, ascending: Array, order: Array) -> None:
 
 
 @kernel
-def _sort_rows(values: Array, ascending: Array, order: Array) -> None:
+def _sort_rows(values: Array, low: Array, high: Array, ascending: Array, order: Array) -> None:
     for row in range(values.shape[0]):
-        _sort_row(values[row], ascending[row], order[row])
+        bottom, top = np.float64(low[row]), np.float64(high[row])
+        _sort_row(values[row], bottom, top, ascending[row], order[row])

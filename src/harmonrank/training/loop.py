@@ -211,7 +211,7 @@ def _epoch(
         if value.loss.requires_grad:
             value.loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
-        number = float(value.loss)
+        number = float(value.loss.detach())
         if not np.isfinite(number):
             raise DivergenceError(
                 f"The training loss became {number} in epoch {progress.epoch + 1}; "

@@ -8,8 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from harmonrank.data.worlds._noise import scaled_noise, with_ceiling
 from harmonrank.data.worlds._parts import Additive, Floats
+from harmonrank.data.worlds._strength import strength, strengthened
 from harmonrank.data.worlds._world import World
 from harmonrank.errors import UsageError, did_you_mean
 
@@ -28,9 +28,9 @@ class _Recipe:
         tau: middle of the upstream noise.
         tau_context: spread of log τ(c) over contexts.
         b_context: spread of b(c) over contexts.
-        targets: the ceiling of some objectives, solved for by the noise of these objectives.
+        targets: the ceiling of some objectives, met by the strength of these objectives.
         seed: of the preset itself.
-        noise: the factors on τ that solve `targets` for the preset itself.
+        strength: the factors that solve `targets` for the preset itself, on 2M rows.
     """
 
     prevalence: Mapping[str, float]
@@ -44,38 +44,38 @@ class _Recipe:
     b_context: float
     targets: tuple[tuple[tuple[str, ...], float], ...]
     seed: int
-    noise: tuple[float, ...]
+    strength: tuple[float, ...]
 
 
 _RECIPES = {
     "elive": _Recipe(
         prevalence={"buy": 0.001, "comment": 0.02, "follow": 0.01, "like": 0.03, "long_view": 0.25},
         context={"hour": 24, "app_version": 10, "age": 8, "gender": 3},
-        loadings=((1.1, 0.5), (1.2, -0.4), (1.1, 0.2), (1.2, -0.3), (1.0, 0.4)),
-        jitter=0.15,
+        loadings=((1.1, 0.4), (1.15, -0.4), (1.1, 0.2), (1.15, -0.3), (0.9, 0.3)),
+        jitter=0.1,
         own=0.7,
-        mu=0.5,
-        tau=1.2,
-        tau_context=0.4,
-        b_context=0.4,
+        mu=0.4,
+        tau=0.8,
+        tau_context=0.3,
+        b_context=0.25,
         targets=((("buy", "follow", "long_view"), 2.22), (("comment", "like"), 3.75)),
         seed=1,
-        noise=(1.24, 2.47),
+        strength=(1.0, 1.0),
     ),
     # Click, like, follow and share at rates usual for short video; the data set is licensed.
     "qkvideo": _Recipe(
         prevalence={"click": 0.27, "like": 0.03, "follow": 0.01, "share": 0.01, "long_view": 0.25},
         context={"age": 8, "gender": 3},
-        loadings=((1.7, 0.5), (1.6, 0.2), (1.6, 0.3), (1.4, -0.6), (1.2, -0.4)),
-        jitter=0.15,
-        own=0.7,
-        mu=0.5,
-        tau=1.0,
-        tau_context=0.4,
-        b_context=0.4,
+        loadings=((1.6, 0.4), (1.6, 0.2), (1.6, 0.3), (1.5, -0.5), (1.2, -0.4)),
+        jitter=0.1,
+        own=0.8,
+        mu=0.4,
+        tau=0.8,
+        tau_context=0.3,
+        b_context=0.25,
         targets=((("click", "like", "follow"), 2.46), (("share", "long_view"), 3.92)),
         seed=2,
-        noise=(1.36, 2.65),
+        strength=(1.0, 1.0),
     ),
     "conflict": _Recipe(
         prevalence={
@@ -86,16 +86,16 @@ _RECIPES = {
             "long_view": 0.23,
         },
         context={"age": 8, "gender": 3, "region": 6},
-        loadings=((1.4, 0.3), (-1.2, 0.6), (1.0, -1.0), (-0.4, 1.3), (-1.2, -0.6)),
-        jitter=0.15,
-        own=1.0,
-        mu=0.4,
-        tau=1.0,
-        tau_context=0.4,
-        b_context=0.4,
+        loadings=((1.15, 0.25), (-1.0, 0.5), (0.8, -0.85), (-0.35, 1.1), (-1.0, -0.5)),
+        jitter=0.1,
+        own=0.7,
+        mu=0.3,
+        tau=0.55,
+        tau_context=0.25,
+        b_context=0.2,
         targets=((("buy", "comment", "follow", "like", "long_view"), 3.22),),
         seed=3,
-        noise=(1.6,),
+        strength=(1.0,),
     ),
 }
 
@@ -121,29 +121,35 @@ def world(name: str, *, redraw: int | None = None) -> World:
     if redraw is not None and redraw < 0:
         raise UsageError(f"`redraw` must be 0 or more. Got {redraw}.")
     recipe = _RECIPES[name]
-    drawn = _draw(name, recipe, recipe.seed if redraw is None else redraw, redraw is not None)
-    seen: tuple[str, ...] = ()
-    for k, (objectives, ceiling) in enumerate(recipe.targets):
-        seen += objectives
-        if redraw is None:
-            drawn = scaled_noise(drawn, objectives, recipe.noise[k])
-        else:
-            drawn = with_ceiling(drawn, objectives, seen, ceiling)
+    if redraw is not None:
+        return _solved(_draw(f"{name}-{redraw}", recipe, [1, redraw]), recipe)
+    drawn = _draw(name, recipe, [0, recipe.seed])
+    for (objectives, _), factor in zip(recipe.targets, recipe.strength, strict=True):
+        drawn = strengthened(drawn, objectives, factor, recipe.prevalence)
     return drawn
 
 
-def _draw(name: str, recipe: _Recipe, seed: int, again: bool) -> World:
-    # The first number keeps a redraw with the preset's own seed from being the preset.
-    rng = np.random.default_rng([int(again), seed])
+def _solved(drawn: World, recipe: _Recipe, **options: int) -> World:
+    """Meet one target after the other; a later one sees the objectives of those before."""
+    seen: tuple[str, ...] = ()
+    for objectives, ceiling in recipe.targets:
+        seen += objectives
+        factor = strength(drawn.subset(seen), objectives, recipe.prevalence, ceiling, **options)
+        drawn = strengthened(drawn, objectives, factor, recipe.prevalence)
+    return drawn
+
+
+def _draw(name: str, recipe: _Recipe, seed: list[int]) -> World:
+    rng = np.random.default_rng(seed)
     M = len(recipe.prevalence)
     categories = {feature: _shares(rng, size) for feature, size in recipe.context.items()}
     loadings = np.array(recipe.loadings)
     drawn = World(
-        name=name if not again else f"{name}-{seed}",
+        name=name,
         objectives=tuple(recipe.prevalence),
         categories=categories,
         loadings=loadings + recipe.jitter * rng.standard_normal(loadings.shape),
-        own=recipe.own * np.exp(0.15 * rng.standard_normal(M)),
+        own=recipe.own * np.exp(0.1 * rng.standard_normal(M)),
         mu=Additive(np.zeros(M), _effects(rng, categories, M, recipe.mu)),
         log_tau=Additive(
             np.log(recipe.tau) + 0.15 * rng.standard_normal(M),

@@ -10,8 +10,8 @@ from harmonrank.data.worlds._parts import Floats
 from harmonrank.data.worlds._truth import normal_nodes
 from harmonrank.errors import UsageError
 
-# Contexts of nearly the same effect are merged: 24·10·8·3 of them need no more values.
-ATOMS = 2048
+# Contexts of nearly the same effect are merged: this moves a share by 1e-5 of itself.
+ATOMS = 512
 
 
 def intercepts(

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 # Every block has its own generators: rows do not depend on threads nor on where a sample ends.
 BLOCK = 16_384
-# Scores stay inside (0, 1) in float32 too, whose largest number below 1 has a logit of 16.6.
-MAX_LOGIT = 15.0
+# Scores stay inside (0, 1) in float32 too: its largest number below 1 has a logit of 16.6, its
+# smallest normal one −87.3. No preset gets as far as this.
+LOWEST, HIGHEST = -80.0, 15.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +130,7 @@ def _fill(world: "World", draws: _Draws, horizon: int, out: Sample, rows: slice)
     view = world.at(draws.context, time)
     z = view.mu + draws.factors @ world.loadings.T + world.own * draws.own
     o = z + view.tau * draws.noise
-    logit = np.clip(view.a * o + view.b, -MAX_LOGIT, MAX_LOGIT)
+    logit = np.clip(view.a * o + view.b, LOWEST, HIGHEST)
     out.scores[rows] = (1 / (1 + np.exp(-logit))).astype(np.float32)
     out.labels[rows] = draws.label < 1 / (1 + np.exp(-z))
     out.request[rows] = draws.request

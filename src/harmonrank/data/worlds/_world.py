@@ -72,6 +72,11 @@ class World:
 
     def __post_init__(self) -> None:
         M = len(self.objectives)
+        if M == 0 or len(set(self.objectives)) < M:
+            raise UsageError(
+                "`objectives` must name at least one objective and each objective once. "
+                f"Got {self.objectives}."
+            )
         self._expect("loadings", self.loadings, (M, self.loadings.shape[-1]))
         for name in ("own", "a"):
             self._expect(name, getattr(self, name), (M,))
