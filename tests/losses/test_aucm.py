@@ -76,7 +76,7 @@ def test_solved_loss_is_the_pairwise_square_below_the_margin():
 def test_ascent_and_descent_meet_at_the_solved_loss():
     scores, labels = batch(gap=0.1)
     a, b, alpha = (torch.zeros(2, dtype=torch.float64, requires_grad=True) for _ in range(3))
-    for _ in range(200):
+    for _ in range(100):
         loss = aucm_loss(scores, labels, a, b, alpha)
         slopes = torch.autograd.grad(loss, (a, b, alpha))
         with torch.no_grad():
