@@ -72,3 +72,17 @@ def posterior_by_importance(o, mu, tau, covariance, draws=400_000, seed=0):
     p = 1 / (1 + np.exp(-z))
     mean = w @ p
     return mean, np.sqrt(w**2 @ (p - mean) ** 2)
+
+
+def soft_rank_by_minmax(z, kl=False):
+    """Project ascending z: v_i is the max over starts ≤ i of the min over ends ≥ i of block values."""
+    n = len(z)
+    rho = np.arange(1.0, n + 1)
+
+    def value(j, k):
+        if kl:
+            return np.logaddexp.reduce(z[j : k + 1]) - np.log(rho[j : k + 1].sum())
+        return (z[j : k + 1] - rho[j : k + 1]).mean()
+
+    v = [max(min(value(j, k) for k in range(i, n)) for j in range(i + 1)) for i in range(n)]
+    return np.exp(z - v) if kl else z - v

@@ -32,7 +32,7 @@ Array = NDArray[Any]
 def _violates(kl: bool, level_a: float, level_b: float, step: float) -> bool:
     """Tell whether r would fall from block a to block b, whose base is `step` higher."""
     if kl:
-        return level_a <= level_b * np.exp(-step)
+        return bool(level_a <= level_b * np.exp(-step))
     return level_a + step <= level_b
 
 
@@ -138,13 +138,13 @@ def project_rows(
             norm[row, name[b]] = total[b] if kl else weight[b]
         pooled[row], blocks[row] = n - alone, last + 1
         # Nobody could predict where blocks end, so for l2 this loop has no branch.
-        b = np.uint64(0)
+        here = np.uint64(0)
         for i in range(n):
-            step = (ascending[row, i] - centre[row]) * factor[row] - base[b]
+            step = (ascending[row, i] - centre[row]) * factor[row] - base[here]
             to = np.uint32(order[row, i])
-            ranks[row, to] = level[b] * np.exp(step) if kl else level[b] + step
-            block[row, to] = name[b]
-            b += np.uint64(start[b + np.uint64(1)] == i + 1)
+            ranks[row, to] = level[here] * np.exp(step) if kl else level[here] + step
+            block[row, to] = name[here]
+            here += np.uint64(start[here + np.uint64(1)] == i + 1)
 
 
 @kernel

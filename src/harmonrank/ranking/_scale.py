@@ -64,7 +64,7 @@ def scale_rows(
     """
     for row in range(scores.shape[0]):
         s, w = scores[row], None if weights is None else weights[row]
-        bottom, top, total = np.float64(low[row]), np.float64(high[row]), float(s.size)
+        bottom, top, total = float(low[row]), float(high[row]), float(s.size)
         if w is not None:
             bottom, top = _extremes(s, w)
             total = w.sum()

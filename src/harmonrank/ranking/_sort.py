@@ -1,8 +1,8 @@
 """A stable argsort of floats, in linear time on everyday data.
 
 Values are first dropped into equally wide cells (eight or more per item, so few items share one),
-by two counting passes; an insertion sort then settles the order within the cells. Data too uneven for
-that (long tails, infinities) is sorted by the digits of its bit pattern instead. Both ways are
+by two counting passes; an insertion sort then settles the order within the cells. Data too uneven
+for that (long tails, infinities) is sorted by the digits of its bit pattern instead. Both ways are
 stable, so the result is the same whichever is taken.
 """
 
@@ -80,8 +80,7 @@ def _settle(values: Array, order: Array, budget: int) -> bool:
 @inline_kernel
 def _cell(value: float, low: float, per_unit: float, last: int) -> int:
     """Number the equally wide cell of a value; rounding never swaps the cells of two values."""
-    # Unsigned positions spare every array access a test for negative ones.
-    return np.uint64(min(max(np.int64((value - low) * per_unit), 0), last))  # type: ignore[return-value]
+    return min(max(int((value - low) * per_unit), 0), last)
 
 
 @inline_kernel
@@ -100,19 +99,20 @@ def _sort_by_cells(values: Array, ascending: Array, order: Array, low: float, hi
     bits, last = np.uint64(half), (1 << (2 * half)) - 1
     mask, per_unit = np.uint64((1 << half) - 1), last / (high - low)
     fine, coarse = np.zeros(1 << half, np.uint32), np.zeros(1 << half, np.uint32)
+    # Unsigned positions spare every access a test for negative ones.
     for i in range(n):
-        k = _cell(np.float64(values[i]), low, per_unit, last)
+        k = np.uint64(_cell(values[i], low, per_unit, last))
         fine[k & mask] += 1
         coarse[k >> bits] += 1
     _starts(fine)
     _starts(coarse)
     between, positions = np.empty_like(values), np.empty_like(order)
     for i in range(n):
-        k = _cell(np.float64(values[i]), low, per_unit, last) & mask
+        k = np.uint64(_cell(values[i], low, per_unit, last)) & mask
         between[fine[k]], positions[fine[k]] = values[i], i
         fine[k] += 1
     for i in range(n):
-        k = _cell(np.float64(between[i]), low, per_unit, last) >> bits
+        k = np.uint64(_cell(between[i], low, per_unit, last)) >> bits
         ascending[coarse[k]], order[coarse[k]] = between[i], positions[i]
         coarse[k] += 1
     return _settle(ascending, order, _MOVES * n)
