@@ -75,7 +75,7 @@ def posterior_by_importance(o, mu, tau, covariance, draws=400_000, seed=0):
 
 
 def soft_rank_by_minmax(z, kl=False):
-    """Project ascending z: v_i is the max over starts ≤ i of the min over ends ≥ i of block values."""
+    """Project ascending z: v_i = max over starts ≤ i, min over ends ≥ i, of the block value."""
     n = len(z)
     rho = np.arange(1.0, n + 1)
 

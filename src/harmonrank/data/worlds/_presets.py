@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from harmonrank.data.worlds._parts import Additive, Floats
-from harmonrank.data.worlds._strength import strength, strengthened
+from harmonrank.data.worlds._strength import ceiling, strength, strengthened
 from harmonrank.data.worlds._world import World
 from harmonrank.errors import UsageError, did_you_mean
 
@@ -28,9 +28,8 @@ class _Recipe:
         tau: middle of the upstream noise.
         tau_context: spread of log τ(c) over contexts.
         b_context: spread of b(c) over contexts.
-        targets: the ceiling of some objectives, met by the strength of these objectives.
         seed: of the preset itself.
-        strength: the factors that solve `targets` for the preset itself, on 2M rows.
+        strength: factors on the latent logits of some objectives, solved on 1M rows of the preset.
     """
 
     prevalence: Mapping[str, float]
@@ -42,9 +41,8 @@ class _Recipe:
     tau: float
     tau_context: float
     b_context: float
-    targets: tuple[tuple[tuple[str, ...], float], ...]
     seed: int
-    strength: tuple[float, ...]
+    strength: Mapping[tuple[str, ...], float]
 
 
 _RECIPES = {
@@ -58,9 +56,9 @@ _RECIPES = {
         tau=0.8,
         tau_context=0.3,
         b_context=0.25,
-        targets=((("buy", "follow", "long_view"), 2.22), (("comment", "like"), 3.75)),
         seed=1,
-        strength=(1.0, 1.0),
+        # The first factor gives three objectives a ceiling of 2.22, the second all five 3.75.
+        strength={("buy", "follow", "long_view"): 0.89, ("comment", "like"): 0.897},
     ),
     # Click, like, follow and share at rates usual for short video; the data set is licensed.
     "qkvideo": _Recipe(
@@ -73,9 +71,9 @@ _RECIPES = {
         tau=0.8,
         tau_context=0.3,
         b_context=0.25,
-        targets=((("click", "like", "follow"), 2.46), (("share", "long_view"), 3.92)),
         seed=2,
-        strength=(1.0, 1.0),
+        # Ceilings of 2.46 and 3.92.
+        strength={("click", "like", "follow"): 0.914, ("share", "long_view"): 0.759},
     ),
     "conflict": _Recipe(
         prevalence={
@@ -93,9 +91,9 @@ _RECIPES = {
         tau=0.55,
         tau_context=0.25,
         b_context=0.2,
-        targets=((("buy", "comment", "follow", "like", "long_view"), 3.22),),
         seed=3,
-        strength=(1.0,),
+        # A ceiling of 3.22.
+        strength={("buy", "comment", "follow", "like", "long_view"): 1.028},
     ),
 }
 
@@ -122,19 +120,20 @@ def world(name: str, *, redraw: int | None = None) -> World:
         raise UsageError(f"`redraw` must be 0 or more. Got {redraw}.")
     recipe = _RECIPES[name]
     if redraw is not None:
-        return _solved(_draw(f"{name}-{redraw}", recipe, [1, redraw]), recipe)
+        return _like(world(name), _draw(f"{name}-{redraw}", recipe, [1, redraw]), recipe)
     drawn = _draw(name, recipe, [0, recipe.seed])
-    for (objectives, _), factor in zip(recipe.targets, recipe.strength, strict=True):
+    for objectives, factor in recipe.strength.items():
         drawn = strengthened(drawn, objectives, factor, recipe.prevalence)
     return drawn
 
 
-def _solved(drawn: World, recipe: _Recipe, **options: int) -> World:
-    """Meet one target after the other; a later one sees the objectives of those before."""
+def _like(preset: World, drawn: World, recipe: _Recipe) -> World:
+    """Give the drawn world the ceilings of the preset, for some objectives, then with the next."""
     seen: tuple[str, ...] = ()
-    for objectives, ceiling in recipe.targets:
+    for objectives in recipe.strength:
         seen += objectives
-        factor = strength(drawn.subset(seen), objectives, recipe.prevalence, ceiling, **options)
+        target = ceiling(preset.subset(seen))
+        factor = strength(drawn.subset(seen), objectives, recipe.prevalence, target)
         drawn = strengthened(drawn, objectives, factor, recipe.prevalence)
     return drawn
 
