@@ -88,12 +88,12 @@ _RECIPES = {
         jitter=0.1,
         own=0.7,
         mu=0.3,
-        tau=0.55,
+        tau=0.5,
         tau_context=0.25,
-        b_context=0.2,
+        b_context=0.18,
         seed=3,
         # A ceiling of 3.22.
-        strength={("buy", "comment", "follow", "like", "long_view"): 1.028},
+        strength={("buy", "comment", "follow", "like", "long_view"): 1.014},
     ),
 }
 

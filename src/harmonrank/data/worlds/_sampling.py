@@ -73,6 +73,8 @@ def draw(
         inside = slice(first - block * BLOCK, last - block * BLOCK)
         draws = _cut(_block(world, seed, block), inside)
         _fill(world, draws, max(horizon, 1), out, slice(first - start, last - start))
+    if out.truth is not None:
+        _fill_truth(world, out, out.truth)
     return out
 
 
@@ -137,6 +139,12 @@ def _fill(world: "World", draws: _Draws, horizon: int, out: Sample, rows: slice)
     out.time[rows] = time
     for name, values in draws.context.items():
         out.context[name][rows] = values
-    if out.truth is not None:
-        # From the scores as stored, not from o: the truth is given what a fusion sees.
-        out.truth[rows] = world.posterior(out.scores[rows], draws.context, time)
+
+
+def _fill_truth(world: "World", sample: Sample, truth: Floats) -> None:
+    # From the scores as stored, not from o: the truth is given what a fusion sees. Many rows at a
+    # time keep the threads busy, all at once would need too much memory.
+    for first in range(0, len(truth), 16 * BLOCK):
+        rows = slice(first, first + 16 * BLOCK)
+        context = {name: values[rows] for name, values in sample.context.items()}
+        truth[rows] = world.posterior(sample.scores[rows], context, sample.time[rows])

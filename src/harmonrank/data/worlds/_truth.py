@@ -14,6 +14,7 @@ from harmonrank.errors import UsageError
 from harmonrank.kernel import inline_kernel, parallel_kernel
 
 NODES = 64
+CHUNK = 1024
 
 
 def best_score(truth: ArrayLike, weights: Sequence[float] | None = None) -> Floats:
@@ -58,22 +59,6 @@ def normal_nodes(count: int = NODES) -> tuple[Floats, Floats]:
     return x[w > 1e-18], w[w > 1e-18]
 
 
-@inline_kernel
-def _sigmoid_mean(mean: float, spread: float, x: Floats, w: Floats) -> float:
-    total = 0.0
-    for k in range(x.size):
-        total += w[k] / (1.0 + np.exp(-(mean + spread * x[k])))
-    return total
-
-
-@parallel_kernel
-def _sigmoid_means(mean: Floats, spread: Floats, x: Floats, w: Floats) -> Floats:
-    out = np.empty(mean.size)
-    for i in numba.prange(mean.size):
-        out[i] = _sigmoid_mean(mean[i], spread[i], x, w)
-    return out
-
-
 def sigmoid_mean(mean: ArrayLike, spread: ArrayLike, nodes: int = NODES) -> Floats:
     """Return E σ(Z) for Z normal with this mean and standard deviation.
 
@@ -82,9 +67,39 @@ def sigmoid_mean(mean: ArrayLike, spread: ArrayLike, nodes: int = NODES) -> Floa
     >>> sigmoid_mean([0.0, -4.0], [2.0, 0.0]).round(6)
     array([0.5 , 0.017986])
     """
-    m, s = np.broadcast_arrays(np.asarray(mean, float), np.asarray(spread, float))
-    flat: Floats = _sigmoid_means(m.ravel(), s.ravel(), *normal_nodes(nodes))
-    return flat.reshape(m.shape)
+    x, w = normal_nodes(nodes)
+    z = np.asarray(mean)[..., None] + np.multiply.outer(spread, x)
+    value: Floats = (1 / (1 + np.exp(-z))) @ w
+    return value
+
+
+@inline_kernel
+def _factor(
+    tau: Floats, prior: Floats, x: Floats, L: Floats, V: Floats, spread: Floats, tilt: Floats
+) -> None:
+    """Fill in what does not depend on the scores: L = chol(Σ + T), V = L⁻¹Σ, exp(−spread·x)."""
+    M = tau.size
+    for r in range(M):
+        for c in range(r + 1):
+            t = prior[r, c]
+            if r == c:
+                t += tau[r] * tau[r]
+            for k in range(c):
+                t -= L[r, k] * L[c, k]
+            L[r, c] = np.sqrt(t) if r == c else t / L[c, c]
+        for m in range(M):
+            t = prior[r, m]
+            for k in range(r):
+                t -= L[r, k] * V[k, m]
+            V[r, m] = t / L[r, r]
+    for m in range(M):
+        variance = prior[m, m]
+        for r in range(M):
+            variance -= V[r, m] * V[r, m]
+        # Without upstream noise the variance is 0 up to rounding, of either sign.
+        spread[m] = np.sqrt(max(variance, 0.0))
+        for k in range(x.size):
+            tilt[m, k] = np.exp(-spread[m] * x[k])
 
 
 @parallel_kernel
@@ -92,36 +107,31 @@ def _posterior(
     o: Floats, mu: Floats, tau: Floats, prior: Floats, x: Floats, w: Floats, out: Floats
 ) -> None:
     n, M = o.shape
-    for i in numba.prange(n):
-        # Cholesky of A = Σ + T, row by row, carrying u = L⁻¹(o − μ) and V = L⁻¹Σ along.
-        L = np.empty((M, M))
-        u = np.empty(M)
-        V = np.empty((M, M))
-        for r in range(M):
-            for c in range(r + 1):
-                t = prior[r, c]
-                if r == c:
-                    t += tau[i, r] * tau[i, r]
-                for k in range(c):
-                    t -= L[r, k] * L[c, k]
-                L[r, c] = np.sqrt(t) if r == c else t / L[c, c]
-            t = o[i, r] - mu[i, r]
-            for k in range(r):
-                t -= L[r, k] * u[k]
-            u[r] = t / L[r, r]
+    for chunk in numba.prange((n + CHUNK - 1) // CHUNK):
+        L, V, tilt = np.empty((M, M)), np.empty((M, M)), np.empty((M, x.size))
+        u, spread = np.empty(M), np.empty(M)
+        first = chunk * CHUNK
+        for i in range(first, min(first + CHUNK, n)):
+            # The rows of a request share their noise, and so all but the mean of z | o.
+            same = i > first
             for m in range(M):
-                t = prior[r, m]
-                for k in range(r):
-                    t -= L[r, k] * V[k, m]
-                V[r, m] = t / L[r, r]
-        for m in range(M):
-            mean = mu[i, m]
-            variance = prior[m, m]
+                same = same and tau[i, m] == tau[i - 1, m]
+            if not same:
+                _factor(tau[i], prior, x, L, V, spread, tilt)
             for r in range(M):
-                mean += V[r, m] * u[r]
-                variance -= V[r, m] * V[r, m]
-            # Without upstream noise the variance is 0 up to rounding, of either sign.
-            out[i, m] = _sigmoid_mean(mean, np.sqrt(max(variance, 0.0)), x, w)
+                t = o[i, r] - mu[i, r]
+                for k in range(r):
+                    t -= L[r, k] * u[k]
+                u[r] = t / L[r, r]
+            for m in range(M):
+                mean = mu[i, m]
+                for r in range(M):
+                    mean += V[r, m] * u[r]
+                odds = np.exp(-mean)
+                total = 0.0
+                for k in range(x.size):
+                    total += w[k] / (1.0 + odds * tilt[m, k])
+                out[i, m] = total
 
 
 def conditional_probabilities(

@@ -47,7 +47,7 @@ class World:
     Attributes:
         categories: per context feature the share of each category.
         loadings: Λ, (objectives, factors).
-        own: σ, (objectives,).
+        own: σ, (objectives,), above 0.
         mu: mean logit.
         log_tau: log of the spread of the upstream noise.
         a: (objectives,), above 0.
@@ -85,8 +85,9 @@ class World:
         for name, share in self.categories.items():
             if np.min(share) < 0 or abs(np.sum(share) - 1) > 1e-9:
                 raise UsageError(f"categories[{name!r}] must be shares that sum to 1. Got {share}.")
-        if not np.all(self.a > 0):
-            raise UsageError(f"`a` must be above 0, else a score would say nothing. Got {self.a}.")
+        for name in ("own", "a"):
+            if not np.all(getattr(self, name) > 0):
+                raise UsageError(f"`{name}` must be above 0. Got {getattr(self, name)}.")
         if not 1 <= self.request_rows[0] <= self.request_rows[1]:
             raise UsageError(f"`request_rows` must be (fewest, most). Got {self.request_rows}.")
 
