@@ -36,6 +36,28 @@ def _violates(kl: bool, level_a: float, level_b: float, step: float) -> bool:
     return level_a + step <= level_b
 
 
+@inline_kernel
+def _join(
+    kl: bool,
+    base_a: float,
+    level_a: float,
+    total_a: float,
+    weight_a: float,
+    base_b: float,
+    total_b: float,
+    weight_b: float,
+) -> tuple[float, float, float, float]:
+    """Return base, level, total and weight of blocks a and b pooled."""
+    step = base_b - base_a
+    if kl:
+        # The higher base keeps every exponent at or below zero.
+        base, total, weight = base_b, total_a + total_b, weight_b + weight_a * np.exp(-step)
+    else:
+        base, total, weight = base_a, total_a + (total_b - weight_b * step), weight_a + weight_b
+    # Items without weight join each other only if tied, and then keep their level.
+    return base, (total / weight if weight > 0 else level_a), total, weight
+
+
 @kernel
 def pool(
     ascending: Array,
@@ -55,35 +77,34 @@ def pool(
     Σ w(ρ − z + base) and Σ w for l2, Σ w ρ and Σ w exp(z − base) for kl. `weights` are in sorted
     order, or None. Every array has room for one block per item.
     """
+    if ascending.size == 0:
+        return 0
     top, one, before = np.uint64(0), np.uint64(1), 0.0
+    # The newest block, a, lives in variables; the others are on the stack, below `top`.
+    a_start, a_base, a_level, a_total, a_weight = 0, 0.0, 0.0, 0.0, 0.0
     for i in range(ascending.size):
-        # The newest block lives in these variables, the others on the stack below `top`.
         w = 1.0 if weights is None else weights[i]
-        b_start, b_base = i, (ascending[i] - centre) * factor
-        b_level, b_weight = before + 0.5 * (w + 1), w
-        b_total = w * b_level
+        z, rho = (ascending[i] - centre) * factor, before + 0.5 * (w + 1)
         before += w
-        while top > 0:
-            a = top - one
-            step = b_base - base[a]
-            if not _violates(kl, level[a], b_level, step):
-                break
-            if kl:
-                # The higher base keeps every exponent at or below zero.
-                b_total += total[a]
-                b_weight += weight[a] * np.exp(-step)
-            else:
-                b_total += total[a] - b_weight * step
-                b_weight += weight[a]
-                b_base = base[a]
-            # Items without weight join each other only if tied, and then keep their level.
-            b_level = b_total / b_weight if b_weight > 0 else level[a]
-            b_start = start[a]
-            top = a
-        start[top], base[top], level[top] = b_start, b_base, b_level
-        total[top], weight[top] = b_total, b_weight
-        top += one
-    return int(top)
+        if i == 0 or not _violates(kl, a_level, rho, z - a_base):
+            if i > 0:
+                start[top], base[top], level[top] = a_start, a_base, a_level
+                total[top], weight[top] = a_total, a_weight
+                top += one
+            a_start, a_base, a_level, a_total, a_weight = i, z, rho, w * rho, w
+            continue
+        a_base, a_level, a_total, a_weight = _join(
+            kl, a_base, a_level, a_total, a_weight, z, w * rho, w
+        )
+        while top > 0 and _violates(kl, level[top - one], a_level, a_base - base[top - one]):
+            top -= one
+            a_start = start[top]
+            a_base, a_level, a_total, a_weight = _join(
+                kl, base[top], level[top], total[top], weight[top], a_base, a_total, a_weight
+            )
+    start[top], base[top], level[top] = a_start, a_base, a_level
+    total[top], weight[top] = a_total, a_weight
+    return int(top) + 1
 
 
 @kernel
@@ -131,20 +152,19 @@ def project_rows(
         last, alone = 0, 0
         for b in range(end):
             # One item, or tied items without weight, rank where they stand: no gradient.
-            fixed = start[b + 1] == start[b] + 1 or weight[b] == 0
-            alone += start[b + 1] - start[b] if fixed else 0
+            size = start[b + 1] - start[b]
+            fixed = (size == 1) | (weight[b] == 0)
+            alone += size if fixed else 0
             last += 0 if fixed else 1
             name[b] = 0 if fixed else last
             norm[row, name[b]] = total[b] if kl else weight[b]
         pooled[row], blocks[row] = n - alone, last + 1
-        # Nobody could predict where blocks end, so for l2 this loop has no branch.
-        here = np.uint64(0)
-        for i in range(n):
-            step = (ascending[row, i] - centre[row]) * factor[row] - base[here]
-            to = np.uint32(order[row, i])
-            ranks[row, to] = level[here] * np.exp(step) if kl else level[here] + step
-            block[row, to] = name[here]
-            here += np.uint64(start[here + np.uint64(1)] == i + 1)
+        for b in range(end):
+            for i in range(start[b], start[b + 1]):
+                step = (ascending[row, i] - centre[row]) * factor[row] - base[b]
+                to = np.uint32(order[row, i])
+                ranks[row, to] = level[b] * np.exp(step) if kl else level[b] + step
+                block[row, to] = name[b]
 
 
 @kernel
@@ -177,16 +197,17 @@ def pull_back_rows(
         for i in range(n):
             a = ranks[row, i] if kl else 1.0
             gains[block[row, i], np.uint64(i) & np.uint64(1)] += a * upstream[row, i]
-        gain = np.zeros(blocks[row])
+        # From here on a block's mean gain, and 1; zeros for block 0. Nobody could predict a branch.
+        gains[0] = 0.0
         for b in range(1, blocks[row]):
-            gain[b] = (gains[b, 0] + gains[b, 1]) / norm[row, b]
+            gains[b, 0] = (gains[b, 0] + gains[b, 1]) / norm[row, b]
+            gains[b, 1] = 1.0
         turn = 0.0
         for i in range(n):
             w = 1.0 if weights is None else weights[row, i]
             a = ranks[row, i] if kl else 1.0
             b = block[row, i]
-            # A selection, not a branch: nobody could predict it.
-            dz = a * (upstream[row, i] - w * gain[b]) if b > 0 else 0.0
+            dz = a * (gains[b, 1] * upstream[row, i] - w * gains[b, 0])
             turn += dz * ((scores[row, i] - centre[row]) * factor[row])
             out[row, i] = dz
         turn /= spread[row]

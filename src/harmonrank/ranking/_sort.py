@@ -45,7 +45,7 @@ def extremes(values: Array) -> tuple[Array, Array]:
     """Return the lowest and the highest value of every row; NaN if there is a NaN in it."""
     if values.shape[1] == 0:
         return np.zeros(len(values), values.dtype), np.zeros(len(values), values.dtype)
-    return values.min(axis=1), values.max(axis=1)
+    return np.minimum.reduce(values, axis=1), np.maximum.reduce(values, axis=1)
 
 
 def sort_rows(values: Array, low: Array, high: Array) -> tuple[Array, NDArray[np.int32]]:
