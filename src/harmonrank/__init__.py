@@ -58,7 +58,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'harmonrank' has no attribute '{name}'")
     from importlib import import_module
 
-    return getattr(import_module(f"harmonrank.{_PLACES[name]}"), name)
+    value = getattr(import_module(f"harmonrank.{_PLACES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import columns, numbers, schema_of
+from harmonrank.cli.options import columns, numbers, parse_names, schema_of
 
 
 @click.command("compare")
@@ -46,7 +46,9 @@ def command(
     from harmonrank.reports import leaderboard_table
 
     schema = schema_of(**column_options)
-    names = METHODS if methods == "all" else tuple(n.strip() for n in methods.split(","))
+    names = METHODS if methods == "all" else tuple(parse_names(methods))
     with Show(quiet=quiet, json_file=json_file) as show:
         board = compare(train, test, schema, names, valid=valid, seed=seed, on_event=show.event)
     show.result(leaderboard_table(board), board.to_dict())
+    if all(entry.error for entry in board.entries):
+        raise SystemExit(1)

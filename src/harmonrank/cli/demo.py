@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from harmonrank.cli.options import numbers
+from harmonrank.cli.options import numbers, output
 
 
 @click.command("demo")
@@ -23,9 +23,16 @@ from harmonrank.cli.options import numbers
     type=click.Path(path_type=Path),
     help="Keep the world's files in this folder.",
 )
+@output
 @numbers
 def command(
-    world: str, rows: int, seed: int, out: Path | None, json_file: str | None, quiet: bool
+    world: str,
+    rows: int,
+    seed: int,
+    out: Path | None,
+    overwrite: bool,
+    json_file: str | None,
+    quiet: bool,
 ) -> None:
     """Do the main job on a built-in world: simulate a log, fit every method, compare.
 
@@ -37,20 +44,21 @@ def command(
     from harmonrank.data.files import check_output
     from harmonrank.data.worlds import world as find_world
     from harmonrank.evaluation import compare, simulate
+    from harmonrank.evaluation.simulation import SCHEMA
     from harmonrank.methods import METHODS
     from harmonrank.reports import leaderboard_table
 
     place = find_world(world)
     if out is not None:
-        check_output(out)
+        check_output(out, overwrite=overwrite, holds=SCHEMA)
     with TemporaryDirectory() as scratch, Show(quiet=quiet, json_file=json_file) as show:
         folder = out or Path(scratch) / "world"
         show.line(f"Simulating {rows:,} training rows of the world '{world}'.")
-        simulate(place, rows, folder, seed=seed)
+        simulate(place, rows, folder, seed=seed, overwrite=overwrite)
         board = compare(
             folder / "train.parquet",
             folder / "test.parquet",
-            Schema.read(folder / "schema.toml"),
+            Schema.read(folder / SCHEMA),
             METHODS,
             valid=folder / "valid.parquet",
             seed=seed,

@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import columns, numbers, output, parse_settings, schema_of
+from harmonrank.cli.options import (
+    check_device,
+    columns,
+    numbers,
+    output,
+    parse_settings,
+    schema_of,
+)
 
 
 @click.command("fit")
@@ -64,34 +71,52 @@ def command(
     from harmonrank.cli.show import Show
     from harmonrank.data import read_log
     from harmonrank.data.files import check_output
+    from harmonrank.errors import ModelFileError
     from harmonrank.methods import method_class
-    from harmonrank.reports import quality_table
+    from harmonrank.methods.saved import MODEL
 
     schema = schema_of(**column_options)
     model = method_class(method)(**parse_settings(settings))
-    check_output(out, overwrite=overwrite)
+    check_device(device)
+    check_output(out, overwrite=overwrite, holds=MODEL)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
     if restart:
         checkpoint.unlink(missing_ok=True)
     with Show(quiet=quiet, json_file=json_file) as show:
         valid_log = None if valid is None else read_log(valid, schema)
         started = perf_counter()
-        model.fit(
-            train,
-            schema,
-            valid=valid_log,
-            seed=seed,
-            device=device,
-            on_event=show.event,
-            checkpoint=checkpoint,
-        )
+        try:
+            model.fit(
+                train,
+                schema,
+                valid=valid_log,
+                seed=seed,
+                device=device,
+                on_event=show.event,
+                checkpoint=checkpoint,
+            )
+        except ModelFileError as error:
+            raise ModelFileError(f"{error} The option --restart deletes it.") from None
         seconds = perf_counter() - started
         model.save(out, overwrite=overwrite)
         checkpoint.unlink(missing_ok=True)
         show.line(f"Fitted {method} in {seconds:.1f} s; wrote {out}.")
-        result: dict[str, Any] = {"method": method, "model": str(out), "fit_seconds": seconds}
-    if valid_log is not None:
-        quality = model.evaluate(valid_log)
-        show.result(quality_table(quality), {**result, "valid": quality.to_dict()})
-    else:
-        show.result("", result)
+    table, valid_numbers = _measure(show, model, valid_log)
+    result = {"method": method, "model": str(out), "fit_seconds": seconds, "valid": valid_numbers}
+    show.result(table, result)
+
+
+def _measure(show: Any, model: Any, valid: Any) -> tuple[Any, Any]:
+    """Return the table and the numbers of the validation rows, if there are any that serve."""
+    from harmonrank.errors import DataError
+    from harmonrank.reports import quality_table
+
+    if valid is None:
+        return None, None
+    try:
+        quality = model.evaluate(valid)
+    except DataError as error:
+        # The model is fitted and written: rows that cannot measure it are no failure.
+        show.line(f"Not measured on the validation rows: {error}")
+        return None, None
+    return quality_table(quality), quality.to_dict()

@@ -57,13 +57,11 @@ def main() -> None:
     """Run the command line; exit 2 for the user's mistake, 1 for ours."""
     try:
         harmonrank.main(standalone_mode=False)
+        sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         sys.exit(2)
-    except click.Abort:
-        _complain("Interrupted.")
-        sys.exit(130)
-    except KeyboardInterrupt:
+    except (click.Abort, KeyboardInterrupt):
         _complain("Interrupted.")
         sys.exit(130)
     except HarmonRankError as error:

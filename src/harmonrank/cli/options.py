@@ -1,6 +1,16 @@
 """Options that verbs share, and the objects they become."""
 
-__all__ = ["columns", "numbers", "output", "parse_pairs", "parse_settings", "schema_of", "weights"]
+__all__ = [
+    "check_device",
+    "columns",
+    "numbers",
+    "output",
+    "parse_names",
+    "parse_pairs",
+    "parse_settings",
+    "schema_of",
+    "weights",
+]
 
 import json
 from collections.abc import Callable
@@ -75,7 +85,7 @@ def schema_of(
     else:
         if not (scores and labels):
             raise UsageError("Name the columns: --schema FILE, or --scores A,B with --labels A,B.")
-        score_names, label_names = _names(scores), _names(labels)
+        score_names, label_names = parse_names(scores), parse_names(labels)
         if len(score_names) != len(label_names):
             raise UsageError(
                 f"--scores and --labels must name as many columns. Got {len(score_names)} "
@@ -85,7 +95,7 @@ def schema_of(
         result = Schema(dict(zip(label_names, score_names, strict=True)))
     changes: dict[str, Any] = {}
     if context is not None:
-        changes["context"] = tuple(_names(context))
+        changes["context"] = tuple(parse_names(context))
     if request is not None:
         changes["request"] = request
     if sample_weight is not None:
@@ -99,13 +109,15 @@ def parse_pairs(text: str | None) -> dict[str, float] | None:
     """Read 'buy=2,like=1'."""
     if text is None:
         return None
-    pairs = {}
-    for part in _names(text):
-        name, _, number = part.partition("=")
+    pairs: dict[str, float] = {}
+    for part in parse_names(text):
+        name, _, number = (word.strip() for word in part.partition("="))
+        if name in pairs:
+            raise UsageError(f"--weights names '{name}' twice; each must be named once.")
         try:
-            pairs[name.strip()] = float(number)
+            pairs[name] = float(number)
         except ValueError:
-            raise UsageError(f"--weights takes pairs such as buy=2. Got '{part}'.") from None
+            raise UsageError(f"--weights takes pairs such as buy=2,like=1. Got '{part}'.") from None
     return pairs
 
 
@@ -123,8 +135,22 @@ def parse_settings(settings: tuple[str, ...]) -> dict[str, Any]:
     return options
 
 
-def _names(text: str) -> list[str]:
+def parse_names(text: str) -> list[str]:
+    """Read 'buy,like'."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def check_device(device: str) -> None:
+    """Refuse a device that torch does not have here."""
+    if device == "cpu":
+        return
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (AssertionError, NotImplementedError, RuntimeError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise UsageError(f"--device {device} cannot be used: {reason}; use cpu.") from None
 
 
 def _refuse_repeat(option: str, names: list[str]) -> None:

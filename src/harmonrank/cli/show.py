@@ -2,7 +2,6 @@
 
 __all__ = ["Show"]
 
-import json
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +10,7 @@ from typing import Any, Self
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from harmonrank.data.files import check_output, new_file, write_json
+from harmonrank.data.files import check_output, new_file, to_json, write_json
 
 
 class Show:
@@ -26,18 +25,17 @@ class Show:
         if json_file not in (None, "-"):
             check_output(str(json_file), overwrite=True)
         self.console = Console(stderr=json_file == "-", highlight=False)
-        errors = Console(stderr=True, highlight=False)
-        self._errors = errors
+        self._errors = Console(stderr=True, highlight=False)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
-        if errors.is_terminal and not quiet:
+        if self._errors.is_terminal and not quiet:
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(bar_width=24),
                 TextColumn("{task.percentage:>3.0f}%"),
                 TextColumn("{task.fields[note]}", style="dim"),
                 TimeElapsedColumn(),
-                console=errors,
+                console=self._errors,
                 transient=True,
             )
         self._prefix = ""
@@ -59,7 +57,7 @@ class Show:
     def line(self, text: str) -> None:
         """Print a line above the bar."""
         if not self._quiet:
-            self._errors.print(text, markup=False)
+            self._errors.print(text, markup=False, soft_wrap=True)
 
     def advance(self, what: str, done: float, total: float, note: str = "") -> None:
         """Move the bar."""
@@ -106,12 +104,13 @@ class Show:
         )
         self.line(f"{self._prefix}{result}")
 
-    def result(self, table: RenderableType, numbers: Any) -> None:
+    def result(self, table: RenderableType | None, numbers: Any) -> None:
         """Print the result for people, and its numbers as JSON where asked."""
-        if not self._quiet:
-            self.console.print(table)
+        if table is not None and not self._quiet:
+            # Text is for the terminal to wrap, so that a path in it stays whole.
+            self.console.print(table, markup=False, soft_wrap=isinstance(table, str))
         if self._json == "-":
-            sys.stdout.write(json.dumps(numbers, indent=2, allow_nan=False) + "\n")
+            sys.stdout.write(to_json(numbers) + "\n")
         elif self._json is not None:
             with new_file(Path(self._json), overwrite=True) as partial:
                 write_json(partial, numbers)

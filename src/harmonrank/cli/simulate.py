@@ -2,18 +2,19 @@
 
 __all__ = ["command"]
 
+from math import isfinite
 from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, output
+from harmonrank.cli.options import numbers, output, parse_names
 
 
 @click.command("simulate")
 @click.argument("world")
 @click.option(
     "--rows",
-    type=click.IntRange(2),
+    type=click.IntRange(4),
     default=1_000_000,
     show_default=True,
     help="Training rows; valid and test have half as many each.",
@@ -58,12 +59,16 @@ def command(
     from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output
     from harmonrank.data.worlds import world as find_world
+    from harmonrank.errors import UsageError
     from harmonrank.evaluation import simulate
+    from harmonrank.evaluation.simulation import SCHEMA
 
-    check_output(out, overwrite=overwrite)
+    check_output(out, overwrite=overwrite, holds=SCHEMA)
+    if not isfinite(drift):
+        raise UsageError(f"--drift must be a finite number. Got {drift}.")
     place = find_world(world, redraw=redraw)
     if objectives:
-        place = place.subset([name.strip() for name in objectives.split(",")])
+        place = place.subset(parse_names(objectives))
     if drift:
         place = place.drifting(mu_amplitude=drift)
     done = 0

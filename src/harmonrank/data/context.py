@@ -36,10 +36,12 @@ class _Feature:
         return len(self.values) + (2 if self.kind == "number" else 1)
 
     def encode(self, series: pl.Series) -> np.ndarray:
+        if series.null_count() == len(series) or self.slots == 1:
+            return np.full(len(series), UNKNOWN, dtype=np.int32)
         kind = _kind(series.dtype)
-        if kind == "integer" and self.kind == "number":
-            series = series.cast(pl.Float64)
-        elif kind != self.kind and series.dtype != pl.Null:
+        # Whole numbers and fractions are told apart by the values, as pandas turns a column of
+        # whole numbers into fractions as soon as one is missing.
+        if kind != self.kind and {kind, self.kind} != {"integer", "number"}:
             raise DataError(
                 f"Context column '{self.name}' was {self.kind} in training. Got type "
                 f"{series.dtype}; convert it to the type of the training table."
@@ -54,15 +56,10 @@ class _Feature:
         return codes.fill_null(UNKNOWN).to_numpy()
 
     def _integer(self, series: pl.Series) -> np.ndarray:
-        known = np.array(self.values, dtype=np.int64)
-        # A value that cannot be in the table stands in for null.
-        raw = series.cast(pl.Int64).fill_null(known[0] if len(known) else 0).to_numpy()
-        if not len(known):
-            return np.full(len(raw), UNKNOWN, dtype=np.int32)
+        known, whole = np.array(self.values, dtype=np.int64), _whole(series)
+        raw = whole.fill_null(0).to_numpy()
         place = np.minimum(np.searchsorted(known, raw), len(known) - 1)
-        seen = known[place] == raw
-        if series.null_count():
-            seen &= series.is_not_null().to_numpy()
+        seen = (known[place] == raw) & whole.is_not_null().to_numpy()
         return np.where(seen, place + 1, UNKNOWN).astype(np.int32)
 
     def _number(self, series: pl.Series) -> np.ndarray:
@@ -135,12 +132,22 @@ def _kind(dtype: pl.DataType) -> str:
     return str(dtype)
 
 
+def _whole(series: pl.Series) -> pl.Series:
+    """Return int64, null where a value is not whole; a hash beyond int64 keeps its bits."""
+    if series.dtype == pl.UInt64:
+        return series.reinterpret(signed=True)
+    if series.dtype.is_float():
+        series = series.set(series != series.floor(), None)
+    return series.cast(pl.Int64, strict=False)
+
+
 def _fit_feature(series: pl.Series) -> _Feature:
     kind = _kind(series.dtype)
     if series.dtype == pl.Null:
         return _Feature(series.name, "text", ())
     if kind == "number":
-        finite = series.drop_nulls().drop_nans().to_numpy()
+        finite = series.cast(pl.Float64).drop_nulls().to_numpy()
+        finite = finite[np.isfinite(finite)]
         shares = np.linspace(0, 1, _QUANTILES + 1)[1:-1]
         edges = np.unique(np.quantile(finite, shares)) if len(finite) else np.empty(0)
         return _Feature(series.name, kind, tuple(edges.tolist()))
@@ -149,7 +156,7 @@ def _fit_feature(series: pl.Series) -> _Feature:
             f"Context column '{series.name}' must hold text or numbers. Got type {series.dtype}; "
             "convert it first."
         )
-    values = series.drop_nulls().cast(pl.Int64 if kind == "integer" else pl.String)
+    values = (_whole(series) if kind == "integer" else series.cast(pl.String)).drop_nulls()
     counts = values.value_counts(name="count").sort(
         ["count", series.name], descending=[True, False]
     )

@@ -66,10 +66,12 @@ class Log:
         )
 
     def require_both_classes(self, purpose: str) -> None:
-        """Refuse an objective that has no positive or no negative label."""
-        positives = self.known_labels().sum(axis=0, dtype=np.int64)
+        """Refuse an objective without a positive or a negative label in a row that counts."""
+        labels, weight = self.known_labels(), self.sample_weight
+        counted = labels if weight is None else labels[weight > 0]
+        positives = counted.sum(axis=0, dtype=np.int64)
         for name, count in zip(self.schema.names, positives, strict=True):
-            if count in (0, self.rows):
+            if count in (0, len(counted)):
                 missing = "positive" if count == 0 else "negative"
                 raise DataError(
                     f"Objective '{name}' has no {missing} label among the {self.rows:,} {purpose} "
@@ -77,7 +79,14 @@ class Log:
                 )
 
 
-def read_log(source: Source, schema: Schema, *, labels: bool = True, first_row: int = 0) -> Log:
+def read_log(
+    source: Source,
+    schema: Schema,
+    *,
+    labels: bool = True,
+    first_row: int = 0,
+    name: str | None = None,
+) -> Log:
     """Read and check the columns that a schema names.
 
     Args:
@@ -85,6 +94,7 @@ def read_log(source: Source, schema: Schema, *, labels: bool = True, first_row: 
         schema: Which column is what.
         labels: Also read labels, requests, sample weights and, where there, true probabilities.
         first_row: Where the source begins in a larger table, so that errors name the right row.
+        name: What errors call the source; its path if left out.
 
     Raises:
         DataError: A column is missing, of the wrong type, or holds a value that its role
@@ -96,11 +106,12 @@ def read_log(source: Source, schema: Schema, *, labels: bool = True, first_row: 
         columns += [*schema.names, *truth]
         columns += [name for name in (schema.request, schema.sample_weight) if name]
     frame = open_table(source, columns)
-    check = _Check(describe(source), first_row)
+    check = _Check(name or describe(source), first_row)
     log = Log(
         schema=schema,
         scores=check.probabilities(frame, schema.score_columns, "Score"),
-        context=frame.select(schema.context),
+        # To select nothing would forget how many rows there are; to drop all does not.
+        context=frame.select(schema.context) if schema.context else frame.drop(frame.columns),
     )
     if not labels:
         return log
@@ -116,14 +127,20 @@ def read_log(source: Source, schema: Schema, *, labels: bool = True, first_row: 
 
 def _truth_columns(source: Source, schema: Schema) -> list[str]:
     """Return the truth columns if the schema and the table have one for each objective."""
-    columns = [schema.truth.get(name, "") for name in schema.names]
-    return columns if set(columns) <= set(column_names(source)) else []
+    columns = [schema.truth[name] for name in schema.names if name in schema.truth]
+    known = len(columns) == len(schema.names) and set(columns) <= set(column_names(source))
+    return columns if known else []
 
 
 def _request(series: pl.Series) -> np.ndarray:
     # Only equality of requests matters, so text becomes numbers.
-    if series.dtype.is_integer() and not series.null_count():
+    if series.dtype.is_signed_integer() and not series.null_count():
         return series.cast(pl.Int64).to_numpy()
+    if series.dtype.is_nested():
+        raise DataError(
+            f"Request column '{series.name}' must hold numbers or text. Got type {series.dtype}; "
+            "convert it first."
+        )
     return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
 
 
@@ -134,9 +151,13 @@ class _Check:
     table: str
     first_row: int
 
+    def _column(self, role: str, name: str) -> str:
+        table = "the table" if self.table == "The table" else self.table
+        return f"{role} column '{name}' of {table}"
+
     def probabilities(self, frame: pl.DataFrame, columns: Sequence[str], role: str) -> np.ndarray:
         for name in columns:
-            column = f"{role} column '{name}' of {self.table}"
+            column = self._column(role, name)
             self._numeric(frame[name], column, "numbers in [0, 1]")
             self._refuse(frame[name], frame[name].is_between(0, 1), f"{column} must lie in [0, 1]")
         single = all(frame.schema[name] == pl.Float32 for name in columns)
@@ -145,7 +166,7 @@ class _Check:
 
     def labels(self, frame: pl.DataFrame, columns: Sequence[str]) -> np.ndarray:
         for name in columns:
-            series, column = frame[name], f"Label column '{name}' of {self.table}"
+            series, column = frame[name], self._column("Label", name)
             if series.dtype == pl.Boolean:
                 allowed = series.is_not_null()
             else:
@@ -155,7 +176,7 @@ class _Check:
         return frame.select(pl.col(columns).cast(pl.UInt8)).to_numpy(order="c")
 
     def sample_weight(self, series: pl.Series) -> np.ndarray:
-        column = f"Weight column '{series.name}' of {self.table}"
+        column = self._column("Weight", series.name)
         self._numeric(series, column, "numbers from 0 up")
         allowed = series.is_between(0, float("inf"), closed="left")
         self._refuse(series, allowed, f"{column} must be finite and 0 or more")

@@ -41,32 +41,40 @@ class Schema:
     truth: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if isinstance(self.context, str):
-            object.__setattr__(self, "context", (self.context,))
-        object.__setattr__(self, "objectives", dict(self.objectives))
-        object.__setattr__(self, "context", tuple(self.context))
-        object.__setattr__(self, "weights", {k: float(v) for k, v in self.weights.items()})
-        object.__setattr__(self, "truth", dict(self.truth))
-        self._check()
+        context = (self.context,) if isinstance(self.context, str) else self.context
+        object.__setattr__(self, "objectives", _names("objectives", self.objectives))
+        object.__setattr__(self, "context", _columns("context", context))
+        object.__setattr__(self, "truth", _names("truth", self.truth))
+        for part in ("request", "sample_weight"):
+            if getattr(self, part) is not None:
+                _columns(part, [getattr(self, part)])
+        self._check_roles()
+        weights = _mapping("weights", self.weights)
+        self.weights_with(weights)
+        object.__setattr__(self, "weights", {k: float(v) for k, v in weights.items()})
 
-    def _check(self) -> None:
+    def _check_roles(self) -> None:
         if not self.objectives:
             raise UsageError("`objectives` must name at least one label and its score column.")
         _refuse_repeats("score column", self.objectives.values())
         _refuse_repeats("context column", self.context)
-        both = set(self.objectives) & set(self.objectives.values())
-        if both:
-            raise UsageError(f"Column '{min(both)}' cannot be both a label and a score column.")
-        for role, mapping in (("weights", self.weights), ("truth", self.truth)):
-            for name in mapping:
-                if name not in self.objectives:
-                    hint = did_you_mean(name, self.objectives)
-                    raise UsageError(f"`{role}` names an unknown objective '{name}'. {hint}")
-        for name, weight in self.weights.items():
-            if not (isfinite(weight) and weight >= 0):
-                raise UsageError(f"The weight of '{name}' must be 0 or more. Got {weight:g}.")
-        if not any(self.weight_vector > 0):
-            raise UsageError("At least one objective needs a weight above 0.")
+        for name in self.truth:
+            self._require("truth", name)
+        # What is learned from must not hold what is learned.
+        hidden = dict.fromkeys(self.objectives, "label")
+        hidden |= dict.fromkeys(self.truth.values(), "truth column")
+        seen = dict.fromkeys(self.objectives.values(), "score column")
+        seen |= dict.fromkeys(self.context, "context column")
+        for name in seen:
+            if name in hidden:
+                raise UsageError(
+                    f"Column '{name}' cannot be both a {hidden[name]} and a {seen[name]}."
+                )
+
+    def _require(self, role: str, name: str) -> None:
+        if name not in self.objectives:
+            hint = did_you_mean(name, self.objectives)
+            raise UsageError(f"`{role}` names an unknown objective '{name}'. {hint}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -84,21 +92,29 @@ class Schema:
         return self.weights_with({})
 
     def weights_with(self, changes: Mapping[str, float] | None) -> np.ndarray:
-        """Return the weight of each objective after some are changed."""
-        for name in changes or {}:
-            if name not in self.objectives:
-                hint = did_you_mean(name, self.objectives)
-                raise UsageError(f"`weights` names an unknown objective '{name}'. {hint}")
-        merged = {**self.weights, **(changes or {})}
-        return np.array([float(merged.get(name, 1.0)) for name in self.objectives])
+        """Return the weight of each objective after some are changed.
+
+        Raises:
+            UsageError: An objective is unknown, a weight is negative or not finite, or all are 0.
+        """
+        changes = changes or {}
+        for name, weight in changes.items():
+            self._require("weights", name)
+            if isinstance(weight, str | bool) or not (isfinite(weight) and weight >= 0):
+                raise UsageError(
+                    f"The weight of '{name}' must be a number from 0 up. Got {weight}."
+                )
+        merged = {**self.weights, **changes}
+        vector = np.array([float(merged.get(name, 1.0)) for name in self.objectives])
+        if not vector.any():
+            raise UsageError("At least one objective needs a weight above 0. Got 0 for each.")
+        return vector
 
     def subset(self, names: Iterable[str]) -> Self:
         """Return the schema of some objectives only."""
         names = list(names)
         for name in names:
-            if name not in self.objectives:
-                hint = did_you_mean(name, self.objectives)
-                raise UsageError(f"There is no objective '{name}'. {hint}")
+            self._require("names", name)
         return type(self)(
             {k: self.objectives[k] for k in names},
             self.context,
@@ -138,24 +154,52 @@ class Schema:
         try:
             parts = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise DataError(f"There is no schema file '{path}'.") from None
+            raise DataError(f"There is no schema file '{path}'; check its name.") from None
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise DataError(f"'{path}' cannot be read as a TOML schema: {error}.") from None
         try:
             return cls.from_dict(parts)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"'{path}': {error}") from None
+        except (DataError, UsageError) as error:
+            raise DataError(f"Schema file '{path}': {error}") from None
 
     def to_toml(self) -> str:
         """Return the schema as TOML text."""
         plain, tables = [], []
         for key, value in self.to_dict().items():
             if isinstance(value, dict):
-                rows = [f"{json.dumps(k)} = {json.dumps(v)}" for k, v in value.items()]
+                rows = [f"{_toml(k)} = {_toml(v)}" for k, v in value.items()]
                 tables.append("\n".join([f"[{key}]", *rows]))
             else:
-                plain.append(f"{key} = {json.dumps(value)}")
+                plain.append(f"{key} = {_toml(value)}")
         return "\n\n".join(["\n".join(plain)] * bool(plain) + tables) + "\n"
+
+
+def _toml(value: Any) -> str:
+    # JSON's text, numbers and lists are TOML too, but for its escapes beyond 16 bits and DEL.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _mapping(part: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        example = "{'buy': 2.0}" if part == "weights" else "{'buy': 'p_buy'}"
+        raise UsageError(f"`{part}` must map objectives, as in {example}. Got {value!r}.")
+    return dict(value)
+
+
+def _names(part: str, value: Any) -> dict[str, str]:
+    mapping = _mapping(part, value)
+    _columns(part, [*mapping, *mapping.values()])
+    return mapping
+
+
+def _columns(part: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, Iterable):
+        raise UsageError(f"`{part}` must be a list of column names. Got {value!r}.")
+    columns = tuple(value)
+    for column in columns:
+        if not isinstance(column, str) or not column:
+            raise UsageError(f"`{part}` must name columns by text. Got {column!r}.")
+    return columns
 
 
 def _refuse_repeats(role: str, columns: Iterable[str]) -> None:

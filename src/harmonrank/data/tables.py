@@ -4,6 +4,7 @@ __all__ = ["Source", "check_columns", "column_names", "file_kind", "open_table"]
 
 import csv
 import gzip
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,9 @@ _READERS = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
+
+
+_BROKEN = (EOFError, UnicodeDecodeError, csv.Error, zlib.error)
 
 
 def open_table(source: Source, columns: Sequence[str]) -> pl.DataFrame:
@@ -56,24 +60,31 @@ def column_names(source: Source) -> list[str]:
     if isinstance(source, str | Path):
         path = Path(source)
         kind = file_kind(path)
-        if not path.exists():
-            raise DataError(f"There is no file '{path}'.")
-        if path.stat().st_size == 0:
-            raise DataError(f"'{path}' is empty (0 bytes); expected a {kind} table.")
         with _reading(path, kind):
+            if not path.exists():
+                raise DataError(f"There is no file '{path}'; check its name.")
+            if path.is_dir():
+                raise DataError(f"'{path}' is a folder; expected one {kind} file.")
+            if path.stat().st_size == 0:
+                raise DataError(f"'{path}' is empty (0 bytes); expected a {kind} table.")
             return _file_columns(path, kind)
     if isinstance(source, pl.LazyFrame):
         return source.collect_schema().names()
     if isinstance(source, pl.DataFrame):
         return source.columns
-    package = type(source).__module__.split(".")[0]
-    if package == "pyarrow":
+    if _is_a(source, "pyarrow", "Table", "RecordBatch"):
         return list(source.schema.names)
-    if package == "pandas":
+    if _is_a(source, "pandas", "DataFrame"):
         return [str(name) for name in source.columns]
     raise DataError(
         f"A table must be a path or a polars, pandas or pyarrow table. Got {type(source).__name__}."
     )
+
+
+def _is_a(source: Source, package: str, *names: str) -> bool:
+    # Asked by name, so that a package nobody uses is not imported.
+    kinds = type(source).__mro__
+    return any(k.__name__ in names and k.__module__.split(".")[0] == package for k in kinds)
 
 
 def _open_file(path: Path, columns: list[str]) -> pl.DataFrame:
@@ -82,7 +93,9 @@ def _open_file(path: Path, columns: list[str]) -> pl.DataFrame:
         if kind == "parquet":
             return pl.read_parquet(path, columns=columns)
         if kind == "csv":
-            return pl.read_csv(path, columns=columns, infer_schema_length=100_000)
+            # All rows decide a column's type: one that begins with whole numbers may go on
+            # with fractions.
+            return pl.read_csv(path, columns=columns, infer_schema_length=None)
         return pl.read_ipc(path, columns=columns)
 
 
@@ -90,8 +103,8 @@ def _open_file(path: Path, columns: list[str]) -> pl.DataFrame:
 def _reading(path: Path, kind: str) -> Iterator[None]:
     try:
         yield
-    except (pl.exceptions.PolarsError, OSError, EOFError, UnicodeDecodeError) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".")
+    except (pl.exceptions.PolarsError, OSError, *_BROKEN) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise DataError(
             f"'{path}' cannot be read as {kind}: {reason}; "
             "it may be truncated or of another kind, so write it again."
@@ -122,10 +135,12 @@ def _from_memory(source: Source, columns: list[str]) -> pl.DataFrame:
         return source.select(columns).collect()
     if isinstance(source, pl.DataFrame):
         return source.select(columns)
-    if type(source).__module__.split(".")[0] == "pyarrow":
+    if _is_a(source, "pyarrow", "Table", "RecordBatch"):
         frame = pl.from_arrow(source.select(columns))
     else:
-        frame = pl.from_pandas(source[columns])
+        named = source.set_axis([str(name) for name in source.columns], axis="columns")
+        # A NaN stays one, so that an error can call it by its name.
+        frame = pl.from_pandas(named[columns], nan_to_null=False)
     assert isinstance(frame, pl.DataFrame)
     return frame
 
@@ -139,5 +154,6 @@ def check_columns(source: Source, there: Iterable[str], wanted: Iterable[str]) -
             raise DataError(f"{describe(source)} has no column '{name}'. {hint}")
         if counts[name] > 1:
             raise DataError(
-                f"{describe(source)} has {counts[name]} columns named '{name}'; expected one."
+                f"{describe(source)} has {counts[name]} columns named '{name}'; expected one, "
+                "so rename or drop the others."
             )

@@ -8,8 +8,8 @@ from time import perf_counter
 from typing import Any
 
 from harmonrank.data import Log, Schema, Source, read_log
-from harmonrank.errors import HarmonRankError
-from harmonrank.methods import Quality, method_class
+from harmonrank.errors import HarmonRankError, UsageError
+from harmonrank.methods import METHODS, Quality, ceiling_of, method_class
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,12 @@ def compare(
         options: Options of a method by its name.
         on_event: Called with the start and end of each method and its training events.
     """
+    options = options or {}
     classes = {name: method_class(name) for name in dict.fromkeys(methods)}
+    if not classes:
+        raise UsageError(f"Name at least one method. Known: {', '.join(METHODS)}.")
+    for name in options:
+        method_class(name)
     rows, exam = read_log(train, schema), read_log(test, schema)
     rows.require_both_classes("training")
     exam.require_both_classes("test")
@@ -101,7 +106,7 @@ def compare(
         on_event(MethodStarted(name, index, len(classes)))
         started = perf_counter()
         try:
-            method = kind(**(options or {}).get(name, {}))
+            method = kind(**options.get(name, {}))
             method.fit(rows, schema, valid=valid_log, seed=seed, on_event=on_event)
             seconds = perf_counter() - started
             entry = Entry(name, seconds, method.evaluate(exam))
@@ -119,15 +124,13 @@ def _leaderboard(train: Log, test: Log, entries: list[Entry]) -> Leaderboard:
         quality = entry.quality
         if quality is None:
             return float("inf")
-        return -(
-            quality.auc_sum.estimate if quality.exact_auc_sum is None else quality.exact_auc_sum
-        )
+        exact = quality.exact_auc_sum
+        return -(quality.auc_sum.estimate if exact is None else exact)
 
-    ceilings = [entry.quality.ceiling for entry in entries if entry.quality is not None]
     return Leaderboard(
         train.schema.names,
         train.rows,
         test.rows,
-        ceilings[0] if ceilings else None,
+        ceiling_of(test, test.schema.weight_vector),
         tuple(sorted(entries, key=place)),
     )

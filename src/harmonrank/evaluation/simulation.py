@@ -1,6 +1,6 @@
 """Simulation: a world's log as files, with the best possible result beside it."""
 
-__all__ = ["simulate", "world_schema"]
+__all__ = ["FEWEST_ROWS", "SCHEMA", "as_frame", "simulate", "world_schema"]
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +14,12 @@ from harmonrank.data.files import new_folder, write_json
 from harmonrank.data.worlds import Sample, World, best_score
 from harmonrank.errors import UsageError
 from harmonrank.metrics import auc
+
+SCHEMA = "schema.toml"
+"""The file that tells a simulated log from any other folder."""
+
+FEWEST_ROWS = 4
+"""So that the test table has two rows, which is what a ranking needs."""
 
 
 def world_schema(world: World) -> Schema:
@@ -40,12 +46,12 @@ def simulate(
     Beside them stand schema.toml and ceiling.json, whose parts are returned. Valid and test
     also hold the true probabilities, which no method may read.
     """
-    if rows < 2:
-        raise UsageError(f"`rows` must be at least 2. Got {rows}.")
+    if rows < FEWEST_ROWS:
+        raise UsageError(f"`rows` must be at least {FEWEST_ROWS}. Got {rows}.")
     half = rows // 2
     start, horizon = 0, rows + 2 * half
     summary: dict[str, Any] = {}
-    with new_folder(path, overwrite=overwrite) as folder:
+    with new_folder(path, holds=SCHEMA, overwrite=overwrite) as folder:
         for name, count in (("train", rows), ("valid", half), ("test", half)):
             sample = world.sample(
                 count, seed=seed, start=start, horizon=horizon, with_truth=name != "train"
@@ -58,7 +64,7 @@ def simulate(
                 summary = _ceiling(world, sample)
         summary = {"world": world.name, "rows": rows, "seed": seed, **summary}
         write_json(folder / "ceiling.json", summary)
-        (folder / "schema.toml").write_text(world_schema(world).to_toml(), encoding="utf-8")
+        (folder / SCHEMA).write_text(world_schema(world).to_toml(), encoding="utf-8")
     return summary
 
 

@@ -2,7 +2,7 @@
 
 from harmonrank.methods.base import Method
 from harmonrank.methods.catalogue import METHODS, method_class
-from harmonrank.methods.quality import Quality, quality_of
+from harmonrank.methods.quality import Quality, ceiling_of, quality_of
 from harmonrank.methods.saved import load
 
-__all__ = ["METHODS", "Method", "Quality", "load", "method_class", "quality_of"]
+__all__ = ["METHODS", "Method", "Quality", "ceiling_of", "load", "method_class", "quality_of"]

@@ -2,7 +2,6 @@
 
 __all__ = ["Fit", "Method"]
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +13,8 @@ import polars as pl
 
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.tables import column_names, open_table
-from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.errors import UsageError
+from harmonrank.methods.options import check_options
 from harmonrank.methods.quality import Quality, quality_of
 
 _VALID_SHARE = 0.1
@@ -49,11 +49,7 @@ class Method(ABC):
     Config: ClassVar[type]
 
     def __init__(self, **options: Any) -> None:
-        known = [field.name for field in dataclasses.fields(self.Config)]
-        for key in options:
-            if key not in known:
-                hint = did_you_mean(key, known) if known else "It takes no options."
-                raise UsageError(f"{self.name} has no option '{key}'. {hint}")
+        check_options(self.name, self.Config, options)
         self.config = self.Config(**options)
         self._schema: Schema | None = None
         self.prevalence = np.empty(0)
@@ -134,15 +130,21 @@ class Method(ABC):
             raise UsageError("`rank` needs requests; name the request column in the schema.")
         if k < 1:
             raise UsageError(f"`k` must be at least 1. Got {k}.")
-        fused = pl.Series("fused", self.score(table))
-        request = self.schema.request
-        frame = open_table(table, column_names(table)).with_columns(fused)
-        best = frame.sort("fused", descending=True, maintain_order=True)
+        request, names = self.schema.request, column_names(table)
+        for added in ("fused", "place"):
+            if added in names:
+                raise UsageError(f"The table has a column '{added}' already; drop or rename it.")
+        # One reading serves both, so that a lazy table cannot change its order in between.
+        frame = open_table(table, [request, *names])
         best = (
-            best.group_by(request, maintain_order=True).head(k).sort(request, maintain_order=True)
+            frame.with_columns(pl.Series("fused", self.score(frame)))
+            .sort("fused", descending=True, maintain_order=True)
+            .group_by(request, maintain_order=True)
+            .head(k)
+            .sort(request, maintain_order=True)
         )
         place = pl.int_range(1, pl.len() + 1).over(request).alias("place")
-        return best.with_columns(place)
+        return best.select(*names, "fused", place)
 
     def evaluate(self, table: Source, *, weights: Mapping[str, float] | None = None) -> Quality:
         """Measure how well the fused score ranks a table that has labels."""
@@ -182,14 +184,29 @@ class Method(ABC):
 def split_off(log: Log, share: float, seed: int) -> tuple[Log, Log]:
     """Split rows in two by whole requests, so that no request is on both sides.
 
-    Where the smaller part would lack a class, an objective simply does not count in it.
+    The larger part, which comes first, keeps a positive and a negative of every objective;
+    where the smaller part lacks one, that objective simply does not count in it.
     """
     rng = np.random.default_rng([seed, 0x5EED])
-    if log.request is None:
-        chosen = rng.random(log.rows) < share
-    else:
+    request = np.arange(log.rows)
+    if log.request is not None:
         _, request = np.unique(log.request, return_inverse=True)
-        chosen = (rng.random(request.max() + 1) < share)[request]
-    if chosen.all() or not chosen.any():
-        chosen = np.arange(log.rows) % 10 == 0
+    chosen = _spare(log, request, (rng.random(request.max() + 1) < share)[request])
+    if not chosen.any():
+        chosen = _spare(log, request, request % 10 == 0)
+    if not chosen.any():
+        raise UsageError(
+            f"{log.rows:,} training rows are too few to split validation rows off; pass `valid`."
+        )
     return log.take(np.flatnonzero(~chosen)), log.take(np.flatnonzero(chosen))
+
+
+def _spare(log: Log, request: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Return the chosen rows without the requests that hold all rows of some class."""
+    counts = np.ones(log.rows, dtype=bool) if log.sample_weight is None else log.sample_weight > 0
+    for labels in log.known_labels().T:
+        for value in (0, 1):
+            rows = np.flatnonzero((labels == value) & counts)
+            if len(rows) and chosen[rows].all():
+                chosen = chosen & (request != request[rows[0]])
+    return chosen

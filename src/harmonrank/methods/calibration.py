@@ -34,8 +34,9 @@ def fit_logistic(
 ) -> tuple[float, float]:
     """Return slope and intercept of P(y=1 | s) = σ(slope·logit(s) + intercept), by Newton steps.
 
-    A weak pull towards slope 1 keeps separable data finite. A score that speaks against its
-    label is turned round: the slope may be negative.
+    A weak pull towards slope 1 and intercept 0, of the force of a thousandth of a row, keeps
+    separable data finite. A score that speaks against its label is turned round: the slope may
+    be negative. Only the ratios of the weights matter.
 
     >>> s = np.linspace(0.05, 0.95, 200)
     >>> y = np.arange(200) % 2
@@ -44,18 +45,23 @@ def fit_logistic(
     (True, True)
     """
     x = logit(scores)
-    w = np.ones(len(x)) if weight is None else weight
+    w = np.ones(len(x)) if weight is None else weight / weight.mean()
     X = np.stack([x, np.ones_like(x)], axis=1)
     prior, ridge = np.array([1.0, 0.0]), _RIDGE * np.eye(2)
+
+    def loss_of(theta: np.ndarray) -> float:
+        away = theta - prior
+        return _log_loss(X @ theta, labels, w) + 0.5 * float(away @ ridge @ away)
+
     pi = np.clip(np.average(labels, weights=w), _SMALLEST, 1 - _SMALLEST)
     theta = np.array([0.0, np.log(pi / (1 - pi))])
-    best = _log_loss(X @ theta, labels, w)
+    best = loss_of(theta)
     for _ in range(100):
         p = sigmoid(X @ theta)
         gradient = X.T @ (w * (labels - p)) + ridge @ (prior - theta)
         step = np.linalg.solve((X.T * (w * p * (1 - p))) @ X + ridge, gradient)
         # Newton may overshoot where probabilities are tiny; half steps always come down.
-        while (loss := _log_loss(X @ (theta + step), labels, w)) > best + 1e-9 * abs(best):
+        while (loss := loss_of(theta + step)) > best + 1e-12 * abs(best):
             step = step / 2
         theta, best = theta + step, min(best, loss)
         if np.abs(step).max() < 1e-10:
@@ -72,7 +78,8 @@ def fit_isotonic(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return knots (score, probability) of the best non-decreasing fit, one per block.
 
-    Between the knots probabilities are interpolated, so that unequal scores stay apart.
+    To interpolate between the knots keeps unequal scores apart; beyond the first and the last
+    knot the fit is flat. Rows of weight 0 do not count.
 
     >>> fit_isotonic(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0, 1, 0, 1]))
     (array([0.1 , 0.25, 0.4 ]), array([0. , 0.5, 1. ]))
@@ -87,15 +94,20 @@ def fit_isotonic(
 def _pool_labels(
     scores: np.ndarray, labels: np.ndarray, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    x, y, w = np.empty(len(scores)), np.empty(len(scores)), np.empty(len(scores))
-    top = -1
-    for i in range(len(scores)):
-        if weight[i] <= 0:
+    n, top, i = len(scores), -1, 0
+    x, y, w = np.empty(n), np.empty(n), np.empty(n)
+    while i < n:
+        # Equal scores are one knot, whatever their labels.
+        score, mass, positive = scores[i], 0.0, 0.0
+        while i < n and scores[i] == score:
+            mass += weight[i]
+            positive += weight[i] * labels[i]
+            i += 1
+        if mass <= 0:
             continue
         top += 1
-        x[top], y[top], w[top] = scores[i], labels[i], weight[i]
-        # Equal scores are one knot, whatever their labels.
-        while top > 0 and (y[top - 1] >= y[top] or x[top - 1] == x[top]):
+        x[top], y[top], w[top] = score, positive / mass, mass
+        while top > 0 and y[top - 1] >= y[top]:
             total = w[top - 1] + w[top]
             x[top - 1] = (w[top - 1] * x[top - 1] + w[top] * x[top]) / total
             y[top - 1] = (w[top - 1] * y[top - 1] + w[top] * y[top]) / total

@@ -8,7 +8,6 @@ from typing import Any, Literal
 import numpy as np
 
 from harmonrank.data import Log
-from harmonrank.errors import UsageError
 from harmonrank.methods.base import Fit, Method
 from harmonrank.methods.calibration import fit_isotonic, fit_logistic, logit, sigmoid
 
@@ -19,17 +18,19 @@ class ClosedFormConfig:
 
     calibration: Literal["logistic", "isotonic"] = "logistic"
 
-    def __post_init__(self) -> None:
-        if self.calibration not in ("logistic", "isotonic"):
-            raise UsageError(
-                f"`calibration` must be 'logistic' or 'isotonic'. Got '{self.calibration}'."
-            )
-
 
 class ClosedForm(Method):
-    """s = Σ_m w_m p_m / (π_m(1−π_m)), p_m the calibrated score m: the best there is if each
-    score says all about its own objective and nothing about the others.
-    """  # noqa: D205
+    """Fuses by s = Σ_m w_m p_m / (π_m(1−π_m)), p_m the calibrated score m.
+
+    Nothing is better if each score says all about its own objective and nothing about others.
+
+    >>> import polars as pl
+    >>> from harmonrank.data import Schema
+    >>> table = pl.DataFrame({"p_buy": [0.1, 0.2, 0.3, 0.4] * 9, "buy": [0, 1, 0, 1] * 9})
+    >>> model = ClosedForm(calibration="isotonic").fit(table, Schema({"buy": "p_buy"}), valid=table)
+    >>> model.score(table)[:4]
+    array([0.        , 1.33333333, 2.66666667, 4.        ])
+    """
 
     name = "closed-form"
     Config = ClosedFormConfig

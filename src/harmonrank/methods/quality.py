@@ -1,6 +1,6 @@
 """Quality: how well one fused score ranks the rows of a log."""
 
-__all__ = ["Quality", "quality_of"]
+__all__ = ["Quality", "ceiling_of", "quality_of"]
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -99,10 +99,17 @@ def quality_of(fused: np.ndarray, log: Log, weights: np.ndarray) -> Quality:
 def _with_truth(quality: Quality, fused: np.ndarray, log: Log, weights: np.ndarray) -> Quality:
     assert log.truth is not None
     exact = auc(fused, log.truth, sample_weight=log.sample_weight)
-    best = auc(best_score(log.truth, weights.tolist()), log.truth, sample_weight=log.sample_weight)
     return replace(
         quality,
         exact_auc=dict(zip(log.schema.names, exact.tolist(), strict=True)),
         exact_auc_sum=float(weights @ exact),
-        ceiling=float(weights @ best),
+        ceiling=ceiling_of(log, weights),
     )
+
+
+def ceiling_of(log: Log, weights: np.ndarray) -> float | None:
+    """Return the best possible Σ_m w_m AUC_m on these rows, which only a world tells."""
+    if log.truth is None:
+        return None
+    best = best_score(log.truth, weights.tolist())
+    return float(weights @ auc(best, log.truth, sample_weight=log.sample_weight))

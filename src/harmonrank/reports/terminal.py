@@ -2,73 +2,105 @@
 
 __all__ = ["leaderboard_table", "quality_table"]
 
+from math import isnan
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from harmonrank.evaluation import Leaderboard
+from harmonrank.evaluation import Entry, Leaderboard
 from harmonrank.methods import Quality
+
+_WIDTH = 80
+_SHORTEST = 5
 
 
 def leaderboard_table(board: Leaderboard) -> RenderableType:
-    """Return the leaderboard, with the ceiling on top where it is known."""
+    """Return the leaderboard, with the ceiling on top where it is known.
+
+    Names of objectives are cut to what fits; where not even that does, their columns are left out.
+    """
+    known = board.ceiling is not None
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
     table.add_column("method", no_wrap=True)
-    known = board.ceiling is not None
-    columns = ["AUC-sum", "±", *(["regret"] if known else []), *board.objectives, "fit s"]
-    for column in columns:
-        table.add_column(column, justify="right", overflow="fold")
+    for column in ("AUC-sum", "regret" if known else "±"):
+        table.add_column(column, justify="right", no_wrap=True)
+    room = _room(board)
+    shown = board.objectives if room >= _SHORTEST else ()
+    for name in shown:
+        table.add_column(name, justify="right", no_wrap=True, max_width=room)
+    table.add_column("fit s", justify="right", no_wrap=True)
     if known:
-        blanks = [""] * len(board.objectives)
-        table.add_row("ceiling", f"{board.ceiling:.4f}", "", "0", *blanks, "", style="dim")
+        blanks = [""] * len(shown)
+        table.add_row("ceiling", f"{board.ceiling:.4f}", "0", *blanks, "", style="dim")
     for entry in board.entries:
-        quality = entry.quality
-        if quality is None:
-            table.add_row(entry.name, Text("failed", style="red"))
-            continue
-        exact = quality.exact_auc_sum
-        areas = quality.exact_auc or {name: v.estimate for name, v in quality.auc.items()}
-        table.add_row(
-            entry.name,
-            f"{quality.auc_sum.estimate if exact is None else exact:.4f}",
-            "" if exact is not None else f"{_reach(quality):.4f}",
-            *([f"{quality.regret:.4f}"] if known else []),
-            *(f"{areas[name]:.3f}".removeprefix("0") for name in board.objectives),
-            f"{entry.fit_seconds:.1f}",
-        )
-    if known:
-        table.columns[2].header = ""
-    note = (
-        "AUC by the world's true probabilities: no label noise. Regret: ceiling − AUC-sum."
-        if known
-        else "±: half of the 95 % interval."
-    )
+        table.add_row(*_cells(entry, shown))
+    return Group(table, *_notes(board, shown))
+
+
+def _room(board: Leaderboard) -> int:
+    """Return how wide the column of an objective may be."""
+    if sum(len(name) + 1 for name in board.objectives) <= _WIDTH - _fixed(board):
+        return max(_SHORTEST, *(len(name) for name in board.objectives))
+    return (_WIDTH - _fixed(board)) // len(board.objectives) - 1
+
+
+def _fixed(board: Leaderboard) -> int:
+    seconds = max([5, *(len(f"{entry.fit_seconds:.1f}") for entry in board.entries)])
+    names = max([7, *(len(entry.name) for entry in board.entries)])
+    return names + 1 + len("AUC-sum ") + len("regret ") + seconds
+
+
+def _cells(entry: Entry, shown: tuple[str, ...]) -> list[str | Text]:
+    quality = entry.quality
+    if quality is None:
+        return [entry.name, Text("failed", style="red")]
+    exact = quality.exact_auc_sum
+    areas = quality.exact_auc or {name: v.estimate for name, v in quality.auc.items()}
+    half = (quality.auc_sum.high - quality.auc_sum.low) / 2
+    return [
+        entry.name,
+        f"{quality.auc_sum.estimate if exact is None else exact:.4f}",
+        f"{half if quality.regret is None else quality.regret:.4f}",
+        *(f"{areas[name]:.3f}".removeprefix("0") for name in shown),
+        f"{entry.fit_seconds:.1f}",
+    ]
+
+
+def _notes(board: Leaderboard, shown: tuple[str, ...]) -> list[Text]:
     failures = [Text(f"{e.name}: {e.error}", style="red") for e in board.entries if e.error]
-    rows = f"{board.train_rows:,} training rows, {board.test_rows:,} test rows. "
-    return Group(table, *failures, Text(rows + note, style="dim"))
+    lines = [f"{board.train_rows:,} training rows, {board.test_rows:,} test rows."]
+    if board.ceiling is None:
+        lines.append("±: half of the 95 % interval.")
+    else:
+        lines.append("AUC by true probabilities: no label noise. Regret: ceiling − AUC-sum.")
+    if not shown:
+        lines.append("The AUC of each objective does not fit here; --json has it.")
+    return [*failures, *(Text(line, style="dim") for line in lines)]
 
 
 def quality_table(quality: Quality) -> RenderableType:
     """Return the figures of one fused score, an objective per row."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
-    table.add_column("objective", no_wrap=True)
-    for column in ("AUC", "95 % interval", "in request", "positives", "weight", "effective"):
+    long = max(len(name) for name in quality.auc) > 13
+    table = Table(box=None, padding=(0, 2 - long, 0, 0), header_style="bold", pad_edge=False)
+    table.add_column("objective", no_wrap=True, max_width=19)
+    within = quality.request_auc
+    columns = ["AUC", "95 % interval", "in request", "positives", "weight", "effective"]
+    for column in columns if within is not None else [c for c in columns if c != "in request"]:
         table.add_column(column, justify="right", no_wrap=True)
     for name, value in quality.auc.items():
-        within = "" if quality.request_auc is None else f"{quality.request_auc[name]:.4f}"
         table.add_row(
             name,
-            f"{value.estimate:.4f}",
-            f"{value.low:.4f} – {value.high:.4f}",
-            within,
+            _number(value.estimate),
+            f"{_number(value.low)} – {_number(value.high)}",
+            *([] if within is None else [_number(within[name])]),
             f"{quality.prevalence[name]:.3%}",
             f"{quality.weights[name]:g}",
             f"{quality.effective_weights[name]:.1%}",
         )
     total = quality.auc_sum
-    table.add_row(
-        "sum", f"{total.estimate:.4f}", f"{total.low:.4f} – {total.high:.4f}", style="bold"
-    )
+    reach = f"{_number(total.low)} – {_number(total.high)}"
+    table.add_row("sum", _number(total.estimate), reach, style="bold")
     notes = [f"{quality.rows:,} rows. Effective weight: w/(π(1−π)), the rarer the heavier."]
     if quality.regret is not None:
         notes.append(
@@ -78,5 +110,5 @@ def quality_table(quality: Quality) -> RenderableType:
     return Group(table, *(Text(note, style="dim") for note in notes))
 
 
-def _reach(quality: Quality) -> float:
-    return (quality.auc_sum.high - quality.auc_sum.low) / 2
+def _number(value: float) -> str:
+    return "–" if isnan(value) else f"{value:.4f}"

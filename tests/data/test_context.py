@@ -1,0 +1,103 @@
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from harmonrank.data import UNKNOWN, ContextEncoder
+from harmonrank.errors import DataError
+
+
+def codes(trained, given):
+    encoder = ContextEncoder.fit(pl.DataFrame({"c": trained}))
+    return encoder.encode(pl.DataFrame({"c": given})).ravel().tolist()
+
+
+@pytest.mark.parametrize(
+    ("trained", "given", "expected"),
+    [
+        (["old", "young"], ["young", "old", "ageless", None], [2, 1, 0, 0]),
+        ([7, 3, 3], [3, 7, 5, None], [1, 2, 0, 0]),
+        ([True, False], [False, True, None], [1, 2, 0]),
+        ([-5, 5], [-5, 5, 0], [1, 2, 0]),
+        ([0.0, 1.0], [float("nan"), None], [0, 0]),
+    ],
+)
+def test_a_value_never_seen_in_training_has_the_unknown_slot(trained, given, expected):
+    assert codes(trained, given) == expected
+
+
+def test_a_hash_beyond_int64_keeps_its_own_slot():
+    hashes = pl.Series([2**63 + 1, 2**64 - 1, 4], dtype=pl.UInt64)
+    assert sorted(codes(hashes, hashes)) == [1, 2, 3]
+    assert codes(hashes, pl.Series([5, 2**63], dtype=pl.UInt64)) == [UNKNOWN, UNKNOWN]
+
+
+def test_whole_numbers_that_became_fractions_keep_their_slots():
+    # pandas does this to a column of whole numbers as soon as one value is missing.
+    assert codes([3, 7], [7.0, 3.0, float("nan"), 3.5, float("inf")]) == [2, 1, 0, 0, 0]
+
+
+def test_categories_and_plain_text_are_the_same():
+    text = pl.Series(["b", "a", "b"])
+    assert codes(text, text.cast(pl.Categorical)) == codes(text.cast(pl.Categorical), text)
+
+
+def test_a_column_of_nulls_is_unknown_whatever_its_type():
+    assert codes(["a"], pl.Series([None], dtype=pl.Int64)) == [UNKNOWN]
+    assert codes([1], pl.Series([None], dtype=pl.String)) == [UNKNOWN]
+    assert codes(pl.Series([None, None], dtype=pl.Null), [1, 2]) == [UNKNOWN, UNKNOWN]
+
+
+def test_numbers_are_cut_into_parts_of_equal_size():
+    values = np.random.default_rng(0).normal(size=32_000)
+    counts = np.bincount(codes(values, values))
+    assert counts[UNKNOWN] == 0
+    assert len(counts) == 33
+    assert counts[1:].min() >= 999
+
+
+def test_infinite_numbers_join_the_outer_parts_and_can_be_saved():
+    values = [-np.inf, 0.0, 1.0, 2.0, np.inf]
+    encoder = ContextEncoder.fit(pl.DataFrame({"c": values}))
+    given = encoder.encode(pl.DataFrame({"c": [-np.inf, -9.0, 9.0, np.inf]})).ravel()
+    assert given[0] == given[1] == 1
+    assert given[2] == given[3] == encoder.slots[0] - 1
+    json.dumps(encoder.to_list(), allow_nan=False)
+
+
+def test_of_many_values_the_thousand_most_frequent_are_kept():
+    rare, frequent = list(range(5000)), list(range(4000, 5000))
+    encoder = ContextEncoder.fit(pl.DataFrame({"c": rare + frequent}))
+    assert encoder.slots == (1001,)
+    assert encoder.encode(pl.DataFrame({"c": [4000, 3999]})).ravel().tolist() == [1, UNKNOWN]
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [1, 2], [0.5, 1.5, 2.5], [True, False]])
+def test_json_gives_the_same_encoder(values):
+    encoder = ContextEncoder.fit(pl.DataFrame({"c": values}))
+    again = ContextEncoder.from_list(json.loads(json.dumps(encoder.to_list())))
+    assert again == encoder
+
+
+def test_codes_have_names_for_people():
+    frame = pl.DataFrame({"age": ["old", "young"], "price": [1.0, 2.0]})
+    encoder = ContextEncoder.fit(frame)
+    assert [encoder.label(0, code) for code in range(3)] == ["unknown", "old", "young"]
+    assert encoder.label(1, 1).startswith("[-inf, ")
+    assert encoder.label(1, encoder.slots[1] - 1).endswith(", inf)")
+
+
+def test_no_context_gives_no_codes_for_every_row():
+    nothing = pl.DataFrame({"a": [1, 2, 3]}).drop("a")
+    assert ContextEncoder.fit(nothing).encode(nothing).shape == (3, 0)
+
+
+def test_another_type_than_in_training_is_refused():
+    with pytest.raises(DataError, match="'c' was integer in training. Got type String; convert it"):
+        codes([1, 2], ["1", "2"])
+
+
+def test_a_type_that_is_neither_text_nor_number_is_refused():
+    with pytest.raises(DataError, match=r"'c' must hold text or numbers. Got type List"):
+        ContextEncoder.fit(pl.DataFrame({"c": [[1], [2]]}))

@@ -1,0 +1,183 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from harmonrank import Schema
+from harmonrank.data import read_log
+from harmonrank.errors import DataError
+from logs import small_table
+
+
+def test_columns_become_arrays_by_their_role(table, schema):
+    log = read_log(table, schema)
+    assert log.rows == 600
+    np.testing.assert_array_equal(log.scores, table.select("p_buy", "p_like").to_numpy())
+    np.testing.assert_array_equal(log.labels, table.select("buy", "like").to_numpy())
+    np.testing.assert_array_equal(log.request, table["request_id"].to_numpy())
+    assert log.context.columns == ["hour", "age"]
+    assert log.sample_weight is None
+    assert log.truth is None
+
+
+def test_scoring_needs_neither_labels_nor_requests(table, schema):
+    log = read_log(table.select("p_buy", "p_like", "hour", "age"), schema, labels=False)
+    assert log.labels is None
+    assert log.request is None
+
+
+def test_float32_scores_stay_float32(table, schema):
+    frame = table.with_columns(pl.col("p_buy", "p_like").cast(pl.Float32))
+    assert read_log(frame, schema).scores.dtype == np.float32
+
+
+@pytest.mark.parametrize("kind", [pl.Boolean, pl.Int64, pl.Float64, pl.UInt8])
+def test_labels_may_be_true_and_false_or_any_numbers_that_are_0_and_1(table, schema, kind):
+    frame = table.with_columns(pl.col("buy", "like").cast(kind))
+    np.testing.assert_array_equal(read_log(frame, schema).labels, read_log(table, schema).labels)
+
+
+def test_a_log_without_context_still_knows_its_rows(table):
+    log = read_log(table, Schema({"buy": "p_buy"}))
+    assert log.context.shape == (600, 0)
+    assert log.take(np.arange(5)).context.shape == (5, 0)
+
+
+def test_take_picks_the_same_rows_of_everything(table):
+    table = table.with_columns(w=pl.int_range(600), t=pl.col("p_buy"))
+    schema = Schema({"buy": "p_buy"}, ["hour"], "request_id", {}, "w", {"buy": "t"})
+    log, index = read_log(table, schema), np.array([5, 2, 2])
+    taken = log.take(index)
+    for name in ("scores", "labels", "request", "sample_weight", "truth"):
+        np.testing.assert_array_equal(getattr(taken, name), getattr(log, name)[index])
+    assert taken.context["hour"].to_list() == table["hour"].gather(index.tolist()).to_list()
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        pl.Series([3, 3, 7]),
+        pl.Series(["b", "b", "a"]),
+        pl.Series([2**63 + 5, 2**63 + 5, 1], dtype=pl.UInt64),
+        pl.Series(["b", "b", "a"], dtype=pl.Categorical),
+        pl.Series([0.5, 0.5, 0.1]),
+        pl.Series([1, 1, None]),
+    ],
+    ids=["whole", "text", "hash beyond int64", "categorical", "fraction", "null"],
+)
+def test_requests_of_any_type_keep_together_what_was_together(ids):
+    table = pl.DataFrame({"r": ids, "p": [0.1, 0.2, 0.3], "y": [0, 1, 0]})
+    request = read_log(table, Schema({"y": "p"}, request="r")).request
+    assert request[0] == request[1] != request[2]
+
+
+def test_truth_is_read_only_where_every_objective_has_it(table):
+    schema = Schema({"buy": "p_buy", "like": "p_like"}, truth={"buy": "t_buy", "like": "t_like"})
+    assert read_log(table, schema).truth is None
+    half = table.with_columns(t_buy=0.5)
+    assert read_log(half, schema).truth is None
+    assert read_log(half.with_columns(t_like=0.25), schema).truth[0].tolist() == [0.5, 0.25]
+
+
+def test_an_unnamed_index_column_of_a_csv_is_not_taken_for_truth(tmp_path, table, schema):
+    path = tmp_path / "t.csv"
+    table.to_pandas().to_csv(path)  # pandas writes its index under the name ''
+    assert read_log(path, schema).truth is None
+
+
+def broken(column, *rows_and_values):
+    frame = small_table().to_pandas()
+    for row, value in rows_and_values:
+        frame[column] = frame[column].astype(object if isinstance(value, str) else float)
+        frame.loc[row, column] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(np.nan, "nan"), (np.inf, "inf"), (-np.inf, "-inf"), (1.5, "1.5")]
+)
+def test_a_score_outside_0_to_1_is_named_with_its_first_row_and_count(schema, value, text):
+    frame = broken("p_like", (17, value), (300, value))
+    with pytest.raises(
+        DataError,
+        match=rf"^Score column 'p_like' of the table must lie in \[0, 1\]. Got {text} in row 17 "
+        r"\(counted from 0\), and 2 such rows in all; drop or repair them.$",
+    ):
+        read_log(frame, schema)
+
+
+def test_a_missing_score_is_called_null_and_counted_once(table, schema):
+    frame = table.with_columns(p_buy=pl.when(pl.int_range(600) != 599).then("p_buy"))
+    with pytest.raises(DataError, match=r"Got null in row 599 .*, and 1 such row in all"):
+        read_log(frame, schema)
+
+
+def test_rows_are_counted_from_where_a_piece_begins(schema):
+    with pytest.raises(DataError, match=r"of 'big.parquet' .* in row 1,000,017 "):
+        read_log(broken("p_buy", (17, 2.0)), schema, first_row=1_000_000, name="'big.parquet'")
+
+
+def test_scores_that_are_text_are_refused_by_type(table, schema):
+    frame = table.with_columns(pl.col("p_buy").cast(pl.String))
+    with pytest.raises(
+        DataError, match=r"'p_buy' of the table must hold numbers in \[0, 1\]. Got type String"
+    ):
+        read_log(frame, schema)
+
+
+@pytest.mark.parametrize(("value", "text"), [(2, "2"), (-1, "-1"), (0.5, "0.5"), (np.nan, "nan")])
+def test_a_label_other_than_0_and_1_is_named_with_its_first_row(schema, value, text):
+    with pytest.raises(
+        DataError,
+        match=rf"Label column 'buy' of the table must be 0 or 1. Got {text}.* in row 3 ",
+    ):
+        read_log(broken("buy", (3, value)), schema)
+
+
+def test_labels_that_are_text_are_refused_by_type(table, schema):
+    frame = table.with_columns(pl.col("buy").cast(pl.String))
+    with pytest.raises(DataError, match="Label column 'buy' .* must hold 0 and 1. Got type String"):
+        read_log(frame, schema)
+
+
+@pytest.mark.parametrize("value", [-0.5, np.inf, np.nan])
+def test_a_sample_weight_must_be_finite_and_not_negative(table, value):
+    frame = table.with_columns(w=pl.Series([1.0, value] + [1.0] * 598))
+    with pytest.raises(DataError, match="Weight column 'w' .* must be finite and 0 or more. Got"):
+        read_log(frame, Schema({"buy": "p_buy"}, sample_weight="w"))
+
+
+def test_a_request_column_of_lists_is_refused(table):
+    frame = table.with_columns(r=pl.concat_list("hour", "hour"))
+    with pytest.raises(DataError, match=r"Request column 'r' must hold numbers or text. Got type"):
+        read_log(frame, Schema({"buy": "p_buy"}, request="r"))
+
+
+@pytest.mark.parametrize(("value", "missing"), [(0, "positive"), (1, "negative")])
+def test_an_objective_of_one_class_is_refused(table, schema, value, missing):
+    log = read_log(table.with_columns(like=pl.lit(value)), schema)
+    with pytest.raises(
+        DataError, match=f"Objective 'like' has no {missing} label among the 600 training rows"
+    ):
+        log.require_both_classes("training")
+
+
+def test_a_positive_without_weight_does_not_count_as_one(table):
+    frame = table.with_columns(w=1.0 - pl.col("buy"))
+    log = read_log(frame, Schema({"buy": "p_buy"}, sample_weight="w"))
+    with pytest.raises(DataError, match="'buy' has no positive label"):
+        log.require_both_classes("training")
+
+
+def test_prevalence_is_by_sample_weight(table):
+    frame = table.with_columns(w=1.0 + 2 * pl.col("buy"))
+    log = read_log(frame, Schema({"buy": "p_buy"}, sample_weight="w"))
+    share = table["buy"].mean()
+    np.testing.assert_allclose(log.prevalence(), 3 * share / (1 + 2 * share))
+
+
+def test_a_table_is_left_untouched(table, schema):
+    frame = table.to_pandas()
+    before = frame.copy()
+    read_log(frame, schema)
+    pd.testing.assert_frame_equal(frame, before)
