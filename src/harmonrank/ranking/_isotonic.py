@@ -27,6 +27,10 @@ from harmonrank.kernel import inline_kernel, kernel
 
 Array = NDArray[Any]
 
+# An item without weight is one whose weight vanishes: too light to move a sum, but with a quotient.
+_NOTHING = 1e-140
+_BARELY = 1e-120
+
 
 @inline_kernel
 def _violates(kl: bool, level_a: float, level_b: float, step: float) -> bool:
@@ -38,24 +42,13 @@ def _violates(kl: bool, level_a: float, level_b: float, step: float) -> bool:
 
 @inline_kernel
 def _join(
-    kl: bool,
-    base_a: float,
-    level_a: float,
-    total_a: float,
-    weight_a: float,
-    base_b: float,
-    total_b: float,
-    weight_b: float,
-) -> tuple[float, float, float, float]:
-    """Return base, level, total and weight of blocks a and b pooled."""
-    step = base_b - base_a
+    kl: bool, total_a: float, weight_a: float, total_b: float, weight_b: float, step: float
+) -> tuple[float, float]:
+    """Return total and weight of blocks a and b pooled, on the base of a for l2, of b for kl."""
     if kl:
         # The higher base keeps every exponent at or below zero.
-        base, total, weight = base_b, total_a + total_b, weight_b + weight_a * np.exp(-step)
-    else:
-        base, total, weight = base_a, total_a + (total_b - weight_b * step), weight_a + weight_b
-    # Items without weight join each other only if tied, and then keep their level.
-    return base, (total / weight if weight > 0 else level_a), total, weight
+        return total_a + total_b, weight_b + weight_a * np.exp(-step)
+    return total_a + (total_b - weight_b * step), weight_a + weight_b
 
 
 @kernel
@@ -80,30 +73,34 @@ def pool(
     if ascending.size == 0:
         return 0
     top, one, before = np.uint64(0), np.uint64(1), 0.0
-    # The newest block, a, lives in variables; the others are on the stack, below `top`.
-    a_start, a_base, a_level, a_total, a_weight = 0, 0.0, 0.0, 0.0, 0.0
+    # The newest block lives in these variables, the others on the stack, below `top`.
+    b_start, b_base, b_level, b_total, b_weight = 0, 0.0, 0.0, 0.0, 0.0
     for i in range(ascending.size):
         w = 1.0 if weights is None else weights[i]
         z, rho = (ascending[i] - centre) * factor, before + 0.5 * (w + 1)
         before += w
-        if i == 0 or not _violates(kl, a_level, rho, z - a_base):
-            if i > 0:
-                start[top], base[top], level[top] = a_start, a_base, a_level
-                total[top], weight[top] = a_total, a_weight
-                top += one
-            a_start, a_base, a_level, a_total, a_weight = i, z, rho, w * rho, w
+        w = 1.0 if weights is None else max(w, _NOTHING)
+        if i == 0:
+            b_base, b_level, b_total, b_weight = z, rho, w * rho, w
             continue
-        a_base, a_level, a_total, a_weight = _join(
-            kl, a_base, a_level, a_total, a_weight, z, w * rho, w
-        )
-        while top > 0 and _violates(kl, level[top - one], a_level, a_base - base[top - one]):
-            top -= one
-            a_start = start[top]
-            a_base, a_level, a_total, a_weight = _join(
-                kl, base[top], level[top], total[top], weight[top], a_base, a_total, a_weight
-            )
-    start[top], base[top], level[top] = a_start, a_base, a_level
-    total[top], weight[top] = a_total, a_weight
+        if not _violates(kl, b_level, rho, z - b_base):
+            start[top], base[top], level[top] = b_start, b_base, b_level
+            total[top], weight[top] = b_total, b_weight
+            top += one
+            b_start, b_base, b_level, b_total, b_weight = i, z, rho, w * rho, w
+            continue
+        b_total, b_weight = _join(kl, b_total, b_weight, w * rho, w, z - b_base)
+        b_base, b_level = (z if kl else b_base), b_total / b_weight
+        while top > 0:
+            a = top - one
+            step = b_base - base[a]
+            if not _violates(kl, level[a], b_level, step):
+                break
+            b_total, b_weight = _join(kl, total[a], weight[a], b_total, b_weight, step)
+            b_base, b_level = (b_base if kl else base[a]), b_total / b_weight
+            top, b_start = a, start[a]
+    start[top], base[top], level[top] = b_start, b_base, b_level
+    total[top], weight[top] = b_total, b_weight
     return int(top) + 1
 
 
@@ -139,6 +136,7 @@ def project_rows(
     rows, n = ascending.shape
     sorted_weights = None if weights is None else np.empty(n)
     start, name = np.empty(n + 1, np.int32), np.empty(n, np.uint32)
+    opens = np.empty(n, np.uint8)
     base, level, total, weight = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for row in range(rows):
         if weights is not None and sorted_weights is not None:
@@ -150,21 +148,25 @@ def project_rows(
         )  # fmt: skip
         start[end] = n
         last, alone = 0, 0
+        opens[:] = 0
         for b in range(end):
+            opens[start[b]] = b > 0
             # One item, or tied items without weight, rank where they stand: no gradient.
             size = start[b + 1] - start[b]
-            fixed = (size == 1) | (weight[b] == 0)
+            fixed = (size == 1) | (weight[b] < _BARELY)
             alone += size if fixed else 0
             last += 0 if fixed else 1
             name[b] = 0 if fixed else last
             norm[row, name[b]] = total[b] if kl else weight[b]
         pooled[row], blocks[row] = n - alone, last + 1
-        for b in range(end):
-            for i in range(start[b], start[b + 1]):
-                step = (ascending[row, i] - centre[row]) * factor[row] - base[b]
-                to = np.uint32(order[row, i])
-                ranks[row, to] = level[b] * np.exp(step) if kl else level[b] + step
-                block[row, to] = name[b]
+        # Nobody could predict where blocks end, so for l2 this loop has no branch.
+        here = np.uint64(0)
+        for i in range(n):
+            here += np.uint64(opens[i])
+            step = (ascending[row, i] - centre[row]) * factor[row] - base[here]
+            to = np.uint32(order[row, i])
+            ranks[row, to] = level[here] * np.exp(step) if kl else level[here] + step
+            block[row, to] = name[here]
 
 
 @kernel

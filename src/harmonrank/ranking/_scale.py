@@ -34,43 +34,63 @@ def _moment(scores: Array, weights: Array | None, unit: float, mean: float, squa
 
 
 @kernel
-def _extremes(scores: Array, weights: Array) -> tuple[float, float]:
+def _extremes(scores: Array) -> tuple[float, float, bool]:
+    """Return the lowest and the highest score, and whether all are finite."""
+    n, bad = scores.size, 0
+    for i in range(n):
+        bad += scores[i] - scores[i] != 0
+    # Two of each side by side, for the same reason as above.
+    a = c = np.inf
+    b = d = -np.inf
+    for i in range(0, n - n % 2, 2):
+        p, q = float(scores[i]), float(scores[i + 1])
+        a, b = p if p < a else a, p if p > b else b
+        c, d = q if q < c else c, q if q > d else d
+    if n % 2:
+        a, b = min(a, float(scores[n - 1])), max(b, float(scores[n - 1]))
+    return min(a, c), max(b, d), bad == 0
+
+
+@kernel
+def _weighted_extremes(scores: Array, weights: Array) -> tuple[float, float]:
     """Return the lowest and the highest score that has weight."""
     low, high = np.inf, -np.inf
     for i in range(scores.size):
         if weights[i] > 0:
-            low, high = min(low, np.float64(scores[i])), max(high, np.float64(scores[i]))
+            low, high = min(low, float(scores[i])), max(high, float(scores[i]))
     return low, high
 
 
 @kernel
 def scale_rows(
     scores: Array,
-    low: Array,
-    high: Array,
     weights: Array | None,
     strength: float,
     kl: bool,
+    standardise: bool,
+    low: Array,
+    high: Array,
     centre: Array,
     factor: Array,
     spread: Array,
-) -> None:
-    """Fill z = (score − centre)·factor for every row, standardised.
+) -> bool:
+    """Fill z = (score − centre)·factor for every row; return False if a score is not finite.
 
-    factor = c/std with c = W/strength for l2, whose target ranks run to W (the number of items or
-    the sum of weights), and c = 1/strength for kl, whose log target ranks have a spread that does
-    not grow with W. `spread` is W c², what the gradient through std divides by. With all scores
-    equal the factor is zero: every item is tied. `low` and `high` are the extremes of each row.
+    Standardised, factor = c/std with c = W/strength for l2, whose target ranks run to W (the number
+    of items or the sum of weights), and c = 1/strength for kl, whose log target ranks have a spread
+    that does not grow with W. `spread` is W c², what the gradient through std divides by. With all
+    scores equal the factor is zero: every item is tied. `low` and `high` are filled with extremes.
     """
     for row in range(scores.shape[0]):
         s, w = scores[row], None if weights is None else weights[row]
-        bottom, top, total = float(low[row]), float(high[row]), float(s.size)
-        if w is not None:
-            bottom, top = _extremes(s, w)
-            total = w.sum()
-        centre[row], factor[row], spread[row] = 0.0, 0.0, np.inf
-        if not bottom < top:
+        low[row], high[row], finite = _extremes(s)
+        if not finite:
+            return False
+        centre[row], factor[row], spread[row] = 0.0, 0.0 if standardise else 1 / strength, np.inf
+        bottom, top = (low[row], high[row]) if w is None else _weighted_extremes(s, w)
+        if not standardise or not bottom < top:
             continue
+        total = float(s.size) if w is None else w.sum()
         # A power of two near the largest score keeps squares in range and rounds nothing.
         unit = 2.0 ** min(-np.floor(np.log2(max(-bottom, top))), 1022.0)
         mean = _moment(s, w, unit, 0.0, False) / total
@@ -80,3 +100,4 @@ def scale_rows(
         # Scores that differ by less than float64 can divide by count as equal.
         if np.isfinite(slope):
             centre[row], factor[row], spread[row] = mean / unit, slope, total * c * c
+    return True

@@ -14,7 +14,7 @@ from torch import Tensor
 from harmonrank.errors import UsageError, did_you_mean
 from harmonrank.ranking._isotonic import project_rows, pull_back_rows
 from harmonrank.ranking._scale import scale_rows
-from harmonrank.ranking._sort import extremes, sort_rows
+from harmonrank.ranking._sort import sort_rows
 
 Regularization = Literal["l2", "kl"]
 Scale = Literal["std", "none"]
@@ -108,11 +108,13 @@ class _Problem:
 
     def solve(self, scores: Array) -> Array:
         rows, n = scores.shape
-        low, high = extremes(scores)
-        if not (np.isfinite(low) & np.isfinite(high)).all():
+        low, high, self.centre, self.factor, self.spread = np.empty((5, rows))
+        if not scale_rows(
+            scores, self.weights, self.strength, self.kl, self.standardise,
+            low, high, self.centre, self.factor, self.spread,
+        ):  # fmt: skip
             raise _not_finite(scores)
         self.scores = scores
-        self._scale(low, high)
         self.pooled, self.blocks = np.empty(rows), np.empty(rows, np.int64)
         self.block, self.norm = np.empty((rows, n), np.uint32), np.empty((rows, n // 2 + 1))
         # The gradient of kl multiplies by the ranks, so they keep all their digits.
@@ -122,18 +124,6 @@ class _Problem:
             self.ranks, self.block, self.pooled, self.blocks, self.norm,
         )  # fmt: skip
         return self.ranks
-
-    def _scale(self, low: Array, high: Array) -> None:
-        rows = len(low)
-        if not self.standardise:
-            self.centre, self.factor = np.zeros(rows), np.full(rows, 1 / self.strength)
-            self.spread = np.full(rows, np.inf)
-            return
-        self.centre, self.factor, self.spread = np.empty((3, rows))
-        scale_rows(
-            self.scores, low, high, self.weights, self.strength, self.kl,
-            self.centre, self.factor, self.spread,
-        )  # fmt: skip
 
     def gradient(self, upstream: Array) -> Array:
         out = np.empty_like(self.scores)
