@@ -16,6 +16,7 @@ from harmonrank.data import ContextEncoder, Log
 from harmonrank.methods.base import Fit, Method
 from harmonrank.metrics import auc
 from harmonrank.model import Network, NetworkConfig
+from harmonrank.model.fused import Scorer, covers
 
 if TYPE_CHECKING:
     from harmonrank.training import Arrays, LossValue
@@ -71,7 +72,7 @@ class NeuralMethod(Method):
         def loss(fused: Tensor, batch: "Arrays") -> "LossValue":
             return self._loss(fused, batch, weights)
 
-        def validate(network: torch.nn.Module) -> float:
+        def validate(network: Network) -> float:
             per_objective = auc(
                 _forward(network, valid.scores, valid.context),
                 fit.valid.known_labels(),
@@ -106,7 +107,7 @@ class NeuralMethod(Method):
         return Arrays(
             torch.from_numpy(log.scores.astype(np.float32, copy=False)).to(device),
             torch.from_numpy(self._encoder.encode(log.context)).to(device),
-            torch.from_numpy(log.known_labels().astype(np.float32)).to(device),
+            torch.from_numpy(log.known_labels()).to(device),
             None if weight is None else torch.from_numpy(weight).to(device),
         )
 
@@ -138,8 +139,15 @@ class NeuralMethod(Method):
         self._network.load_state_dict(tensors)
 
 
+def _forward(network: Network, scores: Tensor, context: Tensor) -> np.ndarray:
+    """Score by the kernels on the CPU, where they cover the network, else by PyTorch."""
+    if scores.is_cpu and covers(network.config):
+        return Scorer(network)(scores.numpy(), context.numpy())
+    return _forward_torch(network, scores, context)
+
+
 @torch.no_grad()
-def _forward(network: torch.nn.Module, scores: Tensor, context: Tensor) -> np.ndarray:
+def _forward_torch(network: Network, scores: Tensor, context: Tensor) -> np.ndarray:
     network.eval()
     parts = [
         network(scores[i : i + _SCORE_ROWS], context[i : i + _SCORE_ROWS])

@@ -1,12 +1,12 @@
 """Training loops as functions that yield events."""
 
+from harmonrank.training.arrays import Arrays
+from harmonrank.training.learner import LossValue
 from harmonrank.training.loop import (
-    Arrays,
     BatchEnded,
     EpochEnded,
     Event,
     Finished,
-    LossValue,
     Resumed,
     TrainingConfig,
     train,

@@ -1,12 +1,10 @@
 """The training loop: a function that yields what happens."""
 
 __all__ = [
-    "Arrays",
     "BatchEnded",
     "EpochEnded",
     "Event",
     "Finished",
-    "LossValue",
     "Resumed",
     "TrainingConfig",
     "train",
@@ -16,14 +14,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from harmonrank.errors import DivergenceError, UsageError
+from harmonrank.training.arrays import Arrays
 from harmonrank.training.checkpoint import Checkpoint, Progress
+from harmonrank.training.learner import Learner, LossFunction, learner_for
+
+N = TypeVar("N", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -52,36 +54,10 @@ class TrainingConfig:
         if self.optimizer not in ("adam", "sgd"):
             raise UsageError(f"`optimizer` must be 'adam' or 'sgd'. Got '{self.optimizer}'.")
 
-    def build(self, network: nn.Module) -> torch.optim.Optimizer:
-        """Return the optimiser of a network's parameters."""
+    def build(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+        """Return the optimiser of some parameters."""
         kind = torch.optim.Adam if self.optimizer == "adam" else torch.optim.SGD
-        return kind(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
-
-
-@dataclass(frozen=True)
-class Arrays:
-    """What a network trains on; context holds codes."""
-
-    scores: Tensor
-    context: Tensor
-    labels: Tensor
-    sample_weight: Tensor | None = None
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    def batch(self, index: Tensor) -> "Arrays":
-        """Return some rows."""
-        weight = None if self.sample_weight is None else self.sample_weight[index]
-        return Arrays(self.scores[index], self.context[index], self.labels[index], weight)
-
-
-@dataclass(frozen=True)
-class LossValue:
-    """A loss, and the share of items that it gives a gradient to, where that is known."""
-
-    loss: Tensor
-    gradient_share: float | None = None
+        return kind(parameters, lr=self.learning_rate, weight_decay=self.weight_decay)
 
 
 @dataclass(frozen=True)
@@ -127,10 +103,10 @@ Event = Resumed | BatchEnded | EpochEnded | Finished
 
 
 def train(
-    network: nn.Module,
+    network: N,
     rows: Arrays,
-    loss: Callable[[Tensor, Arrays], LossValue],
-    validate: Callable[[nn.Module], float],
+    loss: LossFunction,
+    validate: Callable[[N], float],
     config: TrainingConfig,
     *,
     seed: int = 0,
@@ -152,20 +128,28 @@ def train(
         checkpoint: Where state is kept; if the file exists, training goes on from it.
         fingerprint: Of data and options; a checkpoint of another one is refused.
     """
-    optimizer = config.build(network)
-    state = Checkpoint(network, optimizer)
+    learner = learner_for(network, rows, config.build, rows_seen=len(rows) * config.epochs)
+    state = Checkpoint(network, learner.optimizer)
+    fingerprint = f"{fingerprint}/{learner.kind}"
     progress = Progress()
     if checkpoint is not None and checkpoint.exists():
         progress = state.load(checkpoint, fingerprint)
+        learner.take_over()
         yield Resumed(progress.epoch, progress.step)
+
+    def save() -> float:
+        if checkpoint is not None:
+            learner.publish()
+            state.save(checkpoint, progress, fingerprint)
+        return monotonic()
 
     saved_at = monotonic()
     while progress.epoch < config.epochs and progress.since_best < config.patience:
-        for event in _epoch(network, optimizer, rows, loss, config, seed, progress):
-            if checkpoint is not None and monotonic() - saved_at > config.checkpoint_seconds:
-                state.save(checkpoint, progress, fingerprint)
-                saved_at = monotonic()
+        for event in _epoch(learner, len(rows), loss, config, seed, progress):
+            if monotonic() - saved_at > config.checkpoint_seconds:
+                saved_at = save()
             yield event
+        learner.publish()
         valid = validate(network)
         if valid > progress.best_valid:
             state.keep_best()
@@ -179,9 +163,7 @@ def train(
             progress.mean_share,
         )
         progress.next_epoch()
-        if checkpoint is not None:
-            state.save(checkpoint, progress, fingerprint)
-            saved_at = monotonic()
+        saved_at = save()
         yield ended
     state.restore_best()
     reason: Literal["epochs", "patience"] = (
@@ -191,26 +173,20 @@ def train(
 
 
 def _epoch(
-    network: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    rows: Arrays,
-    loss: Callable[[Tensor, Arrays], LossValue],
+    learner: Learner,
+    rows: int,
+    loss: LossFunction,
     config: TrainingConfig,
     seed: int,
     progress: Progress,
 ) -> Iterator[BatchEnded]:
     """Take the steps of one epoch that are still to be taken."""
-    network.train()
-    order = np.random.default_rng([seed, progress.epoch]).permutation(len(rows))
-    steps = -(-len(rows) // config.batch_rows)
+    order = np.random.default_rng([seed, progress.epoch]).permutation(rows)
+    steps = -(-rows // config.batch_rows)
     batches = np.array_split(order, steps)
     for step in range(progress.step, steps):
-        batch = rows.batch(torch.from_numpy(batches[step]).to(rows.scores.device))
-        value = loss(network(batch.scores, batch.context), batch)
-        optimizer.zero_grad(set_to_none=True)
-        if value.loss.requires_grad:
-            value.loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
+        # The order within a batch is nothing to the loss, and memory is read faster in order.
+        value = learner.step(np.sort(batches[step]), loss)
         number = float(value.loss.detach())
         if not np.isfinite(number):
             raise DivergenceError(

@@ -1,0 +1,182 @@
+"""Learner: takes one training step on some rows, by PyTorch or by the fused kernels."""
+
+__all__ = [
+    "FusedLearner",
+    "Learner",
+    "LossFunction",
+    "LossValue",
+    "TorchLearner",
+    "learner_for",
+]
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from harmonrank.model import Network
+from harmonrank.model.fused import Step, covers
+from harmonrank.training.arrays import Arrays
+
+_SMALL_FIT = 500_000
+
+
+@dataclass(frozen=True)
+class LossValue:
+    """A loss, and the share of items that it gives a gradient to, where that is known."""
+
+    loss: Tensor
+    gradient_share: float | None = None
+
+
+LossFunction = Callable[[Tensor, Arrays], LossValue]
+Build = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
+
+
+class Learner(Protocol):
+    """What the loop needs: a step, and the weights in the network where others look at them.
+
+    Attributes:
+        kind: A checkpoint goes on with the kind of learner that wrote it.
+        optimizer: Its state is the learner's only state besides the weights.
+    """
+
+    kind: ClassVar[str]
+    optimizer: torch.optim.Optimizer
+
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> LossValue:
+        """Change the weights by one step on these rows; return the loss before it."""
+
+    def publish(self) -> None:
+        """Give the network the present weights."""
+
+    def take_over(self) -> None:
+        """Continue from the network's weights."""
+
+
+class TorchLearner:
+    """Autograd through the network itself, on any device; the definition of what is right."""
+
+    kind: ClassVar = "torch"
+
+    def __init__(self, network: nn.Module, rows: Arrays, build: Build) -> None:
+        self._network, self._rows = network, rows
+        self.optimizer = build(list(network.parameters()))
+
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> LossValue:
+        """Call the network, its gradient and the optimiser."""
+        self._network.train()
+        batch = self._rows.batch(torch.from_numpy(index).to(self._rows.scores.device))
+        value = loss(self._network(batch.scores, batch.context), batch)
+        self.optimizer.zero_grad(set_to_none=True)
+        if value.loss.requires_grad:
+            value.loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+        return value
+
+    def publish(self) -> None:
+        """Nothing to do: the weights are the network's."""
+
+    def take_over(self) -> None:
+        """Nothing to do: the weights are the network's."""
+
+
+class FusedLearner:
+    """The same step by kernels: they give the scores and, from the loss's slope, the gradient.
+
+    All weights are one parameter of the optimiser, so that a step costs few calls.
+    """
+
+    kind: ClassVar = "fused"
+
+    def __init__(self, network: Network, rows: Arrays, build: Build) -> None:
+        self._network, self._rows = network, rows
+        self._step = Step(
+            network, rows.scores.numpy(), rows.context.numpy(), threads=torch.get_num_threads()
+        )
+        self._flat = nn.Parameter(torch.from_numpy(self._step.weights.vector).float())
+        self._flat.grad = torch.zeros_like(self._flat)
+        self.optimizer = build([self._flat])
+
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> LossValue:
+        """Run both kernels around the loss, then the optimiser."""
+        assert self._flat.grad is not None
+        with _one_thread():
+            batch = self._rows.batch(torch.from_numpy(index))
+            fused = torch.from_numpy(self._step.forward(index)).requires_grad_()
+            value = loss(fused, batch)
+            if not value.loss.requires_grad:
+                return value
+            value.loss.backward()  # type: ignore[no-untyped-call]
+            if fused.grad is None:
+                return value
+            self._step.backward(fused.grad.numpy())
+            self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))
+            self.optimizer.step()
+        self._read()
+        return value
+
+    def publish(self) -> None:
+        """Copy the weights into the network."""
+        self._step.weights.write(self._network)
+
+    def take_over(self) -> None:
+        """Copy the weights out of the network."""
+        self._step.weights.read(self._network)
+        with torch.no_grad():
+            self._flat.copy_(torch.from_numpy(self._step.weights.vector))
+
+    def _read(self) -> None:
+        self._step.weights.vector[:] = self._flat.detach().numpy()
+
+
+def learner_for(network: nn.Module, rows: Arrays, build: Build, rows_seen: int) -> Learner:
+    """Choose the kernels where they can stand in and are worth it, else PyTorch.
+
+    The choice depends on the network, its device and the size of the fit alone, never on what
+    this machine has compiled before, so that the same fit gives the same weights twice.
+
+    Args:
+        network: To be trained, on its device.
+        rows: The training rows.
+        build: Makes the optimiser of some parameters.
+        rows_seen: Rows times epochs; a small fit is over before the kernels are compiled.
+    """
+    if not isinstance(network, Network) or not _on_cpu(network, rows):
+        return TorchLearner(network, rows, build)
+    if not covers(network.config):
+        _say("The fused kernels need buckets; this network is trained by PyTorch, more slowly.")
+        return TorchLearner(network, rows, build)
+    if rows_seen < _SMALL_FIT:
+        return TorchLearner(network, rows, build)
+    return FusedLearner(network, rows, build)
+
+
+def _on_cpu(network: nn.Module, rows: Arrays) -> bool:
+    # The kernels compute in float32.
+    return rows.scores.is_cpu and all(
+        p.is_cpu and p.dtype == torch.float32 for p in network.parameters()
+    )
+
+
+@cache
+def _say(message: str) -> None:
+    logging.getLogger("harmonrank").info(message)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep torch to this thread: on a batch's few numbers, others only wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
