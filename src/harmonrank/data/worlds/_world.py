@@ -128,7 +128,7 @@ class World:
         """Return rows `start` … `start + rows` of the endless stream that `seed` stands for.
 
         Samples of one seed that do not overlap are independent parts of the same log. Worlds
-        that differ in upstream or drift only draw the same people and candidates.
+        that differ only in upstream have the same contexts and labels for the same seed.
 
         Args:
             rows: how many.
