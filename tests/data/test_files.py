@@ -58,9 +58,9 @@ def test_a_folder_that_failed_leaves_nothing(tmp_path):
 
 
 def test_overwriting_replaces_all_of_a_folder_that_we_made(tmp_path):
-    for names in (["mark", "old"], ["mark", "new"]):
+    for content in (["mark", "old"], ["mark", "new"]):
         with new_folder(tmp_path / "m", holds="mark", overwrite=True) as partial:
-            for name in names:
+            for name in content:
                 (partial / name).touch()
     assert names(tmp_path / "m") == ["mark", "new"]
     assert names(tmp_path) == ["m"]
