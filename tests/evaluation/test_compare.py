@@ -1,0 +1,127 @@
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import harmonrank as hr
+from harmonrank.errors import DataError, UsageError
+from harmonrank.evaluation import MethodEnded, MethodStarted
+from harmonrank.methods.closed_form import ClosedForm
+
+QUICK = {"harmonrank-paper": {"epochs": 1, "buckets": 16}}
+BOTH = ["harmonrank-paper", "closed-form"]
+
+
+@pytest.fixture(scope="module")
+def board(world_folder):
+    return hr.compare(
+        world_folder / "train.parquet",
+        world_folder / "test.parquet",
+        hr.Schema.read(world_folder / "schema.toml"),
+        BOTH,
+        valid=world_folder / "valid.parquet",
+        options=QUICK,
+    )
+
+
+def test_the_json_form_is_the_contract_that_other_programs_read(board):
+    numbers = json.loads(json.dumps(board.to_dict(), allow_nan=False))
+    assert set(numbers) == {"objectives", "rows", "ceiling", "methods"}
+    assert numbers["objectives"] == ["buy", "comment", "follow", "like", "long_view"]
+    assert numbers["rows"] == {"train": 8000, "test": 4000}
+    assert {method["name"] for method in numbers["methods"]} == set(BOTH)
+    for method in numbers["methods"]:
+        assert set(method["auc"]) == set(numbers["objectives"])
+        assert method["auc_sum"] == pytest.approx(sum(method["auc"].values()))
+        assert method["ci"][0] < method["auc_sum"] < method["ci"][1]
+        assert method["regret"] == pytest.approx(numbers["ceiling"] - method["exact_auc_sum"])
+        assert method["fit_seconds"] > 0
+        assert method["error"] is None
+
+
+def test_no_method_exceeds_the_ceiling_and_the_best_comes_first(board):
+    regrets = [entry.quality.regret for entry in board.entries]
+    assert min(regrets) > 0
+    assert regrets == sorted(regrets)
+
+
+def test_the_ceiling_is_that_of_the_simulation(board, world_folder):
+    assert board.ceiling == pytest.approx(
+        json.loads((world_folder / "ceiling.json").read_text())["ceiling"]
+    )
+
+
+def test_without_truth_there_is_no_ceiling_and_the_measured_sum_decides(table, schema):
+    board = hr.compare(table, table, schema, ["closed-form"])
+    assert board.ceiling is None
+    assert board.to_dict()["methods"][0]["regret"] is None
+
+
+def test_a_method_that_fails_is_listed_last_and_the_others_go_on(table, schema, monkeypatch):
+    def explode(*_):
+        raise ZeroDivisionError("oh no")
+
+    monkeypatch.setattr("harmonrank.methods.harmonrank_paper.HarmonRankPaper._fit", explode)
+    board = hr.compare(table, table, schema, BOTH)
+    good, bad = board.to_dict()["methods"]
+    assert (good["name"], good["error"]) == ("closed-form", None)
+    assert bad["error"] == "ZeroDivisionError: oh no"
+    assert {bad[key] for key in ("auc_sum", "ci", "regret")} == {None}
+
+
+def test_an_error_of_ours_is_given_as_its_sentence(table, schema):
+    options = {"harmonrank-paper": {"epochs": -1}}
+    board = hr.compare(table, table, schema, BOTH, options=options)
+    assert board.entries[1].error == "`epochs` must be above 0. Got -1."
+
+
+def test_the_ceiling_is_known_even_if_every_method_fails(world_folder, monkeypatch):
+    def explode(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(ClosedForm, "_fit", explode)
+    test = world_folder / "test.parquet"
+    schema = hr.Schema.read(world_folder / "schema.toml")
+    assert hr.compare(test, test, schema, ["closed-form"]).ceiling > 3
+
+
+def test_events_tell_which_method_begins_and_ends(table, schema):
+    events = []
+    board = hr.compare(table, table, schema, ["closed-form", "closed-form"], on_event=events.append)
+    assert events == [MethodStarted("closed-form", 0, 1), MethodEnded(board.entries[0], 0, 1)]
+
+
+def test_every_method_gets_the_same_rows_whatever_its_place(table, schema):
+    one = hr.compare(table, table, schema, BOTH, options=QUICK, seed=3)
+    other = hr.compare(table, table, schema, BOTH[::-1], options=QUICK, seed=3)
+    sums = [{e.name: e.quality.auc_sum.estimate for e in b.entries} for b in (one, other)]
+    assert sums[0] == sums[1]
+
+
+def test_weights_of_the_schema_count_in_the_sum(table):
+    schema = hr.Schema({"buy": "p_buy", "like": "p_like"}, weights={"buy": 4})
+    numbers = hr.compare(table, table, schema, ["closed-form"]).to_dict()["methods"][0]
+    auc = numbers["auc"]
+    np.testing.assert_allclose(numbers["auc_sum"], 4 * auc["buy"] + auc["like"])
+
+
+@pytest.mark.parametrize(
+    ("methods", "options", "message"),
+    [
+        (["closed-fom"], {}, "There is no method 'closed-fom'. Did you mean 'closed-form'?"),
+        ([], {}, "Name at least one method"),
+        (["closed-form"], {"closedform": {}}, "There is no method 'closedform'"),
+    ],
+)
+def test_methods_must_be_known(table, schema, methods, options, message):
+    with pytest.raises(UsageError, match=message):
+        hr.compare(table, table, schema, methods, options=options)
+
+
+@pytest.mark.parametrize(("place", "purpose"), [(0, "training"), (1, "test")])
+def test_an_objective_without_a_positive_is_refused_before_any_fit(table, schema, place, purpose):
+    tables = [table, table]
+    tables[place] = table.with_columns(like=pl.lit(0))
+    with pytest.raises(DataError, match=f"'like' has no positive label among the 600 {purpose} ro"):
+        hr.compare(*tables, schema, ["closed-form"])

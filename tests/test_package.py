@@ -1,0 +1,82 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import harmonrank as hr
+
+HEAVY = ("torch", "numba", "polars", "numpy", "pandas", "pyarrow", "safetensors", "scipy")
+
+
+def loaded_by(code):
+    """Return which heavy packages a fresh process has loaded after running some code."""
+    tell = f"import sys; print(*[name for name in {HEAVY} if name in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{tell}"], capture_output=True, text=True, check=True
+    )
+    return result.stdout.splitlines()[-1].split() if result.stdout.strip() else []
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert loaded_by("import harmonrank; harmonrank.__version__; dir(harmonrank)") == []
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fit", "--help"], ["--hepl"]])
+def test_help_loads_nothing_heavy(arguments):
+    code = f"""
+import sys
+sys.argv = ["harmonrank", *{arguments!r}]
+from harmonrank.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+"""
+    assert loaded_by(code) == []
+
+
+def test_scoring_loads_no_training_code(tmp_path, table, schema):
+    hr.ClosedForm().fit(table, schema, valid=table).save(tmp_path / "m")
+    code = f"""
+import sys, harmonrank
+harmonrank.load({str(tmp_path / "m")!r})
+rooms = {{f"harmonrank.{{room}}" for room in ("losses", "training", "evaluation")}}
+assert not rooms & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_is_there():
+    for name in hr.__all__:
+        assert getattr(hr, name) is not None
+    assert set(hr.__all__) == set(dir(hr))
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'harmonrank' has no attribute 'harmony'"):
+        hr.harmony  # noqa: B018
+
+
+def test_every_error_is_ours_and_a_builtin():
+    from harmonrank import errors
+
+    kinds = [getattr(errors, name) for name in errors.__all__ if name.endswith("Error")]
+    for kind in kinds:
+        assert issubclass(kind, hr.HarmonRankError)
+        builtins = [base for base in kind.__mro__ if base.__module__ == "builtins"]
+        assert kind is hr.HarmonRankError or builtins[0] is not Exception
+
+
+def test_python_m_runs_the_command_line():
+    result = subprocess.run(
+        [sys.executable, "-m", "harmonrank", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == f"harmonrank, version {hr.__version__}"
+
+
+def test_types_are_published():
+    assert (Path(hr.__file__).parent / "py.typed").exists()
