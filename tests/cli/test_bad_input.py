@@ -1,0 +1,431 @@
+"""Every mistake a user can make: one clear sentence, exit code 2, nothing half-written."""
+
+import hashlib
+import json
+
+import pandas as pd
+import polars as pl
+import pytest
+
+
+def files(folder):
+    return {p.relative_to(folder): p.stat().st_size for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def refuse(run, folder):
+    """Return a function that checks that a command is refused with a sentence and no traces."""
+
+    def command(*arguments, sentence):
+        before = files(folder)
+        done = run(*arguments)
+        assert done.code == 2, done
+        assert done.out == ""
+        assert sentence in done.err
+        assert "Traceback" not in done.err
+        message = done.err.strip()
+        assert len(message.splitlines()) == 1 or message.startswith("Usage:")
+        assert message.startswith(("Error: ", "Usage: "))
+        assert message.endswith((".", "?"))
+        assert files(folder) == before
+
+    return command
+
+
+@pytest.fixture
+def fit(refuse, folder):
+    """Return a function that checks that a fit is refused."""
+
+    def command(*more, sentence, train="train.parquet", schema="schema.toml"):
+        columns = () if schema is None else ("--schema", folder / schema)
+        options = ("--method", "closed-form", "-o", folder / "m", *columns)
+        refuse("fit", "--train", folder / train, *options, *more, sentence=sentence)
+
+    return command
+
+
+@pytest.fixture
+def model(run, folder):
+    """Return a saved model."""
+    done = run(
+        *("fit", "--train", folder / "train.parquet", "--schema", folder / "schema.toml"),
+        *("--method", "closed-form", "-o", folder / "model", "--quiet"),
+    )
+    assert done.code == 0, done
+    return folder / "model"
+
+
+def change(folder, name="train.parquet", **columns):
+    """Write a table again with some columns changed."""
+    pl.read_parquet(folder / name).with_columns(**columns).write_parquet(folder / name)
+
+
+def at(rows, value, column):
+    """Return the column with a value at some rows."""
+    return pl.when(pl.int_range(pl.len()).is_in(rows)).then(value).otherwise(column)
+
+
+# Columns and values
+
+
+def test_missing_column(fit, folder):
+    pl.read_parquet(folder / "train.parquet").rename({"p_buy": "p_bui"}).write_parquet(
+        folder / "train.parquet"
+    )
+    fit(sentence="train.parquet' has no column 'p_buy'. Did you mean 'p_bui'?")
+
+
+def test_missing_context_column_when_scoring(refuse, folder, model):
+    pl.read_parquet(folder / "test.parquet").drop("age").write_parquet(folder / "test.parquet")
+    refuse(
+        *("score", model, folder / "test.parquet", "-o", folder / "out.parquet"),
+        sentence="test.parquet' has no column 'age'.",
+    )
+
+
+def test_scores_that_are_text(fit, folder):
+    change(folder, p_buy=pl.col("p_buy").cast(pl.String))
+    fit(sentence="'p_buy' of '", schema="schema.toml")
+    fit(sentence="must hold numbers in [0, 1]. Got type String; convert it first.")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(float("nan"), "nan"), (float("inf"), "inf"), (1.5, "1.5"), (-0.25, "-0.25"), (None, "null")],
+)
+def test_score_that_is_no_probability(fit, folder, value, text):
+    change(folder, p_like=at([41, 99, 500], value, "p_like"))
+    fit(
+        sentence=f"must lie in [0, 1]. Got {text} in row 41 (counted from 0), and 3 such rows in "
+        "all; drop or repair them."
+    )
+
+
+def test_score_that_is_no_probability_when_scoring(refuse, folder, model):
+    change(folder, "test.parquet", p_like=at([41], float("nan"), "p_like"))
+    refuse(
+        *("score", model, folder / "test.parquet", "-o", folder / "out.parquet"),
+        sentence="test.parquet' must lie in [0, 1]. Got nan in row 41 (counted from 0), and 1 such",
+    )
+
+
+@pytest.mark.parametrize("value", [2, -1, 0.5])
+def test_label_that_is_neither_0_nor_1(fit, folder, value):
+    change(folder, buy=at([7], value, "buy"))
+    fit(sentence=f"Label column 'buy' of '{folder / 'train.parquet'}' must be 0 or 1. Got {value}")
+
+
+def test_objective_without_a_positive_in_training(fit, folder):
+    change(folder, buy=pl.lit(0))
+    fit(sentence="Objective 'buy' has no positive label among the 600 training rows")
+
+
+def test_objective_without_a_positive_in_test(refuse, folder):
+    change(folder, "test.parquet", like=pl.lit(0))
+    refuse(
+        *("compare", "--train", folder / "train.parquet", "--test", folder / "test.parquet"),
+        *("--schema", folder / "schema.toml", "--json", folder / "c.json"),
+        sentence="Objective 'like' has no positive label among the 600 test rows",
+    )
+
+
+def test_objective_without_a_positive_in_evaluate(refuse, folder, model):
+    change(folder, "test.parquet", like=pl.lit(0))
+    refuse(
+        *("evaluate", model, folder / "test.parquet"),
+        sentence="Objective 'like' has no positive label among the 600 evaluated rows",
+    )
+
+
+def test_context_of_another_type_than_in_training(refuse, folder, run):
+    for name in ("train", "valid"):
+        change(folder, f"{name}.parquet", hour=pl.col("hour").cast(pl.Float64) + 0.5)
+    change(folder, "test.parquet", hour=pl.col("hour").cast(pl.String))
+    done = run(
+        *("fit", "--train", folder / "train.parquet", "--schema", folder / "schema.toml"),
+        *("-o", folder / "net", "--set", "epochs=1", "-q"),
+    )
+    assert done.code == 0, done
+    refuse(
+        *("evaluate", folder / "net", folder / "test.parquet"),
+        sentence="Context column 'hour' was number in training. Got type String; convert it",
+    )
+
+
+# Files
+
+
+@pytest.mark.parametrize("name", ["e.parquet", "e.csv", "e.csv.gz", "e.arrow"])
+def test_empty_file(fit, folder, name):
+    (folder / name).touch()
+    fit(train=name, sentence=f"{name}' is empty (0 bytes); expected a")
+
+
+@pytest.mark.parametrize("name", ["e.parquet", "e.csv"])
+def test_file_without_rows(fit, folder, name):
+    nothing = pl.read_parquet(folder / "train.parquet").clear()
+    nothing.write_csv(folder / name) if name == "e.csv" else nothing.write_parquet(folder / name)
+    fit(train=name, sentence=f"{name}' has no rows; expected at least one.")
+
+
+def test_missing_file(fit):
+    fit(train="nowhere.parquet", sentence="nowhere.parquet'; check its name.")
+
+
+def test_file_of_an_unknown_kind(fit, folder):
+    (folder / "t.xlsx").write_text("x")
+    fit(train="t.xlsx", sentence="t.xlsx' has no known ending; expected one of .parquet")
+
+
+@pytest.mark.parametrize("share", [0.001, 0.25, 0.6, 0.99])
+@pytest.mark.parametrize("verb", ["fit", "compare", "score", "evaluate"])
+def test_truncated_parquet(refuse, fit, folder, model, share, verb):
+    name = "train.parquet" if verb == "fit" else "test.parquet"
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(whole[: max(1, int(len(whole) * share))])
+    sentence = "it may be truncated or of another kind, so write it again."
+    if verb == "fit":
+        fit(sentence=sentence)
+    elif verb == "compare":
+        columns = ("--schema", folder / "schema.toml", "--methods", "closed-form")
+        tables = ("--train", folder / "train.parquet", "--test", folder / name)
+        refuse("compare", *tables, *columns, "--json", folder / "c.json", sentence=sentence)
+    else:
+        out = ("-o", folder / "out.parquet") if verb == "score" else ()
+        refuse(verb, model, folder / name, *out, sentence=sentence)
+
+
+# Names
+
+
+def test_one_score_column_twice_in_options(fit):
+    options = ("--scores", "p_buy,p_buy", "--labels", "buy,like")
+    fit(*options, schema=None, sentence="The score column 'p_buy' is named twice")
+
+
+def test_one_label_column_twice_in_options(fit):
+    options = ("--scores", "p_buy,p_like", "--labels", "buy,buy")
+    fit(*options, schema=None, sentence="--labels names 'buy' twice; each column must be named")
+
+
+def test_one_score_column_twice_in_the_schema_file(fit, folder):
+    (folder / "s.toml").write_text('[objectives]\nbuy = "p_buy"\nlike = "p_buy"\n')
+    fit(schema="s.toml", sentence="The score column 'p_buy' is named twice")
+
+
+def test_two_score_columns_of_one_name_in_a_csv_header(fit, folder):
+    frame = pl.read_parquet(folder / "train.parquet").to_pandas()
+    pd.concat([frame, frame[["p_buy"]]], axis=1).to_csv(folder / "t.csv", index=False)
+    fit(train="t.csv", sentence="t.csv' has 2 columns named 'p_buy'; expected one, so rename")
+
+
+def test_as_many_labels_as_scores(fit):
+    options = ("--scores", "p_buy,p_like", "--labels", "buy")
+    fit(*options, schema=None, sentence="--scores and --labels must name as many columns. Got 2 an")
+
+
+def test_columns_must_be_named(fit):
+    fit(schema=None, sentence="Name the columns: --schema FILE, or --scores A,B with --labels A,B.")
+
+
+def test_columns_must_be_named_in_one_way(fit):
+    fit("--scores", "p_buy", "--labels", "buy", sentence="Give either --schema or --scores with")
+
+
+def test_schema_file_with_an_unknown_part(fit, folder):
+    (folder / "s.toml").write_text('contxt = ["hour"]\n[objectives]\nbuy = "p_buy"\n')
+    fit(schema="s.toml", sentence="A schema has no part 'contxt'. Did you mean 'context'?")
+
+
+def test_schema_file_that_is_not_toml(fit, folder):
+    (folder / "s.toml").write_text("{'objectives': 3")
+    fit(schema="s.toml", sentence="s.toml' cannot be read as a TOML schema")
+
+
+def test_schema_file_that_is_missing(fit):
+    fit(schema="s.toml", sentence="There is no schema file '")
+
+
+def test_label_among_the_context(fit):
+    fit("--context", "hour,buy", sentence="Column 'buy' cannot be both a label and a context")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("bay=2", "`weights` names an unknown objective 'bay'. Did you mean 'buy'?"),
+        ("buy", "--weights takes pairs such as buy=2,like=1. Got 'buy'."),
+        ("buy=two", "--weights takes pairs such as buy=2,like=1. Got 'buy=two'."),
+        ("buy=1,buy=2", "--weights names 'buy' twice"),
+        ("buy=-1", "The weight of 'buy' must be a number from 0 up. Got -1.0."),
+        ("buy=nan", "The weight of 'buy' must be a number from 0 up. Got nan."),
+        ("buy=0,like=0", "At least one objective needs a weight above 0."),
+    ],
+)
+def test_wrong_weights(fit, refuse, folder, model, text, sentence):
+    fit("--weights", text, sentence=sentence)
+    refuse("evaluate", model, folder / "test.parquet", "--weights", text, sentence=sentence)
+
+
+# Methods, worlds, verbs
+
+
+def test_unknown_method(fit, refuse, folder):
+    sentence = "There is no method 'closed-fom'. Did you mean 'closed-form'?"
+    fit("--method", "closed-fom", sentence=sentence)
+    refuse(
+        *("compare", "--train", folder / "train.parquet", "--test", folder / "test.parquet"),
+        *("--schema", folder / "schema.toml", "--methods", "closed-form,closed-fom"),
+        sentence=sentence,
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("calibratoin=isotonic", "closed-form has no option 'calibratoin'. Did you mean 'calibr"),
+        ("calibration=platt", "must be 'logistic' or 'isotonic'. Got 'platt'."),
+        ("calibration", "--set takes NAME=VALUE, such as epochs=5. Got 'calibration'."),
+    ],
+)
+def test_wrong_option_of_a_method(fit, setting, sentence):
+    fit("--set", setting, sentence=sentence)
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("epochs=lots", "Option 'epochs' of harmonrank-paper must be a whole number. Got 'lots'."),
+        ("epochs=0", "`epochs` must be above 0. Got 0."),
+        ("width=-3", "`width` must be at least 1. Got -3."),
+    ],
+)
+def test_wrong_option_of_a_network(fit, setting, sentence):
+    fit("--method", "harmonrank-paper", "--set", setting, sentence=sentence)
+
+
+def test_device_that_is_not_there(fit):
+    fit("--device", "warp-drive", sentence="--device warp-drive cannot be used: ")
+
+
+def test_unknown_world(refuse, folder):
+    for command in (("simulate", "elife", "-o", folder / "w"), ("demo", "--world", "elife")):
+        refuse(*command, sentence="'elife'")
+    refuse("simulate", "elife", "-o", folder / "w", sentence="Did you mean 'elive'?")
+
+
+def test_unknown_objective_of_a_world(refuse, folder):
+    refuse(
+        *("simulate", "elive", "--objectives", "bay", "-o", folder / "w"),
+        sentence="has no objective 'bay'. Did you mean 'buy'?",
+    )
+
+
+def test_drift_that_is_no_number(refuse, folder):
+    refuse(
+        *("simulate", "elive", "--drift", "nan", "-o", folder / "w"),
+        sentence="--drift must be a finite number. Got nan.",
+    )
+
+
+def test_too_few_rows(refuse, folder):
+    refuse("simulate", "elive", "--rows", 3, "-o", folder / "w", sentence="3 is not in the range")
+
+
+def test_unknown_verb_and_option(refuse):
+    refuse("fti", sentence="There is no verb 'fti'. Did you mean 'fit'?")
+    refuse("simulate", "--rosw", "3", sentence="--rosw")
+
+
+# Saved models
+
+
+def test_missing_model(refuse, folder):
+    refuse(
+        *("evaluate", folder / "nothing", folder / "test.parquet"),
+        sentence="There is no saved model '",
+    )
+
+
+def test_model_of_a_newer_format(refuse, folder, model):
+    document = json.loads((model / "model.json").read_text()) | {"format": 2}
+    (model / "model.json").write_text(json.dumps(document))
+    sums = json.loads((model / "checksums.json").read_text())
+    sums["model.json"] = hashlib.sha256((model / "model.json").read_bytes()).hexdigest()
+    (model / "checksums.json").write_text(json.dumps(sums))
+    refuse(
+        *("score", model, folder / "test.parquet", "-o", folder / "out.parquet"),
+        sentence="model' has model format 2, written by harmonrank",
+    )
+
+
+@pytest.mark.parametrize("name", ["model.json", "weights.safetensors", "checksums.json"])
+def test_model_with_a_flipped_byte(refuse, folder, model, name):
+    damaged = bytearray((model / name).read_bytes())
+    damaged[len(damaged) // 2] ^= 4
+    (model / name).write_bytes(damaged)
+    for verb, out in (("score", ("-o", folder / "out.parquet")), ("evaluate", ())):
+        refuse(verb, model, folder / "test.parquet", *out, sentence="damaged")
+
+
+# Outputs
+
+
+def test_output_that_exists(fit, refuse, folder, model):
+    (folder / "m").mkdir()
+    sentence = "exists already; choose another name or pass --overwrite"
+    fit(sentence=sentence)
+    refuse("simulate", "elive", "--rows", 10, "-o", folder / "m", sentence=sentence)
+    refuse("demo", "--rows", 1000, "-o", folder / "m", sentence=sentence)
+    (folder / "out.parquet").write_text("mine")
+    refuse(
+        *("score", model, folder / "test.parquet", "-o", folder / "out.parquet"), sentence=sentence
+    )
+
+
+@pytest.mark.parametrize("parent", ["file", "/proc/self"])
+def test_output_that_cannot_be_written(fit, refuse, folder, model, parent):
+    (folder / "file").touch()
+    parent = folder / parent
+    sentence = "cannot be written: "
+    fit("-o", parent / "m", sentence=sentence)
+    fit("--json", parent / "x.json", sentence=sentence)
+    refuse("simulate", "elive", "--rows", 10, "-o", parent / "w", sentence=sentence)
+    refuse(
+        *("score", model, folder / "test.parquet", "-o", parent / "o.parquet"), sentence=sentence
+    )
+    refuse(
+        *("evaluate", model, folder / "test.parquet", "--json", parent / "x.json"),
+        sentence=sentence,
+    )
+
+
+def test_overwrite_never_takes_a_folder_that_is_not_ours(fit, refuse, folder, model):
+    (folder / "mine").mkdir()
+    (folder / "mine" / "thesis.tex").write_text("ten years")
+    fit("-o", folder / "mine", "--overwrite", sentence="without model.json, so it is not over")
+    fit("--json", folder / "mine", sentence="mine' is a folder; choose the name of a file.")
+    refuse(
+        *("simulate", "elive", "--rows", 10, "-o", model, "--overwrite"),
+        sentence="without schema.toml, so it is not overwritten",
+    )
+
+
+# Ours
+
+
+def test_a_mistake_of_ours_is_called_ours_and_exits_with_1(run, folder, monkeypatch):
+    def explode(*_):
+        raise ZeroDivisionError("we forgot zero")
+
+    monkeypatch.setattr("harmonrank.methods.closed_form.ClosedForm._fit", explode)
+    before = files(folder)
+    options = ("--method", "closed-form", "-o", folder / "m", "--schema", folder / "schema.toml")
+    done = run("fit", "--train", folder / "train.parquet", *options)
+    assert done.code == 1
+    assert "Internal error: ZeroDivisionError: we forgot zero" in done.err
+    assert "This is our mistake; HARMONRANK_DEBUG=1 shows where it happened." in done.err
+    assert files(folder) == before
+    monkeypatch.setenv("HARMONRANK_DEBUG", "1")
+    with pytest.raises(ZeroDivisionError, match="we forgot zero"):
+        run("fit", "--train", folder / "train.parquet", *options)
