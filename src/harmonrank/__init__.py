@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harmonrank.evaluation.compare import compare
     from harmonrank.losses import rank_auc_loss
     from harmonrank.methods.closed_form import ClosedForm
+    from harmonrank.methods.harmonrank import HarmonRank
     from harmonrank.methods.harmonrank_paper import HarmonRankPaper
     from harmonrank.methods.saved import load
     from harmonrank.metrics import auc
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ClosedForm",
+    "HarmonRank",
     "HarmonRankError",
     "HarmonRankPaper",
     "Schema",
@@ -39,6 +41,7 @@ __all__ = [
 
 _PLACES = {
     "ClosedForm": "methods.closed_form",
+    "HarmonRank": "methods.harmonrank",
     "HarmonRankError": "errors",
     "HarmonRankPaper": "methods.harmonrank_paper",
     "Schema": "data.schema",

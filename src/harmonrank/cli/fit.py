@@ -27,7 +27,7 @@ from harmonrank.cli.options import (
     help="Table for early stopping; split off the training rows if left out.",
 )
 @columns
-@click.option("--method", default="harmonrank-paper", show_default=True, help="A way to fuse.")
+@click.option("--method", default="harmonrank", show_default=True, help="A way to fuse.")
 @click.option(
     "--set",
     "settings",

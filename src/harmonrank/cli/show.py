@@ -91,6 +91,9 @@ class Show:
             f"valid {event.valid_auc_sum:.4f}{share}{best}"
         )
 
+    def _on_FitStep(self, event: Any) -> None:  # noqa: N802
+        self.advance(self._prefix or "fit ", event.step, event.steps)
+
     def _on_MethodStarted(self, event: Any) -> None:  # noqa: N802
         self._prefix = f"[{event.index + 1}/{event.methods}] {event.name} "
         self.advance(self._prefix, 0, 1)

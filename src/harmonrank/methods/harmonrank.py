@@ -1,0 +1,118 @@
+"""HarmonRank: denoise the scores by their own law, calibrate heads by evidence, add them up."""
+
+__all__ = ["HarmonRank", "HarmonRankConfig"]
+
+from copy import copy
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+
+from harmonrank.data import ContextEncoder, Log, Source, read_log
+from harmonrank.methods.base import Fit, FitStep
+from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.model.heads import GROUPS, Heads
+from harmonrank.model.heads_score import SMALLEST_SCORE, HeadScorer
+from harmonrank.model.law import Law, fit_law
+
+_LAW_ARRAYS = [field.name for field in fields(Law)]
+
+
+@dataclass(frozen=True)
+class HarmonRankConfig:
+    """The default has nothing to tune: the evidence chooses how far each part is shrunk."""
+
+
+class HarmonRank(ProbabilityMethod):
+    """The default method: s = Σ_m w_m p_m / (π_m(1−π_m)) with p_m from evidence-shrunk heads.
+
+    Each head starts from a plain calibration of its own score and moves away from it, by what
+    the other scores and the context say, only as far as the training labels prove. See
+    `harmonrank.model.law` and `harmonrank.model.heads` for the maths.
+    """
+
+    name = "harmonrank"
+    Config = HarmonRankConfig
+
+    _encoder: ContextEncoder
+    _heads: Heads
+    _scorer: HeadScorer
+
+    def _fit(self, fit: Fit) -> None:
+        from harmonrank.model.heads_fit import fit_heads
+
+        log = fit.train
+        self._encoder = ContextEncoder.fit(log.context)
+        codes, logits = self._encoder.encode(log.context), _logits(log.scores)
+        law = fit_law(logits, codes, self._encoder.slots, log.sample_weight)
+        self._use(
+            fit_heads(
+                law,
+                logits,
+                codes,
+                self._encoder.slots,
+                log.known_labels(),
+                log.sample_weight,
+                on_step=lambda step, steps: fit.on_event(FitStep(step, steps)),
+            )
+        )
+
+    def _use(self, heads: Heads) -> None:
+        self._heads, self._scorer = heads, HeadScorer(heads)
+
+    def probabilities(self, log: Log) -> np.ndarray:
+        """Return the calibrated probability of each objective, (rows, objectives)."""
+        return self._scorer.probabilities(log.scores, self._encoder.encode(log.context))
+
+    def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
+        effective = weights / (self.prevalence * (1 - self.prevalence))
+        return self._scorer.fuse(log.scores, self._encoder.encode(log.context), effective)
+
+    def recalibrate(self, table: Source) -> Self:
+        """Return the model for upstream scores that have changed; labels are not needed.
+
+        The table holds recent rows with the new scores. Their scale and offset per context and
+        their noise are measured again from the scores alone, and the heads stay as they are.
+        """
+        log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
+        codes = self._encoder.encode(log.context)
+        now = fit_law(_logits(log.scores), codes, self._encoder.slots)
+        heads = self._heads
+        changed = copy(self)
+        changed._use(
+            Heads(
+                heads.law.recalibrated(now, log.rows),
+                heads.slots,
+                heads.theta,
+                heads.precision,
+                heads.shared,
+            )
+        )
+        return changed
+
+    def explanation(self) -> dict[str, Any]:
+        """Return what was learned, in words and numbers that `explain` prints."""
+        names = self.schema.names
+        return {
+            "noise_share": dict(zip(names, self._heads.noise_shares().tolist(), strict=True)),
+            "slope": dict(zip(names, self._heads.theta[:, 1].tolist(), strict=True)),
+            "precision": dict(zip(GROUPS, self._heads.precision.tolist(), strict=True)),
+        }
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        heads = self._heads
+        arrays = {f"law/{name}": getattr(heads.law, name) for name in _LAW_ARRAYS}
+        arrays |= {name: getattr(heads, name) for name in ("theta", "precision", "shared")}
+        return {"context": self._encoder.to_list()}, arrays
+
+    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self._encoder = ContextEncoder.from_list(parts["context"])
+        law = Law(**{name: arrays[f"law/{name}"] for name in _LAW_ARRAYS})
+        rest = (arrays[name] for name in ("theta", "precision", "shared"))
+        self._use(Heads(law, self._encoder.slots, *rest))
+
+
+def _logits(scores: np.ndarray) -> np.ndarray:
+    p = np.clip(scores.astype(np.float64), SMALLEST_SCORE, 1 - SMALLEST_SCORE)
+    logits: np.ndarray = np.log(p / (1 - p))
+    return logits

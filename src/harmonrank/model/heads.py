@@ -1,0 +1,95 @@
+"""Heads: the probability of each objective from denoised logits, shrunk by evidence.
+
+Head m is a logistic regression on few numbers that the law of the logits suggests:
+
+    own        (ℓ_m − base)/σ            the score itself, calibrated
+    by context (v_m(c) − v̄_m) r_m/σ      trust it less where its noise is larger
+    surprise   v̄_m r_m/σ                 pull it towards what the other scores say
+    mean       (μ_m(c) − base)/σ         how much of the context's mean to believe
+    others     (ℓ_j − μ_j(c))/σ_j        anything else that another score knows
+    context    one number per context value
+
+With r the surprise and v the variance of `Law`, the first three with coefficients β, −β and
+−β·(noise share) are exactly Tweedie's denoised logit.
+"""
+
+__all__ = ["GROUPS", "Heads"]
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harmonrank.model.law import Law, distinct_contexts
+
+GROUPS = ("own", "by context", "surprise", "mean", "others", "context")
+"""The groups of coefficients after the intercept, in order."""
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Coefficients of every head.
+
+    Attributes:
+        law: Of the logits.
+        slots: Codes per context feature.
+        theta: (M, 5 + M − 1 + slots) intercept, then the groups in order.
+        precision: λ of each group's prior; a large one says that the data had no use for it.
+        shared: The mean that the objectives share, of the first four groups.
+    """
+
+    law: Law
+    slots: tuple[int, ...]
+    theta: np.ndarray
+    precision: np.ndarray
+    shared: np.ndarray
+
+    def logits(self, logits: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return the logit of each head, (rows, M): the definition that the kernels follow."""
+        contexts, of_row = distinct_contexts(codes, self.slots)
+        numbers = _numbers(self.law, logits, contexts, of_row)  # (rows, M, 4 + M)
+        M = numbers.shape[1]
+        effects = self.law.sum_of(self.theta[:, 4 + M :].T, contexts)  # (contexts, M)
+        heads: np.ndarray = np.einsum("nmk,mk->nm", numbers, self.theta[:, : 4 + M])
+        heads += effects[of_row]
+        return heads  # (rows, M)
+
+    def affine(self, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return each context's intercepts (contexts, M) and slopes (contexts, M, M).
+
+        Given the context every head is linear in the logits: h = intercept + slope·ℓ.
+        """
+        M = len(self.law.base)
+        points = np.concatenate([np.zeros((1, M)), np.eye(M)])  # 0 and the unit vectors
+        every = np.repeat(np.arange(len(contexts)), M + 1)
+        numbers = _numbers(self.law, np.tile(points, (len(contexts), 1)), contexts, every)
+        heads = np.einsum("nmk,mk->nm", numbers, self.theta[:, : 4 + M])
+        heads = heads.reshape(len(contexts), M + 1, M)
+        intercept = heads[:, 0] + self.law.sum_of(self.theta[:, 4 + M :].T, contexts)
+        slope = np.swapaxes(heads[:, 1:] - heads[:, :1], 1, 2)
+        return intercept, np.ascontiguousarray(slope)
+
+    def noise_shares(self) -> np.ndarray:
+        """Return how much of each score's variance the heads take for noise, 0 to 1."""
+        share: np.ndarray = np.clip(-self.theta[:, 3] / np.maximum(self.theta[:, 1], 1e-9), 0, 1)
+        return share
+
+
+def _numbers(law: Law, logits: np.ndarray, contexts: np.ndarray, of_row: np.ndarray) -> np.ndarray:
+    """Return intercept and numbers of every head, (rows, M, 4 + M)."""
+    rows, M = logits.shape
+    base_variance = np.exp(law.log_variance)
+    deviation = np.sqrt(base_variance)
+    mean = law.mean_of(contexts)
+    away = (logits - law.centre_of(contexts)[of_row]) / law.scale  # (rows, M)
+    r = np.einsum("nij,nj->ni", law.precision_of(contexts)[of_row], away)
+    variance = law.variance_of(contexts)[of_row]
+    numbers = np.empty((rows, M, 4 + M))
+    numbers[:, :, 0] = 1.0
+    numbers[:, :, 1] = (away + mean[of_row]) / deviation
+    numbers[:, :, 2] = (variance - base_variance) * r / deviation
+    numbers[:, :, 3] = base_variance * r / deviation
+    numbers[:, :, 4] = mean[of_row] / deviation
+    for m in range(M):
+        others = [j for j in range(M) if j != m]
+        numbers[:, m, 5:] = away[:, others] / deviation[others]
+    return numbers

@@ -1,0 +1,108 @@
+"""Scoring with heads: one table per context and one pass over the rows.
+
+Given its context a head is linear in the logits, so a row costs M logarithms, an M × M product
+with its context's table, and M exponentials.
+"""
+
+__all__ = ["HeadScorer"]
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from os import cpu_count
+
+import numpy as np
+
+from harmonrank.kernel import kernel
+from harmonrank.model.heads import Heads
+from harmonrank.model.law import distinct_contexts
+
+# Up to this many, the tables of all contexts are made at once and kept.
+_KEPT_CONTEXTS = 100_000
+# Below this many rows a second thread costs more than it saves.
+_PIECE_ROWS = 16_384
+SMALLEST_SCORE = 1e-9
+"""Scores are kept this far from 0 and 1, where their logit would have no bound."""
+
+
+class HeadScorer:
+    """Turns scores and context codes into probabilities, or at once into fused scores."""
+
+    def __init__(self, heads: Heads) -> None:
+        self._heads = heads
+        self._size = int(np.prod(np.array(heads.slots, dtype=np.float64)))
+        self._tables: tuple[np.ndarray, np.ndarray] | None = None
+        if self._size <= _KEPT_CONTEXTS:
+            every = np.stack(np.unravel_index(np.arange(self._size), heads.slots or (1,)), axis=1)
+            self._tables = heads.affine(every[:, : len(heads.slots)])
+
+    def probabilities(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return the probability of each objective, (rows, M)."""
+        p = np.empty(scores.shape)
+        self._run(partial(_probabilities, p), scores, codes)
+        return p
+
+    def fuse(self, scores: np.ndarray, codes: np.ndarray, effective: np.ndarray) -> np.ndarray:
+        """Return Σ_m effective_m p_m of each row."""
+        fused = np.empty(len(scores))
+        self._run(partial(_fuse, fused, effective), scores, codes)
+        return fused
+
+    def _run(self, task: "partial[None]", scores: np.ndarray, codes: np.ndarray) -> None:
+        scores = np.ascontiguousarray(scores)
+        if self._tables is None:
+            contexts, of_row = distinct_contexts(codes, self._heads.slots)
+            intercept, slope = self._heads.affine(contexts)
+        else:
+            of_row = _numbered(np.ascontiguousarray(codes), np.array(self._heads.slots))
+            intercept, slope = self._tables
+        work = partial(task, scores, of_row, intercept, slope)
+        if len(scores) <= _PIECE_ROWS:
+            work(0, len(scores))
+            return
+        cuts = [*range(0, len(scores), _PIECE_ROWS), len(scores)]
+        with ThreadPoolExecutor(cpu_count() or 1) as pool:
+            list(pool.map(work, cuts[:-1], cuts[1:]))
+
+
+@kernel
+def _numbered(codes: np.ndarray, slots: np.ndarray) -> np.ndarray:
+    """Return the place of each row's context in the table of all contexts."""
+    number = np.zeros(len(codes), dtype=np.int64)
+    for i in range(len(codes)):
+        for feature in range(len(slots)):
+            number[i] = number[i] * slots[feature] + codes[i, feature]
+    return number
+
+
+@kernel
+def _probabilities(p, scores, of_row, intercept, slope, low, high):  # type: ignore[no-untyped-def]
+    M = scores.shape[1]
+    logits = np.empty(M)
+    for i in range(low, high):
+        c = of_row[i]
+        for j in range(M):
+            s = min(max(np.float64(scores[i, j]), SMALLEST_SCORE), 1.0 - SMALLEST_SCORE)
+            logits[j] = np.log(s / (1.0 - s))
+        for m in range(M):
+            head = intercept[c, m]
+            for j in range(M):
+                head += slope[c, m, j] * logits[j]
+            p[i, m] = 1.0 / (1.0 + np.exp(-head))
+
+
+@kernel
+def _fuse(fused, effective, scores, of_row, intercept, slope, low, high):  # type: ignore[no-untyped-def]
+    M = scores.shape[1]
+    logits = np.empty(M)
+    for i in range(low, high):
+        c = of_row[i]
+        for j in range(M):
+            s = min(max(np.float64(scores[i, j]), SMALLEST_SCORE), 1.0 - SMALLEST_SCORE)
+            logits[j] = np.log(s / (1.0 - s))
+        total = 0.0
+        for m in range(M):
+            head = intercept[c, m]
+            for j in range(M):
+                head += slope[c, m, j] * logits[j]
+            total += effective[m] / (1.0 + np.exp(-head))
+        fused[i] = total

@@ -1,0 +1,213 @@
+"""The law of upstream logits: what they look like in each context, before any label is seen.
+
+An upstream model reports a noisy view of what will happen. With ℓ the logits of all scores of a
+row, Gaussian noise of variance s² on ℓ_m, and f the density of ℓ in the row's context, Tweedie's
+formula gives the denoised logit whatever the law of the signal:
+
+    E[signal_m | ℓ] = ℓ_m + s² ∂ log f / ∂ℓ_m
+
+So the density of the scores, which needs no labels and therefore is known very well, tells in
+which direction the other objectives correct each score. Here f is normal in each context, with
+mean μ(c) and covariance C(c), whose diagonal v(c) depends on the context while the rest does not:
+signal is shared by all contexts, noise is not. Then ∂ log f / ∂ℓ = −r with r = C(c)⁻¹(ℓ − μ(c)),
+the *surprise* of each score given the others.
+"""
+
+__all__ = ["Law", "distinct_contexts", "fit_law"]
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+_MEAN_RIDGE = 10.0
+_VARIANCE_RIDGE = 50.0
+_VARIANCE_STEPS = 8
+_SMALLEST_EIGENVALUE = 0.05
+_DENSE_CONTEXTS = 4_000_000
+
+
+@dataclass(frozen=True)
+class Law:
+    """Mean and covariance of the logits given the context; effects of features add up.
+
+    Attributes:
+        first: Row of each context feature's first slot in the tables of effects.
+        base: (M,) mean logit over all rows.
+        mean: (slots, M) what each context value adds to the mean.
+        log_variance: (M,) of the deviation from the mean.
+        spread: (slots, M) what each context value adds to the log variance.
+        covariance: (M, M) of the deviations; its diagonal is not used.
+        centre_base, centre: Like base and mean, of the logits that come in now; they differ from
+            those of the fit once an upstream model was replaced and the law recalibrated.
+        scale: (M,) units of the logits that come in now per unit at the fit.
+    """
+
+    first: np.ndarray
+    base: np.ndarray
+    mean: np.ndarray
+    log_variance: np.ndarray
+    spread: np.ndarray
+    covariance: np.ndarray
+    centre_base: np.ndarray
+    centre: np.ndarray
+    scale: np.ndarray
+
+    def sum_of(self, effects: np.ndarray, contexts: np.ndarray) -> np.ndarray:
+        """Return Σ_features effects of each context, (contexts, M)."""
+        total = np.zeros((len(contexts), effects.shape[1]))
+        for feature, first in enumerate(self.first):
+            total += effects[first + contexts[:, feature]]
+        return total
+
+    def mean_of(self, contexts: np.ndarray) -> np.ndarray:
+        """Return μ(c) less the base, in the units of the fit."""
+        return self.sum_of(self.mean, contexts)
+
+    def centre_of(self, contexts: np.ndarray) -> np.ndarray:
+        """Return the mean of the logits that come in now."""
+        centre: np.ndarray = self.centre_base + self.sum_of(self.centre, contexts)
+        return centre
+
+    def variance_of(self, contexts: np.ndarray) -> np.ndarray:
+        """Return v(c), kept within a factor of 50 of its base."""
+        effect = np.clip(self.sum_of(self.spread, contexts), -4.0, 4.0)
+        variance: np.ndarray = np.exp(self.log_variance + effect)
+        return variance
+
+    def precision_of(self, contexts: np.ndarray) -> np.ndarray:
+        """Return the inverse covariance in each context, (contexts, M, M).
+
+        Where signal and noise do not fit together, correlations are shrunk until they do.
+        """
+        deviation = np.sqrt(self.variance_of(contexts))
+        M = len(self.base)
+        eye = np.eye(M)
+        off = self.covariance * (1 - eye)
+        correlation = off / (deviation[:, :, None] * deviation[:, None, :]) + eye
+        smallest = np.linalg.eigvalsh(correlation)[:, 0] if M > 1 else np.ones(len(contexts))
+        keep = np.minimum(1.0, (1 - _SMALLEST_EIGENVALUE) / np.maximum(1 - smallest, 1e-12))
+        correlation = eye + keep[:, None, None] * (correlation - eye)
+        scaled: np.ndarray = np.linalg.inv(correlation) / (
+            deviation[:, :, None] * deviation[:, None, :]
+        )
+        return scaled
+
+    def recalibrated(self, now: "Law", rows: int) -> "Law":
+        """Return this law for logits that now follow another one, without a label.
+
+        The signal that two upstream models share does not change when one of them is replaced, so
+        covariances tell the new scale: S'_ij/S_ij = ρ_i ρ_j. A pair counts by how well its ratio is
+        known; where no pair tells, the ratio of standard deviations does. What is left of the new
+        variance is noise, which the heads already know how to weigh.
+        """
+        scale = _scale_between(self, now, rows)
+        return replace(
+            self,
+            log_variance=now.log_variance - 2 * np.log(scale),
+            spread=now.spread,
+            covariance=now.covariance / np.outer(scale, scale),
+            centre_base=now.base,
+            centre=now.mean,
+            scale=scale,
+        )
+
+
+def fit_law(
+    logits: np.ndarray, codes: np.ndarray, slots: tuple[int, ...], weight: np.ndarray | None = None
+) -> Law:
+    """Estimate the law of (rows, M) logits given (rows, features) context codes."""
+    rows, M = logits.shape
+    first = np.cumsum([0, *slots])[:-1].astype(np.int64)
+    contexts, of_row = distinct_contexts(codes, slots)
+    w = np.ones(rows) if weight is None else weight
+    mass = np.bincount(of_row, w, len(contexts))
+
+    def per_context(values: np.ndarray) -> np.ndarray:
+        return np.stack([np.bincount(of_row, w * v, len(contexts)) for v in values.T], axis=1)
+
+    base = w @ logits / w.sum()
+    gram = _gram(contexts, mass, first, sum(slots))
+    totals = per_context(logits) - mass[:, None] * base
+    mean = _additive(gram, _MEAN_RIDGE, contexts, totals, first)
+    law = Law(
+        first, base, mean, np.zeros(M), np.zeros_like(mean), np.eye(M), base, mean, np.ones(M)
+    )
+    deviation = logits - (base + law.mean_of(contexts))[of_row]
+    covariance = (w[:, None] * deviation).T @ deviation / w.sum()
+    law = replace(law, log_variance=np.log(np.diag(covariance) + 1e-12), covariance=covariance)
+    squares = per_context(deviation**2)
+    for _ in range(_VARIANCE_STEPS):
+        # Scoring steps of a variance model with log link.
+        excess = squares / law.variance_of(contexts) - mass[:, None]
+        change = _additive(gram, _VARIANCE_RIDGE, contexts, excess, first)
+        law = replace(law, spread=law.spread + change)
+    return law
+
+
+def distinct_contexts(codes: np.ndarray, slots: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows of context codes, and which of them each row has.
+
+    >>> distinct_contexts(np.array([[1, 0], [0, 2], [1, 0]]), (2, 3))
+    (array([[0, 2],
+           [1, 0]]), array([1, 0, 1]))
+    """
+    if not slots:
+        return np.zeros((1, 0), dtype=np.int64), np.zeros(len(codes), dtype=np.int64)
+    size = int(np.prod(np.array(slots, dtype=np.float64)))
+    if size > np.iinfo(np.int64).max // 2:
+        found, of_row = np.unique(codes, axis=0, return_inverse=True)
+        return found.astype(np.int64), of_row.reshape(-1)
+    number = np.zeros(len(codes), dtype=np.int64)
+    for feature, count in enumerate(slots):
+        number = number * count + codes[:, feature]
+    if size <= _DENSE_CONTEXTS:
+        present = np.zeros(size, dtype=bool)
+        present[number] = True
+        found = np.flatnonzero(present)
+        of_row = (np.cumsum(present) - 1)[number]
+    else:
+        found, of_row = np.unique(number, return_inverse=True)
+    return np.stack(np.unravel_index(found, slots), axis=1), of_row
+
+
+def _gram(contexts: np.ndarray, mass: np.ndarray, first: np.ndarray, size: int) -> np.ndarray:
+    gram = np.zeros((size, size))
+    for a in range(len(first)):
+        for b in range(len(first)):
+            np.add.at(gram, (first[a] + contexts[:, a], first[b] + contexts[:, b]), mass)
+    return gram
+
+
+def _additive(
+    gram: np.ndarray, ridge: float, contexts: np.ndarray, totals: np.ndarray, first: np.ndarray
+) -> np.ndarray:
+    """Return the ridge fit of additive effects, given each context's total."""
+    right = np.zeros((len(gram), totals.shape[1]))
+    for feature, start in enumerate(first):
+        np.add.at(right, start + contexts[:, feature], totals)
+    if not len(gram):
+        return right
+    solution: np.ndarray = np.linalg.solve(gram + ridge * np.eye(len(gram)), right)
+    return solution
+
+
+def _scale_between(old: Law, new: Law, rows: int) -> np.ndarray:
+    """Return ρ, units of new logits per unit of old ones, by weighted least squares in log ρ."""
+    M = len(old.base)
+    ratio = 0.5 * (new.log_variance - old.log_variance)
+    # Noise may have changed too, so the ratio of deviations is taken for a guess, good to 10 %.
+    left, right = 100.0 * np.eye(M), 100.0 * ratio
+    for i in range(M):
+        for j in range(i):
+            before = old.covariance[i, j] / np.exp((old.log_variance[i] + old.log_variance[j]) / 2)
+            after = new.covariance[i, j] / np.exp((new.log_variance[i] + new.log_variance[j]) / 2)
+            known = rows * min(before**2, after**2) / 4
+            if before * after <= 0 or known < 100:
+                continue
+            weight = min(known, 1e5)
+            pair = np.zeros(M)
+            pair[[i, j]] = 1.0
+            left += weight * np.outer(pair, pair)
+            right += weight * pair * np.log(new.covariance[i, j] / old.covariance[i, j])
+    scale: np.ndarray = np.exp(np.linalg.solve(left, right))
+    return scale

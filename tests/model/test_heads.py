@@ -1,0 +1,173 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harmonrank.data.worlds import best_score, world
+from harmonrank.metrics import auc
+from harmonrank.model.heads import GROUPS, Heads
+from harmonrank.model.heads_fit import _Data, fit_heads
+from harmonrank.model.heads_score import SMALLEST_SCORE, HeadScorer
+from harmonrank.model.law import distinct_contexts, fit_law
+
+
+def drawn(name="conflict", rows=20_000, start=0, place=None):
+    place = place or world(name)
+    sample = place.sample(rows, seed=7, start=start)
+    codes = np.stack(list(sample.context.values()), axis=1).astype(np.int32)
+    scores = np.clip(sample.scores, SMALLEST_SCORE, 1 - SMALLEST_SCORE)
+    logits = np.log(scores) - np.log1p(-scores)
+    return sample, logits, codes, tuple(place.context.values())
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    sample, logits, codes, slots = drawn()
+    return fit_heads(fit_law(logits, codes, slots), logits, codes, slots, sample.labels)
+
+
+def regret(heads, sample, logits, codes):
+    p = 1 / (1 + np.exp(-heads.logits(logits, codes)))
+    pi = sample.truth.mean(axis=0)
+    fused = p @ (1 / (pi * (1 - pi)))
+    return (auc(best_score(sample.truth), sample.truth) - auc(fused, sample.truth)).sum()
+
+
+def test_law_finds_the_moments_of_a_world():
+    place = world("conflict")
+    sample, logits, codes, slots = drawn(rows=200_000)
+    law = fit_law(logits, codes, slots)
+    view = place.at(sample.context, sample.time)
+    contexts, of_row = distinct_contexts(codes, slots)
+    np.testing.assert_allclose(
+        law.centre_of(contexts)[of_row], view.a * view.mu + view.b, atol=0.08
+    )
+    signal = view.a[0] * view.a[0][:, None] * place.covariance
+    off = ~np.eye(5, dtype=bool)
+    np.testing.assert_allclose(law.covariance[off], signal[off], atol=0.03)
+    variance = view.a**2 * (np.diag(place.covariance) + view.tau**2)
+    # Effects on the log of the noise are not quite effects on the log of the whole variance.
+    assert np.abs(law.variance_of(contexts)[of_row] / variance - 1).mean() < 0.03
+
+
+def test_precision_inverts_the_covariance_of_each_context():
+    _, logits, codes, slots = drawn()
+    law = fit_law(logits, codes, slots)
+    contexts, _ = distinct_contexts(codes, slots)
+    covariance = law.covariance * (1 - np.eye(5)) + law.variance_of(contexts)[:, :, None] * np.eye(
+        5
+    )
+    np.testing.assert_allclose(
+        law.precision_of(contexts) @ covariance,
+        np.broadcast_to(np.eye(5), covariance.shape),
+        atol=1e-8,
+    )
+
+
+def test_impossible_correlations_are_shrunk_until_they_fit():
+    _, logits, codes, slots = drawn()
+    law = replace(fit_law(logits, codes, slots), covariance=np.full((5, 5), 40.0))
+    values = np.linalg.eigvalsh(law.precision_of(codes[:50].astype(np.int64)))
+    assert (values > 0).all()
+
+
+def test_distinct_contexts_say_which_context_each_row_has():
+    codes = np.random.default_rng(0).integers(0, [3, 1000, 5], (500, 3))
+    for slots in [(3, 1000, 5), (3_000_000, 1000, 5), (2**31, 2**31, 2**31)]:
+        contexts, of_row = distinct_contexts(codes, slots)
+        np.testing.assert_array_equal(contexts[of_row], codes)
+        assert len(np.unique(contexts, axis=0)) == len(contexts)
+
+
+def test_scorer_equals_the_definition(fitted):
+    sample, logits, codes, _ = drawn(rows=40_000, start=50_000)
+    expected = 1 / (1 + np.exp(-fitted.logits(logits, codes)))
+    scorer = HeadScorer(fitted)
+    np.testing.assert_allclose(scorer.probabilities(sample.scores, codes), expected, rtol=1e-9)
+    effective = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
+    fused = scorer.fuse(sample.scores, codes, effective)
+    np.testing.assert_allclose(fused, expected @ effective, rtol=1e-9)
+    scorer._tables = None  # as with more contexts than are kept
+    np.testing.assert_array_equal(scorer.fuse(sample.scores, codes, effective), fused)
+
+
+def test_sums_are_the_derivatives_of_the_likelihood(fitted):
+    sample, logits, codes, slots = drawn(rows=3_000)
+    weight = np.random.default_rng(1).uniform(0.5, 2, 3_000)
+    data = _Data.of(fitted.law, logits, codes, slots, sample.labels, weight)
+    m, theta = 3, fitted.theta[3]
+
+    def likelihood(theta):
+        changed = fitted.theta.copy()
+        changed[m] = theta
+        h = replace(fitted, theta=changed).logits(logits, codes)[:, m]
+        return weight @ (sample.labels[:, m] * h - np.logaddexp(0, h))
+
+    value, gradient, hessian = data.sums(m, theta)
+    assert value == pytest.approx(likelihood(theta), rel=1e-6)
+    for k in [0, 1, 2, 3, 4, 5, 8, 9, 12, len(theta) - 1]:
+        step = np.zeros_like(theta)
+        step[k] = 1e-4
+        slope = (likelihood(theta + step) - likelihood(theta - step)) / 2e-4
+        assert gradient[k] == pytest.approx(slope, abs=2e-3)
+        curved = data.sums(m, theta + step)[1] - data.sums(m, theta - step)[1]
+        np.testing.assert_allclose(hessian[k], -curved / 2e-4, atol=2e-2)
+
+
+def test_heads_beat_calibration_of_each_score_alone(fitted):
+    sample, logits, codes, _ = drawn(rows=100_000, start=50_000)
+    alone = np.zeros_like(fitted.theta)
+    alone[:, :2] = fitted.theta[:, :2]
+    plain = Heads(fitted.law, fitted.slots, alone, fitted.precision, fitted.shared)
+    assert regret(fitted, sample, logits, codes) < 0.7 * regret(plain, sample, logits, codes)
+
+
+def test_denoising_coefficients_are_those_of_tweedie():
+    sample, logits, codes, slots = drawn("qkvideo", rows=200_000)
+    heads = fit_heads(fit_law(logits, codes, slots), logits, codes, slots, sample.labels)
+    own, by_context = heads.theta[:, 1], heads.theta[:, 2]
+    np.testing.assert_allclose(by_context, -own, rtol=0.35)
+    assert ((heads.noise_shares() > 0.02) & (heads.noise_shares() < 0.6)).all()
+    assert heads.precision[GROUPS.index("others")] > 300  # nothing is left for them to say
+
+
+def test_recalibration_follows_an_upstream_swap_without_labels(fitted):
+    place = world("conflict").with_upstream(("comment", "like"), a=1.7, b=-0.8)
+    before = regret(fitted, *[drawn(rows=100_000, start=90_000)[k] for k in (0, 1, 2)])
+    sample, logits, codes, slots = drawn(rows=100_000, start=90_000, place=place)
+    stale = regret(fitted, sample, logits, codes)
+    law = fitted.law.recalibrated(fit_law(logits, codes, slots), len(logits))
+    fresh = regret(replace(fitted, law=law), sample, logits, codes)
+    np.testing.assert_allclose(law.scale, [1, 1.7, 1, 1.7, 1], rtol=0.05)
+    assert fresh < before + 0.002 < stale
+
+
+def test_weights_act_as_copies(fitted):
+    sample, logits, codes, slots = drawn(rows=4_000)
+    weight = np.random.default_rng(3).integers(0, 3, 4_000)
+    again = np.repeat(np.arange(4_000), weight)
+    law = fit_law(logits, codes, slots, weight.astype(float))
+    weighted = fit_heads(law, logits, codes, slots, sample.labels, weight.astype(float))
+    law = fit_law(logits[again], codes[again], slots)
+    copied = fit_heads(law, logits[again], codes[again], slots, sample.labels[again])
+    np.testing.assert_allclose(weighted.theta, copied.theta, atol=1e-3)
+
+
+def test_heads_without_context_and_of_one_objective():
+    sample, logits, _, _ = drawn(rows=5_000)
+    none = np.zeros((5_000, 0), dtype=np.int32)
+    for columns in ([0, 4], [4]):
+        law = fit_law(logits[:, columns], none, ())
+        heads = fit_heads(law, logits[:, columns], none, (), sample.labels[:, columns])
+        assert np.isfinite(heads.theta).all()
+        assert HeadScorer(heads).probabilities(sample.scores[:, columns], none).shape == (
+            5_000,
+            len(columns),
+        )
+
+
+def test_a_score_that_never_varies_does_no_harm():
+    sample, logits, codes, slots = drawn(rows=5_000)
+    logits[:, 2] = 0.0
+    heads = fit_heads(fit_law(logits, codes, slots), logits, codes, slots, sample.labels)
+    assert np.isfinite(heads.theta).all()
