@@ -143,7 +143,7 @@ def test_context_of_another_type_than_in_training(refuse, folder, run):
     change(folder, "test.parquet", hour=pl.col("hour").cast(pl.String))
     done = run(
         *("fit", "--train", folder / "train.parquet", "--schema", folder / "schema.toml"),
-        *("-o", folder / "net", "--set", "epochs=1", "-q"),
+        *("--method", "harmonrank-paper", "--set", "epochs=1", "-o", folder / "net", "-q"),
     )
     assert done.code == 0, done
     refuse(

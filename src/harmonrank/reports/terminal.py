@@ -26,7 +26,7 @@ def leaderboard_table(board: Leaderboard) -> RenderableType:
     for column in ("AUC-sum", "regret" if known else "±"):
         table.add_column(column, justify="right", no_wrap=True)
     room = _room(board)
-    shown = board.objectives if room >= _SHORTEST else ()
+    shown = board.objectives if room else ()
     for name in shown:
         table.add_column(name, justify="right", no_wrap=True, max_width=room)
     table.add_column("fit s", justify="right", no_wrap=True)
@@ -39,10 +39,13 @@ def leaderboard_table(board: Leaderboard) -> RenderableType:
 
 
 def _room(board: Leaderboard) -> int:
-    """Return how wide the column of an objective may be."""
-    if sum(len(name) + 1 for name in board.objectives) <= _WIDTH - _fixed(board):
-        return max(_SHORTEST, *(len(name) for name in board.objectives))
-    return (_WIDTH - _fixed(board)) // len(board.objectives) - 1
+    """Return how wide the column of an objective may be; 0 if even the shortest is too wide."""
+    free = _WIDTH - _fixed(board)
+
+    def needed(room: int) -> int:
+        return sum(1 + min(max(len(name), _SHORTEST), room) for name in board.objectives)
+
+    return max((room for room in range(_SHORTEST, _WIDTH) if needed(room) <= free), default=0)
 
 
 def _fixed(board: Leaderboard) -> int:

@@ -1,0 +1,58 @@
+import json
+
+import pytest
+
+BOTH = "harmonrank-paper,closed-form"
+
+
+def command(folder, *more):
+    tables = [("--" + name, folder / f"{name}.parquet") for name in ("train", "valid", "test")]
+    return ("compare", *sum(tables, ()), "--schema", folder / "schema.toml", *more)
+
+
+def test_a_simulated_world_gives_regrets(run, tmp_path):
+    w = tmp_path / "w"
+    assert run("simulate", "conflict", "--rows", 4000, "-o", w, "-q").code == 0
+    done = run(*command(w, "--methods", BOTH, "--json", "-"))
+    assert done.code == 0, done
+    numbers = json.loads(done.out)
+    assert numbers["objectives"] == ["buy", "comment", "follow", "like", "long_view"]
+    assert numbers["rows"] == {"train": 4000, "test": 2000}
+    assert numbers["ceiling"] == json.loads((w / "ceiling.json").read_text())["ceiling"]
+    assert [method["name"] for method in numbers["methods"]] == ["closed-form", "harmonrank-paper"]
+    for method in numbers["methods"]:
+        assert set(method) >= {"name", "auc", "auc_sum", "ci", "regret", "fit_seconds", "error"}
+        assert set(method["auc"]) == set(numbers["objectives"])
+        assert len(method["ci"]) == 2
+        assert method["error"] is None
+        assert 0 < method["regret"] < 1
+    assert "ceiling" in done.err
+    assert "[2/2] closed-form AUC-sum" in done.err
+
+
+def test_validation_rows_may_be_left_out(run, folder):
+    done = run(
+        *("compare", "--train", folder / "train.parquet", "--test", folder / "test.parquet"),
+        *("--schema", folder / "schema.toml", "--methods", "closed-form"),
+    )
+    assert done.code == 0, done
+    assert "±" in done.out
+    assert "regret" not in done.out
+
+
+def test_quiet_with_a_json_file_prints_nothing(run, folder):
+    done = run(*command(folder, "--methods", "closed-form", "-q", "--json", folder / "c.json"))
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert json.loads((folder / "c.json").read_text())["ceiling"] is None
+
+
+@pytest.mark.parametrize(("methods", "code"), [(BOTH, 0), ("harmonrank-paper", 1)])
+def test_a_method_that_fails_does_not_stop_the_others(run, folder, monkeypatch, methods, code):
+    def explode(*_):
+        raise ZeroDivisionError("oh no")
+
+    monkeypatch.setattr("harmonrank.methods.harmonrank_paper.HarmonRankPaper._fit", explode)
+    done = run(*command(folder, "--methods", methods))
+    assert done.code == code
+    assert "harmonrank-paper: ZeroDivisionError: oh no" in done.out
+    assert ("closed-form" in done.out) == (code == 0)
