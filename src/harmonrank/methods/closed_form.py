@@ -8,8 +8,9 @@ from typing import Any, Literal
 import numpy as np
 
 from harmonrank.data import Log
-from harmonrank.methods.base import Fit, Method
+from harmonrank.methods.base import Fit
 from harmonrank.methods.calibration import fit_isotonic, fit_logistic, logit, sigmoid
+from harmonrank.methods.probability import ProbabilityMethod
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class ClosedFormConfig:
     calibration: Literal["logistic", "isotonic"] = "logistic"
 
 
-class ClosedForm(Method):
+class ClosedForm(ProbabilityMethod):
     """Fuses by s = Σ_m w_m p_m / (π_m(1−π_m)), p_m the calibrated score m.
 
     Nothing is better if each score says all about its own objective and nothing about others.
@@ -54,15 +55,6 @@ class ClosedForm(Method):
             else:
                 p[:, m] = np.interp(log.scores[:, m], first, second)
         return p
-
-    def _score(self, log: Log) -> np.ndarray:
-        return self._score_weighted(log, self.schema.weight_vector)
-
-    def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
-        fused: np.ndarray = self.probabilities(log) @ (
-            weights / (self.prevalence * (1 - self.prevalence))
-        )
-        return fused
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {f"{m}/x": x for m, (x, _) in enumerate(self._curves)}

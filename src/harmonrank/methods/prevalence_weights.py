@@ -1,0 +1,40 @@
+"""Prevalence weights: the scores as they come, each divided by how common its objective is."""
+
+__all__ = ["PrevalenceWeights", "PrevalenceWeightsConfig"]
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harmonrank.data import Log
+from harmonrank.methods.base import Fit
+from harmonrank.methods.probability import ProbabilityMethod
+
+
+@dataclass(frozen=True)
+class PrevalenceWeightsConfig:
+    """There is nothing to choose."""
+
+
+class PrevalenceWeights(ProbabilityMethod):
+    """s = Σ_m w_m p̂_m / (π_m(1−π_m)), p̂_m what upstream gave: takes upstream at its word.
+
+    All it learns is the prevalence π, so it cannot over-fit: on little data it is hard to beat.
+    """
+
+    name = "prevalence-weights"
+    Config = PrevalenceWeightsConfig
+
+    def _fit(self, fit: Fit) -> None:
+        del fit
+
+    def probabilities(self, log: Log) -> np.ndarray:
+        """Return the scores, trusted as they are."""
+        return log.scores.astype(np.float64, copy=False)
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return {}, {}
+
+    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        del parts, arrays

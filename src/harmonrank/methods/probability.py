@@ -1,0 +1,44 @@
+"""Methods that estimate the probability of each objective and weight them in the best way."""
+
+__all__ = ["ProbabilityMethod", "weighted_sum"]
+
+from abc import abstractmethod
+
+import numpy as np
+
+from harmonrank.data import Log
+from harmonrank.methods.base import Method
+
+
+class ProbabilityMethod(Method):
+    """Fuses s = Σ_m w_m p_m / (π_m(1−π_m)); a subclass gives p_m.
+
+    With the true probabilities this is the best score there is for Σ_m w_m AUC_m. The weights
+    enter after the fit, so they can be changed without another one.
+    """
+
+    @abstractmethod
+    def probabilities(self, log: Log) -> np.ndarray:
+        """Return the probability of each objective, (rows, objectives)."""
+
+    def _score(self, log: Log) -> np.ndarray:
+        return self._score_weighted(log, self.schema.weight_vector)
+
+    def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
+        effective = weights / (self.prevalence * (1 - self.prevalence))
+        return weighted_sum(self.probabilities(log), effective)
+
+
+def weighted_sum(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return columns @ weights, added column by column.
+
+    A matrix product may add in another order when there are other rows beside; a row's score must
+    not depend on them in its last digit.
+
+    >>> weighted_sum(np.array([[1.0, 2.0]]), np.array([3.0, 4.0]))
+    array([11.])
+    """
+    total = np.zeros(len(columns))
+    for column, weight in zip(columns.T, weights, strict=True):
+        total += weight * column
+    return total
