@@ -1,0 +1,109 @@
+"""Logistic: the probability of each objective from all scores and the context, best weights."""
+
+__all__ = ["Logistic", "LogisticConfig"]
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harmonrank.data import ContextEncoder, Log
+from harmonrank.errors import UsageError
+from harmonrank.methods.base import Fit
+from harmonrank.methods.calibration import logit
+from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.methods.regression import Design, fit_ridge, log_loss, predict
+
+_FIRST_ROWS = 50_000
+# Beyond this a standardised logit tells the upstream model's clipping, not its opinion.
+_FARTHEST = 8.0
+
+
+@dataclass(frozen=True)
+class LogisticConfig:
+    """How strongly coefficients may be pulled to 0, in rows; validation chooses per objective."""
+
+    ridges: tuple[float, ...] = (300.0, 30.0, 3.0, 0.3)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ridges", tuple(self.ridges))
+        if not self.ridges or min(self.ridges) <= 0:
+            raise UsageError(f"`ridges` must be one or more numbers above 0. Got {self.ridges}.")
+
+
+class Logistic(ProbabilityMethod):
+    """p_m = σ(θ₀ + Σ_k θ_k x_k + Σ_c θ_{c, value}), x the standardised logits of all scores.
+
+    What a good engineer would try first: one regression per objective on the scores of all
+    objectives and the context, ridge chosen on the validation rows, optimal weights on top.
+    """
+
+    name = "logistic"
+    Config = LogisticConfig
+
+    _encoder: ContextEncoder
+    _centre: np.ndarray
+    _spread: np.ndarray
+    _theta: np.ndarray
+
+    def _fit(self, fit: Fit) -> None:
+        self._encoder = ContextEncoder.fit(fit.train.context)
+        x, weight = logit(fit.train.scores), _weight(fit.train)
+        self._centre = np.average(x, axis=0, weights=weight)
+        spread = np.sqrt(np.average((x - self._centre) ** 2, axis=0, weights=weight))
+        # A score that never changes says nothing; any scale will do.
+        self._spread = np.where(spread > 0, spread, 1.0)
+        design, exam = self._design(fit.train), self._design(fit.valid)
+        labels, answers = fit.train.known_labels(), fit.valid.known_labels()
+
+        theta = self._first_guess(fit, design)
+        losses, thetas = [], []
+        # From strong to weak: each ridge starts where the stronger one ended.
+        for ridge in sorted(self.config.ridges, reverse=True):
+            theta = fit_ridge(design, labels, weight, ridge, theta)
+            losses.append(log_loss(predict(exam, theta), answers, _weight(fit.valid)))
+            thetas.append(theta)
+        self._theta = np.empty_like(theta)
+        for m, best in enumerate(_choose(np.array(losses), answers)):
+            self._theta[:, m] = thetas[best][:, m]
+
+    def _first_guess(self, fit: Fit, design: Design) -> np.ndarray:
+        """Fit a sample of the rows, so that the whole of them takes few steps."""
+        pi = np.clip(fit.train.prevalence(), 1e-9, 1 - 1e-9)
+        theta = np.zeros((design.size, len(pi)))
+        theta[0] = np.log(pi / (1 - pi))
+        if len(design.numbers) < 4 * _FIRST_ROWS:
+            return theta
+        rng = np.random.default_rng([fit.seed, 0x106])
+        some = rng.choice(len(design.numbers), _FIRST_ROWS, replace=False)
+        part = Design(design.numbers[some], design.codes[some], design.size)
+        labels, weight = fit.train.known_labels()[some], _weight(fit.train)[some]
+        return fit_ridge(part, labels, weight, max(self.config.ridges), theta, tolerance=1e-3)
+
+    def _design(self, log: Log) -> Design:
+        x = np.clip((logit(log.scores) - self._centre) / self._spread, -_FARTHEST, _FARTHEST)
+        return Design.of(x, self._encoder.encode(log.context), self._encoder.slots)
+
+    def probabilities(self, log: Log) -> np.ndarray:
+        """Return the probability of each objective, (rows, objectives)."""
+        return predict(self._design(log), self._theta)
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        arrays = {"centre": self._centre, "spread": self._spread, "theta": self._theta}
+        return {"context": self._encoder.to_list()}, arrays
+
+    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self._encoder = ContextEncoder.from_list(parts["context"])
+        self._centre, self._spread = arrays["centre"], arrays["spread"]
+        self._theta = arrays["theta"]
+
+
+def _weight(log: Log) -> np.ndarray:
+    return np.ones(log.rows) if log.sample_weight is None else log.sample_weight
+
+
+def _choose(losses: np.ndarray, answers: np.ndarray) -> list[int]:
+    """Return the best ridge of each objective; the middle one where validation lacks a class."""
+    best = losses.argmin(axis=0)
+    absent = (answers == answers[0]).all(axis=0)
+    return [int(b) for b in np.where(absent, (len(losses) - 1) // 2, best)]
