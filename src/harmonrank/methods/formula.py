@@ -1,0 +1,168 @@
+"""Formulas: what engineers tune by hand, searched instead."""
+
+__all__ = ["FORMS", "Formula", "FormulaConfig", "FormulaMethod", "Objective"]
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from harmonrank.data import Log
+from harmonrank.errors import UsageError
+from harmonrank.methods.base import Fit, Method
+from harmonrank.methods.probability import weighted_sum
+from harmonrank.metrics import auc
+
+FORMS = ("sum", "product", "rank")
+"""Σ a·p, Π (p+b)^a and Σ a·rank."""
+
+_QUANTILES = 1025
+_FINALISTS = 8
+
+Objective = Callable[["Formula"], float]
+"""The AUC-sum of a formula on the rows of a search."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What makes a formula free of units: the mean and the quantiles of each score."""
+
+    mean: np.ndarray
+    quantiles: np.ndarray
+
+    @classmethod
+    def of(cls, log: Log) -> Self:
+        """Measure the scores of the training rows."""
+        scores = log.scores.astype(np.float64, copy=False)
+        mean = np.average(scores, axis=0, weights=log.sample_weight)
+        quantiles = np.quantile(scores, np.linspace(0, 1, _QUANTILES), axis=0)
+        return cls(np.where(mean > 0, mean, 1.0), np.ascontiguousarray(quantiles.T))
+
+    def rank(self, scores: np.ndarray) -> np.ndarray:
+        """Return the share of training rows below each score, (rows, objectives)."""
+        shares = np.empty(scores.shape)
+        for m, edges in enumerate(self.quantiles):
+            # Equal quantiles are one score that many rows share: it ranks in their middle.
+            low, high = (
+                np.searchsorted(edges, scores[:, m]),
+                np.searchsorted(edges, scores[:, m], side="right"),
+            )
+            between = np.interp(scores[:, m], edges, np.arange(_QUANTILES, dtype=np.float64))
+            shares[:, m] = np.where(high > low + 1, (low + high - 1) / 2, between)
+        return shares / (_QUANTILES - 1)
+
+
+@dataclass(frozen=True)
+class Formula:
+    """One formula: its form, the logarithm of each a, and of each b in units of the mean score.
+
+    Only the ratios of the a count, and scores are taken in units of their mean, so the numbers
+    mean the same whatever the prevalence: all zeros is a sensible formula.
+    """
+
+    form: str
+    log_a: np.ndarray
+    log_b: np.ndarray
+
+    def __call__(self, scores: np.ndarray, ranks: np.ndarray, scale: Scale) -> np.ndarray:
+        """Fuse scores; the product is taken as a sum of logarithms, which ranks the same."""
+        a = np.exp(self.log_a - self.log_a.max())
+        if self.form == "rank":
+            return weighted_sum(ranks, a)
+        if self.form == "sum":
+            return weighted_sum(scores, a / scale.mean)
+        return weighted_sum(np.log(scores / scale.mean + np.exp(self.log_b)), a)
+
+
+@dataclass(frozen=True)
+class FormulaConfig:
+    """How formulas are searched.
+
+    Attributes:
+        forms: Which forms are tried: 'sum', 'product', 'rank'.
+        trials: How many formulas of each form are tried.
+        search_rows: The search sees at most this many training rows.
+    """
+
+    forms: tuple[str, ...] = FORMS
+    trials: int = 200
+    search_rows: int = 100_000
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "forms", tuple(self.forms))
+        if not self.forms or not set(self.forms) <= set(FORMS):
+            raise UsageError(f"`forms` must be some of {', '.join(FORMS)}. Got {self.forms}.")
+        for name in ("trials", "search_rows"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"`{name}` must be at least 1. Got {getattr(self, name)}.")
+
+
+class FormulaMethod(Method):
+    """The formula with the best AUC-sum: searched on training rows, chosen on validation rows."""
+
+    Config = FormulaConfig
+
+    _scale: Scale
+    formula: Formula
+
+    @abstractmethod
+    def _search(
+        self, form: str, objectives: int, evaluate: Objective, rng: np.random.Generator
+    ) -> Iterator[tuple[float, Formula]]:
+        """Try formulas of a form and yield them with their value, in the order they were tried."""
+
+    def _fit(self, fit: Fit) -> None:
+        self._scale = Scale.of(fit.train)
+        rng = np.random.default_rng([fit.seed, 0xF0])
+        evaluate = self._objective(_thinned(fit.train, self.config.search_rows, rng), fit.weights)
+        finalists: list[Formula] = []
+        for form in self.config.forms:
+            tried = list(self._search(form, len(fit.weights), evaluate, rng))
+            tried.sort(key=lambda pair: -pair[0])
+            finalists += [formula for _, formula in tried[:_FINALISTS]]
+        judge = self._objective(fit.valid, fit.weights)
+        self.formula = max(finalists, key=judge)
+
+    def _objective(self, log: Log, weights: np.ndarray) -> Objective:
+        scores = log.scores.astype(np.float64, copy=False)
+        ranks, labels = self._scale.rank(scores), log.known_labels()
+
+        def evaluate(formula: Formula) -> float:
+            fused = formula(scores, ranks, self._scale)
+            # An objective that the rows do not show cannot vote.
+            return float(np.nansum(weights * auc(fused, labels, sample_weight=log.sample_weight)))
+
+        return evaluate
+
+    def _score(self, log: Log) -> np.ndarray:
+        scores = log.scores.astype(np.float64, copy=False)
+        needed = self.formula.form == "rank"
+        return self.formula(scores, self._scale.rank(scores) if needed else scores, self._scale)
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        arrays = {"mean": self._scale.mean, "quantiles": self._scale.quantiles}
+        arrays |= {"log_a": self.formula.log_a, "log_b": self.formula.log_b}
+        return {"form": self.formula.form}, arrays
+
+    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self._scale = Scale(arrays["mean"], arrays["quantiles"])
+        self.formula = Formula(parts["form"], arrays["log_a"], arrays["log_b"])
+
+
+def _thinned(log: Log, rows: int, rng: np.random.Generator) -> Log:
+    """Draw about this many rows, positives of rare objectives first, and weigh them to make up.
+
+    A row is drawn with a chance in proportion to 1 + Σ_m y_m/π_m, so each objective's positives
+    get the same share of the sample, and counts for one over its chance: AUCs are not biased.
+    """
+    if log.rows <= rows:
+        return log
+    labels, pi = log.known_labels(), log.prevalence()
+    size = 1.0 + labels @ (1 / np.maximum(pi, 1 / log.rows))
+    chance = np.minimum(size * (rows / size.sum()), 1.0)
+    some = np.flatnonzero(rng.random(log.rows) < chance)
+    drawn = log.take(some)
+    own = 1.0 if drawn.sample_weight is None else drawn.sample_weight
+    return replace(drawn, sample_weight=own / chance[some])
