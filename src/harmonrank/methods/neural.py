@@ -14,6 +14,7 @@ from torch import Tensor
 
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.methods.base import Fit, Method
+from harmonrank.methods.weighting import weighting_of
 from harmonrank.metrics import auc
 from harmonrank.model import Network, NetworkConfig
 from harmonrank.model.fused import Scorer, covers
@@ -22,11 +23,17 @@ if TYPE_CHECKING:
     from harmonrank.training import Arrays, LossValue
 
 _SCORE_ROWS = 65_536
+_MEMORY = "memory"
 
 
 @dataclass(frozen=True)
 class NeuralConfig:
-    """Size and switches of the network (see NetworkConfig) and its training (TrainingConfig)."""
+    """Size and switches of the network (see NetworkConfig) and its training (TrainingConfig).
+
+    Attributes:
+        weighting: Whether the objectives' weights stay as given or move while the network learns
+            (see `harmonrank.methods.weighting`).
+    """
 
     width: int = 2
     key_width: int = 32
@@ -42,6 +49,7 @@ class NeuralConfig:
     batch_rows: int = 10_240
     epochs: int = 20
     patience: int = 4
+    weighting: Literal["fixed", "pantheon", "min-norm"] = "fixed"
 
     def part(self, kind: type) -> dict[str, Any]:
         """Return the options that another config has too."""
@@ -50,16 +58,28 @@ class NeuralConfig:
 
 
 class NeuralMethod(Method):
-    """Trains the paper's network; a subclass gives the loss."""
+    """Trains the paper's network; a subclass gives the loss.
+
+    What a loss must know from step to step it keeps in `_memory` and changes in place: the
+    tensors are part of every checkpoint.
+    """
 
     Config = NeuralConfig
 
     _encoder: ContextEncoder
     _network: Network
+    _memory: dict[str, Tensor]
 
     @abstractmethod
     def _loss(self, fused: Tensor, batch: "Arrays", weights: Tensor) -> "LossValue":
         """Return the loss of a batch's fused scores."""
+
+    def _first_memory(self, fit: Fit) -> dict[str, Tensor]:  # noqa: ARG002
+        """Return what the loss remembers before the first step."""
+        return {}
+
+    def _remember(self, fused: Tensor, batch: "Arrays") -> None:
+        """Change the memory after the loss of a step."""
 
     def _fit(self, fit: Fit) -> None:
         from harmonrank.training import TrainingConfig, train
@@ -67,10 +87,17 @@ class NeuralMethod(Method):
         self._encoder = ContextEncoder.fit(fit.train.context)
         rows, valid = self._arrays(fit.train, fit.device), self._arrays(fit.valid, fit.device)
         network = self._build(fit.train.scores.shape[1], fit.seed).to(fit.device)
-        weights = torch.from_numpy(fit.weights).to(fit.device)
+        weighting = weighting_of(self.config.weighting, fit)
+        first = self._first_memory(fit) | weighting.memory
+        self._memory = {name: value.to(fit.device) for name, value in first.items()}
+        weighting.memory = self._memory
+        _attach(network, self._memory)
 
         def loss(fused: Tensor, batch: "Arrays") -> "LossValue":
-            return self._loss(fused, batch, weights)
+            weights = weighting.weights(fused, lambda s, w: self._loss(s, batch, w).loss)
+            value = self._loss(fused, batch, weights)
+            self._remember(fused.detach(), batch)
+            return value
 
         def validate(network: Network) -> float:
             per_objective = auc(
@@ -78,6 +105,7 @@ class NeuralMethod(Method):
                 fit.valid.known_labels(),
                 sample_weight=fit.valid.sample_weight,
             )
+            weighting.epoch_ended(per_objective)
             # An objective that the validation rows do not show cannot vote.
             return float(np.nansum(fit.weights * per_objective))
 
@@ -93,6 +121,7 @@ class NeuralMethod(Method):
             fingerprint=self._fingerprint(fit) if fit.checkpoint else "",
         ):
             fit.on_event(event)
+        delattr(network, _MEMORY)
         self._network = network.cpu().eval()
 
     def _build(self, objectives: int, seed: int) -> Network:
@@ -105,10 +134,10 @@ class NeuralMethod(Method):
 
         weight = log.sample_weight
         return Arrays(
-            torch.from_numpy(log.scores.astype(np.float32, copy=False)).to(device),
-            torch.from_numpy(self._encoder.encode(log.context)).to(device),
-            torch.from_numpy(log.known_labels()).to(device),
-            None if weight is None else torch.from_numpy(weight).to(device),
+            _tensor(log.scores.astype(np.float32, copy=False), device),
+            _tensor(self._encoder.encode(log.context), device),
+            _tensor(log.known_labels(), device),
+            None if weight is None else _tensor(weight, device),
         )
 
     def _fingerprint(self, fit: Fit) -> str:
@@ -124,8 +153,8 @@ class NeuralMethod(Method):
         return digest.hexdigest()
 
     def _score(self, log: Log) -> np.ndarray:
-        scores = torch.from_numpy(log.scores.astype(np.float32, copy=False))
-        context = torch.from_numpy(self._encoder.encode(log.context))
+        scores = _tensor(log.scores.astype(np.float32, copy=False), "cpu")
+        context = _tensor(self._encoder.encode(log.context), "cpu")
         return _forward(self._network, scores, context)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -137,6 +166,19 @@ class NeuralMethod(Method):
         self._network = self._build(len(self.schema.names), seed=0).eval()
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         self._network.load_state_dict(tensors)
+
+
+def _tensor(array: np.ndarray, device: str) -> Tensor:
+    # A column may be a view of a table's own memory, which must not be written to.
+    return torch.from_numpy(np.require(array, requirements="W")).to(device)
+
+
+def _attach(network: Network, memory: dict[str, Tensor]) -> None:
+    """Make the memory of a loss a part of the network's state, as long as it is trained."""
+    module = torch.nn.Module()
+    for name, value in memory.items():
+        module.register_buffer(name, value)
+    network.add_module(_MEMORY, module)
 
 
 def _forward(network: Network, scores: Tensor, context: Tensor) -> np.ndarray:
