@@ -11,8 +11,22 @@ if TYPE_CHECKING:
     from harmonrank.methods.base import Method
 
 _PLACES = {
+    "harmonrank": ("harmonrank", "HarmonRank"),
     "harmonrank-paper": ("harmonrank_paper", "HarmonRankPaper"),
+    "mbce": ("mbce", "Mbce"),
+    "label-aggregation": ("label_aggregation", "LabelAggregation"),
+    "label-aggregation-optimal": ("label_aggregation", "LabelAggregationOptimal"),
+    "reinforce": ("reinforce", "Reinforce"),
+    "pairwise-square": ("pairwise", "PairwiseSquare"),
+    "pairwise-logistic": ("pairwise", "PairwiseLogistic"),
+    "aucm": ("aucm", "Aucm"),
     "closed-form": ("closed_form", "ClosedForm"),
+    "prevalence-weights": ("prevalence_weights", "PrevalenceWeights"),
+    "logistic": ("logistic", "Logistic"),
+    "lightgbm": ("lightgbm", "LightGBM"),
+    "formula-grid": ("formula_grid", "FormulaGrid"),
+    "formula-tpe": ("formula_tpe", "FormulaTpe"),
+    "formula-cem": ("formula_cem", "FormulaCem"),
 }
 
 METHODS = tuple(_PLACES)

@@ -1,0 +1,79 @@
+"""AUCM: the margin loss of AUC as a min-max problem."""
+
+__all__ = ["Aucm", "AucmConfig"]
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from harmonrank.errors import UsageError
+from harmonrank.methods.base import Fit
+from harmonrank.methods.neural import NeuralConfig, NeuralMethod
+
+if TYPE_CHECKING:
+    from harmonrank.training import Arrays, LossValue
+
+
+@dataclass(frozen=True)
+class AucmConfig(NeuralConfig):
+    """Options of the network and its training, and of the inner problem.
+
+    Attributes:
+        margin: Gap of the class means beyond which nothing more is asked.
+        inner_rate: Step size of a, b and α.
+    """
+
+    margin: float = 1.0
+    inner_rate: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 < self.inner_rate <= 0.5:
+            raise UsageError(f"`inner_rate` must lie in (0, 0.5]. Got {self.inner_rate}.")
+
+
+class Aucm(NeuralMethod):
+    """Minimises AUCM over the network, a and b, and maximises it over α ≥ 0, step by step.
+
+    Each step is one of the network, then one of gradient descent in a and b and of ascent in α
+    with their own rate: a ← a + 2·rate·(μ⁺ − a), b likewise, α ← [α + 2·rate·(margin − Δμ − α)]₊
+    with the class means of the batch. An objective that a batch does not show keeps its own.
+    """
+
+    name = "aucm"
+    Config = AucmConfig
+
+    def _first_memory(self, fit: Fit) -> dict[str, Tensor]:
+        return {name: torch.zeros(len(fit.weights), dtype=torch.float64) for name in _INNER}
+
+    def _loss(self, fused: Tensor, batch: "Arrays", weights: Tensor) -> "LossValue":
+        from harmonrank.losses import aucm_loss
+        from harmonrank.training import LossValue
+
+        return LossValue(
+            aucm_loss(
+                fused,
+                batch.labels,
+                *(self._memory[name] for name in _INNER),
+                margin=self.config.margin,
+                objective_weights=weights,
+                sample_weight=batch.sample_weight,
+            )
+        )
+
+    def _remember(self, fused: Tensor, batch: "Arrays") -> None:
+        from harmonrank.losses import aucm_loss
+
+        inner = [self._memory[name].clone().requires_grad_() for name in _INNER]
+        value = aucm_loss(
+            fused, batch.labels, *inner, margin=self.config.margin,
+            sample_weight=batch.sample_weight,
+        )  # fmt: skip
+        slopes = torch.autograd.grad(value, inner)
+        for name, sign, slope in zip(_INNER, (-1, -1, 1), slopes, strict=True):
+            self._memory[name] += sign * self.config.inner_rate * slope
+        self._memory["alpha"].clamp_(min=0)
+
+
+_INNER = ("a", "b", "alpha")
