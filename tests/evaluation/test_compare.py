@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -8,6 +9,7 @@ import harmonrank as hr
 from harmonrank.errors import DataError, UsageError
 from harmonrank.evaluation import MethodEnded, MethodStarted
 from harmonrank.methods.closed_form import ClosedForm
+from harmonrank.metrics import Interval
 
 QUICK = {"harmonrank-paper": {"epochs": 1, "buckets": 16}}
 BOTH = ["harmonrank-paper", "closed-form"]
@@ -89,7 +91,9 @@ def test_the_ceiling_is_known_even_if_every_method_fails(world_folder, monkeypat
 def test_events_tell_which_method_begins_and_ends(table, schema):
     events = []
     board = hr.compare(table, table, schema, ["closed-form", "closed-form"], on_event=events.append)
-    assert events == [MethodStarted("closed-form", 0, 1), MethodEnded(board.entries[0], 0, 1)]
+    (entry,) = board.entries
+    measured = replace(entry, behind=None)
+    assert events == [MethodStarted("closed-form", 0, 1), MethodEnded(measured, 0, 1)]
 
 
 def test_every_method_gets_the_same_rows_whatever_its_place(table, schema):
@@ -125,3 +129,57 @@ def test_an_objective_without_a_positive_is_refused_before_any_fit(table, schema
     tables[place] = table.with_columns(like=pl.lit(0))
     with pytest.raises(DataError, match=f"'like' has no positive label among the 600 {purpose} ro"):
         hr.compare(*tables, schema, ["closed-form"])
+
+
+def test_a_method_is_compared_with_the_first_on_the_same_resampled_rows(table, schema):
+    board = hr.compare(table, table, schema, ["closed-form", "prevalence-weights"])
+    first, second = board.entries
+    assert first.behind == Interval(0.0, 0.0, 0.0, 0.95)
+    assert first.tied
+    gap = first.quality.auc_sum.estimate - second.quality.auc_sum.estimate
+    assert second.behind.estimate == pytest.approx(gap)
+    assert second.behind.low <= second.behind.estimate <= second.behind.high
+    width = second.behind.high - second.behind.low
+    alone = second.quality.auc_sum.high - second.quality.auc_sum.low
+    assert width < alone  # pairing removes the noise that both share
+    assert board.to_dict()["methods"][1]["tied_with_best"] == second.tied
+
+
+def test_finished_methods_are_not_fitted_again(table, schema, tmp_path, monkeypatch):
+    names = ["closed-form", "prevalence-weights"]
+    first = hr.compare(table, table, schema, names[:1], runs=tmp_path)
+    monkeypatch.setattr(ClosedForm, "_fit", None)  # would fail if it were called
+    events = []
+    board = hr.compare(table, table, schema, names, runs=tmp_path, on_event=events.append)
+    kept = {e.entry.name: e.kept for e in events if isinstance(e, MethodEnded)}
+    assert kept == {"closed-form": True, "prevalence-weights": False}
+    assert {e.name: e.error for e in board.entries} == dict.fromkeys(names)
+    found = next(e for e in board.entries if e.name == "closed-form")
+    assert found.quality == first.entries[0].quality
+    assert hr.load(tmp_path / "prevalence-weights").name == "prevalence-weights"
+
+
+@pytest.mark.parametrize("change", ["seed", "data", "options", "broken"])
+def test_a_kept_result_of_anything_else_is_made_again(table, schema, tmp_path, change):
+    hr.compare(table, table, schema, ["closed-form"], runs=tmp_path)
+    options, seed = {}, 0
+    if change == "seed":
+        seed = 1
+    elif change == "data":
+        table = table.head(500)
+    elif change == "options":
+        options = {"closed-form": {"calibration": "isotonic"}}
+    else:
+        (tmp_path / "closed-form.json").write_text("{}")
+    events = []
+    hr.compare(
+        table,
+        table,
+        schema,
+        ["closed-form"],
+        seed=seed,
+        options=options,
+        runs=tmp_path,
+        on_event=events.append,
+    )
+    assert not events[-1].kept

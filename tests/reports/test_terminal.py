@@ -58,7 +58,7 @@ def test_names_that_fit_are_not_cut(quality):
     assert shown(leaderboard_table(board))[0].split() == [
         "method",
         "AUC-sum",
-        "±",
+        "behind",
         *FIVE,
         "fit",
         "s",

@@ -25,6 +25,11 @@ from harmonrank.cli.options import columns, numbers, parse_names, schema_of
     "--methods", default="all", show_default=True, metavar="all|A,B", help="Ways to fuse."
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--runs",
+    type=click.Path(path_type=Path),
+    help="Folder that keeps finished methods; repeat the command to go on.",
+)
 @numbers
 def command(
     train: Path,
@@ -32,6 +37,7 @@ def command(
     test: Path,
     methods: str,
     seed: int,
+    runs: Path | None,
     json_file: str | None,
     quiet: bool,
     **column_options: Any,
@@ -48,7 +54,9 @@ def command(
     schema = schema_of(**column_options)
     names = METHODS if methods == "all" else tuple(parse_names(methods))
     with Show(quiet=quiet, json_file=json_file) as show:
-        board = compare(train, test, schema, names, valid=valid, seed=seed, on_event=show.event)
+        board = compare(
+            train, test, schema, names, valid=valid, seed=seed, runs=runs, on_event=show.event
+        )
     show.result(leaderboard_table(board), board.to_dict())
     if all(entry.error for entry in board.entries):
         raise SystemExit(1)

@@ -18,6 +18,7 @@ _VERBS = {
     "fit": "Fit one model.",
     "score": "Add the fused score to a table.",
     "evaluate": "Measure how well a model ranks a table that has labels.",
+    "explain": "Show what a model learned, and its effective weights.",
     "compare": "Fit many methods on the same rows; print a leaderboard.",
 }
 

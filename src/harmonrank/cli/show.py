@@ -104,6 +104,7 @@ class Show:
             f"failed: {entry.error}"
             if entry.quality is None
             else f"AUC-sum {entry.quality.auc_sum.estimate:.4f} in {entry.fit_seconds:.1f} s"
+            + " (kept from an earlier run)" * event.kept
         )
         self.line(f"{self._prefix}{result}")
 

@@ -2,6 +2,8 @@
 
 __all__ = ["Log", "read_log"]
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
@@ -64,6 +66,15 @@ class Log:
             sample_weight=of(self.sample_weight),
             truth=of(self.truth),
         )
+
+    def fingerprint(self) -> str:
+        """Return a digest of all values and the schema: equal logs have the same."""
+        digest = hashlib.sha256(json.dumps(self.schema.to_dict()).encode())
+        arrays = (self.scores, self.labels, self.request, self.sample_weight, self.truth)
+        context = self.context.hash_rows(seed=0).to_numpy() if self.context.width else None
+        for array in (*arrays, context):
+            digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
+        return digest.hexdigest()
 
     def require_both_classes(self, purpose: str) -> None:
         """Refuse an objective without a positive or a negative label in a row that counts."""

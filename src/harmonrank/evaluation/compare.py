@@ -1,51 +1,25 @@
 """Compare: many methods on the same rows, one leaderboard."""
 
-__all__ = ["Entry", "Leaderboard", "MethodEnded", "MethodStarted", "compare"]
+__all__ = ["MethodEnded", "MethodStarted", "compare"]
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 from harmonrank.data import Log, Schema, Source, read_log
-from harmonrank.errors import HarmonRankError, UsageError
-from harmonrank.methods import METHODS, Quality, ceiling_of, method_class
+from harmonrank.data.files import new_file, read_json, write_json
+from harmonrank.errors import DataError, HarmonRankError, UsageError
+from harmonrank.evaluation.leaderboard import Entry, Leaderboard, leaderboard_of
+from harmonrank.methods import METHODS, Method, Quality, method_class, quality_of
+from harmonrank.metrics import bootstrap_sums
 
-
-@dataclass(frozen=True)
-class Entry:
-    """One method's result: its quality, or the error that kept it from one."""
-
-    name: str
-    fit_seconds: float
-    quality: Quality | None = None
-    error: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form that other programs read."""
-        empty = dict.fromkeys(("auc", "auc_sum", "ci", "regret"))
-        quality = empty if self.quality is None else self.quality.to_dict()
-        return {"name": self.name, **quality, "fit_seconds": self.fit_seconds, "error": self.error}
-
-
-@dataclass(frozen=True)
-class Leaderboard:
-    """What every method reached on the test rows, the best first."""
-
-    objectives: tuple[str, ...]
-    train_rows: int
-    test_rows: int
-    ceiling: float | None
-    entries: tuple[Entry, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form that other programs read."""
-        return {
-            "objectives": list(self.objectives),
-            "rows": {"train": self.train_rows, "test": self.test_rows},
-            "ceiling": self.ceiling,
-            "methods": [entry.to_dict() for entry in self.entries],
-        }
+_REPLICATES = 200
 
 
 @dataclass(frozen=True)
@@ -59,11 +33,12 @@ class MethodStarted:
 
 @dataclass(frozen=True)
 class MethodEnded:
-    """A method has its result."""
+    """A method has its result; `kept` if an earlier run had it already."""
 
     entry: Entry
     index: int
     methods: int
+    kept: bool = False
 
 
 def compare(
@@ -75,6 +50,7 @@ def compare(
     valid: Source | None = None,
     seed: int = 0,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    runs: str | Path | None = None,
     on_event: Callable[[Any], None] = lambda _: None,
 ) -> Leaderboard:
     """Fit every method on the same rows and measure it on the same test rows.
@@ -89,6 +65,8 @@ def compare(
         valid: Validation rows; split off the training rows if left out.
         seed: Given to every fit.
         options: Options of a method by its name.
+        runs: A folder that keeps each finished method's model and result. A method that is
+            there already, of the same data, options and seed, is not fitted again.
         on_event: Called with the start and end of each method and its training events.
     """
     options = options or {}
@@ -101,36 +79,89 @@ def compare(
     rows.require_both_classes("training")
     exam.require_both_classes("test")
     valid_log = None if valid is None else read_log(valid, schema)
+    keep = None if runs is None else _Runs(Path(runs), [rows, exam, valid_log], seed)
     entries = []
     for index, (name, kind) in enumerate(classes.items()):
         on_event(MethodStarted(name, index, len(classes)))
-        started = perf_counter()
-        try:
-            method = kind(**options.get(name, {}))
-            method.fit(rows, schema, valid=valid_log, seed=seed, on_event=on_event)
-            seconds = perf_counter() - started
-            entry = Entry(name, seconds, method.evaluate(exam))
-        except HarmonRankError as error:
-            entry = Entry(name, perf_counter() - started, error=str(error))
-        except Exception as error:
-            entry = Entry(name, perf_counter() - started, error=f"{type(error).__name__}: {error}")
-        on_event(MethodEnded(entry, index, len(classes)))
+        method = kind(**options.get(name, {}))
+        entry = None if keep is None else keep.find(method)
+        kept = entry is not None
+        if entry is None:
+            entry = _run(method, rows, valid_log, exam, seed, on_event)
+            if keep is not None and entry.error is None:
+                keep.store(method, entry)
+        on_event(MethodEnded(entry, index, len(classes), kept))
         entries.append(entry)
-    return _leaderboard(rows, exam, entries)
+    return leaderboard_of(rows, exam, entries)
 
 
-def _leaderboard(train: Log, test: Log, entries: list[Entry]) -> Leaderboard:
-    def place(entry: Entry) -> float:
-        quality = entry.quality
-        if quality is None:
-            return float("inf")
-        exact = quality.exact_auc_sum
-        return -(quality.auc_sum.estimate if exact is None else exact)
+def _run(
+    method: Method,
+    rows: Log,
+    valid: Log | None,
+    exam: Log,
+    seed: int,
+    on_event: Callable[[Any], None],
+) -> Entry:
+    started = perf_counter()
+    try:
+        method.fit(rows, rows.schema, valid=valid, seed=seed, on_event=on_event)
+        seconds = perf_counter() - started
+        fused, weights = method.score(exam), rows.schema.weight_vector
+        resampled = bootstrap_sums(
+            fused,
+            exam.known_labels(),
+            objective_weights=weights,
+            groups=exam.request,
+            sample_weight=exam.sample_weight,
+            replicates=_REPLICATES,
+        )
+        quality = quality_of(fused, exam, weights)
+        return Entry(method.name, seconds, quality, resampled=resampled)
+    except HarmonRankError as error:
+        return Entry(method.name, perf_counter() - started, error=str(error))
+    except Exception as error:
+        message = f"{type(error).__name__}: {error}"
+        return Entry(method.name, perf_counter() - started, error=message)
 
-    return Leaderboard(
-        train.schema.names,
-        train.rows,
-        test.rows,
-        ceiling_of(test, test.schema.weight_vector),
-        tuple(sorted(entries, key=place)),
-    )
+
+class _Runs:
+    """A folder of finished methods: NAME/ is the model, NAME.json its result."""
+
+    def __init__(self, folder: Path, logs: Sequence[Log | None], seed: int) -> None:
+        self._folder = folder
+        self._data = [log and log.fingerprint() for log in logs]
+        self._seed = seed
+
+    def _fingerprint(self, method: Method) -> str:
+        parts = [method.name, repr(method.config), self._seed, self._data, _REPLICATES]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    def find(self, method: Method) -> Entry | None:
+        """Return a method's result if it is of the same data, options and seed."""
+        path = self._folder / f"{method.name}.json"
+        if not path.is_file():
+            return None
+        try:
+            parts = read_json(path)
+            if parts["fingerprint"] != self._fingerprint(method):
+                return None
+            resampled = np.array(parts["resampled"], dtype=np.float64)
+            quality = Quality.from_dict(parts["quality"])
+            return Entry(method.name, parts["fit_seconds"], quality, resampled=resampled)
+        except (DataError, KeyError, TypeError):
+            # A result that cannot be read is made again.
+            return None
+
+    def store(self, method: Method, entry: Entry) -> None:
+        """Keep a finished method; its result appears last."""
+        assert entry.quality is not None
+        method.save(self._folder / method.name, overwrite=True)
+        parts = {
+            "fingerprint": self._fingerprint(method),
+            "fit_seconds": entry.fit_seconds,
+            "quality": entry.quality.to_dict(),
+            "resampled": entry.resampled.tolist(),
+        }
+        with new_file(self._folder / f"{method.name}.json", overwrite=True) as partial:
+            write_json(partial, parts)

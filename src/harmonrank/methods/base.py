@@ -72,9 +72,20 @@ class Method(ABC):
     @property
     def effective_weights(self) -> dict[str, float]:
         """What a unit of probability counts: w/(π(1−π)) per objective, as shares of 1."""
-        pi = self.prevalence
-        effective = self.schema.weight_vector / (pi * (1 - pi))
+        return self._effective(self.schema.weight_vector)
+
+    def _effective(self, weights: np.ndarray) -> dict[str, float]:
+        effective = weights / (self.prevalence * (1 - self.prevalence))
         return dict(zip(self.schema.names, (effective / effective.sum()).tolist(), strict=True))
+
+    def explain(self, weights: Mapping[str, float] | None = None) -> dict[str, dict[str, float]]:
+        """Return facts of each objective: weights, and what the method makes of its score."""
+        names, merged = self.schema.names, self.schema.weights_with(weights)
+        return {
+            "weight": dict(zip(names, merged.tolist(), strict=True)),
+            "prevalence": dict(zip(names, self.prevalence.tolist(), strict=True)),
+            "effective_weight": self._effective(merged),
+        }
 
     def fit(
         self,

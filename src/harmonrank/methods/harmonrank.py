@@ -2,6 +2,7 @@
 
 __all__ = ["HarmonRank", "HarmonRankConfig"]
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -11,7 +12,7 @@ import numpy as np
 from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.methods.base import Fit, FitStep
 from harmonrank.methods.probability import ProbabilityMethod
-from harmonrank.model.heads import GROUPS, Heads
+from harmonrank.model.heads import Heads
 from harmonrank.model.heads_score import SMALLEST_SCORE, HeadScorer
 from harmonrank.model.law import Law, fit_law
 
@@ -90,13 +91,16 @@ class HarmonRank(ProbabilityMethod):
         )
         return changed
 
-    def explanation(self) -> dict[str, Any]:
-        """Return what was learned, in words and numbers that `explain` prints."""
-        names = self.schema.names
+    def explain(self, weights: Mapping[str, float] | None = None) -> dict[str, dict[str, float]]:
+        """Return facts of each objective; here also the share of a score's variance that is noise.
+
+        `slope` is what a standard deviation of the score's logit adds to the head's logit.
+        """
+        names, heads = self.schema.names, self._heads
         return {
-            "noise_share": dict(zip(names, self._heads.noise_shares().tolist(), strict=True)),
-            "slope": dict(zip(names, self._heads.theta[:, 1].tolist(), strict=True)),
-            "precision": dict(zip(GROUPS, self._heads.precision.tolist(), strict=True)),
+            **super().explain(weights),
+            "noise_share": dict(zip(names, heads.noise_shares().tolist(), strict=True)),
+            "slope": dict(zip(names, heads.theta[:, 1].tolist(), strict=True)),
         }
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -2,14 +2,18 @@
 
 __all__ = ["Quality", "ceiling_of", "quality_of"]
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.data.worlds import best_score
 from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval, grouped_auc
+
+LEVEL = 0.95
+"""The level of every interval."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,27 @@ class Quality:
             "ceiling": self.ceiling,
             "regret": self.regret,
         }
+
+    @classmethod
+    def from_dict(cls, parts: Mapping[str, Any]) -> Self:
+        """Build what `to_dict` returned."""
+        estimate, (low, high) = parts["auc_sum"], parts["ci"]
+        within = parts["request_auc"]
+        return cls(
+            rows=parts["rows"],
+            weights=parts["weights"],
+            auc={
+                name: Interval(value, parts["auc_ci"][name][0], parts["auc_ci"][name][1], LEVEL)
+                for name, value in parts["auc"].items()
+            },
+            auc_sum=Interval(estimate, low, high, LEVEL),
+            request_auc=within and {k: np.nan if v is None else v for k, v in within.items()},
+            prevalence=parts["prevalence"],
+            effective_weights=parts["effective_weights"],
+            exact_auc=parts["exact_auc"],
+            exact_auc_sum=parts["exact_auc_sum"],
+            ceiling=parts["ceiling"],
+        )
 
 
 def quality_of(fused: np.ndarray, log: Log, weights: np.ndarray) -> Quality:

@@ -9,18 +9,25 @@ __all__ = [
     "auc_sum_interval",
     "bootstrap_auc_sum",
     "bootstrap_difference",
+    "bootstrap_sums",
     "grouped_auc",
     "hit_at_k",
     "hypervolume",
     "ndcg_at_k",
     "paired_difference",
     "pareto_front",
+    "percentiles",
     "precision_at_k",
     "spearman",
 ]
 
 from harmonrank.metrics._auc import auc
-from harmonrank.metrics._bootstrap import bootstrap_auc_sum, bootstrap_difference
+from harmonrank.metrics._bootstrap import (
+    bootstrap_auc_sum,
+    bootstrap_difference,
+    bootstrap_sums,
+    percentiles,
+)
 from harmonrank.metrics._correlations import spearman
 from harmonrank.metrics._grouped import GroupedAUC, grouped_auc
 from harmonrank.metrics._influence import auc_influence

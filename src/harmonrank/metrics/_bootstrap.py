@@ -1,8 +1,9 @@
 """Bootstrap intervals of the AUC sum: thousands of reweighted AUCs from one sort per score."""
 
-__all__ = ["bootstrap_auc_sum", "bootstrap_difference"]
+__all__ = ["bootstrap_auc_sum", "bootstrap_difference", "bootstrap_sums", "percentiles"]
 
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -92,6 +93,50 @@ def bootstrap_difference(
     return _bootstrap([scores_a, scores_b], labels, *options)
 
 
+def bootstrap_sums(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    objective_weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    replicates: int = 200,
+    seed: Seed = 0,
+) -> FloatArray:
+    """Return Σ w_m AUC_m on each of many resampled logs, nan where an objective lost a class.
+
+    A seed stands for the same logs whatever the scores, so the difference of two results is a
+    paired bootstrap, and a fusion needs to be resampled only once to be compared with many.
+
+    >>> labels = np.array([0, 1] * 50)
+    >>> bootstrap_sums(labels, labels, replicates=3)
+    array([1., 1., 1.])
+    """
+    if replicates < 2:
+        raise UsageError(f"`replicates` must be at least 2, better 200. Got {replicates}.")
+    values = check_scores(scores)
+    table = check_labels(labels, len(values))
+    weights = objective_weighting(objective_weights, table.shape[1])
+    if (weights == 0).any():
+        # An objective of weight 0 must not spoil the sum, nor take time.
+        table, weights = table[:, weights > 0], weights[weights > 0]
+    rows = len(table)
+    codes, count = check_groups(groups, rows) if groups is not None else (np.arange(rows), rows)
+    layout = _layout(values, table, codes, check_weights(sample_weight, rows))
+    draws = _poisson_weights(count, replicates, seed)
+    return np.array([pair_share(*_reweighted_sums(*layout, drawn)) @ weights for drawn in draws])
+
+
+def percentiles(estimate: float, sums: FloatArray, level: float) -> Interval:
+    """Return an estimate with the middle share `level` of its resampled values."""
+    tail = 0.5 * (1 - check_level(level))
+    sums = sums[~np.isnan(sums)]
+    if not sums.size:
+        return Interval(estimate, float("nan"), float("nan"), level)
+    low, high = np.quantile(sums, [tail, 1 - tail])
+    return Interval(estimate, float(low), float(high), level)
+
+
 def _bootstrap(
     scores: list[ArrayLike],
     labels: ArrayLike,
@@ -103,32 +148,33 @@ def _bootstrap(
     seed: Seed,
 ) -> Interval:
     """Bootstrap the AUC sum of the first score minus that of the second, if there is one."""
-    if replicates < 2:
-        raise UsageError(f"`replicates` must be at least 2, better 200. Got {replicates}.")
-    tail = 0.5 * (1 - check_level(level))
-    values = [check_scores(s) for s in scores]
-    table = check_labels(labels, len(values[0]))
-    weights = objective_weighting(objective_weights, table.shape[1])
-    if (weights == 0).any():
-        # An objective of weight 0 must not spoil the sum, nor take time.
-        table, weights = table[:, weights > 0], weights[weights > 0]
-    signed = [weights, -weights][: len(values)]
-    areas = [auc(s, table, sample_weight=sample_weight) for s in values]
-    estimate = float(sum(a @ w for a, w in zip(areas, signed, strict=True)))
+    check_level(level)
+    estimate, sums = 0.0, np.zeros(replicates)
+    for sign, values in zip((1, -1), scores, strict=False):
+        resampled = bootstrap_sums(
+            values,
+            labels,
+            objective_weights=objective_weights,
+            groups=groups,
+            sample_weight=sample_weight,
+            replicates=replicates,
+            # A generator is copied, so that both fusions see the same logs.
+            seed=deepcopy(seed),
+        )
+        estimate += sign * _auc_sum(values, labels, objective_weights, sample_weight)
+        sums += sign * resampled
+    return percentiles(estimate, sums, level)
 
-    rows = len(table)
-    codes, count = check_groups(groups, rows) if groups is not None else (np.arange(rows), rows)
-    row_weights = check_weights(sample_weight, rows)
-    layouts = [_layout(s, table, codes, row_weights) for s in values]
-    sums = np.zeros(replicates)
-    for replicate, drawn in enumerate(_poisson_weights(count, replicates, seed)):
-        for layout, w in zip(layouts, signed, strict=True):
-            sums[replicate] += pair_share(*_reweighted_sums(*layout, drawn)) @ w
-    sums = sums[~np.isnan(sums)]
-    if not sums.size:
-        return Interval(estimate, float("nan"), float("nan"), level)
-    low, high = np.quantile(sums, [tail, 1 - tail])
-    return Interval(estimate, float(low), float(high), level)
+
+def _auc_sum(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    objective_weights: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+) -> float:
+    area = np.atleast_1d(auc(scores, labels, sample_weight=sample_weight))
+    weights = objective_weighting(objective_weights, len(area))
+    return float(area[weights > 0] @ weights[weights > 0])
 
 
 def _layout(

@@ -1,5 +1,5 @@
 """Results that people read."""
 
-from harmonrank.reports.terminal import leaderboard_table, quality_table
+from harmonrank.reports.terminal import explanation_table, leaderboard_table, quality_table
 
-__all__ = ["leaderboard_table", "quality_table"]
+__all__ = ["explanation_table", "leaderboard_table", "quality_table"]

@@ -1,7 +1,8 @@
 """Tables for a terminal of 80 columns."""
 
-__all__ = ["leaderboard_table", "quality_table"]
+__all__ = ["explanation_table", "leaderboard_table", "quality_table"]
 
+from collections.abc import Mapping
 from math import isnan
 
 from rich.console import Group, RenderableType
@@ -13,6 +14,12 @@ from harmonrank.methods import Quality
 
 _WIDTH = 80
 _SHORTEST = 5
+_SHOWN = {
+    "weight": "{:g}",
+    "prevalence": "{:.3%}",
+    "effective_weight": "{:.1%}",
+    "noise_share": "{:.0%}",
+}
 
 
 def leaderboard_table(board: Leaderboard) -> RenderableType:
@@ -23,7 +30,7 @@ def leaderboard_table(board: Leaderboard) -> RenderableType:
     known = board.ceiling is not None
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
     table.add_column("method", no_wrap=True)
-    for column in ("AUC-sum", "regret" if known else "±"):
+    for column in ("AUC-sum  ", "regret" if known else "behind"):
         table.add_column(column, justify="right", no_wrap=True)
     room = _room(board)
     shown = board.objectives if room else ()
@@ -32,7 +39,7 @@ def leaderboard_table(board: Leaderboard) -> RenderableType:
     table.add_column("fit s", justify="right", no_wrap=True)
     if known:
         blanks = [""] * len(shown)
-        table.add_row("ceiling", f"{board.ceiling:.4f}", "0", *blanks, "", style="dim")
+        table.add_row("ceiling", f"{board.ceiling:.4f}  ", "0", *blanks, "", style="dim")
     for entry in board.entries:
         table.add_row(*_cells(entry, shown))
     return Group(table, *_notes(board, shown))
@@ -51,7 +58,7 @@ def _room(board: Leaderboard) -> int:
 def _fixed(board: Leaderboard) -> int:
     seconds = max([5, *(len(f"{entry.fit_seconds:.1f}") for entry in board.entries)])
     names = max([7, *(len(entry.name) for entry in board.entries)])
-    return names + 1 + len("AUC-sum ") + len("regret ") + seconds
+    return names + 1 + len("AUC-sum   ") + len("regret ") + seconds
 
 
 def _cells(entry: Entry, shown: tuple[str, ...]) -> list[str | Text]:
@@ -60,11 +67,11 @@ def _cells(entry: Entry, shown: tuple[str, ...]) -> list[str | Text]:
         return [entry.name, Text("failed", style="red")]
     exact = quality.exact_auc_sum
     areas = quality.exact_auc or {name: v.estimate for name, v in quality.auc.items()}
-    half = (quality.auc_sum.high - quality.auc_sum.low) / 2
+    gap = entry.behind.estimate if quality.regret is None and entry.behind else quality.regret
     return [
         entry.name,
-        f"{quality.auc_sum.estimate if exact is None else exact:.4f}",
-        f"{half if quality.regret is None else quality.regret:.4f}",
+        f"{quality.auc_sum.estimate if exact is None else exact:.4f} {'=' if entry.tied else ' '}",
+        "" if gap is None else f"{gap:.4f}",
         *(f"{areas[name]:.3f}".removeprefix("0") for name in shown),
         f"{entry.fit_seconds:.1f}",
     ]
@@ -74,12 +81,26 @@ def _notes(board: Leaderboard, shown: tuple[str, ...]) -> list[Text]:
     failures = [Text(f"{e.name}: {e.error}", style="red") for e in board.entries if e.error]
     lines = [f"{board.train_rows:,} training rows, {board.test_rows:,} test rows."]
     if board.ceiling is None:
-        lines.append("±: half of the 95 % interval.")
+        lines.append("Behind: AUC-sum of the first − AUC-sum.")
     else:
         lines.append("AUC by true probabilities: no label noise. Regret: ceiling − AUC-sum.")
+    if sum(entry.tied for entry in board.entries) > 1:
+        lines.append("=: the test labels cannot tell it from the first (paired bootstrap, 95 %).")
     if not shown:
         lines.append("The AUC of each objective does not fit here; --json has it.")
     return [*failures, *(Text(line, style="dim") for line in lines)]
+
+
+def explanation_table(method: str, facts: Mapping[str, Mapping[str, float]]) -> RenderableType:
+    """Return the facts of each objective, an objective per row."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
+    table.add_column("objective", no_wrap=True, max_width=19)
+    for fact in facts:
+        table.add_column(fact.replace("_", " "), justify="right")
+    for name in facts["weight"]:
+        table.add_row(name, *(_SHOWN.get(f, "{:.3f}").format(v[name]) for f, v in facts.items()))
+    note = "Effective weight: w/(π(1−π)), what a unit of probability counts."
+    return Group(Text(f"Method: {method}"), table, Text(note, style="dim"))
 
 
 def quality_table(quality: Quality) -> RenderableType:

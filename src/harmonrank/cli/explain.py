@@ -1,0 +1,29 @@
+"""`harmonrank explain`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+
+import click
+
+from harmonrank.cli.options import numbers, parse_pairs, weights
+
+
+@click.command("explain")
+@click.argument("model", type=click.Path(path_type=Path))
+@weights
+@numbers
+def command(model: Path, weights: str | None, json_file: str | None, quiet: bool) -> None:
+    """Show what MODEL learned: effective weights, and what it makes of each score.
+
+    An objective's effective weight is w/(π(1−π)): what a unit of its probability counts in
+    the fused score. With equal weights the rarest objective dominates.
+    """
+    from harmonrank.cli.show import Show
+    from harmonrank.methods import load
+    from harmonrank.reports import explanation_table
+
+    fitted = load(model)
+    facts = fitted.explain(parse_pairs(weights))
+    with Show(quiet=quiet, json_file=json_file) as show:
+        show.result(explanation_table(fitted.name, facts), {"method": fitted.name, **facts})
