@@ -6,6 +6,7 @@ import torch
 
 from harmonrank.losses import bce_loss, rank_auc_loss
 from harmonrank.model import Network, NetworkConfig
+from harmonrank.model.fused import _scorer
 from harmonrank.training import Arrays, Finished, LossValue, Resumed, TrainingConfig, train
 from harmonrank.training import learner as learner_module
 from harmonrank.training.learner import FusedLearner, TorchLearner, learner_for
@@ -13,6 +14,15 @@ from harmonrank.training.learner import FusedLearner, TorchLearner, learner_for
 SLOTS = (5, 3)
 CONFIG = NetworkConfig(objectives=3, context_slots=SLOTS, buckets=20)
 TRAINING = TrainingConfig(batch_rows=512, epochs=3)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Spare the tests the waiting of threads for each other on a busy machine."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(params=["torch", "fused"])
@@ -63,14 +73,14 @@ def test_a_small_fit_is_left_to_torch_and_a_large_one_to_the_kernels():
 
 
 def test_a_network_without_buckets_is_trained_by_torch_and_says_so_once(caplog):
-    learner_module._say.cache_clear()
+    _scorer._say.cache_clear()
     network = new_network(config=replace(CONFIG, buckets=None))
     with caplog.at_level("INFO", logger="harmonrank"):
         for _ in range(2):
             chosen = learner_for(network, rows_of(), TRAINING.build, rows_seen=10**7)
             assert isinstance(chosen, TorchLearner)
     assert [record.message for record in caplog.records] == [
-        "The fused kernels need buckets; this network is trained by PyTorch, more slowly."
+        "Without buckets a network runs on PyTorch; the fused kernels need them."
     ]
 
 

@@ -69,6 +69,7 @@ class NeuralMethod(Method):
     _encoder: ContextEncoder
     _network: Network
     _memory: dict[str, Tensor]
+    _scorer: Scorer | None = None
 
     @abstractmethod
     def _loss(self, fused: Tensor, batch: "Arrays", weights: Tensor) -> "LossValue":
@@ -155,7 +156,11 @@ class NeuralMethod(Method):
     def _score(self, log: Log) -> np.ndarray:
         scores = _tensor(log.scores.astype(np.float32, copy=False), "cpu")
         context = _tensor(self._encoder.encode(log.context), "cpu")
-        return _forward(self._network, scores, context)
+        if not covers(self._network.config):
+            return _forward_torch(self._network, scores, context)
+        if self._scorer is None or self._scorer.network is not self._network:
+            self._scorer = Scorer(self._network)
+        return self._scorer(scores.numpy(), context.numpy())
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {name: value.numpy() for name, value in self._network.state_dict().items()}

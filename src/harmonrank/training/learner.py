@@ -9,11 +9,9 @@ __all__ = [
     "learner_for",
 ]
 
-import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -151,10 +149,7 @@ def learner_for(network: nn.Module, rows: Arrays, build: Build, rows_seen: int) 
     """
     if not isinstance(network, Network) or not _on_cpu(network, rows):
         return TorchLearner(network, rows, build)
-    if not covers(network.config):
-        _say("The fused kernels need buckets; this network is trained by PyTorch, more slowly.")
-        return TorchLearner(network, rows, build)
-    if rows_seen < _SMALL_FIT:
+    if not covers(network.config) or rows_seen < _SMALL_FIT:
         return TorchLearner(network, rows, build)
     return FusedLearner(network, rows, build)
 
@@ -164,11 +159,6 @@ def _on_cpu(network: nn.Module, rows: Arrays) -> bool:
     return rows.scores.is_cpu and all(
         p.is_cpu and p.dtype == torch.float32 for p in network.parameters()
     )
-
-
-@cache
-def _say(message: str) -> None:
-    logging.getLogger("harmonrank").info(message)
 
 
 @contextmanager

@@ -1,9 +1,10 @@
-"""The backward kernel: scale each row's derivatives by its gradient and add them to the tables."""
+"""The backward kernel: scale each row's derivatives by its slope and add them to the tables."""
 
 __all__ = ["scatter"]
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.kernel import kernel
@@ -12,30 +13,57 @@ Array = NDArray[Any]
 
 
 @kernel
-def scatter(gradient: Array, place: Array, J: Array, M: int, table: Array, context: Array) -> None:
-    """Add ∂L/∂table and ∂L/∂context of a batch, given ∂L/∂s of its rows.
+def scatter(slope: Array, place: Array, J: Array, M: int, cells: Array, contexts: Array) -> None:
+    """Write ∂L/∂cells and ∂L/∂contexts of a batch, given its ∂L/∂s and what `fuse_rows` kept.
 
-    Sums are float64: a popular bucket takes thousands of terms. The last field of a table row is
+    Sums are float64: a popular bucket takes thousands of terms. The last field of a cell is
     added to the score as it is, so its derivative is 1 and not stored.
     """
-    blocks, R = len(place), place.shape[2]
-    F, W = table.shape[1] - 1, context.shape[1]
-    for k in range(blocks):
+    R, F = place.shape[2], cells.shape[1] - 1
+    cells[:] = 0.0
+    contexts[:] = 0.0
+    for k in range(len(place)):
         start = k * R
-        n = min(R, len(gradient) - start)
+        n = min(R, len(slope) - start)
         for m in range(M):
+            _scatter_four(slope, start, place, k, m, J, cells, n)
+            for f in range(F // 4 * 4, F):
+                for r in range(n):
+                    cells[np.uint32(place[k, m, r]), f] += slope[start + r] * J[k, m * F + f, r]
             for r in range(n):
-                g, row = gradient[start + r], place[k, m, r]
-                for f in range(F):
-                    table[row, f] += g * J[k, m * F + f, r]
-                table[row, F] += g
+                cells[np.uint32(place[k, m, r]), F] += slope[start + r]
         for m in range(M, place.shape[1]):
-            for r in range(n):
-                g, row = gradient[start + r], place[k, m, r]
-                for c in range(W):
-                    context[row, c] += g * J[k, M * F + c, r]
+            _scatter_context(slope, start, place, k, m, J, M * F, contexts, n)
         if place.shape[1] == M:
             # Without features the constant row serves every score.
-            for c in range(W):
+            for c in range(contexts.shape[1]):
                 for r in range(n):
-                    context[0, c] += gradient[start + r] * J[k, M * F + c, r]
+                    contexts[0, c] += slope[start + r] * J[k, M * F + c, r]
+
+
+@kernel
+def _scatter_four(
+    slope: Array, start: int, place: Array, k: int, m: int, J: Array, cells: Array, n: int
+) -> None:
+    """Add four fields at a time: rows of one bucket follow each other, and must wait their turn."""
+    F = cells.shape[1] - 1
+    for f in range(0, F // 4 * 4, 4):
+        j = m * F + f
+        for r in range(n):
+            g, row = slope[start + r], np.uint32(place[k, m, r])
+            cells[row, f] += g * J[k, j, r]
+            cells[row, f + 1] += g * J[k, j + 1, r]
+            cells[row, f + 2] += g * J[k, j + 2, r]
+            cells[row, f + 3] += g * J[k, j + 3, r]
+
+
+@kernel
+def _scatter_context(
+    slope: Array, start: int, place: Array, k: int, m: int, J: Array, to_u: int, contexts: Array,
+    n: int,
+) -> None:  # fmt: skip
+    for c in range(0, contexts.shape[1], 2):
+        for r in range(n):
+            g, row = slope[start + r], np.uint32(place[k, m, r])
+            contexts[row, c] += g * J[k, to_u + c, r]
+            contexts[row, c + 1] += g * J[k, to_u + c + 1, r]

@@ -7,7 +7,7 @@ formulas are derived in docs/kernels.md; the letters are the same.
 
 __all__ = ["BLOCK", "fuse_rows", "fuse_scores"]
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,22 @@ _ZERO, _ONE = np.float32(0), np.float32(1)
 _EXPONENT_BIAS, _EXPONENT_SHIFT = np.int32(127), np.int32(23)
 
 
+class _Block(NamedTuple):
+    """The numbers of some rows, the row being the last axis of each array."""
+
+    cell: Array  # (objectives, fields): x, y, z, l of each score
+    u: Array  # (width,): what the context asks for
+    A: Array  # (objectives, objectives): attention, times its sum
+    inverse: Array  # (objectives,): one over that sum
+    h: Array  # (objectives,): how much the context asks for a token
+    c: Array  # (objectives,): how much it asks for what an objective hears, A h
+    o: Array  # (objectives,): what an objective's voice adds to the score, A z
+    p: Array  # (1, objectives): the voices' shares, softmax of c
+    dh: Array  # (objectives,): ∂s/∂h
+    s: Array  # (2,): the fused score, and its relation-aware part
+    spare: Array  # (2,): room for intermediate results
+
+
 @inline_kernel
 def _exp(x: Any) -> Any:
     """Return eˣ = 2ᵏ eᶠ for x ≤ 0 in float32, without a branch: k whole, |f| ≤ ln 2 / 2."""
@@ -40,157 +56,199 @@ def _exp(x: Any) -> Any:
 
 
 @kernel
-def _softmax(a: Array, i: int, n: int, work: Array) -> None:
-    """Turn a[i], of (objectives, rows), into its softmax over the objectives, in place."""
-    M = a.shape[1]
-    for r in range(n):
-        work[0, r] = a[i, 0, r]
-        work[1, r] = _ZERO
-    for j in range(1, M):
-        for r in range(n):
-            work[0, r] = max(work[0, r], a[i, j, r])
-    for j in range(M):
-        for r in range(n):
-            e = _exp(a[i, j, r] - work[0, r])
-            a[i, j, r] = e
-            work[1, r] += e
-    for r in range(n):
-        # np.divide, as `/` would test for zero and keep the loop from being vectorised.
-        work[1, r] = np.divide(_ONE, work[1, r])
-    for j in range(M):
-        for r in range(n):
-            a[i, j, r] *= work[1, r]
+def _new_block(M: int, F: int, W: int, R: int) -> Any:
+    def new(n: int) -> Any:
+        return np.empty((n, R), np.float32)
+
+    A, cell = np.empty((M, M, R), np.float32), np.empty((M, F, R), np.float32)
+    p = np.empty((1, M, R), np.float32)
+    return _Block(cell, new(W), A, new(M), new(M), new(M), new(M), p, new(M), new(2), new(2))
 
 
 @kernel
-def _attend(cell: Array, d: int, n: int, A: Array, work: Array) -> None:
-    """A_ij = softmax_j(y_i · x_j). The width is even, so two terms go at a time."""
-    M = len(A)
-    for i in range(M):
-        for j in range(M):
-            A[i, j, :n] = _ZERO
-            for c in range(0, d, 2):
+def _softmax(a: Array, i: int, n: int, inverse: Array, top: Array) -> None:
+    """Turn a[i], (objectives, rows), into eᵃ up to a factor; inverse[i] is one over their sum."""
+    M = a.shape[1]
+    for r in range(n):
+        top[0, r] = a[i, 0, r]
+        inverse[i, r] = _ZERO
+    for j in range(1, M):
+        # From one row to the other, as a maximum in place would become a slow conditional store.
+        here, there = (j - 1) % 2, j % 2
+        for r in range(n):
+            top[there, r] = max(top[here, r], a[i, j, r])
+    last = (M - 1) % 2
+    for j in range(M):
+        for r in range(n):
+            e = _exp(a[i, j, r] - top[last, r])
+            a[i, j, r] = e
+            inverse[i, r] += e
+    for r in range(n):
+        # np.divide, as `/` would test for zero and keep the loop from being vectorised.
+        inverse[i, r] = np.divide(_ONE, inverse[i, r])
+
+
+@kernel
+def _attend(b: Any, d: int, n: int) -> None:
+    """A_ij ∝ exp(y_i · x_j). The width is even, so two terms go at a time."""
+    cell, A = b.cell, b.A
+    for i in range(len(A)):
+        for j in range(len(A)):
+            for r in range(n):
+                A[i, j, r] = cell[i, d, r] * cell[j, 0, r] + cell[i, d + 1, r] * cell[j, 1, r]
+            for c in range(2, d, 2):
                 for r in range(n):
                     A[i, j, r] += (
                         cell[i, d + c, r] * cell[j, c, r]
                         + cell[i, d + c + 1, r] * cell[j, c + 1, r]
                     )
-        _softmax(A, i, n, work)
+        _softmax(A, i, n, b.inverse, b.spare)
 
 
 @kernel
-def _listen_to_itself(A: Array, n: int) -> None:
+def _listen_to_itself(b: Any, n: int) -> None:
     """A = 1, when there is no self-attention."""
-    for i in range(len(A)):
-        A[i, :, :n] = _ZERO
-        A[i, i, :n] = _ONE
+    for i in range(len(b.A)):
+        for j in range(len(b.A)):
+            share = _ONE if i == j else _ZERO
+            for r in range(n):
+                b.A[i, j, r] = share
+        for r in range(n):
+            b.inverse[i, r] = _ONE
 
 
 @kernel
-def _ask(cell: Array, u: Array, d: int, n: int, A: Array, h: Array, p: Array, work: Array) -> None:
-    """h_j = u · x_j, then p = softmax(A h), keeping c = A h in p[1]."""
-    M = len(A)
-    for j in range(M):
-        h[j, :n] = _ZERO
+def _ask(b: Any, d: int, n: int) -> None:
+    """h_j = u · x_j; zero if the context does not ask (d = 0)."""
+    u, cell, h = b.u, b.cell, b.h
+    for j in range(len(h)):
+        for r in range(n):
+            h[j, r] = _ZERO
         for c in range(0, d, 2):
             for r in range(n):
                 h[j, r] += u[c, r] * cell[j, c, r] + u[c + 1, r] * cell[j, c + 1, r]
-    for i in range(M):
-        p[0, i, :n] = _ZERO
-        for j in range(M):
-            for r in range(n):
-                p[0, i, r] += A[i, j, r] * h[j, r]
-        p[1, i, :n] = p[0, i, :n]
-    _softmax(p, 0, n, work)
 
 
 @kernel
-def _fuse_block(
-    cell: Array, u: Array, d: int, attend: bool, ask: bool, bias: Any, n: int,
-    A: Array, h: Array, p: Array, o: Array, work: Array, s: Array,
-) -> None:  # fmt: skip
-    """Fuse: s = bias + Σ_m l_m + s1, s1 = Σ_i p_i o_i (kept in work[2]), o_i = Σ_j A_ij z_ij."""
-    M, last = len(A), cell.shape[1] - 1
-    if attend:
-        _attend(cell, d, n, A, work)
-    else:
-        _listen_to_itself(A, n)
-    if ask:
-        _ask(cell, u, d, n, A, h, p, work)
-        s[:n] = bias
-    else:
-        h[:, :n] = _ZERO
-        p[0, :, :n], p[1, :, :n] = _ONE, _ZERO
-        for r in range(n):
-            s[r] = bias + u[0, r]
-    work[2, :n] = _ZERO
-    for i in range(M):
-        z = 2 * d if ask else 2 * d + i
-        o[i, :n] = _ZERO
-        for j in range(M):
-            for r in range(n):
-                o[i, r] += A[i, j, r] * cell[j, z, r]
-        for r in range(n):
-            work[2, r] += p[0, i, r] * o[i, r]
-            s[r] += cell[i, last, r]
+def _hear(b: Any, i: int, z: int, n: int) -> None:
+    """c_i = Σ_j A_ij h_j and o_i = Σ_j A_ij z_j."""
+    A, c, o, h, cell, inverse = b.A, b.c, b.o, b.h, b.cell, b.inverse
     for r in range(n):
-        s[r] += work[2, r]
+        c[i, r] = _ZERO
+        o[i, r] = _ZERO
+    for j in range(len(A)):
+        for r in range(n):
+            c[i, r] += A[i, j, r] * h[j, r]
+            o[i, r] += A[i, j, r] * cell[j, z, r]
+    for r in range(n):
+        c[i, r] *= inverse[i, r]
+        o[i, r] *= inverse[i, r]
 
 
 @kernel
-def _derive_block(
-    cell: Array, u: Array, d: int, attend: bool, ask: bool, n: int,
-    A: Array, h: Array, p: Array, o: Array, dh: Array, work: Array, J: Array, k: int,
-) -> None:  # fmt: skip
+def _shares(b: Any, ask: bool, n: int) -> None:
+    """Set p = softmax(c); without cross-attention every voice counts in full."""
+    c, p, total = b.c, b.p, b.dh
+    for i in range(len(c)):
+        for r in range(n):
+            p[0, i, r] = _ONE
+    if not ask:
+        return
+    for i in range(len(c)):
+        for r in range(n):
+            p[0, i, r] = c[i, r]
+    _softmax(p, 0, n, total, b.spare)
+    for i in range(len(c)):
+        for r in range(n):
+            p[0, i, r] *= total[0, r]
+
+
+@kernel
+def _fuse_block(b: Any, d: int, attend: bool, ask: bool, bias: Any, n: int) -> None:
+    """Fuse: s = bias + Σ_m l_m + s1 with s1 = Σ_i p_i o_i."""
+    M, last, s, cell, p, o, u = len(b.A), b.cell.shape[1] - 1, b.s, b.cell, b.p, b.o, b.u
+    if attend:
+        _attend(b, d, n)
+    else:
+        _listen_to_itself(b, n)
+    _ask(b, d if ask else 0, n)
+    for i in range(M):
+        _hear(b, i, 2 * d if ask else 2 * d + i, n)
+    _shares(b, ask, n)
+    for r in range(n):
+        s[0, r] = bias
+        s[1, r] = _ZERO
+    if not ask:
+        for r in range(n):
+            s[0, r] += u[0, r]
+    for i in range(M):
+        for r in range(n):
+            s[0, r] += cell[i, last, r]
+            s[1, r] += p[0, i, r] * o[i, r]
+    for r in range(n):
+        s[0, r] += s[1, r]
+
+
+@kernel
+def _derive_block(b: Any, d: int, attend: bool, ask: bool, n: int, J: Array, k: int) -> None:
     """Write ∂s/∂(x, y, z) of every objective and ∂s/∂u into J[k]; A becomes ∂s/∂(y_i · x_j)."""
+    A, cell, u, h, c, o, p, dh = b.A, b.cell, b.u, b.h, b.c, b.o, b.p, b.dh
+    s, inverse, spare = b.s, b.inverse, b.spare
     M, F = len(A), cell.shape[1] - 1
-    J[k, :, :n], dh[:, :n], work[0, :n] = _ZERO, _ZERO, _ZERO
+    for f in range(J.shape[1]):
+        for r in range(n):
+            J[k, f, r] = _ZERO
+    for j in range(M):
+        for r in range(n):
+            dh[j, r] = _ZERO
     for i in range(M):
         z = 2 * d if ask else 2 * d + i
+        for r in range(n):
+            spare[0, r] = p[0, i, r] * inverse[i, r]  # ∂s/∂o_i
+            spare[1, r] = _ZERO  # ∂s/∂c_i
         if ask:
             for r in range(n):
-                work[0, r] = p[0, i, r] * (o[i, r] - work[2, r])  # γ_i = ∂s/∂c_i
+                spare[1, r] = spare[0, r] * (o[i, r] - s[1, r])
         for j in range(M):
             for r in range(n):
-                dh[j, r] += work[0, r] * A[i, j, r]
-                J[k, j * F + z, r] += p[0, i, r] * A[i, j, r]
+                J[k, j * F + z, r] += spare[0, r] * A[i, j, r]
+                dh[j, r] += spare[1, r] * A[i, j, r]
             if not attend:
                 continue
             for r in range(n):
-                A[i, j, r] *= work[0, r] * (h[j, r] - p[1, i, r]) + p[0, i, r] * (
-                    cell[j, z, r] - o[i, r]
+                A[i, j, r] *= spare[0, r] * (cell[j, z, r] - o[i, r]) + spare[1, r] * (
+                    h[j, r] - c[i, r]
                 )
-            for c in range(d):
+            for f in range(d):
                 for r in range(n):
-                    J[k, j * F + c, r] += A[i, j, r] * cell[i, d + c, r]
-                    J[k, i * F + d + c, r] += A[i, j, r] * cell[j, c, r]
+                    J[k, j * F + f, r] += A[i, j, r] * cell[i, d + f, r]
+                    J[k, i * F + d + f, r] += A[i, j, r] * cell[j, f, r]
     if not ask:
-        J[k, M * F, :n] = _ONE
+        for r in range(n):
+            J[k, M * F, r] = _ONE
         return
     for j in range(M):
-        for c in range(d):
+        for f in range(d):
             for r in range(n):
-                J[k, j * F + c, r] += dh[j, r] * u[c, r]
-                J[k, M * F + c, r] += dh[j, r] * cell[j, c, r]
+                J[k, j * F + f, r] += dh[j, r] * u[f, r]
+                J[k, M * F + f, r] += dh[j, r] * cell[j, f, r]
 
 
 @kernel
-def _load_block(
-    table: Array, context: Array, place: Array, k: int, M: int, n: int, cell: Array, u: Array
-) -> None:
+def _load_block(b: Any, table: Array, context: Array, place: Array, k: int, n: int) -> None:
     """Fetch the table rows of a block; u is the constant row plus one row per context feature."""
+    M, cell, u = len(b.A), b.cell, b.u
+    # Unsigned positions spare every access a test for negative ones.
     for m in range(M):
-        for r in range(n):
-            row = place[k, m, r]
-            for f in range(table.shape[1]):
-                cell[m, f, r] = table[row, f]
+        for f in range(table.shape[1]):
+            for r in range(n):
+                cell[m, f, r] = table[np.uint32(place[k, m, r]), f]
     for c in range(context.shape[1]):
-        u[c, :n] = context[0, c]
-    for m in range(M, place.shape[1]):
         for r in range(n):
-            row = place[k, m, r]
-            for c in range(context.shape[1]):
-                u[c, r] += context[row, c]
+            u[c, r] = context[0, c]
+        for m in range(M, place.shape[1]):
+            for r in range(n):
+                u[c, r] += context[np.uint32(place[k, m, r]), c]
 
 
 @kernel
@@ -203,11 +261,8 @@ def fuse_rows(
     `place` and `J` are in blocks: (blocks, objectives + features, BLOCK) and
     (blocks, derivatives, BLOCK).
     """
-    R, F, W = place.shape[2], table.shape[1], context.shape[1]
-    cell, u = np.empty((M, F, R), np.float32), np.empty((W, R), np.float32)
-    A, p = np.empty((M, M, R), np.float32), np.empty((2, M, R), np.float32)
-    h, o, dh = np.empty((3, M, R), np.float32)
-    work, fused = np.empty((3, R), np.float32), np.empty(R, np.float32)
+    R = place.shape[2]
+    b = _new_block(M, table.shape[1], context.shape[1], R)
     for k in range(len(place)):
         start = k * R
         n = min(R, len(index) - start)
@@ -215,34 +270,35 @@ def fuse_rows(
             row = index[start + r]
             for m in range(codes.shape[1]):
                 place[k, m, r] = first[m] + codes[row, m]
-        _load_block(table, context, place, k, M, n, cell, u)
-        _fuse_block(cell, u, d, attend, ask, bias, n, A, h, p, o, work, fused)
-        _derive_block(cell, u, d, attend, ask, n, A, h, p, o, dh, work, J, k)
-        s[start : start + n] = fused[:n]
+        _load_block(b, table, context, place, k, n)
+        _fuse_block(b, d, attend, ask, bias, n)
+        _derive_block(b, d, attend, ask, n, J, k)
+        for r in range(n):
+            s[start + r] = b.s[0, r]
 
 
 @kernel
 def fuse_scores(
-    scores: Array, codes: Array, buckets: int, first: Array, table: Array, context: Array, d: int,
+    scores: Array, codes: Array, first: Array, sizes: Array, table: Array, context: Array, d: int,
     attend: bool, ask: bool, bias: Any, s: Array,
-) -> None:  # fmt: skip
-    """Fuse raw scores and context codes, without derivatives."""
-    M, R, F, W = scores.shape[1], BLOCK, table.shape[1], context.shape[1]
-    cell, u = np.empty((M, F, R), np.float32), np.empty((W, R), np.float32)
-    A, p = np.empty((M, M, R), np.float32), np.empty((2, M, R), np.float32)
-    h, o = np.empty((2, M, R), np.float32)
-    work, fused = np.empty((3, R), np.float32), np.empty(R, np.float32)
-    place = np.empty((1, len(first), R), np.int32)
-    B = np.float32(buckets)
-    for start in range(0, len(scores), R):
-        n = min(R, len(scores) - start)
+) -> int:  # fmt: skip
+    """Fuse raw scores and context codes; return how many codes are of no known value."""
+    M, B, unknown = scores.shape[1], np.float32(sizes[0]), 0
+    b = _new_block(M, table.shape[1], context.shape[1], BLOCK)
+    place = np.empty((1, len(first), BLOCK), np.int32)
+    for start in range(0, len(scores), BLOCK):
+        n = min(BLOCK, len(scores) - start)
         for r in range(n):
             for m in range(M):
                 bucket = np.int64(scores[start + r, m] * B)
-                place[0, m, r] = first[m] + min(max(bucket, 0), buckets - 1)
+                place[0, m, r] = first[m] + min(max(bucket, 0), sizes[m] - 1)
             for f in range(M, len(first)):
-                place[0, f, r] = first[f] + codes[start + r, f - M]
-        _load_block(table, context, place, 0, M, n, cell, u)
-        _fuse_block(cell, u, d, attend, ask, bias, n, A, h, p, o, work, fused)
+                code = codes[start + r, f - M]
+                within = min(max(code, 0), sizes[f] - 1)
+                unknown += code != within
+                place[0, f, r] = first[f] + within
+        _load_block(b, table, context, place, 0, n)
+        _fuse_block(b, d, attend, ask, bias, n)
         for r in range(n):
-            s[start + r] = fused[r]
+            s[start + r] = b.s[0, r]
+    return unknown

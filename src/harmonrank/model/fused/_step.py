@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.model.fused._backward import scatter
-from harmonrank.model.fused._coded import code_rows
+from harmonrank.model.fused._coded import check_shapes, code_rows
 from harmonrank.model.fused._forward import BLOCK, fuse_rows
 from harmonrank.model.fused._tables import Tables
 from harmonrank.model.fused._threads import in_parts, parts_of
@@ -41,8 +41,9 @@ class Step:
         self.weights, self.gradient = Weights(network), Weights(network)
         self.weights.read(network)
         self._tables = Tables(network.config)
-        features = len(self._tables.first) - network.config.objectives
-        self._codes = code_rows(scores, context, self._tables.buckets, features)
+        M = network.config.objectives
+        check_shapes(scores, context, M, len(self._tables.first) - M)
+        self._codes = code_rows(scores, context, self._tables.sizes)
         self._parts: list[_Part] = []
 
     def forward(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -89,6 +90,4 @@ class _Part:
         )  # fmt: skip
 
     def backward(self, slope: NDArray[np.float32]) -> None:
-        self.d_cells.fill(0)
-        self.d_contexts.fill(0)
         scatter(slope[self.rows], self._place, self._J, self._M, self.d_cells, self.d_contexts)

@@ -22,6 +22,7 @@ class Tables:
     Attributes:
         width: Width d of a token, made even.
         first: Where each objective begins in `cells` and each context feature in `contexts`.
+        sizes: How many rows each objective and each context feature has there.
         cells: One row per objective and bucket: x, y = Gᵀx, z = Vᵀx and l.
         contexts: A constant row, then one row per code: its share of u.
         bias: What is added to every fused score.
@@ -32,11 +33,12 @@ class Tables:
         M, slots = config.objectives, config.context_slots if config.personalised else ()
         self.config, self.buckets = config, config.buckets
         self.width = config.width + config.width % 2
+        self.sizes = np.array([self.buckets] * M + list(slots))
         starts = np.cumsum([1, *slots])[:-1]
         self.first = np.r_[np.arange(M) * self.buckets, starts].astype(np.int64)
         listeners = 1 if config.cross_attention else M
         self.cells = np.zeros((M * self.buckets, 2 * self.width + listeners + 1), np.float32)
-        asked = self.width if config.cross_attention else 1
+        asked = self.width if config.cross_attention else 2  # even, as the kernels want it
         self.contexts = np.zeros((1 + sum(slots), asked), np.float32)
         self.bias = np.float32(0)
         # Which feature a code belongs to, as a matrix of 0 and 1.
@@ -48,42 +50,42 @@ class Tables:
         self._weights = weights
         self._relation = Relation(weights, self.config)
         self._agnostic = Agnostic(weights, self.config)
-        E = weights["scores.table"]
-        self.cells[:, :d] = E
-        self.cells[:, D : D + d] = E @ self._relation.G
-        self.cells[:, 2 * D : -1] = E @ self._relation.V
+        # x, y and z are linear in the score table: K = [1 | G | V].
+        K = np.zeros((d, self.cells.shape[1] - 1))
+        K[:, :d], K[:, D : D + d], K[:, 2 * D :] = np.eye(d), self._relation.G, self._relation.V
+        self.cells[:, :-1] = weights["scores.table"] @ K
         self.cells[:, -1] = self._agnostic.l.ravel()
-        U = self._relation.U
+        self._K, U = K, self._relation.U
         if len(self._of_feature):
             self._P = self._of_feature * weights["context.table"]  # (codes, features)
             self.contexts[1:, : len(U)] = self._P @ U.T
         elif self.config.cross_attention:
             self.contexts[0, : len(U)] = U[:, 0]
-        self.bias = np.float32(sum(weights[name][0] for name in self._biases()))
+        self.bias = np.float32(sum(weights[name][0] for name in self._biases))
 
     def back(self, d_cells: Matrix, d_contexts: Matrix, d_bias: float, gradient: Weights) -> None:
         """Write the gradient of all weights, given those of the rows and the bias."""
-        d, D, G, U, V = self.config.width, self.width, *self._relation_matrices()
-        E, dE = self._weights["scores.table"], gradient["scores.table"]
-        dY, dZ, dl = d_cells[:, D : D + d], d_cells[:, 2 * D : -1], d_cells[:, -1]
-        dE[...] = d_cells[:, :d] + dY @ G.T + dZ @ V.T
+        d, D = self.config.width, self.width
+        dE = gradient["scores.table"]
+        dE[...] = d_cells[:, :-1] @ self._K.T
+        dK = self._weights["scores.table"].T @ d_cells[:, :-1]
         shape = (self.config.objectives, self.buckets)
-        self._agnostic.back(dl.reshape(shape), dE.reshape(*shape, d), gradient)
-        dU = np.zeros_like(U)
-        if len(self._of_feature):
-            d_rows = d_contexts[1:, : len(U)]
-            dP = (d_rows @ U) * self._of_feature
-            gradient["context.table"][:, 0] = dP.sum(axis=1)
-            dU = d_rows.T @ self._P
-        elif self.config.cross_attention:
-            dU = d_contexts[:1, : len(U)].T
-        self._relation.back(E.T @ dY, dU, E.T @ dZ, gradient)
-        for name in self._biases():
+        self._agnostic.back(d_cells[:, -1].reshape(shape), dE.reshape(*shape, d), gradient)
+        dU = self._back_contexts(d_contexts, gradient)
+        self._relation.back(dK[:, D : D + d], dU, dK[:, 2 * D :], gradient)
+        for name in self._biases:
             gradient[name][0] = d_bias
 
-    def _relation_matrices(self) -> tuple[Matrix, Matrix, Matrix]:
-        return self._relation.G, self._relation.U, self._relation.V
+    def _back_contexts(self, d_contexts: Matrix, gradient: Weights) -> Matrix:
+        U = self._relation.U
+        d_rows = d_contexts[:, : len(U)]
+        if len(self._of_feature):
+            dP = (d_rows[1:] @ U) * self._of_feature
+            gradient["context.table"][:, 0] = dP.sum(axis=1)
+            return d_rows[1:].T @ self._P
+        return d_rows[:1].T if self.config.cross_attention else np.zeros_like(U)
 
+    @property
     def _biases(self) -> list[str]:
         names = {"relation_aware.output.bias": True, "gated.output.bias": self.config.gate}
         return [n for n, there in {**names, "linear.bias": self.config.linear}.items() if there]
