@@ -101,3 +101,12 @@ def test_another_type_than_in_training_is_refused():
 def test_a_type_that_is_neither_text_nor_number_is_refused():
     with pytest.raises(DataError, match=r"'c' must hold text or numbers. Got type List"):
         ContextEncoder.fit(pl.DataFrame({"c": [[1], [2]]}))
+
+
+@pytest.mark.parametrize("values", [[3], [-7, 0, 12], [5, 6, 7, 900_000], [-(2**62), 0, 2**62]])
+def test_whole_numbers_find_their_code_whether_close_or_far_apart(values):
+    encoder = ContextEncoder.fit(pl.DataFrame({"hour": values}))
+    asked = [*values, None, *(v + d for v in values for d in (-1, 1)), 2**63 - 1, -(2**63)]
+    frame = pl.DataFrame({"hour": asked}, schema={"hour": pl.Int64})
+    expected = [values.index(v) + 1 if v in values else 0 for v in asked]
+    assert encoder.encode(frame).ravel().tolist() == expected

@@ -154,3 +154,24 @@ def test_a_name_that_is_taken_is_refused(model, data, tmp_path):
 def test_an_output_of_an_unknown_kind_is_refused(model, data, tmp_path):
     with pytest.raises(DataError, match="out.xlsx' has no known ending"):
         score_file(model, data, tmp_path / "out.xlsx")
+
+
+def test_a_bad_row_late_in_the_file_is_named_and_leaves_nothing_behind(
+    model, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(scoring, "_CHUNK_ROWS", 100)
+    path, bad = tmp_path / "in.parquet", small_table(1000, seed=5)
+    bad[777, "p_like"] = 1.5
+    bad.write_parquet(path)
+    with pytest.raises(DataError, match=r"Got 1.5 in row 777"):
+        score_file(model, path, tmp_path / "out.parquet")
+    assert left_behind(tmp_path) == ["in.parquet"]
+
+
+def test_fractions_are_written_without_a_dictionary_that_would_not_repeat(model, data, tmp_path):
+    score_file(model, data, tmp_path / "out.parquet")
+    group = pq.ParquetFile(tmp_path / "out.parquet").metadata.row_group(0)
+    chunks = {c.path_in_schema: c for c in map(group.column, range(group.num_columns))}
+    assert not chunks["p_buy"].has_dictionary_page
+    assert not chunks["fused"].has_dictionary_page
+    assert chunks["age"].has_dictionary_page

@@ -4,6 +4,7 @@ __all__ = ["UNKNOWN", "ContextEncoder"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ UNKNOWN = 0
 
 _MOST_VALUES = 1000
 _QUANTILES = 32
+_MOST_DENSE = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,26 @@ class _Feature:
     def _integer(self, series: pl.Series) -> np.ndarray:
         known, whole = np.array(self.values, dtype=np.int64), _whole(series)
         raw = whole.fill_null(0).to_numpy()
-        place = np.minimum(np.searchsorted(known, raw), len(known) - 1)
-        seen = (known[place] == raw) & whole.is_not_null().to_numpy()
-        return np.where(seen, place + 1, UNKNOWN).astype(np.int32)
+        if self._dense is not None:
+            # Values on either side of the known ones meet the table's ends, which are unknown.
+            low, high = known[0] - 1, known[-1] + 1
+            codes: np.ndarray = self._dense[np.clip(raw, low, high) - low]
+        else:
+            place = np.minimum(np.searchsorted(known, raw), len(known) - 1)
+            codes = np.where(known[place] == raw, place + 1, UNKNOWN).astype(np.int32)
+        if whole.null_count():
+            codes = np.where(whole.is_not_null().to_numpy(), codes, UNKNOWN)
+        return codes
+
+    @cached_property
+    def _dense(self) -> np.ndarray | None:
+        """The code of every whole number in reach of the known ones, if they lie close."""
+        low, high = self.values[0], self.values[-1]
+        if high - low >= _MOST_DENSE or abs(low) > _MOST_DENSE:
+            return None
+        codes = np.full(high - low + 3, UNKNOWN, dtype=np.int32)
+        codes[np.array(self.values) - low + 1] = np.arange(1, len(self.values) + 1)
+        return codes
 
     def _number(self, series: pl.Series) -> np.ndarray:
         raw = series.cast(pl.Float64).fill_null(float("nan")).to_numpy()

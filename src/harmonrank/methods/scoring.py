@@ -3,10 +3,11 @@
 __all__ = ["score_file"]
 
 import gzip
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Self, cast
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,8 @@ from harmonrank.errors import DataError, UsageError
 from harmonrank.methods.base import Method
 
 _CHUNK_ROWS = 262_144
+# Columns are read this far ahead; without a bound, a whole row group is held in memory.
+_READ_BYTES = 1 << 20
 
 Fuse = Callable[[pl.DataFrame, int], np.ndarray]
 """Fused scores of rows, and the number of the first one, which errors count from."""
@@ -37,8 +40,9 @@ def score_file(
 ) -> int:
     """Write the rows of `source`, in order, with the fused score; return their number.
 
-    Parquet is read and written in pieces, so memory does not grow with the file. Columns that
-    the model does not read pass through as they are.
+    Parquet is read and written in pieces, so memory does not grow with the file, and one piece is
+    decoded, one scored and one encoded at the same time. Columns that the model does not read
+    pass through as they are.
 
     Args:
         method: A fitted method.
@@ -87,30 +91,74 @@ def _stream(
     source: Path, partial: Path, column: str, fuse: Fuse, on_rows: Callable[[int, int], None]
 ) -> int:
     with _reading(source):
-        file = pq.ParquetFile(source)
+        file = pq.ParquetFile(source, buffer_size=_READ_BYTES, pre_buffer=False)
     total, done = file.metadata.num_rows, 0
     if total == 0:
         raise DataError(f"'{source}' has no rows; expected at least one.")
     schema = file.schema_arrow.append(pa.field(column, pa.float64()))
-    with file, pq.ParquetWriter(partial, schema) as writer:
-        for batch in _pieces(file, source):
+    with (
+        file,
+        pq.ParquetWriter(partial, schema, use_dictionary=_repetitive(schema)) as writer,
+        _Writing(writer, schema) as writing,
+        # Ends before the file is closed, even when scoring fails.
+        closing(_ahead(file, source)) as pieces,
+    ):
+        for batch in pieces:
             frame = pl.from_arrow(batch)
             assert isinstance(frame, pl.DataFrame)
-            fused = pa.array(fuse(frame, done), type=pa.float64())
-            writer.write_batch(pa.RecordBatch.from_arrays([*batch.columns, fused], schema=schema))
+            writing.put(batch, fuse(frame, done))
             done += batch.num_rows
             on_rows(done, total)
     return done
 
 
-def _pieces(file: pq.ParquetFile, source: Path) -> Iterator[pa.RecordBatch]:
+def _repetitive(schema: pa.Schema) -> list[str]:
+    """Return the columns worth a dictionary: fractions hardly ever come twice."""
+    return [field.name for field in schema if not pa.types.is_floating(field.type)]
+
+
+def _ahead(file: pq.ParquetFile, source: Path) -> Generator[pa.RecordBatch, None, None]:
+    """Yield the rows in pieces, each decoded while the one before it is worked on."""
     batches = file.iter_batches(batch_size=_CHUNK_ROWS)
-    while True:
+
+    def decode() -> pa.RecordBatch | None:
         with _reading(source):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        yield batch
+            return next(batches, None)
+
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(decode)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(decode)
+            yield batch
+
+
+class _Writing:
+    """Encodes and writes one piece while the next one is scored."""
+
+    def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema) -> None:
+        self._writer, self._schema = writer, schema
+        self._thread = ThreadPoolExecutor(1)
+        self._last: Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def put(self, batch: pa.RecordBatch, fused: np.ndarray) -> None:
+        columns = [*batch.columns, pa.array(fused, type=pa.float64())]
+        whole = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        self._wait()
+        self._last = self._thread.submit(self._writer.write_batch, whole)
+
+    def _wait(self) -> None:
+        if self._last is not None:
+            self._last.result()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._wait()
+        finally:
+            self._thread.shutdown()
 
 
 @contextmanager
