@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+import torch
+
+from check_method import SCHEMA, SMALL, planted
+from harmonrank.errors import UsageError
+from harmonrank.methods import method_class
+from harmonrank.training import Arrays
+
+
+def fitted(name, **options):
+    method = method_class(name)(**{**SMALL[name], **options})
+    return method.fit(planted(), SCHEMA, valid=planted(1000, seed=1))
+
+
+@pytest.mark.parametrize(("values", "power"), [("plain", 0), ("optimal", 1)])
+def test_aggregated_labels_have_unit_variance_and_the_right_ratio(values, power):
+    method = fitted("label-aggregation", values=values)
+    labels = planted().select("buy", "like").to_numpy()
+    assert (labels @ method._values.numpy()).std() == pytest.approx(1)
+    pi = labels.mean(0)
+    ratio = (pi * (1 - pi)) ** -power
+    np.testing.assert_allclose(method._values / method._values[0], ratio / ratio[0])
+
+
+def test_the_optimal_entry_of_the_catalogue_is_the_optimal_option():
+    test = planted(500, seed=2)
+    np.testing.assert_array_equal(
+        fitted("label-aggregation-optimal").score(test),
+        fitted("label-aggregation", values="optimal").score(test),
+    )
+
+
+def test_the_inner_problem_of_aucm_moves_to_its_saddle():
+    method = fitted("aucm", inner_rate=0.5)
+    scores = torch.tensor([1.0, 0.0, 2.0, -1.0])
+    labels = torch.tensor([[1, 0], [0, 0], [1, 0], [0, 0]])
+    before = {name: value.clone() for name, value in method._memory.items()}
+    method._remember(scores, Arrays(scores[:, None], labels, labels))
+    # A rate of one half goes all the way: a = μ⁺, b = μ⁻, α = [margin − Δμ]₊.
+    assert method._memory["a"][0] == pytest.approx(1.5)
+    assert method._memory["b"][0] == pytest.approx(-0.5)
+    assert method._memory["alpha"][0] == 0
+    # The second objective has no positive here and keeps what it had.
+    for name in ("a", "b", "alpha"):
+        assert method._memory[name][1] == before[name][1]
+
+
+def test_a_policy_gradient_agrees_with_the_reward_it_climbs():
+    method = method_class("reinforce")(draws=4000, sigma=1.0)
+    rng = np.random.default_rng(0)
+    labels = torch.from_numpy((rng.random((40, 1)) < 0.4).astype(np.uint8))
+    scores = torch.from_numpy(rng.normal(size=40)).requires_grad_()
+    batch = Arrays(labels, labels, labels)
+    method._loss(scores, batch, torch.ones(1)).loss.backward()
+    slope = -scores.grad.numpy()
+    positive = labels[:, 0].numpy() > 0
+    # To raise a positive or lower a negative is rewarded.
+    assert slope[positive].mean() > 0 > slope[~positive].mean()
+    assert np.corrcoef(slope, positive)[0, 1] > 0.8
+
+
+def test_a_batch_that_shows_no_objective_gives_a_policy_no_gradient():
+    method = method_class("reinforce")()
+    labels = torch.zeros((10, 2), dtype=torch.uint8)
+    scores = torch.linspace(0, 1, 10).requires_grad_()
+    method._loss(scores, Arrays(labels, labels, labels), torch.ones(2)).loss.backward()
+    np.testing.assert_array_equal(scores.grad, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "message"),
+    [
+        ("reinforce", {"draws": 1}, "`draws` must be at least 2"),
+        ("reinforce", {"sigma": 0.0}, "`sigma` must be above 0"),
+        ("aucm", {"inner_rate": 0.6}, "`inner_rate` must lie in"),
+        ("logistic", {"ridges": ()}, "`ridges` must be one or more numbers above 0"),
+        ("lightgbm", {"leaves": (1,)}, "`leaves` must be one or more sizes from 2 up"),
+        ("lightgbm", {"trees": 0}, "`trees` must be above 0"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(name, option, message):
+    with pytest.raises(UsageError, match=message):
+        method_class(name)(**option)
+    with pytest.raises(UsageError, match="'weighting' of mbce must be 'fixed' or"):
+        method_class("mbce")(weighting="other")
+
+
+@pytest.mark.parametrize("name", ["logistic", "lightgbm", "closed-form", "prevalence-weights"])
+def test_weights_can_be_changed_after_the_fit(name):
+    method = method_class(name)(**SMALL.get(name, {}))
+    method.fit(planted(), SCHEMA, valid=planted(1000, seed=1))
+    test = planted(4000, seed=2)
+    even, buy = (method.evaluate(test, weights=w) for w in (None, {"like": 0.0}))
+    assert buy.auc["buy"].estimate > even.auc["buy"].estimate + 0.02
+    assert buy.auc["like"].estimate < even.auc["like"].estimate - 0.02
+
+
+def test_a_score_that_never_changes_is_no_trouble():
+    train = planted().with_columns(p_like=0.3)
+    method = method_class("logistic")().fit(train, SCHEMA)
+    assert method.evaluate(train).auc["buy"].estimate > 0.7
