@@ -100,3 +100,10 @@ def test_a_score_that_never_changes_is_no_trouble():
     train = planted().with_columns(p_like=0.3)
     method = method_class("logistic")().fit(train, SCHEMA)
     assert method.evaluate(train).auc["buy"].estimate > 0.7
+
+
+def test_a_logistic_shrunk_without_end_is_the_closed_form():
+    train, test = planted(), planted(500, seed=2)
+    shrunk = method_class("logistic")(ridges=(1e9,)).fit(train, SCHEMA, valid=train)
+    closed = method_class("closed-form")().fit(train, SCHEMA, valid=train)
+    np.testing.assert_allclose(shrunk.score(test), closed.score(test), rtol=1e-3)

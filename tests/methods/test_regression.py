@@ -24,11 +24,15 @@ def dense(design):
     return X
 
 
-def slope_at(design, labels, weight, ridge, theta):
-    decay = np.full(design.size, ridge)
+def decay_of(design, ridge, objectives=3):
+    decay = np.full((design.size, objectives), ridge)
     decay[0] = 0
+    return decay
+
+
+def slope_at(design, labels, weight, ridge, theta):
     residual = weight[:, None] * (predict(design, theta) - labels)
-    return dense(design).T @ residual + decay[:, None] * theta
+    return dense(design).T @ residual + decay_of(design, ridge) * theta
 
 
 def test_probabilities_are_those_of_the_dense_design():
@@ -42,7 +46,8 @@ def test_probabilities_are_those_of_the_dense_design():
 @pytest.mark.parametrize("ridge", [0.1, 10.0, 1000.0])
 def test_the_gradient_vanishes_at_the_fit(ridge):
     design, labels, weight = sample()
-    theta = fit_ridge(design, labels, weight, ridge, np.zeros((design.size, 3)))
+    decay = decay_of(design, ridge)
+    theta = fit_ridge(design, labels, weight, decay, np.zeros((design.size, 3)))
     slope = slope_at(design, labels, weight, ridge, theta)
     assert np.abs(slope).max() < 1e-5 * weight.sum()
 
@@ -56,25 +61,25 @@ def test_the_fit_equals_a_general_minimiser():
         return weight @ (np.logaddexp(0, logits) - y * logits) + 0.5 * decay @ theta**2
 
     expected = minimize(value, np.zeros(design.size), method="BFGS", options={"gtol": 1e-6}).x
-    theta = fit_ridge(design, labels, weight, 2.0, np.zeros((design.size, 1)))
+    theta = fit_ridge(design, labels, weight, decay[:, None], np.zeros((design.size, 1)))
     np.testing.assert_allclose(theta[:, 0], expected, atol=1e-4)
 
 
 def test_a_large_context_is_fitted_as_exactly_as_a_small_one(monkeypatch):
     design, labels, weight = sample()
-    start = np.zeros((design.size, 3))
-    direct = fit_ridge(design, labels, weight, 1.0, start)
+    start, decay = np.zeros((design.size, 3)), decay_of(design, 1.0)
+    direct = fit_ridge(design, labels, weight, decay, start)
     monkeypatch.setattr(regression, "_DENSE_SIZE", 0)
-    np.testing.assert_allclose(fit_ridge(design, labels, weight, 1.0, start), direct, atol=1e-4)
+    np.testing.assert_allclose(fit_ridge(design, labels, weight, decay, start), direct, atol=1e-4)
 
 
 def test_a_row_of_weight_two_is_two_rows():
     design, labels, _ = sample(200)
     twice = Design(np.tile(design.numbers, (2, 1)), np.tile(design.codes, (2, 1)), design.size)
-    start = np.zeros((design.size, 3))
+    start, decay = np.zeros((design.size, 3)), decay_of(design, 1.0)
     np.testing.assert_allclose(
-        fit_ridge(design, labels, np.full(200, 2.0), 1.0, start),
-        fit_ridge(twice, np.tile(labels, (2, 1)), np.ones(400), 1.0, start),
+        fit_ridge(design, labels, np.full(200, 2.0), decay, start),
+        fit_ridge(twice, np.tile(labels, (2, 1)), np.ones(400), decay, start),
         atol=1e-8,
     )
 
@@ -83,7 +88,8 @@ def test_separable_labels_and_distant_starts_stay_finite():
     numbers = np.linspace(-1, 1, 100)[:, None]
     design = Design.of(numbers, np.empty((100, 0), np.int32), ())
     labels = (numbers > 0).astype(np.uint8)
-    theta = fit_ridge(design, labels, np.ones(100), 0.01, np.array([[30.0], [-30.0]]))
+    decay = decay_of(design, 0.01, 1)
+    theta = fit_ridge(design, labels, np.ones(100), decay, np.array([[30.0], [-30.0]]))
     assert np.isfinite(theta).all()
     assert log_loss(predict(design, theta), labels, np.ones(100))[0] < 0.1
 
@@ -91,5 +97,5 @@ def test_separable_labels_and_distant_starts_stay_finite():
 def test_a_slot_that_no_row_has_gets_no_effect():
     design, labels, weight = sample(slots=(4, 3))
     wider = Design(design.numbers, design.codes, design.size + 1)
-    theta = fit_ridge(wider, labels, weight, 1.0, np.zeros((wider.size, 3)))
+    theta = fit_ridge(wider, labels, weight, decay_of(wider, 1.0), np.zeros((wider.size, 3)))
     np.testing.assert_array_equal(theta[-1], 0)

@@ -32,9 +32,9 @@ class LightGBMConfig:
     """
 
     learning_rate: float = 0.05
-    leaves: tuple[int, ...] = (7, 31)
+    leaves: tuple[int, ...] = (4, 15)
     leaf_rows: int = 200
-    leaf_positives: float = 5.0
+    leaf_positives: float = 20.0
     l2: float = 10.0
     trees: int = 1000
     patience: int = 30

@@ -15,6 +15,8 @@ from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.regression import Design, fit_ridge, log_loss, predict
 
 _FIRST_ROWS = 50_000
+# Keeps separable labels finite, and nothing else.
+_OWN_RIDGE = 1e-3
 # Beyond this a standardised logit tells the upstream model's clipping, not its opinion.
 _FARTHEST = 8.0
 
@@ -23,7 +25,7 @@ _FARTHEST = 8.0
 class LogisticConfig:
     """How strongly coefficients may be pulled to 0, in rows; validation chooses per objective."""
 
-    ridges: tuple[float, ...] = (300.0, 30.0, 3.0, 0.3)
+    ridges: tuple[float, ...] = (3000.0, 300.0, 30.0, 3.0)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridges", tuple(self.ridges))
@@ -35,7 +37,8 @@ class Logistic(ProbabilityMethod):
     """p_m = σ(θ₀ + Σ_k θ_k x_k + Σ_c θ_{c, value}), x the standardised logits of all scores.
 
     What a good engineer would try first: one regression per objective on the scores of all
-    objectives and the context, ridge chosen on the validation rows, optimal weights on top.
+    objectives and the context, ridge chosen on the validation rows, optimal weights on top. The
+    objective's own score is not shrunk: a strong ridge leaves its calibration, as `closed-form`.
     """
 
     name = "logistic"
@@ -60,7 +63,7 @@ class Logistic(ProbabilityMethod):
         losses, thetas = [], []
         # From strong to weak: each ridge starts where the stronger one ended.
         for ridge in sorted(self.config.ridges, reverse=True):
-            theta = fit_ridge(design, labels, weight, ridge, theta)
+            theta = fit_ridge(design, labels, weight, _decay(theta.shape, ridge), theta)
             losses.append(log_loss(predict(exam, theta), answers, _weight(fit.valid)))
             thetas.append(theta)
         self._theta = np.empty_like(theta)
@@ -78,7 +81,8 @@ class Logistic(ProbabilityMethod):
         some = rng.choice(len(design.numbers), _FIRST_ROWS, replace=False)
         part = Design(design.numbers[some], design.codes[some], design.size)
         labels, weight = fit.train.known_labels()[some], _weight(fit.train)[some]
-        return fit_ridge(part, labels, weight, max(self.config.ridges), theta, tolerance=1e-3)
+        decay = _decay(theta.shape, max(self.config.ridges))
+        return fit_ridge(part, labels, weight, decay, theta, tolerance=1e-3)
 
     def _design(self, log: Log) -> Design:
         x = np.clip((logit(log.scores) - self._centre) / self._spread, -_FARTHEST, _FARTHEST)
@@ -100,6 +104,15 @@ class Logistic(ProbabilityMethod):
 
 def _weight(log: Log) -> np.ndarray:
     return np.ones(log.rows) if log.sample_weight is None else log.sample_weight
+
+
+def _decay(shape: tuple[int, ...], ridge: float) -> np.ndarray:
+    """Return how much each coefficient is shrunk: neither the intercept nor the own score."""
+    decay = np.full(shape, ridge)
+    decay[0] = 0.0
+    own = np.arange(shape[1])
+    decay[1 + own, own] = _OWN_RIDGE
+    return decay
 
 
 def _choose(losses: np.ndarray, answers: np.ndarray) -> list[int]:

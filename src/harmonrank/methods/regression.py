@@ -62,13 +62,13 @@ def fit_ridge(
     design: Design,
     labels: np.ndarray,
     weight: np.ndarray,
-    ridge: float,
+    decay: np.ndarray,
     start: np.ndarray,
     tolerance: float = 1e-5,
 ) -> np.ndarray:
-    """Return θ_m minimising Σ_i v_i logloss(y_im, σ(x_i·θ_m)) + ridge/2 |θ_m|², for each m.
+    """Return θ_m minimising Σ_i v_i logloss(y_im, σ(x_i·θ_m)) + ½ Σ_k λ_km θ_km², for each m.
 
-    The intercept is not shrunk. Newton steps, by conjugate gradients where the context has so
+    Newton steps, by conjugate gradients where the context has so
     many values that the matrix of second derivatives would be large. All objectives step together
     and share the reading of the rows.
 
@@ -76,18 +76,18 @@ def fit_ridge(
         design: The regressors.
         labels: (rows, objectives) of 0 and 1.
         weight: v, (rows,).
-        ridge: How strongly coefficients are pulled to 0, in rows.
+        decay: λ, how strongly each coefficient is pulled to 0, in rows, (size, objectives).
         start: (size, objectives), the first guess.
         tolerance: Gain per unit of weight that a last step may promise.
 
     >>> x = np.array([[-1.0], [-1.0], [1.0], [1.0]])
     >>> design = Design.of(x, np.empty((4, 0), np.int32), ())
-    >>> theta = fit_ridge(design, np.array([[0], [1], [0], [1]]), np.ones(4), 1.0, np.zeros((2, 1)))
+    >>> labels, even = np.array([[0], [1], [0], [1]]), np.zeros((2, 1))
+    >>> theta = fit_ridge(design, labels, np.ones(4), np.ones((2, 1)), even)
     >>> bool(np.abs(theta).max() < 1e-6)
     True
     """
-    theta, decay = start.copy(), np.full(design.size, ridge)
-    decay[0] = 0.0
+    theta = start.copy()
     labels = np.ascontiguousarray(labels, dtype=np.uint8)
     loss, slope, curve, diagonal = _objective(design, labels, weight, theta, decay)
     for _ in range(_NEWTON_STEPS):
@@ -115,10 +115,10 @@ def _objective(
     """Return loss, gradient, each row's curvature v p(1−p) and the diagonal of the Hessian."""
     loss, slope, curve, diagonal = _sweep(design.numbers, design.codes, labels, weight, theta)
     return (
-        loss.sum(axis=0) + 0.5 * decay @ theta**2,
-        slope.sum(axis=0) + decay[:, None] * theta,
+        loss.sum(axis=0) + 0.5 * (decay * theta**2).sum(axis=0),
+        slope.sum(axis=0) + decay * theta,
         curve,
-        diagonal.sum(axis=0) + decay[:, None],
+        diagonal.sum(axis=0) + decay,
     )
 
 
@@ -130,11 +130,10 @@ def _newton(
         return _conjugate_gradients(design, curve, diagonal, slope, decay)
     upper = _hessian(design.numbers, design.codes, curve, design.size).sum(axis=0)
     # A tiny ridge on all of it keeps a slot that no row has from being singular.
-    own = np.eye(design.size) * (decay + 1e-9)
     step: np.ndarray = np.empty_like(slope)
     for m in range(slope.shape[1]):
         H = np.triu(upper[:, :, m]) + np.triu(upper[:, :, m], 1).T
-        step[:, m] = np.linalg.solve(H + own, slope[:, m])
+        step[:, m] = np.linalg.solve(H + np.diag(decay[:, m] + 1e-9), slope[:, m])
     return step
 
 
@@ -149,7 +148,7 @@ def _conjugate_gradients(
     goal = 1e-5 * energy
     for _ in range(_SOLVER_STEPS):
         image = _product(design.numbers, design.codes, curve, direction).sum(axis=0)
-        image += decay[:, None] * direction
+        image += decay * direction
         along = np.maximum((direction * image).sum(axis=0), 1e-300)
         x = x + (energy / along) * direction
         residual = residual - (energy / along) * image
