@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 @kernel
 def scatter(slope: Array, place: Array, J: Array, M: int, cells: Array, contexts: Array) -> None:
-    """Write ∂L/∂cells and ∂L/∂contexts of a batch, given its ∂L/∂s and what `fuse_rows` kept.
+    """Write ∂L/∂cells and ∂L/∂contexts of a batch, given its ∂L/∂s and what `fuse_blocks` kept.
 
     Sums are float64: a popular bucket takes thousands of terms. The last field of a cell is
     added to the score as it is, so its derivative is 1 and not stored.

@@ -5,7 +5,7 @@ floats and compiles to vector instructions whatever the number of objectives and
 formulas are derived in docs/kernels.md; the letters are the same.
 """
 
-__all__ = ["BLOCK", "fuse_rows", "fuse_scores"]
+__all__ = ["BLOCK", "fuse_blocks"]
 
 from typing import Any, NamedTuple
 
@@ -235,70 +235,41 @@ def _derive_block(b: Any, d: int, attend: bool, ask: bool, n: int, J: Array, k: 
 
 
 @kernel
-def _load_block(b: Any, table: Array, context: Array, place: Array, k: int, n: int) -> None:
+def _load_block(b: Any, cells: Array, contexts: Array, place: Array, k: int, n: int) -> None:
     """Fetch the table rows of a block; u is the constant row plus one row per context feature."""
     M, cell, u = len(b.A), b.cell, b.u
     # Unsigned positions spare every access a test for negative ones.
     for m in range(M):
-        for f in range(table.shape[1]):
+        for f in range(cells.shape[1]):
             for r in range(n):
-                cell[m, f, r] = table[np.uint32(place[k, m, r]), f]
-    for c in range(context.shape[1]):
+                cell[m, f, r] = cells[np.uint32(place[k, m, r]), f]
+    for c in range(contexts.shape[1]):
         for r in range(n):
-            u[c, r] = context[0, c]
+            u[c, r] = contexts[0, c]
         for m in range(M, place.shape[1]):
             for r in range(n):
-                u[c, r] += context[np.uint32(place[k, m, r]), c]
+                u[c, r] += contexts[np.uint32(place[k, m, r]), c]
 
 
 @kernel
-def fuse_rows(
-    codes: Array, index: Array, first: Array, table: Array, context: Array, M: int, d: int,
-    attend: bool, ask: bool, bias: Any, place: Array, J: Array, s: Array,
+def fuse_blocks(
+    place: Array, cells: Array, contexts: Array, M: int, d: int, attend: bool, ask: bool,
+    bias: Any, derive: bool, J: Array, s: Array,
 ) -> None:  # fmt: skip
-    """Fuse the rows `index` of coded data; keep their places in the tables and derivatives.
+    """Fuse rows given by their places in the tables, and keep their derivatives if asked to.
 
     `place` and `J` are in blocks: (blocks, objectives + features, BLOCK) and
-    (blocks, derivatives, BLOCK).
+    (blocks, derivatives, BLOCK). One kernel serves scoring and training, as it is the one that
+    takes long to compile.
     """
     R = place.shape[2]
-    b = _new_block(M, table.shape[1], context.shape[1], R)
-    for k in range(len(place)):
+    b = _new_block(M, cells.shape[1], contexts.shape[1], R)
+    for k in range(-(-len(s) // R)):
         start = k * R
-        n = min(R, len(index) - start)
-        for r in range(n):
-            row = index[start + r]
-            for m in range(codes.shape[1]):
-                place[k, m, r] = first[m] + codes[row, m]
-        _load_block(b, table, context, place, k, n)
+        n = min(R, len(s) - start)
+        _load_block(b, cells, contexts, place, k, n)
         _fuse_block(b, d, attend, ask, bias, n)
-        _derive_block(b, d, attend, ask, n, J, k)
+        if derive:
+            _derive_block(b, d, attend, ask, n, J, k)
         for r in range(n):
             s[start + r] = b.s[0, r]
-
-
-@kernel
-def fuse_scores(
-    scores: Array, codes: Array, first: Array, sizes: Array, table: Array, context: Array, d: int,
-    attend: bool, ask: bool, bias: Any, s: Array,
-) -> int:  # fmt: skip
-    """Fuse raw scores and context codes; return how many codes are of no known value."""
-    M, B, unknown = scores.shape[1], np.float32(sizes[0]), 0
-    b = _new_block(M, table.shape[1], context.shape[1], BLOCK)
-    place = np.empty((1, len(first), BLOCK), np.int32)
-    for start in range(0, len(scores), BLOCK):
-        n = min(BLOCK, len(scores) - start)
-        for r in range(n):
-            for m in range(M):
-                bucket = np.int64(scores[start + r, m] * B)
-                place[0, m, r] = first[m] + min(max(bucket, 0), sizes[m] - 1)
-            for f in range(M, len(first)):
-                code = codes[start + r, f - M]
-                within = min(max(code, 0), sizes[f] - 1)
-                unknown += code != within
-                place[0, f, r] = first[f] + within
-        _load_block(b, table, context, place, 0, n)
-        _fuse_block(b, d, attend, ask, bias, n)
-        for r in range(n):
-            s[start + r] = b.s[0, r]
-    return unknown

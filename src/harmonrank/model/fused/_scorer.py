@@ -9,14 +9,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from harmonrank.model.fused._coded import MOST_CODES, check_shapes, unknown_code
-from harmonrank.model.fused._forward import BLOCK, fuse_scores
+from harmonrank.model.fused._forward import BLOCK, fuse_blocks
+from harmonrank.model.fused._places import MOST_CODES, check_shapes, place_scores, unknown_code
 from harmonrank.model.fused._tables import Tables
 from harmonrank.model.fused._threads import in_parts, parts_of
 from harmonrank.model.fused._weights import Weights
 from harmonrank.model.network import Network, NetworkConfig
 
 _LEAST_ROWS = 8192  # Below this, waking another thread costs more than it saves.
+_PIECE = 64 * BLOCK
+_NO_DERIVATIVES = np.empty((0, 0, BLOCK), np.float32)
 
 
 def covers(config: NetworkConfig) -> bool:
@@ -66,25 +68,34 @@ class Scorer:
         self, scores: NDArray[np.float32], context: NDArray[np.int32]
     ) -> NDArray[np.float64]:
         """Fuse (rows, objectives) scores given (rows, features) context codes."""
-        tables, config = self._tables, self._tables.config
-        # One type each, so that the kernel is compiled once.
+        # One type each, so that the kernels are compiled once.
         scores = np.ascontiguousarray(scores, np.float32)
         context = np.ascontiguousarray(context, np.int32)
-        M = config.objectives
-        check_shapes(scores, context, M, len(tables.first) - M)
-        fused = np.empty(len(scores))
+        M = self._tables.config.objectives
+        check_shapes(scores, context, M, len(self._tables.first) - M)
+        fused = np.empty(len(scores), np.float32)
         parts = parts_of(len(scores), torch.get_num_threads(), BLOCK, _LEAST_ROWS)
-        unknown = [0] * len(parts)
 
         def score(part: int) -> None:
             rows = parts[part]
-            unknown[part] = fuse_scores(
-                scores[rows], context[rows], tables.first, tables.sizes, tables.cells,
-                tables.contexts, tables.width, config.self_attention, config.cross_attention,
-                tables.bias, fused[rows],
-            )  # fmt: skip
+            self._score(scores[rows], context[rows], fused[rows])
 
         in_parts(score, len(parts))
-        if any(unknown):
-            raise unknown_code()
-        return fused
+        return fused.astype(np.float64)
+
+    def _score(
+        self, scores: NDArray[np.float32], context: NDArray[np.int32], fused: NDArray[np.float32]
+    ) -> None:
+        tables, config = self._tables, self._tables.config
+        blocks = -(-min(len(scores), _PIECE) // BLOCK)
+        place = np.empty((blocks, len(tables.first), BLOCK), np.int32)
+        # A piece at a time, so that the places stay in cache.
+        for start in range(0, len(scores), _PIECE):
+            rows = slice(start, start + _PIECE)
+            if place_scores(scores[rows], context[rows], tables.first, tables.sizes, place):
+                raise unknown_code()
+            fuse_blocks(
+                place, tables.cells, tables.contexts, config.objectives, tables.width,
+                config.self_attention, config.cross_attention, tables.bias,
+                False, _NO_DERIVATIVES, fused[rows],
+            )  # fmt: skip

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.model.fused._backward import scatter
-from harmonrank.model.fused._coded import check_shapes, code_rows
-from harmonrank.model.fused._forward import BLOCK, fuse_rows
+from harmonrank.model.fused._forward import BLOCK, fuse_blocks
+from harmonrank.model.fused._places import check_shapes, code_rows, place_rows
 from harmonrank.model.fused._tables import Tables
 from harmonrank.model.fused._threads import in_parts, parts_of
 from harmonrank.model.fused._weights import Weights
@@ -83,10 +83,11 @@ class _Part:
         self, codes: NDArray[np.uint16], index: NDArray[np.int64], fused: NDArray[np.float32]
     ) -> None:
         tables, config = self._tables, self._tables.config
-        fuse_rows(
-            codes, index[self.rows], tables.first, tables.cells, tables.contexts, self._M,
-            tables.width, config.self_attention, config.cross_attention, tables.bias,
-            self._place, self._J, fused[self.rows],
+        place_rows(codes, index[self.rows], tables.first, self._place)
+        fuse_blocks(
+            self._place, tables.cells, tables.contexts, self._M, tables.width,
+            config.self_attention, config.cross_attention, tables.bias,
+            True, self._J, fused[self.rows],
         )  # fmt: skip
 
     def backward(self, slope: NDArray[np.float32]) -> None:

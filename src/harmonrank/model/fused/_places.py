@@ -1,11 +1,14 @@
-"""Coded rows: scores as buckets and context as codes, in two bytes each."""
+"""Places: which rows of the tables a score's bucket and a context's code stand for."""
 
-__all__ = ["MOST_CODES", "check_shapes", "code_rows", "unknown_code"]
+__all__ = ["MOST_CODES", "check_shapes", "code_rows", "place_rows", "place_scores", "unknown_code"]
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.errors import UsageError
+from harmonrank.kernel import kernel
 
 MOST_CODES = 1 << 16
 _PIECE = 1 << 18
@@ -45,3 +48,30 @@ def check_shapes(scores: NDArray[np.float32], context: NDArray[np.int32], M: int
 def unknown_code() -> UsageError:
     """Return what to say about a context code that the tables do not have."""
     return UsageError("`context` holds a code that training did not have; use 0, the unknown.")
+
+
+@kernel
+def place_rows(codes: Any, index: Any, first: Any, place: Any) -> None:
+    """Write the places of some rows of coded data, in blocks of (columns, block)."""
+    R = place.shape[2]
+    for i in range(len(index)):
+        row, k, r = index[i], i // R, i % R
+        for m in range(codes.shape[1]):
+            place[k, m, r] = first[m] + codes[row, m]
+
+
+@kernel
+def place_scores(scores: Any, codes: Any, first: Any, sizes: Any, place: Any) -> int:
+    """Write the places of raw scores and codes; return how many codes have none."""
+    M, B, R, unknown = scores.shape[1], np.float32(sizes[0]), place.shape[2], 0
+    for i in range(len(scores)):
+        k, r = i // R, i % R
+        for m in range(M):
+            bucket = np.int64(scores[i, m] * B)
+            place[k, m, r] = first[m] + min(max(bucket, 0), sizes[m] - 1)
+        for m in range(M, len(first)):
+            code = codes[i, m - M]
+            within = min(max(code, 0), sizes[m] - 1)
+            unknown += code != within
+            place[k, m, r] = first[m] + within
+    return unknown
