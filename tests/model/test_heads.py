@@ -5,9 +5,10 @@ import pytest
 
 from harmonrank.data.worlds import best_score, world
 from harmonrank.metrics import auc
-from harmonrank.model.heads import GROUPS, Heads
+from harmonrank.model.coordinate import SMALLEST_SCORE, fit_coordinate
+from harmonrank.model.heads import GROUPS
 from harmonrank.model.heads_fit import _Data, fit_heads
-from harmonrank.model.heads_score import SMALLEST_SCORE, HeadScorer
+from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.law import distinct_contexts, fit_law
 
 
@@ -23,7 +24,7 @@ def drawn(name="conflict", rows=20_000, start=0, place=None):
 @pytest.fixture(scope="module")
 def fitted():
     sample, logits, codes, slots = drawn()
-    return fit_heads(fit_law(logits, codes, slots), logits, codes, slots, sample.labels)
+    return fit_heads(logits, codes, slots, sample.labels)
 
 
 def regret(heads, sample, logits, codes):
@@ -94,7 +95,8 @@ def test_scorer_equals_the_definition(fitted):
 def test_sums_are_the_derivatives_of_the_likelihood(fitted):
     sample, logits, codes, slots = drawn(rows=3_000)
     weight = np.random.default_rng(1).uniform(0.5, 2, 3_000)
-    data = _Data.of(fitted.law, logits, codes, slots, sample.labels, weight)
+    places = fitted.coordinate(logits)
+    data = _Data.of(fitted.law, places, codes, slots, sample.labels, weight)
     m, theta = 3, fitted.theta[3]
 
     def likelihood(theta):
@@ -118,13 +120,13 @@ def test_heads_beat_calibration_of_each_score_alone(fitted):
     sample, logits, codes, _ = drawn(rows=100_000, start=50_000)
     alone = np.zeros_like(fitted.theta)
     alone[:, :2] = fitted.theta[:, :2]
-    plain = Heads(fitted.law, fitted.slots, alone, fitted.precision, fitted.shared)
+    plain = replace(fitted, theta=alone)
     assert regret(fitted, sample, logits, codes) < 0.7 * regret(plain, sample, logits, codes)
 
 
 def test_denoising_coefficients_are_those_of_tweedie():
     sample, logits, codes, slots = drawn("qkvideo", rows=200_000)
-    heads = fit_heads(fit_law(logits, codes, slots), logits, codes, slots, sample.labels)
+    heads = fit_heads(logits, codes, slots, sample.labels)
     own, by_context = heads.theta[:, 1], heads.theta[:, 2]
     np.testing.assert_allclose(by_context, -own, rtol=0.35)
     assert ((heads.noise_shares() > 0.02) & (heads.noise_shares() < 0.6)).all()
@@ -136,8 +138,10 @@ def test_recalibration_follows_an_upstream_swap_without_labels(fitted):
     before = regret(fitted, *[drawn(rows=100_000, start=90_000)[k] for k in (0, 1, 2)])
     sample, logits, codes, slots = drawn(rows=100_000, start=90_000, place=place)
     stale = regret(fitted, sample, logits, codes)
-    law = fitted.law.recalibrated(fit_law(logits, codes, slots), len(logits))
-    fresh = regret(replace(fitted, law=law), sample, logits, codes)
+    coordinate = fitted.coordinate.refitted(logits)
+    now = fit_law(coordinate(logits), codes, slots)
+    law = fitted.law.recalibrated(now, len(logits))
+    fresh = regret(replace(fitted, coordinate=coordinate, law=law), sample, logits, codes)
     np.testing.assert_allclose(law.scale, [1, 1.7, 1, 1.7, 1], rtol=0.05)
     assert fresh < before + 0.002 < stale
 
@@ -146,10 +150,8 @@ def test_weights_act_as_copies(fitted):
     sample, logits, codes, slots = drawn(rows=4_000)
     weight = np.random.default_rng(3).integers(0, 3, 4_000)
     again = np.repeat(np.arange(4_000), weight)
-    law = fit_law(logits, codes, slots, weight.astype(float))
-    weighted = fit_heads(law, logits, codes, slots, sample.labels, weight.astype(float))
-    law = fit_law(logits[again], codes[again], slots)
-    copied = fit_heads(law, logits[again], codes[again], slots, sample.labels[again])
+    weighted = fit_heads(logits, codes, slots, sample.labels, weight.astype(float))
+    copied = fit_heads(logits[again], codes[again], slots, sample.labels[again])
     np.testing.assert_allclose(weighted.theta, copied.theta, atol=1e-3)
 
 
@@ -157,8 +159,7 @@ def test_heads_without_context_and_of_one_objective():
     sample, logits, _, _ = drawn(rows=5_000)
     none = np.zeros((5_000, 0), dtype=np.int32)
     for columns in ([0, 4], [4]):
-        law = fit_law(logits[:, columns], none, ())
-        heads = fit_heads(law, logits[:, columns], none, (), sample.labels[:, columns])
+        heads = fit_heads(logits[:, columns], none, (), sample.labels[:, columns])
         assert np.isfinite(heads.theta).all()
         assert HeadScorer(heads).probabilities(sample.scores[:, columns], none).shape == (
             5_000,
@@ -169,5 +170,45 @@ def test_heads_without_context_and_of_one_objective():
 def test_a_score_that_never_varies_does_no_harm():
     sample, logits, codes, slots = drawn(rows=5_000)
     logits[:, 2] = 0.0
-    heads = fit_heads(fit_law(logits, codes, slots), logits, codes, slots, sample.labels)
+    heads = fit_heads(logits, codes, slots, sample.labels)
     assert np.isfinite(heads.theta).all()
+
+
+def bend(logits, columns):
+    bent = logits.copy()
+    bent[:, columns] = 3 * np.tanh((bent[:, columns] - np.median(bent[:, columns], axis=0)) / 3) - 4
+    return bent
+
+
+def test_a_bent_score_is_straightened_and_a_straight_one_left_alone():
+    sample, logits, _, _ = drawn(rows=100_000)
+    coordinate = fit_coordinate(bend(logits, [1, 3]), sample.labels)
+    np.testing.assert_array_equal(coordinate.normal, [0, 1, 0, 1, 0])
+    places = coordinate(bend(logits, [1, 3]))
+    for m in (1, 3):
+        assert np.corrcoef(places[:, m], logits[:, m])[0, 1] > 0.999
+    for m in (0, 2, 4):
+        np.testing.assert_allclose(places[:, m], logits[:, m], atol=1e-9)
+
+
+def test_coordinates_rise_everywhere_also_beyond_what_was_seen():
+    sample, logits, _, _ = drawn(rows=50_000)
+    coordinate = fit_coordinate(bend(logits, [1, 3]), sample.labels)
+    x = np.tile(np.linspace(-20, 20, 4001)[:, None], (1, 5))
+    assert (np.diff(coordinate(x), axis=0) > 0).all()
+
+
+def test_any_rising_transform_of_a_score_costs_next_to_nothing():
+    sample, logits, codes, slots = drawn(rows=100_000)
+    exam, exam_logits, exam_codes, _ = drawn(rows=100_000, start=200_000)
+    straight = fit_heads(logits, codes, slots, sample.labels)
+    bent = fit_heads(bend(logits, [1, 3]), codes, slots, sample.labels)
+    assert regret(bent, exam, bend(exam_logits, [1, 3]), exam_codes) == pytest.approx(
+        regret(straight, exam, exam_logits, exam_codes), abs=0.002
+    )
+
+
+def test_a_score_of_few_values_keeps_its_logit():
+    sample, logits, _, _ = drawn(rows=5_000)
+    coordinate = fit_coordinate(np.round(logits), sample.labels)
+    assert not coordinate.normal.any()

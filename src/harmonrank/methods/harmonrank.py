@@ -4,7 +4,7 @@ __all__ = ["HarmonRank", "HarmonRankConfig"]
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +12,13 @@ import numpy as np
 from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.methods.base import Fit, FitStep
 from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.model.coordinate import Coordinate, logit_of
 from harmonrank.model.heads import Heads
-from harmonrank.model.heads_score import SMALLEST_SCORE, HeadScorer
+from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.law import Law, fit_law
 
-_LAW_ARRAYS = [field.name for field in fields(Law)]
+_LAW = [field.name for field in fields(Law)]
+_COORDINATE = [field.name for field in fields(Coordinate)]
 
 
 @dataclass(frozen=True)
@@ -44,13 +46,10 @@ class HarmonRank(ProbabilityMethod):
 
         log = fit.train
         self._encoder = ContextEncoder.fit(log.context)
-        codes, logits = self._encoder.encode(log.context), _logits(log.scores)
-        law = fit_law(logits, codes, self._encoder.slots, log.sample_weight)
         self._use(
             fit_heads(
-                law,
-                logits,
-                codes,
+                logit_of(log.scores),
+                self._encoder.encode(log.context),
                 self._encoder.slots,
                 log.known_labels(),
                 log.sample_weight,
@@ -76,19 +75,12 @@ class HarmonRank(ProbabilityMethod):
         their noise are measured again from the scores alone, and the heads stay as they are.
         """
         log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
-        codes = self._encoder.encode(log.context)
-        now = fit_law(_logits(log.scores), codes, self._encoder.slots)
-        heads = self._heads
+        logits, heads = logit_of(log.scores), self._heads
+        coordinate = heads.coordinate.refitted(logits)
+        now = fit_law(coordinate(logits), self._encoder.encode(log.context), heads.slots)
+        law = heads.law.recalibrated(now, log.rows)
         changed = copy(self)
-        changed._use(
-            Heads(
-                heads.law.recalibrated(now, log.rows),
-                heads.slots,
-                heads.theta,
-                heads.precision,
-                heads.shared,
-            )
-        )
+        changed._use(replace(heads, coordinate=coordinate, law=law))
         return changed
 
     def explain(self, weights: Mapping[str, float] | None = None) -> dict[str, dict[str, float]]:
@@ -105,18 +97,14 @@ class HarmonRank(ProbabilityMethod):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         heads = self._heads
-        arrays = {f"law/{name}": getattr(heads.law, name) for name in _LAW_ARRAYS}
+        arrays = {f"law/{name}": getattr(heads.law, name) for name in _LAW}
+        arrays |= {f"coordinate/{name}": getattr(heads.coordinate, name) for name in _COORDINATE}
         arrays |= {name: getattr(heads, name) for name in ("theta", "precision", "shared")}
         return {"context": self._encoder.to_list()}, arrays
 
     def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self._encoder = ContextEncoder.from_list(parts["context"])
-        law = Law(**{name: arrays[f"law/{name}"] for name in _LAW_ARRAYS})
+        law = Law(**{name: arrays[f"law/{name}"] for name in _LAW})
+        coordinate = Coordinate(**{name: arrays[f"coordinate/{name}"] for name in _COORDINATE})
         rest = (arrays[name] for name in ("theta", "precision", "shared"))
-        self._use(Heads(law, self._encoder.slots, *rest))
-
-
-def _logits(scores: np.ndarray) -> np.ndarray:
-    p = np.clip(scores.astype(np.float64), SMALLEST_SCORE, 1 - SMALLEST_SCORE)
-    logits: np.ndarray = np.log(p / (1 - p))
-    return logits
+        self._use(Heads(coordinate, law, self._encoder.slots, *rest))

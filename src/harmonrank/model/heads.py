@@ -1,6 +1,7 @@
 """Heads: the probability of each objective from denoised logits, shrunk by evidence.
 
-Head m is a logistic regression on few numbers that the law of the logits suggests:
+With ℓ the coordinates of a row's scores (`Coordinate`: their logits, or normal quantiles), head m
+is a logistic regression on few numbers that the law of ℓ suggests:
 
     own        (ℓ_m − base)/σ            the score itself, calibrated
     by context (v_m(c) − v̄_m) r_m/σ      trust it less where its noise is larger
@@ -19,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harmonrank.model.coordinate import Coordinate
 from harmonrank.model.law import Law, distinct_contexts
 
 GROUPS = ("own", "by context", "surprise", "mean", "others", "context")
@@ -30,13 +32,15 @@ class Heads:
     """Coefficients of every head.
 
     Attributes:
-        law: Of the logits.
+        coordinate: The scale on which each score is taken.
+        law: Of the coordinates.
         slots: Codes per context feature.
         theta: (M, 5 + M − 1 + slots) intercept, then the groups in order.
         precision: λ of each group's prior; a large one says that the data had no use for it.
         shared: The mean that the objectives share, of the first four groups.
     """
 
+    coordinate: Coordinate
     law: Law
     slots: tuple[int, ...]
     theta: np.ndarray
@@ -46,7 +50,7 @@ class Heads:
     def logits(self, logits: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the logit of each head, (rows, M): the definition that the kernels follow."""
         contexts, of_row = distinct_contexts(codes, self.slots)
-        numbers = _numbers(self.law, logits, contexts, of_row)  # (rows, M, 4 + M)
+        numbers = _numbers(self.law, self.coordinate(logits), contexts, of_row)  # (rows, M, 4 + M)
         M = numbers.shape[1]
         effects = self.law.sum_of(self.theta[:, 4 + M :].T, contexts)  # (contexts, M)
         heads: np.ndarray = np.einsum("nmk,mk->nm", numbers, self.theta[:, : 4 + M])
@@ -56,7 +60,7 @@ class Heads:
     def affine(self, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each context's intercepts (contexts, M) and slopes (contexts, M, M).
 
-        Given the context every head is linear in the logits: h = intercept + slope·ℓ.
+        Given the context every head is linear in the coordinates: h = intercept + slope·ℓ.
         """
         M = len(self.law.base)
         points = np.concatenate([np.zeros((1, M)), np.eye(M)])  # 0 and the unit vectors
@@ -74,13 +78,13 @@ class Heads:
         return share
 
 
-def _numbers(law: Law, logits: np.ndarray, contexts: np.ndarray, of_row: np.ndarray) -> np.ndarray:
+def _numbers(law: Law, places: np.ndarray, contexts: np.ndarray, of_row: np.ndarray) -> np.ndarray:
     """Return intercept and numbers of every head, (rows, M, 4 + M)."""
-    rows, M = logits.shape
+    rows, M = places.shape
     base_variance = np.exp(law.log_variance)
     deviation = np.sqrt(base_variance)
     mean = law.mean_of(contexts)
-    away = (logits - law.centre_of(contexts)[of_row]) / law.scale  # (rows, M)
+    away = (places - law.centre_of(contexts)[of_row]) / law.scale  # (rows, M)
     r = np.einsum("nij,nj->ni", law.precision_of(contexts)[of_row], away)
     variance = law.variance_of(contexts)[of_row]
     numbers = np.empty((rows, M, 4 + M))

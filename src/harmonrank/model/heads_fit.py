@@ -17,8 +17,9 @@ from os import cpu_count
 import numpy as np
 
 from harmonrank.kernel import kernel
+from harmonrank.model.coordinate import fit_coordinate
 from harmonrank.model.heads import GROUPS, Heads
-from harmonrank.model.law import Law, distinct_contexts
+from harmonrank.model.law import Law, distinct_contexts, fit_law
 
 # Sums are taken in this many pieces whatever the threads, so they do not depend on them.
 _PIECES = 8
@@ -30,7 +31,6 @@ _PLAIN = np.array([1.0, 0.0, 0.0, 0.0])
 
 
 def fit_heads(
-    law: Law,
     logits: np.ndarray,
     codes: np.ndarray,
     slots: tuple[int, ...],
@@ -38,11 +38,10 @@ def fit_heads(
     weight: np.ndarray | None = None,
     on_step: Callable[[int, int], None] = lambda *_: None,
 ) -> Heads:
-    """Fit the heads of all objectives and the precisions they share.
+    """Fit coordinates, their law, the heads of all objectives and the precisions they share.
 
     Args:
-        law: Of the logits, as `fit_law` gives it.
-        logits: (rows, M).
+        logits: (rows, M) of the scores.
         codes: (rows, features) of the context.
         slots: Codes per feature.
         labels: (rows, M) of 0 and 1.
@@ -50,11 +49,14 @@ def fit_heads(
         on_step: Called with the number of the step and the most there can be.
     """
     M, D = logits.shape[1], 4 + logits.shape[1] + sum(slots)
-    data = _Data.of(law, logits, codes, slots, labels, weight)
+    coordinate = fit_coordinate(logits, labels, weight)
+    places = coordinate(logits)
+    law = fit_law(places, codes, slots, weight)
+    data = _Data.of(law, places, codes, slots, labels, weight)
     prevalence = np.clip(data.weight @ labels / data.weight.sum(), 1e-9, 1 - 1e-9)
     theta = np.zeros((M, D))
     theta[:, 0], theta[:, 1] = np.log(prevalence / (1 - prevalence)), 1.0
-    heads = Heads(law, slots, theta, np.array(_START_PRECISION), _PLAIN)
+    heads = Heads(coordinate, law, slots, theta, np.array(_START_PRECISION), _PLAIN)
     group = _group_of(M, D)
     for step in range(_STEPS):
         heads, change = _step(heads, data, group)
@@ -139,7 +141,7 @@ class _Data:
     def of(
         cls,
         law: Law,
-        logits: np.ndarray,
+        places: np.ndarray,
         codes: np.ndarray,
         slots: tuple[int, ...],
         labels: np.ndarray,
@@ -151,9 +153,9 @@ class _Data:
             law,
             contexts,
             of_row.astype(np.int32),
-            ((logits - law.centre_of(contexts)[of_row]) / deviation).astype(np.float32),
+            ((places - law.centre_of(contexts)[of_row]) / deviation).astype(np.float32),
             np.ascontiguousarray(labels.T, dtype=np.float32),
-            np.ones(len(logits)) if weight is None else weight.astype(np.float64),
+            np.ones(len(places)) if weight is None else weight.astype(np.float64),
             law.mean_of(contexts) / deviation,
             law.variance_of(contexts) / np.exp(law.log_variance),
             # In units of deviations the surprise is C⁻¹ scaled on both sides.

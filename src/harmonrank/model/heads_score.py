@@ -1,6 +1,7 @@
 """Scoring with heads: one table per context and one pass over the rows.
 
-Given its context a head is linear in the logits, so a row costs M logarithms, an M × M product
+Given its context a head is linear in the coordinates, so a row costs M logarithms and
+look-ups, an M × M product
 with its context's table, and M exponentials.
 """
 
@@ -9,10 +10,12 @@ __all__ = ["HeadScorer"]
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from os import cpu_count
+from typing import Any
 
 import numpy as np
 
-from harmonrank.kernel import kernel
+from harmonrank.kernel import inline_kernel, kernel
+from harmonrank.model.coordinate import SMALLEST_SCORE
 from harmonrank.model.heads import Heads
 from harmonrank.model.law import distinct_contexts
 
@@ -20,8 +23,6 @@ from harmonrank.model.law import distinct_contexts
 _KEPT_CONTEXTS = 100_000
 # Below this many rows a second thread costs more than it saves.
 _PIECE_ROWS = 16_384
-SMALLEST_SCORE = 1e-9
-"""Scores are kept this far from 0 and 1, where their logit would have no bound."""
 
 
 class HeadScorer:
@@ -30,6 +31,8 @@ class HeadScorer:
     def __init__(self, heads: Heads) -> None:
         self._heads = heads
         self._size = int(np.prod(np.array(heads.slots, dtype=np.float64)))
+        map_ = heads.coordinate
+        self._map = (map_.low, map_.high, map_.table, map_.below, map_.above)
         self._tables: tuple[np.ndarray, np.ndarray] | None = None
         if self._size <= _KEPT_CONTEXTS:
             every = np.stack(np.unravel_index(np.arange(self._size), heads.slots or (1,)), axis=1)
@@ -55,7 +58,7 @@ class HeadScorer:
         else:
             of_row = _numbered(np.ascontiguousarray(codes), np.array(self._heads.slots))
             intercept, slope = self._tables
-        work = partial(task, scores, of_row, intercept, slope)
+        work = partial(task, *self._map, scores, of_row, intercept, slope)
         if len(scores) <= _PIECE_ROWS:
             work(0, len(scores))
             return
@@ -74,35 +77,51 @@ def _numbered(codes: np.ndarray, slots: np.ndarray) -> np.ndarray:
     return number
 
 
+@inline_kernel
+def _place(score: float, low: float, high: float, table: Any, below: float, above: float) -> Any:
+    """Return the coordinate of a score, as `Coordinate` defines it."""
+    s = min(max(np.float64(score), SMALLEST_SCORE), 1.0 - SMALLEST_SCORE)
+    x = np.log(s / (1.0 - s))
+    if x <= low:
+        return table[0] + below * (x - low)
+    if x >= high:
+        return table[-1] + above * (x - high)
+    place = (x - low) / (high - low) * (table.size - 1)
+    cell = min(int(place), table.size - 2)
+    return table[cell] + (place - cell) * (table[cell + 1] - table[cell])
+
+
 @kernel
-def _probabilities(p, scores, of_row, intercept, slope, low, high):  # type: ignore[no-untyped-def]
+def _probabilities(  # type: ignore[no-untyped-def]
+    p, start, end, table, below, above, scores, of_row, intercept, slope, low, high
+):
     M = scores.shape[1]
-    logits = np.empty(M)
+    places = np.empty(M)
     for i in range(low, high):
         c = of_row[i]
         for j in range(M):
-            s = min(max(np.float64(scores[i, j]), SMALLEST_SCORE), 1.0 - SMALLEST_SCORE)
-            logits[j] = np.log(s / (1.0 - s))
+            places[j] = _place(scores[i, j], start[j], end[j], table[j], below[j], above[j])
         for m in range(M):
             head = intercept[c, m]
             for j in range(M):
-                head += slope[c, m, j] * logits[j]
+                head += slope[c, m, j] * places[j]
             p[i, m] = 1.0 / (1.0 + np.exp(-head))
 
 
 @kernel
-def _fuse(fused, effective, scores, of_row, intercept, slope, low, high):  # type: ignore[no-untyped-def]
+def _fuse(  # type: ignore[no-untyped-def]
+    fused, effective, start, end, table, below, above, scores, of_row, intercept, slope, low, high
+):
     M = scores.shape[1]
-    logits = np.empty(M)
+    places = np.empty(M)
     for i in range(low, high):
         c = of_row[i]
         for j in range(M):
-            s = min(max(np.float64(scores[i, j]), SMALLEST_SCORE), 1.0 - SMALLEST_SCORE)
-            logits[j] = np.log(s / (1.0 - s))
+            places[j] = _place(scores[i, j], start[j], end[j], table[j], below[j], above[j])
         total = 0.0
         for m in range(M):
             head = intercept[c, m]
             for j in range(M):
-                head += slope[c, m, j] * logits[j]
+                head += slope[c, m, j] * places[j]
             total += effective[m] / (1.0 + np.exp(-head))
         fused[i] = total

@@ -1,0 +1,164 @@
+"""Coordinates: the scale on which each upstream score is best taken.
+
+A calibrated model's logit is the right scale, whatever its distribution. Of a model that is not
+calibrated, say one that reports the square of a probability, the normal quantile of the score is as
+good as ever, since it does not change under any rising transform. Each objective takes the one on
+which a calibration of its score alone fits its labels better, the logit if they are about equal.
+"""
+
+__all__ = ["Coordinate", "fit_coordinate", "logit_of"]
+
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+
+import numpy as np
+
+SMALLEST_SCORE = 1e-9
+"""Scores are kept this far from 0 and 1, where their logit would have no bound."""
+
+_TAIL = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
+_SHARES = np.array([*_TAIL, *np.linspace(0.035, 0.965, 28), *(1 - t for t in reversed(_TAIL))])
+_NORMAL = np.array([NormalDist().inv_cdf(share) for share in _SHARES])
+_GRID = 512
+_BINS = 1000
+# A tail's slope is taken over this many quantiles, since the last few are noisy.
+_TAIL_POINTS = 6
+# Log likelihood that a normal quantile must gain over the logit.
+_GAIN = 3.0
+
+
+def logit_of(scores: np.ndarray) -> np.ndarray:
+    """Return log(p/(1−p)) in float64, bounded at 0 and 1."""
+    p = np.clip(scores.astype(np.float64), SMALLEST_SCORE, 1 - SMALLEST_SCORE)
+    logits: np.ndarray = np.log(p / (1 - p))
+    return logits
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A rising map of each logit: a table over an even grid, straight lines beyond it.
+
+    Attributes:
+        low, high: (M,) ends of the grid.
+        table: (M, grid) values on it.
+        below, above: (M,) slopes beyond its ends.
+        normal: (M,) 1 where the map is a normal quantile, 0 where it is the logit itself.
+        target: (M, quantiles) values that the quantiles are sent to.
+    """
+
+    low: np.ndarray
+    high: np.ndarray
+    table: np.ndarray
+    below: np.ndarray
+    above: np.ndarray
+    normal: np.ndarray
+    target: np.ndarray
+
+    def __call__(self, logits: np.ndarray) -> np.ndarray:
+        """Return the coordinates of (rows, M) logits."""
+        result = np.empty_like(logits)
+        for m in range(logits.shape[1]):
+            x = logits[:, m]
+            place = (x - self.low[m]) / (self.high[m] - self.low[m]) * (_GRID - 1)
+            cell = np.clip(place, 0, _GRID - 2).astype(np.int64)
+            inside = np.clip(place, 0, _GRID - 1) - cell
+            table = self.table[m]
+            result[:, m] = table[cell] + inside * (table[cell + 1] - table[cell])
+            result[:, m] += self.below[m] * np.minimum(x - self.low[m], 0)
+            result[:, m] += self.above[m] * np.maximum(x - self.high[m], 0)
+        return result
+
+    def refitted(self, logits: np.ndarray) -> "Coordinate":
+        """Return the map that sends logits of a changed upstream model to where the old ones went.
+
+        Only normal quantiles move; a logit's new scale and offset are the business of `Law`.
+        """
+        result = self
+        for m in np.flatnonzero(self.normal).tolist():
+            result = _with_quantiles(result, m, logits[:, m], self.target[m])
+        return result
+
+
+def fit_coordinate(
+    logits: np.ndarray, labels: np.ndarray, weight: np.ndarray | None = None
+) -> Coordinate:
+    """Choose and fit the coordinate of each objective."""
+    M = logits.shape[1]
+    same = np.tile(np.linspace(-1.0, 1.0, _GRID), (M, 1))
+    ones = np.ones(M)
+    plain = Coordinate(-ones, ones, same, ones, ones, np.zeros(M), np.zeros((M, len(_SHARES))))
+    bent = plain
+    for m, x in enumerate(logits.T):
+        target = x.mean() + x.std() * _NORMAL
+        if len(np.unique(np.quantile(x, _SHARES))) == len(_SHARES):
+            bent = _with_quantiles(bent, m, x, target)
+    gain = _fits(bent(logits), labels, weight) - _fits(logits, labels, weight)
+    chosen = bent.normal * (gain > _GAIN)
+    return _either(plain, bent, chosen)
+
+
+def _with_quantiles(old: Coordinate, m: int, x: np.ndarray, target: np.ndarray) -> Coordinate:
+    """Return the map with objective m sent so that its quantiles hit the target."""
+    knots = np.quantile(x, _SHARES)
+    grid = np.linspace(knots[0], knots[-1], _GRID)
+    k = _TAIL_POINTS
+
+    def put(array: np.ndarray, value: np.ndarray | float) -> np.ndarray:
+        array = array.copy()
+        array[m] = value
+        return array
+
+    return replace(
+        old,
+        low=put(old.low, knots[0]),
+        high=put(old.high, knots[-1]),
+        table=put(old.table, np.interp(grid, knots, target)),
+        below=put(old.below, (target[k] - target[0]) / max(knots[k] - knots[0], 1e-9)),
+        above=put(old.above, (target[-1] - target[-1 - k]) / max(knots[-1] - knots[-1 - k], 1e-9)),
+        normal=put(old.normal, 1.0),
+        target=put(old.target, target),
+    )
+
+
+def _either(plain: Coordinate, bent: Coordinate, chosen: np.ndarray) -> Coordinate:
+    def pick(name: str) -> np.ndarray:
+        a, b = getattr(plain, name), getattr(bent, name)
+        where = chosen.reshape(-1, *[1] * (a.ndim - 1)) > 0
+        picked: np.ndarray = np.where(where, b, a)
+        return picked
+
+    return Coordinate(*(pick(name) for name in Coordinate.__dataclass_fields__))
+
+
+def _fits(x: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """Return the log likelihood of a logistic calibration of each column alone, in bins."""
+    w = np.ones(len(x)) if weight is None else weight
+    fits = []
+    for m, column in enumerate(x.T):
+        low, high = column.min(), column.max()
+        cell = ((column - low) / max(high - low, 1e-12) * (_BINS - 1)).astype(np.int64)
+        mass = np.bincount(cell, w, _BINS)
+        positive = np.bincount(cell, w * labels[:, m], _BINS)
+        centre = np.bincount(cell, w * column, _BINS) / np.maximum(mass, 1e-12)
+        fits.append(_likelihood(centre[mass > 0], positive[mass > 0], mass[mass > 0]))
+    return np.array(fits)
+
+
+def _likelihood(x: np.ndarray, positive: np.ndarray, mass: np.ndarray) -> float:
+    mean = mass @ x / mass.sum()
+    deviation = np.sqrt(mass @ (x - mean) ** 2 / mass.sum()) + 1e-12
+    X = np.stack([np.ones_like(x), (x - mean) / deviation], axis=1)
+    share = np.clip(positive.sum() / mass.sum(), 1e-9, 1 - 1e-9)
+    theta = np.array([np.log(share / (1 - share)), 0.0])
+    best = -np.inf
+    for _ in range(50):
+        h = X @ theta
+        p = 1 / (1 + np.exp(-h))
+        value = float(positive @ h - mass @ np.logaddexp(0, h))
+        H = (X.T * (mass * p * (1 - p))) @ X + 1e-6 * np.eye(2)
+        step = np.linalg.solve(H, X.T @ (positive - mass * p))
+        theta = theta + step * min(1.0, 1.0 / max(np.abs(step).max(), 1e-12))
+        if abs(value - best) < 1e-6 * abs(value):
+            break
+        best = value
+    return value
