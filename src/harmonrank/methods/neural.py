@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from harmonrank.data import ContextEncoder, Log
+from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.methods.base import Fit, Method
 from harmonrank.methods.weighting import weighting_of
 from harmonrank.metrics import auc
@@ -161,6 +161,23 @@ class NeuralMethod(Method):
         if self._scorer is None or self._scorer.network is not self._network:
             self._scorer = Scorer(self._network)
         return self._scorer(scores.numpy(), context.numpy())
+
+    @torch.no_grad()
+    def attention(self, table: Source) -> np.ndarray | None:
+        """Return the mean over rows of A_r, how much each objective listens to each other.
+
+        (M, M), each row adds up to 1; None for a network without self-attention.
+        """
+        if not self._network.config.self_attention:
+            return None
+        log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
+        total = torch.zeros(log.scores.shape[1], log.scores.shape[1], dtype=torch.float64)
+        scores = _tensor(log.scores.astype(np.float32, copy=False), "cpu")
+        for first in range(0, log.rows, _SCORE_ROWS):
+            x = self._network.scores(scores[first : first + _SCORE_ROWS])  # (rows, M, width)
+            total += self._network.relation_aware.attend(x).double().sum(dim=0)
+        mean: np.ndarray = (total / log.rows).numpy()
+        return mean
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {name: value.numpy() for name, value in self._network.state_dict().items()}
