@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test test-slow check format clean
+.PHONY: help venv browser demo test test-slow check format clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -20,7 +20,16 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY) ## simulate a world, fit every method, print the leaderboard with the ceiling
 	$(BIN)/harmonrank demo
 
-test: $(READY) ## all tests but the slow ones
+# The report's page is opened in Debian's Chromium. It is installed where root, or a sudo that asks
+# nothing, may do so; elsewhere the test that needs it says so and is skipped.
+browser: ## install Chromium for the test of the HTML report, where that is allowed
+	@{ command -v chromium && command -v chromedriver; } >/dev/null || { \
+		as=; [ "$$(id -u)" = 0 ] || as="sudo -n"; \
+		$$as apt-get update -qq && \
+		$$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver; \
+	} >/dev/null 2>&1 || echo "Chromium is not installed and cannot be; its test will be skipped."
+
+test: $(READY) browser ## all tests but the slow ones
 	$(BIN)/pytest -q
 
 test-slow: $(READY) ## the tests that take minutes

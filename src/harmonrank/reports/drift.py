@@ -1,0 +1,85 @@
+"""Drift: how far each score's distribution moved from training to test rows."""
+
+__all__ = ["PSI_DRIFTED", "PSI_MOVED", "Drift", "drift_of", "sample"]
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harmonrank.data import Log
+
+PSI_MOVED, PSI_DRIFTED = 0.1, 0.25
+"""The customary limits of the population stability index."""
+
+_MOST_ROWS = 200_000
+_PSI_BINS = 10
+_SHOWN_BINS = 30
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How a score's distribution moved from training to test rows.
+
+    Attributes:
+        psi: Population stability index over tenths of the training rows.
+        ks: Largest distance of the two distribution functions.
+        edges: Of the bins that are shown, as scores.
+        train: Share of training rows in each bin.
+    """
+
+    name: str
+    psi: float
+    ks: float
+    edges: tuple[float, ...]
+    train: tuple[float, ...]
+    test: tuple[float, ...]
+
+
+def sample(log: Log) -> Log:
+    """Return as many rows as a picture can show the difference of."""
+    if log.rows <= _MOST_ROWS:
+        return log
+    return log.take(np.sort(np.random.default_rng(0).choice(log.rows, _MOST_ROWS, replace=False)))
+
+
+def drift_of(train: Log, test: Log) -> tuple[Drift, ...]:
+    """Compare the distribution of each score between training and test rows."""
+    before, now = sample(train), sample(test)
+    return tuple(
+        _drift(name, before.scores[:, m].astype(float), now.scores[:, m].astype(float))
+        for m, name in enumerate(test.schema.names)
+    )
+
+
+def _drift(name: str, before: np.ndarray, now: np.ndarray) -> Drift:
+    tenths = np.unique(np.quantile(before, np.linspace(0, 1, _PSI_BINS + 1)[1:-1]))
+    # Half a row in an empty bin keeps the logarithm finite.
+    p, q = (_shares(x, tenths, 0.5) for x in (before, now))
+    order = np.sort(before)
+    both = np.sort(np.concatenate([before, now]))
+    distance = np.searchsorted(order, both, "right") / len(before)
+    distance -= np.searchsorted(np.sort(now), both, "right") / len(now)
+    low, high = np.quantile(both, [0.001, 0.999])
+    edges = _logit_space(low, high, _SHOWN_BINS + 1)
+    return Drift(
+        name=name,
+        psi=float(((q - p) * np.log(q / p)).sum()),
+        ks=float(np.abs(distance).max()),
+        edges=tuple(edges.tolist()),
+        train=tuple(_shares(before, edges[1:-1], 0).tolist()),
+        test=tuple(_shares(now, edges[1:-1], 0).tolist()),
+    )
+
+
+def _shares(values: np.ndarray, edges: np.ndarray, extra: float) -> np.ndarray:
+    counts = np.bincount(np.searchsorted(edges, values, "right"), minlength=len(edges) + 1) + extra
+    shares: np.ndarray = counts / counts.sum()
+    return shares
+
+
+def _logit_space(low: float, high: float, count: int) -> np.ndarray:
+    """Return scores that are evenly spaced as logits, where probabilities of any size show."""
+    low, high = np.clip([low, high], 1e-6, 1 - 1e-6)
+    logits = np.linspace(np.log(low / (1 - low)), np.log(high / (1 - high)), count)
+    spaced: np.ndarray = 1 / (1 + np.exp(-logits))
+    return spaced

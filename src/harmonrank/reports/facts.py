@@ -1,0 +1,146 @@
+"""Facts: all that a report shows, as plain numbers and names."""
+
+__all__ = ["Facts", "MethodFacts", "Run", "collect", "run_of"]
+
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib import metadata
+from typing import Any
+
+from harmonrank import __version__
+from harmonrank.data import Log
+from harmonrank.methods import Method
+from harmonrank.reports.data_facts import DataFacts, data_facts
+from harmonrank.reports.drift import Drift, drift_of
+from harmonrank.reports.model_facts import (
+    Bin,
+    Curve,
+    attention_of,
+    calibration_of,
+    pulls_by_context,
+    pulls_of,
+    response_of,
+)
+from harmonrank.reports.tradeoffs import Tradeoff, tradeoffs_of
+
+_PACKAGES = ("numpy", "numba", "torch", "polars", "pyarrow", "plotly")
+
+
+@dataclass(frozen=True)
+class Run:
+    """How a result came about, so that it can be had again."""
+
+    command: str
+    seed: int | None
+    made: str
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class MethodFacts:
+    """What a fitted method tells of itself on the test rows; what it cannot tell is empty.
+
+    Attributes:
+        response: One curve per objective: the fused score as that objective's score moves.
+        pulls: How much of the fused score's movement each score causes, shares of 1.
+        calibration: Per objective, predicted against observed; only of methods with probabilities.
+        attention: (M, M) mean of A_r, of networks with self-attention.
+        epochs: One row per epoch: training loss, validation AUC-sum, share of items in gradient.
+    """
+
+    response: tuple[Curve, ...] = ()
+    pulls: tuple[float, ...] = ()
+    calibration: tuple[tuple[Bin, ...], ...] = ()
+    attention: tuple[tuple[float, ...], ...] = ()
+    epochs: tuple[tuple[float, float, float | None], ...] = ()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One report's content.
+
+    Attributes:
+        board: What `Leaderboard.to_dict` returns; of a single model, with one method.
+        focus: The method that is looked at closely.
+        upstream: Calibration of the scores as they came.
+        context_pulls: By context column and value, how much each score moves the focus method.
+    """
+
+    title: str
+    run: Run
+    board: Mapping[str, Any]
+    data: DataFacts
+    focus: str | None = None
+    methods: Mapping[str, MethodFacts] = field(default_factory=dict)
+    upstream: tuple[tuple[Bin, ...], ...] = ()
+    context_pulls: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    tradeoffs: tuple[Tradeoff, ...] = ()
+    drift: tuple[Drift, ...] = ()
+
+
+def collect(
+    title: str,
+    run: Run,
+    board: Mapping[str, Any],
+    models: Mapping[str, Method],
+    test: Log,
+    *,
+    train: Log | None = None,
+    epochs: Mapping[str, Sequence[Any]] | None = None,
+) -> Facts:
+    """Compute what a report shows.
+
+    Args:
+        title: Of the page.
+        run: Command, seed and versions.
+        board: What `Leaderboard.to_dict` returns.
+        models: The fitted methods by name; one that is missing has no curves.
+        test: The rows that the leaderboard was measured on.
+        train: The training rows; without them nothing is said about drift.
+        epochs: Per method the EpochEnded events of its training.
+    """
+    names = [m["name"] for m in board["methods"] if m["error"] is None]
+    ordered = {name: models[name] for name in names if name in models}
+    focus = "harmonrank" if "harmonrank" in ordered else next(iter(ordered), None)
+    return Facts(
+        title=title,
+        run=run,
+        board=board,
+        data=data_facts(test, train),
+        focus=focus,
+        methods={
+            name: _method_facts(m, test, (epochs or {}).get(name, ()))
+            for name, m in ordered.items()
+        },
+        upstream=calibration_of(test.scores, test),
+        context_pulls={} if focus is None else pulls_by_context(ordered[focus], test),
+        tradeoffs=() if focus is None else tradeoffs_of(ordered[focus], test, board),
+        drift=() if train is None else drift_of(train, test),
+    )
+
+
+def _method_facts(model: Method, test: Log, events: Sequence[Any]) -> MethodFacts:
+    probabilities = getattr(model, "probabilities", None)
+    return MethodFacts(
+        response=response_of(model, test),
+        pulls=pulls_of(model, test),
+        calibration=() if probabilities is None else calibration_of(probabilities(test), test),
+        attention=attention_of(model, test),
+        epochs=tuple((e.loss, e.valid_auc_sum, e.gradient_share) for e in events),
+    )
+
+
+def run_of(command: str, seed: int | None = None) -> Run:
+    """Describe the present process: when, with which versions, on what machine."""
+    versions = {"harmonrank": __version__, "Python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    versions["machine"] = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return Run(command, seed, made, versions)

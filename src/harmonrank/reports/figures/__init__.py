@@ -1,0 +1,22 @@
+"""Charts of a report, made from its facts."""
+
+__all__ = [
+    "auc_plots",
+    "calibration_plots",
+    "context_plots",
+    "correlation_plots",
+    "drift_plots",
+    "leaderboard_plots",
+    "pull_plot",
+    "response_plots",
+    "style",
+    "tradeoff_plots",
+    "training_plots",
+]
+
+from harmonrank.reports.figures._board import auc_plots, leaderboard_plots
+from harmonrank.reports.figures._calibration import calibration_plots
+from harmonrank.reports.figures._common import style
+from harmonrank.reports.figures._curves import drift_plots, training_plots
+from harmonrank.reports.figures._relations import correlation_plots, tradeoff_plots
+from harmonrank.reports.figures._weights import context_plots, pull_plot, response_plots

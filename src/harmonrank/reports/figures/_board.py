@@ -1,0 +1,198 @@
+"""Charts of the leaderboard and of each objective."""
+
+__all__ = ["auc_plots", "leaderboard_plots"]
+
+from math import log
+from typing import Any
+
+from harmonrank.reports.facts import Facts
+from harmonrank.reports.figures._common import ended
+from harmonrank.reports.plots import ACCENT, INK, MUTED, PALETTE, Plot, Table, plot
+
+_ROW = 26
+_EVERY = ".4f"
+
+
+def leaderboard_plots(facts: Facts) -> list[Plot]:
+    """AUC-sum with intervals and the ceiling; in a world also the regret on a log scale."""
+    methods, ceiling = ended(facts), facts.board["ceiling"]
+    if not methods:
+        return []
+    names = [m["name"] for m in methods]
+    bars: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "by labels, 95 % interval",
+        "x": [m["auc_sum"] for m in methods],
+        "y": names,
+        "error_x": {
+            "type": "data",
+            "array": [m["ci"][1] - m["auc_sum"] for m in methods],
+            "arrayminus": [m["auc_sum"] - m["ci"][0] for m in methods],
+            "thickness": 1.6,
+            "width": 4,
+            "color": MUTED,
+        },
+        "marker": {"color": MUTED, "size": 7, "symbol": "line-ns-open", "line": {"width": 2}},
+        "hovertemplate": "%{y}<br>AUC-sum by labels %{x:.4f}<extra></extra>",
+    }
+    data, layout = [bars], {}
+    table = Table(
+        ("method", "AUC-sum", "low", "high"),
+        tuple((m["name"], m["auc_sum"], *m["ci"]) for m in methods),
+        dict.fromkeys(("AUC-sum", "low", "high"), _EVERY),
+    )
+    if ceiling is not None:
+        exact = [m["exact_auc_sum"] for m in methods]
+        data.append(_dots(facts, names, exact, "exact, by true probabilities", "AUC-sum"))
+        layout = _ceiling_line(ceiling)
+    else:
+        data.append(_dots(facts, names, bars["x"], "AUC-sum", "AUC-sum"))
+        bars["marker"] = {"color": MUTED, "size": 1}
+    height = 110 + _ROW * len(names)
+    rows = {"autorange": "reversed", "showgrid": False}
+    plots = [
+        plot(
+            "leaderboard",
+            "AUC-sum on the test rows" + (" and the best possible" if ceiling is not None else ""),
+            data,
+            table,
+            x={"title": "AUC-sum (no unit)"},
+            y=rows,
+            height=height,
+            wide=ceiling is None,
+            showlegend=ceiling is not None,
+            legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+            **layout,
+        )
+    ]
+    if ceiling is not None:
+        plots.append(_regret_plot(facts, names, height, rows))
+    return plots
+
+
+def _dots(facts: Facts, names: list[str], x: list[float], label: str, what: str) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": label,
+        "x": x,
+        "y": names,
+        "marker": {
+            "size": 11,
+            "color": [ACCENT if n == facts.focus else INK for n in names],
+        },
+        "hovertemplate": f"%{{y}}<br>{what} %{{x:.4f}}<extra></extra>",
+    }
+
+
+def _ceiling_line(ceiling: float) -> dict[str, Any]:
+    line = {"color": PALETTE[1], "width": 2, "dash": "dash"}
+    return {
+        "shapes": [
+            {
+                "type": "line",
+                "x0": ceiling,
+                "x1": ceiling,
+                "y0": 0,
+                "y1": 1,
+                "yref": "paper",
+                "line": line,
+            }
+        ],
+        "annotations": [
+            {
+                "x": ceiling,
+                "y": 0,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "xanchor": "right",
+                "xshift": -4,
+                "showarrow": False,
+                "text": f"ceiling {ceiling:.4f}",
+                "font": {"color": PALETTE[1]},
+            }
+        ],
+    }
+
+
+def _regret_plot(facts: Facts, names: list[str], height: int, rows: dict[str, Any]) -> Plot:
+    regret = [max(m["regret"], 1e-6) for m in ended(facts)]
+    dots = _dots(facts, names, regret, "regret", "regret")
+    dots["text"], dots["textposition"] = [f"{r:.4f}" for r in regret], "middle right"
+    dots["mode"] = "markers+text"
+    stems: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": [v for r in regret for v in (min(regret) / 2, r, None)],
+        "y": [v for n in names for v in (n, n, None)],
+        "line": {"color": MUTED, "width": 1},
+        "hoverinfo": "skip",
+    }
+    return plot(
+        "regret",
+        "Regret: what is still to be had",
+        [stems, dots],
+        Table(("method", "regret"), tuple(zip(names, regret, strict=True)), {"regret": ".5f"}),
+        x={
+            "title": "ceiling − AUC-sum (log scale)",
+            "type": "log",
+            "range": [log(min(regret) / 2, 10), log(max(regret) * 12, 10)],
+            "dtick": 1,
+        },
+        y=rows,
+        height=height,
+        showlegend=False,
+    )
+
+
+def auc_plots(facts: Facts) -> list[Plot]:
+    """One panel per objective: the AUC of every method as a bar that starts at chance."""
+    methods = ended(facts)
+    if not methods:
+        return []
+    names = [m["name"] for m in methods]
+    highs = [m["auc_ci"][o][1] for m in methods for o in facts.board["objectives"]]
+    lows = [m["auc_ci"][o][0] for m in methods for o in facts.board["objectives"]]
+    plots = []
+    for objective in facts.board["objectives"]:
+        values = [m["auc"][objective] for m in methods]
+        ci = [m["auc_ci"][objective] for m in methods]
+        bars = {
+            "type": "bar",
+            "orientation": "h",
+            "base": 0.5,
+            "x": [v - 0.5 for v in values],
+            "y": names,
+            "customdata": values,
+            "marker": {"color": [ACCENT if n == facts.focus else MUTED for n in names]},
+            "error_x": {
+                "type": "data",
+                "array": [high - v for v, (_, high) in zip(values, ci, strict=True)],
+                "arrayminus": [v - low for v, (low, _) in zip(values, ci, strict=True)],
+                "thickness": 1.2,
+                "width": 3,
+                "color": INK,
+            },
+            "hovertemplate": "%{y}<br>AUC %{customdata:.4f}<extra></extra>",
+        }
+        plots.append(
+            plot(
+                f"auc-{objective}",
+                objective,
+                [bars],
+                Table(
+                    ("method", "AUC", "low", "high"),
+                    tuple((n, v, *c) for n, v, c in zip(names, values, ci, strict=True)),
+                    dict.fromkeys(("AUC", "low", "high"), _EVERY),
+                ),
+                x={
+                    "title": "AUC by labels (½ is chance)",
+                    "range": [min([0.5, *lows]) - 0.01, max(highs) + 0.01],
+                },
+                y={"autorange": "reversed", "showgrid": False},
+                height=100 + _ROW * len(names),
+                showlegend=False,
+            )
+        )
+    return plots

@@ -1,0 +1,107 @@
+"""Charts of training by epoch and of scores' drift."""
+
+__all__ = ["drift_plots", "training_plots"]
+
+from typing import Any
+
+from harmonrank.reports.facts import Facts
+from harmonrank.reports.figures._common import style
+from harmonrank.reports.plots import ACCENT, MUTED, Plot, Table, logit, logit_axis, plot
+
+
+def training_plots(facts: Facts) -> list[Plot]:
+    """Validation AUC-sum, training loss and the share of items in gradient, by epoch."""
+    runs = {n: f.epochs for n, f in facts.methods.items() if f.epochs}
+    values = {
+        "valid": {n: [e[1] for e in epochs] for n, epochs in runs.items()},
+        "loss": {n: [100 * e[0] / epochs[0][0] for e in epochs] for n, epochs in runs.items()},
+        "gradient": {
+            n: [100 * e[2] for e in epochs if e[2] is not None] for n, epochs in runs.items()
+        },
+    }
+    titles = {
+        "valid": ("Validation AUC-sum", "AUC-sum (no unit)"),
+        "loss": ("Training loss", "loss (% of first epoch)"),
+        "gradient": ("Items in gradient", "share of items (%)"),
+    }
+    plots = []
+    for name, (title, unit) in titles.items():
+        series = {n: v for n, v in values[name].items() if v}
+        if series:
+            plots.append(_epochs_plot(facts, f"training-{name}", title, unit, series))
+    return plots
+
+
+def _epochs_plot(
+    facts: Facts, name: str, title: str, unit: str, series: dict[str, list[float]]
+) -> Plot:
+    length = max(map(len, series.values()))
+    data: list[dict[str, Any]] = [
+        {
+            "type": "scatter",
+            "mode": "lines+markers",
+            "name": method,
+            "meta": method,
+            "x": list(range(1, len(values) + 1)),
+            "y": values,
+            "line": style(facts, method) | {"width": 2},
+            "marker": {"size": 5},
+            "hovertemplate": f"{method}<br>epoch %{{x}}<br>%{{y:.4g}}<extra></extra>",
+        }
+        for method, values in series.items()
+    ]
+    rows = tuple(
+        (i + 1, *(v[i] if i < len(v) else None for v in series.values())) for i in range(length)
+    )
+    return plot(
+        name,
+        title,
+        data,
+        Table(("epoch", *series), rows, dict.fromkeys(series, ".5g")),
+        x={"title": "epoch", "rangemode": "tozero"},
+        y={"title": unit, **({"range": [0, 103]} if name.endswith("gradient") else {})},
+        showlegend=False,
+    )
+
+
+def drift_plots(facts: Facts) -> list[Plot]:
+    """One panel per score: its distribution in training and in test."""
+    plots = []
+    for drift in facts.drift:
+        middles = [
+            (logit(a) + logit(b)) / 2 for a, b in zip(drift.edges, drift.edges[1:], strict=False)
+        ]
+        rows = {"train": drift.train, "test": drift.test}
+        data = [
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": name,
+                "x": middles,
+                "y": [100 * v for v in values],
+                "line": {"shape": "hvh", "width": 2, "color": color, "dash": dash},
+                **({"fill": "tozeroy", "fillcolor": "--soft"} if name == "train" else {}),
+                "hovertemplate": f"{name}<br>%{{y:.2f}} % of rows<extra></extra>",
+            }
+            for (name, values), color, dash in zip(
+                rows.items(), (MUTED, ACCENT), ("solid", "solid"), strict=True
+            )
+        ]
+        starts = drift.edges[:-1]
+        plots.append(
+            plot(
+                f"drift-{drift.name}",
+                f"{drift.name}: PSI {drift.psi:.3f}, KS {drift.ks:.3f}",
+                data,
+                Table(
+                    ("score from", "train", "test"),
+                    tuple(zip(starts, drift.train, drift.test, strict=True)),
+                    {"score from": ".3%", "train": ".2%", "test": ".2%"},
+                ),
+                x=logit_axis(f"score of {drift.name}", drift.edges[0], drift.edges[-1]),
+                y={"title": "rows (%)", "rangemode": "tozero"},
+                height=250,
+                showlegend=False,
+            )
+        )
+    return plots

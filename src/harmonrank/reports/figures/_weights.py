@@ -1,0 +1,127 @@
+"""Charts of what moves the fused score: responses, effective weights, by context."""
+
+__all__ = ["context_plots", "pull_plot", "response_plots"]
+
+from collections.abc import Sequence
+from typing import Any
+
+from harmonrank.reports.facts import Facts
+from harmonrank.reports.figures._common import style
+from harmonrank.reports.plots import MUTED, PALETTE, Plot, Table, logit, logit_axis, plot
+
+_ROW = 26
+
+
+def response_plots(facts: Facts) -> list[Plot]:
+    """One panel per objective: the fused score as that objective's score moves."""
+    plots = []
+    curves = {n: f.response for n, f in facts.methods.items() if f.response}
+    for m, objective in enumerate(facts.board["objectives"] if curves else ()):
+        data: list[dict[str, Any]] = []
+        for name, responses in curves.items():
+            curve = responses[m]
+            data.append(
+                {
+                    "type": "scatter",
+                    "mode": "lines",
+                    "name": name,
+                    "meta": name,
+                    "x": [logit(p) for p in curve.x],
+                    "y": curve.y,
+                    "customdata": [100 * p for p in curve.x],
+                    "line": style(facts, name) | {"width": 3 if name == facts.focus else 2},
+                    "hovertemplate": f"{name}<br>score %{{customdata:.3g}} %<br>"
+                    "%{y:+.2f} sd<extra></extra>",
+                }
+            )
+        x = next(iter(curves.values()))[m].x
+        picked = range(0, len(x), 4)
+        plots.append(
+            plot(
+                f"response-{objective}",
+                objective,
+                data,
+                Table(
+                    ("score", *curves),
+                    tuple((x[i], *(c[m].y[i] for c in curves.values())) for i in picked),
+                    {"score": ".3%"} | dict.fromkeys(curves, "+.3f"),
+                ),
+                x=logit_axis(f"score of {objective}", x[0], x[-1]),
+                y={"title": "fused score (sd)"},
+                showlegend=False,
+                shapes=[_level(0)],
+            )
+        )
+    return plots
+
+
+def _level(y: float) -> dict[str, Any]:
+    line = {"color": MUTED, "width": 1, "dash": "dot"}
+    return {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": y, "y1": y, "line": line}
+
+
+def pull_plot(facts: Facts) -> list[Plot]:
+    """What moves the fused score: the weights by formula, then each method as it acts."""
+    pulls = {n: f.pulls for n, f in facts.methods.items() if f.pulls}
+    rows: dict[str, Sequence[float]] = {
+        "w/(π(1−π))": [o.effective_weight for o in facts.data.objectives],
+        **pulls,
+    }
+    return [
+        _stacked(
+            facts,
+            "weights",
+            "Effective weights, and what moves each method's fused score",
+            rows,
+            100 + _ROW * len(rows),
+            True,
+        )
+    ]
+
+
+def context_plots(facts: Facts) -> list[Plot]:
+    """One panel per context column: what moves the fused score, by value."""
+    return [
+        _stacked(facts, f"weights-{name}", name, dict(values), 100 + 18 * len(values), False)
+        for name, values in facts.context_pulls.items()
+    ]
+
+
+def _stacked(
+    facts: Facts, name: str, title: str, rows: dict[str, Sequence[float]], height: int, wide: bool
+) -> Plot:
+    """Return shares of 1 as stacked bars, one per row, one colour per objective."""
+    objectives = facts.board["objectives"]
+    labels = list(rows)
+    data = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": objective,
+            "meta": objective,
+            "y": labels,
+            "x": [100 * rows[label][m] for label in labels],
+            "marker": {
+                "color": PALETTE[m % len(PALETTE)],
+                "line": {"width": 1, "color": "--panel"},
+            },
+            "hovertemplate": f"%{{y}}<br>{objective} %{{x:.1f}} %<extra></extra>",
+        }
+        for m, objective in enumerate(objectives)
+    ]
+    return plot(
+        name,
+        title,
+        data,
+        Table(
+            ("", *objectives),
+            tuple((label, *rows[label]) for label in labels),
+            dict.fromkeys(objectives, ".1%"),
+        ),
+        x={"title": "share (%)", "range": [0, 100]},
+        y={"autorange": "reversed", "type": "category", "showgrid": False},
+        height=height,
+        wide=wide,
+        barmode="stack",
+        showlegend=False,
+    )

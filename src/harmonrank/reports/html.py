@@ -1,0 +1,209 @@
+"""The report as one HTML page that needs nothing but a browser."""
+
+__all__ = ["html_page", "plotly_script", "write_html"]
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib import import_module
+from importlib.resources import files
+from json import dumps
+from math import isfinite
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from harmonrank.data.files import new_file
+from harmonrank.methods.extras import import_extra
+from harmonrank.reports.facts import Facts
+from harmonrank.reports.plots import Plot, Table
+from harmonrank.reports.sections import Section, sections
+
+_DIGITS = 6
+_FEW_COLUMNS = 4
+_WHO = "A report with charts"
+
+
+def write_html(facts: Facts, path: str | Path) -> None:
+    """Write the page; it appears under its name only when complete."""
+    page = html_page(facts)
+    with new_file(path, overwrite=True) as partial:
+        partial.write_text(page, encoding="utf-8")
+
+
+def html_page(facts: Facts) -> str:
+    """Return the page with its style, scripts and numbers inlined.
+
+    Raises:
+        DependencyError: Plotly, which draws the charts, is not installed.
+    """
+    parts = sections(facts)
+    return Template(_asset("page.html")).substitute(
+        title=escape(facts.title),
+        style=_asset("page.css"),
+        plotly=plotly_script(),
+        script=_asset("page.js"),
+        figures=_json({plot.name: figure(plot) for part in parts for plot in part.plots}),
+        made=escape(facts.run.made),
+        summary=_summary(facts),
+        contents="".join(f'<a href="#{s.key}">{s.key.capitalize()}</a>' for s in parts),
+        sections="".join(map(_section, parts)),
+        run=_run(facts),
+    )
+
+
+def plotly_script() -> str:
+    """Return Plotly's JavaScript, which the Python package carries."""
+    import_extra("plotly", extra="report", method=_WHO)
+    offline = import_module("plotly.offline")
+    script: str = offline.get_plotlyjs()
+    # The one sequence that would end the script element early.
+    return script.replace("</script", "<\\/script")
+
+
+def figure(plot: Plot) -> dict[str, Any]:
+    """Return what the page's script draws."""
+    return {"data": plot.data, "layout": plot.layout, "height": plot.height, "title": plot.title}
+
+
+def _asset(name: str) -> str:
+    return files("harmonrank.reports").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    """Return JSON that is safe inside a script element, with no more digits than can be seen."""
+    return dumps(_plain(value), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(part) for part in value]
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}") if isfinite(value) else None
+    return value
+
+
+def _summary(facts: Facts) -> str:
+    """Return the few numbers that a hurried reader takes away."""
+    best = next((m for m in facts.board["methods"] if m["error"] is None), None)
+    cards = []
+    if best is not None:
+        known = best.get("exact_auc_sum") is not None
+        total = best["exact_auc_sum"] if known else best["auc_sum"]
+        low, high = best["ci"]
+        about = "exact" if known else f"{low:.4f} – {high:.4f}"
+        cards.append(
+            ("Best method" if len(facts.board["methods"]) > 1 else "Method", best["name"], "")
+        )
+        cards.append(("AUC-sum", f"{total:.4f}", about))
+        if known:
+            ceiling = facts.board["ceiling"]
+            chance = sum(best["weights"].values()) / 2
+            reached = (total - chance) / (ceiling - chance) if ceiling > chance else float("nan")
+            cards.append(("Ceiling", f"{ceiling:.4f}", f"regret {best['regret']:.4f}"))
+            cards.append(("Reached", f"{reached:.1%}", "of the way from chance to the ceiling"))
+    rows = facts.data.rows
+    cards.append(
+        (
+            "Test rows",
+            f"{rows['test']:,}",
+            f"{rows['train']:,} training rows" if "train" in rows else "",
+        )
+    )
+    if facts.data.warnings:
+        cards.append(("Warnings", str(len(facts.data.warnings)), "about the data, see below"))
+    return "".join(
+        f"<div class=card><span>{_text(name)}</span><b>{_text(value)}</b>"
+        f"<small>{_text(more)}</small></div>"
+        for name, value, more in cards
+    )
+
+
+def _text(words: str) -> str:
+    """Escape words, and keep a number and its percent sign on one line."""
+    return escape(words).replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+def _section(section: Section) -> str:
+    notes = "".join(f"<li>{_text(note)}</li>" for note in section.notes)
+    plots = "".join(map(_plot, section.plots))
+    return (
+        f'<section id="{section.key}"><h2>{_text(section.title)}</h2>'
+        f"<p class=lead>{_text(section.lead)}</p>"
+        + (f"<ul class=notes>{notes}</ul>" if notes else "")
+        + "".join(map(_table, section.tables))
+        + _legend(section)
+        + (f"<div class=plots>{plots}</div>" if plots else "")
+        + _numbers(section)
+        + "</section>"
+    )
+
+
+def _plot(plot: Plot) -> str:
+    wide = " wide" * plot.wide
+    return (
+        f'<figure class="plot{wide}"><figcaption>{escape(plot.title)}</figcaption>'
+        f'<div class=chart data-figure="{escape(plot.name)}" style="height:{plot.height}px" '
+        f'role=img aria-label="{escape(plot.title)}"></div></figure>'
+    )
+
+
+def _legend(section: Section) -> str:
+    chips = "".join(
+        f'<button type=button data-trace="{escape(name)}" aria-pressed={"true" if on else "false"}>'
+        f'<i style="border-top:3px {_LINES[dash]} {_css(color)}"></i>{escape(name)}</button>'
+        for name, color, dash, on in section.legend
+    )
+    return f"<div class=legend role=group aria-label=Legend>{chips}</div>" if chips else ""
+
+
+_LINES = {"solid": "solid", "dash": "dashed", "dot": "dotted"}
+
+
+def _css(color: str) -> str:
+    return f"var({color})" if color.startswith("--") else color
+
+
+def _numbers(section: Section) -> str:
+    """Return the numbers behind the charts: all there is to see where no script runs."""
+    tables = "".join(f"<h3>{escape(p.title)}</h3>{_table(p.table)}" for p in section.plots)
+    return (
+        f"<details open class=numbers><summary>Numbers</summary>{tables}</details>"
+        if tables
+        else ""
+    )
+
+
+def _table(table: Table) -> str:
+    head = "".join(
+        f"<th scope=col><button type=button>{escape(c)}</button></th>" for c in table.columns
+    )
+    body = "".join(
+        f"<tr>{''.join(map(_cell(table), table.columns, row))}</tr>" for row in table.rows
+    )
+    small = " small" * (len(table.columns) <= _FEW_COLUMNS)
+    return (
+        f'<div class="scroll{small}"><table class=sortable><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(table: Table) -> Any:
+    def cell(column: str, value: Any) -> str:
+        text = escape(table.text(column, value))
+        if isinstance(value, int | float):
+            return f'<td class=number data-value="{value!r}">{text}</td>'
+        return f"<td{' class=number' if value is None else ''}>{text}</td>"
+
+    return cell
+
+
+def _run(facts: Facts) -> str:
+    run = facts.run
+    seed = "–" if run.seed is None else str(run.seed)
+    facts_of_run = {"seed": seed, "made": run.made, **run.versions}
+    pairs = "".join(
+        f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in facts_of_run.items()
+    )
+    return f"<pre><code>{escape(run.command)}</code></pre><dl>{pairs}</dl>"

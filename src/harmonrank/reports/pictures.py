@@ -1,0 +1,121 @@
+"""Pictures: every chart of a report as a PNG file, drawn by a browser that nobody sees."""
+
+__all__ = ["find_browser", "write_pictures"]
+
+import os
+import re
+import shutil
+import subprocess
+from base64 import b64decode
+from json import loads
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from harmonrank.data.files import new_folder, write_json
+from harmonrank.errors import DependencyError, OutputError
+from harmonrank.reports.facts import Facts
+from harmonrank.reports.html import html_page
+from harmonrank.reports.sections import sections
+
+LIST = "figures.json"
+"""The file that names the pictures of a folder, and shows that we made it."""
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+_OPTIONS = (
+    "--headless",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+    "--allow-file-access-from-files",
+    # Timers of the page run ahead of the clock, up to here; drawing itself takes what it takes.
+    "--virtual-time-budget=600000",
+    "--dump-dom",
+)
+_SECONDS = 300
+_ANSWER = re.compile(r'<pre id="pictures">(.*?)</pre>', re.DOTALL)
+
+_SCRIPT = """<script>
+(async () => {
+  const root = document.documentElement;
+  while (root.dataset.ready !== "true") await new Promise((next) => setTimeout(next, 50));
+  const pictures = {};
+  for (const chart of document.querySelectorAll(".chart")) {
+    const wide = chart.closest(".wide"), named = chart.data.filter((t) => t.name);
+    const part = chart.closest("section").querySelector("h2").textContent;
+    const caption = `${part}: ${chart.closest("figure").querySelector("figcaption").textContent}`;
+    const data = chart.data.map((t) => ({ ...t, showlegend: Boolean(t.name) }));
+    const size = { width: wide ? 1000 : 640, height: chart.layout.height + 80 };
+    const layout = {
+      ...chart.layout, ...size, autosize: false, paper_bgcolor: "#ffffff",
+      title: { text: caption, x: 0.02, font: { size: 16 } },
+      showlegend: named.length > 1, legend: { orientation: "h", y: -0.2, yanchor: "top", x: 0 },
+      margin: { ...chart.layout.margin, t: 50, b: 80 },
+    };
+    const options = { format: "png", scale: 2, ...size };
+    const image = await Plotly.toImage({ data, layout }, options);
+    pictures[chart.dataset.figure] = image.split(",")[1];
+  }
+  const answer = document.createElement("pre");
+  answer.id = "pictures";
+  answer.textContent = JSON.stringify(pictures);
+  document.body.replaceChildren(answer);
+})();
+</script></body>"""
+
+
+def find_browser() -> str:
+    """Return the command of a Chromium browser; HARMONRANK_BROWSER names one of your own."""
+    own = os.environ.get("HARMONRANK_BROWSER")
+    for name in [own] if own else _BROWSERS:
+        found = shutil.which(name)
+        if found:
+            return found
+    if own:
+        raise DependencyError(f"HARMONRANK_BROWSER must name a browser. Got '{own}'.")
+    raise DependencyError(
+        "Pictures need a Chromium browser and none was found. Install one, such as Debian's "
+        "package chromium, or set HARMONRANK_BROWSER to its path."
+    )
+
+
+def write_pictures(facts: Facts, folder: str | Path) -> list[str]:
+    """Write every chart as NAME.png into a folder of their own; return the names.
+
+    Raises:
+        DependencyError: Plotly or a Chromium browser is missing.
+    """
+    browser = find_browser()
+    titles = {plot.name: plot.title for part in sections(facts) for plot in part.plots}
+    with TemporaryDirectory() as scratch:
+        page = Path(scratch) / "page.html"
+        before, _, after = html_page(facts).rpartition("</body>")
+        page.write_text(before + _SCRIPT + after, encoding="utf-8")
+        pictures = _drawn(browser, page, Path(scratch) / "profile")
+    if set(pictures) != set(titles):
+        raise OutputError(f"{browser} drew {len(pictures)} of {len(titles)} pictures; try again.")
+    with new_folder(folder, holds=LIST, overwrite=True) as partial:
+        for name, image in pictures.items():
+            (partial / f"{name}.png").write_bytes(b64decode(image))
+        write_json(partial / LIST, titles)
+    return list(titles)
+
+
+def _drawn(browser: str, page: Path, profile: Path) -> dict[str, str]:
+    options = [*_OPTIONS, f"--user-data-dir={profile}"]
+    # Chromium's own sandbox does not run as root, as in most containers.
+    options += ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    try:
+        done = subprocess.run(
+            [browser, *options, page.as_uri()], capture_output=True, text=True, timeout=_SECONDS
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise OutputError(f"{browser} did not draw the pictures: {error}.") from None
+    answer = _ANSWER.search(done.stdout)
+    if answer is None:
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise OutputError(f"{browser} did not draw the pictures: {last}.")
+    pictures: dict[str, str] = loads(answer.group(1))
+    return pictures

@@ -1,0 +1,133 @@
+"""Plot: one chart in Plotly's JSON form, with the numbers behind it as a table."""
+
+__all__ = [
+    "ACCENT",
+    "DASHES",
+    "INK",
+    "MUTED",
+    "PALETTE",
+    "Plot",
+    "Table",
+    "logit",
+    "logit_axis",
+    "plot",
+]
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, log
+from typing import Any
+from zlib import crc32
+
+# Paul Tol's vibrant scheme: told apart by every kind of colour vision, on white and on black.
+PALETTE = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311", "#9A8FB8")
+DASHES = ("solid", "dash", "dot")
+# The page replaces these names by the colours of its theme, light or dark.
+INK, MUTED, ACCENT = "--ink", "--muted", "--accent"
+
+_TICKS = (1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.999)
+_ROOM = 0.15
+_TICK_GAP = 0.14
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns by name, and rows of text or numbers; a number is written by its column's format."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    formats: Mapping[str, str]
+
+    def text(self, column: str, value: Any) -> str:
+        """Return a cell as a person reads it; what is not known is a dash.
+
+        >>> Table(("AUC",), (), {"AUC": ".3f"}).text("AUC", 0.51)
+        '0.510'
+        """
+        if value is None or (isinstance(value, float) and not isfinite(value)):
+            return "–"
+        if isinstance(value, str):
+            return value
+        return format(value, self.formats.get(column, ",d" if isinstance(value, int) else ".4g"))
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One chart.
+
+    Attributes:
+        name: Its file name and its place in the page.
+        wide: Takes the whole width of the page.
+    """
+
+    name: str
+    title: str
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+    height: int
+    wide: bool
+    table: Table
+
+
+def plot(
+    name: str,
+    title: str,
+    data: Sequence[Mapping[str, Any]],
+    table: Table,
+    *,
+    x: Mapping[str, Any],
+    y: Mapping[str, Any],
+    height: int = 300,
+    wide: bool = False,
+    **layout: Any,
+) -> Plot:
+    """Return a chart with the axes that every chart of the page has."""
+    axes = {"xaxis": _axis(x), "yaxis": _axis(y)}
+    return Plot(
+        _file_name(name), title, [dict(d) for d in data], axes | layout, height, wide, table
+    )
+
+
+def _file_name(name: str) -> str:
+    """Return a name that every disk takes, still unlike all others.
+
+    >>> _file_name("auc-buy"), _file_name("auc-buy/now")
+    ('auc-buy', 'auc-buy-now-c838f59b')
+    """
+    safe = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII)
+    return name if safe == name else f"{safe}-{crc32(name.encode()):08x}"
+
+
+def _axis(options: Mapping[str, Any]) -> dict[str, Any]:
+    axis = {"zeroline": False, "automargin": True, **options}
+    axis["title"] = {"text": axis.get("title", ""), "standoff": 8}
+    return axis
+
+
+def logit_axis(title: str, low: float, high: float) -> dict[str, Any]:
+    """Return an axis of probabilities in even steps of the logit; values on it are logits.
+
+    >>> logit_axis("score", 0.02, 0.4)["ticktext"]
+    ['3 %', '10 %', '30 %']
+    """
+    ends = [logit(low), logit(high)]
+    ticks: list[float] = []
+    for p in _TICKS:
+        apart = not ticks or logit(p) - logit(ticks[-1]) > _TICK_GAP * (ends[1] - ends[0])
+        if low <= p <= high and apart:
+            ticks.append(p)
+    ticks = ticks or [low, high]
+    room = _ROOM + 0.02 * (ends[1] - ends[0])
+    return {
+        "title": title,
+        "tickvals": [logit(p) for p in ticks],
+        "ticktext": [f"{100 * p:.3g} %" for p in ticks],
+        "range": [ends[0] - room, ends[1] + room],
+    }
+
+
+def logit(p: float) -> float:
+    """Return log(p/(1−p)), bounded where p is 0 or 1."""
+    p = min(max(p, 1e-7), 1 - 1e-7)
+    return log(p / (1 - p))

@@ -1,0 +1,272 @@
+"""Sections of a report: what each says in words, its tables and its charts."""
+
+__all__ = ["Section", "sections"]
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from harmonrank.reports import figures
+from harmonrank.reports.drift import PSI_DRIFTED, PSI_MOVED
+from harmonrank.reports.facts import Facts
+from harmonrank.reports.model_facts import Bin
+from harmonrank.reports.plots import PALETTE, Plot, Table
+
+_SHOWN_METHODS = 5
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of the page.
+
+    Attributes:
+        lead: What to look for, in a sentence or two.
+        tables: Shown as they are; the numbers behind the plots are folded away.
+        legend: Names with their colour, dash and whether they are shown at first; a click toggles
+            a name in all plots of the section.
+    """
+
+    key: str
+    title: str
+    lead: str
+    plots: tuple[Plot, ...] = ()
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+    legend: tuple[tuple[str, str, str, bool], ...] = ()
+
+
+def sections(facts: Facts) -> list[Section]:
+    """Return the sections that the facts can fill, in order."""
+    return [s for s in _all(facts) if s.plots or s.tables or s.notes]
+
+
+def _all(facts: Facts) -> Iterator[Section]:
+    yield _leaderboard(facts)
+    yield Section(
+        "objectives",
+        "Each objective",
+        "How well the one fused score ranks each objective. Bars start at ½, where a ranking is "
+        "no better than chance; whiskers are 95 % intervals.",
+        tuple(figures.auc_plots(facts)),
+    )
+    yield Section(
+        "weights",
+        "What moves the fused score",
+        "The first bar is the weight of a unit of probability by formula, w/(π(1−π)): the rarer, "
+        "the heavier. The others are measured: each score moves from its 10th to its 90th "
+        "percentile while the others rest at their medians; shares of the fused score's movement.",
+        tuple(figures.pull_plot(facts)),
+        legend=_objective_legend(facts),
+    )
+    yield Section(
+        "context",
+        f"The same by context: {facts.focus}",
+        "Whose scores count, for whom: bars of different shape are personalisation.",
+        tuple(figures.context_plots(facts)),
+        legend=_objective_legend(facts),
+    )
+    yield Section(
+        "responses",
+        "Learned responses",
+        "How the fused score answers when one score moves and the others rest at their medians, "
+        "mean over contexts. Unit: standard deviations (sd) of the method's fused score.",
+        tuple(figures.response_plots(facts)),
+        legend=_legend(facts, [n for n, f in facts.methods.items() if f.response]),
+    )
+    yield _tradeoffs(facts)
+    yield Section(
+        "relations",
+        "How objectives relate",
+        "Orange pulls apart, blue goes together. The diagonal, always 1, is left blank. "
+        "Attention A_r is what the paper's network made of these relations: each row adds up to 1.",
+        tuple(figures.correlation_plots(facts)),
+    )
+    yield _calibration(facts)
+    yield Section(
+        "training",
+        "Training",
+        "Validation AUC-sum decides which epoch is kept. Items outside the gradient teach nothing: "
+        "a share near 0 says that ranks are too hard.",
+        tuple(figures.training_plots(facts)),
+        legend=_legend(facts, [n for n, f in facts.methods.items() if f.epochs]),
+    )
+    yield _drift(facts)
+    yield _data(facts)
+
+
+def _leaderboard(facts: Facts) -> Section:
+    board = facts.board
+    known = board["ceiling"] is not None
+    compared = len(board["methods"]) > 1
+    gap = "regret" if known else "behind best"
+    columns = ("method", "AUC-sum", "low", "high", gap, *board["objectives"])
+    columns += ("fit s",) if compared else ()
+    formats = dict.fromkeys(columns, ".4f") | {"fit s": ".1f"}
+    formats |= dict.fromkeys(board["objectives"], ".3f")
+    rows: list[tuple[Any, ...]] = []
+    for m in board["methods"]:
+        if m["error"] is None:
+            areas = m.get("exact_auc") or m["auc"]
+            total = m["auc_sum"] if m.get("exact_auc_sum") is None else m["exact_auc_sum"]
+            apart = m["regret"] if known else m.get("behind_best")
+            mark = " =" if m.get("tied_with_best") and len(rows) else ""
+            row = (
+                m["name"] + mark,
+                total,
+                *m["ci"],
+                apart,
+                *(areas[o] for o in board["objectives"]),
+            )
+            rows.append(row + ((m["fit_seconds"],) if compared else ()))
+    lead = (
+        "This log comes from a simulated world, so the best possible result is known: the "
+        "ceiling. AUC-sum and AUCs here are exact, by true probabilities; low and high bound the "
+        "95 % interval of what the test labels alone can tell."
+        if known
+        else "AUC-sum is the weighted sum of the objectives' AUCs; low and high bound its 95 % "
+        "interval, requests being the sampling unit where they are known."
+    )
+    if any(m.get("tied_with_best") for m in board["methods"][1:]):
+        lead += " “=”: the test labels cannot tell it from the best (paired bootstrap)."
+    notes = tuple(f"{m['name']} failed: {m['error']}" for m in board["methods"] if m["error"])
+    tables = (Table(columns, tuple(rows), formats),) if rows else ()
+    plots = tuple(figures.leaderboard_plots(facts)) if compared else ()
+    return Section(
+        "leaderboard", "Leaderboard" if compared else "Result", lead, plots, tables, notes
+    )
+
+
+def _tradeoffs(facts: Facts) -> Section:
+    lead = (
+        f"One fit of {facts.focus}, weights moved from one objective to the other afterwards: no "
+        "training. Crosses are the methods as fitted for all objectives together."
+    )
+    if any(t.best for t in facts.tradeoffs):
+        lead += " Dashed: the best that any fusion can do."
+    return Section(
+        "trade-offs",
+        "Trade-offs",
+        lead,
+        tuple(figures.tradeoff_plots(facts)),
+        tables=_volumes(facts) if facts.tradeoffs else (),
+    )
+
+
+def _volumes(facts: Facts) -> tuple[Table, ...]:
+    rows = tuple((f"{t.first} – {t.second}", t.volume, t.best_volume) for t in facts.tradeoffs)
+    columns = ("pair", "hypervolume", "best possible")
+    return (Table(columns, rows, dict.fromkeys(columns, ".4f")),)
+
+
+def _calibration(facts: Facts) -> Section:
+    told = [n for n, f in facts.methods.items() if f.calibration]
+    plots = tuple(figures.calibration_plots(facts))
+    sources = {n: facts.methods[n].calibration for n in told} | {"upstream scores": facts.upstream}
+    rows = tuple((n, *map(_relative_error, curves)) for n, curves in sources.items())
+    columns = ("method", *facts.board["objectives"])
+    table = Table(columns, rows, dict.fromkeys(columns[1:], ".1%"))
+    return Section(
+        "calibration",
+        "Calibration",
+        "On the dotted line a predicted probability is what comes true. Bins hold equal sums of "
+        f"predicted probability; whiskers are 95 % intervals of {facts.focus}. The table shows "
+        "the mean distance from the line, relative to how common the objective is: 0 % is perfect.",
+        plots,
+        (table,) if told else (),
+        legend=(*_legend(facts, told), ("upstream scores", "--muted", "dash", True))
+        if told
+        else (),
+    )
+
+
+def _relative_error(bins: tuple[Bin, ...]) -> float:
+    """Return Σ n|predicted − observed| / Σ n·observed over the bins."""
+    came = sum(b.rows * b.observed for b in bins)
+    away = sum(b.rows * abs(b.predicted - b.observed) for b in bins)
+    return away / came if came else float("nan")
+
+
+def _drift(facts: Facts) -> Section:
+    def verdict(psi: float) -> str:
+        return "stable" if psi < PSI_MOVED else "moved" if psi < PSI_DRIFTED else "drifted"
+
+    rows = tuple((d.name, d.psi, d.ks, verdict(d.psi)) for d in facts.drift)
+    return Section(
+        "drift",
+        "Drift of scores",
+        "Grey: training rows. Blue: test rows. The population stability index (PSI) calls a score "
+        f"stable below {PSI_MOVED}, drifted above {PSI_DRIFTED}; KS is the largest distance of the "
+        "two distribution functions.",
+        tuple(figures.drift_plots(facts)),
+        (Table(("score", "PSI", "KS", "verdict"), rows, {"PSI": ".4f", "KS": ".4f"}),)
+        if rows
+        else (),
+    )
+
+
+def _data(facts: Facts) -> Section:
+    data = facts.data
+    objectives = Table(
+        (
+            "objective",
+            "score column",
+            "weight",
+            "effective",
+            "positives",
+            "prevalence",
+            "in training",
+            "mean score",
+            "one-class requests",
+        ),
+        tuple(
+            (
+                o.name,
+                o.score,
+                o.weight,
+                o.effective_weight,
+                o.positives,
+                o.prevalence,
+                o.train_prevalence,
+                o.mean_score,
+                o.one_class,
+            )
+            for o in data.objectives
+        ),
+        {
+            "weight": "g",
+            "effective": ".1%",
+            "prevalence": ".3%",
+            "in training": ".3%",
+            "mean score": ".3%",
+            "one-class requests": ".1%",
+        },
+    )
+    context = Table(
+        ("context", "values", "most common", "its share", "unseen in training"),
+        tuple(
+            (c.name, c.values, c.most_common, c.most_common_share, c.unseen) for c in data.context
+        ),
+        {"its share": ".1%", "unseen in training": ".3%"},
+    )
+    parts = [f"{n:,} {name} rows" for name, n in data.rows.items()]
+    parts += [f"{data.requests:,} test requests"] if data.requests is not None else []
+    return Section(
+        "data",
+        "Data",
+        f"{', '.join(parts)}. Requests are one-class for an objective if all their rows or none "
+        "are positive.",
+        tables=(objectives, *((context,) if data.context else ())),
+        notes=data.warnings,
+    )
+
+
+def _legend(facts: Facts, names: list[str]) -> tuple[tuple[str, str, str, bool], ...]:
+    """Show the best few methods and the one looked at; the others wait for a click."""
+    shown = {*names[:_SHOWN_METHODS], facts.focus}
+    styles = {n: figures.style(facts, n) for n in names}
+    return tuple((n, styles[n]["color"], styles[n]["dash"], n in shown) for n in names)
+
+
+def _objective_legend(facts: Facts) -> tuple[tuple[str, str, str, bool], ...]:
+    objectives = enumerate(facts.board["objectives"])
+    return tuple((o, PALETTE[m % len(PALETTE)], "solid", True) for m, o in objectives)

@@ -1,0 +1,115 @@
+"""Trade-offs of two objectives: the frontier that one fit reaches by changing weights."""
+
+__all__ = ["Tradeoff", "tradeoffs_of"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from harmonrank.data import Log
+from harmonrank.methods import Method
+from harmonrank.metrics import auc, hypervolume, pareto_front, spearman
+
+_SHARES = np.linspace(0, 1, 21)
+_MOST_PAIRS = 4
+_MOST_ROWS = 100_000
+_CHANCE = (0.5, 0.5)
+
+
+@dataclass(frozen=True)
+class Tradeoff:
+    """Two objectives against each other.
+
+    Attributes:
+        shares: Weight of the first objective at each point; the second has the rest.
+        points: (AUC of first, AUC of second) at each share.
+        unbeaten: Which points no other point beats.
+        volume: Hypervolume of the points above chance, (½, ½).
+        best: The frontier of the true probabilities, in a world.
+        others: Every method's own point, by name.
+    """
+
+    first: str
+    second: str
+    shares: tuple[float, ...]
+    points: tuple[tuple[float, float], ...]
+    unbeaten: tuple[bool, ...]
+    volume: float
+    best: tuple[tuple[float, float], ...]
+    best_volume: float | None
+    others: dict[str, tuple[float, float]]
+
+
+def tradeoffs_of(model: Method, log: Log, board: Mapping[str, Any]) -> tuple[Tradeoff, ...]:
+    """Sweep the weights of the pairs of objectives whose scores agree least.
+
+    Needs a method with probabilities, whose weights enter after the fit; others give none. In a
+    world the AUC is by true probabilities, without label noise.
+    """
+    probabilities = getattr(model, "probabilities", None)
+    names = log.schema.names
+    if probabilities is None or len(names) < 2:
+        return ()
+    if log.rows > _MOST_ROWS:
+        some = np.random.default_rng(0).choice(log.rows, _MOST_ROWS, replace=False)
+        log = log.take(np.sort(some))
+    labels = log.known_labels() if log.truth is None else log.truth
+    agreement = np.nan_to_num(spearman(log.scores))
+    pairs = sorted(combinations(range(len(names)), 2), key=lambda pair: agreement[pair])
+    p = probabilities(log)
+    return tuple(
+        _tradeoff(pair, p, model.prevalence, labels, log, board) for pair in pairs[:_MOST_PAIRS]
+    )
+
+
+def _tradeoff(
+    pair: tuple[int, int],
+    p: np.ndarray,
+    prevalence: np.ndarray,
+    labels: np.ndarray,
+    log: Log,
+    board: Mapping[str, Any],
+) -> Tradeoff:
+    a, b = pair
+    first, second = log.schema.names[a], log.schema.names[b]
+    points = _sweep(p[:, pair], prevalence[list(pair)], labels[:, pair], log.sample_weight)
+    best = np.empty((0, 2))
+    if log.truth is not None:
+        truth = log.truth[:, pair]
+        best = _sweep(truth, truth.mean(axis=0), truth, log.sample_weight)
+    others = {}
+    for entry in board["methods"]:
+        areas = entry.get("exact_auc") or entry.get("auc")
+        if areas:
+            others[entry["name"]] = (areas[first], areas[second])
+    return Tradeoff(
+        first=first,
+        second=second,
+        shares=tuple(_SHARES.tolist()),
+        points=_pairs(points),
+        unbeaten=tuple(pareto_front(points).tolist()),
+        volume=hypervolume(points, _CHANCE),
+        best=_pairs(best),
+        best_volume=hypervolume(best, _CHANCE) if len(best) else None,
+        others=others,
+    )
+
+
+def _sweep(
+    p: np.ndarray, prevalence: np.ndarray, labels: np.ndarray, weight: np.ndarray | None
+) -> np.ndarray:
+    """Return both AUCs (shares, 2) as the weight goes from the second objective to the first."""
+    scaled = p / (prevalence * (1 - prevalence))
+    return np.stack(
+        [
+            auc(t * scaled[:, 0] + (1 - t) * scaled[:, 1], labels, sample_weight=weight)
+            for t in _SHARES
+        ]
+    )
+
+
+def _pairs(points: np.ndarray) -> tuple[tuple[float, float], ...]:
+    return tuple((float(x), float(y)) for x, y in points)

@@ -1,0 +1,53 @@
+"""Facts of a small world, which every test of a page or picture shares."""
+
+import pytest
+
+METHODS = ("harmonrank", "closed-form", "harmonrank-paper")
+
+
+@pytest.fixture(scope="session")
+def board(world_folder, tmp_path_factory):
+    """Return a leaderboard, the folder of its models, and the epochs of its networks."""
+    from harmonrank import Schema, compare
+    from harmonrank.training import EpochEnded
+
+    runs, events = tmp_path_factory.mktemp("runs"), []
+    found = compare(
+        world_folder / "train.parquet",
+        world_folder / "test.parquet",
+        Schema.read(world_folder / "schema.toml"),
+        METHODS,
+        valid=world_folder / "valid.parquet",
+        options={"harmonrank-paper": {"epochs": 2, "buckets": 16}},
+        runs=runs,
+        on_event=events.append,
+    )
+    return found, runs, [event for event in events if isinstance(event, EpochEnded)]
+
+
+@pytest.fixture(scope="session")
+def logs(world_folder):
+    from harmonrank import Schema
+    from harmonrank.data import read_log
+
+    schema = Schema.read(world_folder / "schema.toml")
+    return tuple(read_log(world_folder / f"{name}.parquet", schema) for name in ("train", "test"))
+
+
+@pytest.fixture(scope="session")
+def models(board):
+    from harmonrank import load
+
+    return {name: load(board[1] / name) for name in METHODS}
+
+
+@pytest.fixture(scope="session")
+def facts(board, models, logs):
+    from harmonrank.reports import collect, run_of
+
+    train, test = logs
+    run = run_of("harmonrank compare --methods 'a,b' <x>", 7)
+    epochs = {"harmonrank-paper": board[2]}
+    return collect(
+        "A small world", run, board[0].to_dict(), models, test, train=train, epochs=epochs
+    )

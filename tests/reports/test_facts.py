@@ -1,0 +1,212 @@
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import harmonrank as hr
+from harmonrank.data import read_log
+from harmonrank.methods.closed_form import ClosedForm
+from harmonrank.methods.prevalence_weights import PrevalenceWeights
+from harmonrank.metrics import auc, hypervolume
+from harmonrank.reports import collect, run_of
+from harmonrank.reports.data_facts import data_facts
+from harmonrank.reports.drift import drift_of
+from harmonrank.reports.model_facts import (
+    attention_of,
+    calibration_of,
+    pulls_by_context,
+    pulls_of,
+    response_of,
+)
+
+
+@pytest.fixture
+def log(table, schema):
+    return read_log(table, schema)
+
+
+@pytest.fixture
+def linear(table, schema):
+    """Return a method whose fused score is linear in the scores."""
+    return PrevalenceWeights().fit(table, schema, valid=table)
+
+
+def test_the_response_of_a_linear_fusion_is_its_slope(linear, log):
+    pi = linear.prevalence
+    spread = linear.score(log).std()
+    medians = np.median(log.scores, axis=0)
+    for m, curve in enumerate(response_of(linear, log)):
+        expected = (np.array(curve.x) - medians[m]) / (pi[m] * (1 - pi[m])) / spread
+        np.testing.assert_allclose(curve.y, expected, atol=1e-9)
+        assert curve.x[0] == pytest.approx(np.quantile(log.scores[:, m], 0.005))
+
+
+def test_the_pulls_of_a_linear_fusion_are_slope_times_range(linear, log):
+    pi = linear.prevalence
+    low, high = np.quantile(log.scores, [0.1, 0.9], axis=0)
+    moved = (high - low) / (pi * (1 - pi))
+    np.testing.assert_allclose(pulls_of(linear, log), moved / moved.sum())
+
+
+def test_a_fusion_that_ignores_the_context_pulls_alike_in_every_value(linear, log):
+    found = pulls_by_context(linear, log)
+    assert list(found) == ["hour", "age"]
+    assert list(found["age"]) == ["old", "young"]
+    assert len(found["hour"]) == 24
+    for values in found.values():
+        for pulls in values.values():
+            np.testing.assert_allclose(pulls, pulls_of(linear, log))
+
+
+def test_a_context_of_fractions_is_cut_into_fifths(table, schema):
+    changed = table.with_columns(age=pl.int_range(pl.len()) / 7, hour=pl.lit(None, pl.Float64))
+    model = ClosedForm().fit(changed, schema, valid=changed)
+    found = pulls_by_context(model, read_log(changed, schema))
+    assert len(found["age"]) == 5
+    assert "hour" not in found
+
+
+def test_calibration_bins_hold_all_rows_and_the_truth_lies_in_most_intervals(log):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 20, (20_000, 2))
+    labels = (rng.random(p.shape) < p).astype(np.uint8)
+    big = replace(log, scores=p, labels=labels)
+    for m, bins in enumerate(calibration_of(p, big)):
+        assert len(bins) == 10
+        assert sum(b.rows for b in bins) == len(p)
+        rate = sum(b.rows * b.observed for b in bins) / len(p)
+        assert rate == pytest.approx(labels[:, m].mean())
+        sums = [b.rows * b.predicted for b in bins]
+        np.testing.assert_allclose(sums, sums[0], rtol=0.02)
+        assert sum(b.low <= b.predicted <= b.high for b in bins) >= 8
+
+
+def test_rows_of_no_weight_do_not_count_in_calibration(log):
+    weight = np.ones(log.rows)
+    weight[:300] = 0
+    weighted = replace(log, sample_weight=weight)
+    kept = log.take(np.arange(300, 600))
+    for ours, theirs in zip(
+        calibration_of(log.scores, weighted), calibration_of(kept.scores, kept), strict=True
+    ):
+        total = [sum(b.rows for b in bins) for bins in (ours, theirs)]
+        assert total == [600, 300]
+        assert ours[-1].observed == pytest.approx(theirs[-1].observed, abs=0.2)
+
+
+def test_equal_logs_have_no_drift_and_a_moved_score_has(log):
+    assert [(d.psi, d.ks) for d in drift_of(log, log)] == [(0, 0), (0, 0)]
+    moved = replace(log, scores=np.column_stack([log.scores[:, 0] / 2, log.scores[:, 1]]))
+    buy, like = drift_of(log, moved)
+    assert buy.psi > 0.25
+    assert buy.ks > 0.3
+    assert like.psi == 0
+    assert sum(buy.train) == pytest.approx(1)
+    assert sum(buy.test) == pytest.approx(1)
+
+
+def test_ks_is_that_of_scipy(log):
+    from scipy.stats import ks_2samp
+
+    other = replace(log, scores=np.random.default_rng(1).beta(2, 4, (500, 2)))
+    for m, drift in enumerate(drift_of(log, other)):
+        assert drift.ks == pytest.approx(ks_2samp(log.scores[:, m], other.scores[:, m]).statistic)
+
+
+def test_the_frontier_begins_and_ends_at_each_objective_alone(facts, models, logs):
+    model, test = models["harmonrank"], logs[1]
+    assert len(facts.tradeoffs) == 4
+    t = facts.tradeoffs[0]
+    a, b = (test.schema.names.index(name) for name in (t.first, t.second))
+    p = model.probabilities(test)
+    for place, m in ((-1, a), (0, b)):
+        np.testing.assert_allclose(t.points[place], auc(p[:, m], test.truth)[[a, b]])
+    assert t.volume == pytest.approx(hypervolume(t.points, (0.5, 0.5)))
+    assert t.volume <= t.best_volume
+    assert set(t.others) == set(models)
+
+
+def test_a_method_that_cannot_change_weights_has_no_frontier_and_no_calibration(
+    facts, models, logs
+):
+    alone = {"harmonrank-paper": models["harmonrank-paper"]}
+    found = collect("x", facts.run, facts.board, alone, logs[1])
+    assert found.focus == "harmonrank-paper"
+    assert found.tradeoffs == ()
+    assert found.methods["harmonrank-paper"].calibration == ()
+    assert found.drift == ()
+
+
+def test_attention_adds_up_to_one_and_only_networks_have_it(facts):
+    paper = facts.methods["harmonrank-paper"]
+    np.testing.assert_allclose(np.sum(paper.attention, axis=1), 1, rtol=1e-6)
+    assert facts.methods["closed-form"].attention == ()
+
+
+def test_attention_is_the_mean_of_what_the_network_attends_to(models, logs):
+    import torch
+
+    model, rows = models["harmonrank-paper"], logs[1].take(np.arange(50))
+    network = model._network
+    with torch.no_grad():
+        x = network.scores(torch.from_numpy(rows.scores.astype(np.float32)))
+        expected = network.relation_aware.attend(x).double().mean(dim=0).numpy()
+    np.testing.assert_allclose(attention_of(model, rows), expected, rtol=1e-6)
+
+
+def test_a_network_without_self_attention_has_none(table, schema, log):
+    plain = hr.HarmonRankPaper(self_attention=False, epochs=1, buckets=8)
+    assert attention_of(plain.fit(table, schema, valid=table), log) == ()
+
+
+def test_every_epoch_is_kept(facts):
+    epochs = facts.methods["harmonrank-paper"].epochs
+    assert len(epochs) == 2
+    assert all(0 <= share <= 1 for _, _, share in epochs)
+
+
+def test_the_default_is_looked_at_closely(facts):
+    assert facts.focus == "harmonrank"
+    assert set(facts.context_pulls) == {"hour", "app_version", "age", "gender"}
+
+
+def test_unseen_context_rare_objectives_and_wrong_scores_are_warned_of(table, schema):
+    train = read_log(table, schema)
+    odd = table.with_columns(
+        age=pl.when(pl.int_range(pl.len()) < 60).then(pl.lit("ancient")).otherwise("age"),
+        buy=(pl.int_range(pl.len()) % 100 == 0).cast(pl.UInt8),
+    )
+    facts = data_facts(read_log(odd, schema), train)
+    said = "\n".join(facts.warnings)
+    assert "'buy' has only 6 positives" in said
+    assert "upstream is not calibrated" in said
+    assert "'buy' went from" in said
+    assert "'buy' takes 9" in said
+    assert "10.00% of test rows have a 'age' that training did not see" in said
+    assert "of test requests have 'buy' on all or none of their rows" in said
+    assert facts.requests == 60
+
+
+def test_a_calm_log_has_no_warnings(logs):
+    _, test = logs
+    quiet = test.take(np.arange(test.rows))
+    calm = replace(quiet, scores=np.tile(quiet.prevalence(), (quiet.rows, 1)))
+    said = data_facts(replace(calm, request=None)).warnings
+    assert not any("calibrated" in line or "requests" in line for line in said)
+
+
+def test_without_context_or_requests_nothing_is_said_about_them(table):
+    log = read_log(table, hr.Schema({"buy": "p_buy"}))
+    facts = data_facts(log)
+    assert facts.requests is None
+    assert facts.context == ()
+    assert facts.objectives[0].one_class is None
+    assert facts.objectives[0].effective_weight == 1
+
+
+def test_the_run_tells_versions():
+    run = run_of("harmonrank demo", 3)
+    assert run.versions["harmonrank"] == hr.__version__
+    assert {"Python", "torch", "numpy", "plotly"} <= set(run.versions)
+    assert run.seed == 3

@@ -1,0 +1,101 @@
+import re
+from dataclasses import replace
+
+import pytest
+
+from harmonrank.reports.plots import logit_axis
+from harmonrank.reports.sections import sections
+
+go = pytest.importorskip("plotly.graph_objects")
+
+
+@pytest.fixture(scope="module")
+def plots(facts):
+    return [plot for part in sections(facts) for plot in part.plots]
+
+
+def coloured(value):
+    """Give theme names a colour, as the page does."""
+    if isinstance(value, dict):
+        return {key: coloured(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [coloured(part) for part in value]
+    if isinstance(value, str) and value.startswith("--"):
+        return "Blues" if value.startswith("--scale-") else "#123456"
+    return value
+
+
+def test_plotly_knows_every_part_of_every_chart(plots):
+    for plot in plots:
+        figure = go.Figure(data=coloured(plot.data), layout=coloured(plot.layout))
+        assert len(figure.data) == len(plot.data)
+
+
+def test_names_are_unique_and_fit_for_files(plots):
+    names = [plot.name for plot in plots]
+    assert len(set(names)) == len(names)
+    assert all(re.fullmatch(r"[\w.-]+", name) for name in names)
+
+
+def test_every_kind_of_chart_is_there(plots):
+    kinds = {plot.name.split("-")[0] for plot in plots}
+    assert kinds == {
+        *("leaderboard", "regret", "auc", "weights", "response", "frontier"),
+        *("relation", "attention", "calibration", "training", "drift"),
+    }
+
+
+def test_every_axis_of_numbers_has_a_title(plots):
+    for plot in plots:
+        if plot.data[0]["type"] == "heatmap":
+            continue
+        assert plot.layout["xaxis"]["title"]["text"]
+        named = plot.layout["yaxis"].get("autorange") == "reversed"
+        assert named or plot.layout["yaxis"]["title"]["text"]
+
+
+def test_the_numbers_behind_a_chart_are_a_full_table(plots):
+    for plot in plots:
+        assert plot.table.rows
+        for row in plot.table.rows:
+            assert len(row) == len(plot.table.columns)
+            assert all(map(plot.table.text, plot.table.columns, row))
+
+
+def test_the_ceiling_is_a_line_only_where_it_is_known(facts):
+    world = sections(facts)[0].plots
+    assert world[0].layout["shapes"][0]["x0"] == facts.board["ceiling"]
+    assert [plot.name for plot in world] == ["leaderboard", "regret"]
+    methods = [
+        {**m, "exact_auc_sum": None, "exact_auc": None, "regret": None}
+        for m in facts.board["methods"]
+    ]
+    plain = replace(facts, board={**facts.board, "ceiling": None, "methods": methods})
+    (only,) = sections(plain)[0].plots
+    assert "shapes" not in only.layout
+
+
+def test_odd_names_of_objectives_still_make_files(facts):
+    from harmonrank.reports.plots import Table, plot
+
+    names = [
+        plot(name, "", [], Table((), (), {}), x={}, y={}).name
+        for name in ("auc-a b", "auc-a/b", "auc-ä", "auc-a-b")
+    ]
+    assert len(set(names)) == 4
+    assert all(re.fullmatch(r"[\w.-]+", name, re.ASCII) for name in names)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (0.2, 0.2), (1e-9, 2e-9), (0.4, 0.45)])
+def test_an_axis_of_probabilities_has_ticks_wherever_it_lies(low, high):
+    axis = logit_axis("score", low, high)
+    assert axis["ticktext"]
+    assert axis["range"][0] < axis["range"][1]
+
+
+def test_sections_without_data_are_left_out(facts):
+    bare = replace(
+        facts, methods={}, upstream=(), context_pulls={}, tradeoffs=(), drift=(), focus=None
+    )
+    keys = [part.key for part in sections(bare)]
+    assert keys == ["leaderboard", "objectives", "weights", "relations", "data"]

@@ -1,0 +1,92 @@
+import json
+import re
+import sys
+from dataclasses import replace
+from importlib.resources import files
+
+import pytest
+
+from harmonrank.errors import DependencyError
+from harmonrank.reports import html_page, write_html
+from harmonrank.reports.html import plotly_script
+
+pytest.importorskip("plotly")
+
+
+@pytest.fixture(scope="module")
+def page(facts):
+    return html_page(facts)
+
+
+def without_plotly(page):
+    return page.replace(plotly_script(), "")
+
+
+def test_the_page_refers_to_nothing_outside_itself(page):
+    own = without_plotly(page)
+    assert len(own) < len(page) - 1_000_000
+    assert "http:" not in own
+    assert "https:" not in own
+    assert not re.findall(r"<(?:link|img|iframe)\b|\bsrc=|@import|url\(", own)
+    assert all(href.startswith("#") for href in re.findall(r'href="([^"]*)"', own))
+    assert "default-src 'none'" in own
+
+
+def test_plotly_is_inlined_once(page):
+    assert page.count(plotly_script()[:200]) == 1
+
+
+def test_every_chart_has_a_place_and_its_numbers(page):
+    own = without_plotly(page)
+    figures = json.loads(
+        re.search(r"<script type=.application/json. id=figures>(.*?)</script>", own)[1]
+    )
+    places = re.findall(r'data-figure="([^"]*)"', own)
+    assert sorted(places) == sorted(figures)
+    assert own.count("<details open class=numbers>") >= 8
+
+
+def test_command_seed_and_versions_are_told_and_escaped(page, facts):
+    assert "harmonrank compare --methods &#x27;a,b&#x27; &lt;x&gt;" in page
+    assert "<dt>seed</dt><dd>7</dd>" in page
+    assert facts.run.versions["torch"] in page
+
+
+def test_words_from_the_data_cannot_become_markup(facts):
+    warned = replace(facts.data, warnings=("<script>alert(1)</script>",))
+    page = without_plotly(html_page(replace(facts, title="</title><b>", data=warned)))
+    assert "<script>alert" not in page
+    assert "</title><b>" not in page
+
+
+def test_a_failed_method_is_listed_with_its_reason(facts):
+    failed = {"name": "aucm", "error": "oh <no>", "auc": None, "fit_seconds": 0.1}
+    board = {**facts.board, "methods": [*facts.board["methods"], failed]}
+    assert "aucm failed: oh &lt;no&gt;" in html_page(replace(facts, board=board))
+
+
+def test_if_every_method_failed_there_is_still_a_page(facts):
+    failed = {"name": "aucm", "error": "oh no", "auc": None, "fit_seconds": 0.1}
+    board = {**facts.board, "methods": [failed]}
+    bare = replace(
+        facts, board=board, methods={}, upstream=(), context_pulls={}, tradeoffs=(), focus=None
+    )
+    assert "aucm failed: oh no" in html_page(bare)
+
+
+def test_the_file_holds_the_page_and_replaces_an_older_one(facts, page, tmp_path):
+    (tmp_path / "r.html").write_text("old")
+    write_html(facts, tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_text(encoding="utf-8") == page
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_without_plotly_the_extra_is_named(facts, monkeypatch):
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(DependencyError, match=r"pip install 'harmonrank\[report\]'"):
+        html_page(facts)
+
+
+def test_the_pages_parts_are_published_with_the_package():
+    folder = files("harmonrank.reports").joinpath("page")
+    assert {part.name for part in folder.iterdir()} >= {"page.html", "page.css", "page.js"}
