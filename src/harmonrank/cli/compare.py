@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import columns, numbers, parse_names, schema_of
+from harmonrank.cli.options import columns, numbers, parse_names, reports, schema_of
 
 
 @click.command("compare")
@@ -30,6 +30,7 @@ from harmonrank.cli.options import columns, numbers, parse_names, schema_of
     type=click.Path(path_type=Path),
     help="Folder that keeps finished methods; repeat the command to go on.",
 )
+@reports
 @numbers
 def command(
     train: Path,
@@ -38,6 +39,9 @@ def command(
     methods: str,
     seed: int,
     runs: Path | None,
+    report: Path | None,
+    figures: Path | None,
+    style: str,
     json_file: str | None,
     quiet: bool,
     **column_options: Any,
@@ -46,17 +50,30 @@ def command(
 
     In a world the ceiling is known, and each method's regret is how far below it stays.
     """
+    from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
     from harmonrank.evaluation import compare
     from harmonrank.methods import METHODS
-    from harmonrank.reports import leaderboard_table
+    from harmonrank.reports import leaderboard_markdown, leaderboard_table
 
     schema = schema_of(**column_options)
     names = METHODS if methods == "all" else tuple(parse_names(methods))
     with Show(quiet=quiet, json_file=json_file) as show:
-        board = compare(
-            train, test, schema, names, valid=valid, seed=seed, runs=runs, on_event=show.event
-        )
-    show.result(leaderboard_table(board), board.to_dict())
+        reporting = Reporting(report, figures, show)
+        with reporting.runs(runs) as kept:
+            board = compare(
+                train,
+                test,
+                schema,
+                names,
+                valid=valid,
+                seed=seed,
+                runs=kept,
+                on_event=reporting.event,
+            )
+            title = f"{len(board.entries)} fusions of {', '.join(board.objectives)}"
+            reporting.compared(title, board, kept, train, test, schema, seed)
+    shown = leaderboard_table if style == "table" else leaderboard_markdown
+    show.result(shown(board), board.to_dict())
     if all(entry.error for entry in board.entries):
         raise SystemExit(1)

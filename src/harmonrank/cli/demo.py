@@ -2,12 +2,19 @@
 
 __all__ = ["command"]
 
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import click
 
-from harmonrank.cli.options import numbers, output
+from harmonrank.cli.options import numbers, output, reports
+
+if TYPE_CHECKING:
+    from harmonrank.cli.show import Show
+
+_PAGE = Path("harmonrank-demo.html")
 
 
 @click.command("demo")
@@ -24,6 +31,8 @@ from harmonrank.cli.options import numbers, output
     help="Keep the world's files in this folder.",
 )
 @output
+@reports
+@click.option("--no-report", is_flag=True, help="Write no page.")
 @numbers
 def command(
     world: str,
@@ -31,14 +40,20 @@ def command(
     seed: int,
     out: Path | None,
     overwrite: bool,
+    report: Path | None,
+    figures: Path | None,
+    style: str,
+    no_report: bool,
     json_file: str | None,
     quiet: bool,
 ) -> None:
     """Do the main job on a built-in world: simulate a log, fit every method, compare.
 
     A world knows the best possible result, so the leaderboard shows how far from it each
-    method stays.
+    method stays. A page with charts is written too, harmonrank-demo.html unless --report names
+    another file.
     """
+    from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
     from harmonrank.data import Schema
     from harmonrank.data.files import check_output
@@ -46,22 +61,40 @@ def command(
     from harmonrank.evaluation import compare, simulate
     from harmonrank.evaluation.simulation import SCHEMA
     from harmonrank.methods import METHODS
-    from harmonrank.reports import leaderboard_table
+    from harmonrank.reports import leaderboard_markdown, leaderboard_table
 
     place = find_world(world)
     if out is not None:
         check_output(out, overwrite=overwrite, holds=SCHEMA)
     with TemporaryDirectory() as scratch, Show(quiet=quiet, json_file=json_file) as show:
+        reporting = Reporting(_page(report, no_report, show), figures, show)
         folder = out or Path(scratch) / "world"
         show.line(f"Simulating {rows:,} training rows of the world '{world}'.")
         simulate(place, rows, folder, seed=seed, overwrite=overwrite)
-        board = compare(
-            folder / "train.parquet",
-            folder / "test.parquet",
-            Schema.read(folder / SCHEMA),
-            METHODS,
-            valid=folder / "valid.parquet",
-            seed=seed,
-            on_event=show.event,
-        )
-    show.result(leaderboard_table(board), board.to_dict())
+        schema = Schema.read(folder / SCHEMA)
+        tables = {name: folder / f"{name}.parquet" for name in ("train", "valid", "test")}
+        with reporting.runs(None) as kept:
+            board = compare(
+                tables["train"],
+                tables["test"],
+                schema,
+                METHODS,
+                valid=tables["valid"],
+                seed=seed,
+                runs=kept,
+                on_event=reporting.event,
+            )
+            title = f"Every fusion on the world ‘{world}’"
+            reporting.compared(title, board, kept, tables["train"], tables["test"], schema, seed)
+    shown = leaderboard_table if style == "table" else leaderboard_markdown
+    show.result(shown(board), board.to_dict())
+
+
+def _page(report: Path | None, no_report: bool, show: "Show") -> Path | None:
+    """Return where the page goes; a page that nobody asked for is no reason to fail."""
+    if no_report or report is not None:
+        return None if no_report else report
+    if find_spec("plotly") is None:
+        show.line("No page with charts is written; pip install 'harmonrank[report]' adds it.")
+        return None
+    return _PAGE

@@ -8,6 +8,7 @@ __all__ = [
     "parse_names",
     "parse_pairs",
     "parse_settings",
+    "reports",
     "schema_of",
     "weights",
 ]
@@ -57,6 +58,36 @@ def numbers(function: F) -> F:
     return click.option(
         "--json", "json_file", metavar="FILE", help="Also write the numbers as JSON; - for stdout."
     )(function)
+
+
+def reports(function: F) -> F:
+    """Add --report, --figures and --format."""
+    for decorate in reversed(
+        [
+            click.option(
+                "--report",
+                type=click.Path(path_type=Path),
+                metavar="FILE",
+                help="Also write one HTML page with charts.",
+            ),
+            click.option(
+                "--figures",
+                type=click.Path(path_type=Path),
+                metavar="DIR",
+                help="Also write each chart as PNG; needs Chromium.",
+            ),
+            click.option(
+                "--format",
+                "style",
+                type=click.Choice(["table", "md"]),
+                default="table",
+                show_default=True,
+                help="How the result is printed; md for a pull request.",
+            ),
+        ]
+    ):
+        function = decorate(function)
+    return function
 
 
 def output(function: F) -> F:

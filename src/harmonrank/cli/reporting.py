@@ -1,0 +1,128 @@
+"""What --report and --figures ask for: checked before the work, written after it."""
+
+__all__ = ["Reporting"]
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from harmonrank.cli.show import Show
+from harmonrank.data import Log, Schema, Source, read_log
+from harmonrank.data.files import check_output
+from harmonrank.evaluation import Leaderboard
+from harmonrank.methods import Method, Quality, load
+from harmonrank.reports import Facts, collect, run_of, write_html, write_pictures
+from harmonrank.reports.html import plotly_script
+from harmonrank.reports.pictures import LIST, find_browser
+
+
+class Reporting:
+    """Gathers what a report needs while a verb works, and writes it.
+
+    What is missing, or cannot be written, is said before the work begins.
+    """
+
+    def __init__(self, report: Path | None, figures: Path | None, show: Show) -> None:
+        self._report, self._figures, self._show = report, figures, show
+        self._epochs: dict[str, list[Any]] = {}
+        self._method = ""
+        if self.wanted:
+            plotly_script()
+        if report is not None:
+            check_output(report, overwrite=True)
+        if figures is not None:
+            find_browser()
+            check_output(figures, overwrite=True, holds=LIST)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is anything to write."""
+        return self._report is not None or self._figures is not None
+
+    def event(self, event: Any) -> None:
+        """Show an event, and keep the epochs of each method."""
+        kind = type(event).__name__
+        if kind == "MethodStarted":
+            self._method = event.name
+        elif kind == "EpochEnded":
+            self._epochs.setdefault(self._method, []).append(event)
+        self._show.event(event)
+
+    @contextmanager
+    def runs(self, runs: Path | None) -> Iterator[Path | None]:
+        """Yield where a comparison keeps its models; a passing place if only a report needs it."""
+        if runs is not None or not self.wanted:
+            yield runs
+            return
+        with TemporaryDirectory() as scratch:
+            yield Path(scratch)
+
+    def compared(
+        self,
+        title: str,
+        board: Leaderboard,
+        runs: Path | None,
+        train: Source,
+        test: Source,
+        schema: Schema,
+        seed: int,
+    ) -> None:
+        """Write the report of a comparison whose models are in `runs`."""
+        if not self.wanted or runs is None:
+            return
+        self._show.line("Drawing the report.")
+        models = {e.name: load(runs / e.name) for e in board.entries if e.error is None}
+        logs = read_log(train, schema), read_log(test, schema)
+        self._write(title, board.to_dict(), models, logs[1], logs[0], seed)
+
+    def evaluated(self, title: str, model: Method, quality: Quality, data: Source) -> None:
+        """Write the report of one model, measured with the weights of `quality`."""
+        if not self.wanted:
+            return
+        self._show.line("Drawing the report.")
+        model = _reweighted(model, quality.weights)
+        log = read_log(data, model.schema)
+        numbers = quality.to_dict()
+        board = {
+            "objectives": list(log.schema.names),
+            "rows": {"test": log.rows},
+            "ceiling": numbers["ceiling"],
+            "methods": [{"name": model.name, **numbers, "fit_seconds": None, "error": None}],
+        }
+        self._write(title, board, {model.name: model}, log, None, None)
+
+    def _write(
+        self,
+        title: str,
+        board: Mapping[str, Any],
+        models: Mapping[str, Method],
+        test: Log,
+        train: Log | None,
+        seed: int | None,
+    ) -> None:
+        run = run_of(f"harmonrank {shlex.join(sys.argv[1:])}", seed)
+        facts = collect(title, run, board, models, test, train=train, epochs=self._epochs)
+        self._files(facts)
+
+    def _files(self, facts: Facts) -> None:
+        if self._report is not None:
+            write_html(facts, self._report)
+            self._show.line(f"Report: {self._report}")
+        if self._figures is not None:
+            names = write_pictures(facts, self._figures)
+            self._show.line(f"{len(names)} pictures: {self._figures}")
+
+
+def _reweighted(model: Method, weights: Mapping[str, float]) -> Method:
+    """Return the model with other weights, which `evaluate` has found it able to take."""
+    if weights == dict(zip(model.schema.names, model.schema.weight_vector, strict=True)):
+        return model
+    changed = copy(model)
+    changed._schema = replace(model.schema, weights=weights)
+    return changed
