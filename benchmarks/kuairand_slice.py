@@ -2,8 +2,8 @@
 
     python benchmarks/kuairand_slice.py FOLDER --json benchmarks/results/kuairand_slice.json
 
-FOLDER holds log.parquet and user_features.parquet in KuaiRand's columns. Scores of the training days
-are made out of fold (5 folds), those of the last two days by a model of all training days.
+FOLDER holds log.parquet and user_features.parquet in KuaiRand's columns. Scores of the training
+days are made out of fold (5 folds), those of the last two days by a model of all training days.
 """
 
 import argparse
