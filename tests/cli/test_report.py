@@ -42,6 +42,17 @@ def test_the_page_also_comes_from_models_of_an_earlier_run(run, folder):
     assert "Learned responses" in (folder / "r.html").read_text(encoding="utf-8")
 
 
+def test_a_kept_model_that_cannot_be_read_costs_its_curves_alone(run, folder):
+    assert run(*compare(folder, "--runs", folder / "runs")).code == 0
+    (folder / "runs" / "closed-form" / "model.json").write_text("{}")
+    done = run(*compare(folder, "--runs", folder / "runs", "--report", folder / "r.html"))
+    assert done.code == 0, done
+    assert "closed-form is without curves" in done.err
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert 'data-trace="prevalence-weights"' in page
+    assert 'data-trace="closed-form"' not in page
+
+
 def test_numbers_and_page_can_be_had_together(run, folder):
     done = run(*compare(folder, "--report", folder / "r.html", "--json", "-", "-q"))
     assert len(json.loads(done.out)["methods"]) == 2

@@ -15,6 +15,7 @@ from typing import Any
 from harmonrank.cli.show import Show
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.files import check_output
+from harmonrank.errors import HarmonRankError
 from harmonrank.evaluation import Leaderboard
 from harmonrank.methods import Method, Quality, load
 from harmonrank.reports import Facts, collect, run_of, write_html, write_pictures
@@ -77,9 +78,19 @@ class Reporting:
         if not self.wanted or runs is None:
             return
         self._show.line("Drawing the report.")
-        models = {e.name: load(runs / e.name) for e in board.entries if e.error is None}
+        models = self._models(runs, [e.name for e in board.entries if e.error is None])
         logs = read_log(train, schema), read_log(test, schema)
         self._write(title, board.to_dict(), models, logs[1], logs[0], seed)
+
+    def _models(self, runs: Path, names: list[str]) -> dict[str, Method]:
+        models = {}
+        for name in names:
+            try:
+                models[name] = load(runs / name)
+            except HarmonRankError as error:
+                # Its figures are known; only what the model itself would tell is left out.
+                self._show.line(f"{name} is without curves: {error}")
+        return models
 
     def evaluated(self, title: str, model: Method, quality: Quality, data: Source) -> None:
         """Write the report of one model, measured with the weights of `quality`."""

@@ -68,7 +68,7 @@ class DataFacts:
 
 def data_facts(test: Log, train: Log | None = None) -> DataFacts:
     """Describe the rows that a result rests on."""
-    objectives = tuple(_objective(m, test, train) for m in range(len(test.schema.names)))
+    objectives = _objectives(test, train)
     context = _context(test, train)
     rows = {} if train is None else {"train": train.rows}
     some = sample(test)
@@ -88,26 +88,36 @@ def _matrix(values: np.ndarray) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in values.tolist())
 
 
-def _objective(m: int, test: Log, train: Log | None) -> ObjectiveFacts:
-    schema, labels = test.schema, test.known_labels()
-    pi = test.prevalence()
+def _objectives(test: Log, train: Log | None) -> tuple[ObjectiveFacts, ...]:
+    schema, pi = test.schema, test.prevalence()
     effective = schema.weight_vector / np.maximum(pi * (1 - pi), 1e-12)
-    one_class = None
-    if test.request is not None:
-        _, place, size = np.unique(test.request, return_inverse=True, return_counts=True)
-        positives = np.bincount(place, labels[:, m])
-        one_class = float(((positives == 0) | (positives == size)).mean())
-    return ObjectiveFacts(
-        name=schema.names[m],
-        score=schema.score_columns[m],
-        weight=float(schema.weight_vector[m]),
-        effective_weight=float(effective[m] / effective.sum()),
-        positives=int(labels[:, m].sum()),
-        prevalence=float(pi[m]),
-        train_prevalence=None if train is None else float(train.prevalence()[m]),
-        mean_score=float(np.average(test.scores[:, m], weights=test.sample_weight)),
-        one_class=one_class,
+    positives = test.known_labels().sum(axis=0, dtype=np.int64)
+    means = np.average(test.scores, axis=0, weights=test.sample_weight)
+    before = None if train is None else train.prevalence()
+    one_class = _one_class(test)
+    return tuple(
+        ObjectiveFacts(
+            name=name,
+            score=schema.score_columns[m],
+            weight=float(schema.weight_vector[m]),
+            effective_weight=float(effective[m] / effective.sum()),
+            positives=int(positives[m]),
+            prevalence=float(pi[m]),
+            train_prevalence=None if before is None else float(before[m]),
+            mean_score=float(means[m]),
+            one_class=None if one_class is None else one_class[m],
+        )
+        for m, name in enumerate(schema.names)
     )
+
+
+def _one_class(log: Log) -> list[float] | None:
+    """Return per objective the share of requests whose rows are all or none positive."""
+    if log.request is None:
+        return None
+    _, place, size = np.unique(log.request, return_inverse=True, return_counts=True)
+    counts = [np.bincount(place, labels) for labels in log.known_labels().T]
+    return [float(((count == 0) | (count == size)).mean()) for count in counts]
 
 
 def _context(test: Log, train: Log | None) -> tuple[ContextFacts, ...]:

@@ -14,7 +14,7 @@ from harmonrank import __version__
 from harmonrank.data import Log
 from harmonrank.methods import Method
 from harmonrank.reports.data_facts import DataFacts, data_facts
-from harmonrank.reports.drift import Drift, drift_of
+from harmonrank.reports.drift import Drift, drift_of, sample
 from harmonrank.reports.model_facts import (
     Bin,
     Curve,
@@ -116,7 +116,7 @@ def collect(
             for name, m in ordered.items()
         },
         upstream=calibration_of(test.scores, test),
-        context_pulls={} if focus is None else pulls_by_context(ordered[focus], test),
+        context_pulls={} if focus is None else pulls_by_context(ordered[focus], sample(test)),
         tradeoffs=() if focus is None else tradeoffs_of(ordered[focus], test, board),
         drift=() if train is None else drift_of(train, test),
     )
@@ -124,9 +124,10 @@ def collect(
 
 def _method_facts(model: Method, test: Log, events: Sequence[Any]) -> MethodFacts:
     probabilities = getattr(model, "probabilities", None)
+    some = sample(test)
     return MethodFacts(
-        response=response_of(model, test),
-        pulls=pulls_of(model, test),
+        response=response_of(model, some),
+        pulls=pulls_of(model, some),
         calibration=() if probabilities is None else calibration_of(probabilities(test), test),
         attention=attention_of(model, test),
         epochs=tuple((e.loss, e.valid_auc_sum, e.gradient_share) for e in events),

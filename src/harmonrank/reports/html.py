@@ -20,6 +20,7 @@ from harmonrank.reports.sections import Section, sections
 
 _DIGITS = 6
 _FEW_COLUMNS = 4
+_SHORT = 12
 _WHO = "A report with charts"
 
 
@@ -45,7 +46,7 @@ def html_page(facts: Facts) -> str:
         figures=_json({plot.name: figure(plot) for part in parts for plot in part.plots}),
         made=escape(facts.run.made),
         summary=_summary(facts),
-        contents="".join(f'<a href="#{s.key}">{s.key.capitalize()}</a>' for s in parts),
+        contents="".join(f'<a href="#{s.key}">{_short(s)}</a>' for s in parts),
         sections="".join(map(_section, parts)),
         run=_run(facts),
     )
@@ -118,6 +119,10 @@ def _summary(facts: Facts) -> str:
         f"<small>{_text(more)}</small></div>"
         for name, value, more in cards
     )
+
+
+def _short(section: Section) -> str:
+    return section.title if len(section.title) <= _SHORT else section.key.capitalize()
 
 
 def _text(words: str) -> str:

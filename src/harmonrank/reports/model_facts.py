@@ -143,15 +143,18 @@ def calibration_of(p: np.ndarray, log: Log) -> tuple[tuple[Bin, ...], ...]:
 def _bins(p: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> tuple[Bin, ...]:
     count = int(np.clip(labels.sum() // _POSITIVES_PER_BIN, 2, _BINS))
     order = np.argsort(p, kind="stable")
-    mass = np.cumsum((weight * p)[order])
+    p, labels, weight = p[order], labels[order], weight[order]
+    mass = np.cumsum(weight * p)
     cuts = np.searchsorted(mass, mass[-1] * np.arange(1, count) / count)
     bins = []
-    for rows in np.split(order, cuts):
-        total = weight[rows].sum()
+    for first, last in pairwise([0, *cuts.tolist(), len(p)]):
+        w = weight[first:last]
+        total = w.sum()
         if total > 0:
-            rate = float(weight[rows] @ labels[rows] / total)
-            low, high = _wilson(rate, total**2 / (weight[rows] ** 2).sum())
-            bins.append(Bin(float(weight[rows] @ p[rows] / total), rate, low, high, len(rows)))
+            rate = float(w @ labels[first:last] / total)
+            low, high = _wilson(rate, total**2 / (w @ w))
+            predicted = float(w @ p[first:last] / total)
+            bins.append(Bin(predicted, rate, low, high, last - first))
     return tuple(bins)
 
 

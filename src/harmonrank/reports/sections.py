@@ -46,7 +46,7 @@ def _all(facts: Facts) -> Iterator[Section]:
         "objectives",
         "Each objective",
         "How well the one fused score ranks each objective. Bars start at ½, where a ranking is "
-        "no better than chance; whiskers are 95 % intervals.",
+        "no better than chance. By test labels; whiskers are 95 % intervals.",
         tuple(figures.auc_plots(facts)),
     )
     yield Section(
@@ -78,7 +78,8 @@ def _all(facts: Facts) -> Iterator[Section]:
         "relations",
         "How objectives relate",
         "Orange pulls apart, blue goes together. The diagonal, always 1, is left blank. "
-        "Attention A_r is what the paper's network made of these relations: each row adds up to 1.",
+        "Attention A_r is what the paper's network made of these relations: how much the objective "
+        "of a row listens to that of a column; each row adds up to 1.",
         tuple(figures.correlation_plots(facts)),
     )
     yield _calibration(facts)
@@ -170,7 +171,8 @@ def _calibration(facts: Facts) -> Section:
         "Calibration",
         "On the dotted line a predicted probability is what comes true. Bins hold equal sums of "
         f"predicted probability; whiskers are 95 % intervals of {facts.focus}. The table shows "
-        "the mean distance from the line, relative to how common the objective is: 0 % is perfect.",
+        "the mean distance from the line, relative to how common the objective is; chance alone "
+        "keeps rare objectives off the line.",
         plots,
         (table,) if told else (),
         legend=(*_legend(facts, told), ("upstream scores", "--muted", "dash", True))

@@ -49,7 +49,7 @@ def leaderboard_plots(facts: Facts) -> list[Plot]:
     else:
         data.append(_dots(facts, names, bars["x"], "AUC-sum", "AUC-sum"))
         bars["marker"] = {"color": MUTED, "size": 1}
-    height = 110 + _ROW * len(names)
+    height = 140 + _ROW * len(names)
     rows = {"autorange": "reversed", "showgrid": False}
     plots = [
         plot(
@@ -62,7 +62,7 @@ def leaderboard_plots(facts: Facts) -> list[Plot]:
             height=height,
             wide=ceiling is None,
             showlegend=ceiling is not None,
-            legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+            legend={"orientation": "h", "y": 1.12, "yanchor": "bottom", "x": 0},
             **layout,
         )
     ]
@@ -103,11 +103,10 @@ def _ceiling_line(ceiling: float) -> dict[str, Any]:
         "annotations": [
             {
                 "x": ceiling,
-                "y": 0,
+                "y": 1,
                 "yref": "paper",
                 "yanchor": "bottom",
-                "xanchor": "right",
-                "xshift": -4,
+                "xanchor": "center",
                 "showarrow": False,
                 "text": f"ceiling {ceiling:.4f}",
                 "font": {"color": PALETTE[1]},
@@ -187,7 +186,7 @@ def auc_plots(facts: Facts) -> list[Plot]:
                     dict.fromkeys(("AUC", "low", "high"), _EVERY),
                 ),
                 x={
-                    "title": "AUC by labels (½ is chance)",
+                    "title": "AUC (½ is chance)",
                     "range": [min([0.5, *lows]) - 0.01, max(highs) + 0.01],
                 },
                 y={"autorange": "reversed", "showgrid": False},

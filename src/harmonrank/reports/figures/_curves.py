@@ -14,14 +14,14 @@ def training_plots(facts: Facts) -> list[Plot]:
     runs = {n: f.epochs for n, f in facts.methods.items() if f.epochs}
     values = {
         "valid": {n: [e[1] for e in epochs] for n, epochs in runs.items()},
-        "loss": {n: [100 * e[0] / epochs[0][0] for e in epochs] for n, epochs in runs.items()},
+        "loss": {n: _change([e[0] for e in epochs]) for n, epochs in runs.items()},
         "gradient": {
             n: [100 * e[2] for e in epochs if e[2] is not None] for n, epochs in runs.items()
         },
     }
     titles = {
         "valid": ("Validation AUC-sum", "AUC-sum (no unit)"),
-        "loss": ("Training loss", "loss (% of first epoch)"),
+        "loss": ("Training loss", "change since epoch 1 (%)"),
         "gradient": ("Items in gradient", "share of items (%)"),
     }
     plots = []
@@ -30,6 +30,11 @@ def training_plots(facts: Facts) -> list[Plot]:
         if series:
             plots.append(_epochs_plot(facts, f"training-{name}", title, unit, series))
     return plots
+
+
+def _change(losses: list[float]) -> list[float]:
+    """Return the change since the first, in percent of its size; losses have units of their own."""
+    return [100 * (loss - losses[0]) / abs(losses[0]) for loss in losses] if losses[0] else []
 
 
 def _epochs_plot(

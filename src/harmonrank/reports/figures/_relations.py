@@ -22,7 +22,7 @@ def correlation_plots(facts: Facts) -> list[Plot]:
     told = [name for name, method in facts.methods.items() if method.attention]
     # Networks that learn by other losses have it too; the published method speaks for them.
     for name in ["harmonrank-paper"] if "harmonrank-paper" in told else told[:1]:
-        title = f"Attention of {name} (row listens to column)"
+        title = f"Attention of {name}"
         matrix = facts.methods[name].attention
         plots.append(_heatmap(facts, f"attention-{name}", title, matrix, "sequential"))
     return plots
@@ -67,7 +67,7 @@ def _heatmap(
         ),
         x={"showgrid": False, "tickangle": -35},
         y={"autorange": "reversed", "showgrid": False},
-        height=330,
+        height=300,
     )
 
 

@@ -40,7 +40,7 @@
       ...own, height: figure.height, autosize: true,
       font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: css("--text") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      margin: { l: 46, r: narrow ? 14 : 18, t: figure.layout.showlegend ? 34 : 14, b: 44 },
+      margin: { l: 46, r: narrow ? 14 : 18, t: figure.layout.showlegend ? 64 : 14, b: 44 },
       xaxis: titled(own.xaxis), yaxis: titled(own.yaxis),
       modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--muted"), activecolor: css("--ink") },
       hoverlabel: { bgcolor: css("--panel"), bordercolor: css("--muted"), font: { color: css("--ink") } },
