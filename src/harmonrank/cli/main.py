@@ -18,8 +18,10 @@ _VERBS = {
     "fit": "Fit one model.",
     "score": "Add the fused score to a table.",
     "evaluate": "Measure how well a model ranks a table that has labels.",
+    "recalibrate": "Follow a change of upstream scores, without labels.",
     "explain": "Show what a model learned, and its effective weights.",
     "compare": "Fit many methods on the same rows; print a leaderboard.",
+    "bench": "Measure our speed beside that of the peers that are installed.",
 }
 
 

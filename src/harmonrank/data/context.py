@@ -109,9 +109,9 @@ class ContextEncoder:
         return tuple(feature.name for feature in self.features)
 
     @classmethod
-    def fit(cls, frame: pl.DataFrame) -> Self:
-        """Learn the values of each column, the most frequent thousand where there are more."""
-        return cls(tuple(_fit_feature(series) for series in frame))
+    def fit(cls, frame: pl.DataFrame, most_values: int = _MOST_VALUES) -> Self:
+        """Learn the values of each column, the most frequent where there are more than that."""
+        return cls(tuple(_fit_feature(series, most_values) for series in frame))
 
     def encode(self, frame: pl.DataFrame) -> np.ndarray:
         """Return the codes, (rows, features) int32."""
@@ -160,7 +160,7 @@ def _whole(series: pl.Series) -> pl.Series:
     return series.cast(pl.Int64, strict=False)
 
 
-def _fit_feature(series: pl.Series) -> _Feature:
+def _fit_feature(series: pl.Series, most_values: int) -> _Feature:
     kind = _kind(series.dtype)
     if series.dtype == pl.Null:
         return _Feature(series.name, "text", ())
@@ -179,5 +179,5 @@ def _fit_feature(series: pl.Series) -> _Feature:
     counts = values.value_counts(name="count").sort(
         ["count", series.name], descending=[True, False]
     )
-    kept = counts[series.name].head(_MOST_VALUES).sort()
+    kept = counts[series.name].head(most_values).sort()
     return _Feature(series.name, kind, tuple(kept.to_list()))

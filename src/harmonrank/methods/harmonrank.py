@@ -17,6 +17,8 @@ from harmonrank.model.heads import Heads
 from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.law import Law, fit_law
 
+# Rarer context values share the slot of the unknown: they would cost more than they tell.
+_MOST_VALUES = 100
 _LAW = [field.name for field in fields(Law)]
 _COORDINATE = [field.name for field in fields(Coordinate)]
 
@@ -45,7 +47,7 @@ class HarmonRank(ProbabilityMethod):
         from harmonrank.model.heads_fit import fit_heads
 
         log = fit.train
-        self._encoder = ContextEncoder.fit(log.context)
+        self._encoder = ContextEncoder.fit(log.context, _MOST_VALUES)
         self._use(
             fit_heads(
                 logit_of(log.scores),
