@@ -4,13 +4,19 @@ __all__ = ["Section", "sections"]
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from harmonrank.reports import figures
 from harmonrank.reports.drift import PSI_DRIFTED, PSI_MOVED
 from harmonrank.reports.facts import Facts
-from harmonrank.reports.model_facts import Bin
-from harmonrank.reports.plots import PALETTE, Plot, Table
+from harmonrank.reports.plots import MUTED, PALETTE, Plot, Table
+from harmonrank.reports.tables import (
+    calibration_table,
+    context_table,
+    drift_table,
+    objective_table,
+    result_table,
+    volume_table,
+)
 
 _SHOWN_METHODS = 5
 
@@ -91,49 +97,38 @@ def _all(facts: Facts) -> Iterator[Section]:
         tuple(figures.training_plots(facts)),
         legend=_legend(facts, [n for n, f in facts.methods.items() if f.epochs]),
     )
-    yield _drift(facts)
+    yield Section(
+        "drift",
+        "Drift of scores",
+        "Grey: training rows. Blue: test rows. The population stability index (PSI) calls a score "
+        f"stable below {PSI_MOVED}, drifted above {PSI_DRIFTED}; KS is the largest distance of the "
+        "two distribution functions.",
+        tuple(figures.drift_plots(facts)),
+        drift_table(facts),
+    )
     yield _data(facts)
 
 
 def _leaderboard(facts: Facts) -> Section:
     board = facts.board
-    known = board["ceiling"] is not None
     compared = len(board["methods"]) > 1
-    gap = "regret" if known else "behind best"
-    columns = ("method", "AUC-sum", "low", "high", gap, *board["objectives"])
-    columns += ("fit s",) if compared else ()
-    formats = dict.fromkeys(columns, ".4f") | {"fit s": ".1f"}
-    formats |= dict.fromkeys(board["objectives"], ".3f")
-    rows: list[tuple[Any, ...]] = []
-    for m in board["methods"]:
-        if m["error"] is None:
-            areas = m.get("exact_auc") or m["auc"]
-            total = m["auc_sum"] if m.get("exact_auc_sum") is None else m["exact_auc_sum"]
-            apart = m["regret"] if known else m.get("behind_best")
-            mark = " =" if m.get("tied_with_best") and len(rows) else ""
-            row = (
-                m["name"] + mark,
-                total,
-                *m["ci"],
-                apart,
-                *(areas[o] for o in board["objectives"]),
-            )
-            rows.append(row + ((m["fit_seconds"],) if compared else ()))
     lead = (
-        "This log comes from a simulated world, so the best possible result is known: the "
+        "AUC-sum is the weighted sum of the objectives' AUCs; low and high bound its 95 % "
+        "interval, requests being the sampling unit where they are known."
+        if board["ceiling"] is None
+        else "This log comes from a simulated world, so the best possible result is known: the "
         "ceiling. AUC-sum and AUCs here are exact, by true probabilities; low and high bound the "
         "95 % interval of what the test labels alone can tell."
-        if known
-        else "AUC-sum is the weighted sum of the objectives' AUCs; low and high bound its 95 % "
-        "interval, requests being the sampling unit where they are known."
     )
     if any(m.get("tied_with_best") for m in board["methods"][1:]):
         lead += " “=”: the test labels cannot tell it from the best (paired bootstrap)."
-    notes = tuple(f"{m['name']} failed: {m['error']}" for m in board["methods"] if m["error"])
-    tables = (Table(columns, tuple(rows), formats),) if rows else ()
-    plots = tuple(figures.leaderboard_plots(facts)) if compared else ()
     return Section(
-        "leaderboard", "Leaderboard" if compared else "Result", lead, plots, tables, notes
+        "leaderboard",
+        "Leaderboard" if compared else "Result",
+        lead,
+        tuple(figures.leaderboard_plots(facts)) if compared else (),
+        result_table(facts),
+        tuple(f"{m['name']} failed: {m['error']}" for m in board["methods"] if m["error"]),
     )
 
 
@@ -144,28 +139,13 @@ def _tradeoffs(facts: Facts) -> Section:
     )
     if any(t.best for t in facts.tradeoffs):
         lead += " Dashed: the best that any fusion can do."
-    return Section(
-        "trade-offs",
-        "Trade-offs",
-        lead,
-        tuple(figures.tradeoff_plots(facts)),
-        tables=_volumes(facts) if facts.tradeoffs else (),
-    )
-
-
-def _volumes(facts: Facts) -> tuple[Table, ...]:
-    rows = tuple((f"{t.first} – {t.second}", t.volume, t.best_volume) for t in facts.tradeoffs)
-    columns = ("pair", "hypervolume", "best possible")
-    return (Table(columns, rows, dict.fromkeys(columns, ".4f")),)
+    plots = tuple(figures.tradeoff_plots(facts))
+    return Section("trade-offs", "Trade-offs", lead, plots, volume_table(facts))
 
 
 def _calibration(facts: Facts) -> Section:
     told = [n for n, f in facts.methods.items() if f.calibration]
-    plots = tuple(figures.calibration_plots(facts))
-    sources = {n: facts.methods[n].calibration for n in told} | {"upstream scores": facts.upstream}
-    rows = tuple((n, *map(_relative_error, curves)) for n, curves in sources.items())
-    columns = ("method", *facts.board["objectives"])
-    table = Table(columns, rows, dict.fromkeys(columns[1:], ".1%"))
+    upstream = ("upstream scores", MUTED, "dash", True)
     return Section(
         "calibration",
         "Calibration",
@@ -173,93 +153,23 @@ def _calibration(facts: Facts) -> Section:
         f"predicted probability; whiskers are 95 % intervals of {facts.focus}. The table shows "
         "the mean distance from the line, relative to how common the objective is; chance alone "
         "keeps rare objectives off the line.",
-        plots,
-        (table,) if told else (),
-        legend=(*_legend(facts, told), ("upstream scores", "--muted", "dash", True))
-        if told
-        else (),
-    )
-
-
-def _relative_error(bins: tuple[Bin, ...]) -> float:
-    """Return Σ n|predicted − observed| / Σ n·observed over the bins."""
-    came = sum(b.rows * b.observed for b in bins)
-    away = sum(b.rows * abs(b.predicted - b.observed) for b in bins)
-    return away / came if came else float("nan")
-
-
-def _drift(facts: Facts) -> Section:
-    def verdict(psi: float) -> str:
-        return "stable" if psi < PSI_MOVED else "moved" if psi < PSI_DRIFTED else "drifted"
-
-    rows = tuple((d.name, d.psi, d.ks, verdict(d.psi)) for d in facts.drift)
-    return Section(
-        "drift",
-        "Drift of scores",
-        "Grey: training rows. Blue: test rows. The population stability index (PSI) calls a score "
-        f"stable below {PSI_MOVED}, drifted above {PSI_DRIFTED}; KS is the largest distance of the "
-        "two distribution functions.",
-        tuple(figures.drift_plots(facts)),
-        (Table(("score", "PSI", "KS", "verdict"), rows, {"PSI": ".4f", "KS": ".4f"}),)
-        if rows
-        else (),
+        tuple(figures.calibration_plots(facts)),
+        calibration_table(facts),
+        legend=(*_legend(facts, told), upstream) if told else (),
     )
 
 
 def _data(facts: Facts) -> Section:
     data = facts.data
-    objectives = Table(
-        (
-            "objective",
-            "score column",
-            "weight",
-            "effective",
-            "positives",
-            "prevalence",
-            "in training",
-            "mean score",
-            "one-class requests",
-        ),
-        tuple(
-            (
-                o.name,
-                o.score,
-                o.weight,
-                o.effective_weight,
-                o.positives,
-                o.prevalence,
-                o.train_prevalence,
-                o.mean_score,
-                o.one_class,
-            )
-            for o in data.objectives
-        ),
-        {
-            "weight": "g",
-            "effective": ".1%",
-            "prevalence": ".3%",
-            "in training": ".3%",
-            "mean score": ".3%",
-            "one-class requests": ".1%",
-        },
-    )
-    context = Table(
-        ("context", "values", "most common", "its share", "unseen in training"),
-        tuple(
-            (c.name, c.values, c.most_common, c.most_common_share, c.unseen) for c in data.context
-        ),
-        {"its share": ".1%", "unseen in training": ".3%"},
-    )
     parts = [f"{n:,} {name} rows" for name, n in data.rows.items()]
-    parts += [f"{data.requests:,} test requests"] if data.requests is not None else []
-    return Section(
-        "data",
-        "Data",
-        f"{', '.join(parts)}. Requests are one-class for an objective if all their rows or none "
-        "are positive.",
-        tables=(objectives, *((context,) if data.context else ())),
-        notes=data.warnings,
-    )
+    lead = ", ".join(parts) + "."
+    if data.requests is not None:
+        lead += (
+            f" {data.requests:,} test requests; one is one-class for an objective if all its rows "
+            "or none are positive."
+        )
+    tables = (*objective_table(facts), *context_table(facts))
+    return Section("data", "Data", lead, tables=tables, notes=data.warnings)
 
 
 def _legend(facts: Facts, names: list[str]) -> tuple[tuple[str, str, str, bool], ...]:
