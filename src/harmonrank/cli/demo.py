@@ -20,7 +20,7 @@ _PAGE = Path("harmonrank-demo.html")
 @click.command("demo")
 @click.option("--world", default="conflict", show_default=True, help="elive, qkvideo or conflict.")
 @click.option(
-    "--rows", type=click.IntRange(1000), default=200_000, show_default=True, help="Training rows."
+    "--rows", type=click.IntRange(1000), default=50_000, show_default=True, help="Training rows."
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
