@@ -45,6 +45,25 @@ format: $(READY) ## let ruff mend what it can
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# Peers are never dependencies of the package, so they have a .venv of their own.
+BENCH_VENV := .venv-bench
+BENCH_BIN := $(BENCH_VENV)/bin
+PIP := $(BENCH_BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# A peer that cannot be installed is left out of the tables.
+ABSENT = || echo "$(1) could not be installed; it is left out."
+
+$(BENCH_VENV)/.ready: pyproject.toml constraints.txt
+	test -x $(BENCH_BIN)/python || $(PYTHON) -m venv $(BENCH_VENV)
+	$(PIP) --editable .
+	$(PIP) scikit-learn $(call ABSENT,scikit-learn)
+	$(PIP) onnxruntime onnx onnxscript $(call ABSENT,ONNX Runtime)
+	$(PIP) tqdm pandas && $(PIP) --no-deps libauc $(call ABSENT,LibAUC)
+	$(PIP) setuptools wheel && PATH=/usr/bin:/bin $(PIP) --no-build-isolation torchsort $(call ABSENT,torchsort)
+	touch $@
+
+bench: $(BENCH_VENV)/.ready ## time ours against its peers; write benchmarks/RESULTS.md
+	$(BENCH_BIN)/harmonrank bench all --json benchmarks/results/bench.json --markdown benchmarks/RESULTS.md
+
 clean: ## remove .venv and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

@@ -1,6 +1,6 @@
 import pytest
 
-VERBS = ["demo", "simulate", "fit", "score", "evaluate", "compare"]
+VERBS = ["demo", "simulate", "fit", "score", "evaluate", "compare", "bench"]
 
 
 def test_help_lists_every_verb_and_fits_a_terminal(run):

@@ -1,0 +1,53 @@
+"""`harmonrank bench`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+
+import click
+
+from harmonrank.cli.options import numbers
+
+
+@click.command("bench")
+@click.argument("what", default="all", metavar="[rank|metrics|train|score|growth|all]")
+@click.option("--quick", is_flag=True, help="Few rows and repeats, to see that all works.")
+@click.option(
+    "--markdown",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write the tables as Markdown.",
+)
+@numbers
+def command(
+    what: str, quick: bool, markdown: Path | None, json_file: str | None, quiet: bool
+) -> None:
+    """Time ours against peers in this process, in turn; print medians.
+
+    Peers are torchsort, PyTorch eager, torch.compile, ONNX Runtime, scikit-learn and LibAUC; one
+    that is not installed is left out. `growth` shows time and memory by rows and objectives.
+    """
+    from harmonrank.cli.show import Show
+    from harmonrank.data.files import check_output, new_file
+    from harmonrank.evaluation import bench
+    from harmonrank.reports.bench import bench_markdown, bench_table, seconds_text
+
+    if markdown is not None:
+        check_output(markdown, overwrite=True)
+    size = bench.QUICK if quick else bench.FULL
+    with Show(quiet=quiet, json_file=json_file) as show:
+
+        def on_event(event: bench.CaseStarted | bench.CaseEnded) -> None:
+            if isinstance(event, bench.CaseStarted):
+                show.advance("bench ", event.index, event.cases, event.name)
+            elif isinstance(event.result, bench.Result):
+                done, took = event.result, seconds_text(event.result.ours_seconds)
+                place = f"[{event.index + 1}/{event.cases}]"
+                show.line(f"{place} {done.name}, {done.rows:,} rows: {took}")
+
+        report = bench.run(what, size, on_event=on_event)
+    if markdown is not None:
+        how = f"harmonrank bench {what}{' --quick' * quick}"
+        with new_file(markdown, overwrite=True) as partial:
+            partial.write_text(bench_markdown(report, how), encoding="utf-8")
+    show.result(bench_table(report), report.to_dict())

@@ -1,0 +1,21 @@
+"""Bench: our speed beside that of the peers that are installed."""
+
+from harmonrank.evaluation.bench._machine import machine
+from harmonrank.evaluation.bench._result import Accuracy, Case, Result
+from harmonrank.evaluation.bench._run import PARTS, CaseEnded, CaseStarted, Report, run
+from harmonrank.evaluation.bench._size import FULL, QUICK, Size
+
+__all__ = [
+    "FULL",
+    "PARTS",
+    "QUICK",
+    "Accuracy",
+    "Case",
+    "CaseEnded",
+    "CaseStarted",
+    "Report",
+    "Result",
+    "Size",
+    "machine",
+    "run",
+]

@@ -1,0 +1,83 @@
+"""Run: the cases of a benchmark one after another, and what they found."""
+
+__all__ = ["PARTS", "CaseEnded", "CaseStarted", "Report", "run"]
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.evaluation.bench._machine import machine
+from harmonrank.evaluation.bench._result import Accuracy, Case, Result
+from harmonrank.evaluation.bench._size import FULL, Size
+
+PARTS = ("rank", "metrics", "train", "score", "growth")
+"""What can be measured on its own; 'all' is everything."""
+
+
+@dataclass(frozen=True)
+class CaseStarted:
+    """A case begins; `index` counts from 0."""
+
+    name: str
+    index: int
+    cases: int
+
+
+@dataclass(frozen=True)
+class CaseEnded:
+    """A case has its result."""
+
+    result: Result | Accuracy
+    index: int
+    cases: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found, and on which machine."""
+
+    machine: dict[str, Any]
+    results: tuple[Result, ...]
+    errors: tuple[Accuracy, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form that other programs read."""
+        return {
+            "machine": self.machine,
+            "results": [result.to_dict() for result in self.results],
+            "errors": [error.to_dict() for error in self.errors],
+        }
+
+
+def run(
+    what: str, size: Size = FULL, *, on_event: Callable[[Any], None] = lambda _: None
+) -> Report:
+    """Measure one part, or 'all' of them.
+
+    Args:
+        what: One of PARTS, or 'all'.
+        size: How much to do.
+        on_event: Called when a case starts and when it ends.
+    """
+    if what not in (*PARTS, "all"):
+        raise UsageError(f"There is no benchmark '{what}'. {did_you_mean(what, [*PARTS, 'all'])}")
+    facts = machine()
+    cases = [case for part in (PARTS if what == "all" else (what,)) for case in _cases(part, size)]
+    found: list[Result | Accuracy] = []
+    for index, case in enumerate(cases):
+        on_event(CaseStarted(case.name, index, len(cases)))
+        found.append(case.run())
+        on_event(CaseEnded(found[-1], index, len(cases)))
+    return Report(
+        facts,
+        tuple(one for one in found if isinstance(one, Result)),
+        tuple(one for one in found if isinstance(one, Accuracy)),
+    )
+
+
+def _cases(part: str, size: Size) -> list[Case]:
+    # A part loads what it measures, which the others do without.
+    found: list[Case] = import_module(f"harmonrank.evaluation.bench._{part}").cases(size)
+    return found

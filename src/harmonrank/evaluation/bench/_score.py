@@ -1,0 +1,143 @@
+"""Scoring by tables, against the same networks in PyTorch and ONNX Runtime."""
+
+__all__ = ["cases"]
+
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from harmonrank.data import Log
+from harmonrank.evaluation.bench._child import first_score
+from harmonrank.evaluation.bench._peers import compiled, onnx_runtime
+from harmonrank.evaluation.bench._result import Case, Result, Work, measure
+from harmonrank.evaluation.bench._rows import world_log
+from harmonrank.evaluation.bench._size import Size
+from harmonrank.evaluation.bench._torch_heads import TorchHeads
+from harmonrank.methods import Method, method_class
+from harmonrank.model.fused import Scorer
+
+_NAMES = ("harmonrank", "harmonrank-paper")
+Score = Callable[[np.ndarray, np.ndarray], object]
+
+
+def cases(size: Size) -> list[Case]:
+    """Batches, many rows, one request, and the first score of a new process."""
+    found = []
+    for name in _NAMES:
+        found += [
+            Case(f"score, {name}", partial(_arrays, name, size.batch_rows, size)),
+            Case(f"score, {name}", partial(_arrays, name, size.score_rows, size)),
+            Case(f"score a request, {name}", partial(_request, name, size)),
+            Case(f"cold start, {name}", partial(_cold_start, name, size)),
+        ]
+    return found
+
+
+@cache
+def _fitted(name: str, rows: int) -> Method:
+    options = {"epochs": 1} if name == "harmonrank-paper" else {}
+    log = world_log(rows)
+    return method_class(name)(**options).fit(log, log.schema, valid=log)
+
+
+class _Contest:
+    """The same fitted model in every runtime; all take float32 scores and codes."""
+
+    def __init__(self, name: str, size: Size) -> None:
+        method: Any = _fitted(name, size.head_rows)
+        self.ours, self.network = _both(method)
+        self.codes = method._encoder.encode
+
+    def eager(self, scores: np.ndarray, codes: np.ndarray) -> object:
+        return self._run(self.network, scores, codes)
+
+    def compiled(self, size: Size, log: Log) -> Score | None:
+        example = torch.from_numpy(_single(log)), torch.from_numpy(self.codes(log.context))
+        with torch.no_grad():
+            fast = compiled(self.network, example) if size.compile else None
+        return None if fast is None else partial(self._run, fast)
+
+    def onnx(self, log: Log) -> Score | None:
+        example = torch.from_numpy(_single(log)), torch.from_numpy(self.codes(log.context))
+        run = onnx_runtime(self.network, example)
+        return None if run is None else lambda scores, codes: run((scores, codes))
+
+    @staticmethod
+    @torch.no_grad()
+    def _run(network: Any, scores: np.ndarray, codes: np.ndarray) -> object:
+        return network(torch.from_numpy(scores), torch.from_numpy(codes))
+
+
+def _both(method: Any) -> tuple[Score, nn.Module]:
+    """Return our scorer of a fitted method, and its PyTorch network."""
+    if method.name == "harmonrank-paper":
+        return Scorer(method._network), method._network
+    effective = np.array([*method.effective_weights.values()])
+    ours = partial(method._scorer.fuse, effective=effective)
+    return ours, TorchHeads(method._heads, effective).eval()
+
+
+def _single(log: Log) -> np.ndarray:
+    return np.ascontiguousarray(log.scores, dtype=np.float32)
+
+
+def _arrays(name: str, rows: int, size: Size) -> Result:
+    """Score arrays that are ready; peers take many rows in batches, which is their fastest."""
+    contest, batch = _Contest(name, size), size.batch_rows
+    part, whole = world_log(batch), world_log(rows)
+    scores, codes = _single(whole), contest.codes(whole.context)
+    cuts = [slice(start, start + batch) for start in range(0, rows - batch + 1, batch)]
+
+    def in_batches(score: Score) -> Work:
+        return lambda: [score(scores[cut], codes[cut]) for cut in cuts]
+
+    work: dict[str, Work] = {
+        "ours": lambda: contest.ours(scores, codes),
+        "torch-eager": in_batches(contest.eager),
+    }
+    for peer, score in {
+        "torch.compile": contest.compiled(size, part),
+        "onnxruntime": contest.onnx(part),
+    }.items():
+        if score is not None:
+            work[peer] = in_batches(score)
+    note = None if rows == batch else f"Peers in batches of {batch:,}."
+    return measure("score", f"score, {name}", rows, work, size.seconds, note=note)
+
+
+def _request(name: str, size: Size) -> Result:
+    """Score the candidates of one user, whose context is the same in all rows."""
+    contest, rows = _Contest(name, size), size.request_rows
+    log = world_log(max(size.batch_rows, rows))
+    scores = _single(log)[:rows]
+    codes = np.repeat(contest.codes(log.context)[:1], rows, axis=0)
+    work: dict[str, Work] = {
+        "ours": lambda: contest.ours(scores, codes),
+        "torch-eager": lambda: contest.eager(scores, codes),
+    }
+    if (onnx := contest.onnx(log)) is not None:
+        work["onnxruntime"] = lambda: onnx(scores, codes)
+    return measure("score", f"score a request, {name}", rows, work, size.seconds)
+
+
+def _cold_start(name: str, size: Size) -> Result:
+    """Start a process, load a model and score a request; the kernels are in the cache."""
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        _fitted(name, size.head_rows).save(folder / "model")
+        log = world_log(size.request_rows)
+        frame = log.context.with_columns(
+            **dict(zip(log.schema.score_columns, log.scores.T, strict=True))
+        )
+        frame.write_parquet(folder / "request.parquet")
+        paths = folder / "model", folder / "request.parquet"
+        seconds = median([first_score(*paths) for _ in range(4)][1:])
+    note = "From the first import to the first scores, in a new process."
+    return Result("score", f"cold start, {name}", size.request_rows, seconds, note=note)

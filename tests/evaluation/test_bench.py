@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+import torch
+
+from harmonrank.data import read_log
+from harmonrank.evaluation.bench import _score
+from harmonrank.evaluation.bench._peers import onnx_runtime, peer
+from harmonrank.evaluation.bench._result import interleaved, measure
+from harmonrank.evaluation.bench._rows import schema_of, table_of, world_log, write_repeated
+
+
+def test_work_is_done_in_turn_after_a_round_that_warms_up():
+    order = []
+    work = {name: (lambda name=name: order.append(name)) for name in ("ours", "theirs")}
+    interleaved(work, seconds=0.0, least=2)
+    assert order == ["ours", "theirs"] * 3
+
+
+def test_our_time_stands_apart_from_that_of_peers():
+    result = measure("rank", "nothing", 5, {"ours": list, "theirs": dict}, 0.0, note="why")
+    assert result.ours_seconds > 0
+    assert set(result.peers) == {"theirs"}
+    assert set(result.to_dict()) == {"group", "name", "rows", "ours_seconds", "peers", "note"}
+
+
+def test_a_package_that_fails_to_load_counts_as_absent(tmp_path, monkeypatch):
+    (tmp_path / "broken_peer.py").write_text("raise RuntimeError('no')")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert peer("broken_peer") is None
+
+
+@pytest.mark.parametrize("name", ["harmonrank", "harmonrank-paper"])
+def test_all_runtimes_of_a_contest_give_the_same_scores(name):
+    method = _score._fitted(name, 5000)
+    ours, network = _score._both(method)
+    log = world_log(1000)
+    scores, codes = _score._single(log), method._encoder.encode(log.context)
+    with torch.no_grad():
+        example = torch.from_numpy(scores), torch.from_numpy(codes)
+        theirs = network(*example).numpy()
+    fused = ours(scores, codes)
+    np.testing.assert_allclose(fused, theirs, atol=1e-4 * fused.std())
+    run = onnx_runtime(network, example)
+    if run is not None:
+        np.testing.assert_allclose(run((scores, codes)), theirs, atol=1e-4 * fused.std())
+
+
+def test_a_repeated_log_has_the_rows_and_columns_asked_for(tmp_path, monkeypatch):
+    from harmonrank.evaluation.bench import _rows
+
+    monkeypatch.setattr(_rows, "_PIECE", 400)
+    size = write_repeated(tmp_path / "log.parquet", 1000, objectives=3)
+    log = read_log(tmp_path / "log.parquet", schema_of(3))
+    assert log.scores.shape == (1000, 3)
+    assert len(np.unique(log.request)) == 50
+    assert size == pytest.approx(table_of(1000, 3).to_arrow().nbytes, rel=0.05)
