@@ -26,6 +26,8 @@ _PIECES = 8
 _STEPS = 25
 _START_PRECISION = (4.0, 4.0, 4.0, 4.0, 100.0, 30.0)
 _LEAST, _MOST = 1e-2, 1e6
+# Posterior standard deviations; smaller steps no longer move the ranking.
+_ENOUGH = 0.15
 # What a plain calibration of each score would be; the first four groups.
 _PLAIN = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -61,7 +63,7 @@ def fit_heads(
     for step in range(_STEPS):
         heads, change = _step(heads, data, group)
         on_step(step + 1, _STEPS)
-        if change < 1e-2:
+        if change < _ENOUGH:
             break
     on_step(_STEPS, _STEPS)
     return heads
