@@ -15,9 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PaperConfig(NeuralConfig):
-    """Options of the network and its training, and how soft the ranks are."""
+    """Options of the network and its training, and how soft the ranks are.
 
-    strength: float = 1.0
+    Rate, decay, epochs and strength are tuned, see benchmarks/tune_baselines.py.
+    """
+
+    learning_rate: float = 0.003
+    weight_decay: float = 0.01
+    epochs: int = 60
+    patience: int = 6
+    strength: float = 3.0
     regularization: Literal["l2", "kl"] = "l2"
 
 

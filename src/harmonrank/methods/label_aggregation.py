@@ -19,11 +19,17 @@ if TYPE_CHECKING:
 class LabelAggregationConfig(NeuralConfig):
     """Options of the network and its training, and what an event of an objective is worth.
 
+    Rate, decay and epochs are tuned, see benchmarks/tune_baselines.py.
+
     Attributes:
         values: 'plain' counts an event w_m, so events alone where weights are 1; 'optimal'
             counts it w_m/(π_m(1−π_m)), whose regression is the best score for Σ_m w_m AUC_m.
     """
 
+    learning_rate: float = 0.003
+    weight_decay: float = 0.001
+    epochs: int = 60
+    patience: int = 6
     values: Literal["plain", "optimal"] = "plain"
 
 

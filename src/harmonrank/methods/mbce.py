@@ -1,15 +1,26 @@
 """Multi-objective cross-entropy: one logit that answers for every objective."""
 
-__all__ = ["Mbce"]
+__all__ = ["Mbce", "MbceConfig"]
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from harmonrank.methods.neural import NeuralMethod
+from harmonrank.methods.neural import NeuralConfig, NeuralMethod
 
 if TYPE_CHECKING:
     from harmonrank.training import Arrays, LossValue
+
+
+@dataclass(frozen=True)
+class MbceConfig(NeuralConfig):
+    """Options of the network and its training, tuned by benchmarks/tune_baselines.py."""
+
+    learning_rate: float = 0.03
+    weight_decay: float = 0.001
+    epochs: int = 60
+    patience: int = 6
 
 
 class Mbce(NeuralMethod):
@@ -19,6 +30,7 @@ class Mbce(NeuralMethod):
     """
 
     name = "mbce"
+    Config = MbceConfig
 
     def _loss(self, fused: Tensor, batch: "Arrays", weights: Tensor) -> "LossValue":
         from harmonrank.losses import bce_loss

@@ -1,6 +1,6 @@
 """Pairwise losses: every positive against every negative, by a square or a logistic curve."""
 
-__all__ = ["PairwiseLogistic", "PairwiseSquare", "PairwiseSquareConfig"]
+__all__ = ["PairwiseLogistic", "PairwiseLogisticConfig", "PairwiseSquare", "PairwiseSquareConfig"]
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,8 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairwiseSquareConfig(NeuralConfig):
-    """Options of the network and its training, and the gap that a pair should have."""
+    """Options of the network and its training, and the gap that a pair should have.
 
+    Rate, decay and epochs are tuned, see benchmarks/tune_baselines.py.
+    """
+
+    learning_rate: float = 0.003
+    weight_decay: float = 0.01
+    epochs: int = 60
+    patience: int = 6
     margin: float = 1.0
 
 
@@ -44,10 +51,21 @@ class PairwiseSquare(NeuralMethod):
         )
 
 
+@dataclass(frozen=True)
+class PairwiseLogisticConfig(NeuralConfig):
+    """Options of the network and its training, tuned by benchmarks/tune_baselines.py."""
+
+    learning_rate: float = 0.003
+    weight_decay: float = 0.01
+    epochs: int = 60
+    patience: int = 6
+
+
 class PairwiseLogistic(NeuralMethod):
     """Minimises Σ_m w_m mean log(1 + exp(−(s_i − s_j))) over pairs, on the paper's network."""
 
     name = "pairwise-logistic"
+    Config = PairwiseLogisticConfig
 
     def _loss(self, fused: Tensor, batch: "Arrays", weights: Tensor) -> "LossValue":
         from harmonrank.losses import pairwise_logistic_loss
