@@ -73,7 +73,11 @@ def fitted(name: str, train: Log, valid: Log, seed: int) -> tuple[Any, float]:
 
 def regret(options: argparse.Namespace, results: Results) -> None:
     for seed, name in cells(options):
-        todo = [m for m in options.methods if not results.has(world=name, seed=seed, method=m)]
+        todo = [
+            m
+            for m in options.methods
+            if not results.has(world=name, rows=options.rows, seed=seed, method=m)
+        ]
         if not todo:
             continue
         train, valid, exam = logs(world(name), options.rows, seed)
@@ -110,13 +114,15 @@ CHANGES = (
     {"a": 1.5, "b": -1.0},
     {"a": 0.6, "b": 0.7},
     {"a": 1.3, "b": 0.5, "tau_scale": 1.1},
+    {"tau_scale": 1.5},
+    {"a": 1.5, "tau_scale": 0.6},
 )
 
 
 def swap(options: argparse.Namespace, results: Results) -> None:
     names = ["harmonrank", "harmonrank-paper", "closed-form", "logistic"]
     for seed, name in cells(options):
-        if results.has(world=name, seed=seed):
+        if results.has(world=name, rows=options.rows, seed=seed):
             continue
         place = world(name)
         train, valid, exam = logs(place, options.rows, seed)

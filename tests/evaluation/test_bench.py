@@ -3,17 +3,24 @@ import pytest
 import torch
 
 from harmonrank.data import read_log
-from harmonrank.evaluation.bench import _score
+from harmonrank.evaluation.bench import _result, _score
 from harmonrank.evaluation.bench._peers import onnx_runtime, peer
 from harmonrank.evaluation.bench._result import interleaved, measure
 from harmonrank.evaluation.bench._rows import schema_of, table_of, world_log, write_repeated
 
 
-def test_work_is_done_in_turn_after_a_round_that_warms_up():
+def test_work_is_done_in_turn_after_a_call_that_warms_up(monkeypatch):
     order = []
     work = {name: (lambda name=name: order.append(name)) for name in ("ours", "theirs")}
+    monkeypatch.setattr(_result, "_TURN_SECONDS", 0.0)
     interleaved(work, seconds=0.0, least=2)
     assert order == ["ours", "theirs"] * 3
+
+
+def test_a_turn_of_short_work_has_many_calls():
+    calls = []
+    interleaved({"ours": lambda: calls.append(1), "theirs": list}, seconds=0.0, least=1, most=50)
+    assert len(calls) == 1 + 50
 
 
 def test_our_time_stands_apart_from_that_of_peers():

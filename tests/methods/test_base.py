@@ -7,6 +7,7 @@ import pytest
 from harmonrank import ClosedForm, HarmonRankPaper, Schema
 from harmonrank.data import read_log
 from harmonrank.errors import DataError, UsageError
+from harmonrank.methods import method_class
 from harmonrank.methods.base import split_off
 from logs import small_table
 
@@ -181,7 +182,7 @@ def test_the_only_positive_is_never_split_off(schema, request_column):
 def test_too_few_rows_to_split_ask_for_validation_rows():
     frame = pl.DataFrame({"p": [0.1, 0.9], "y": [0, 1]})
     with pytest.raises(UsageError, match="2 training rows are too few to split .* pass `valid`"):
-        ClosedForm().fit(frame, Schema({"y": "p"}))
+        HarmonRankPaper(**SMALL).fit(frame, Schema({"y": "p"}))
     assert ClosedForm().fit(frame, Schema({"y": "p"}), valid=frame).score(frame)[1] > 0.5
 
 
@@ -192,3 +193,34 @@ def test_the_input_is_left_untouched(table, schema):
     model.rank(table)
     model.evaluate(table)
     assert table.equals(before)
+
+
+@pytest.mark.parametrize("name", ["harmonrank", "closed-form", "logistic"])
+def test_only_ratios_of_sample_weights_matter(name, table, schema):
+    schema = replace(schema, sample_weight="v")
+    scores = []
+    for unit in (1.0, 1000.0):
+        frame = table.with_columns(v=pl.int_range(1, pl.len() + 1) % 3 * unit)
+        scores.append(method_class(name)().fit(frame, schema).score(frame))
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-6)
+
+
+def test_a_fit_that_looks_at_no_validation_rows_sets_none_aside(table, schema):
+    alone = method_class("harmonrank")().fit(table, schema)
+    beside = method_class("harmonrank")().fit(table, schema, valid=table.head(50))
+    np.testing.assert_array_equal(alone.score(table), beside.score(table))
+
+
+def test_evaluate_and_explain_agree_on_effective_weights(table, schema):
+    model = method_class("harmonrank")().fit(table.head(300), schema)
+    quality = model.evaluate(table.tail(300))
+    assert quality.effective_weights == pytest.approx(model.explain()["effective_weight"])
+
+
+def test_recalibration_refuses_what_cannot_tell_anything(table, schema):
+    model = method_class("harmonrank")().fit(table, schema)
+    with pytest.raises(DataError, match="needs at least 1,000 recent rows"):
+        model.recalibrate(table)
+    many = pl.concat([table] * 2).with_columns(p_buy=pl.lit(0.5))
+    with pytest.raises(DataError, match="'p_buy' has one value in all recent rows"):
+        model.recalibrate(many)

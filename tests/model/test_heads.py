@@ -212,3 +212,14 @@ def test_a_score_of_few_values_keeps_its_logit():
     sample, logits, _, _ = drawn(rows=5_000)
     coordinate = fit_coordinate(np.round(logits), sample.labels)
     assert not coordinate.normal.any()
+
+
+@pytest.mark.parametrize("change", [{"tau_scale": 1.5}, {"a": 1.5, "tau_scale": 0.6}])
+def test_recalibration_weighs_an_upstream_model_by_its_new_noise(fitted, change):
+    place = world("conflict").with_upstream(("comment", "like"), **change)
+    before = regret(fitted, *[drawn(rows=100_000, start=90_000)[k] for k in (0, 1, 2)])
+    sample, logits, codes, slots = drawn(rows=100_000, start=90_000, place=place)
+    law = fitted.law.recalibrated(fit_law(logits, codes, slots), len(logits))
+    fresh = regret(replace(fitted, law=law), sample, logits, codes)
+    assert fresh < regret(fitted, sample, logits, codes)
+    assert fresh < before + 0.003

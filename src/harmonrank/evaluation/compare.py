@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from harmonrank import __version__
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.files import new_file, read_json, write_json
 from harmonrank.errors import DataError, HarmonRankError, UsageError
@@ -116,7 +117,7 @@ def _run(
             sample_weight=exam.sample_weight,
             replicates=_REPLICATES,
         )
-        quality = quality_of(fused, exam, weights)
+        quality = quality_of(fused, exam, weights, method.prevalence)
         return Entry(method.name, seconds, quality, resampled=resampled)
     except HarmonRankError as error:
         return Entry(method.name, perf_counter() - started, error=str(error))
@@ -134,7 +135,8 @@ class _Runs:
         self._seed = seed
 
     def _fingerprint(self, method: Method) -> str:
-        parts = [method.name, repr(method.config), self._seed, self._data, _REPLICATES]
+        settings = [method.name, repr(method.config), self._seed, __version__]
+        parts = [*settings, self._data, _REPLICATES]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     def find(self, method: Method) -> Entry | None:

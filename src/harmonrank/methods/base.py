@@ -2,6 +2,7 @@
 
 __all__ = ["Fit", "FitStep", "Method"]
 
+import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -55,6 +56,8 @@ class Method(ABC):
 
     name: ClassVar[str]
     Config: ClassVar[type]
+    uses_valid: ClassVar[bool] = True
+    """Whether the fit looks at validation rows; without them some training rows are set aside."""
 
     def __init__(self, **options: Any) -> None:
         check_options(self.name, self.Config, options)
@@ -112,10 +115,13 @@ class Method(ABC):
         """
         train_log = train if isinstance(train, Log) else read_log(train, schema)
         train_log.require_both_classes("training")
-        if valid is None:
+        if valid is not None:
+            valid_log = valid if isinstance(valid, Log) else read_log(valid, schema)
+        elif self.uses_valid:
             train_log, valid_log = split_off(train_log, _VALID_SHARE, seed)
         else:
-            valid_log = valid if isinstance(valid, Log) else read_log(valid, schema)
+            valid_log = train_log
+        train_log, valid_log = _with_unit_weights(train_log), _with_unit_weights(valid_log)
         self._fit(
             Fit(
                 train_log,
@@ -170,7 +176,7 @@ class Method(ABC):
         log = table if isinstance(table, Log) else read_log(table, self.schema)
         log.require_both_classes("evaluated")
         merged = self.schema.weights_with(weights)
-        return quality_of(self.score(log, weights=weights), log, merged)
+        return quality_of(self.score(log, weights=weights), log, merged, self.prevalence)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the model as a folder that `harmonrank.load` reads."""
@@ -198,6 +204,14 @@ class Method(ABC):
     @abstractmethod
     def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Take over what `_state` returned."""
+
+
+def _with_unit_weights(log: Log) -> Log:
+    """Scale sample weights to a mean of 1: only their ratios may matter."""
+    weight = log.sample_weight
+    if weight is None or not weight.any():
+        return log
+    return dataclasses.replace(log, sample_weight=weight / weight.mean())
 
 
 def split_off(log: Log, share: float, seed: int) -> tuple[Log, Log]:

@@ -34,6 +34,7 @@ class ClosedForm(ProbabilityMethod):
     """
 
     name = "closed-form"
+    uses_valid = False
     Config = ClosedFormConfig
 
     _curves: list[tuple[np.ndarray, np.ndarray]]

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Source, read_log
+from harmonrank.errors import DataError
 from harmonrank.methods.base import Fit, FitStep
 from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.model.coordinate import Coordinate, logit_of
@@ -19,6 +20,7 @@ from harmonrank.model.law import Law, fit_law
 
 # Rarer context values share the slot of the unknown: they would cost more than they tell.
 _MOST_VALUES = 100
+_FEWEST_RECENT = 1000
 _LAW = [field.name for field in fields(Law)]
 _COORDINATE = [field.name for field in fields(Coordinate)]
 
@@ -37,6 +39,7 @@ class HarmonRank(ProbabilityMethod):
     """
 
     name = "harmonrank"
+    uses_valid = False
     Config = HarmonRankConfig
 
     _encoder: ContextEncoder
@@ -78,6 +81,7 @@ class HarmonRank(ProbabilityMethod):
         """
         log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
         logits, heads = logit_of(log.scores), self._heads
+        self._check_recent(logits)
         coordinate = heads.coordinate.refitted(logits)
         now = fit_law(coordinate(logits), self._encoder.encode(log.context), heads.slots)
         law = heads.law.recalibrated(now, log.rows)
@@ -85,8 +89,21 @@ class HarmonRank(ProbabilityMethod):
         changed._use(replace(heads, coordinate=coordinate, law=law))
         return changed
 
+    def _check_recent(self, logits: np.ndarray) -> None:
+        if len(logits) < _FEWEST_RECENT:
+            raise DataError(
+                f"`recalibrate` needs at least {_FEWEST_RECENT:,} recent rows to tell a change "
+                f"from chance. Got {len(logits):,}; wait for more."
+            )
+        for name, spread in zip(self.schema.score_columns, np.ptp(logits, axis=0), strict=True):
+            if spread == 0:
+                raise DataError(
+                    f"Score column '{name}' has one value in all recent rows, so its scale cannot "
+                    "be told; repair the upstream model."
+                )
+
     def explain(self, weights: Mapping[str, float] | None = None) -> dict[str, dict[str, float]]:
-        """Return facts of each objective; here also the share of a score's variance that is noise.
+        """Return facts of each objective, with the share of a score's variance taken for noise.
 
         `slope` is what a standard deviation of the score's logit adds to the head's logit.
         """

@@ -24,6 +24,7 @@ class PrevalenceWeights(ProbabilityMethod):
     """
 
     name = "prevalence-weights"
+    uses_valid = False
     Config = PrevalenceWeightsConfig
 
     def _fit(self, fit: Fit) -> None:

@@ -90,15 +90,21 @@ class Quality:
         )
 
 
-def quality_of(fused: np.ndarray, log: Log, weights: np.ndarray) -> Quality:
-    """Measure a fused score on rows whose labels are known."""
+def quality_of(
+    fused: np.ndarray, log: Log, weights: np.ndarray, fitted_prevalence: np.ndarray | None = None
+) -> Quality:
+    """Measure a fused score on rows whose labels are known.
+
+    Effective weights are those of the fit, whose prevalence they use, where it is given.
+    """
     names, labels = log.schema.names, log.known_labels()
     per_objective = auc_interval(fused, labels, groups=log.request, sample_weight=log.sample_weight)
     within = None
     if log.request is not None:
         within = grouped_auc(fused, labels, log.request, sample_weight=log.sample_weight).auc
     pi = log.prevalence()
-    effective = weights / (pi * (1 - pi))
+    base = pi if fitted_prevalence is None else fitted_prevalence
+    effective = weights / (base * (1 - base))
 
     def named(values: np.ndarray) -> dict[str, float]:
         return dict(zip(names, values.tolist(), strict=True))

@@ -75,6 +75,8 @@ class Coordinate:
         """
         result = self
         for m in np.flatnonzero(self.normal).tolist():
+            if not _spread_out(logits[:, m]):
+                continue
             result = _with_quantiles(result, m, logits[:, m], self.target[m])
         return result
 
@@ -90,11 +92,16 @@ def fit_coordinate(
     bent = plain
     for m, x in enumerate(logits.T):
         target = x.mean() + x.std() * _NORMAL
-        if len(np.unique(np.quantile(x, _SHARES))) == len(_SHARES):
+        if _spread_out(x):
             bent = _with_quantiles(bent, m, x, target)
     gain = _fits(bent(logits), labels, weight) - _fits(logits, labels, weight)
     chosen = bent.normal * (gain > _GAIN)
     return _either(plain, bent, chosen)
+
+
+def _spread_out(x: np.ndarray) -> bool:
+    """Tell whether all quantiles differ, so that a rising map can go through them."""
+    return len(np.unique(np.quantile(x, _SHARES))) == len(_SHARES)
 
 
 def _with_quantiles(old: Coordinate, m: int, x: np.ndarray, target: np.ndarray) -> Coordinate:

@@ -37,6 +37,7 @@ class Law:
         log_variance: (M,) of the deviation from the mean.
         spread: (slots, M) what each context value adds to the log variance.
         covariance: (M, M) of the deviations; its diagonal is not used.
+        excess: (M,) what new noise of an upstream model added to the log variance since the fit.
         centre_base, centre: Like base and mean, of the logits that come in now; they differ from
             those of the fit once an upstream model was replaced and the law recalibrated.
         scale: (M,) units of the logits that come in now per unit at the fit.
@@ -48,6 +49,7 @@ class Law:
     log_variance: np.ndarray
     spread: np.ndarray
     covariance: np.ndarray
+    excess: np.ndarray
     centre_base: np.ndarray
     centre: np.ndarray
     scale: np.ndarray
@@ -69,9 +71,9 @@ class Law:
         return centre
 
     def variance_of(self, contexts: np.ndarray) -> np.ndarray:
-        """Return v(c), kept within a factor of 50 of its base."""
-        effect = np.clip(self.sum_of(self.spread, contexts), -4.0, 4.0)
-        variance: np.ndarray = np.exp(self.log_variance + effect)
+        """Return v(c), kept within a factor of e⁴ of its base."""
+        effect = self.excess + self.sum_of(self.spread, contexts)
+        variance: np.ndarray = np.exp(self.log_variance + np.clip(effect, -4.0, 4.0))
         return variance
 
     def precision_of(self, contexts: np.ndarray) -> np.ndarray:
@@ -98,13 +100,13 @@ class Law:
         The signal that two upstream models share does not change when one of them is replaced, so
         covariances tell the new scale: S'_ij/S_ij = ρ_i ρ_j. A pair counts by how well its ratio is
         known; where no pair tells, the ratio of standard deviations does. What is left of the new
-        variance is noise, which the heads already know how to weigh.
+        variance is noise, which counts like the noise of a context: the heads know how to weigh it.
         """
         scale = _scale_between(self, now, rows)
         return replace(
             self,
-            log_variance=now.log_variance - 2 * np.log(scale),
             spread=now.spread,
+            excess=now.log_variance - 2 * np.log(scale) - self.log_variance,
             covariance=now.covariance / np.outer(scale, scale),
             centre_base=now.base,
             centre=now.mean,
@@ -130,7 +132,16 @@ def fit_law(
     totals = per_context(logits) - mass[:, None] * base
     mean = _additive(gram, _MEAN_RIDGE, contexts, totals, first)
     law = Law(
-        first, base, mean, np.zeros(M), np.zeros_like(mean), np.eye(M), base, mean, np.ones(M)
+        first=first,
+        base=base,
+        mean=mean,
+        log_variance=np.zeros(M),
+        spread=np.zeros_like(mean),
+        covariance=np.eye(M),
+        excess=np.zeros(M),
+        centre_base=base,
+        centre=mean,
+        scale=np.ones(M),
     )
     deviation = logits - (base + law.mean_of(contexts))[of_row]
     covariance = (w[:, None] * deviation).T @ deviation / w.sum()
@@ -138,8 +149,8 @@ def fit_law(
     squares = per_context(deviation**2)
     for _ in range(_VARIANCE_STEPS):
         # Scoring steps of a variance model with log link.
-        excess = squares / law.variance_of(contexts) - mass[:, None]
-        change = _additive(gram, _VARIANCE_RIDGE, contexts, excess, first)
+        over = squares / law.variance_of(contexts) - mass[:, None]
+        change = _additive(gram, _VARIANCE_RIDGE, contexts, over, first, law.spread)
         law = replace(law, spread=law.spread + change)
     return law
 
@@ -179,10 +190,15 @@ def _gram(contexts: np.ndarray, mass: np.ndarray, first: np.ndarray, size: int) 
 
 
 def _additive(
-    gram: np.ndarray, ridge: float, contexts: np.ndarray, totals: np.ndarray, first: np.ndarray
+    gram: np.ndarray,
+    ridge: float,
+    contexts: np.ndarray,
+    totals: np.ndarray,
+    first: np.ndarray,
+    there: np.ndarray | float = 0.0,
 ) -> np.ndarray:
-    """Return the ridge fit of additive effects, given each context's total."""
-    right = np.zeros((len(gram), totals.shape[1]))
+    """Return the ridge fit of additive effects to each context's total, beside what is there."""
+    right = np.zeros((len(gram), totals.shape[1])) - ridge * there
     for feature, start in enumerate(first):
         np.add.at(right, start + contexts[:, feature], totals)
     if not len(gram):

@@ -1,6 +1,6 @@
 """Peers: packages that do the same work, where they are installed."""
 
-__all__ = ["compiled", "onnx_runtime", "peer"]
+__all__ = ["compiled", "on_one_thread", "onnx_runtime", "peer"]
 
 import contextlib
 import io
@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+
+from harmonrank.evaluation.bench._result import Work
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -31,6 +33,23 @@ def peer(name: str) -> Any | None:
         except Exception:
             # A package that cannot be imported cannot be measured, whatever its reason.
             return None
+
+
+def on_one_thread(work: Work) -> Work:
+    """Return the work with PyTorch kept to one thread.
+
+    On a busy machine its threads wait for each other, and one of them alone is faster.
+    """
+
+    def run() -> None:
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            work()
+        finally:
+            torch.set_num_threads(threads)
+
+    return run
 
 
 def compiled(network: nn.Module, example: tuple[Tensor, ...]) -> nn.Module | None:

@@ -11,6 +11,7 @@ from typing import Any
 Work = Callable[[], object]
 
 _OURS = "ours"
+_TURN_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -72,24 +73,30 @@ def interleaved(
 ) -> dict[str, float]:
     """Return the median seconds of each piece of work, all run in turn.
 
-    What disturbs the machine then disturbs all of them alike. One round warms up and is not
-    counted; rounds end when the time is used up.
+    What disturbs the machine then disturbs all of them alike. A turn is some calls of the same
+    work, since threads of the one before may keep a core for a while after it. One call of each
+    warms up and is not counted; rounds end when the time is used up.
 
     >>> sorted(interleaved({"ours": list, "theirs": dict}, seconds=0.0))
     ['ours', 'theirs']
     """
-    for run in work.values():
-        run()
+    turns = {
+        name: max(1, min(most, int(_TURN_SECONDS / _timed(run)))) for name, run in work.items()
+    }
     times: dict[str, list[float]] = {name: [] for name in work}
     started = perf_counter()
     for round_ in range(most):
         if round_ >= least and perf_counter() - started > seconds:
             break
         for name, run in work.items():
-            before = perf_counter()
-            run()
-            times[name].append(perf_counter() - before)
+            times[name] += [_timed(run) for _ in range(turns[name])]
     return {name: median(values) for name, values in times.items()}
+
+
+def _timed(run: Work) -> float:
+    started = perf_counter()
+    run()
+    return perf_counter() - started
 
 
 def measure(

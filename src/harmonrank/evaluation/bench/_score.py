@@ -15,7 +15,7 @@ from torch import nn
 
 from harmonrank.data import Log
 from harmonrank.evaluation.bench._child import first_score
-from harmonrank.evaluation.bench._peers import compiled, onnx_runtime
+from harmonrank.evaluation.bench._peers import compiled, on_one_thread, onnx_runtime
 from harmonrank.evaluation.bench._result import Case, Result, Work, measure
 from harmonrank.evaluation.bench._rows import world_log
 from harmonrank.evaluation.bench._size import Size
@@ -101,6 +101,7 @@ def _arrays(name: str, rows: int, size: Size) -> Result:
     work: dict[str, Work] = {
         "ours": lambda: contest.ours(scores, codes),
         "torch-eager": in_batches(contest.eager),
+        "torch-eager, 1 thread": on_one_thread(in_batches(contest.eager)),
     }
     for peer, score in {
         "torch.compile": contest.compiled(size, part),

@@ -13,7 +13,7 @@ from torch import Tensor
 from harmonrank.data import ContextEncoder
 from harmonrank.evaluation.bench._fit import profile
 from harmonrank.evaluation.bench._head_fit import head_fit
-from harmonrank.evaluation.bench._peers import compiled, peer
+from harmonrank.evaluation.bench._peers import compiled, on_one_thread, peer
 from harmonrank.evaluation.bench._result import Case, Result, Work, measure
 from harmonrank.evaluation.bench._rows import world_log
 from harmonrank.evaluation.bench._size import Size
@@ -49,13 +49,13 @@ class _Steps:
             torch.from_numpy(log.known_labels()),
         )
         self._config = NetworkConfig(log.scores.shape[1], encoder.slots)
-        order = np.random.default_rng(0).permutation(log.rows)
-        steps = max(log.rows // size.batch_rows, 1)
-        self._batches = [np.sort(part) for part in np.array_split(order, steps)]
+        steps = log.rows // size.batch_rows
+        order = np.random.default_rng(0).permutation(log.rows)[: steps * size.batch_rows]
+        self._batches = np.sort(order.reshape(steps, size.batch_rows), axis=1)
 
     @property
     def rows(self) -> int:
-        return len(self._batches[0])
+        return int(self._batches.shape[1])
 
     def network(self) -> Network:
         return Network(self._config, torch.Generator().manual_seed(0))
@@ -91,7 +91,9 @@ def _adam(parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
 
 def _rank_step(size: Size) -> Result:
     steps = _Steps(size)
-    work = {"ours": steps.fused(rank_auc_loss), "torch-eager": steps.torch(rank_auc_loss)}
+    eager = steps.torch(rank_auc_loss)
+    work = {"ours": steps.fused(rank_auc_loss), "torch-eager": eager}
+    work["torch-eager, 1 thread"] = on_one_thread(eager)
     if (torchsort := peer("torchsort")) is not None:
         work["torch-eager with torchsort"] = steps.torch(partial(_torchsort_loss, torchsort))
     fast = compiled(steps.network(), steps.example()) if size.compile else None
