@@ -142,7 +142,7 @@ def swap(options: argparse.Namespace, results: Results) -> None:
 
 
 def skew(options: argparse.Namespace, results: Results) -> None:
-    names = ["harmonrank", "harmonrank-paper", "mbce", "pairwise-square", "logistic"]
+    names = ["harmonrank", "logistic", "harmonrank-paper"]
     for seed, name in cells(options):
         if name == "qkvideo" or results.has(world=name, seed=seed, method=names[-1]):
             continue
