@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# One process per core, each with one thread, so that they do not wait for each other.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help venv browser demo test test-slow check format bench clean
@@ -30,10 +32,10 @@ browser: ## install Chromium for the test of the HTML report, where that is allo
 	} >/dev/null 2>&1 || echo "Chromium is not installed and cannot be; its test will be skipped."
 
 test: $(READY) browser ## all tests but the slow ones
-	$(BIN)/pytest -q
+	$(PYTEST)
 
 test-slow: $(READY) ## the tests that take minutes
-	$(BIN)/pytest -q -m slow
+	$(PYTEST) -m slow
 
 check: $(READY) ## style, types and import direction
 	$(BIN)/ruff format --check
