@@ -5,6 +5,8 @@ import torch
 from check_method import SCHEMA, SMALL, planted
 from harmonrank.errors import UsageError
 from harmonrank.methods import method_class
+from harmonrank.methods.reinforce import auc_sums
+from harmonrank.metrics import auc
 from harmonrank.training import Arrays
 
 
@@ -58,6 +60,15 @@ def test_a_policy_gradient_agrees_with_the_reward_it_climbs():
     # To raise a positive or lower a negative is rewarded.
     assert slope[positive].mean() > 0 > slope[~positive].mean()
     assert np.corrcoef(slope, positive)[0, 1] > 0.8
+
+
+def test_a_reward_is_the_auc_sum():
+    rng = np.random.default_rng(0)
+    labels = (rng.random((50, 3)) < [0.1, 0.5, 0.0]).astype(np.uint8)
+    draws, w, v = rng.normal(size=(4, 50)), np.array([2.0, 1.0, 1.0]), rng.uniform(0, 2, 50)
+    for weight in (None, v):
+        expected = [np.nansum(w * (auc(d, labels, sample_weight=weight) - 0.5)) for d in draws]
+        np.testing.assert_allclose(auc_sums(draws, labels, w, weight), expected, atol=1e-12)
 
 
 def test_a_batch_that_shows_no_objective_gives_a_policy_no_gradient():

@@ -32,7 +32,7 @@ class AucmConfig(NeuralConfig):
     epochs: int = 60
     patience: int = 6
     margin: float = 1.0
-    inner_rate: float = 0.1
+    inner_rate: float = 0.5
 
     def __post_init__(self) -> None:
         if not 0 < self.inner_rate <= 0.5:
