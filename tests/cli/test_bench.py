@@ -99,6 +99,22 @@ def test_the_tables_are_written_as_markdown_too(run, tmp_path):
     assert "| auc, logits | 2,000 |" in page
 
 
+def test_a_case_that_fails_is_named_and_the_others_go_on(run, tmp_path, monkeypatch):
+    from harmonrank.evaluation.bench import _metrics
+
+    def fail(*_, **options):
+        raise MemoryError("too much")
+
+    monkeypatch.setattr(_metrics, "grouped_auc", fail)
+    done = run("bench", "metrics", "--quick", "--markdown", tmp_path / "R.md", "--json", "-")
+    report = json.loads(done.out)
+    assert done.code == 1
+    assert report["failures"] == [{"name": "grouped auc", "error": "MemoryError: too much"}]
+    assert len(report["results"]) == 6
+    assert "grouped auc failed: MemoryError: too much" in done.err
+    assert "- grouped auc: MemoryError: too much" in (tmp_path / "R.md").read_text()
+
+
 def test_an_unknown_part_is_refused(run):
     done = run("bench", "ranks")
     assert done.code == 2

@@ -40,6 +40,8 @@ def command(
         def on_event(event: bench.CaseStarted | bench.CaseEnded) -> None:
             if isinstance(event, bench.CaseStarted):
                 show.advance("bench ", event.index, event.cases, event.name)
+            elif isinstance(event.result, bench.Failure):
+                show.line(f"{event.result.name} failed: {event.result.error}")
             elif isinstance(event.result, bench.Result):
                 done, took = event.result, seconds_text(event.result.ours_seconds)
                 place = f"[{event.index + 1}/{event.cases}]"
@@ -51,3 +53,5 @@ def command(
         with new_file(markdown, overwrite=True) as partial:
             partial.write_text(bench_markdown(report, how), encoding="utf-8")
     show.result(bench_table(report), report.to_dict())
+    if report.failures:
+        raise SystemExit(1)

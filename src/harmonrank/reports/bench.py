@@ -47,6 +47,8 @@ def _lines(report: Report) -> Iterator[str]:
         peers = "".join(f", {name} {value:.2g}" for name, value in error.peers.items())
         what = f"{error.name}, {error.rows:,} rows"
         yield f"{what}: at most {error.ours_ranks:.2g} ranks{peers}"
+    for failure in report.failures:
+        yield f"{failure.name} failed: {failure.error}"
     facts = report.machine
     yield f"{facts['processor']}, {facts['cores']} cores, load {facts.get('load', '–')}."
 
@@ -84,6 +86,8 @@ def bench_markdown(report: Report, command: str) -> str:
         parts += [f"## {_TITLES[group]}", _section(list(results))]
     if report.errors:
         parts += ["## Largest error of soft ranks, in ranks", _errors(report.errors)]
+    if report.failures:
+        parts += ["## Not measured", *(f"- {f.name}: {f.error}" for f in report.failures)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 from harmonrank.evaluation.bench._machine import machine
 from harmonrank.evaluation.bench._result import Accuracy, Case, Result
-from harmonrank.evaluation.bench._run import PARTS, CaseEnded, CaseStarted, Report, run
+from harmonrank.evaluation.bench._run import PARTS, CaseEnded, CaseStarted, Failure, Report, run
 from harmonrank.evaluation.bench._size import FULL, QUICK, Size
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Case",
     "CaseEnded",
     "CaseStarted",
+    "Failure",
     "Report",
     "Result",
     "Size",

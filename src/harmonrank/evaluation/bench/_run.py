@@ -1,9 +1,9 @@
 """Run: the cases of a benchmark one after another, and what they found."""
 
-__all__ = ["PARTS", "CaseEnded", "CaseStarted", "Report", "run"]
+__all__ = ["PARTS", "CaseEnded", "CaseStarted", "Failure", "Report", "run"]
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
@@ -26,10 +26,18 @@ class CaseStarted:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A case that could not be measured, and why."""
+
+    name: str
+    error: str
+
+
+@dataclass(frozen=True)
 class CaseEnded:
     """A case has its result."""
 
-    result: Result | Accuracy
+    result: Result | Accuracy | Failure
     index: int
     cases: int
 
@@ -41,6 +49,7 @@ class Report:
     machine: dict[str, Any]
     results: tuple[Result, ...]
     errors: tuple[Accuracy, ...]
+    failures: tuple[Failure, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form that other programs read."""
@@ -48,13 +57,14 @@ class Report:
             "machine": self.machine,
             "results": [result.to_dict() for result in self.results],
             "errors": [error.to_dict() for error in self.errors],
+            "failures": [asdict(failure) for failure in self.failures],
         }
 
 
 def run(
     what: str, size: Size = FULL, *, on_event: Callable[[Any], None] = lambda _: None
 ) -> Report:
-    """Measure one part, or 'all' of them.
+    """Measure one part, or 'all' of them; a case that fails is reported, and the others go on.
 
     Args:
         what: One of PARTS, or 'all'.
@@ -65,16 +75,24 @@ def run(
         raise UsageError(f"There is no benchmark '{what}'. {did_you_mean(what, [*PARTS, 'all'])}")
     facts = machine()
     cases = [case for part in (PARTS if what == "all" else (what,)) for case in _cases(part, size)]
-    found: list[Result | Accuracy] = []
+    found: list[Result | Accuracy | Failure] = []
     for index, case in enumerate(cases):
         on_event(CaseStarted(case.name, index, len(cases)))
-        found.append(case.run())
+        found.append(_measured(case))
         on_event(CaseEnded(found[-1], index, len(cases)))
     return Report(
         facts,
         tuple(one for one in found if isinstance(one, Result)),
         tuple(one for one in found if isinstance(one, Accuracy)),
+        tuple(one for one in found if isinstance(one, Failure)),
     )
+
+
+def _measured(case: Case) -> Result | Accuracy | Failure:
+    try:
+        return case.run()
+    except Exception as error:
+        return Failure(case.name, f"{type(error).__name__}: {error}")
 
 
 def _cases(part: str, size: Size) -> list[Case]:

@@ -17,7 +17,7 @@ class Size:
         objective_rows: Rows of the fits with few and many objectives.
     """
 
-    seconds: float = 3.0
+    seconds: float = 2.0
     compile: bool = True
     batch_rows: int = 10_240
     rank_rows: tuple[int, ...] = (10_240, 1_024_000)
