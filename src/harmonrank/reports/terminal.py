@@ -14,6 +14,8 @@ from harmonrank.methods import Quality
 
 _WIDTH = 80
 _SHORTEST = 5
+# Spaces that a right-justified cell keeps.
+_TIE, _PAD = "\u00a0=", "\u00a0\u00a0"
 _SHOWN = {
     "weight": "{:g}",
     "prevalence": "{:.3%}",
@@ -30,7 +32,7 @@ def leaderboard_table(board: Leaderboard) -> RenderableType:
     known = board.ceiling is not None
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
     table.add_column("method", no_wrap=True)
-    for column in ("AUC-sum  ", "regret" if known else "behind"):
+    for column in ("AUC-sum" + _PAD, "regret" if known else "behind"):
         table.add_column(column, justify="right", no_wrap=True)
     room = _room(board)
     shown = board.objectives if room else ()
@@ -39,7 +41,7 @@ def leaderboard_table(board: Leaderboard) -> RenderableType:
     table.add_column("fit s", justify="right", no_wrap=True)
     if known:
         blanks = [""] * len(shown)
-        table.add_row("ceiling", f"{board.ceiling:.4f}  ", "0", *blanks, "", style="dim")
+        table.add_row("ceiling", f"{board.ceiling:.4f}{_PAD}", "0", *blanks, "", style="dim")
     for entry in board.entries:
         table.add_row(*_cells(entry, shown))
     return Group(table, *_notes(board, shown))
@@ -70,7 +72,7 @@ def _cells(entry: Entry, shown: tuple[str, ...]) -> list[str | Text]:
     gap = entry.behind.estimate if quality.regret is None and entry.behind else quality.regret
     return [
         entry.name,
-        f"{quality.auc_sum.estimate if exact is None else exact:.4f} {'=' if entry.tied else ' '}",
+        f"{quality.auc_sum.estimate if exact is None else exact:.4f}{_TIE if entry.tied else _PAD}",
         "" if gap is None else f"{gap:.4f}",
         *(f"{areas[name]:.3f}".removeprefix("0") for name in shown),
         f"{entry.fit_seconds:.1f}",
