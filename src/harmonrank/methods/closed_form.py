@@ -9,8 +9,8 @@ import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.methods.base import Fit
-from harmonrank.methods.calibration import fit_isotonic, fit_logistic, logit, sigmoid
 from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.metrics import fit_isotonic, fit_logistic, logit, sigmoid
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import numpy as np
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.errors import UsageError
 from harmonrank.methods.base import Fit
-from harmonrank.methods.calibration import logit
 from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.regression import Design, fit_ridge, log_loss, predict
+from harmonrank.metrics import logit
 
 _FIRST_ROWS = 50_000
 # Keeps separable labels finite, and nothing else.

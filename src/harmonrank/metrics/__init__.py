@@ -10,14 +10,19 @@ __all__ = [
     "bootstrap_auc_sum",
     "bootstrap_difference",
     "bootstrap_sums",
+    "calibration_error",
+    "fit_isotonic",
+    "fit_logistic",
     "grouped_auc",
     "hit_at_k",
     "hypervolume",
+    "logit",
     "ndcg_at_k",
     "paired_difference",
     "pareto_front",
     "percentiles",
     "precision_at_k",
+    "sigmoid",
     "spearman",
 ]
 
@@ -28,6 +33,8 @@ from harmonrank.metrics._bootstrap import (
     bootstrap_sums,
     percentiles,
 )
+from harmonrank.metrics._calibration import fit_isotonic, fit_logistic, logit, sigmoid
+from harmonrank.metrics._calibration_error import calibration_error
 from harmonrank.metrics._correlations import spearman
 from harmonrank.metrics._grouped import GroupedAUC, grouped_auc
 from harmonrank.metrics._influence import auc_influence
