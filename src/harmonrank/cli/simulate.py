@@ -4,10 +4,12 @@ __all__ = ["command"]
 
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import click
 
 from harmonrank.cli.options import numbers, output, parse_names
+from harmonrank.errors import UsageError
 
 
 @click.command("simulate")
@@ -17,7 +19,7 @@ from harmonrank.cli.options import numbers, output, parse_names
     type=click.IntRange(4),
     default=1_000_000,
     show_default=True,
-    help="Training rows; valid and test have half as many each.",
+    help="Training rows, with half as many each for valid and test; of a log, all rows.",
 )
 @click.option(
     "--seed",
@@ -35,6 +37,9 @@ from harmonrank.cli.options import numbers, output, parse_names
     show_default=True,
     help="How far mean logits move over the log.",
 )
+@click.option("--users", type=click.IntRange(1), help="Users of a log; 20,000 if not given.")
+@click.option("--items", type=click.IntRange(1), help="Items of a log; 5,000 if not given.")
+@click.option("--file", metavar="NAME", help="Which of Tenrec's files; QK-video.csv if not given.")
 @click.option(
     "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="Folder to write."
 )
@@ -47,22 +52,43 @@ def command(
     redraw: int | None,
     objectives: str | None,
     drift: float,
+    users: int | None,
+    items: int | None,
+    file: str | None,
     out: Path,
     overwrite: bool,
     json_file: str | None,
     quiet: bool,
 ) -> None:
-    """Write the log of WORLD (elive, qkvideo or conflict) to a folder.
+    """Write the log of WORLD (elive, qkvideo, conflict, kuairand or tenrec) to a folder.
 
     The folder holds train.parquet, valid.parquet, test.parquet, schema.toml and ceiling.json.
+    Of kuairand and tenrec it holds raw logs in the files of those data sets, with truth.parquet
+    and truth.json.
     """
+    from harmonrank.cli.log_worlds import is_log_world, simulate_raw_log
     from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output
     from harmonrank.data.worlds import world as find_world
-    from harmonrank.errors import UsageError
     from harmonrank.evaluation import simulate
     from harmonrank.evaluation.simulation import SCHEMA
 
+    if is_log_world(world):
+        _refuse(world, {"--objectives": objectives, "--drift": drift or None})
+        simulate_raw_log(
+            world,
+            rows,
+            out,
+            Show(quiet=quiet, json_file=json_file),
+            seed=seed,
+            overwrite=overwrite,
+            users=users,
+            items=items,
+            file=file,
+            redraw=redraw,
+        )
+        return
+    _refuse(world, {"--users": users, "--items": items, "--file": file})
     check_output(out, overwrite=overwrite, holds=SCHEMA)
     if not isfinite(drift):
         raise UsageError(f"--drift must be a finite number. Got {drift}.")
@@ -86,3 +112,9 @@ def command(
         f"Best possible AUC-sum on the test rows: {summary['ceiling']:.4f}.",
         summary,
     )
+
+
+def _refuse(world: str, given: dict[str, Any]) -> None:
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"{option} does not apply to the world '{world}'; leave it out.")

@@ -1,0 +1,20 @@
+"""Simulated interaction logs in official formats, from a latent truth that is known."""
+
+from harmonrank.data.log_worlds._block import Block, LogFile
+from harmonrank.data.log_worlds._kuairand import KuaiRandWorld
+from harmonrank.data.log_worlds._tenrec import TENREC_FILES, TenrecWorld
+from harmonrank.data.log_worlds._truth import Truth, probability
+
+__all__ = [
+    "LOG_WORLDS",
+    "TENREC_FILES",
+    "Block",
+    "KuaiRandWorld",
+    "LogFile",
+    "TenrecWorld",
+    "Truth",
+    "probability",
+]
+
+LOG_WORLDS = {"kuairand": KuaiRandWorld, "tenrec": TenrecWorld}
+"""The worlds whose log is one of users and items, by name."""
