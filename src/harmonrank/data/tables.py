@@ -1,12 +1,19 @@
 """Tables: a file or data frame in, checked columns out."""
 
-__all__ = ["Source", "check_columns", "column_names", "file_kind", "open_table"]
+__all__ = [
+    "Source",
+    "aggregate_table",
+    "check_columns",
+    "column_names",
+    "file_kind",
+    "open_table",
+]
 
 import csv
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -48,6 +55,43 @@ def open_table(source: Source, columns: Sequence[str]) -> pl.DataFrame:
     if frame.height == 0:
         raise DataError(f"{describe(source)} has no rows; expected at least one.")
     return frame
+
+
+def aggregate_table(
+    source: Source,
+    columns: Sequence[str],
+    query: Callable[[pl.LazyFrame], pl.LazyFrame],
+    *,
+    text: Sequence[str] = (),
+) -> pl.DataFrame:
+    """Return what a query makes of the named columns, without holding all rows in memory.
+
+    Args:
+        source: A file or data frame.
+        columns: The columns that the query sees.
+        query: From the lazy columns to the lazy result.
+        text: Columns that a csv file must not take for numbers, such as ids.
+    """
+    columns = list(dict.fromkeys(columns))
+    check_columns(source, column_names(source), columns)
+    if not isinstance(source, str | Path):
+        lazy = source if isinstance(source, pl.LazyFrame) else _from_memory(source, columns).lazy()
+        return query(lazy.select(columns)).collect(engine="streaming")
+    path = Path(source)
+    kind = file_kind(path)
+    with _reading(path, kind):
+        return query(_scan(path, kind, text).select(columns)).collect(engine="streaming")
+
+
+def _scan(path: Path, kind: str, text: Sequence[str]) -> pl.LazyFrame:
+    if kind == "parquet":
+        return pl.scan_parquet(path)
+    if kind == "arrow":
+        return pl.scan_ipc(path)
+    seen = pl.scan_csv(path).collect_schema()
+    # The first rows decide a column's type; whole numbers may yet go on with fractions.
+    types = {name: pl.Float64() for name, kind in seen.items() if kind.is_integer()}
+    return pl.scan_csv(path, schema_overrides=types | {name: pl.String() for name in text})
 
 
 def describe(source: Source) -> str:

@@ -6,7 +6,8 @@ import hashlib
 import json
 from abc import abstractmethod
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal
+from itertools import count
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import torch
@@ -83,11 +84,34 @@ class NeuralMethod(Method):
         """Change the memory after the loss of a step."""
 
     def _fit(self, fit: Fit) -> None:
+        self._encoder = ContextEncoder.fit(fit.train.context)
+        network = self._build(fit.train.scores.shape[1], fit.seed).to(fit.device)
+        self._learn(fit, network, self.config.epochs)
+
+    def update(self, table: Source, *, passes: int = 1, seed: int = 0) -> Self:
+        """Go on learning: some passes over newer rows, from the present weights.
+
+        The optimiser starts afresh, context values keep the codes they have, and no row is set
+        aside: what the last pass leaves is kept.
+
+        Args:
+            table: Rows with labels, of the columns that the fit had.
+            passes: How often each row is seen.
+            seed: Decides the order of rows.
+        """
+        log = table if isinstance(table, Log) else read_log(table, self.schema)
+        weights = self.schema.weight_vector
+        fit = Fit(log, log.take(np.arange(0)), weights, seed, "cpu", lambda _: None, None)
+        self._learn(fit, self._network, passes)
+        self._scorer = None
+        self.prevalence = log.prevalence()
+        return self
+
+    def _learn(self, fit: Fit, network: Network, epochs: int) -> None:
+        """Train a network, and keep its epoch that ranks the validation rows best, if any."""
         from harmonrank.training import TrainingConfig, train
 
-        self._encoder = ContextEncoder.fit(fit.train.context)
         rows, valid = self._arrays(fit.train, fit.device), self._arrays(fit.valid, fit.device)
-        network = self._build(fit.train.scores.shape[1], fit.seed).to(fit.device)
         weighting = weighting_of(self.config.weighting, fit)
         first = self._first_memory(fit) | weighting.memory
         self._memory = {name: value.to(fit.device) for name, value in first.items()}
@@ -100,7 +124,11 @@ class NeuralMethod(Method):
             self._remember(fused.detach(), batch)
             return value
 
+        later_is_better = count()
+
         def validate(network: Network) -> float:
+            if not fit.valid.rows:
+                return float(next(later_is_better))
             per_objective = auc(
                 _forward(network, valid.scores, valid.context),
                 fit.valid.known_labels(),
@@ -110,7 +138,7 @@ class NeuralMethod(Method):
             # An objective that the validation rows do not show cannot vote.
             return float(np.nansum(fit.weights * per_objective))
 
-        config = TrainingConfig(**self.config.part(TrainingConfig))
+        config = TrainingConfig(**{**self.config.part(TrainingConfig), "epochs": epochs})
         for event in train(
             network,
             rows,

@@ -6,8 +6,20 @@
 (1000,)
 """
 
-__all__ = ["WORLDS", "Additive", "Drift", "Sample", "Swap", "World", "best_score", "world"]
+__all__ = [
+    "WORLDS",
+    "Additive",
+    "Candidates",
+    "Drift",
+    "Sample",
+    "Swap",
+    "World",
+    "best_score",
+    "draw_candidates",
+    "world",
+]
 
+from harmonrank.data.worlds._candidates import Candidates, draw_candidates
 from harmonrank.data.worlds._parts import Additive, Drift, Swap
 from harmonrank.data.worlds._presets import WORLDS, world
 from harmonrank.data.worlds._sampling import Sample

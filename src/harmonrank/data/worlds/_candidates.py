@@ -1,0 +1,61 @@
+"""Candidates: items drawn for requests whose context is given, with the chance of each label."""
+
+__all__ = ["Candidates", "draw_candidates"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harmonrank.data.worlds._parts import Floats
+from harmonrank.data.worlds._sampling import HIGHEST, LOWEST
+
+if TYPE_CHECKING:
+    from harmonrank.data.worlds._world import World
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """What could be shown.
+
+    Attributes:
+        scores: (requests, items, objectives), float32, strictly inside (0, 1): what is seen.
+        chance: (requests, items, objectives), sigmoid z: how likely each label is if the item is
+            looked at. No method sees it.
+    """
+
+    scores: NDArray[np.float32]
+    chance: Floats
+
+
+def draw_candidates(
+    world: "World",
+    context: Mapping[str, NDArray[Any]],
+    time: Floats,
+    items: int,
+    rng: np.random.Generator,
+) -> Candidates:
+    """Draw items for every request, as `World.sample` does for contexts of its own.
+
+    >>> from harmonrank.data.worlds import world
+    >>> elive = world("elive")
+    >>> context = {name: np.zeros(4, int) for name in elive.context}
+    >>> draw_candidates(elive, context, np.zeros(4), 20, np.random.default_rng(1)).scores.shape
+    (4, 20, 5)
+
+    Args:
+        world: Where the items come from.
+        context: Category numbers of every feature, one per request.
+        time: (requests,), in [0, 1).
+        items: Per request.
+        rng: Where the draws come from.
+    """
+    view = world.at(context, time)
+    shape = (len(time), items, len(world.objectives))
+    factors = rng.standard_normal((*shape[:2], world.loadings.shape[1]))
+    z = view.mu[:, None] + factors @ world.loadings.T + world.own * rng.standard_normal(shape)
+    o = z + view.tau[:, None] * rng.standard_normal(shape)
+    logit = np.clip(view.a[:, None] * o + view.b[:, None], LOWEST, HIGHEST)
+    return Candidates((1 / (1 + np.exp(-logit))).astype(np.float32), 1 / (1 + np.exp(-z)))

@@ -1,0 +1,118 @@
+"""UserSums: an experiment's log, added up by user."""
+
+__all__ = ["UserSums", "read_users"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data.tables import Source, aggregate_table, describe
+from harmonrank.errors import DataError, UsageError
+
+_ROWS, _COUNT = "rows", "count"
+
+
+@dataclass(frozen=True)
+class UserSums:
+    """What each user did, of users who saw one arm only, in the order of their ids.
+
+    Attributes:
+        arms: Names, sorted.
+        arm: (users,), the place of the user's arm in `arms`.
+        count: (users,), impressions.
+        sums: (users, outcomes).
+        rows: Of the log.
+        crossed_users: Seen in more than one arm and left out.
+        skipped_rows: Without a user or an arm, and left out.
+    """
+
+    arms: tuple[str, ...]
+    arm: np.ndarray
+    count: np.ndarray
+    sums: np.ndarray
+    rows: int
+    crossed_users: int
+    skipped_rows: int
+
+
+def read_users(
+    source: Source, *, user: str, arm: str, outcomes: Sequence[str], impressions: str | None = None
+) -> UserSums:
+    """Add up a log by user; memory grows with the number of users, not of rows.
+
+    Args:
+        source: A path or table with a row per impression, or per many with their number.
+        user: Column of the unit that was split.
+        arm: Column of what the user was given.
+        outcomes: Columns to compare: 0 and 1, or any number.
+        impressions: Column of how many impressions a row stands for; 1 each if left out.
+    """
+    columns = [user, arm, *outcomes, *([impressions] if impressions else [])]
+    if not outcomes or len(set(columns)) < len(columns):
+        raise UsageError(
+            "Name a user column, an arm column and at least one outcome, each another column. "
+            f"Got {', '.join(columns)}."
+        )
+    name = describe(source)
+
+    def query(lazy: pl.LazyFrame) -> pl.LazyFrame:
+        _check_numbers(name, lazy.collect_schema(), columns[2:])
+        # What is missing must not pass for 0, so a null becomes a nan, which a sum keeps.
+        value = {c: pl.col(c).cast(pl.Float64).fill_null(float("nan")).sum() for c in columns[2:]}
+        count = value[impressions] if impressions else pl.len().cast(pl.Float64)
+        named = [value[c].alias(f"{i}") for i, c in enumerate(outcomes)]
+        keys = [pl.col(user).alias("user"), pl.col(arm).cast(pl.String).alias("arm")]
+        return lazy.group_by(keys).agg(pl.len().alias(_ROWS), count.alias(_COUNT), *named)
+
+    frame = aggregate_table(source, columns, query, text=(user, arm))
+    _check_values(name, frame, dict(zip(map(str, range(len(outcomes))), outcomes, strict=True)))
+    if impressions and not (frame[_COUNT].is_finite() & (frame[_COUNT] >= 0)).all():
+        raise DataError(f"{name}: '{impressions}' must be numbers from 0 up; repair those rows.")
+    return _users(name, frame, len(outcomes))
+
+
+def _check_numbers(name: str, schema: pl.Schema, columns: Sequence[str]) -> None:
+    for column in columns:
+        kind = schema[column]
+        if not (kind.is_numeric() or kind == pl.Boolean):
+            raise DataError(
+                f"{name}: '{column}' must be a number or true/false. Got type {kind}; convert it "
+                "or name another column."
+            )
+
+
+def _check_values(name: str, frame: pl.DataFrame, outcomes: dict[str, str]) -> None:
+    for column, outcome in outcomes.items():
+        bad = frame.height - frame[column].is_finite().sum()
+        if bad:
+            raise DataError(
+                f"{name}: outcome '{outcome}' is null, nan or infinite for {bad:,} "
+                f"user{'s' * (bad > 1)}; write 0 where nothing happened, or drop those rows."
+            )
+
+
+def _users(name: str, frame: pl.DataFrame, outcomes: int) -> UserSums:
+    known = frame.drop_nulls(["user", "arm"])
+    if known.height == 0:
+        raise DataError(f"{name} has no row with a user and an arm; expected at least one.")
+    single = known.filter(pl.len().over("user") == 1).sort("user")
+    crossed = known["user"].n_unique() - single.height
+    arms = sorted(single["arm"].unique().to_list())
+    if len(arms) < 2:
+        seen = ", ".join(sorted(known["arm"].unique().to_list()))
+        raise DataError(
+            f"{name} must hold users of at least two arms, each user in one. Got {seen}"
+            + (f", and {crossed:,} users in more than one." if crossed else ".")
+        )
+    rows = int(frame[_ROWS].sum())
+    return UserSums(
+        tuple(arms),
+        np.searchsorted(arms, single["arm"].to_numpy()),
+        single[_COUNT].to_numpy().astype(np.float64),
+        single.select(map(str, range(outcomes))).to_numpy(),
+        rows,
+        crossed,
+        rows - int(known[_ROWS].sum()),
+    )

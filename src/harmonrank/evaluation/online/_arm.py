@@ -1,0 +1,135 @@
+"""Arm: a model that ranks, the log of what its users did, and how it learns from that log."""
+
+__all__ = ["Answers", "Arm", "Rows", "rows_of", "serve"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data import Log, Schema
+from harmonrank.errors import DataError
+from harmonrank.evaluation.online._traffic import Hour
+from harmonrank.methods import Method, method_class
+from harmonrank.methods.neural import NeuralMethod
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Items that were looked at, as an arm learns from them.
+
+    Attributes:
+        hour: When they were shown.
+        labels: (rows, objectives), what had come when the wait was over.
+    """
+
+    hour: int
+    scores: np.ndarray
+    context: dict[str, np.ndarray]
+    labels: np.ndarray
+    request: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What users did with what was shown to them, (requests, places) and objectives."""
+
+    order: np.ndarray
+    seen: np.ndarray
+    came: np.ndarray
+
+
+def serve(hour: Hour, fused: np.ndarray, curve: np.ndarray) -> Answers:
+    """Show the best items of every request; items that are looked at are answered.
+
+    Args:
+        hour: The requests.
+        fused: (requests, items), higher is shown first.
+        curve: The chance that each place is looked at.
+    """
+    order = np.argsort(-fused, axis=1, kind="stable")[:, : len(curve)]
+    at = np.arange(len(order))[:, None], order
+    seen = hour.glance < curve
+    return Answers(order, seen, (hour.draw[at] < hour.chance[at]) & seen[..., None])
+
+
+def rows_of(hour: Hour, answers: Answers, mine: np.ndarray, delay: np.ndarray, wait: int) -> Rows:
+    """Return the items that some requests' users looked at, with the labels that came in time.
+
+    Given that an answer comes, draw/chance is uniform again: it also decides the delay.
+    """
+    request, place = np.nonzero(answers.seen & mine[:, None])
+    item = answers.order[request, place]
+    share = hour.draw[request, item] / hour.chance[request, item]
+    late = -delay * np.log(np.clip(share, 1e-300, 1.0)) > wait
+    return Rows(
+        hour.number,
+        hour.scores[request, item],
+        {name: values[request] for name, values in hour.context.items()},
+        (answers.came[request, place] & ~late).astype(np.uint8),
+        request + (hour.number << 32),
+    )
+
+
+class Arm:
+    """A method that learns from its own log alone.
+
+    A network goes on from its present weights, one pass over the window; any other method is
+    fitted to the window anew.
+    """
+
+    def __init__(
+        self, method: str, schema: Schema, warmup: Sequence[Rows], *, window_rows: int, seed: int
+    ) -> None:
+        self._kind, self._schema, self._seed = method_class(method), schema, seed
+        self._window_rows, self._rows = window_rows, list(warmup)
+        self._model: Method = self._kind().fit(self._window(self._rows), schema, seed=seed)
+
+    def score(self, hour: Hour) -> np.ndarray:
+        """Return the fused scores of an hour's items, (requests, items)."""
+        requests, items, M = hour.scores.shape
+        context = pl.DataFrame({n: np.repeat(v, items) for n, v in hour.context.items()})
+        log = Log(self._schema, hour.scores.reshape(-1, M), context)
+        return self._model.score(log).reshape(requests, items)
+
+    def remember(self, rows: Rows) -> None:
+        """Add an hour to the log."""
+        self._rows.append(rows)
+
+    def learn(self, now: int, wait: int) -> bool:
+        """Learn again from rows whose wait is over; return False if they lack some class.
+
+        A label that may yet come is not taken for a negative: its row has to wait.
+        """
+        log = self._window([r for r in self._rows if r.hour < 0 or r.hour + 1 + wait <= now])
+        try:
+            log.require_both_classes("matured")
+        except DataError:
+            return False
+        if isinstance(self._model, NeuralMethod):
+            self._model.update(log, seed=self._seed + 1 + now)
+        else:
+            self._model = self._kind().fit(log, self._schema, seed=self._seed)
+        return True
+
+    def _window(self, rows: Sequence[Rows]) -> Log:
+        """Return the newest rows, as many as the window holds."""
+        kept, total = [], 0
+        for part in reversed(rows):
+            if total >= self._window_rows:
+                break
+            kept.append(part)
+            total += len(part.labels)
+        last, kept = slice(-self._window_rows, None), kept[::-1]
+        columns = {
+            name: np.concatenate([part.context[name] for part in kept])[last]
+            for name in self._schema.context
+        }
+        return Log(
+            self._schema,
+            np.concatenate([part.scores for part in kept])[last],
+            pl.DataFrame(columns),
+            np.concatenate([part.labels for part in kept])[last],
+            np.concatenate([part.request for part in kept])[last],
+        )

@@ -1,0 +1,124 @@
+"""Plan: the size and the rules of a simulated experiment."""
+
+__all__ = ["ARMS", "BASE", "DELAYS", "FULL", "QUICK", "Plan"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.methods import METHODS
+
+BASE = "base"
+"""The arm that lifts are measured against."""
+
+ARMS = {BASE: "mbce", "rl": "reinforce", "ours": "harmonrank"}
+"""The arms of the paper's experiment and the method of each."""
+
+DELAYS = {
+    "click": 0.0,
+    "long_view": 0.05,
+    "like": 0.1,
+    "comment": 0.25,
+    "share": 0.25,
+    "follow": 0.5,
+    "buy": 2.0,
+}
+"""Mean hours from an impression to its label, exponential; an objective not named here has 0.5."""
+
+_OTHER_DELAY = 0.5
+# A share e⁻⁴ = 1.8 % of the positives comes later than this many mean delays, and is lost.
+_PATIENCE = 4
+
+QUICK: dict[str, Any] = {
+    "users": 10_000,
+    "requests_per_hour": 1_500,
+    "retrain_hours": 2,
+    "window_rows": 60_000,
+}
+FULL: dict[str, Any] = {"users": 100_000, "requests_per_hour": 10_000}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How many, how long, and by which rules.
+
+    Attributes:
+        arms: Name of each arm and its method; the first is the control.
+        aa: Also run an arm that shows what the control's model says.
+        users: They stay in their arm, and keep their context but for the hour.
+        hours: Per day.
+        requests_per_hour: On average; they follow the world's share of each hour of the day.
+        candidates: Per request.
+        top_k: Shown per request.
+        warmup_hours: Traffic of random order before the first day, which all arms learn from.
+        retrain_hours: An arm learns again after so many hours.
+        window_rows: The newest matured rows of its log that an arm learns from.
+        delays: Mean hours to a label, per objective; see `DELAYS`.
+        activity: Spread of the log of how often a user comes.
+    """
+
+    users: int = 100_000
+    days: int = 5
+    hours: int = 24
+    requests_per_hour: int = 10_000
+    candidates: int = 20
+    top_k: int = 5
+    arms: Mapping[str, str] = field(default_factory=lambda: dict(ARMS))
+    aa: bool = True
+    warmup_hours: int = 8
+    retrain_hours: int = 1
+    window_rows: int = 250_000
+    delays: Mapping[str, float] = field(default_factory=dict)
+    activity: float = 1.0
+
+    def __post_init__(self) -> None:
+        counts = ("users", "days", "hours", "requests_per_hour", "top_k", "warmup_hours")
+        for name in (*counts, "retrain_hours", "window_rows"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"`{name}` must be at least 1. Got {getattr(self, name)}.")
+        if self.candidates < self.top_k:
+            raise UsageError(
+                f"`candidates` must be at least `top_k`, {self.top_k}. Got {self.candidates}."
+            )
+        if len(self.arms) + self.aa < 2:
+            raise UsageError(f"`arms` must name at least two arms. Got {list(self.arms)}.")
+        for method in self.arms.values():
+            if method not in METHODS:
+                raise UsageError(f"There is no method '{method}'. {did_you_mean(method, METHODS)}")
+
+    @property
+    def base(self) -> str:
+        """The arm that lifts are measured against."""
+        return next(iter(self.arms))
+
+    @property
+    def aa_arm(self) -> str | None:
+        """The arm that shows what the control's model says."""
+        return f"{self.base}-again" if self.aa else None
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """All groups of users, the A/A arm last."""
+        return (*self.arms, *([self.aa_arm] if self.aa_arm else []))
+
+    def examination(self) -> np.ndarray:
+        """Return the chance that the item at place k is looked at: 1/log₂(1 + k), k from 1.
+
+        >>> Plan(top_k=3).examination().round(3)
+        array([1.   , 0.631, 0.5  ])
+        """
+        curve: np.ndarray = 1 / np.log2(1 + np.arange(1, self.top_k + 1))
+        return curve
+
+    def delay(self, objectives: tuple[str, ...]) -> np.ndarray:
+        """Return the mean delay of each objective, in hours."""
+        means = {**DELAYS, **self.delays}
+        return np.array([means.get(name, _OTHER_DELAY) for name in objectives])
+
+    def wait(self, objectives: tuple[str, ...]) -> int:
+        """Return after how many hours the labels of a row are taken as they are."""
+        return ceil(_PATIENCE * float(self.delay(objectives).max()))

@@ -1,0 +1,169 @@
+"""Run: the closed loop of serving, answers, delayed labels and learning, hour by hour."""
+
+__all__ = ["run_online"]
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data import Schema
+from harmonrank.data.worlds import World
+from harmonrank.data.worlds import world as world_named
+from harmonrank.errors import DataError
+from harmonrank.evaluation.ab import Analysis, analyse, hash_shares
+from harmonrank.evaluation.online._arm import Arm, Rows, rows_of, serve
+from harmonrank.evaluation.online._ledger import Ledger
+from harmonrank.evaluation.online._plan import ARMS, Plan
+from harmonrank.evaluation.online._result import HourEnded, OnlineResult
+from harmonrank.evaluation.online._traffic import Hour, Traffic
+from harmonrank.evaluation.simulation import world_schema
+
+_SHUFFLE = 3
+
+
+def run_online(
+    world: World | str,
+    *,
+    users: int = 100_000,
+    days: int = 5,
+    hours: int = 24,
+    requests_per_hour: int = 10_000,
+    candidates: int = 20,
+    top_k: int = 5,
+    seed: int = 0,
+    arms: Mapping[str, str] | Sequence[str] = tuple(ARMS),
+    progress: Callable[[HourEnded], None] | None = None,
+    **rules: Any,
+) -> OnlineResult:
+    """Run an experiment on a simulated platform.
+
+    Users are split into arms by a salted hash. Every hour each arm ranks the candidates of its
+    users' requests and shows the best; a place is looked at by its chance, and an item that is
+    looked at is answered by its true probabilities. An arm learns again from its own log, from
+    rows whose labels have had time to come. Before the first day all arms learn from the same
+    traffic in random order.
+
+    Args:
+        world: Where requests and answers come from, or its name.
+        users: Split evenly among the arms.
+        days: Of the experiment.
+        hours: Per day.
+        requests_per_hour: On average.
+        candidates: Per request.
+        top_k: Shown per request.
+        seed: Decides everything that is drawn.
+        arms: Method of each arm by name, the control first; or names of `ARMS` or of methods.
+        progress: Called after every hour.
+        rules: Other fields of `Plan`.
+    """
+    named = dict(arms) if isinstance(arms, Mapping) else {a: ARMS.get(a, a) for a in arms}
+    plan = Plan(users, days, hours, requests_per_hour, candidates, top_k, named, **rules)
+    place = world_named(world) if isinstance(world, str) else world
+    return _Experiment(place, plan, seed).run(progress or (lambda _: None))
+
+
+class _Experiment:
+    """The state of a running experiment."""
+
+    def __init__(self, world: World, plan: Plan, seed: int) -> None:
+        self._started = perf_counter()
+        self._world, self._plan, self._seed = world, plan, seed
+        schema = world_schema(world)
+        self._schema = Schema(schema.objectives, schema.context, schema.request)
+        self._traffic = Traffic(world, plan, seed)
+        self._curve = plan.examination()
+        self._delay, self._wait = plan.delay(world.objectives), plan.wait(world.objectives)
+        share = hash_shares(np.arange(plan.users), f"online-{seed}")
+        self._group = (share * len(plan.groups)).astype(np.int64)
+        self._ledger = Ledger(plan.users, world.objectives, tuple(plan.arms))
+        self._requests = 0
+
+    def run(self, progress: Callable[[HourEnded], None]) -> OnlineResult:
+        plan, arms = self._plan, self._first_arms()
+        names = np.array(plan.groups)[self._group]
+        for hour in self._traffic.hours():
+            if hour.number and hour.number % plan.retrain_hours == 0:
+                for arm in arms.values():
+                    arm.learn(hour.number, self._wait)
+            self._serve(hour, arms)
+            if (hour.number + 1) % plan.hours == 0:
+                self._ledger.end_day(hour.number // plan.hours, names)
+            progress(HourEnded(hour.number, plan.days * plan.hours))
+        return self._result()
+
+    def _first_arms(self) -> dict[str, Arm]:
+        """Let every arm learn from the same warm-up."""
+        plan = self._plan
+        warmup = [self._shuffled(hour) for hour in self._traffic.warmup()]
+        try:
+            return {
+                name: Arm(
+                    method, self._schema, warmup, window_rows=plan.window_rows, seed=self._seed
+                )
+                for name, method in plan.arms.items()
+            }
+        except DataError as error:
+            raise DataError(
+                f"The warm-up is too short; raise requests_per_hour or warmup_hours. {error}"
+            ) from None
+
+    def _shuffled(self, hour: Hour) -> Rows:
+        """Show items in random order."""
+        rng = np.random.default_rng([self._seed, _SHUFFLE, hour.number + self._plan.warmup_hours])
+        answers = serve(hour, rng.random(hour.scores.shape[:2]), self._curve)
+        return rows_of(hour, answers, np.ones(len(hour.user), bool), self._delay, self._wait)
+
+    def _serve(self, hour: Hour, arms: Mapping[str, Arm]) -> None:
+        """Let every arm rank all requests; only its own users see what it shows."""
+        plan, group = self._plan, self._group[hour.user]
+        self._requests += len(group)
+        answers = {name: serve(hour, arm.score(hour), self._curve) for name, arm in arms.items()}
+        for name, answer in answers.items():
+            chance = hour.chance[np.arange(len(group))[:, None], answer.order]
+            self._ledger.would(name, hour.user, np.einsum("k,rkm->rm", self._curve, chance))
+        for number, name in enumerate(plan.groups):
+            # The A/A arm shows what the control's model says, and teaches it nothing.
+            answer, mine = answers.get(name, answers[plan.base]), group == number
+            self._ledger.saw(hour.user[mine], plan.top_k, answer.came[mine].sum(axis=1))
+            if name in arms:
+                arms[name].remember(rows_of(hour, answer, mine, self._delay, self._wait))
+
+    def _result(self) -> OnlineResult:
+        plan, ledger, log = self._plan, self._ledger, self._ledger.log()
+
+        def measured(rows: pl.DataFrame, **options: Any) -> Analysis:
+            return analyse(
+                rows,
+                outcomes=self._world.objectives,
+                control=plan.base,
+                impressions="impressions",
+                aa_arm=plan.aa_arm,
+                **options,
+            )
+
+        # A day's lifts are looked at, its A/A check is not.
+        days = [measured(rows, splits=1).lifts for rows in ledger.frames]
+        settings = {k: v for k, v in asdict(plan).items() if k != "arms"}
+        return OnlineResult(
+            world=self._world.name,
+            seed=self._seed,
+            objectives=self._world.objectives,
+            arms=dict(plan.arms),
+            settings=settings
+            | {
+                "examination": self._curve.tolist(),
+                "delays": dict(zip(self._world.objectives, self._delay.tolist(), strict=True)),
+                "wait_hours": self._wait,
+            },
+            requests=self._requests,
+            analysis=measured(log),
+            exact=ledger.exact(plan.base, range(plan.days)),
+            days=tuple(days),
+            exact_days=tuple(ledger.exact(plan.base, [day]) for day in range(plan.days)),
+            log=log,
+            seconds=perf_counter() - self._started,
+        )
