@@ -15,6 +15,7 @@ from harmonrank.errors import HarmonRankError, did_you_mean
 _VERBS = {
     "demo": "The main job on a built-in world: simulate, fit, leaderboard with ceiling.",
     "simulate": "Write the log of a world whose best possible result is known.",
+    "data": "Bring in the logs of public data sets.",
     "fit": "Fit one model.",
     "score": "Add the fused score to a table.",
     "evaluate": "Measure how well a model ranks a table that has labels.",

@@ -1,6 +1,15 @@
 """Outputs that appear under their name only when they are complete."""
 
-__all__ = ["check_output", "new_file", "new_folder", "read_json", "sha256", "to_json", "write_json"]
+__all__ = [
+    "check_output",
+    "new_file",
+    "new_folder",
+    "read_json",
+    "resumable_folder",
+    "sha256",
+    "to_json",
+    "write_json",
+]
 
 import hashlib
 import json
@@ -93,6 +102,32 @@ def new_folder(path: str | Path, *, holds: str, overwrite: bool = False) -> Iter
     with _staged(check_output(path, overwrite=overwrite, holds=holds)) as partial:
         partial.mkdir()
         yield partial
+
+
+@contextmanager
+def resumable_folder(
+    path: str | Path, key: Mapping[str, Any], *, holds: str, overwrite: bool = False
+) -> Iterator[Path]:
+    """Yield a hidden sibling folder that is found again if the block was cut short.
+
+    It takes the name when the block ends well. One that was begun with another `key`, the JSON
+    that stands for the work, is begun anew; one whose work the data do not allow is removed.
+    """
+    path = check_output(path, overwrite=overwrite, holds=holds).resolve()
+    partial = path.with_name(f".{path.name[:200]}.resumable")
+    with _writing(path):
+        if not (partial / "key.json").is_file() or read_json(partial / "key.json") != key:
+            _remove(partial)
+            partial.mkdir(parents=True)
+            write_json(partial / "key.json", key)
+        try:
+            yield partial
+        except DataError:
+            _remove(partial)
+            raise
+        (partial / "key.json").unlink()
+        _flush(partial)
+        _replace(partial, path)
 
 
 @contextmanager

@@ -1,0 +1,108 @@
+"""`harmonrank data`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harmonrank.cli.options import numbers, output
+from harmonrank.errors import UsageError, did_you_mean
+
+
+@click.group("data")
+def command() -> None:
+    """Bring in the logs of public data sets."""
+
+
+@command.command("import")
+@click.argument("kind")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--train-rows", type=click.IntRange(1), help="Training rows; half if not given.")
+@click.option("--valid-rows", type=click.IntRange(1), help="Validation rows; a quarter.")
+@click.option("--test-rows", type=click.IntRange(1), help="Test rows; a quarter.")
+@click.option("--no-random", is_flag=True, help="KuaiRand: leave out log_random_*.")
+@click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
+@click.option(
+    "--long-view",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Tenrec: a view is long from watching_times N up; 2 if not given.",
+)
+@click.option(
+    "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="Folder to write."
+)
+@output
+@numbers
+def import_command(
+    kind: str,
+    folder: Path,
+    train_rows: int | None,
+    valid_rows: int | None,
+    test_rows: int | None,
+    no_random: bool,
+    file: str | None,
+    long_view: int | None,
+    out: Path,
+    overwrite: bool,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Turn the official files of KIND (kuairand or tenrec) in DIR into partitioned parquet.
+
+    The folder holds train, valid and test, divided by time or, where there is no clock, by a
+    hash of the user; user and item features; log.toml, which names the columns; and a manifest.
+    The same command goes on where an earlier run was cut short.
+    """
+    from harmonrank.cli.show import Show
+    from harmonrank.data.files import check_output
+    from harmonrank.data.logs import LOG_TOML, import_log
+
+    check_output(out, overwrite=overwrite, holds=LOG_TOML)
+    source = _find(kind, folder, no_random=no_random, file=file, long_view=long_view)
+    rows = (train_rows, valid_rows, test_rows)
+    with Show(quiet=quiet, json_file=json_file) as show:
+        for note in source.notes:
+            show.line(note)
+        seen = _Steps(show)
+        manifest = import_log(source, out, rows=rows, overwrite=overwrite, on_step=seen)
+    for what, count in manifest["oddities"].items():
+        show.line(f"{count:,} × {what}.")
+    show.result(_result(manifest, out), {k: v for k, v in manifest.items() if k != "files"})
+
+
+def _find(
+    kind: str, folder: Path, *, no_random: bool, file: str | None, long_view: int | None
+) -> Any:
+    from harmonrank.data.logs import find_kuairand, find_tenrec
+
+    if kind not in ("kuairand", "tenrec"):
+        hint = did_you_mean(kind, ("kuairand", "tenrec"))
+        raise UsageError(f"There is no importer '{kind}'. {hint}")
+    others = {"--file": file, "--long-view": long_view} if kind == "kuairand" else {}
+    others |= {"--no-random": no_random or None} if kind == "tenrec" else {}
+    for option, value in others.items():
+        if value is not None:
+            raise UsageError(f"{option} does not apply to {kind}; leave it out.")
+    if kind == "kuairand":
+        return find_kuairand(folder, random=not no_random)
+    return find_tenrec(folder, file=file, long_view=long_view or 2)
+
+
+class _Steps:
+    """Moves the bar, and says once that an earlier run is continued."""
+
+    def __init__(self, show: Any) -> None:
+        self._show, self._said = show, False
+
+    def __call__(self, step: Any) -> None:
+        if step.kept and not self._said:
+            self._show.line("Continuing an earlier import: its finished parts stay.")
+            self._said = True
+        self._show.advance(f"{step.stage} ", step.done, step.total, f"{step.rows:,} rows")
+
+
+def _result(manifest: dict[str, Any], out: Path) -> str:
+    rows = ", ".join(f"{count:,} {part}" for part, count in manifest["rows"].items())
+    return f"Wrote {rows} rows to {out}, divided by {manifest['split']['by']}."

@@ -1,0 +1,23 @@
+"""Interaction logs: official files of public data sets in, one layout of parquet out."""
+
+from harmonrank.data.logs._columns import LOG_TOML, FeatureTable, LogColumns
+from harmonrank.data.logs._import import ImportStep, import_log
+from harmonrank.data.logs._imported import ImportedLog
+from harmonrank.data.logs._kuairand import find_kuairand
+from harmonrank.data.logs._source import LogSource
+from harmonrank.data.logs._split import PARTS
+from harmonrank.data.logs._tenrec import TENREC_FILES, find_tenrec
+
+__all__ = [
+    "LOG_TOML",
+    "PARTS",
+    "TENREC_FILES",
+    "FeatureTable",
+    "ImportStep",
+    "ImportedLog",
+    "LogColumns",
+    "LogSource",
+    "find_kuairand",
+    "find_tenrec",
+    "import_log",
+]

@@ -1,0 +1,126 @@
+"""LogColumns: which column of an imported log is what."""
+
+__all__ = ["LOG_TOML", "FeatureTable", "LogColumns"]
+
+import json
+import tomllib
+from collections.abc import Container, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, Self
+
+from harmonrank.errors import DataError, did_you_mean
+
+LOG_TOML = "log.toml"
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """A table of features with one row per id, ids ascending.
+
+    Attributes:
+        file: Its name in the folder of the log.
+        id: The column that rows of the log refer to.
+        categorical: Text or whole numbers; null where unknown.
+        numeric: Numbers; null where unknown.
+    """
+
+    file: str
+    id: str
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LogColumns:
+    """Names the columns of an imported log, so that no reader needs to know its format.
+
+    Attributes:
+        kind: The format it came from.
+        row: Number of the row over all source files.
+        user: Who was shown something.
+        item: What was shown.
+        time: Milliseconds since 1970, or None where the source has no clock.
+        request: Rows that were shown together share its value.
+        objectives: Labels, 0 or 1.
+        categorical: Features of the row: whole numbers, null where unknown.
+        numeric: Features of the row: numbers, null where unknown.
+        feedback: What is known only after the showing, and so never a feature.
+        history: Earlier items of the user, null where there are none.
+        users: Features of users, or None.
+        items: Features of items, or None.
+        truth: Column of each objective's true probability, where the log was simulated.
+    """
+
+    kind: str
+    user: str
+    item: str
+    request: str
+    objectives: tuple[str, ...]
+    row: str = "row"
+    time: str | None = None
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    feedback: tuple[str, ...] = ()
+    history: tuple[str, ...] = ()
+    users: FeatureTable | None = None
+    items: FeatureTable | None = None
+    truth: Mapping[str, str] = field(default_factory=dict)
+
+    def having(self, columns: Container[str]) -> Self:
+        """Return the roles of the columns that are there."""
+        parts = ("objectives", "categorical", "numeric", "feedback", "history")
+        kept: dict[str, Any] = {
+            part: tuple(c for c in getattr(self, part) if c in columns) for part in parts
+        }
+        return replace(self, **kept)
+
+    def to_toml(self) -> str:
+        """Return the text of log.toml; parts that are not there are left out."""
+        plain, tables = [], []
+        for key, value in asdict(self).items():
+            if value is None or value == {}:
+                continue
+            if isinstance(value, dict):
+                rows = [f"{name} = {_toml(part)}" for name, part in value.items()]
+                tables.append("\n".join([f"[{key}]", *rows]))
+            else:
+                plain.append(f"{key} = {_toml(value)}")
+        return "\n\n".join(["\n".join(plain), *tables]) + "\n"
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read log.toml."""
+        try:
+            parts = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise DataError(f"'{path}' cannot be read as the columns of a log: {error}.") from None
+        return cls._from_dict(path, parts)
+
+    @classmethod
+    def _from_dict(cls, path: str | Path, parts: dict[str, Any]) -> Self:
+        known = [f.name for f in fields(cls)]
+        for key in parts:
+            if key not in known:
+                raise DataError(f"'{path}' has an unknown part '{key}'. {did_you_mean(key, known)}")
+        for key, value in parts.items():
+            if isinstance(value, list):
+                parts[key] = tuple(value)
+            elif key in ("users", "items"):
+                parts[key] = _table(path, key, value)
+        try:
+            return cls(**parts)
+        except TypeError as error:
+            raise DataError(f"'{path}' does not name all columns of a log: {error}.") from None
+
+
+def _table(path: str | Path, key: str, parts: dict[str, Any]) -> FeatureTable:
+    lists = {k: tuple(v) if isinstance(v, list) else v for k, v in parts.items()}
+    try:
+        return FeatureTable(**lists)
+    except TypeError as error:
+        raise DataError(f"'{path}' has a wrong part [{key}]: {error}.") from None
+
+
+def _toml(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

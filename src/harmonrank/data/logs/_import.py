@@ -1,0 +1,260 @@
+"""Import: official files become parts of parquet, chunk by chunk."""
+
+__all__ = ["MANIFEST", "ImportStep", "import_log"]
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from harmonrank.data.files import read_json, resumable_folder, sha256, write_json
+from harmonrank.data.logs._chunks import Chunk, cut, read_chunk
+from harmonrank.data.logs._columns import LOG_TOML, LogColumns
+from harmonrank.data.logs._source import LogSource, check_labels
+from harmonrank.data.logs._split import PARTS, Cuts, KeyCounts
+from harmonrank.data.logs._tables import write_table
+from harmonrank.errors import DataError
+
+MANIFEST = "manifest.json"
+_FORMAT = 1
+_CHUNK_BYTES = 48 << 20
+_KEPT = "progress"
+
+
+@dataclass(frozen=True)
+class ImportStep:
+    """So much of a stage is done, in chunks; `kept` if an earlier run did it."""
+
+    stage: str
+    done: int
+    total: int
+    rows: int
+    kept: bool = False
+
+
+def import_log(
+    source: LogSource,
+    path: str | Path,
+    *,
+    rows: tuple[int | None, int | None, int | None] = (None, None, None),
+    overwrite: bool = False,
+    on_step: Callable[[ImportStep], None] | None = None,
+    chunk_bytes: int = _CHUNK_BYTES,
+) -> dict[str, Any]:
+    """Write a log as partitioned parquet; return its manifest.
+
+    Memory does not grow with the log. A run that was cut short is continued by the same call:
+    finished parts stay, and the result is the same. The folder appears under its name when
+    complete.
+
+    Args:
+        source: The official files.
+        path: The folder to write.
+        rows: Wanted rows of train, valid and test; those left out share the rest as 2 : 1 : 1.
+        overwrite: Replace an earlier import.
+        on_step: Is called with progress.
+        chunk_bytes: How much of a csv file is read at once.
+    """
+    chunks = [chunk for file in source.files for chunk in cut(file, chunk_bytes)]
+    if not chunks:
+        raise DataError(f"'{source.files[0]}' has no rows; expected at least four.")
+    key = {
+        "format": _FORMAT,
+        "kind": source.columns.kind,
+        "files": [_stamp(file) for file in (*source.files, *(t.path for t in source.tables))],
+        "settings": dict(source.settings),
+        "rows": list(rows),
+        "chunk_bytes": chunk_bytes,
+    }
+    columns = _with_truth(source)
+    with resumable_folder(path, key, holds=LOG_TOML, overwrite=overwrite) as folder:
+        run = _Run(source, columns, folder, chunks, on_step)
+        survey = run.survey(rows)
+        records = list(run.parts(survey))
+        tables = run.tables()
+        manifest = _manifest(source, columns, survey, records, tables)
+        write_json(folder / MANIFEST, manifest)
+        (folder / LOG_TOML).write_text(columns.to_toml(), encoding="utf-8")
+        run.forget()
+    return manifest
+
+
+def _stamp(path: Path) -> list[Any]:
+    about = path.stat()
+    return [str(path.resolve()), about.st_size, about.st_mtime_ns]
+
+
+def _with_truth(source: LogSource) -> LogColumns:
+    users, items = ({t.table.file: t.table for t in source.tables}.get(f) for f in _TABLES)
+    truth = {}
+    if source.truth is not None:
+        there = pl.read_parquet_schema(source.truth)
+        truth = {o: f"true_{o}" for o in source.columns.objectives if f"true_{o}" in there}
+    return replace(source.columns, users=users, items=items, truth=truth)
+
+
+_TABLES = ("users.parquet", "items.parquet")
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One import into a folder that may hold what an earlier run finished."""
+
+    source: LogSource
+    columns: LogColumns
+    folder: Path
+    chunks: Sequence[Chunk]
+    on_step: Callable[[ImportStep], None] | None
+
+    def survey(self, rows: tuple[int | None, int | None, int | None]) -> dict[str, Any]:
+        """Return where the split cuts and how many rows each chunk has, from one pass."""
+        kept = self.folder / _KEPT / "survey.json"
+        if kept.is_file():
+            survey: dict[str, Any] = read_json(kept)
+            return survey
+        counts, sizes = KeyCounts(), []
+        for number, chunk in enumerate(self.chunks):
+            column = read_chunk(chunk, [self.source.key_column]).to_series()
+            if column.null_count():
+                raise DataError(
+                    f"Column '{column.name}' of '{chunk.path}' has {column.null_count():,} "
+                    "missing values; drop those rows."
+                )
+            counts.add(self.source.key(column.to_numpy()))
+            sizes.append(len(column))
+            self._say("survey", number + 1, sum(sizes))
+        cuts = counts.cuts(rows)
+        survey = {"cuts": [cuts.first, cuts.valid, cuts.test], "sizes": sizes}
+        _keep(kept, survey)
+        return survey
+
+    def parts(self, survey: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Write every chunk's rows into the parts they belong to; yield what was written."""
+        for part in PARTS:
+            (self.folder / part).mkdir(exist_ok=True)
+        cuts, first = Cuts(*survey["cuts"]), 0
+        for number, (chunk, size) in enumerate(zip(self.chunks, survey["sizes"], strict=True)):
+            kept = self.folder / _KEPT / f"{number:05}.json"
+            record: dict[str, Any] = read_json(kept) if kept.is_file() else {}
+            finished = self._whole(record)
+            if not finished:
+                record = self._chunk(number, chunk, cuts, first)
+                _keep(kept, record)
+            first += size
+            self._say("import", number + 1, first, kept=finished)
+            yield record
+
+    def _whole(self, record: dict[str, Any]) -> bool:
+        files = [(self.folder / name, about) for name, about in record.get("files", {}).items()]
+        whole = all(f.is_file() and f.stat().st_size == about["bytes"] for f, about in files)
+        return bool(record) and whole
+
+    def _chunk(self, number: int, chunk: Chunk, cuts: Cuts, first: int) -> dict[str, Any]:
+        raw = read_chunk(chunk, self.source.reads)
+        frame = self.source.clean(raw)
+        check_labels(frame, self.columns.objectives, chunk.path)
+        part = cuts.part(self.source.key(raw[self.source.key_column].to_numpy()))
+        frame = frame.insert_column(
+            0, pl.int_range(first, first + len(raw), eager=True).alias("row")
+        )
+        if self.columns.truth:
+            frame = frame.hstack(self._truth(first, len(raw)))
+        files: dict[str, Any] = {}
+        for k, name in enumerate(PARTS):
+            mine = frame.filter(part == k)
+            if len(mine):
+                file = f"{name}/part-{number:05}.parquet"
+                mine.write_parquet(self.folder / file, compression="zstd", compression_level=1)
+                files[file] = {**_about(self.folder / file), **_positives(mine, self.columns)}
+        odd = self.source.count(raw)
+        return {"source": chunk.path.name, "files": files, "odd": odd, "rows": len(raw)}
+
+    def _truth(self, first: int, count: int) -> pl.DataFrame:
+        truth = pl.scan_parquet(self.source.truth or "").select(self.columns.truth.values())
+        frame = truth.slice(first, count).collect()
+        if len(frame) != count:
+            raise DataError(
+                f"'{self.source.truth}' has fewer rows than the log; it belongs to another one."
+            )
+        return frame
+
+    def tables(self) -> dict[str, Any]:
+        """Write the tables of features; return what was written."""
+        kept = self.folder / _KEPT / "tables.json"
+        if kept.is_file():
+            about: dict[str, Any] = read_json(kept)
+            return about
+        odd: Counter[str] = Counter()
+        files = {}
+        for number, table in enumerate(self.source.tables):
+            target = self.folder / table.table.file
+            rows = write_table(table, target, odd)
+            files[table.table.file] = {**_about(target), "rows": rows}
+            self._say("features", number + 1, rows)
+        about = {"files": files, "odd": dict(odd)}
+        _keep(kept, about)
+        return about
+
+    def _say(self, stage: str, done: int, rows: int, *, kept: bool = False) -> None:
+        if self.on_step is None:
+            return
+        total = len(self.source.tables) if stage == "features" else len(self.chunks)
+        self.on_step(ImportStep(stage, done, total, rows, kept))
+
+    def forget(self) -> None:
+        """Remove what only a continued run needs."""
+        for file in (self.folder / _KEPT).iterdir():
+            file.unlink()
+        (self.folder / _KEPT).rmdir()
+
+
+def _keep(path: Path, value: dict[str, Any]) -> None:
+    # A rename is whole or not at all, so that a record never speaks of more than is there.
+    path.parent.mkdir(exist_ok=True)
+    partial = path.with_suffix(".partial")
+    write_json(partial, value)
+    partial.replace(path)
+
+
+def _about(path: Path) -> dict[str, Any]:
+    return {"bytes": path.stat().st_size, "sha256": sha256(path)}
+
+
+def _positives(frame: pl.DataFrame, columns: LogColumns) -> dict[str, Any]:
+    sums = frame.select(pl.col(columns.objectives).cast(pl.Int64).sum()).row(0, named=True)
+    return {"rows": len(frame), "positives": sums}
+
+
+def _manifest(
+    source: LogSource,
+    columns: LogColumns,
+    survey: dict[str, Any],
+    records: Sequence[dict[str, Any]],
+    tables: dict[str, Any],
+) -> dict[str, Any]:
+    rows, files = Counter[str](), {}
+    positives = {part: Counter[str]() for part in PARTS}
+    odd, read = Counter[str](tables["odd"]), Counter[str]()
+    for record in records:
+        odd.update(record["odd"])
+        read[record["source"]] += record["rows"]
+        for name, about in record["files"].items():
+            part = name.partition("/")[0]
+            rows[part] += about["rows"]
+            positives[part].update(about["positives"])
+            files[name] = {key: about[key] for key in ("rows", "bytes", "sha256")}
+    return {
+        "format": _FORMAT,
+        "kind": columns.kind,
+        "source": [{"file": f.name, "rows": read[f.name]} for f in source.files],
+        "split": {"by": source.split_by, "cuts": survey["cuts"]},
+        "settings": dict(source.settings),
+        "rows": {part: rows[part] for part in PARTS},
+        "positives": {p: {o: positives[p][o] for o in columns.objectives} for p in PARTS},
+        "notes": list(source.notes),
+        "oddities": {what: count for what, count in odd.items() if count},
+        "files": {**files, **tables["files"]},
+    }

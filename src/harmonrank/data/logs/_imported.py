@@ -1,0 +1,84 @@
+"""ImportedLog: an imported log, read part by part."""
+
+__all__ = ["ImportedLog"]
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import polars as pl
+
+from harmonrank.data.files import read_json, sha256
+from harmonrank.data.logs._columns import LOG_TOML, FeatureTable, LogColumns
+from harmonrank.data.logs._import import MANIFEST
+from harmonrank.data.logs._split import PARTS
+from harmonrank.errors import DataError, UsageError, did_you_mean
+
+
+@dataclass(frozen=True)
+class ImportedLog:
+    """A folder that `import_log` wrote.
+
+    Attributes:
+        folder: Where it is.
+        columns: Which column is what.
+        manifest: Source, split, rows, positives, and size and checksum of every file.
+    """
+
+    folder: Path
+    columns: LogColumns
+    manifest: dict[str, Any]
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Self:
+        """Open an imported log; refuse one that lacks a file or has one of another size."""
+        folder = Path(folder)
+        if not (folder / LOG_TOML).is_file() or not (folder / MANIFEST).is_file():
+            raise DataError(
+                f"'{folder}' is not an imported log: expected {LOG_TOML} and {MANIFEST} in it. "
+                "Make one with `harmonrank data import`."
+            )
+        manifest = read_json(folder / MANIFEST)
+        for name, about in manifest["files"].items():
+            file = folder / name
+            if not file.is_file() or file.stat().st_size != about["bytes"]:
+                raise DataError(f"'{file}' is missing or damaged; import the log again.")
+        return cls(folder, LogColumns.read(folder / LOG_TOML), manifest)
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """How many rows train, valid and test have."""
+        return dict(self.manifest["rows"])
+
+    def verify(self) -> None:
+        """Read every file and refuse one whose bytes are not those that were written."""
+        for name, about in self.manifest["files"].items():
+            if sha256(self.folder / name) != about["sha256"]:
+                raise DataError(f"'{self.folder / name}' is damaged; import the log again.")
+
+    def parts(self, part: str) -> list[Path]:
+        """Return the files of train, valid or test, in order."""
+        if part not in PARTS:
+            raise UsageError(f"A log has no part '{part}'. {did_you_mean(part, PARTS)}")
+        names = sorted(n for n in self.manifest["files"] if n.startswith(f"{part}/"))
+        return [self.folder / name for name in names]
+
+    def batches(
+        self, part: str, columns: Sequence[str] | None = None, *, rows: int = 65_536
+    ) -> Iterator[pl.DataFrame]:
+        """Yield frames of at most so many rows, in order; one file is in memory at a time."""
+        for file in self.parts(part):
+            frame = pl.read_parquet(file, columns=None if columns is None else list(columns))
+            yield from frame.iter_slices(rows)
+
+    def users(self) -> pl.DataFrame | None:
+        """Return the features of users, ids ascending, or None where there are none."""
+        return self._table(self.columns.users)
+
+    def items(self) -> pl.DataFrame | None:
+        """Return the features of items, ids ascending, or None where there are none."""
+        return self._table(self.columns.items)
+
+    def _table(self, table: FeatureTable | None) -> pl.DataFrame | None:
+        return None if table is None else pl.read_parquet(self.folder / table.file)

@@ -1,0 +1,78 @@
+"""Tables of features: official csv in, parquet with ascending ids out."""
+
+__all__ = ["write_table"]
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+
+from harmonrank.data.logs._chunks import cut, read_chunk
+from harmonrank.data.logs._source import TableSource
+from harmonrank.errors import DataError
+
+_CHUNK_BYTES = 16 << 20
+_ROWS_AT_ONCE = 2_000_000
+
+
+def write_table(source: TableSource, target: Path, odd: Counter[str]) -> int:
+    """Write a table with ascending unique ids, adding to the oddities; return its rows.
+
+    A file that is not in order is sorted range by range, so that memory does not grow with it.
+    Of rows with the same id the first is kept.
+    """
+    ids = _convert(source, target, odd)
+    if len(ids) > 1 and not (ids[1:] > ids[:-1]).all():
+        rough = target.with_name(f"{target.name}.rough")
+        target.replace(rough)
+        kept = _sort(rough, target, source.table.id, ids)
+        rough.unlink()
+        odd[f"{source.table.id} repeated in {source.path.name}: first kept"] += len(ids) - kept
+        return kept
+    return len(ids)
+
+
+def _convert(source: TableSource, target: Path, odd: Counter[str]) -> np.ndarray:
+    ids, writer = [], None
+    try:
+        for chunk in cut(source.path, _CHUNK_BYTES):
+            raw = read_chunk(chunk, list(dict.fromkeys(source.names.values())), text=True)
+            odd.update(source.count(raw))
+            frame = source.clean(raw.select(**{c: pl.col(n) for c, n in source.names.items()}))
+            ids.append(_ids(frame, source))
+            table = frame.to_arrow()
+            writer = writer or pq.ParquetWriter(target, table.schema, compression="zstd")
+            writer.write_table(table.cast(writer.schema))
+    finally:
+        if writer is not None:
+            writer.close()
+    if writer is None:
+        raise DataError(f"'{source.path}' has no rows; download it again.")
+    return np.concatenate(ids)
+
+
+def _ids(frame: pl.DataFrame, source: TableSource) -> np.ndarray:
+    column = frame[source.table.id]
+    if column.null_count():
+        raise DataError(
+            f"Column '{source.table.id}' of '{source.path}' must hold whole numbers; "
+            f"{column.null_count():,} are missing or something else, so download it again."
+        )
+    return column.to_numpy()
+
+
+def _sort(rough: Path, target: Path, key: str, ids: np.ndarray) -> int:
+    """Write the rows of one range of ids after the other, each sorted; return their number."""
+    edges = np.unique(np.append(np.sort(ids)[::_ROWS_AT_ONCE], ids.max() + 1)).tolist()
+    kept = 0
+    with pq.ParquetWriter(target, pq.read_schema(rough), compression="zstd") as writer:
+        for low, high in pairwise(edges):
+            inside = pl.col(key).is_between(low, high, closed="left")
+            frame = pl.scan_parquet(rough).filter(inside).collect(engine="streaming")
+            frame = frame.unique(key, keep="first", maintain_order=True).sort(key)
+            writer.write_table(frame.to_arrow().cast(writer.schema))
+            kept += len(frame)
+    return kept
