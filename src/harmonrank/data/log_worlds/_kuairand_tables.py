@@ -59,11 +59,11 @@ def _named(category: np.ndarray, names: dict[str, int]) -> pl.Series:
 
 
 def draw_users(rng: np.random.Generator, users: int) -> tuple[np.ndarray, pl.DataFrame]:
-    """Return user vectors and the 31 official columns; features explain 70 % of a vector."""
+    """Return user vectors and the 31 official columns; features explain 85 % of a vector."""
     onehot = [choose(rng, zipf(values, 0.8), users) for values in _ONEHOT]
     active = choose(rng, np.array(list(_ACTIVE.values())), users)
     telling = {f"onehot_feat{k}": (onehot[k], w) for k, w in _TELLING.items()}
-    vectors = draw_vectors(rng, {"active": (active, 1.0), **telling}, 0.7, _WIDTH)
+    vectors = draw_vectors(rng, {"active": (active, 1.0), **telling}, 0.85, _WIDTH)
     # The numbers tell of two axes: those who engage have followers, others have been here long.
     fans = log_normal(rng, vectors[:, 0], middle=60, spread=1.8, told=0.5).astype(np.int64)
     follows = log_normal(rng, vectors[:, 0], middle=120, spread=1.2, told=0.3).astype(np.int64)
@@ -99,13 +99,13 @@ def _onehot(k: int, category: np.ndarray, unknown: np.ndarray) -> pl.Series:
 
 
 def draw_videos(rng: np.random.Generator, videos: int) -> tuple[np.ndarray, pl.DataFrame]:
-    """Return video vectors and the 12 official columns; features explain half of a vector."""
+    """Return video vectors and the 12 official columns; features explain 70 % of a vector."""
     authors = max(1, videos // 4)
     author = choose(rng, zipf(authors, 0.5), videos)
     tag = choose(rng, zipf(68, 0.9), videos)
     upload = choose(rng, np.array(list(_UPLOADS.values())), videos)
     features = {"tag": (tag, 2.0), "author": (author, 1.5), "upload": (upload, 0.5)}
-    vectors = draw_vectors(rng, features, 0.5, _WIDTH)
+    vectors = draw_vectors(rng, features, 0.7, _WIDTH)
     duration = np.clip(rng.lognormal(np.log(28_000), 0.9, videos), 5_000, 1_200_000)
     second = (rng.integers(1, 68, videos) + tag) % 68 + 1
     tags = pl.DataFrame({"a": tag + 1, "b": second, "two": rng.random(videos) < 0.24})

@@ -12,11 +12,11 @@ from harmonrank.data.log_worlds._features import choose, draw_vectors, zipf
 from harmonrank.data.log_worlds._truth import Objective, Truth, draw_truth
 
 _OBJECTIVES = (
-    Objective("click", 0.46, 1.2),
-    Objective("long_view", 0.33, 1.2),
-    Objective("like", 0.0185, 1.2),
-    Objective("follow", 0.0011, 1.15),
-    Objective("share", 0.001, 1.1),
+    Objective("click", 0.46, 1.2, 0.03),
+    Objective("long_view", 0.33, 1.2, 0.03),
+    Objective("like", 0.0185, 1.2, 0.015),
+    Objective("follow", 0.0011, 1.15, 0.015),
+    Objective("share", 0.001, 1.1, 0.015),
 )
 TENREC_FILES = ("QK-video.csv", "QB-video.csv", "sbr_data_1M.csv", "ctr_data_1M.csv")
 _AGES = np.array([19, 2, 49, 21, 6.5, 1.8, 0.6, 0.1])

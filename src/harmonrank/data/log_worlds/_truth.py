@@ -7,20 +7,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-_USER, _ITEM, _CROSS, _SCENARIO, _HOUR = 0.27, 0.34, 0.20, 0.10, 0.03
-"""Shares of a logit's variance; what is left is the objective's own part, half user, half item."""
+_USER, _ITEM, _CROSS, _SCENARIO, _HOUR = 0.27, 0.41, 0.10, 0.17, 0.05
+"""Shares of a logit's variance; an objective's own part is taken from the first two."""
 
-_TILT = 0.45
+_TILT = 0.2
 """How far the directions of two objectives differ; at 0 all rank users and items alike."""
 
 
 @dataclass(frozen=True)
 class Objective:
-    """A kind of feedback: its name, how often it happens, and the spread of its logit."""
+    """A kind of feedback.
+
+    Attributes:
+        name: What it is called.
+        rate: How often it happens.
+        spread: Standard deviation of its logit.
+        own: Share of a logit's variance that no other objective tells of, half user, half item.
+    """
 
     name: str
     rate: float
     spread: float
+    own: float
 
 
 @dataclass(frozen=True)
@@ -110,11 +118,11 @@ def draw_truth(
     # Without a clock or scenarios, their share goes to users and items.
     context = (_HOUR if hours > 1 else 0) + (_SCENARIO if scenarios > 1 else 0)
     scale = (1 - context) / (1 - _HOUR - _SCENARIO)
-    own = 1 - context - scale * (_USER + _ITEM + _CROSS)
+    own = np.array([o.own for o in objectives])
     cross = _directions(rng, M, D, first=1.0) * np.sqrt(scale * _CROSS)
 
     def main(vectors: np.ndarray, share: float) -> np.ndarray:
-        loadings = _directions(rng, M, D, first=1.5) * np.sqrt(scale * share)
+        loadings = _directions(rng, M, D, first=1.5) * np.sqrt(scale * share - own / 2)[:, None]
         free = np.sqrt(own / 2) * rng.standard_normal((len(vectors), M))
         return np.asarray((vectors @ loadings.T + free) * spread, np.float32)
 

@@ -115,7 +115,7 @@ class LogColumns:
 
 
 def _table(path: str | Path, key: str, parts: dict[str, Any]) -> FeatureTable:
-    lists = {k: tuple(v) if isinstance(v, list) else v for k, v in parts.items()}
+    lists: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in parts.items()}
     try:
         return FeatureTable(**lists)
     except TypeError as error:
