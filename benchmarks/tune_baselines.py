@@ -3,7 +3,7 @@
 For every method, learning rate and weight decay climb their ladders, from 0.01 and 0.001 to the
 better neighbour as long as there is one; then the options of its own are tried on top. (Two
 methods take long: one visits all pairs, one draws each batch many times. They choose from the few
-that are good for the others, with half the epochs.) All on redrawn worlds: cousins of the presets
+that are good for the others, with half the steps.) All on redrawn worlds: cousins of the presets
 with other numbers, so that nothing is chosen on the presets themselves. What counts is the mean
 over the worlds of the AUC-sum on validation rows, by true probabilities. No test row exists here.
 The defaults in `harmonrank.methods` are the options that the file stores as best.
@@ -26,7 +26,7 @@ from harmonrank.methods import method_class
 from harmonrank.metrics import auc
 
 REDRAW, SEED = 1, 101
-COMMON = {"epochs": 60, "patience": 6}
+COMMON = {"steps": 6_000, "patience_steps": 600}
 RATES, DECAYS = (0.003, 0.01, 0.03, 0.1), (0.0, 1e-4, 1e-3, 1e-2, 1e-1)
 OWN: dict[str, list[dict[str, Any]]] = {
     "harmonrank-paper": [{"strength": s} for s in (0.3, 3.0, 8.0)],
@@ -60,8 +60,8 @@ def measure(method: str, options: dict[str, Any], train: Log, valid: Log) -> dic
             epochs.append(event)
 
     started = time.perf_counter()
-    epochs_at_most = COMMON["epochs"] // 2 if method in SLOW else COMMON["epochs"]
-    common = {**COMMON, "epochs": epochs_at_most}
+    steps = COMMON["steps"] // 2 if method in SLOW else COMMON["steps"]
+    common = {**COMMON, "steps": steps}
     model = method_class(method)(**{**common, **options})
     model.fit(train, train.schema, valid=valid, seed=SEED, on_event=keep)
     return {

@@ -295,7 +295,10 @@ def test_wrong_option_of_a_method(fit, setting, sentence):
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ("epochs=lots", "Option 'epochs' of harmonrank-paper must be a whole number. Got 'lots'."),
+        (
+            "epochs=lots",
+            "Option 'epochs' of harmonrank-paper must be a whole number or null. Got 'lots'.",
+        ),
         ("epochs=0", "`epochs` must be above 0. Got 0."),
         ("width=-3", "`width` must be at least 1. Got -3."),
     ],

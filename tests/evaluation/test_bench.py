@@ -14,13 +14,15 @@ def test_work_is_done_in_turn_after_a_call_that_warms_up(monkeypatch):
     work = {name: (lambda name=name: order.append(name)) for name in ("ours", "theirs")}
     monkeypatch.setattr(_result, "_TURN_SECONDS", 0.0)
     interleaved(work, seconds=0.0, least=2)
-    assert order == ["ours", "theirs"] * 3
+    both = ["ours", "theirs"]
+    turn = ["ours"] * 2 + ["theirs"] * 2  # its first call is not counted
+    assert order == both + both + turn * 2
 
 
 def test_a_turn_of_short_work_has_many_calls():
     calls = []
     interleaved({"ours": lambda: calls.append(1), "theirs": list}, seconds=0.0, least=1, most=50)
-    assert len(calls) == 1 + 50
+    assert len(calls) == 2 + 1 + 50
 
 
 def test_our_time_stands_apart_from_that_of_peers():

@@ -5,7 +5,10 @@ is differentiable in the scores.
 """
 
 __all__ = [
+    "MOST_OBJECTIVES",
+    "Patterns",
     "RankAucParts",
+    "RankAucSlope",
     "aucm_loss",
     "aucm_solved_loss",
     "bce_loss",
@@ -15,12 +18,15 @@ __all__ = [
     "pairwise_square_loss",
     "policy_gradient_loss",
     "rank_auc_loss",
+    "rank_auc_slope",
     "squared_hinge_loss",
 ]
 
 from harmonrank.losses._aucm import aucm_loss, aucm_solved_loss
 from harmonrank.losses._hinge import squared_hinge_loss
 from harmonrank.losses._pairwise import pairwise_logistic_loss, pairwise_square_loss
+from harmonrank.losses._patterns import MOST_OBJECTIVES, Patterns
 from harmonrank.losses._pointwise import bce_loss, label_aggregation_loss, optimal_label_values
 from harmonrank.losses._policy import policy_gradient_loss
 from harmonrank.losses._rank_auc import RankAucParts, rank_auc_loss
+from harmonrank.losses._rank_slope import RankAucSlope, rank_auc_slope

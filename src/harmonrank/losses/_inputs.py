@@ -1,6 +1,13 @@
 """What every loss checks before it counts: shapes, kinds and ranges of its arrays."""
 
-__all__ = ["Inputs", "check_inputs", "check_positive", "check_vector"]
+__all__ = [
+    "Inputs",
+    "check_inputs",
+    "check_positive",
+    "check_scores",
+    "check_vector",
+    "check_weights",
+]
 
 import math
 from typing import NamedTuple
@@ -42,8 +49,7 @@ def check_inputs(
     Traceback (most recent call last):
     harmonrank.errors.UsageError: `labels` must have one row per score row, (32, 5). Got (31, 5).
     """
-    _check_scores(scores, allowed=(1, 2) if score_per_objective else (1,))
-    lifted = scores.double()
+    lifted = check_scores(scores, allowed=(1, 2) if score_per_objective else (1,))
     labels = _check_labels(labels, lifted)
     rows, objectives = labels.shape
     if scores.ndim == 2 and scores.shape != labels.shape:
@@ -54,8 +60,8 @@ def check_inputs(
     return Inputs(
         lifted,
         labels,
-        _check_weights("objective_weights", objective_weights, objectives, "objective", lifted),
-        _check_weights("sample_weight", sample_weight, rows, "row", lifted),
+        check_weights("objective_weights", objective_weights, objectives, lifted),
+        check_weights("sample_weight", sample_weight, rows, lifted),
     )
 
 
@@ -88,7 +94,8 @@ def _check_tensor(name: str, value: object) -> None:
         raise UsageError(f"`{name}` must be real. Got {value.dtype}.")
 
 
-def _check_scores(scores: Tensor, allowed: tuple[int, ...]) -> None:
+def check_scores(scores: Tensor, allowed: tuple[int, ...] = (1,)) -> Tensor:
+    """Return finite scores of an allowed number of axes as float64, part of the same graph."""
     _check_tensor("scores", scores)
     if not scores.is_floating_point():
         raise UsageError(
@@ -97,11 +104,14 @@ def _check_scores(scores: Tensor, allowed: tuple[int, ...]) -> None:
     if scores.ndim not in allowed:
         shapes = "(rows,) or (rows, objectives)" if 2 in allowed else "(rows,)"
         raise UsageError(f"`scores` must be {shapes}. Got {tuple(scores.shape)}.")
-    if not torch.isfinite(scores).all():
+    # A sum is one pass; only a suspicious one is worth the second.
+    lifted = scores.double()
+    if not math.isfinite(lifted.detach().sum()) and not torch.isfinite(scores).all():
         raise UsageError(
             "`scores` must be finite. Got nan or infinity: lower the learning rate or check the "
             "features."
         )
+    return lifted
 
 
 def _check_labels(labels: Tensor, scores: Tensor) -> Tensor:
@@ -123,11 +133,11 @@ def _check_labels(labels: Tensor, scores: Tensor) -> Tensor:
     return table
 
 
-def _check_weights(
-    name: str, weights: Tensor | None, length: int, per: str, like: Tensor
-) -> Tensor:
+def check_weights(name: str, weights: Tensor | None, length: int, like: Tensor) -> Tensor:
+    """Return weights that are finite and not negative, ones by default, as float64."""
     if weights is None:
         return torch.ones(length, dtype=torch.float64, device=like.device)
+    per = "row" if name == "sample_weight" else "objective"
     lifted = check_vector(name, weights, length, per, like).detach()
     if (lifted < 0).any():
         raise UsageError(

@@ -5,11 +5,14 @@ __all__ = ["RankAucParts", "rank_auc_loss"]
 from dataclasses import dataclass
 from typing import Literal, overload
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from harmonrank.losses._classes import class_mass
-from harmonrank.losses._inputs import Inputs, check_inputs
+from harmonrank.errors import UsageError
+from harmonrank.losses._inputs import check_inputs, check_scores, check_weights
+from harmonrank.losses._patterns import Patterns
+from harmonrank.losses._rank_sums import RankSums
 from harmonrank.ranking import soft_rank
 
 
@@ -34,7 +37,7 @@ class RankAucParts:
 @overload
 def rank_auc_loss(
     scores: Tensor,
-    labels: Tensor,
+    labels: Tensor | Patterns,
     *,
     strength: float = ...,
     regularization: Literal["l2", "kl"] = ...,
@@ -47,7 +50,7 @@ def rank_auc_loss(
 @overload
 def rank_auc_loss(
     scores: Tensor,
-    labels: Tensor,
+    labels: Tensor | Patterns,
     *,
     strength: float = ...,
     regularization: Literal["l2", "kl"] = ...,
@@ -59,7 +62,7 @@ def rank_auc_loss(
 
 def rank_auc_loss(
     scores: Tensor,
-    labels: Tensor,
+    labels: Tensor | Patterns,
     *,
     strength: float = 1.0,
     regularization: Literal["l2", "kl"] = "l2",
@@ -85,7 +88,8 @@ def rank_auc_loss(
 
     Args:
         scores: Fused scores, (rows,).
-        labels: Labels in [0, 1], (rows, objectives), or (rows,) for one objective.
+        labels: Labels in [0, 1], (rows, objectives), or (rows,) for one objective; or `Patterns`,
+            which say the same in fewer numbers.
         strength: Dimensionless smoothing of the soft rank; towards 0 it becomes the exact rank.
         regularization: "l2" or "kl", as in `harmonrank.ranking.soft_rank`.
         objective_weights: w, (objectives,); ones by default.
@@ -98,34 +102,47 @@ def rank_auc_loss(
     >>> round(rank_auc_loss(scores, labels, strength=1e-6).item(), 6)  # AUCs 3/4 and 1
     0.25
     """
-    inputs = check_inputs(scores, labels, objective_weights, sample_weight)
-    mass_positive, mass_negative = class_mass(inputs.labels, inputs.sample_weight)
-    present = (mass_positive > 0) & (mass_negative > 0)
-    absent = tuple((~present).nonzero().flatten().tolist())
-    if len(absent) == len(present):
-        # The product keeps the loss in the caller's graph, so backward() works on any batch.
-        soft_auc = inputs.scores.sum() * torch.zeros_like(mass_positive)
-        share: float | Tensor = 0.0
-    else:
+    lifted, w, sums = _read(scores, labels, objective_weights, sample_weight)
+    present = torch.from_numpy(sums.present).to(lifted.device)
+    if sums.present.any():
         ranks, share = soft_rank(
-            inputs.scores,
+            lifted,
             strength=strength,
             regularization=regularization,
-            weights=None if sample_weight is None else inputs.sample_weight,
+            weights=sums.weights,
             return_share=True,
         )
-        soft_auc = _auc_of_ranks(ranks, inputs, mass_positive * mass_negative)
-    weights = torch.where(present, inputs.objective_weights, 0.0)
+        soft_auc = sums.soft_auc(ranks)
+    else:
+        # The product keeps the loss in the caller's graph, so backward() works on any batch.
+        soft_auc, share = lifted.sum() * torch.zeros_like(w), 0.0
+    weights = torch.where(present, w, 0.0)
     loss = weights.sum() - weights @ soft_auc
     if not return_parts:
         return loss
     seen = torch.where(present, soft_auc.detach(), torch.nan)
+    absent = tuple(np.flatnonzero(~sums.present).tolist())
     return RankAucParts(loss, seen, absent, float(share))
 
 
-def _auc_of_ranks(ranks: Tensor, inputs: Inputs, pairs: Tensor) -> Tensor:
-    """½ + Σ v y (r − (W+1)/2) / (W⁺W⁻): the rank sum, with ranks centred against cancellation."""
-    v = inputs.sample_weight
-    centred = v * (ranks - (v.sum() + 1) / 2)
-    # An absent objective has no pairs; its quotient is replaced, not computed, to avoid 0/0.
-    return 0.5 + (centred @ inputs.labels) / torch.where(pairs > 0, pairs, torch.inf)
+def _read(
+    scores: Tensor,
+    labels: Tensor | Patterns,
+    objective_weights: Tensor | None,
+    sample_weight: Tensor | None,
+) -> tuple[Tensor, Tensor, RankSums]:
+    """Check the arguments; return the scores in float64, the objectives' weights, the counts."""
+    if not isinstance(labels, Patterns):
+        inputs = check_inputs(scores, labels, objective_weights, sample_weight)
+        v = None if sample_weight is None else inputs.sample_weight
+        return inputs.scores, inputs.objective_weights, RankSums(inputs.labels, v)
+    lifted, rows = check_scores(scores), len(labels)
+    if len(scores) != rows:
+        raise UsageError(f"`labels` must have one row per score row, {len(scores)}. Got {rows}.")
+    w = check_weights("objective_weights", objective_weights, labels.objectives, lifted)
+    v = (
+        None
+        if sample_weight is None
+        else check_weights("sample_weight", sample_weight, rows, lifted)
+    )
+    return lifted, w, RankSums(labels, v)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class AucmConfig(NeuralConfig):
     """Options of the network and its training, and of the inner problem.
 
-    Rate, decay, epochs and inner rate are tuned, see benchmarks/tune_baselines.py.
+    Rate, decay, steps and inner rate are tuned, see benchmarks/tune_baselines.py.
 
     Attributes:
         margin: Gap of the class means beyond which nothing more is asked.
@@ -29,8 +29,8 @@ class AucmConfig(NeuralConfig):
 
     learning_rate: float = 0.003
     weight_decay: float = 0.01
-    epochs: int = 60
-    patience: int = 6
+    steps: int = 6_000
+    patience_steps: int = 600
     margin: float = 1.0
     inner_rate: float = 0.5
 

@@ -5,25 +5,26 @@ __all__ = ["HarmonRankPaper", "PaperConfig"]
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
 from torch import Tensor
 
 from harmonrank.methods.neural import NeuralConfig, NeuralMethod
 
 if TYPE_CHECKING:
-    from harmonrank.training import Arrays, LossValue
+    from harmonrank.training import Arrays, LossSlope, LossValue
 
 
 @dataclass(frozen=True)
 class PaperConfig(NeuralConfig):
     """Options of the network and its training, and how soft the ranks are.
 
-    Rate, decay, epochs and strength are tuned, see benchmarks/tune_baselines.py.
+    Rate, decay, steps and strength are tuned, see benchmarks/tune_baselines.py.
     """
 
     learning_rate: float = 0.003
     weight_decay: float = 0.01
-    epochs: int = 60
-    patience: int = 6
+    steps: int = 6_000
+    patience_steps: int = 600
     strength: float = 3.0
     regularization: Literal["l2", "kl"] = "l2"
 
@@ -40,7 +41,7 @@ class HarmonRankPaper(NeuralMethod):
 
         parts = rank_auc_loss(
             fused,
-            batch.labels,
+            batch.patterns,
             strength=self.config.strength,
             regularization=self.config.regularization,
             objective_weights=weights,
@@ -48,3 +49,17 @@ class HarmonRankPaper(NeuralMethod):
             return_parts=True,
         )
         return LossValue(parts.loss, parts.gradient_share)
+
+    def _slope(self, fused: np.ndarray, batch: "Arrays", weights: Tensor) -> "LossSlope":
+        from harmonrank.losses import rank_auc_slope
+        from harmonrank.training import LossSlope
+
+        found = rank_auc_slope(
+            fused,
+            batch.patterns,
+            weights.numpy(),
+            strength=self.config.strength,
+            regularization=self.config.regularization,
+            sample_weight=batch.sample_weight,
+        )
+        return LossSlope(*found)

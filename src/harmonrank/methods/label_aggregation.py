@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class LabelAggregationConfig(NeuralConfig):
     """Options of the network and its training, and what an event of an objective is worth.
 
-    Rate, decay and epochs are tuned, see benchmarks/tune_baselines.py.
+    Rate, decay and steps are tuned, see benchmarks/tune_baselines.py.
 
     Attributes:
         values: 'plain' counts an event w_m, so events alone where weights are 1; 'optimal'
@@ -28,8 +28,8 @@ class LabelAggregationConfig(NeuralConfig):
 
     learning_rate: float = 0.003
     weight_decay: float = 0.001
-    epochs: int = 60
-    patience: int = 6
+    steps: int = 6_000
+    patience_steps: int = 600
     values: Literal["plain", "optimal"] = "plain"
 
 

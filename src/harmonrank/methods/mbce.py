@@ -19,8 +19,8 @@ class MbceConfig(NeuralConfig):
 
     learning_rate: float = 0.03
     weight_decay: float = 0.001
-    epochs: int = 60
-    patience: int = 6
+    steps: int = 6_000
+    patience_steps: int = 600
 
 
 class Mbce(NeuralMethod):

@@ -21,7 +21,7 @@ from harmonrank.model import Network, NetworkConfig
 from harmonrank.model.fused import Scorer, covers
 
 if TYPE_CHECKING:
-    from harmonrank.training import Arrays, LossValue
+    from harmonrank.training import Arrays, LossSlope, LossValue
 
 _SCORE_ROWS = 65_536
 _MEMORY = "memory"
@@ -48,8 +48,10 @@ class NeuralConfig:
     learning_rate: float = 0.01
     weight_decay: float = 0.0
     batch_rows: int = 10_240
-    epochs: int = 20
-    patience: int = 4
+    steps: int = 2_000
+    patience_steps: int = 400
+    epochs: int | None = None
+    patience: int | None = None
     weighting: Literal["fixed", "pantheon", "min-norm"] = "fixed"
 
     def part(self, kind: type) -> dict[str, Any]:
@@ -75,6 +77,10 @@ class NeuralMethod(Method):
     @abstractmethod
     def _loss(self, fused: Tensor, batch: "Arrays", weights: Tensor) -> "LossValue":
         """Return the loss of a batch's fused scores."""
+
+    def _slope(self, fused: np.ndarray, batch: "Arrays", weights: Tensor) -> "LossSlope":
+        """Return the loss and its slope at once, where that is faster than a graph."""
+        raise NotImplementedError
 
     def _first_memory(self, fit: Fit) -> dict[str, Tensor]:  # noqa: ARG002
         """Return what the loss remembers before the first step."""
@@ -107,7 +113,7 @@ class NeuralMethod(Method):
         self.prevalence = log.prevalence()
         return self
 
-    def _learn(self, fit: Fit, network: Network, epochs: int) -> None:
+    def _learn(self, fit: Fit, network: Network, epochs: int | None) -> None:
         """Train a network, and keep its epoch that ranks the validation rows best, if any."""
         from harmonrank.training import TrainingConfig, train
 
@@ -122,6 +128,13 @@ class NeuralMethod(Method):
             weights = weighting.weights(fused, lambda s, w: self._loss(s, batch, w).loss)
             value = self._loss(fused, batch, weights)
             self._remember(fused.detach(), batch)
+            return value
+
+        def slope(fused: np.ndarray, batch: "Arrays") -> "LossSlope":
+            scores = torch.from_numpy(fused)
+            weights = weighting.weights(scores, lambda s, w: self._loss(s, batch, w).loss)
+            value = self._slope(fused, batch, weights)
+            self._remember(scores, batch)
             return value
 
         later_is_better = count()
@@ -145,6 +158,7 @@ class NeuralMethod(Method):
             loss,
             validate,
             config,
+            slope=slope if type(self)._slope is not NeuralMethod._slope else None,
             seed=fit.seed,
             checkpoint=fit.checkpoint,
             fingerprint=self._fingerprint(fit) if fit.checkpoint else "",

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 class PairwiseSquareConfig(NeuralConfig):
     """Options of the network and its training, and the gap that a pair should have.
 
-    Rate, decay and epochs are tuned, see benchmarks/tune_baselines.py.
+    Rate, decay and steps are tuned, see benchmarks/tune_baselines.py.
     """
 
     learning_rate: float = 0.003
     weight_decay: float = 0.01
-    epochs: int = 60
-    patience: int = 6
+    steps: int = 6_000
+    patience_steps: int = 600
     margin: float = 1.0
 
 
@@ -62,8 +62,8 @@ class PairwiseLogisticConfig(NeuralConfig):
     learning_rate: float = 0.003
     weight_decay: float = 0.01
     batch_rows: int = 2_560
-    epochs: int = 20
-    patience: int = 4
+    steps: int = 8_000
+    patience_steps: int = 1_600
 
 
 class PairwiseLogistic(NeuralMethod):

@@ -33,8 +33,8 @@ class ReinforceConfig(NeuralConfig):
     batch_rows: int = 512
     learning_rate: float = 0.01
     weight_decay: float = 0.001
-    epochs: int = 30
-    patience: int = 6
+    steps: int = 3_000
+    patience_steps: int = 600
     sigma: float = 0.5
     draws: int = 32
 

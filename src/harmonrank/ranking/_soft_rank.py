@@ -1,6 +1,6 @@
 """Soft ranks: ranks with a gradient."""
 
-__all__ = ["soft_rank"]
+__all__ = ["SoftRanks", "soft_rank"]
 
 import math
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def soft_rank(
     _check(scores, strength, regularization, scale)
     n = scores.shape[-1]
     rows = (math.prod(scores.shape[:-1]), n)
-    problem = _Problem(
+    problem = SoftRanks(
         strength=float(strength),
         kl=regularization == "kl",
         standardise=scale == "std",
@@ -98,15 +98,25 @@ def soft_rank(
 
 
 @dataclass
-class _Problem:
-    """One call: its settings, and after the forward pass what the backward pass needs."""
+class SoftRanks:
+    """`soft_rank` of arrays, without a graph: `solve`, then `gradient` of the same scores.
 
-    strength: float
-    kl: bool
-    standardise: bool
-    weights: NDArray[np.float64] | None
+    Attributes:
+        weights: (rows, n) or None.
+        pooled: After `solve`, how many items of each row have a gradient.
+
+    >>> ranks = SoftRanks(strength=4.0).solve(np.array([[0.1, 0.9, 0.2, 0.4]]))
+    >>> ranks.round(4)
+    array([[1.5674, 4.    , 1.8919, 2.5407]])
+    """
+
+    strength: float = 1.0
+    kl: bool = False
+    standardise: bool = True
+    weights: NDArray[np.float64] | None = None
 
     def solve(self, scores: Array) -> Array:
+        """Return the soft ranks of each row of contiguous scores, (rows, n)."""
         rows, n = scores.shape
         low, high, self.centre, self.factor, self.spread = np.empty((5, rows))
         if not scale_rows(
@@ -126,6 +136,7 @@ class _Problem:
         return self.ranks
 
     def gradient(self, upstream: Array) -> Array:
+        """Return ∂L/∂scores, given ∂L/∂ranks of the scores that were solved last."""
         out = np.empty_like(self.scores)
         pull_back_rows(
             upstream, self.scores, self.ranks, self.weights, self.centre, self.factor, self.spread,
@@ -136,7 +147,7 @@ class _Problem:
 
 class _SoftRank(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, problem: _Problem) -> Tensor:
+    def forward(ctx: Any, scores: Tensor, problem: SoftRanks) -> Tensor:
         ctx.save_for_backward(scores)
         ctx.problem = problem
         return _like(problem.solve(_as_array(scores)), scores)

@@ -1,14 +1,14 @@
 """Training loops as functions that yield events."""
 
 from harmonrank.training.arrays import Arrays
-from harmonrank.training.learner import LossValue
+from harmonrank.training.config import TrainingConfig
+from harmonrank.training.learner import LossSlope, LossValue
 from harmonrank.training.loop import (
     BatchEnded,
     EpochEnded,
     Event,
     Finished,
     Resumed,
-    TrainingConfig,
     train,
 )
 
@@ -18,6 +18,7 @@ __all__ = [
     "EpochEnded",
     "Event",
     "Finished",
+    "LossSlope",
     "LossValue",
     "Resumed",
     "TrainingConfig",

@@ -7,12 +7,15 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from harmonrank.losses import MOST_OBJECTIVES, Patterns
+
 
 class Arrays:
     """Scores, context codes, labels and perhaps weights of the same rows.
 
     A batch is a view: it gathers a tensor when that is first asked for, so a loss that looks at
-    labels alone does not pay for the rest.
+    labels alone does not pay for the rest. Whole-number labels are kept as patterns, one number per
+    row.
 
     Args:
         scores: (rows, objectives), float32.
@@ -29,11 +32,13 @@ class Arrays:
         self,
         scores: Tensor,
         context: Tensor,
-        labels: Tensor,
+        labels: Tensor | Patterns,
         sample_weight: Tensor | None = None,
         *,
         index: Tensor | None = None,
     ) -> None:
+        if isinstance(labels, Tensor) and _have_patterns(labels):
+            labels = Patterns.of(labels)
         self._whole = (scores, context, labels, sample_weight)
         self._index = index
 
@@ -57,7 +62,16 @@ class Arrays:
     @cached_property
     def labels(self) -> Tensor:
         """Labels, (rows, objectives), float32."""
-        return self._rows_of(self._whole[2]).to(torch.float32)
+        known = self.patterns
+        return known.labels if isinstance(known, Patterns) else known.to(torch.float32)
+
+    @cached_property
+    def patterns(self) -> Tensor | Patterns:
+        """Labels as patterns, or as they are where they are not all 0 or 1."""
+        whole = self._whole[2]
+        if isinstance(whole, Tensor):
+            return self._rows_of(whole)
+        return whole if self._index is None else whole.take(self._index)
 
     @cached_property
     def sample_weight(self) -> Tensor | None:
@@ -67,3 +81,10 @@ class Arrays:
 
     def _rows_of(self, whole: Tensor) -> Tensor:
         return whole if self._index is None else whole.index_select(0, self._index)
+
+
+def _have_patterns(labels: Tensor) -> bool:
+    if labels.is_floating_point() or labels.ndim != 2 or not labels.numel():
+        return False
+    few = 0 < labels.shape[1] <= MOST_OBJECTIVES
+    return few and int(labels.max()) <= 1 and int(labels.min()) >= 0

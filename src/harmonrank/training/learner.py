@@ -4,7 +4,10 @@ __all__ = [
     "FusedLearner",
     "Learner",
     "LossFunction",
+    "LossSlope",
     "LossValue",
+    "SlopeFunction",
+    "StepTaken",
     "TorchLearner",
     "learner_for",
 ]
@@ -34,7 +37,28 @@ class LossValue:
     gradient_share: float | None = None
 
 
+@dataclass(frozen=True)
+class StepTaken:
+    """The loss before a step, and the share of items as in `LossValue`."""
+
+    loss: float
+    gradient_share: float | None
+
+
+@dataclass(frozen=True)
+class LossSlope:
+    """A loss, ∂loss/∂fused of every row, and the share of items as in `LossValue`.
+
+    The slope is None where the loss does not depend on the scores at all.
+    """
+
+    loss: float
+    slope: NDArray[np.float32] | None
+    gradient_share: float | None = None
+
+
 LossFunction = Callable[[Tensor, Arrays], LossValue]
+SlopeFunction = Callable[[NDArray[np.float32], Arrays], LossSlope]
 Build = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 
 
@@ -49,7 +73,7 @@ class Learner(Protocol):
     kind: ClassVar[str]
     optimizer: torch.optim.Optimizer
 
-    def step(self, index: NDArray[np.int64], loss: LossFunction) -> LossValue:
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Change the weights by one step on these rows; return the loss before it."""
 
     def publish(self) -> None:
@@ -68,7 +92,7 @@ class TorchLearner:
         self._network, self._rows = network, rows
         self.optimizer = build(list(network.parameters()))
 
-    def step(self, index: NDArray[np.int64], loss: LossFunction) -> LossValue:
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Call the network, its gradient and the optimiser."""
         self._network.train()
         batch = self._rows.batch(torch.from_numpy(index).to(self._rows.scores.device))
@@ -77,7 +101,7 @@ class TorchLearner:
         if value.loss.requires_grad:
             value.loss.backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
-        return value
+        return StepTaken(float(value.loss.detach()), value.gradient_share)
 
     def publish(self) -> None:
         """Nothing to do: the weights are the network's."""
@@ -90,12 +114,21 @@ class FusedLearner:
     """The same step by kernels: they give the scores and, from the loss's slope, the gradient.
 
     All weights are one parameter of the optimiser, so that a step costs few calls.
+
+    Args:
+        network: To be trained.
+        rows: The training rows.
+        build: Makes the optimiser of some parameters.
+        slope: The loss and its slope at once, where the loss has such a form; else autograd finds
+            the slope.
     """
 
     kind: ClassVar = "fused"
 
-    def __init__(self, network: Network, rows: Arrays, build: Build) -> None:
-        self._network, self._rows = network, rows
+    def __init__(
+        self, network: Network, rows: Arrays, build: Build, slope: SlopeFunction | None = None
+    ) -> None:
+        self._network, self._rows, self._slope = network, rows, slope
         self._step = Step(
             network, rows.scores.numpy(), rows.context.numpy(), threads=torch.get_num_threads()
         )
@@ -103,23 +136,19 @@ class FusedLearner:
         self._flat.grad = torch.zeros_like(self._flat)
         self.optimizer = build([self._flat])
 
-    def step(self, index: NDArray[np.int64], loss: LossFunction) -> LossValue:
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Run both kernels around the loss, then the optimiser."""
         assert self._flat.grad is not None
         with _one_thread():
             batch = self._rows.batch(torch.from_numpy(index))
-            fused = torch.from_numpy(self._step.forward(index)).requires_grad_()
-            value = loss(fused, batch)
-            if not value.loss.requires_grad:
-                return value
-            value.loss.backward()  # type: ignore[no-untyped-call]
-            if fused.grad is None:
-                return value
-            self._step.backward(np.ascontiguousarray(fused.grad.numpy()))
-            self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))
-            self.optimizer.step()
+            fused = self._step.forward(index)
+            found = self._slope(fused, batch) if self._slope else _differentiate(loss, fused, batch)
+            if found.slope is not None:
+                self._step.backward(found.slope)
+                self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))
+                self.optimizer.step()
         self._read()
-        return value
+        return StepTaken(found.loss, found.gradient_share)
 
     def publish(self) -> None:
         """Copy the weights into the network."""
@@ -135,7 +164,23 @@ class FusedLearner:
         self._step.weights.vector[:] = self._flat.detach().numpy()
 
 
-def learner_for(network: nn.Module, rows: Arrays, build: Build, rows_seen: int) -> Learner:
+def _differentiate(loss: LossFunction, fused: NDArray[np.float32], batch: Arrays) -> LossSlope:
+    """Let autograd find the slope of a loss."""
+    scores = torch.from_numpy(fused).requires_grad_()
+    value = loss(scores, batch)
+    if value.loss.requires_grad:
+        value.loss.backward()  # type: ignore[no-untyped-call]
+    slope = None if scores.grad is None else np.ascontiguousarray(scores.grad.numpy())
+    return LossSlope(float(value.loss.detach()), slope, value.gradient_share)
+
+
+def learner_for(
+    network: nn.Module,
+    rows: Arrays,
+    build: Build,
+    rows_seen: int,
+    slope: SlopeFunction | None = None,
+) -> Learner:
     """Choose the kernels where they can stand in and are worth it, else PyTorch.
 
     The choice depends on the network, its device and the size of the fit alone, never on what
@@ -146,12 +191,13 @@ def learner_for(network: nn.Module, rows: Arrays, build: Build, rows_seen: int) 
         rows: The training rows.
         build: Makes the optimiser of some parameters.
         rows_seen: Rows times epochs; a small fit is over before the kernels are compiled.
+        slope: See `FusedLearner`.
     """
     if not isinstance(network, Network) or not _on_cpu(network, rows):
         return TorchLearner(network, rows, build)
     if not covers(network.config) or rows_seen < _SMALL_FIT:
         return TorchLearner(network, rows, build)
-    return FusedLearner(network, rows, build)
+    return FusedLearner(network, rows, build, slope)
 
 
 def _on_cpu(network: nn.Module, rows: Arrays) -> bool:

@@ -6,7 +6,6 @@ __all__ = [
     "Event",
     "Finished",
     "Resumed",
-    "TrainingConfig",
     "train",
 ]
 
@@ -17,47 +16,17 @@ from time import monotonic
 from typing import Literal, TypeVar
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 from torch import nn
 
-from harmonrank.errors import DivergenceError, UsageError
+from harmonrank.errors import DivergenceError
 from harmonrank.training.arrays import Arrays
 from harmonrank.training.checkpoint import Checkpoint, Progress
-from harmonrank.training.learner import Learner, LossFunction, learner_for
+from harmonrank.training.config import Plan, TrainingConfig
+from harmonrank.training.learner import Learner, LossFunction, SlopeFunction, learner_for
+from harmonrank.training.shuffle import random_batches
 
 N = TypeVar("N", bound=nn.Module)
-
-
-@dataclass(frozen=True)
-class TrainingConfig:
-    """How a network is trained.
-
-    Attributes:
-        optimizer: 'adam', or 'sgd' as in the paper.
-        batch_rows: Rows per step; an epoch is cut into equal batches of about this size.
-        patience: Epochs without a better validation AUC-sum after which training stops.
-        checkpoint_seconds: At most this much work is lost when the process is killed.
-    """
-
-    optimizer: Literal["adam", "sgd"] = "adam"
-    learning_rate: float = 0.01
-    weight_decay: float = 0.0
-    batch_rows: int = 10_240
-    epochs: int = 20
-    patience: int = 4
-    checkpoint_seconds: float = 20.0
-
-    def __post_init__(self) -> None:
-        for name in ("learning_rate", "batch_rows", "epochs", "patience"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"`{name}` must be above 0. Got {getattr(self, name)}.")
-        if self.optimizer not in ("adam", "sgd"):
-            raise UsageError(f"`optimizer` must be 'adam' or 'sgd'. Got '{self.optimizer}'.")
-
-    def build(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return the optimiser of some parameters."""
-        kind = torch.optim.Adam if self.optimizer == "adam" else torch.optim.SGD
-        return kind(parameters, lr=self.learning_rate, weight_decay=self.weight_decay)
 
 
 @dataclass(frozen=True)
@@ -109,6 +78,7 @@ def train(
     validate: Callable[[N], float],
     config: TrainingConfig,
     *,
+    slope: SlopeFunction | None = None,
     seed: int = 0,
     checkpoint: Path | None = None,
     fingerprint: str = "",
@@ -123,12 +93,15 @@ def train(
         rows: The training rows, on the network's device.
         loss: Of the network's output and the batch.
         validate: Validation AUC-sum of the network, higher is better.
-        config: Optimiser, batches, epochs.
+        config: Optimiser, batches, length.
+        slope: The loss and its slope at once, where there is such a form, for the fused learner.
         seed: Decides the order of rows.
         checkpoint: Where state is kept; if the file exists, training goes on from it.
         fingerprint: Of data and options; a checkpoint of another one is refused.
     """
-    learner = learner_for(network, rows, config.build, rows_seen=len(rows) * config.epochs)
+    plan = config.plan(len(rows))
+    rows_seen = len(rows) * plan.passes * plan.epochs
+    learner = learner_for(network, rows, config.build, rows_seen, slope)
     state = Checkpoint(network, learner.optimizer)
     fingerprint = f"{fingerprint}/{learner.kind}"
     progress = Progress()
@@ -144,8 +117,8 @@ def train(
         return monotonic()
 
     saved_at = monotonic()
-    while progress.epoch < config.epochs and progress.since_best < config.patience:
-        for event in _epoch(learner, len(rows), loss, config, seed, progress):
+    while progress.epoch < plan.epochs and progress.since_best < plan.patience:
+        for event in _epoch(learner, len(rows), loss, config, plan, seed, progress):
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield event
@@ -156,7 +129,7 @@ def train(
             progress.best_valid, progress.best_epoch = valid, progress.epoch
         ended = EpochEnded(
             progress.epoch,
-            config.epochs,
+            plan.epochs,
             progress.mean_loss,
             valid,
             progress.best_epoch,
@@ -167,7 +140,7 @@ def train(
         yield ended
     state.restore_best()
     reason: Literal["epochs", "patience"] = (
-        "epochs" if progress.since_best < config.patience else "patience"
+        "epochs" if progress.since_best < plan.patience else "patience"
     )
     yield Finished(progress.best_epoch, progress.best_valid, reason)
 
@@ -177,21 +150,21 @@ def _epoch(
     rows: int,
     loss: LossFunction,
     config: TrainingConfig,
+    plan: Plan,
     seed: int,
     progress: Progress,
 ) -> Iterator[BatchEnded]:
     """Take the steps of one epoch that are still to be taken."""
-    order = np.random.default_rng([seed, progress.epoch]).permutation(rows)
-    steps = -(-rows // config.batch_rows)
-    batches = np.array_split(order, steps)
-    for step in range(progress.step, steps):
-        # The order within a batch is nothing to the loss, and memory is read faster in order.
-        value = learner.step(np.sort(batches[step]), loss)
-        number = float(value.loss.detach())
-        if not np.isfinite(number):
+    batches: list[NDArray[np.int64]] = []
+    for again in range(plan.passes):
+        order = [seed, progress.epoch, again]
+        batches += random_batches(rows, plan.steps // plan.passes, order)
+    for step in range(progress.step, plan.steps):
+        taken = learner.step(batches[step], loss)
+        if not np.isfinite(taken.loss):
             raise DivergenceError(
-                f"The training loss became {number} in epoch {progress.epoch + 1}; "
+                f"The training loss became {taken.loss} in epoch {progress.epoch + 1}; "
                 f"lower `learning_rate`, now {config.learning_rate:g}."
             )
-        progress.add(number, value.gradient_share)
-        yield BatchEnded(progress.epoch, step, steps, config.epochs)
+        progress.add(taken.loss, taken.gradient_share)
+        yield BatchEnded(progress.epoch, step, plan.steps, plan.epochs)

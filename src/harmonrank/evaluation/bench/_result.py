@@ -74,12 +74,14 @@ def interleaved(
     """Return the median seconds of each piece of work, all run in turn.
 
     What disturbs the machine then disturbs all of them alike. A turn is some calls of the same
-    work, since threads of the one before may keep a core for a while after it. One call of each
-    warms up and is not counted; rounds end when the time is used up.
+    work, and its first call is not counted, since threads of the one before may keep a core for a
+    while after it. Before all, one call of each warms up; rounds end when the time is used up.
 
     >>> sorted(interleaved({"ours": list, "theirs": dict}, seconds=0.0))
     ['ours', 'theirs']
     """
+    for run in work.values():
+        run()
     turns = {
         name: max(1, min(most, int(_TURN_SECONDS / _timed(run)))) for name, run in work.items()
     }
@@ -89,6 +91,7 @@ def interleaved(
         if round_ >= least and perf_counter() - started > seconds:
             break
         for name, run in work.items():
+            run()
             times[name] += [_timed(run) for _ in range(turns[name])]
     return {name: median(values) for name, values in times.items()}
 

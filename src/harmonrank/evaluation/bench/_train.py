@@ -17,10 +17,10 @@ from harmonrank.evaluation.bench._peers import compiled, on_one_thread, peer
 from harmonrank.evaluation.bench._result import Case, Result, Work, measure
 from harmonrank.evaluation.bench._rows import world_log
 from harmonrank.evaluation.bench._size import Size
-from harmonrank.losses import aucm_loss, bce_loss, rank_auc_loss
+from harmonrank.losses import aucm_loss, bce_loss, rank_auc_loss, rank_auc_slope
 from harmonrank.model import Network, NetworkConfig
-from harmonrank.training import Arrays, LossValue, TrainingConfig
-from harmonrank.training.learner import FusedLearner, Learner, TorchLearner
+from harmonrank.training import Arrays, LossSlope, LossValue, TrainingConfig
+from harmonrank.training.learner import FusedLearner, Learner, SlopeFunction, TorchLearner
 
 Loss = Callable[[Tensor, Tensor], Tensor]
 
@@ -64,8 +64,8 @@ class _Steps:
         batch = self._rows.batch(torch.from_numpy(self._batches[0]))
         return batch.scores, batch.context
 
-    def fused(self, loss: Loss) -> Work:
-        return self._stepping(FusedLearner(self.network(), self._rows, _adam), loss)
+    def fused(self, loss: Loss, slope: SlopeFunction | None = None) -> Work:
+        return self._stepping(FusedLearner(self.network(), self._rows, _adam, slope), loss)
 
     def torch(self, loss: Loss, network: Any = None) -> Work:
         network = self.network() if network is None else network
@@ -92,7 +92,7 @@ def _adam(parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
 def _rank_step(size: Size) -> Result:
     steps = _Steps(size)
     eager = steps.torch(rank_auc_loss)
-    work = {"ours": steps.fused(rank_auc_loss), "torch-eager": eager}
+    work = {"ours": steps.fused(rank_auc_loss, _rank_slope), "torch-eager": eager}
     work["torch-eager, 1 thread"] = on_one_thread(eager)
     if (torchsort := peer("torchsort")) is not None:
         work["torch-eager with torchsort"] = steps.torch(partial(_torchsort_loss, torchsort))
@@ -101,6 +101,10 @@ def _rank_step(size: Size) -> Result:
         work["torch.compile"] = steps.torch(rank_auc_loss, fast)
     note = "torch-eager and torch.compile use our soft rank."
     return measure("train", "training step, rank loss", steps.rows, work, size.seconds, note=note)
+
+
+def _rank_slope(fused: np.ndarray, batch: Arrays) -> LossSlope:
+    return LossSlope(*rank_auc_slope(fused, batch.patterns, np.ones(batch.patterns.shape[1])))
 
 
 def _torchsort_loss(torchsort: Any, fused: Tensor, labels: Tensor) -> Tensor:
@@ -117,7 +121,8 @@ def _torchsort_loss(torchsort: Any, fused: Tensor, labels: Tensor) -> Tensor:
 
 def _rank_against_bce(size: Size) -> Result:
     steps = _Steps(size)
-    work = {"ours": steps.fused(rank_auc_loss), "our BCE": steps.fused(bce_loss)}
+    ours = steps.fused(rank_auc_loss, _rank_slope)
+    work = {"ours": ours, "our BCE": steps.fused(bce_loss)}
     name = "training step, rank loss against BCE"
     note = "Both by our kernels: what the soft rank costs."
     return measure("train", name, steps.rows, work, size.seconds, note=note)
