@@ -86,3 +86,17 @@ def soft_rank_by_minmax(z, kl=False):
 
     v = [max(min(value(j, k) for k in range(i, n)) for j in range(i + 1)) for i in range(n)]
     return np.exp(z - v) if kl else z - v
+
+
+def bootstrap_log_ratios(count, sums, treated, replicates, seed=0):
+    """Return log(μ_t/μ_c) of one outcome for users drawn again with replacement in each arm."""
+    rng = np.random.default_rng(seed)
+    ratios = []
+    for _ in range(replicates):
+        means = []
+        for arm in (True, False):
+            users = np.flatnonzero(treated == arm)
+            drawn = rng.choice(users, len(users))
+            means.append(sums[drawn].sum() / count[drawn].sum())
+        ratios.append(np.log(means[0] / means[1]))
+    return np.array(ratios)

@@ -4,6 +4,7 @@ __all__ = ["NeuralConfig", "NeuralMethod"]
 
 import hashlib
 import json
+import sys
 from abc import abstractmethod
 from dataclasses import asdict, dataclass, fields
 from itertools import count
@@ -108,12 +109,15 @@ class NeuralMethod(Method):
         log = table if isinstance(table, Log) else read_log(table, self.schema)
         weights = self.schema.weight_vector
         fit = Fit(log, log.take(np.arange(0)), weights, seed, "cpu", lambda _: None, None)
-        self._learn(fit, self._network, passes)
+        # Who updates once does so again and again: kernels are worth compiling.
+        self._learn(fit, self._network, passes, rows_seen=sys.maxsize)
         self._scorer = None
         self.prevalence = log.prevalence()
         return self
 
-    def _learn(self, fit: Fit, network: Network, epochs: int | None) -> None:
+    def _learn(
+        self, fit: Fit, network: Network, epochs: int | None, rows_seen: int | None = None
+    ) -> None:
         """Train a network, and keep its epoch that ranks the validation rows best, if any."""
         from harmonrank.training import TrainingConfig, train
 
@@ -162,6 +166,7 @@ class NeuralMethod(Method):
             seed=fit.seed,
             checkpoint=fit.checkpoint,
             fingerprint=self._fingerprint(fit) if fit.checkpoint else "",
+            rows_seen=rows_seen,
         ):
             fit.on_event(event)
         delattr(network, _MEMORY)

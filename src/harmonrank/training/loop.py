@@ -82,6 +82,7 @@ def train(
     seed: int = 0,
     checkpoint: Path | None = None,
     fingerprint: str = "",
+    rows_seen: int | None = None,
 ) -> Iterator[Event]:
     """Train a network, yield what happens, and leave it with the weights of its best epoch.
 
@@ -98,10 +99,11 @@ def train(
         seed: Decides the order of rows.
         checkpoint: Where state is kept; if the file exists, training goes on from it.
         fingerprint: Of data and options; a checkpoint of another one is refused.
+        rows_seen: Decides whether kernels are worth compiling; of this training if left out.
     """
     plan = config.plan(len(rows))
-    rows_seen = len(rows) * plan.passes * plan.epochs
-    learner = learner_for(network, rows, config.build, rows_seen, slope)
+    seen = len(rows) * plan.passes * plan.epochs if rows_seen is None else rows_seen
+    learner = learner_for(network, rows, config.build, seen, slope)
     state = Checkpoint(network, learner.optimizer)
     fingerprint = f"{fingerprint}/{learner.kind}"
     progress = Progress()

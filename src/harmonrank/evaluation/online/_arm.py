@@ -1,9 +1,11 @@
 """Arm: a model that ranks, the log of what its users did, and how it learns from that log."""
 
-__all__ = ["Answers", "Arm", "Rows", "rows_of", "serve"]
+__all__ = ["Answers", "Arm", "Rows", "matured", "newest", "rows_of", "serve"]
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -72,6 +74,35 @@ def rows_of(hour: Hour, answers: Answers, mine: np.ndarray, delay: np.ndarray, w
     )
 
 
+def matured(rows: Sequence[Rows], now: int, wait: int) -> list[Rows]:
+    """Return the hours whose labels have had time to come; those before the experiment have.
+
+    A label that may yet come is not taken for a negative: its row has to wait.
+    """
+    return [part for part in rows if part.hour < 0 or part.hour + 1 + wait <= now]
+
+
+def newest(rows: Sequence[Rows], schema: Schema, most: int) -> Log:
+    """Return the newest rows as a method learns from them, at most so many."""
+    kept: list[Rows] = []
+    for part in reversed(rows):
+        if sum(len(k.labels) for k in kept) >= most:
+            break
+        kept.insert(0, part)
+
+    def joined(parts: Iterable[np.ndarray]) -> np.ndarray:
+        return np.concatenate(list(parts))[-most:]
+
+    context = {name: joined(part.context[name] for part in kept) for name in schema.context}
+    return Log(
+        schema,
+        joined(part.scores for part in kept),
+        pl.DataFrame(context),
+        joined(part.labels for part in kept),
+        joined(part.request for part in kept),
+    )
+
+
 class Arm:
     """A method that learns from its own log alone.
 
@@ -80,11 +111,20 @@ class Arm:
     """
 
     def __init__(
-        self, method: str, schema: Schema, warmup: Sequence[Rows], *, window_rows: int, seed: int
+        self,
+        method: str,
+        schema: Schema,
+        warmup: Sequence[Rows],
+        *,
+        window_rows: int,
+        seed: int,
+        options: Mapping[str, Any] | None = None,
     ) -> None:
-        self._kind, self._schema, self._seed = method_class(method), schema, seed
+        self._build = partial(method_class(method), **(options or {}))
+        self._schema, self._seed = schema, seed
         self._window_rows, self._rows = window_rows, list(warmup)
-        self._model: Method = self._kind().fit(self._window(self._rows), schema, seed=seed)
+        window = newest(self._rows, schema, window_rows)
+        self._model: Method = self._build().fit(window, schema, seed=seed)
 
     def score(self, hour: Hour) -> np.ndarray:
         """Return the fused scores of an hour's items, (requests, items)."""
@@ -98,11 +138,8 @@ class Arm:
         self._rows.append(rows)
 
     def learn(self, now: int, wait: int) -> bool:
-        """Learn again from rows whose wait is over; return False if they lack some class.
-
-        A label that may yet come is not taken for a negative: its row has to wait.
-        """
-        log = self._window([r for r in self._rows if r.hour < 0 or r.hour + 1 + wait <= now])
+        """Learn again from the newest matured rows; return False if they lack some class."""
+        log = newest(matured(self._rows, now, wait), self._schema, self._window_rows)
         try:
             log.require_both_classes("matured")
         except DataError:
@@ -110,26 +147,5 @@ class Arm:
         if isinstance(self._model, NeuralMethod):
             self._model.update(log, seed=self._seed + 1 + now)
         else:
-            self._model = self._kind().fit(log, self._schema, seed=self._seed)
+            self._model = self._build().fit(log, self._schema, seed=self._seed)
         return True
-
-    def _window(self, rows: Sequence[Rows]) -> Log:
-        """Return the newest rows, as many as the window holds."""
-        kept, total = [], 0
-        for part in reversed(rows):
-            if total >= self._window_rows:
-                break
-            kept.append(part)
-            total += len(part.labels)
-        last, kept = slice(-self._window_rows, None), kept[::-1]
-        columns = {
-            name: np.concatenate([part.context[name] for part in kept])[last]
-            for name in self._schema.context
-        }
-        return Log(
-            self._schema,
-            np.concatenate([part.scores for part in kept])[last],
-            pl.DataFrame(columns),
-            np.concatenate([part.labels for part in kept])[last],
-            np.concatenate([part.request for part in kept])[last],
-        )

@@ -36,7 +36,7 @@ _PATIENCE = 4
 QUICK: dict[str, Any] = {
     "users": 10_000,
     "requests_per_hour": 1_500,
-    "retrain_hours": 2,
+    "retrain_hours": 3,
     "window_rows": 60_000,
 }
 FULL: dict[str, Any] = {"users": 100_000, "requests_per_hour": 10_000}
@@ -59,6 +59,7 @@ class Plan:
         window_rows: The newest matured rows of its log that an arm learns from.
         delays: Mean hours to a label, per objective; see `DELAYS`.
         activity: Spread of the log of how often a user comes.
+        options: Options of an arm's method, by the name of the arm.
     """
 
     users: int = 100_000
@@ -74,6 +75,7 @@ class Plan:
     window_rows: int = 250_000
     delays: Mapping[str, float] = field(default_factory=dict)
     activity: float = 1.0
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         counts = ("users", "days", "hours", "requests_per_hour", "top_k", "warmup_hours")
@@ -86,6 +88,9 @@ class Plan:
             )
         if len(self.arms) + self.aa < 2:
             raise UsageError(f"`arms` must name at least two arms. Got {list(self.arms)}.")
+        for name in self.options:
+            if name not in self.arms:
+                raise UsageError(f"There is no arm '{name}'. {did_you_mean(name, self.arms)}")
         for method in self.arms.values():
             if method not in METHODS:
                 raise UsageError(f"There is no method '{method}'. {did_you_mean(method, METHODS)}")

@@ -102,7 +102,12 @@ class _Experiment:
         try:
             return {
                 name: Arm(
-                    method, self._schema, warmup, window_rows=plan.window_rows, seed=self._seed
+                    method,
+                    self._schema,
+                    warmup,
+                    window_rows=plan.window_rows,
+                    seed=self._seed,
+                    options=plan.options.get(name),
                 )
                 for name, method in plan.arms.items()
             }
