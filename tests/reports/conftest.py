@@ -2,6 +2,8 @@
 
 import pytest
 
+from browser import browsing
+
 METHODS = ("harmonrank", "closed-form", "harmonrank-paper")
 
 
@@ -51,3 +53,9 @@ def facts(board, models, logs):
     return collect(
         "A small world", run, board[0].to_dict(), models, test, train=train, epochs=epochs
     )
+
+
+@pytest.fixture(scope="session")
+def driver(tmp_path_factory):
+    with browsing(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser

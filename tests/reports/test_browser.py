@@ -1,44 +1,12 @@
 """The page in a real browser: Debian's Chromium, driven by its own driver."""
 
 import json
-import os
-import shutil
-from base64 import b64decode
 from urllib.parse import urlsplit
 
 import pytest
 
+from browser import need_browser, open_page, requests, screenshot
 from harmonrank.reports import write_html, write_pictures
-
-FLAGS = [
-    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
-    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
-    "--hide-scrollbars",
-]
-IN_CI = os.environ.get("CI") == "true"
-
-
-def need_browser():
-    missing = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
-    if missing:
-        reason = f"{' and '.join(missing)} not found; `make browser` installs Debian's packages."
-        pytest.fail(reason) if IN_CI else pytest.skip(reason)
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    need_browser()
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    for flag in [*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"]:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver"))
-    browser = webdriver.Chrome(options=options, service=service)
-    yield browser
-    browser.quit()
 
 
 @pytest.fixture(scope="module")
@@ -53,40 +21,6 @@ def artefacts(pytestconfig):
     folder = pytestconfig.rootpath / "artefacts"
     folder.mkdir(exist_ok=True)
     return folder
-
-
-def open_page(driver, path, width, scheme="light"):
-    """Open the page as a screen of some width and wait until all charts are drawn."""
-    from selenium.webdriver.support.ui import WebDriverWait
-
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    driver.get_log("browser")
-    driver.get_log("performance")
-    driver.get(path.as_uri())
-    ready = "return document.documentElement.dataset.ready === 'true'"
-    WebDriverWait(driver, 120).until(lambda d: d.execute_script(ready))
-
-
-def screenshot(driver, file):
-    height = driver.execute_script("return document.documentElement.scrollHeight")
-    width = driver.execute_script("return innerWidth")
-    clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
-    options = {"captureBeyondViewport": True, "clip": clip}
-    picture = driver.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
-    file.write_bytes(b64decode(picture))
-    assert file.stat().st_size > 50_000
-
-
-def requests(driver):
-    events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
-    return [
-        event["params"]["request"]["url"]
-        for event in events
-        if event["method"] == "Network.requestWillBeSent"
-    ]
 
 
 @pytest.mark.parametrize(

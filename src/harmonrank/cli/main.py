@@ -22,6 +22,7 @@ _VERBS = {
     "recalibrate": "Follow a change of upstream scores, without labels.",
     "explain": "Show what a model learned, and its effective weights.",
     "compare": "Fit many methods on the same rows; print a leaderboard.",
+    "reproduce": "Make the paper's tables again and judge its claims.",
     "bench": "Measure our speed beside that of the peers that are installed.",
 }
 

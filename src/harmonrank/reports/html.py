@@ -1,6 +1,6 @@
 """The report as one HTML page that needs nothing but a browser."""
 
-__all__ = ["html_page", "plotly_script", "write_html"]
+__all__ = ["Card", "html_page", "page", "plotly_script", "write_html"]
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -14,7 +14,7 @@ from typing import Any
 
 from harmonrank.data.files import new_file
 from harmonrank.methods.extras import import_extra
-from harmonrank.reports.facts import Facts
+from harmonrank.reports.facts import Facts, Run
 from harmonrank.reports.plots import Plot, Table
 from harmonrank.reports.sections import Section, sections
 
@@ -22,6 +22,9 @@ _DIGITS = 6
 _FEW_COLUMNS = 4
 _SHORT = 12
 _WHO = "A report with charts"
+
+Card = tuple[str, str, str]
+"""A number at the head of a page: what it is, the number, and what to know about it."""
 
 
 def write_html(facts: Facts, path: str | Path) -> None:
@@ -37,18 +40,22 @@ def html_page(facts: Facts) -> str:
     Raises:
         DependencyError: Plotly, which draws the charts, is not installed.
     """
-    parts = sections(facts)
+    return page(facts.title, facts.run, _summary(facts), sections(facts))
+
+
+def page(title: str, run: Run, cards: Sequence[Card], parts: Sequence[Section]) -> str:
+    """Return a page of any sections; cards are the few numbers at its head."""
     return Template(_asset("page.html")).substitute(
-        title=escape(facts.title),
+        title=escape(title),
         style=_asset("page.css"),
         plotly=plotly_script(),
         script=_asset("page.js"),
         figures=_json({plot.name: figure(plot) for part in parts for plot in part.plots}),
-        made=escape(facts.run.made),
-        summary=_summary(facts),
+        made=escape(run.made),
+        summary="".join(map(_card, cards)),
         contents="".join(f'<a href="#{s.key}">{_short(s)}</a>' for s in parts),
         sections="".join(map(_section, parts)),
-        run=_run(facts),
+        run=_run(run),
     )
 
 
@@ -85,10 +92,10 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _summary(facts: Facts) -> str:
+def _summary(facts: Facts) -> list[Card]:
     """Return the few numbers that a hurried reader takes away."""
     best = next((m for m in facts.board["methods"] if m["error"] is None), None)
-    cards = []
+    cards: list[Card] = []
     if best is not None:
         known = best.get("exact_auc_sum") is not None
         total = best["exact_auc_sum"] if known else best["auc_sum"]
@@ -114,11 +121,12 @@ def _summary(facts: Facts) -> str:
     )
     if facts.data.warnings:
         cards.append(("Warnings", str(len(facts.data.warnings)), "about the data, see below"))
-    return "".join(
-        f"<div class=card><span>{_text(name)}</span><b>{_text(value)}</b>"
-        f"<small>{_text(more)}</small></div>"
-        for name, value, more in cards
-    )
+    return cards
+
+
+def _card(card: Card) -> str:
+    name, value, more = map(_text, card)
+    return f"<div class=card><span>{name}</span><b>{value}</b><small>{more}</small></div>"
 
 
 def _short(section: Section) -> str:
@@ -204,8 +212,7 @@ def _cell(table: Table) -> Any:
     return cell
 
 
-def _run(facts: Facts) -> str:
-    run = facts.run
+def _run(run: Run) -> str:
     seed = "–" if run.seed is None else str(run.seed)
     facts_of_run = {"seed": seed, "made": run.made, **run.versions}
     pairs = "".join(

@@ -1,6 +1,6 @@
 """Results as Markdown tables, for a pull request."""
 
-__all__ = ["leaderboard_markdown", "quality_markdown"]
+__all__ = ["leaderboard_markdown", "markdown_table", "quality_markdown"]
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def leaderboard_markdown(board: Leaderboard) -> str:
     if sum(entry.tied for entry in board.entries) > 1:
         notes.append("=: the test labels cannot tell it from the first (paired bootstrap, 95 %).")
     notes += [f"{_safe(e.name)} failed: {_safe(e.error)}" for e in board.entries if e.error]
-    return "\n\n".join([_table(head, rows), "  \n".join(notes)])
+    return "\n\n".join([markdown_table(head, rows), "  \n".join(notes)])
 
 
 def _entry(entry: Entry, board: Leaderboard) -> list[str]:
@@ -73,23 +73,24 @@ def quality_markdown(quality: Quality) -> str:
             f"Ceiling {quality.ceiling:.4f}, reached {quality.exact_auc_sum:.4f} by true "
             f"probabilities: regret {quality.regret:.4f}."
         )
-    return "\n\n".join([_table(head, rows), "  \n".join(notes)])
+    return "\n\n".join([markdown_table(head, rows), "  \n".join(notes)])
 
 
 def _range(interval: Interval) -> str:
     return f"{interval.low:.4f} – {interval.high:.4f}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    r"""Return a table whose first column is text and whose others are numbers.
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> str:
+    r"""Return a table whose first columns are text and whose others are numbers.
 
-    >>> print(_table(["a", "b"], [["x|y", "1"]]))
+    >>> print(markdown_table(["a", "b"], [["x|y", "1"]]))
     | a | b |
     |---|--:|
     | x\|y | 1 |
     """
     lines = [f"| {' | '.join(map(_safe, row))} |" for row in [head, *rows]]
-    return "\n".join([lines[0], f"|---|{'--:|' * (len(head) - 1)}", *lines[1:]])
+    rule = f"|{'---|' * texts}{'--:|' * (len(head) - texts)}"
+    return "\n".join([lines[0], rule, *lines[1:]])
 
 
 def _safe(text: str | None) -> str:

@@ -3,9 +3,11 @@
 __all__ = [
     "auc_plots",
     "calibration_plots",
+    "ceiling_line",
     "context_plots",
     "correlation_plots",
     "drift_plots",
+    "heatmap",
     "leaderboard_plots",
     "pull_plot",
     "response_plots",
@@ -16,7 +18,7 @@ __all__ = [
 
 from harmonrank.reports.figures._board import auc_plots, leaderboard_plots
 from harmonrank.reports.figures._calibration import calibration_plots
-from harmonrank.reports.figures._common import style
+from harmonrank.reports.figures._common import ceiling_line, heatmap, style
 from harmonrank.reports.figures._curves import drift_plots, training_plots
 from harmonrank.reports.figures._relations import correlation_plots, tradeoff_plots
 from harmonrank.reports.figures._weights import context_plots, pull_plot, response_plots

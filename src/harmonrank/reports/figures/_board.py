@@ -6,8 +6,8 @@ from math import log
 from typing import Any
 
 from harmonrank.reports.facts import Facts
-from harmonrank.reports.figures._common import ended
-from harmonrank.reports.plots import ACCENT, INK, MUTED, PALETTE, Plot, Table, plot
+from harmonrank.reports.figures._common import ceiling_line, ended
+from harmonrank.reports.plots import ACCENT, INK, MUTED, Plot, Table, plot
 
 _ROW = 26
 _EVERY = ".4f"
@@ -45,7 +45,7 @@ def leaderboard_plots(facts: Facts) -> list[Plot]:
     if ceiling is not None:
         exact = [m["exact_auc_sum"] for m in methods]
         data.append(_dots(facts, names, exact, "exact, by true probabilities", "AUC-sum"))
-        layout = _ceiling_line(ceiling)
+        layout = ceiling_line(ceiling)
     else:
         data.append(_dots(facts, names, bars["x"], "AUC-sum", "AUC-sum"))
         bars["marker"] = {"color": MUTED, "size": 1}
@@ -83,35 +83,6 @@ def _dots(facts: Facts, names: list[str], x: list[float], label: str, what: str)
             "color": [ACCENT if n == facts.focus else INK for n in names],
         },
         "hovertemplate": f"%{{y}}<br>{what} %{{x:.4f}}<extra></extra>",
-    }
-
-
-def _ceiling_line(ceiling: float) -> dict[str, Any]:
-    line = {"color": PALETTE[1], "width": 2, "dash": "dash"}
-    return {
-        "shapes": [
-            {
-                "type": "line",
-                "x0": ceiling,
-                "x1": ceiling,
-                "y0": 0,
-                "y1": 1,
-                "yref": "paper",
-                "line": line,
-            }
-        ],
-        "annotations": [
-            {
-                "x": ceiling,
-                "y": 1,
-                "yref": "paper",
-                "yanchor": "bottom",
-                "xanchor": "center",
-                "showarrow": False,
-                "text": f"ceiling {ceiling:.4f}",
-                "font": {"color": PALETTE[1]},
-            }
-        ],
     }
 
 

@@ -1,11 +1,12 @@
-"""Style: a method's colour and dash, and which methods have a result."""
+"""What charts share: a method's colour and dash, the line of the ceiling, heatmaps."""
 
-__all__ = ["ended", "style"]
+__all__ = ["ceiling_line", "ended", "heatmap", "style"]
 
+from collections.abc import Sequence
 from typing import Any
 
 from harmonrank.reports.facts import Facts
-from harmonrank.reports.plots import DASHES, PALETTE
+from harmonrank.reports.plots import DASHES, INK, PALETTE, Plot, Table, plot
 
 
 def style(facts: Facts, name: str) -> dict[str, Any]:
@@ -20,3 +21,76 @@ def style(facts: Facts, name: str) -> dict[str, Any]:
 
 def ended(facts: Facts) -> list[dict[str, Any]]:
     return [m for m in facts.board["methods"] if m["error"] is None]
+
+
+def ceiling_line(ceiling: float) -> dict[str, Any]:
+    """Return a dashed line at the best possible, as parts of a layout."""
+    line = {"color": PALETTE[1], "width": 2, "dash": "dash"}
+    return {
+        "shapes": [
+            {
+                "type": "line",
+                "x0": ceiling,
+                "x1": ceiling,
+                "y0": 0,
+                "y1": 1,
+                "yref": "paper",
+                "line": line,
+            }
+        ],
+        "annotations": [
+            {
+                "x": ceiling,
+                "y": 1,
+                "yref": "paper",
+                "yanchor": "bottom",
+                "xanchor": "center",
+                "showarrow": False,
+                "text": f"ceiling {ceiling:.4f}",
+                "font": {"color": PALETTE[1]},
+            }
+        ],
+    }
+
+
+def heatmap(
+    objectives: Sequence[str], name: str, title: str, matrix: Sequence[Sequence[float]], scale: str
+) -> Plot:
+    """Return an M × M chart; a 'diverging' one is of correlations, a 'sequential' one of shares."""
+    signed = scale == "diverging"
+    # A correlation of 1 with itself would hide all others, which are smaller.
+    off = [abs(v) for i, row in enumerate(matrix) for j, v in enumerate(row) if i != j and v == v]
+    # Somewhat beyond the largest, so that numbers can be read on its colour.
+    reach = 1.25 * (max([0.1, *off]) if signed else max(v for row in matrix for v in row))
+    cells = [
+        [None if signed and i == j else v for j, v in enumerate(row)]
+        for i, row in enumerate(matrix)
+    ]
+    heat = {
+        "type": "heatmap",
+        "x": list(objectives),
+        "y": list(objectives),
+        "z": cells,
+        "zmin": -reach if signed else 0,
+        "zmax": reach,
+        "colorscale": f"--scale-{scale}",
+        "texttemplate": "%{z:.2f}",
+        "textfont": {"color": INK},
+        "showscale": False,
+        "xgap": 2,
+        "ygap": 2,
+        "hovertemplate": "%{y}, %{x}: %{z:.3f}<extra></extra>",
+    }
+    return plot(
+        f"relation-{name}" if signed else name,
+        title,
+        [heat],
+        Table(
+            ("", *objectives),
+            tuple((o, *row) for o, row in zip(objectives, matrix, strict=True)),
+            dict.fromkeys(objectives, ".3f"),
+        ),
+        x={"showgrid": False, "tickangle": -35},
+        y={"autorange": "reversed", "showgrid": False},
+        height=300,
+    )

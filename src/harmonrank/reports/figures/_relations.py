@@ -2,9 +2,9 @@
 
 __all__ = ["correlation_plots", "tradeoff_plots"]
 
-from collections.abc import Sequence
 
 from harmonrank.reports.facts import Facts
+from harmonrank.reports.figures._common import heatmap
 from harmonrank.reports.plots import ACCENT, INK, PALETTE, Plot, Table, plot
 
 _EVERY = ".4f"
@@ -12,63 +12,20 @@ _EVERY = ".4f"
 
 def correlation_plots(facts: Facts) -> list[Plot]:
     """Labels beside scores, true probabilities and attention, each an M × M heatmap."""
-    data = facts.data
+    data, names = facts.data, list(facts.board["objectives"])
     matrices = [
         ("labels", "Labels (Spearman)", data.label_correlation),
         ("scores", "Scores (Spearman)", data.score_correlation),
         ("truth", "True probabilities (Spearman)", data.truth_correlation),
     ]
-    plots = [_heatmap(facts, n, t, m, "diverging") for n, t, m in matrices if len(m) > 1]
+    plots = [heatmap(names, n, t, m, "diverging") for n, t, m in matrices if len(m) > 1]
     told = [name for name, method in facts.methods.items() if method.attention]
     # Networks that learn by other losses have it too; the published method speaks for them.
     for name in ["harmonrank-paper"] if "harmonrank-paper" in told else told[:1]:
         title = f"Attention of {name}"
         matrix = facts.methods[name].attention
-        plots.append(_heatmap(facts, f"attention-{name}", title, matrix, "sequential"))
+        plots.append(heatmap(names, f"attention-{name}", title, matrix, "sequential"))
     return plots
-
-
-def _heatmap(
-    facts: Facts, name: str, title: str, matrix: Sequence[Sequence[float]], scale: str
-) -> Plot:
-    objectives = list(facts.board["objectives"])
-    signed = scale == "diverging"
-    # A correlation of 1 with itself would hide all others, which are smaller.
-    off = [abs(v) for i, row in enumerate(matrix) for j, v in enumerate(row) if i != j and v == v]
-    # Somewhat beyond the largest, so that numbers can be read on its colour.
-    reach = 1.25 * (max([0.1, *off]) if signed else max(v for row in matrix for v in row))
-    cells = [
-        [None if signed and i == j else v for j, v in enumerate(row)]
-        for i, row in enumerate(matrix)
-    ]
-    heat = {
-        "type": "heatmap",
-        "x": objectives,
-        "y": objectives,
-        "z": cells,
-        "zmin": -reach if signed else 0,
-        "zmax": reach,
-        "colorscale": f"--scale-{scale}",
-        "texttemplate": "%{z:.2f}",
-        "textfont": {"color": INK},
-        "showscale": False,
-        "xgap": 2,
-        "ygap": 2,
-        "hovertemplate": "%{y}, %{x}: %{z:.3f}<extra></extra>",
-    }
-    return plot(
-        f"relation-{name}" if signed else name,
-        title,
-        [heat],
-        Table(
-            ("", *objectives),
-            tuple((o, *row) for o, row in zip(objectives, matrix, strict=True)),
-            dict.fromkeys(objectives, ".3f"),
-        ),
-        x={"showgrid": False, "tickangle": -35},
-        y={"autorange": "reversed", "showgrid": False},
-        height=300,
-    )
 
 
 def tradeoff_plots(facts: Facts) -> list[Plot]:

@@ -1,0 +1,184 @@
+"""`harmonrank reproduce`."""
+
+__all__ = ["command"]
+
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harmonrank.cli.options import numbers
+
+if TYPE_CHECKING:
+    from harmonrank.cli.show import Show
+
+
+@click.command("reproduce")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@click.option("--data", metavar="NAME", help="elive, qkvideo, conflict, or a folder of files.")
+@click.option("--quick", is_flag=True, help="Few rows and epochs: all tables in some minutes.")
+@click.option(
+    "--protocol",
+    type=click.Choice(["paper", "tuned"]),
+    help="paper: SGD, 500 epochs; tuned: each method at its best. tuned with --quick.",
+)
+@click.option("--rows", type=int, help="Training rows; half as many test rows. [1000000]")
+@click.option("--seeds", type=int, help="How often each experiment is run. [3]")
+@click.option("--epochs", type=int, help="In place of the protocol's own.")
+@click.option("--steps", type=int, help="At most so many, by the tuned protocol.")
+@click.option("--batch-rows", type=int, help="Rows per step, in place of the protocol's own.")
+@click.option("--learning-rate", type=float, help="In place of the protocol's own.")
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    type=click.Path(path_type=Path),
+    default=Path("reproduction"),
+    show_default=True,
+    help="Folder of report.html, reproduction.md and results.json; tables add up in it.",
+)
+@click.option(
+    "--runs",
+    type=click.Path(path_type=Path),
+    help="Folder that keeps finished experiments. [runs in the output folder]",
+)
+@click.option(
+    "--markdown",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write the Markdown here, under the head that the file has.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "md"]),
+    default="table",
+    show_default=True,
+    help="How the result is printed; md for a pull request.",
+)
+@numbers
+def command(
+    tables: tuple[str, ...],
+    data: str | None,
+    quick: bool,
+    out: Path,
+    runs: Path | None,
+    markdown: Path | None,
+    style: str,
+    json_file: str | None,
+    quiet: bool,
+    **changes: Any,
+) -> None:
+    """Make the paper's tables again and judge its claims.
+
+    TABLE is main, losses, components, buckets, training-speed, inference, skew, pareto, relations,
+    online or all, which is also meant if none is named. Each table shows the paper's figure,
+    ours with its interval over seeds and the distance to the best possible; each claim has held,
+    did not hold, or cannot be told.
+
+    A command that was stopped goes on where it was when it is repeated. Its folder adds up the
+    tables of several commands, so that each can have the rows and epochs that it is worth.
+    """
+    from dataclasses import replace
+
+    from harmonrank.cli.show import Show
+    from harmonrank.data.files import check_output
+    from harmonrank.evaluation.reproduction import PAPER, QUICK, reproduce
+    from harmonrank.reports import run_of
+    from harmonrank.reports.reproduction import (
+        RESULTS,
+        add_results,
+        reproduction_markdown,
+        reproduction_tables,
+        write_reproduction,
+    )
+
+    given = {name: value for name, value in changes.items() if value is not None}
+    settings = replace(QUICK if quick else PAPER, **given)
+    wanted = tables or ("all",)
+    how = _command(wanted, data, quick, given)
+    for path in filter(None, [out / RESULTS, markdown]):
+        check_output(path, overwrite=True)
+    add_results(out, ())
+    with Show(quiet=quiet, json_file=json_file) as show:
+        progress = _Progress(show)
+        found = reproduce(
+            wanted,
+            settings,
+            runs=runs or out / "runs",
+            data=data,
+            command=how,
+            on_event=progress.event,
+        )
+        progress.end()
+        merged = add_results(out, found)
+        run = run_of("\n".join(dict.fromkeys(table.command for table in merged)))
+        page = _page(show)
+        for path in write_reproduction(out, merged, run, page=page, markdown=markdown):
+            show.line(f"Wrote {path}")
+    shown = reproduction_tables(found) if style == "table" else reproduction_markdown(found, run)
+    show.result(shown, {"tables": [table.to_dict() for table in found]})
+
+
+def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict[str, Any]) -> str:
+    """Return how the tables are made; where they were written to is nobody else's business."""
+    parts = ["harmonrank", "reproduce", *tables]
+    if data is not None:
+        parts += ["--data", Path(data).name]
+    parts += ["--quick"] * quick
+    for name, value in given.items():
+        parts += [
+            f"--{name.replace('_', '-')}",
+            f"{value:g}" if isinstance(value, float) else value,
+        ]
+    return shlex.join(map(str, parts))
+
+
+def _page(show: "Show") -> bool:
+    """Tell whether the page can be made; the other files are no worse without it."""
+    if find_spec("plotly") is not None:
+        return True
+    show.line("No page with charts is written; pip install 'harmonrank[report]' adds it.")
+    return False
+
+
+class _Progress:
+    """A bar over all experiments that moves within each; a plain line as each ends."""
+
+    def __init__(self, show: "Show") -> None:
+        self._show, self._kept = show, 0
+        self._cell: Any = None
+
+    def event(self, event: Any) -> None:
+        """Show an event by its kind."""
+        kind = type(event).__name__
+        if kind == "CellStarted":
+            self._cell = event
+            self._advance(0)
+        elif kind == "BatchEnded":
+            self._advance((event.epoch + (event.step + 1) / event.steps) / event.epochs)
+        elif kind == "FitStep":
+            self._advance(event.step / max(event.steps, 1))
+        elif kind == "CellEnded" and event.kept:
+            self._kept += 1
+        elif kind == "CellEnded":
+            self._show.line(f"[{event.index + 1}/{event.cells}] {event.name}: {_told(event)}")
+
+    def _advance(self, share: float) -> None:
+        if self._cell is not None:
+            done, name = self._cell.index + min(share, 1), self._cell.name
+            self._show.advance("reproduce ", done, self._cell.cells, name[:40])
+
+    def end(self) -> None:
+        """Say what was not done again."""
+        if self._kept:
+            self._show.line(f"{self._kept} experiments were kept from an earlier run.")
+
+
+def _told(event: Any) -> str:
+    if "error" in event.result:
+        return f"failed: {event.result['error']}"
+    areas = event.result.get("auc")
+    return (f"AUC-sum {sum(areas):.4f} in " if areas else "done in ") + f"{event.seconds:.1f} s"

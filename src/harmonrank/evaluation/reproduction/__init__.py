@@ -1,0 +1,20 @@
+"""The paper's tables and figures, made again, each claim with its verdict."""
+
+from harmonrank.evaluation.reproduction._run import TABLES, CellEnded, CellStarted, reproduce
+from harmonrank.evaluation.reproduction._settings import PAPER, QUICK, Settings
+from harmonrank.evaluation.reproduction._table import Estimate, Outcome, Row, Table, Verdict
+
+__all__ = [
+    "PAPER",
+    "QUICK",
+    "TABLES",
+    "CellEnded",
+    "CellStarted",
+    "Estimate",
+    "Outcome",
+    "Row",
+    "Settings",
+    "Table",
+    "Verdict",
+    "reproduce",
+]

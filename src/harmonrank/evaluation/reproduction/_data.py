@@ -1,0 +1,227 @@
+"""Data: the logs an experiment runs on, a world drawn anew per seed or a folder of files."""
+
+__all__ = ["Data", "FolderData", "Logs", "WorldData", "data_of"]
+
+import tomllib
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from harmonrank.data import Log, Schema, read_log
+from harmonrank.data.files import read_json, sha256
+from harmonrank.data.worlds import WORLDS, World, world
+from harmonrank.errors import DataError, UsageError, did_you_mean
+from harmonrank.evaluation.simulation import SCHEMA, as_frame, world_schema
+
+_THREE = {"qkvideo": ("click", "like", "follow"), "elive": ("buy", "follow", "long_view")}
+_FIVE = {
+    "qkvideo": {"click", "like", "follow", "share", "long_view"},
+    "elive": {"buy", "comment", "follow", "like", "long_view"},
+}
+# Test rows lie far behind the others in a world's endless stream, whatever their number.
+_LATER = 40_000_000
+_TABLES = ("train", "valid", "test")
+_WORDS = {"train": "training", "valid": "validation", "test": "test"}
+
+
+class Logs(NamedTuple):
+    """Rows to learn from, to select by and to measure on."""
+
+    train: Log
+    valid: Log
+    test: Log
+
+
+class Data(ABC):
+    """Where rows come from.
+
+    Attributes:
+        name: As the command line has it.
+        objectives: All of them.
+        paper: The paper's data set that this one stands in for, if any.
+        fixed_rows: Whether every seed sees the same rows.
+    """
+
+    name: str
+    objectives: tuple[str, ...]
+    paper: str | None
+    fixed_rows: bool
+
+    @property
+    def three(self) -> tuple[str, ...] | None:
+        """The objectives of the paper's smaller setting, or the first three; None of few."""
+        for names in _THREE.values():
+            if set(names) < set(self.objectives):
+                return names
+        return self.objectives[:3] if len(self.objectives) > 3 else None
+
+    @abstractmethod
+    def words(self) -> str:
+        """Say which data it is, its name before a comma."""
+
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """Return what decides the rows, as JSON parts."""
+
+    @abstractmethod
+    def logs(self, seed: int, objectives: tuple[str, ...]) -> Logs:
+        """Return the rows of a seed with some of the objectives."""
+
+    def latent_correlation(self) -> np.ndarray | None:
+        """Return how the latent logits of the objectives correlate, which only a world knows."""
+        return None
+
+
+class WorldData(Data):
+    """A world: seeds draw other rows, and the best possible result is known."""
+
+    fixed_rows = False
+
+    def __init__(self, name: str, rows: int) -> None:
+        self._world, self._rows = world(name), rows
+        self.name, self.objectives = name, self._world.objectives
+        self.paper = name if name in _THREE else None
+
+    def words(self) -> str:
+        """Say which world."""
+        stands = {
+            "elive": " in place of the private Kuaishou-ELive",
+            "qkvideo": " in place of the licensed TenRec-QKVideo",
+        }
+        half = self._rows // 2
+        return (
+            f"simulated world ‘{self.name}’{stands.get(self.name, '')}, {self._rows:,} training, "
+            f"{half:,} validation and {half:,} test rows, drawn anew for every seed"
+        )
+
+    def identity(self) -> dict[str, Any]:
+        """Return world and rows."""
+        return {"world": self.name, "rows": self._rows}
+
+    def logs(self, seed: int, objectives: tuple[str, ...]) -> Logs:
+        """Draw the rows; those last drawn are kept."""
+        return _drawn(self.name, self._rows, seed, objectives)
+
+    def latent_correlation(self) -> np.ndarray:
+        """Return Σ_mn/√(Σ_mm Σ_nn) with Σ = ΛΛᵀ + diag σ²."""
+        covariance = self._world.covariance
+        spread = np.sqrt(np.diag(covariance))
+        correlation: np.ndarray = covariance / np.outer(spread, spread)
+        return correlation
+
+
+@lru_cache(maxsize=1)
+def _drawn(name: str, rows: int, seed: int, objectives: tuple[str, ...]) -> Logs:
+    place = world(name).subset(objectives)
+    half = rows // 2
+    return Logs(
+        _sample(place, rows, seed, 0, truth=False),
+        _sample(place, half, seed, rows, truth=False),
+        _sample(place, half, seed, _LATER, truth=True),
+    )
+
+
+def _sample(place: World, rows: int, seed: int, start: int, *, truth: bool) -> Log:
+    # Seeds count from 0, and seed 0 is what the constants of the default were looked at with.
+    sample = place.sample(rows, seed=seed + 1, start=start, with_truth=truth)
+    return read_log(as_frame(place, sample), world_schema(place))
+
+
+class FolderData(Data):
+    """A folder with schema.toml and train, valid and test as parquet: the same rows always."""
+
+    fixed_rows = True
+
+    def __init__(self, path: Path, rows: int | None) -> None:
+        missing = [n for n in (SCHEMA, *_files()) if not (path / n).is_file()]
+        if missing:
+            raise DataError(
+                f"The folder '{path}' has no {' and no '.join(missing)}; expected {SCHEMA}, "
+                f"{', '.join(_files())}, as `harmonrank simulate` writes them."
+            )
+        self._path, self._rows = path, rows
+        self._schema = Schema.read(path / SCHEMA)
+        self.name, self.objectives = str(path), self._schema.names
+        self._simulated = read_json(path / "ceiling.json")["world"] if self._has_ceiling() else None
+        self.paper = self._stands_for()
+        if len(self.objectives) < 2:
+            raise DataError(f"'{path / SCHEMA}' names one objective; expected at least two.")
+
+    def _has_ceiling(self) -> bool:
+        path = self._path / "ceiling.json"
+        return path.is_file() and "world" in read_json(path)
+
+    def _stands_for(self) -> str | None:
+        if self._simulated is not None:
+            return self._simulated if self._simulated in _FIVE else None
+        known = (name for name, names in _FIVE.items() if names == set(self.objectives))
+        return next(known, None)
+
+    def words(self) -> str:
+        """Say which folder."""
+        about = f", a simulation of the world ‘{self._simulated}’" if self._simulated else ""
+        counts = []
+        for name, most in zip(_TABLES, self._most(), strict=True):
+            count = pq.read_metadata(self._path / f"{name}.parquet").num_rows
+            counts.append(f"{min(count, most or count):,} {_WORDS[name]}")
+        rows = f"{counts[0]}, {counts[1]} and {counts[2]} rows"
+        return f"folder ‘{self._path.name}’{about}, {rows}, the same for every seed"
+
+    def _most(self) -> tuple[int | None, ...]:
+        half = None if self._rows is None else self._rows // 2
+        return (self._rows, half, half)
+
+    def identity(self) -> dict[str, Any]:
+        """Return checksums of the files."""
+        return {"folder": self._sums, "rows": self._rows}
+
+    @cached_property
+    def _sums(self) -> dict[str, str]:
+        return {name: sha256(self._path / name) for name in (SCHEMA, *_files())}
+
+    def logs(self, seed: int, objectives: tuple[str, ...]) -> Logs:  # noqa: ARG002
+        """Read the rows; those last read are kept."""
+        schema = self._schema.subset(objectives)
+        if objectives != self.objectives:
+            # True probabilities are given all scores; with fewer scores they are no ceiling.
+            schema = replace(schema, truth={})
+        return _read(self._path, schema.to_toml(), self._rows)
+
+
+@lru_cache(maxsize=1)
+def _read(path: Path, schema_text: str, rows: int | None) -> Logs:
+    schema = Schema.from_dict(tomllib.loads(schema_text))
+    found = [read_log(path / name, schema) for name in _files()]
+    if rows is not None:
+        limits = (rows, rows // 2, rows // 2)
+        found = [
+            log.take(np.arange(min(n, log.rows))) for log, n in zip(found, limits, strict=True)
+        ]
+    logs = Logs(*found)
+    logs.train.require_both_classes("training")
+    logs.test.require_both_classes("test")
+    return logs
+
+
+def _files() -> tuple[str, ...]:
+    return tuple(f"{name}.parquet" for name in _TABLES)
+
+
+def data_of(name: str, rows: int | None) -> Data:
+    """Return the world or the folder of this name."""
+    if name in WORLDS:
+        return WorldData(name, rows or 1_000_000)
+    path = Path(name)
+    if path.is_dir():
+        return FolderData(path, rows)
+    if path.exists():
+        raise UsageError(
+            f"'{name}' is a file; expected a world ({', '.join(WORLDS)}) or a folder with "
+            f"{SCHEMA} and train, valid and test parquet files."
+        )
+    raise UsageError(f"There is no world or folder '{name}'. {did_you_mean(name, WORLDS)}")

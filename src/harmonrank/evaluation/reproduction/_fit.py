@@ -1,0 +1,162 @@
+"""FitCell: a method fitted on some rows and measured on others."""
+
+__all__ = ["FitCell", "fewer_positives"]
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from harmonrank import __version__
+from harmonrank.data import Log
+from harmonrank.data.worlds import best_score
+from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
+from harmonrank.evaluation.reproduction._data import Data, Logs
+from harmonrank.methods import Method, ceiling_of, method_class
+from harmonrank.metrics import auc, bootstrap_sums
+
+REPLICATES = 200
+_ATTENTION_ROWS = 50_000
+# Options that name a variant, and their values in the published network.
+_PUBLISHED = {
+    "buckets": 300,
+    "self_attention": True,
+    "personalised": True,
+    "cross_attention": True,
+    "gate": True,
+    "linear": True,
+}
+
+
+@dataclass(frozen=True)
+class FitCell(Cell):
+    """A method fitted on the rows of a seed and measured on its test rows.
+
+    Attributes:
+        options: Of the method, in a fixed order.
+        weights: Of the objectives; 1 each if left out.
+        odds: Rows with `skewed` are dropped from training until they are one in so many.
+        sweep: Weights to score with after the fit, for methods that can.
+    """
+
+    data: Data = field(compare=False)
+    objectives: tuple[str, ...]
+    method: str
+    seed: int
+    options: tuple[tuple[str, Any], ...] = ()
+    weights: tuple[float, ...] | None = None
+    skewed: str | None = None
+    odds: int | None = None
+    sweep: tuple[tuple[float, ...], ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Data, method, what is special, and the seed."""
+        special = [f"{k}={v}" for k, v in self.options if k in _PUBLISHED and v != _PUBLISHED[k]]
+        if self.weights is not None:
+            pairs = zip(self.objectives, self.weights, strict=True)
+            special += [f"{name}={w:g}" for name, w in pairs if w]
+        special += [f"{self.skewed}=1:{self.odds}"] * (self.odds is not None)
+        special += ["swept"] * bool(self.sweep)
+        data = Path(self.data.name).name
+        parts = [f"{data}-{len(self.objectives)}", self.method, *special, f"seed={self.seed}"]
+        return " ".join(parts)
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """By seed, so that the first results are of all methods."""
+        return (self.seed, self.data.name, len(self.objectives))
+
+    def identity(self) -> dict[str, Any]:
+        """Return data, method and all else."""
+        return {
+            "data": self.data.identity(),
+            "objectives": self.objectives,
+            "method": self.method,
+            "seed": self.seed,
+            "options": dict(self.options),
+            "weights": self.weights,
+            "skew": [self.skewed, self.odds],
+            "sweep": self.sweep,
+            "version": __version__,
+        }
+
+    def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:
+        """Fit, score, measure."""
+        logs = self.data.logs(self.seed, self.objectives)
+        train = logs.train
+        if self.odds is not None and self.skewed is not None:
+            column = self.objectives.index(self.skewed)
+            train = fewer_positives(train, column, self.odds, self.seed)
+        schema = train.schema
+        if self.weights is not None:
+            weights = dict(zip(self.objectives, self.weights, strict=True))
+            schema = replace(schema, weights=weights)
+        model = method_class(self.method)(**dict(self.options))
+        started = perf_counter()
+        model.fit(
+            train, schema, valid=logs.valid, seed=self.seed, on_event=on_event,
+            checkpoint=checkpoint,
+        )  # fmt: skip
+        seconds = perf_counter() - started
+        return {"fit_seconds": seconds, **self._measured(model, train, logs)}
+
+    def _measured(self, model: Method, train: Log, logs: Logs) -> dict[str, Any]:
+        test = logs.test
+        weights = np.ones(len(self.objectives)) if self.weights is None else np.array(self.weights)
+        fused = model.score(test)
+        found: dict[str, Any] = {
+            "auc": _areas(fused, test),
+            "ceiling": ceiling_of(test, weights),
+            "positives": train.known_labels().sum(axis=0).tolist(),
+            "rows": {"train": train.rows, "test": test.rows},
+        }
+        if self.data.fixed_rows:
+            found["resampled"] = bootstrap_sums(
+                fused,
+                test.known_labels() if test.truth is None else test.truth,
+                objective_weights=weights,
+                groups=test.request,
+                sample_weight=test.sample_weight,
+                replicates=REPLICATES,
+            ).tolist()
+        attention = getattr(model, "attention", lambda _: None)(_some(test))
+        found["attention"] = None if attention is None else attention.tolist()
+        if self.sweep:
+            found |= self._swept(model, test)
+        return found
+
+    def _swept(self, model: Method, test: Log) -> dict[str, Any]:
+        """Return AUCs at other weights, and the best there are."""
+        points, best = [], []
+        for weights in self.sweep:
+            named = dict(zip(self.objectives, weights, strict=True))
+            points.append(_areas(model.score(test, weights=named), test))
+            if test.truth is not None:
+                best.append(_areas(best_score(test.truth, weights), test))
+        return {"points": points, "best": best}
+
+
+def _areas(fused: np.ndarray, test: Log) -> list[float]:
+    """Return the AUC of each objective, by true probabilities where they are known."""
+    labels = test.known_labels() if test.truth is None else test.truth
+    areas: list[float] = auc(fused, labels, sample_weight=test.sample_weight).tolist()
+    return areas
+
+
+def _some(log: Log) -> Log:
+    return log.take(np.arange(min(log.rows, _ATTENTION_ROWS)))
+
+
+def fewer_positives(log: Log, column: int, odds: int, seed: int) -> Log:
+    """Drop rows where an objective is positive until it is so in one of `odds` others, at least 1.
+
+    The rows to stay are the first of one random order: those of higher odds are among those of
+    lower odds.
+    """
+    positive = np.flatnonzero(log.known_labels()[:, column])
+    keep = max(1, round((log.rows - len(positive)) / odds))
+    gone = np.random.default_rng([seed, column]).permutation(positive)[keep:]
+    return log.take(np.setdiff1d(np.arange(log.rows), gone))

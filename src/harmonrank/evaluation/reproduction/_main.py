@@ -1,0 +1,58 @@
+"""The main table: AUC-sum of three and of five objectives by each way to fuse."""
+
+__all__ = ["cells", "tables"]
+
+from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._fit import FitCell
+from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results, minus
+from harmonrank.evaluation.reproduction._table import Row, Table, Verdict
+from harmonrank.evaluation.reproduction.claims import MAIN, verdict
+
+_METHODS = ("mbce", "label-aggregation", "reinforce", "harmonrank-paper", "harmonrank")
+_RIVALS = _METHODS[:3]
+
+
+def _fits(plan: Plan) -> dict[tuple[str, ...], dict[str, list[FitCell]]]:
+    sets = [names for names in (plan.data.three, plan.data.objectives) if names is not None]
+    return {
+        names: {method: plan.fits(method, objectives=names) for method in _METHODS}
+        for names in sets
+    }
+
+
+def cells(plan: Plan) -> list[Cell]:
+    """Return every method on both sets of objectives."""
+    return [cell for fits in _fits(plan).values() for each in fits.values() for cell in each]
+
+
+def tables(plan: Plan, results: Results) -> list[Table]:
+    """Return the table of one data set."""
+    rows: list[Row] = []
+    verdicts: list[Verdict] = []
+    for names, fits in _fits(plan).items():
+        group = f"{len(names)} objectives"
+        paper = MAIN.get((plan.data.paper or "", len(names)), {})
+        rows += [results.row(group, NAMES[m], paper.get(m), fits[m]) for m in _METHODS]
+        rows += results.ceiling(group, fits["harmonrank"])
+        verdicts += _verdicts(group, paper, fits, results)
+    three = plan.data.three
+    notes = [f"3 objectives: {', '.join(three)}."] if three else []
+    notes.append(f"{len(plan.data.objectives)} objectives: {', '.join(plan.data.objectives)}.")
+    return [plan.table("main", "AUC-sum by way to fuse", rows, verdicts, notes)]
+
+
+def _verdicts(
+    group: str, paper: dict[str, float], fits: dict[str, list[FitCell]], results: Results
+) -> list[Verdict]:
+    published = results.sums(fits["harmonrank-paper"])
+    found = [
+        verdict(
+            f"HarmonRank beats {NAMES[rival]}, {group}",
+            minus(published, results.sums(fits[rival])),
+            paper=paper["harmonrank-paper"] - paper[rival] if paper else None,
+        )
+        for rival in _RIVALS
+    ]
+    ours = minus(results.sums(fits["harmonrank"]), published)
+    claim = f"our default harmonrank beats the paper's HarmonRank, {group}"
+    return [*found, verdict(claim, ours, source="ours")]

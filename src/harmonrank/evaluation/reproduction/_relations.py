@@ -1,0 +1,113 @@
+"""Relations: does attention between objectives resemble how they really relate?"""
+
+__all__ = ["RelationsCell", "cells", "tables"]
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
+from harmonrank.evaluation.reproduction._data import Data
+from harmonrank.evaluation.reproduction._plan import Plan, Results
+from harmonrank.evaluation.reproduction._table import Row, Table
+from harmonrank.evaluation.reproduction.claims import estimate_of, verdict
+from harmonrank.metrics import spearman
+
+_NETWORK = "harmonrank-paper"
+_LABELS, _LATENT, _ATTENTION = "labels (Spearman)", "true latent logits", "attention A_r"
+
+
+@dataclass(frozen=True)
+class RelationsCell(Cell):
+    """How the labels of a seed's training rows correlate, and how the objectives truly do."""
+
+    data: Data = field(compare=False)
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Data and seed."""
+        return f"{Path(self.data.name).name} relations seed={self.seed}"
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Beside the fits on the same rows."""
+        return (self.seed, self.data.name, len(self.data.objectives))
+
+    def identity(self) -> dict[str, Any]:
+        """Return data and seed."""
+        return {"relations": self.data.identity(), "seed": self.seed}
+
+    def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:  # noqa: ARG002
+        """Correlate."""
+        train = self.data.logs(self.seed, self.data.objectives).train
+        latent = self.data.latent_correlation()
+        return {
+            "labels": spearman(train.known_labels()).tolist(),
+            "latent": None if latent is None else latent.tolist(),
+        }
+
+
+def _facts(plan: Plan) -> list[RelationsCell]:
+    return [RelationsCell(plan.data, seed) for seed in plan.seeds]
+
+
+def cells(plan: Plan) -> list[Cell]:
+    """Return the published method's fits and the facts of their rows."""
+    return [*plan.fits(_NETWORK), *_facts(plan)]
+
+
+def tables(plan: Plan, results: Results) -> list[Table]:
+    """Return correlations between the matrices, and their means over seeds."""
+    facts, fits = _facts(plan), plan.fits(_NETWORK)
+    seen: dict[str, np.ndarray] = {_LABELS: np.array([results[c]["labels"] for c in facts])}
+    if all(results[cell]["latent"] is not None for cell in facts):
+        seen[_LATENT] = np.array([results[cell]["latent"] for cell in facts])
+    if not results.error(fits):
+        seen[_ATTENTION] = np.array([results[cell]["attention"] for cell in fits])
+    group = f"{len(plan.data.objectives)} objectives"
+    likeness = {
+        (a, b): _likeness(seen[a], seen[b])
+        for a, b in ((_ATTENTION, _LABELS), (_ATTENTION, _LATENT), (_LABELS, _LATENT))
+        if a in seen and b in seen
+    }
+    rows = [
+        Row(group, f"{a} and {b}", "correlation", None, estimate_of(values))
+        for (a, b), values in likeness.items()
+    ]
+    claims = {
+        _LABELS: "attention resembles the labels' correlations",
+        _LATENT: "attention resembles the true correlations",
+    }
+    verdicts = [
+        verdict(
+            claim,
+            likeness.get((_ATTENTION, other)),
+            unit="correlation",
+            source="paper" if other == _LABELS else "ours",
+        )
+        for other, claim in claims.items()
+        if other == _LABELS or other in seen
+    ]
+    notes = [
+        "Correlation (Pearson) over the pairs of different objectives between two matrices; "
+        "attention is averaged over test rows and over both directions of a pair. The paper shows "
+        "its matrices as pictures and calls their similarity remarkable; here a claim of "
+        "resemblance holds if the correlation is above 0.",
+    ]
+    matrices = {name: values.mean(axis=0).tolist() for name, values in seen.items()}
+    title = "Relations between objectives"
+    return [plan.table("relations", title, rows, verdicts, notes, matrices=matrices)]
+
+
+def _likeness(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the correlation of both matrices' pairs, (seeds, 1); 0 where one has no spread."""
+    upper = np.triu_indices(a.shape[1], k=1)
+    found = []
+    for one, other in zip(a, b, strict=True):
+        x, y = (((m + m.T) / 2)[upper] for m in (one, other))
+        flat = np.ptp(x) == 0 or np.ptp(y) == 0
+        found.append([0.0 if flat else float(np.corrcoef(x, y)[0, 1])])
+    return np.array(found)

@@ -1,0 +1,123 @@
+"""Settings: by which protocol, on how many rows and how often an experiment is run."""
+
+__all__ = ["PAPER", "QUICK", "Settings"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from harmonrank.errors import UsageError
+from harmonrank.methods import method_class
+from harmonrank.methods.neural import NeuralConfig
+
+_PAPER_EPOCHS, _PAPER_RATE, _PAPER_BATCH = 500, 1e-4, 10_240
+_FEWEST_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How every experiment is run.
+
+    Attributes:
+        protocol: 'paper' trains all networks alike, as printed: SGD at a rate of 1e-4, batches of
+            10,240 rows, 500 epochs, the best of them by validation rows. 'tuned' gives each
+            method the optimiser, rate and batch that suit it (benchmarks/tune_baselines.py).
+        rows: Training rows; half as many to validate and to test.
+        epochs: In place of the protocol's own.
+        steps: At most so many by the tuned protocol, whose lengths are in steps.
+        batch_rows: In place of the paper's batch; at most so many by the tuned protocol.
+        shares: Weight of the first objective of a pair; the second has the rest.
+        seconds: How long each speed is measured.
+        online: Size and rules of the online experiment, see `harmonrank.evaluation.online.Plan`.
+    """
+
+    protocol: Literal["paper", "tuned"] = "paper"
+    rows: int = 1_000_000
+    seeds: int = 3
+    epochs: int | None = None
+    steps: int | None = None
+    batch_rows: int | None = None
+    learning_rate: float | None = None
+    shares: tuple[float, ...] = (0.05, 0.25, 0.5, 0.75, 0.95)
+    seconds: float = 20.0
+    online: Mapping[str, int] = field(
+        default_factory=lambda: {"days": 5, "users": 100_000, "requests_per_hour": 10_000}
+    )
+
+    def __post_init__(self) -> None:
+        if self.protocol not in ("paper", "tuned"):
+            raise UsageError(f"`protocol` must be 'paper' or 'tuned'. Got '{self.protocol}'.")
+        if self.rows < _FEWEST_ROWS:
+            raise UsageError(f"`rows` must be at least {_FEWEST_ROWS:,}. Got {self.rows}.")
+        for name in ("seeds", "epochs", "steps", "batch_rows"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"`{name}` must be at least 1. Got {value}.")
+
+    def options(self, method: str) -> dict[str, Any]:
+        """Return the options that a method is fitted with; what is no network has none."""
+        config = method_class(method).Config
+        if not issubclass(config, NeuralConfig):
+            return {}
+        options = self._as_printed() if self.protocol == "paper" else self._within(config)
+        if self.learning_rate is not None:
+            options["learning_rate"] = self.learning_rate
+        return options
+
+    def _as_printed(self) -> dict[str, Any]:
+        epochs = self.epochs or _PAPER_EPOCHS
+        return {
+            "optimizer": "sgd",
+            "learning_rate": _PAPER_RATE,
+            "weight_decay": 0.0,
+            "batch_rows": self.batch_rows or _PAPER_BATCH,
+            "epochs": epochs,
+            "patience": epochs,
+        }
+
+    def _within(self, config: type[NeuralConfig]) -> dict[str, Any]:
+        """Return what a budget changes of a method's own options: it only makes them smaller."""
+        options: dict[str, Any] = {}
+        if self.epochs is not None:
+            options["epochs"] = self.epochs
+        if self.steps is not None:
+            options["steps"] = min(config.steps, self.steps)
+        if self.batch_rows is not None:
+            options["batch_rows"] = min(config.batch_rows, self.batch_rows)
+        return options
+
+    def words(self) -> str:
+        """Describe the protocol, its name before a colon."""
+        rate = f"{self.learning_rate or _PAPER_RATE:g}"
+        if self.protocol == "paper":
+            return (
+                f"paper protocol: networks by SGD, rate {rate}, batches of "
+                f"{self.batch_rows or _PAPER_BATCH:,} rows, {self.epochs or _PAPER_EPOCHS} epochs "
+                "of which the best by validation rows is kept"
+            )
+        changes = [f"{self.epochs} epochs"] * (self.epochs is not None)
+        changes += [f"at most {self.steps:,} steps"] * (self.steps is not None)
+        changes += [f"at most {self.batch_rows:,} rows a batch"] * (self.batch_rows is not None)
+        changes += [f"a rate of {rate}"] * (self.learning_rate is not None)
+        more = f", but with {' and '.join(changes)}" if changes else ""
+        return f"tuned protocol: networks by Adam with each method's own tuned settings{more}"
+
+
+PAPER = Settings()
+QUICK = Settings(
+    protocol="tuned",
+    rows=50_000,
+    seeds=3,
+    steps=1_000,
+    batch_rows=2_048,
+    shares=(0.1, 0.5, 0.9),
+    seconds=4.0,
+    online={
+        "days": 1,
+        "users": 5_000,
+        "requests_per_hour": 1_000,
+        "retrain_hours": 6,
+        "window_rows": 40_000,
+    },
+)
+"""Small enough for all tables in some minutes; too small to judge small differences."""

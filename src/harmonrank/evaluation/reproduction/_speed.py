@@ -1,0 +1,150 @@
+"""Speed: training by each loss and scoring, all in turn in one process."""
+
+__all__ = ["BATCH", "Kind", "SpeedCell", "rates"]
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from harmonrank import __version__
+from harmonrank.data import Log
+from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
+from harmonrank.evaluation.reproduction._data import Data
+from harmonrank.methods import method_class
+from harmonrank.model import Network, NetworkConfig
+from harmonrank.training import BatchEnded
+
+BATCH = 10_240
+_LOSSES = ("mbce", "pairwise-logistic", "aucm", "harmonrank-paper")
+_SCORERS = ("harmonrank-paper", "harmonrank")
+# So many rows are seen in a turn, enough for a fit to be done by the fused kernels.
+_TURN_ROWS = 20 * BATCH
+_TURN_SECONDS = 0.05
+_FEWEST_ROUNDS, _MOST_ROUNDS = 5, 200
+
+Rate = Callable[[], float]
+Kind = Literal["training-speed", "inference"]
+
+
+@dataclass(frozen=True)
+class SpeedCell(Cell):
+    """Rounds of timed work; a time belongs to the machine it was measured on."""
+
+    data: Data = field(compare=False)
+    kind: Kind
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """Data and what is timed."""
+        return f"{Path(self.data.name).name} {self.kind}"
+
+    def identity(self) -> dict[str, Any]:
+        """Return what is timed and on how many threads."""
+        return {
+            "speed": self.kind,
+            "data": self.data.identity(),
+            "seconds": self.seconds,
+            "threads": torch.get_num_threads(),
+            "version": __version__,
+        }
+
+    def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:  # noqa: ARG002
+        """Return rows per second of each round, by method."""
+        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+        log = self.data.logs(0, self.data.objectives).train
+        log = log.take(np.arange(min(log.rows, _TURN_ROWS)))
+        make = _trainer if self.kind == "training-speed" else _scorer
+        names = _LOSSES if self.kind == "training-speed" else _SCORERS
+        return {
+            "rates": rates({name: make(name, log) for name in names}, self.seconds),
+            "batch": min(log.rows, BATCH),
+            "threads": torch.get_num_threads(),
+            "load": load,
+            "sizes": _sizes(log),
+        }
+
+
+def rates(work: Mapping[str, Rate], seconds: float) -> dict[str, list[float]]:
+    """Return rows per second, round by round; all have a turn in every round.
+
+    What disturbs the machine then disturbs all of them alike. The first round warms up and is not
+    counted; rounds end when the time is used up.
+
+    >>> {name: len(found) for name, found in rates({"a": lambda: 1.0}, 0.0).items()}
+    {'a': 5}
+    """
+    for run in work.values():
+        run()
+    found: dict[str, list[float]] = {name: [] for name in work}
+    started = perf_counter()
+    for round_ in range(_MOST_ROUNDS):
+        if round_ >= _FEWEST_ROUNDS and perf_counter() - started > seconds:
+            break
+        for name, run in work.items():
+            found[name].append(run())
+    return found
+
+
+def _trainer(name: str, log: Log) -> Rate:
+    """Return the speed of a short fit's steps, one after another as a user's own would be."""
+    epochs = -(-_TURN_ROWS // log.rows)
+    options = {"batch_rows": BATCH, "epochs": epochs, "patience": epochs}
+    some = log.take(np.arange(min(log.rows, BATCH)))
+
+    def rate() -> float:
+        # The first step of an epoch is not timed: validation lies before it.
+        steps: list[float] = []
+        last = [0.0]
+
+        def on_event(event: Any) -> None:
+            now = perf_counter()
+            if isinstance(event, BatchEnded):
+                if event.step or event.steps == 1:
+                    steps.append(now - last[0])
+                last[0] = now
+
+        model = method_class(name)(**options)
+        last[0] = perf_counter()
+        model.fit(log, log.schema, valid=some, on_event=on_event)
+        return min(log.rows, BATCH) / float(np.median(steps))
+
+    return rate
+
+
+def _scorer(name: str, log: Log) -> Rate:
+    """Return the speed of scoring one batch, from its columns to fused scores."""
+    batch = log.take(np.arange(min(log.rows, BATCH)))
+    options = {"epochs": 1} if name == "harmonrank-paper" else {}
+    model = method_class(name)(**options).fit(log, log.schema, valid=log)
+    model.score(batch)
+
+    def rate() -> float:
+        calls, started = 0, perf_counter()
+        while perf_counter() - started < _TURN_SECONDS:
+            model.score(batch)
+            calls += 1
+        return calls * batch.rows / (perf_counter() - started)
+
+    return rate
+
+
+def _sizes(log: Log) -> dict[str, float]:
+    """Return parameters outside the tables, and FLOPs of a batch: 2 per multiply-add."""
+    features, M = len(log.schema.context), log.scores.shape[1]
+    network = Network(NetworkConfig(M, (2,) * features))
+    parameters = sum(p.numel() for n, p in network.named_parameters() if not n.endswith("table"))
+    d, k = network.config.width, network.config.key_width
+    attention = 6 * M * d * k + 4 * M * M * k
+    cross = 2 * max(features, 1) * k + 4 * M * k * k + 4 * M * k + 2 * k + 1
+    agnostic = M * (2 * d + 1) + M * d + 2 * (2 * M * d + 1) + 2
+    return {
+        "parameters": float(parameters),
+        "FLOPs": float(BATCH * (attention + cross + agnostic)),
+    }

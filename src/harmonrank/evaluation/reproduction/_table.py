@@ -1,0 +1,118 @@
+"""Table: one table of the paper beside what came out here, and what becomes of its claims."""
+
+__all__ = ["Estimate", "Outcome", "Row", "Table", "Verdict"]
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Self
+
+Outcome = Literal["held", "did not hold", "cannot be told"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds with its 95 % interval; no interval where there is one seed only.
+
+    Attributes:
+        seeds: How many values the mean is of; rounds, where it is a time.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    seeds: int
+
+    @property
+    def reach(self) -> float | None:
+        """Half the width of the interval."""
+        if self.low is None or self.high is None:
+            return None
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number: the paper's and ours.
+
+    Attributes:
+        group: Rows of one group are compared with each other.
+        unit: What is counted; it decides how the number is written.
+        ours: None where it could not be had; the note says why.
+        regret: Distance to the best possible, where a world tells it.
+    """
+
+    group: str
+    name: str
+    unit: str
+    paper: float | None
+    ours: Estimate | None
+    regret: Estimate | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of a claim.
+
+    Attributes:
+        claim: A plain sentence.
+        source: Whose claim it is: 'paper', or 'ours' where we go beyond it.
+        paper: What the paper has for it, in the unit of `ours`.
+        ours: Positive where the claim is right.
+    """
+
+    claim: str
+    source: Literal["paper", "ours"]
+    outcome: Outcome
+    unit: str
+    paper: float | None
+    ours: Estimate | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the paper, made again.
+
+    Attributes:
+        key: The name by which the command knows it.
+        data: Which data it is.
+        settings: How it was made, in words.
+        matrices: Name of a matrix to its values by objective, where the table is about relations.
+        curves: Title of a panel to its curves, each a list of points, where it is about fronts.
+    """
+
+    key: str
+    title: str
+    data: str
+    settings: str
+    command: str
+    objectives: tuple[str, ...]
+    rows: tuple[Row, ...]
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...] = ()
+    matrices: Mapping[str, list[list[float]]] = field(default_factory=dict)
+    curves: Mapping[str, Mapping[str, list[list[float]]]] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What a later run must share to take this table's place: the key, data and protocol."""
+        return self.key, self.data.partition(",")[0], self.settings.partition(":")[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form that other programs read."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, parts: Mapping[str, Any]) -> Self:
+        """Build what `to_dict` returned."""
+        rows = tuple(
+            Row(**{**row, "ours": _estimate(row["ours"]), "regret": _estimate(row["regret"])})
+            for row in parts["rows"]
+        )
+        verdicts = tuple(Verdict(**{**v, "ours": _estimate(v["ours"])}) for v in parts["verdicts"])
+        lists = {name: tuple(parts[name]) for name in ("objectives", "notes")}
+        return cls(**{**parts, **lists, "rows": rows, "verdicts": verdicts})
+
+
+def _estimate(parts: Mapping[str, Any] | None) -> Estimate | None:
+    return None if parts is None else Estimate(**parts)

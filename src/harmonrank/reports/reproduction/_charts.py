@@ -1,0 +1,147 @@
+"""Charts of made-again tables: dots with intervals, fronts, matrices."""
+
+__all__ = ["charts"]
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from harmonrank.evaluation.reproduction import Row
+from harmonrank.evaluation.reproduction import Table as Found
+from harmonrank.reports.figures import ceiling_line, heatmap
+from harmonrank.reports.plots import ACCENT, INK, MUTED, PALETTE, Plot, Table, plot
+from harmonrank.reports.reproduction._text import number, upper
+
+_ROW = 28
+_BEST = "best possible"
+# The paper's own speeds, of another machine, would leave no room for differences between ours.
+_OWN_SCALE = ("rows/s", "ms")
+_TITLES = {
+    "AUC-sum": "AUC-sum (no unit)",
+    "%": "per cent",
+    "rows/s": "rows per second",
+    "hypervolume": "hypervolume above chance (no unit)",
+}
+_UNDRAWN = ("parameters", "FLOPs")
+
+
+def charts(key: str, table: Found) -> Iterator[Plot]:
+    """Draw what a table has: matrices, or fronts, or its rows as dots."""
+    for name, matrix in table.matrices.items():
+        scale = "sequential" if name.startswith("attention") else "diverging"
+        yield heatmap(table.objectives, f"{key}-{name}", upper(name), matrix, scale)
+    for title, curves in table.curves.items():
+        yield _fronts(f"{key}-{title}", title, curves)
+    if not table.matrices and not table.curves:
+        for (group, unit), rows in groupby(table.rows, key=lambda row: (row.group, row.unit)):
+            drawn = [row for row in rows if row.ours is not None]
+            if len(drawn) > 1 and unit not in _UNDRAWN:
+                yield _dots(f"{key}-{group}-{unit}", f"{group}, {unit}", unit, drawn)
+
+
+def _dots(name: str, title: str, unit: str, rows: Sequence[Row]) -> Plot:
+    """Draw each row's mean and interval, the paper's figure hollow, the best possible as a line."""
+    best = next((row.ours for row in rows if row.name == _BEST), None)
+    rows = [row for row in rows if row.name != _BEST]
+    data = [_ours(rows, unit)]
+    stated = [row for row in rows if row.paper is not None and unit not in _OWN_SCALE]
+    if stated:
+        data.append(_paper(stated))
+    return plot(
+        name,
+        title,
+        data,
+        _numbers(rows, unit),
+        x={"title": _TITLES.get(unit, unit)},
+        y={"autorange": "reversed", "showgrid": False},
+        height=150 + _ROW * len(rows),
+        showlegend=bool(stated),
+        legend={"orientation": "h", "y": 1.12, "yanchor": "bottom", "x": 0},
+        **({} if best is None else ceiling_line(best.mean)),
+    )
+
+
+def _ours(rows: Sequence[Row], unit: str) -> dict[str, Any]:
+    found = [row.ours for row in rows if row.ours is not None]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "here, 95 % interval",
+        "x": [each.mean for each in found],
+        "y": [row.name for row in rows],
+        "error_x": {
+            "type": "data",
+            "array": [each.reach or 0.0 for each in found],
+            "thickness": 1.6,
+            "width": 4,
+            "color": MUTED,
+        },
+        "marker": {"size": 10, "color": [ACCENT if "ours" in r.name else INK for r in rows]},
+        "text": [number(each.mean, unit) for each in found],
+        "hovertemplate": "%{y}<br>here %{text}<extra></extra>",
+    }
+
+
+def _paper(rows: Sequence[Row]) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "paper, on its own data",
+        "x": [row.paper for row in rows],
+        "y": [row.name for row in rows],
+        "marker": {
+            "symbol": "diamond-open",
+            "size": 10,
+            "color": PALETTE[1],
+            "line": {"width": 2},
+        },
+        "text": [number(row.paper, row.unit) for row in rows],
+        "hovertemplate": "%{y}<br>paper %{text}<extra></extra>",
+    }
+
+
+def _numbers(rows: Sequence[Row], unit: str) -> Table:
+    shown = tuple(
+        (row.name, number(row.paper, unit), number(row.ours.mean, unit))
+        for row in rows
+        if row.ours is not None
+    )
+    return Table(("what", "paper", "here"), shown, {})
+
+
+def _fronts(name: str, title: str, curves: Mapping[str, Sequence[Sequence[float]]]) -> Plot:
+    """Draw both AUCs as the weights move, a line per method."""
+    first, _, second = title.partition(" – ")
+    styles = [
+        {"color": color, "dash": dash, "width": 2}
+        for color, dash in zip(PALETTE, ("solid", "solid", "solid", "dash"), strict=False)
+    ]
+    data, rows = [], []
+    for style, (method, points) in zip(styles, curves.items(), strict=False):
+        x, y = [point[0] for point in points], [point[1] for point in points]
+        rows += [(method, a, b) for a, b in zip(x, y, strict=True)]
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "name": method,
+                "x": x,
+                "y": y,
+                "line": style,
+                "marker": {"size": 7, "color": style["color"]},
+                "hovertemplate": f"{method}<br>{first} %{{x:.4f}}<br>{second} %{{y:.4f}}"
+                "<extra></extra>",
+            }
+        )
+    columns = ("method", f"AUC of {first}", f"AUC of {second}")
+    return plot(
+        name,
+        title,
+        data,
+        Table(columns, tuple(rows), dict.fromkeys(columns[1:], ".4f")),
+        x={"title": f"AUC of {first}"},
+        y={"title": f"AUC of {second}"},
+        height=380,
+        showlegend=True,
+        legend={"orientation": "h", "y": 1.04, "yanchor": "bottom", "x": 0},
+    )

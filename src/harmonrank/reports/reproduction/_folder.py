@@ -1,0 +1,68 @@
+"""Folder: the results of one or many runs together, with the page and the Markdown made of them."""
+
+__all__ = ["RESULTS", "add_results", "write_reproduction"]
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harmonrank.data.files import new_file, read_json, write_json
+from harmonrank.errors import DataError
+from harmonrank.evaluation.reproduction import TABLES, Table
+from harmonrank.reports.facts import Run
+from harmonrank.reports.reproduction._markdown import reproduction_markdown, with_head
+from harmonrank.reports.reproduction._page import reproduction_page
+
+RESULTS = "results.json"
+_FORMAT = 1
+
+
+def add_results(folder: Path, tables: Sequence[Table]) -> tuple[Table, ...]:
+    """Return the tables of a folder after some were made again, in the paper's order.
+
+    A new table takes the place of one with the same name, data and protocol.
+    """
+    merged = {table.identity: table for table in _stored(folder / RESULTS)}
+    merged |= {table.identity: table for table in tables}
+    return tuple(sorted(merged.values(), key=lambda table: TABLES.index(table.key)))
+
+
+def _stored(path: Path) -> list[Table]:
+    if not path.is_file():
+        return []
+    try:
+        parts = read_json(path)
+        if parts["format"] != _FORMAT:
+            raise KeyError("format")
+        return [Table.from_dict(table) for table in parts["tables"]]
+    except (DataError, KeyError, TypeError) as error:
+        raise DataError(
+            f"'{path}' does not hold results of `harmonrank reproduce` ({error}); choose another "
+            "folder or delete the file."
+        ) from None
+
+
+def write_reproduction(
+    folder: Path, tables: Sequence[Table], run: Run, *, page: bool, markdown: Path | None = None
+) -> list[Path]:
+    """Write results.json, reproduction.md, a copy of it elsewhere, and the page; return them."""
+    parts: dict[str, Any] = {
+        "format": _FORMAT,
+        "made": run.made,
+        "versions": run.versions,
+        "tables": [table.to_dict() for table in tables],
+    }
+    with new_file(folder / RESULTS, overwrite=True) as partial:
+        write_json(partial, parts)
+    written, text = [folder / RESULTS], reproduction_markdown(tables, run)
+    for path in filter(None, [folder / "reproduction.md", markdown]):
+        whole = with_head(path, text)
+        with new_file(path, overwrite=True) as partial:
+            partial.write_text(whole, encoding="utf-8")
+        written.append(path)
+    if page:
+        whole = reproduction_page(tables, run)
+        with new_file(folder / "report.html", overwrite=True) as partial:
+            partial.write_text(whole, encoding="utf-8")
+        written.append(folder / "report.html")
+    return written

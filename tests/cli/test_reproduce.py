@@ -1,0 +1,83 @@
+import json
+
+import pytest
+
+SMALL = ("--quick", "--rows", 2000, "--seeds", 2, "--epochs", 1)
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+def test_tables_add_up_in_a_folder_and_each_says_how_it_was_made(run, out, tmp_path):
+    done = run("reproduce", "buckets", *SMALL, "-o", out, "--json", tmp_path / "n.json")
+    assert done.code == 0, done
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert "Claims of the paper: " in done.out
+    assert "[1/8] elive-5 harmonrank-paper " in done.err
+    (table,) = json.loads((tmp_path / "n.json").read_text())["tables"]
+    assert table["key"] == "buckets"
+    assert table["command"].startswith("harmonrank reproduce buckets --quick --rows 2000")
+    assert str(out) not in table["command"]
+    done = run("reproduce", "relations", *SMALL, "-o", out, "--quiet")
+    assert (done.code, done.out, done.err) == (0, "", "")
+    stored = json.loads((out / "results.json").read_text())
+    assert [t["key"] for t in stored["tables"]] == ["buckets", "relations"]
+    text = (out / "reproduction.md").read_text()
+    assert "## Buckets per score" in text
+    assert "## Relations between objectives" in text
+    assert (out / "report.html").stat().st_size > 1_000_000
+
+
+def test_a_second_run_does_nothing_but_write(run, out):
+    assert run("reproduce", "relations", *SMALL, "-o", out).code == 0
+    again = run("reproduce", "relations", *SMALL, "-o", out)
+    assert "4 experiments were kept from an earlier run." in again.err
+    assert "[1/" not in again.err
+
+
+def test_the_markdown_keeps_the_head_of_a_file(run, out, tmp_path):
+    page = tmp_path / "page.md"
+    run("reproduce", "relations", *SMALL, "-o", out, "--markdown", page, "--quiet")
+    text = page.read_text()
+    assert text.startswith("# The paper, made again\n")
+    page.write_text(text.replace("# The paper, made again", "# My title\n\nMy words."))
+    done = run("reproduce", "relations", *SMALL, "-o", out, "--markdown", page, "--format", "md")
+    assert page.read_text().startswith("# My title\n\nMy words.\n\n<!-- Written by")
+    assert page.read_text().count("<!-- Written by") == 1
+    assert done.out.strip() in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["loses"], "There is no table 'loses'. Did you mean 'losses'?"),
+        (["main", "--data", "elife"], "There is no world or folder 'elife'. Did you mean 'elive'?"),
+        (["main", "--rows", "5"], "`rows` must be at least 1,000. Got 5."),
+        (["main", "--seeds", "0"], "`seeds` must be at least 1. Got 0."),
+        (["main", "--protocol", "best"], "'best' is not one of"),
+    ],
+)
+def test_a_mistake_is_told_before_any_work(run, out, options, message):
+    done = run("reproduce", *options, "-o", out)
+    assert done.code == 2
+    assert message in done.err
+    assert not (out / "results.json").exists()
+
+
+def test_results_of_something_else_are_not_overwritten(run, out):
+    out.mkdir()
+    (out / "results.json").write_text('{"mine": 1}')
+    done = run("reproduce", "relations", *SMALL, "-o", out)
+    assert done.code == 2
+    assert "does not hold results of `harmonrank reproduce`" in done.err
+    assert (out / "results.json").read_text() == '{"mine": 1}'
+
+
+def test_a_folder_that_cannot_be_written_is_told_first(run, tmp_path):
+    (tmp_path / "file").touch()
+    done = run("reproduce", "main", *SMALL, "-o", tmp_path / "file" / "out")
+    assert done.code == 2
+    assert "cannot be written" in done.err
+    assert "[1/" not in done.err
