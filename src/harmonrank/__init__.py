@@ -57,13 +57,9 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     # Names are imported when first used, so that importing the package costs nothing.
-    if name not in _PLACES:
-        raise AttributeError(f"module 'harmonrank' has no attribute '{name}'")
-    from importlib import import_module
+    from harmonrank.lazy import attribute
 
-    value = getattr(import_module(f"harmonrank.{_PLACES[name]}"), name)
-    globals()[name] = value
-    return value
+    return attribute(__name__, name, _PLACES)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,6 @@
 """The one way this package compiles a loop: numba, cached on disk, no Python objects inside."""
 
-__all__ = ["inline_kernel", "kernel", "parallel_kernel"]
+__all__ = ["inline_kernel", "kernel", "parallel_kernel", "sum_kernel"]
 
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -27,3 +27,12 @@ def inline_kernel(function: F) -> F:
 def parallel_kernel(function: F) -> F:
     """Compile a loop whose `prange` uses all threads; its result must not depend on timing."""
     return cast(F, numba.njit(cache=True, nogil=True, parallel=True)(function))
+
+
+def sum_kernel(function: F) -> F:
+    """Compile a loop whose sums may be added in another order, so that they become vector sums.
+
+    The order is fixed by the machine code, so the same machine adds the same way every time.
+    """
+    freedom = {"reassoc", "nsz", "contract"}
+    return cast(F, numba.njit(cache=True, nogil=True, fastmath=freedom)(function))

@@ -6,9 +6,10 @@ import pytest
 from harmonrank.data.worlds import best_score, world
 from harmonrank.metrics import auc
 from harmonrank.model.coordinate import SMALLEST_SCORE, fit_coordinate
-from harmonrank.model.heads import GROUPS
-from harmonrank.model.heads_fit import _Data, fit_heads
+from harmonrank.model.heads import GROUPS, _numbers
+from harmonrank.model.heads_fit import fit_heads
 from harmonrank.model.heads_score import HeadScorer
+from harmonrank.model.heads_sums import HeadSums, _runs
 from harmonrank.model.law import distinct_contexts, fit_law
 
 
@@ -92,28 +93,31 @@ def test_scorer_equals_the_definition(fitted):
     np.testing.assert_array_equal(scorer.fuse(sample.scores, codes, effective), fused)
 
 
-def test_sums_are_the_derivatives_of_the_likelihood(fitted):
-    sample, logits, codes, slots = drawn(rows=3_000)
-    weight = np.random.default_rng(1).uniform(0.5, 2, 3_000)
+@pytest.mark.parametrize("rows", [1, 700, 30_000])
+def test_sums_are_the_derivatives_of_the_likelihood(fitted, rows):
+    sample, logits, codes, slots = drawn(rows=rows)
+    weight = np.random.default_rng(1).uniform(0.5, 2, rows)
     places = fitted.coordinate(logits)
-    data = _Data.of(fitted.law, places, codes, slots, sample.labels, weight)
-    m, theta = 3, fitted.theta[3]
+    data = HeadSums.of(fitted.law, places, codes, slots, sample.labels, weight)
+    sums = data.at(fitted.theta)
+    contexts, of_row = distinct_contexts(codes, slots)
+    numbers = _numbers(fitted.law, places, contexts, of_row)  # (rows, M, 4 + M)
+    effects = np.concatenate([np.eye(size)[codes[:, f]] for f, size in enumerate(slots)], axis=1)
+    for m in (0, 3):
+        X = np.concatenate([numbers[:, m], effects], axis=1)  # the whole design
+        p = 1 / (1 + np.exp(-X @ fitted.theta[m]))
+        gradient, hessian = data.derivatives(m, *sums)
+        mass = np.abs(X).T @ weight
+        expected = X.T @ (weight * (sample.labels[:, m] - p))
+        np.testing.assert_allclose(gradient, expected, atol=1e-6 * mass.max())
+        expected = X.T @ (X * (weight * p * (1 - p))[:, None])
+        np.testing.assert_allclose(hessian, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
 
-    def likelihood(theta):
-        changed = fitted.theta.copy()
-        changed[m] = theta
-        h = replace(fitted, theta=changed).logits(logits, codes)[:, m]
-        return weight @ (sample.labels[:, m] * h - np.logaddexp(0, h))
 
-    value, gradient, hessian = data.sums(m, theta)
-    assert value == pytest.approx(likelihood(theta), rel=1e-6)
-    for k in [0, 1, 2, 3, 4, 5, 8, 9, 12, len(theta) - 1]:
-        step = np.zeros_like(theta)
-        step[k] = 1e-4
-        slope = (likelihood(theta + step) - likelihood(theta - step)) / 2e-4
-        assert gradient[k] == pytest.approx(slope, abs=2e-3)
-        curved = data.sums(m, theta + step)[1] - data.sums(m, theta - step)[1]
-        np.testing.assert_allclose(hessian[k], -curved / 2e-4, atol=2e-2)
+def test_a_context_of_many_rows_is_added_up_in_runs():
+    start, context = _runs(np.array([1, 4097, 0, 2048]))
+    assert start.tolist() == [0, 1, 2049, 4097, 4098, 6146]
+    assert context.tolist() == [0, 1, 1, 1, 3]
 
 
 def test_heads_beat_calibration_of_each_score_alone(fitted):

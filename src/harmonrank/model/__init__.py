@@ -1,5 +1,20 @@
-"""The ensemble network."""
-
-from harmonrank.model.network import Network, NetworkConfig
+"""The ensemble network, and the heads of the default."""
 
 __all__ = ["Network", "NetworkConfig"]
+
+from typing import TYPE_CHECKING, Any
+
+from harmonrank.lazy import attribute
+
+if TYPE_CHECKING:
+    from harmonrank.model.network import Network, NetworkConfig
+
+_PLACES = {
+    "Network": "network",
+    "NetworkConfig": "network",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Scoring needs no PyTorch, which takes longer to import than a model to load.
+    return attribute(__name__, name, _PLACES)

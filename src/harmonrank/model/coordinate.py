@@ -10,8 +10,11 @@ __all__ = ["Coordinate", "fit_coordinate", "logit_of"]
 
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
+
+from harmonrank.kernel import kernel
 
 SMALLEST_SCORE = 1e-9
 """Scores are kept this far from 0 and 1, where their logit would have no bound."""
@@ -57,15 +60,7 @@ class Coordinate:
     def __call__(self, logits: np.ndarray) -> np.ndarray:
         """Return the coordinates of (rows, M) logits."""
         result = np.empty_like(logits)
-        for m in range(logits.shape[1]):
-            x = logits[:, m]
-            place = (x - self.low[m]) / (self.high[m] - self.low[m]) * (_GRID - 1)
-            cell = np.clip(place, 0, _GRID - 2).astype(np.int64)
-            inside = np.clip(place, 0, _GRID - 1) - cell
-            table = self.table[m]
-            result[:, m] = table[cell] + inside * (table[cell + 1] - table[cell])
-            result[:, m] += self.below[m] * np.minimum(x - self.low[m], 0)
-            result[:, m] += self.above[m] * np.maximum(x - self.high[m], 0)
+        _bend(logits, self.low, self.high, self.table, self.below, self.above, result)
         return result
 
     def refitted(self, logits: np.ndarray) -> "Coordinate":
@@ -75,9 +70,9 @@ class Coordinate:
         """
         result = self
         for m in np.flatnonzero(self.normal).tolist():
-            if not _spread_out(logits[:, m]):
-                continue
-            result = _with_quantiles(result, m, logits[:, m], self.target[m])
+            knots = _quantiles(logits[:, m])
+            if _spread_out(knots):
+                result = _with_knots(result, m, knots, self.target[m])
         return result
 
 
@@ -91,22 +86,28 @@ def fit_coordinate(
     plain = Coordinate(-ones, ones, same, ones, ones, np.zeros(M), np.zeros((M, len(_SHARES))))
     bent = plain
     for m, x in enumerate(logits.T):
-        target = x.mean() + x.std() * _NORMAL
-        if _spread_out(x):
-            bent = _with_quantiles(bent, m, x, target)
+        knots = _quantiles(x)
+        if _spread_out(knots):
+            bent = _with_knots(bent, m, knots, x.mean() + x.std() * _NORMAL)
     gain = _fits(bent(logits), labels, weight) - _fits(logits, labels, weight)
     chosen = bent.normal * (gain > _GAIN)
     return _either(plain, bent, chosen)
 
 
-def _spread_out(x: np.ndarray) -> bool:
+def _quantiles(x: np.ndarray) -> np.ndarray:
+    """Return the quantiles at `_SHARES`, between two rows by interpolation."""
+    ascending = np.sort(x)
+    found: np.ndarray = np.interp(_SHARES * (len(x) - 1), np.arange(len(x)), ascending)
+    return found
+
+
+def _spread_out(knots: np.ndarray) -> bool:
     """Tell whether all quantiles differ, so that a rising map can go through them."""
-    return len(np.unique(np.quantile(x, _SHARES))) == len(_SHARES)
+    return len(np.unique(knots)) == len(knots)
 
 
-def _with_quantiles(old: Coordinate, m: int, x: np.ndarray, target: np.ndarray) -> Coordinate:
+def _with_knots(old: Coordinate, m: int, knots: np.ndarray, target: np.ndarray) -> Coordinate:
     """Return the map with objective m sent so that its quantiles hit the target."""
-    knots = np.quantile(x, _SHARES)
     grid = np.linspace(knots[0], knots[-1], _GRID)
     k = _TAIL_POINTS
 
@@ -142,12 +143,11 @@ def _fits(x: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> np.nd
     w = np.ones(len(x)) if weight is None else weight
     fits = []
     for m, column in enumerate(x.T):
-        low, high = column.min(), column.max()
-        cell = ((column - low) / max(high - low, 1e-12) * (_BINS - 1)).astype(np.int64)
-        mass = np.bincount(cell, w, _BINS)
-        positive = np.bincount(cell, w * labels[:, m], _BINS)
-        centre = np.bincount(cell, w * column, _BINS) / np.maximum(mass, 1e-12)
-        fits.append(_likelihood(centre[mass > 0], positive[mass > 0], mass[mass > 0]))
+        mass, positive, total = np.zeros((3, _BINS))
+        _count(column, labels[:, m], w, column.min(), column.max(), mass, positive, total)
+        there = mass > 0
+        centre = total[there] / mass[there]
+        fits.append(_likelihood(centre, positive[there], mass[there]))
     return np.array(fits)
 
 
@@ -169,3 +169,30 @@ def _likelihood(x: np.ndarray, positive: np.ndarray, mass: np.ndarray) -> float:
             break
         best = value
     return value
+
+
+@kernel
+def _bend(x: Any, low: Any, high: Any, table: Any, below: Any, above: Any, result: Any) -> None:
+    """Look each logit up between two points of the grid; go straight on beyond its ends."""
+    last = table.shape[1] - 1
+    for i in range(len(x)):
+        for m in range(x.shape[1]):
+            place = (x[i, m] - low[m]) / (high[m] - low[m]) * last
+            cell = int(min(max(place, 0.0), last - 1.0))
+            inside = min(max(place, 0.0), float(last)) - cell
+            result[i, m] = table[m, cell] + inside * (table[m, cell + 1] - table[m, cell])
+            result[i, m] += below[m] * min(x[i, m] - low[m], 0.0)
+            result[i, m] += above[m] * max(x[i, m] - high[m], 0.0)
+
+
+@kernel
+def _count(
+    x: Any, labels: Any, w: Any, low: float, high: float, mass: Any, positive: Any, total: Any
+) -> None:
+    """Add the weight, the positives and the weighted value of each row to its bin."""
+    per_unit = (mass.size - 1) / max(high - low, 1e-12)
+    for i in range(len(x)):
+        k = int((x[i] - low) * per_unit)
+        mass[k] += w[i]
+        positive[k] += w[i] * labels[i]
+        total[k] += w[i] * x[i]

@@ -1,0 +1,23 @@
+"""Lazy names: a room imports a file of its own when a name of that file is first used."""
+
+__all__ = ["attribute"]
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+
+def attribute(room: str, name: str, places: Mapping[str, str]) -> Any:
+    """Return a name of a room, and keep it there; for a module's `__getattr__`.
+
+    Args:
+        room: The module that is asked, such as 'harmonrank.ranking'.
+        name: What it is asked for.
+        places: The file, relative to the room, of every name.
+    """
+    if name not in places:
+        raise AttributeError(f"module '{room}' has no attribute '{name}'")
+    value = getattr(import_module(f"{room}.{places[name]}"), name)
+    setattr(sys.modules[room], name, value)
+    return value

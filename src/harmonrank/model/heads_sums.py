@@ -1,0 +1,300 @@
+"""Sums of the heads: gradient and curvature of all their likelihoods in one pass over the rows.
+
+Given its context every number that a head looks at is linear in a = (1, away), the row's deviations
+from its context's mean: x = T(c, m) a. So a pass adds up Σ g a and Σ h a aᵀ per context, with
+g = y − p and h = p(1−p), and T turns these few sums into those of x. Rows are kept in the order of
+their contexts, which makes all loops run over neighbouring floats.
+"""
+
+__all__ = ["HeadSums"]
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import cpu_count
+from typing import Any
+
+import numpy as np
+
+from harmonrank.kernel import kernel, sum_kernel
+from harmonrank.model.law import Law, distinct_contexts
+
+# Rows of one context are added up in float32 by this many, then in float64.
+_RUN_ROWS = 2048
+_CHUNK_ROWS = 8192  # Whose intermediate results stay in a near cache.
+# Beyond this a logit's probability is 0 or 1 in float32.
+_FARTHEST = np.float32(60.0)
+
+
+@dataclass(frozen=True)
+class HeadSums:
+    """The rows, in the order of their contexts.
+
+    Attributes:
+        law: Of the coordinates.
+        contexts: (contexts, features) distinct codes.
+        away: (M, rows) deviations from the context's mean in standard deviations, float32.
+        labels: (M, rows), float32.
+        weight: (rows,), float32.
+        run_start: Where each run of rows begins, and the end; a run has one context.
+        run_context: The context of each run.
+        mean, variance: (contexts, M), in standard deviations.
+        surprise: (contexts, M, M), away to surprise.
+    """
+
+    law: Law
+    contexts: np.ndarray
+    away: np.ndarray
+    labels: np.ndarray
+    weight: np.ndarray
+    run_start: np.ndarray
+    run_context: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    surprise: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        law: Law,
+        places: np.ndarray,
+        codes: np.ndarray,
+        slots: tuple[int, ...],
+        labels: np.ndarray,
+        weight: np.ndarray | None,
+    ) -> "HeadSums":
+        """Put the rows into the order of their contexts."""
+        contexts, of_row = distinct_contexts(codes, slots)
+        order = np.argsort(of_row.astype(np.min_scalar_type(len(contexts))), kind="stable")
+        deviation = np.sqrt(np.exp(law.log_variance))
+        away = np.empty(places.T.shape, np.float32)
+        answers = np.empty(labels.T.shape, np.float32)
+        _put(places, labels, of_row, order, law.centre_of(contexts), 1 / deviation, away, answers)
+        run_start, run_context = _runs(np.bincount(of_row, minlength=len(contexts)))
+        w = np.ones(len(places), np.float32) if weight is None else weight[order]
+        return cls(
+            law,
+            contexts,
+            away,
+            answers,
+            w.astype(np.float32),
+            run_start,
+            run_context,
+            law.mean_of(contexts) / deviation,
+            law.variance_of(contexts) / np.exp(law.log_variance),
+            # In units of deviations the surprise is C⁻¹ scaled on both sides.
+            law.precision_of(contexts) * np.outer(deviation, deviation),
+        )
+
+    def at(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return Σ g a, (M, contexts, 1 + M), and Σ h a aᵀ, (M, contexts, 1 + M, 1 + M).
+
+        Args:
+            theta: (M, coefficients) of every head.
+        """
+        M = len(self.away)
+        intercept, slope = self._affine(theta)
+        pairs = (M + 1) * (M + 2) // 2
+        found = np.empty((len(self.run_context), M, M + 1 + pairs), np.float32)
+        cuts = _chunks(self.run_start)
+
+        def add(chunk: int) -> None:
+            low, high = cuts[chunk], cuts[chunk + 1]
+            first, last = self.run_start[low], self.run_start[high]
+            z = np.empty((M, last - first), np.float32)
+            _write_logits(
+                self.away, self.run_start, self.run_context, low, high, intercept, slope, z
+            )
+            np.exp(z, out=z)  # NumPy's is a vector loop
+            _add_runs(self.away, self.labels, self.weight, self.run_start, low, high, z, found)
+
+        with ThreadPoolExecutor(cpu_count() or 1) as pool:
+            list(pool.map(add, range(len(cuts) - 1)))
+        gradient = np.zeros((M, len(self.contexts), M + 1))
+        curvature = np.zeros((M, len(self.contexts), M + 1, M + 1))
+        _add_to_contexts(found, self.run_context, gradient, curvature)
+        return gradient, curvature
+
+    def derivatives(
+        self, m: int, gradient: np.ndarray, curvature: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradient and negative Hessian of head m's log-likelihood, from `at`'s sums."""
+        K = 4 + len(self.away)
+        T = self._numbers(m)  # (contexts, K, 1 + M)
+        of_context = T @ curvature[m]  # (contexts, K, 1 + M): Σ h x aᵀ
+        slopes, curved = np.zeros(K + len(self.law.mean)), np.zeros((K + len(self.law.mean),) * 2)
+        slopes[:K] = (T @ gradient[m, :, :, None]).sum(axis=0)[:, 0]
+        curved[:K, :K] = (of_context @ np.swapaxes(T, 1, 2)).sum(axis=0)  # Σ h x xᵀ
+        # A context value's number is 1 or 0, so its sums are those of its contexts.
+        places = K + self.law.first + self.contexts  # (contexts, features)
+        _add_to_values(places, gradient[m, :, 0], of_context[:, :, 0], slopes, curved)
+        curved[:K, K:] = curved[K:, :K].T
+        return slopes, curved
+
+    def _affine(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return each context's intercepts (contexts, M) and slopes (contexts, M, M) in away."""
+        M = len(self.away)
+        K = 4 + M
+        intercept = self.law.sum_of(theta[:, K:].T, self.contexts) + theta[:, 0]
+        intercept += (theta[:, 1] + theta[:, 4]) * self.mean
+        trust = theta[:, 2] * (self.variance - 1) + theta[:, 3]  # (contexts, M)
+        slope = trust[:, :, None] * self.surprise
+        for m in range(M):
+            slope[:, m, m] += theta[m, 1]
+            slope[:, m, [j for j in range(M) if j != m]] += theta[m, 5:K]
+        return intercept.astype(np.float32), slope.astype(np.float32)
+
+    def _numbers(self, m: int) -> np.ndarray:
+        """Return T of head m: its numbers are T a."""
+        M = len(self.away)
+        T = np.zeros((len(self.contexts), 4 + M, 1 + M))
+        T[:, 0, 0] = 1.0
+        T[:, 1, 0], T[:, 1, 1 + m] = self.mean[:, m], 1.0
+        T[:, 3, 1:] = self.surprise[:, m]
+        T[:, 2] = (self.variance[:, m, None] - 1) * T[:, 3]
+        T[:, 4, 0] = self.mean[:, m]
+        others = [j for j in range(M) if j != m]
+        T[:, 5 + np.arange(M - 1), 1 + np.array(others, dtype=np.int64)] = 1.0
+        return T
+
+
+def _runs(rows_of_context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cut sorted rows into runs of one context and not too many rows.
+
+    >>> _runs(np.array([3, 5000]))
+    (array([   0,    3, 2051, 4099, 5003]), array([0, 1, 1, 1]))
+    """
+    pieces = -(-rows_of_context // _RUN_ROWS)
+    context = np.repeat(np.arange(len(pieces)), pieces)
+    first = np.cumsum(rows_of_context) - rows_of_context
+    number = np.arange(len(context)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    start = np.append(first[context] + number * _RUN_ROWS, rows_of_context.sum())
+    return start, context
+
+
+def _chunks(run_start: np.ndarray) -> np.ndarray:
+    """Cut runs into chunks of about `_CHUNK_ROWS` rows; the cuts do not depend on threads."""
+    edges = np.arange(0, run_start[-1] + _CHUNK_ROWS, _CHUNK_ROWS)
+    return np.unique(np.searchsorted(run_start, edges).clip(0, len(run_start) - 1))
+
+
+@kernel
+def _put(
+    places: Any, labels: Any, of_row: Any, order: Any, centre: Any, unit: Any, away: Any, y: Any
+) -> None:
+    """Fill away and labels, row by row in their order."""
+    for i in range(len(order)):
+        row = order[i]
+        for m in range(len(away)):
+            away[m, i] = (places[row, m] - centre[of_row[row], m]) * unit[m]
+            y[m, i] = labels[row, m]
+
+
+@kernel
+def _write_logits(
+    away: Any, start: Any, context: Any, low: int, high: int, intercept: Any, slope: Any, z: Any
+) -> None:
+    """Write minus the logit of every head, kept within bounds, for some runs."""
+    M, before = len(away), start[low]
+    for run in range(low, high):
+        c, first, end = context[run], start[run], start[run + 1]
+        for m in range(M):
+            # A loop over a whole slice needs no test for negative positions.
+            out = z[m, first - before : end - before]
+            for r in range(out.size):
+                out[r] = -intercept[c, m]
+            for j in range(M):
+                b, x = slope[c, m, j], away[j, first:end]
+                for r in range(out.size):
+                    out[r] -= b * x[r]
+            for r in range(out.size):
+                out[r] = min(max(out[r], -_FARTHEST), _FARTHEST)
+
+
+@sum_kernel
+def _add_runs(
+    away: Any, labels: Any, weight: Any, start: Any, low: int, high: int, e: Any, found: Any
+) -> None:
+    """Write Σ g a and the lower half of Σ h a aᵀ of every head and run; e is exp of −logit."""
+    M, before = len(away), start[low]
+    g, h = np.empty((M, _RUN_ROWS), np.float32), np.empty((M, _RUN_ROWS), np.float32)
+    q = np.empty(_RUN_ROWS, np.float32)
+    for run in range(low, high):
+        first, end = start[run], start[run + 1]
+        n = end - first
+        for m in range(M):
+            _residuals(
+                e[m, first - before : end - before], labels[m, first:end], weight[first:end],
+                g[m], h[m],
+            )  # fmt: skip
+            found[run, m, 0], found[run, m, M + 1] = _total(g[m, :n]), _total(h[m, :n])
+        k = M + 2
+        for i in range(M):
+            x = away[i, first:end]
+            for m in range(M):
+                found[run, m, 1 + i] = _product(g[m], x)
+                found[run, m, k] = _product(h[m], x)
+            for j in range(i + 1):
+                y, k = away[j, first:end], k + 1
+                for r in range(n):
+                    q[r] = x[r] * y[r]
+                for m in range(M):
+                    found[run, m, k] = _product(h[m], q[:n])
+            k += 1
+
+
+@sum_kernel
+def _residuals(e: Any, y: Any, weight: Any, g: Any, h: Any) -> None:
+    """Write weight times y − p and p(1−p)."""
+    one = np.float32(1)
+    for r in range(e.size):
+        # np.divide, as `/` would test for zero and keep the loop from being vectorised.
+        p = np.divide(one, one + e[r])
+        g[r] = weight[r] * (y[r] - p)
+        h[r] = weight[r] * p * (one - p)
+
+
+@sum_kernel
+def _product(a: Any, b: Any) -> Any:
+    """Return Σ a b over the length of b."""
+    total = np.float32(0)
+    for r in range(b.size):
+        total += a[r] * b[r]
+    return total
+
+
+@sum_kernel
+def _total(a: Any) -> Any:
+    total = np.float32(0)
+    for r in range(a.size):
+        total += a[r]
+    return total
+
+
+@kernel
+def _add_to_contexts(found: Any, context: Any, gradient: Any, curvature: Any) -> None:
+    """Add each run's sums to those of its context, and unpack the halves of the matrices."""
+    M, n = gradient.shape[0], gradient.shape[2]
+    for run in range(len(found)):
+        c = context[run]
+        for m in range(M):
+            for i in range(n):
+                gradient[m, c, i] += found[run, m, i]
+            k = n
+            for i in range(n):
+                for j in range(i + 1):
+                    curvature[m, c, i, j] += found[run, m, k]
+                    curvature[m, c, j, i] = curvature[m, c, i, j]
+                    k += 1
+
+
+@kernel
+def _add_to_values(places: Any, g: Any, hx: Any, slopes: Any, curved: Any) -> None:
+    """Add Σ g, Σ h x and Σ h of each context to the rows of its values."""
+    for c in range(len(places)):
+        for a in range(places.shape[1]):
+            row = places[c, a]
+            slopes[row] += g[c]
+            for k in range(hx.shape[1]):
+                curved[row, k] += hx[c, k]
+            for b in range(places.shape[1]):
+                curved[row, places[c, b]] += hx[c, 0]
