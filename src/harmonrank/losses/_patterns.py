@@ -65,23 +65,22 @@ class Patterns:
         table = torch.from_numpy(self._Y).to(self.codes.device, torch.float32)
         return table.index_select(0, self.codes.to(torch.int64))
 
-    def mass(self, v: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return Σ v y and Σ v (1−y) of each objective."""
-        count = self._count(v)
+    def mass(
+        self, v: NDArray[np.float64] | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return Σ v y and Σ v (1−y) of each objective; v is ones if None."""
+        count = np.bincount(self._host, v, minlength=len(self._Y))
         return count @ self._Y, count @ (1 - self._Y)
 
     def sums(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return Σ_i x_i y_im."""
-        total: NDArray[np.float64] = self._count(x) @ self._Y
+        total: NDArray[np.float64] = np.bincount(self._host, x, minlength=len(self._Y)) @ self._Y
         return total
 
     def spread(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return Σ_m slope_m y_im of every row."""
         of_row: NDArray[np.float64] = (self._Y @ slopes)[self._host]
         return of_row
-
-    def _count(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(self._host, x, minlength=len(self._Y))
 
     @cached_property
     def _host(self) -> NDArray[np.int64]:

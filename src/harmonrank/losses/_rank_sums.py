@@ -37,9 +37,8 @@ class RankSums:
     def __init__(self, labels: Tensor | Patterns, weights: Tensor | None = None) -> None:
         self._labels = labels if isinstance(labels, Patterns) else _Labels(labels)
         self.weights: Array | None = None if weights is None else weights.cpu().numpy()
-        self._v = np.ones(len(labels)) if self.weights is None else self.weights
-        self._W = float(self._v.sum())
-        positive, negative = self._labels.mass(self._v)
+        self._W = float(len(labels) if self.weights is None else self.weights.sum())
+        positive, negative = self._labels.mass(self.weights)
         self.present = (positive > 0) & (negative > 0)
         # An absent objective has no pairs; dividing by infinity avoids its 0/0.
         self._pairs = np.where(self.present, positive * negative, np.inf)
@@ -54,12 +53,15 @@ class RankSums:
 
     def forward(self, ranks: Array) -> Array:
         """Return the soft AUCs of ranks, (objectives,)."""
-        centred = self._v * (ranks - (self._W + 1) / 2)
+        centred = ranks - (self._W + 1) / 2
+        if self.weights is not None:
+            centred *= self.weights
         return 0.5 + self._labels.sums(centred) / self._pairs
 
     def backward(self, slopes: Array) -> Array:
         """Return v Σ_m y_m slope_m / (W⁺W⁻)_m of every row."""
-        return self._v * self._labels.spread(slopes / self._pairs)
+        of_row = self._labels.spread(slopes / self._pairs)
+        return of_row if self.weights is None else of_row * self.weights
 
 
 class _SoftAuc(torch.autograd.Function):
@@ -81,9 +83,9 @@ class _Labels:
     def __init__(self, labels: Tensor) -> None:
         self._y: Array = labels.cpu().contiguous().numpy()
 
-    def mass(self, v: Array) -> tuple[Array, Array]:
+    def mass(self, v: Array | None) -> tuple[Array, Array]:
         positive, negative = np.zeros((2, self._y.shape[1]))
-        _add_masses(self._y, v, positive, negative)
+        _add_masses(self._y, np.ones(len(self._y)) if v is None else v, positive, negative)
         return positive, negative
 
     def sums(self, x: Array) -> Array:
