@@ -19,6 +19,8 @@ from harmonrank.metrics import auc, bootstrap_sums
 
 REPLICATES = 200
 _ATTENTION_ROWS = 50_000
+# With fewer rows a fit is over before a checkpoint is worth its writing.
+_LONG_ROWS = 200_000
 # Options that name a variant, and their values in the published network.
 _PUBLISHED = {
     "buckets": 300,
@@ -98,7 +100,7 @@ class FitCell(Cell):
         started = perf_counter()
         model.fit(
             train, schema, valid=logs.valid, seed=self.seed, on_event=on_event,
-            checkpoint=checkpoint,
+            checkpoint=checkpoint if train.rows >= _LONG_ROWS else None,
         )  # fmt: skip
         seconds = perf_counter() - started
         return {"fit_seconds": seconds, **self._measured(model, train, logs)}
