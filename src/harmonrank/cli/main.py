@@ -23,6 +23,7 @@ _VERBS = {
     "explain": "Show what a model learned, and its effective weights.",
     "compare": "Fit many methods on the same rows; print a leaderboard.",
     "reproduce": "Make the paper's tables again and judge its claims.",
+    "ab": "Analyse the log of an online experiment: lifts, intervals, checks.",
     "bench": "Measure our speed beside that of the peers that are installed.",
 }
 

@@ -136,7 +136,7 @@ def schema_of(
     return replace(result, **changes)
 
 
-def parse_pairs(text: str | None) -> dict[str, float] | None:
+def parse_pairs(text: str | None, option: str = "--weights") -> dict[str, float] | None:
     """Read 'buy=2,like=1'."""
     if text is None:
         return None
@@ -144,11 +144,11 @@ def parse_pairs(text: str | None) -> dict[str, float] | None:
     for part in parse_names(text):
         name, _, number = (word.strip() for word in part.partition("="))
         if name in pairs:
-            raise UsageError(f"--weights names '{name}' twice; each must be named once.")
+            raise UsageError(f"{option} names '{name}' twice; each must be named once.")
         try:
             pairs[name] = float(number)
         except ValueError:
-            raise UsageError(f"--weights takes pairs such as buy=2,like=1. Got '{part}'.") from None
+            raise UsageError(f"{option} takes pairs such as buy=2,like=1. Got '{part}'.") from None
     return pairs
 
 

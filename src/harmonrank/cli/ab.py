@@ -1,0 +1,106 @@
+"""`harmonrank ab`."""
+
+__all__ = ["command"]
+
+import shlex
+import sys
+from pathlib import Path
+
+import click
+
+from harmonrank.cli.options import numbers, parse_names, parse_pairs
+
+
+@click.group("ab")
+def command() -> None:
+    """Analyse an online experiment."""
+
+
+@command.command("analyse")
+@click.argument("log", type=click.Path(path_type=Path))
+@click.option("--outcomes", required=True, metavar="A,B", help="Columns to compare.")
+@click.option("--user", default="user_id", show_default=True, metavar="A", help="User column.")
+@click.option("--arm", default="arm", show_default=True, metavar="A", help="Arm column.")
+@click.option(
+    "--control",
+    metavar="ARM",
+    help="What lifts are measured against; base or control if there is one, else the first.",
+)
+@click.option(
+    "--split", metavar="A=1,B=1", help="Users that each arm was meant to get; equal if not given."
+)
+@click.option("--aa", "aa_arm", metavar="ARM", help="An arm that is the same as the control.")
+@click.option(
+    "--per",
+    type=click.Choice(["impression", "user"]),
+    default="impression",
+    show_default=True,
+    help="What a mean is a mean of.",
+)
+@click.option(
+    "--impressions", metavar="A", help="Column of how many impressions a row stands for; else 1."
+)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write one HTML page with charts.",
+)
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "md"]),
+    default="table",
+    show_default=True,
+    help="How the result is printed; md for a pull request.",
+)
+@numbers
+def analyse_command(
+    log: Path,
+    outcomes: str,
+    user: str,
+    arm: str,
+    control: str | None,
+    split: str | None,
+    aa_arm: str | None,
+    per: str,
+    impressions: str | None,
+    report: Path | None,
+    style: str,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Compare the arms of the experiment that LOG tells of.
+
+    LOG is parquet, csv or arrow with a row per impression: who saw it, in which arm, and what
+    came of it. Users are the unit: intervals are by the delta method on their sums.
+    """
+    from harmonrank.cli.show import Show
+    from harmonrank.data.files import check_output, new_file
+    from harmonrank.evaluation.ab import analyse
+    from harmonrank.reports.ab import ab_markdown, ab_page, ab_table
+    from harmonrank.reports.facts import run_of
+    from harmonrank.reports.html import plotly_script
+
+    if report is not None:
+        plotly_script()
+        check_output(report, overwrite=True)
+    with Show(quiet=quiet, json_file=json_file) as show:
+        analysis = analyse(
+            log,
+            user=user,
+            arm=arm,
+            outcomes=parse_names(outcomes),
+            control=control,
+            split=parse_pairs(split, "--split"),
+            per=per,
+            impressions=impressions,
+            aa_arm=aa_arm,
+        )
+        if report is not None:
+            run = run_of(f"harmonrank {shlex.join(sys.argv[1:])}")
+            with new_file(report, overwrite=True) as partial:
+                partial.write_text(ab_page(analysis, run), encoding="utf-8")
+            show.line(f"Report: {report}")
+    shown = ab_table if style == "table" else ab_markdown
+    show.result(shown(analysis), analysis.to_dict())
