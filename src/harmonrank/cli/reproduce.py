@@ -51,6 +51,12 @@ if TYPE_CHECKING:
     help="Also write the Markdown here, under the head that the file has.",
 )
 @click.option(
+    "--figures",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Also write each chart as PNG; needs Chromium.",
+)
+@click.option(
     "--format",
     "style",
     type=click.Choice(["table", "md"]),
@@ -66,6 +72,7 @@ def command(
     out: Path,
     runs: Path | None,
     markdown: Path | None,
+    figures: Path | None,
     style: str,
     json_file: str | None,
     quiet: bool,
@@ -87,6 +94,8 @@ def command(
     from harmonrank.data.files import check_output
     from harmonrank.evaluation.reproduction import PAPER, QUICK, reproduce
     from harmonrank.reports import run_of
+    from harmonrank.reports.html import plotly_script
+    from harmonrank.reports.pictures import LIST, find_browser
     from harmonrank.reports.reproduction import (
         RESULTS,
         add_results,
@@ -101,6 +110,10 @@ def command(
     how = _command(wanted, data, quick, given)
     for path in filter(None, [out / RESULTS, markdown]):
         check_output(path, overwrite=True)
+    if figures is not None:
+        plotly_script()
+        find_browser()
+        check_output(figures, overwrite=True, holds=LIST)
     add_results(out, ())
     with Show(quiet=quiet, json_file=json_file) as show:
         progress = _Progress(show)
@@ -115,8 +128,10 @@ def command(
         progress.end()
         merged = add_results(out, found)
         run = run_of("\n".join(dict.fromkeys(table.command for table in merged)))
-        page = _page(show)
-        for path in write_reproduction(out, merged, run, page=page, markdown=markdown):
+        written = write_reproduction(
+            out, merged, run, page=_page(show), markdown=markdown, figures=figures
+        )
+        for path in written:
             show.line(f"Wrote {path}")
     shown = reproduction_tables(found) if style == "table" else reproduction_markdown(found, run)
     show.result(shown, {"tables": [table.to_dict() for table in found]})

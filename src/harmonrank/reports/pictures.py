@@ -1,12 +1,13 @@
 """Pictures: every chart of a report as a PNG file, drawn by a browser that nobody sees."""
 
-__all__ = ["find_browser", "write_pictures"]
+__all__ = ["find_browser", "write_page_pictures", "write_pictures"]
 
 import os
 import re
 import shutil
 import subprocess
 from base64 import b64decode
+from collections.abc import Sequence
 from json import loads
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,7 +16,7 @@ from harmonrank.data.files import new_folder, write_json
 from harmonrank.errors import DependencyError, OutputError
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.html import html_page
-from harmonrank.reports.sections import sections
+from harmonrank.reports.sections import Section, sections
 
 LIST = "figures.json"
 """The file that names the pictures of a folder, and shows that we made it."""
@@ -87,13 +88,18 @@ def write_pictures(facts: Facts, folder: str | Path) -> list[str]:
     Raises:
         DependencyError: Plotly or a Chromium browser is missing.
     """
+    return write_page_pictures(html_page(facts), sections(facts), folder)
+
+
+def write_page_pictures(page: str, parts: Sequence[Section], folder: str | Path) -> list[str]:
+    """Write every chart of a page with these sections, as `write_pictures` does."""
     browser = find_browser()
-    titles = {plot.name: plot.title for part in sections(facts) for plot in part.plots}
+    titles = {plot.name: plot.title for part in parts for plot in part.plots}
     with TemporaryDirectory() as scratch:
-        page = Path(scratch) / "page.html"
-        before, _, after = html_page(facts).rpartition("</body>")
-        page.write_text(before + _SCRIPT + after, encoding="utf-8")
-        pictures = _drawn(browser, page, Path(scratch) / "profile")
+        path = Path(scratch) / "page.html"
+        before, _, after = page.rpartition("</body>")
+        path.write_text(before + _SCRIPT + after, encoding="utf-8")
+        pictures = _drawn(browser, path, Path(scratch) / "profile")
     if set(pictures) != set(titles):
         raise OutputError(f"{browser} drew {len(pictures)} of {len(titles)} pictures; try again.")
     with new_folder(folder, holds=LIST, overwrite=True) as partial:

@@ -127,8 +127,7 @@ def _drawn(name: str, rows: int, seed: int, objectives: tuple[str, ...]) -> Logs
 
 
 def _sample(place: World, rows: int, seed: int, start: int, *, truth: bool) -> Log:
-    # Seeds count from 0, and seed 0 is what the constants of the default were looked at with.
-    sample = place.sample(rows, seed=seed + 1, start=start, with_truth=truth)
+    sample = place.sample(rows, seed=seed, start=start, with_truth=truth)
     return read_log(as_frame(place, sample), world_schema(place))
 
 

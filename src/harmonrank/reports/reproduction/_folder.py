@@ -10,8 +10,9 @@ from harmonrank.data.files import new_file, read_json, write_json
 from harmonrank.errors import DataError
 from harmonrank.evaluation.reproduction import TABLES, Table
 from harmonrank.reports.facts import Run
+from harmonrank.reports.pictures import write_page_pictures
 from harmonrank.reports.reproduction._markdown import reproduction_markdown, with_head
-from harmonrank.reports.reproduction._page import reproduction_page
+from harmonrank.reports.reproduction._page import reproduction_page, reproduction_sections
 
 RESULTS = "results.json"
 _FORMAT = 1
@@ -43,9 +44,24 @@ def _stored(path: Path) -> list[Table]:
 
 
 def write_reproduction(
-    folder: Path, tables: Sequence[Table], run: Run, *, page: bool, markdown: Path | None = None
+    folder: Path,
+    tables: Sequence[Table],
+    run: Run,
+    *,
+    page: bool,
+    markdown: Path | None = None,
+    figures: Path | None = None,
 ) -> list[Path]:
-    """Write results.json, reproduction.md, a copy of it elsewhere, and the page; return them."""
+    """Write results.json, reproduction.md, a copy of it elsewhere, page and pictures; return them.
+
+    Args:
+        folder: Where the first two and report.html go.
+        tables: All that the folder is to hold.
+        run: Command and versions.
+        page: Whether to write the page, which needs Plotly.
+        markdown: Another Markdown file, whose head is kept.
+        figures: A folder for every chart as PNG, which also needs Chromium.
+    """
     parts: dict[str, Any] = {
         "format": _FORMAT,
         "made": run.made,
@@ -60,8 +76,11 @@ def write_reproduction(
         with new_file(path, overwrite=True) as partial:
             partial.write_text(whole, encoding="utf-8")
         written.append(path)
+    whole = reproduction_page(tables, run) if page or figures else ""
+    if figures is not None:
+        write_page_pictures(whole, reproduction_sections(tables), figures)
+        written.append(figures)
     if page:
-        whole = reproduction_page(tables, run)
         with new_file(folder / "report.html", overwrite=True) as partial:
             partial.write_text(whole, encoding="utf-8")
         written.append(folder / "report.html")
