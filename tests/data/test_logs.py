@@ -112,6 +112,8 @@ def test_the_hour_is_found_with_and_without_minutes(tmp_path, hourmin, minutes_p
     lines = [log_line(i, hourmin=hourmin, time_ms=time + i * 1000) for i in range(8)]
     log = imported(tmp_path, lines=lines)
     assert set(read_part(log.folder)["hour"]) == {hour}
+    bare = log.manifest["oddities"].get("hourmin without minutes: taken as the hour", 0)
+    assert bare == (8 if hour == 5 else 0)
 
 
 def test_a_duration_of_nothing_is_unknown(tmp_path):
@@ -172,6 +174,19 @@ def test_files_in_the_folder_data_are_found_in_order(tmp_path):
     names = [f.name[:13] for f in find_kuairand(tmp_path / "raw").files]
     assert names == ["log_standard_", "log_standard_", "log_random_4_"]
     assert len(find_kuairand(tmp_path / "raw", random=False).files) == 2
+
+
+def test_features_of_another_version_are_refused(tmp_path):
+    folder = write_kuairand(tmp_path)
+    (folder / "user_features_pure.csv").rename(folder / "user_features_1k.csv")
+    with pytest.raises(UsageError, match="more than one version: 1k, pure"):
+        find_kuairand(folder)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    for find in (find_kuairand, find_tenrec):
+        with pytest.raises(DataError, match="There is no folder .*nowhere'; check its name"):
+            find(tmp_path / "nowhere")
 
 
 def test_two_versions_are_not_mixed(tmp_path):

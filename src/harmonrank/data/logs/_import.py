@@ -61,10 +61,11 @@ def import_log(
     chunks = [chunk for file in source.files for chunk in cut(file, chunk_bytes)]
     if not chunks:
         raise DataError(f"'{source.files[0]}' has no rows; expected at least four.")
+    files = [*source.files, *(t.path for t in source.tables), source.truth]
     key = {
         "format": _FORMAT,
         "kind": source.columns.kind,
-        "files": [_stamp(file) for file in (*source.files, *(t.path for t in source.tables))],
+        "files": [_stamp(file) for file in files if file is not None],
         "settings": dict(source.settings),
         "rows": list(rows),
         "chunk_bytes": chunk_bytes,

@@ -3,7 +3,7 @@
 __all__ = ["find_kuairand"]
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import polars as pl
 
 from harmonrank.data.logs._columns import LogColumns
 from harmonrank.data.logs._kuairand_tables import user_table, video_table
-from harmonrank.data.logs._source import LogSource, columns_of, missing_files
+from harmonrank.data.logs._source import LogSource, check_folder, columns_of, missing_files
 from harmonrank.errors import DataError, UsageError
 
 _HOUR_MS = 3_600_000
@@ -57,7 +57,7 @@ def find_kuairand(folder: str | Path, *, random: bool = True) -> LogSource:
     Raises:
         DataError: A file or a column is missing.
     """
-    folder = Path(folder)
+    folder = check_folder(folder)
     home = next((p for p in (folder, folder / "data") if _logs(p)), None)
     if home is None:
         raise _missing(folder, "log_standard_*.csv")
@@ -71,8 +71,8 @@ def find_kuairand(folder: str | Path, *, random: bool = True) -> LogSource:
     if not columns.objectives:
         expected = ", ".join(_COLUMNS.objectives)
         raise DataError(f"'{files[0]}' has none of the objectives; expected one of {expected}.")
-    users = user_table(_features(folder, home, "user_features"))
-    videos = video_table(_features(folder, home, "video_features_basic"))
+    users = user_table(_features(folder, files, "user_features"))
+    videos = video_table(_features(folder, files, "video_features_basic"))
     lacking = [c for c in _OFFICIAL if c not in known and c != "hourmin"]
     left_out = f"The log has no {', '.join(lacking)}: left out of the rows and of log.toml."
     truth = folder / "truth.parquet"
@@ -94,31 +94,28 @@ def find_kuairand(folder: str | Path, *, random: bool = True) -> LogSource:
 
 def _logs(home: Path) -> list[Path]:
     """Return the log files: standard ones by name, then random ones, or the one of a slice."""
-    standard, random = (
-        sorted(home.glob("log_standard_*.csv")),
-        sorted(home.glob("log_random_*.csv")),
-    )
-    _one_version([*standard, *random])
-    if standard or random:
-        return [*standard, *random]
-    return [p for p in [home / "log.parquet"] if p.is_file()]
+    found = [*sorted(home.glob("log_standard*.csv")), *sorted(home.glob("log_random*.csv"))]
+    _one_version(found)
+    return found or [p for p in [home / "log.parquet"] if p.is_file()]
+
+
+def _features(folder: Path, logs: Sequence[Path], name: str) -> Path:
+    home = logs[0].parent
+    found = [*sorted(home.glob(f"{name}*.csv")), *home.glob(f"{name}.parquet")]
+    if not found:
+        raise _missing(folder, f"{name}_*.csv")
+    _one_version([*logs, *found])
+    return found[0]
 
 
 def _one_version(files: Iterable[Path]) -> None:
-    found = {re.sub(r"_part\d+$", "", f.stem).rpartition("_")[2] for f in files}
+    matches = [re.search(r"_(pure|1k|27k)(_part\d+)?$", file.stem) for file in files]
+    found = {match[1] for match in matches if match}
     if len(found) > 1:
         raise UsageError(
             f"The folder holds files of more than one version: {', '.join(sorted(found))}; "
             "keep each in a folder of its own, since they number users and videos differently."
         )
-
-
-def _features(folder: Path, home: Path, name: str) -> Path:
-    found = [*sorted(home.glob(f"{name}_*.csv")), *home.glob(f"{name}.parquet")]
-    if not found:
-        raise _missing(folder, f"{name}_*.csv")
-    _one_version(found)
-    return found[0]
 
 
 def _missing(folder: Path, name: str) -> DataError:
@@ -135,17 +132,25 @@ def _second(time_ms: np.ndarray) -> np.ndarray:
     return np.asarray(time_ms // 1000)
 
 
+def _clock() -> pl.Expr:
+    return (pl.col("time_ms") // _HOUR_MS + _CHINA) % 24
+
+
+def _past_midnight() -> pl.Expr:
+    return (_clock() == 0) & (pl.col("time_ms") // 60_000 % 60 == pl.col("hourmin"))
+
+
 def _hour() -> pl.Expr:
     """Return the hour of `hourmin`: 1530 is 15, 900 is 9, and 5, which has no minutes, is 5.
 
     But 5 is 0 where the clock itself says five past midnight. Where the value is missing or
     none of a day, the clock decides.
     """
-    value, time = pl.col("hourmin"), pl.col("time_ms")
-    clock = (time // _HOUR_MS + _CHINA) % 24
-    past_midnight = (clock == 0) & (time // 60_000 % 60 == value)
-    written = pl.when(value >= 24).then(value // 100).when(past_midnight).then(0).otherwise(value)
-    return pl.when(written.is_between(0, 23)).then(written).otherwise(clock).cast(pl.UInt8)
+    value = pl.col("hourmin")
+    written = (
+        pl.when(value >= 24).then(value // 100).when(_past_midnight()).then(0).otherwise(value)
+    )
+    return pl.when(written.is_between(0, 23)).then(written).otherwise(_clock()).cast(pl.UInt8)
 
 
 def _clean(frame: pl.DataFrame) -> pl.DataFrame:
@@ -174,15 +179,10 @@ def _clean(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _count(frame: pl.DataFrame) -> dict[str, int]:
+    bare = pl.col("hourmin").is_between(1, 23) & ~_past_midnight()
     odd = {
-        "duration_ms is 0: null": ("duration_ms", pl.col("duration_ms") <= 0),
-        "hourmin without minutes: taken as the hour": (
-            "hourmin",
-            pl.col("hourmin").is_between(1, 23),
-        ),
+        "duration_ms": ("duration_ms is 0: null", pl.col("duration_ms") <= 0),
+        "hourmin": ("hourmin without minutes: taken as the hour", bare),
     }
-    return {
-        what: int(frame.select(rule.sum()).item())
-        for what, (column, rule) in odd.items()
-        if column in frame.columns
-    }
+    there = [what for column, what in odd.items() if column in frame.columns]
+    return {name: int(frame.select(rule.sum()).item()) for name, rule in there}

@@ -1,6 +1,13 @@
 """LogSource: the official files of a data set, and how their rows become ours."""
 
-__all__ = ["LogSource", "TableSource", "check_labels", "columns_of", "missing_files"]
+__all__ = [
+    "LogSource",
+    "TableSource",
+    "check_folder",
+    "check_labels",
+    "columns_of",
+    "missing_files",
+]
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -64,6 +71,13 @@ class LogSource:
     tables: tuple[TableSource, ...] = ()
     truth: Path | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
+
+
+def check_folder(folder: str | Path) -> Path:
+    """Return the folder, or say that it is not there."""
+    if not Path(folder).is_dir():
+        raise DataError(f"There is no folder '{folder}'; check its name.")
+    return Path(folder)
 
 
 def columns_of(files: Sequence[Path], required: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.logs._columns import LogColumns
-from harmonrank.data.logs._source import LogSource, columns_of, missing_files
+from harmonrank.data.logs._source import LogSource, check_folder, columns_of, missing_files
 from harmonrank.errors import UsageError, did_you_mean
 
 TENREC_FILES = ("QK-video.csv", "QB-video.csv", "sbr_data_1M.csv", "ctr_data_1M.csv")
@@ -42,7 +42,7 @@ def find_tenrec(folder: str | Path, *, file: str | None = None, long_view: int =
     """
     if long_view < 1:
         raise UsageError(f"`long_view` must be at least 1. Got {long_view}.")
-    folder = Path(folder)
+    folder = check_folder(folder)
     path = _find(folder, file)
     there = columns_of([path], ("user_id", "item_id", *_LABELS, "watching_times"))
     columns = _COLUMNS.having({*there, "long_view"})
