@@ -73,14 +73,15 @@ class Reporting:
         test: Source,
         schema: Schema,
         seed: int,
+        **about: Any,
     ) -> None:
-        """Write the report of a comparison whose models are in `runs`."""
+        """Write the report of a comparison whose models are in `runs`; `collect` takes the rest."""
         if not self.wanted or runs is None:
             return
         self._show.line("Drawing the report.")
         models = self._models(runs, [e.name for e in board.entries if e.error is None])
         logs = read_log(train, schema), read_log(test, schema)
-        self._write(title, board.to_dict(), models, logs[1], logs[0], seed)
+        self._write(title, board.to_dict(), models, logs[1], logs[0], seed, **about)
 
     def _models(self, runs: Path, names: list[str]) -> dict[str, Method]:
         models = {}
@@ -116,9 +117,10 @@ class Reporting:
         test: Log,
         train: Log | None,
         seed: int | None,
+        **about: Any,
     ) -> None:
         run = run_of(f"harmonrank {shlex.join(sys.argv[1:])}", seed)
-        facts = collect(title, run, board, models, test, train=train, epochs=self._epochs)
+        facts = collect(title, run, board, models, test, train=train, epochs=self._epochs, **about)
         self._files(facts)
 
     def _files(self, facts: Facts) -> None:

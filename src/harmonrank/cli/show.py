@@ -91,6 +91,26 @@ class Show:
             f"valid {event.valid_auc_sum:.4f}{share}{best}"
         )
 
+    def _on_MemberStarted(self, event: Any) -> None:  # noqa: N802
+        self._prefix = f"[{event.index + 1}/{event.members}] {event.name} "
+        if event.kept:
+            self.line(f"{self._prefix}kept from an earlier run")
+
+    def _on_StepStarted(self, event: Any) -> None:  # noqa: N802
+        self.line(f"[{event.index + 1}/{event.steps}] {event.name} …")
+
+    def _on_StepEnded(self, event: Any) -> None:  # noqa: N802
+        self._prefix = ""
+        done = "kept: nothing it depends on has changed" if event.kept else "done"
+        place = f"[{event.index + 1}/{event.steps}] {event.name}"
+        self.line(f"{place} {done} ({event.seconds:.1f} s)")
+
+    def _on_ImportStep(self, event: Any) -> None:  # noqa: N802
+        self.advance(f"{event.stage} ", event.done, event.total, f"{event.rows:,} rows")
+
+    def _on_ScoredRows(self, event: Any) -> None:  # noqa: N802
+        self.advance(f"score {event.part} ", event.done, event.total, f"{event.done:,} rows")
+
     def _on_FitStep(self, event: Any) -> None:  # noqa: N802
         self.advance(self._prefix or "fit ", event.step, event.steps)
 

@@ -67,6 +67,9 @@ class Facts:
         focus: The method that is looked at closely.
         upstream: Calibration of the scores as they came.
         context_pulls: By context column and value, how much each score moves the focus method.
+        prediction: Of each objective, how good its score is on the test rows, where the scores
+            are our own.
+        caveats: What a reader has to know about where the data come from.
     """
 
     title: str
@@ -79,6 +82,8 @@ class Facts:
     context_pulls: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     tradeoffs: tuple[Tradeoff, ...] = ()
     drift: tuple[Drift, ...] = ()
+    prediction: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    caveats: tuple[str, ...] = ()
 
 
 def collect(
@@ -90,6 +95,8 @@ def collect(
     *,
     train: Log | None = None,
     epochs: Mapping[str, Sequence[Any]] | None = None,
+    prediction: Mapping[str, Mapping[str, Any]] | None = None,
+    caveats: Sequence[str] = (),
 ) -> Facts:
     """Compute what a report shows.
 
@@ -101,6 +108,8 @@ def collect(
         test: The rows that the leaderboard was measured on.
         train: The training rows; without them nothing is said about drift.
         epochs: Per method the EpochEnded events of its training.
+        prediction: How good the scores are, where they are our own.
+        caveats: What a reader has to know about where the data come from.
     """
     names = [m["name"] for m in board["methods"] if m["error"] is None]
     ordered = {name: models[name] for name in names if name in models}
@@ -119,6 +128,8 @@ def collect(
         context_pulls={} if focus is None else pulls_by_context(ordered[focus], sample(test)),
         tradeoffs=() if focus is None else tradeoffs_of(ordered[focus], test, board),
         drift=() if train is None else drift_of(train, test),
+        prediction=prediction or {},
+        caveats=tuple(caveats),
     )
 
 

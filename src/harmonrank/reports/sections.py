@@ -14,6 +14,7 @@ from harmonrank.reports.tables import (
     context_table,
     drift_table,
     objective_table,
+    prediction_table,
     result_table,
     volume_table,
 )
@@ -48,6 +49,13 @@ def sections(facts: Facts) -> list[Section]:
 
 def _all(facts: Facts) -> Iterator[Section]:
     yield _leaderboard(facts)
+    yield Section(
+        "scores",
+        "The scores",
+        "How well each score alone ranks its own objective on the test rows. The truth is the best "
+        "that any score can do. ECE is how far the score is from the share that comes true.",
+        tables=prediction_table(facts),
+    )
     yield Section(
         "objectives",
         "Each objective",
@@ -169,7 +177,7 @@ def _data(facts: Facts) -> Section:
             "or none are positive."
         )
     tables = (*objective_table(facts), *context_table(facts))
-    return Section("data", "Data", lead, tables=tables, notes=data.warnings)
+    return Section("data", "Data", lead, tables=tables, notes=(*facts.caveats, *data.warnings))
 
 
 def _legend(facts: Facts, names: list[str]) -> tuple[tuple[str, str, str, bool], ...]:

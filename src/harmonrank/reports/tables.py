@@ -5,6 +5,7 @@ __all__ = [
     "context_table",
     "drift_table",
     "objective_table",
+    "prediction_table",
     "result_table",
     "volume_table",
 ]
@@ -40,6 +41,21 @@ def _result(m: Mapping[str, Any], board: Mapping[str, Any], place: int) -> tuple
     apart = m.get("behind_best") if board["ceiling"] is None else m["regret"]
     tied = " =" if m.get("tied_with_best") and place else ""
     return (m["name"] + tied, total, *m["ci"], apart, *(areas[o] for o in board["objectives"]))
+
+
+def prediction_table(facts: Facts) -> tuple[Table, ...]:
+    """Return how well each score ranks its own objective, beside the truth where it is known."""
+    known = any(p["truth_auc"] is not None for p in facts.prediction.values())
+    columns: tuple[str, ...] = ("objective", "positives", "share", "AUC")
+    columns += ("AUC of the truth",) * known + ("ECE",)
+    rows = tuple(
+        (name, p["positives"], p["prevalence"], p["auc"])
+        + ((p["truth_auc"],) * known)
+        + (p["ece"],)
+        for name, p in facts.prediction.items()
+    )
+    formats = {"share": ".3%", "AUC": ".4f", "AUC of the truth": ".4f", "ECE": ".5f"}
+    return _unless_empty(Table(columns, rows, formats))
 
 
 def volume_table(facts: Facts) -> tuple[Table, ...]:

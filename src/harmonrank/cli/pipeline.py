@@ -1,0 +1,176 @@
+"""`harmonrank pipeline`."""
+
+__all__ = ["command"]
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harmonrank.cli.options import numbers, parse_names
+from harmonrank.errors import DataError
+
+
+@click.command("pipeline")
+@click.argument("raw", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder of all outcomes; a second run into it does only what changed.",
+)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["auto", "kuairand", "tenrec"]),
+    default="auto",
+    show_default=True,
+    help="Whose files RAW holds.",
+)
+@click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
+@click.option(
+    "--network",
+    type=click.Choice(["mmoe", "ple", "esmm"]),
+    default="mmoe",
+    show_default=True,
+    help="What predicts.",
+)
+@click.option("--epochs", type=click.IntRange(1), help="At most so many passes per network.")
+@click.option(
+    "--folds", type=click.IntRange(2), default=5, show_default=True, help="Of the training scores."
+)
+@click.option(
+    "--by", type=click.Choice(["user", "time"]), help="How folds are cut; as the log was split."
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the predictor; may be repeated.",
+)
+@click.option(
+    "--fusion-rows",
+    type=click.IntRange(100),
+    default=1_000_000,
+    show_default=True,
+    help="Fusions are fitted on at most so many rows.",
+)
+@click.option(
+    "--methods",
+    default="harmonrank,closed-form,prevalence-weights,logistic",
+    show_default=True,
+    metavar="all|A,B",
+    help="Ways to fuse.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@numbers
+def command(
+    raw: Path,
+    out: Path,
+    kind: str,
+    file: str | None,
+    network: str,
+    epochs: int | None,
+    folds: int,
+    by: Any,
+    settings: tuple[str, ...],
+    fusion_rows: int,
+    methods: str,
+    seed: int,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Go from the raw logs in RAW to a comparison of fusions and a report.
+
+    Import and split, train the predictor, score (training rows out of fold), fit the fusions,
+    compare them, draw report.html. Every step is kept with a digest of what it depends on, so
+    that the same command again does only what changed, and says so.
+    """
+    from harmonrank.cli.predict import config_of
+    from harmonrank.cli.reporting import Reporting
+    from harmonrank.cli.show import Show
+    from harmonrank.evaluation.pipeline import PIPELINE_STEPS, PipelineConfig, run_pipeline
+    from harmonrank.evaluation.steps import Steps
+    from harmonrank.methods import METHODS
+    from harmonrank.reports import leaderboard_table
+
+    config = PipelineConfig(
+        predictor=config_of(network, epochs, settings),
+        folds=folds,
+        by=by,
+        fusion_rows=fusion_rows,
+        methods=METHODS if methods == "all" else tuple(parse_names(methods)),
+        seed=seed,
+    )
+    source = _find(raw, kind, file)
+    with Show(quiet=quiet, json_file=json_file) as show:
+        page = out / "report.html" if find_spec("plotly") is not None else None
+        reporting = Reporting(page, None, show)
+        steps = Steps(out, PIPELINE_STEPS, reporting.event)
+        result = run_pipeline(source, out, config, steps=steps, on_event=reporting.event)
+
+        def draw() -> None:
+            tables = {part: out / "scores" / f"{part}.parquet" for part in ("train", "test")}
+            reporting.compared(
+                f"From {source.columns.kind} logs to a fused ranking",
+                result.board,
+                out / "runs",
+                tables["train"],
+                tables["test"],
+                result.schema,
+                seed,
+                prediction=result.prediction,
+                caveats=result.caveats,
+            )
+
+        if page is None:
+            show.line("No page with charts is written; pip install 'harmonrank[report]' adds it.")
+        else:
+            shown = [result.digest, dict(result.prediction), list(result.caveats)]
+            steps.run("report", {"shown": shown}, [page.name], draw)
+            show.line(f"Report: {page}")
+        for caveat in result.caveats:
+            show.line(f"Note: {caveat}")
+    numbers_of = {
+        **result.board.to_dict(),
+        "prediction": result.prediction,
+        "caveats": list(result.caveats),
+    }
+    show.result(_shown(result, leaderboard_table(result.board)), numbers_of)
+
+
+def _find(raw: Path, kind: str, file: str | None) -> Any:
+    """Return the official files, of the first format that they fit if none is named."""
+    from harmonrank.data.logs import find_kuairand, find_tenrec
+
+    if kind == "kuairand":
+        return find_kuairand(raw)
+    if kind == "tenrec" or file is not None:
+        return find_tenrec(raw, file=file)
+    try:
+        return find_kuairand(raw)
+    except DataError as first:
+        try:
+            return find_tenrec(raw)
+        except DataError as second:
+            raise DataError(f"{first} Nor is it Tenrec's: {second}") from None
+
+
+def _shown(result: Any, board: Any) -> Any:
+    """Return the scores' own quality above the leaderboard."""
+    from rich.console import Group
+    from rich.table import Table
+
+    known = any(p["truth_auc"] is not None for p in result.prediction.values())
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
+    table.add_column("score of", no_wrap=True)
+    for column in ("positives", "AUC", *["of the truth"] * known, "ECE"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for name, p in result.prediction.items():
+        truth = [f"{p['truth_auc']:.4f}"] * known
+        table.add_row(name, f"{p['positives']:,}", f"{p['auc']:.4f}", *truth, f"{p['ece']:.5f}")
+    return Group(table, "", board)

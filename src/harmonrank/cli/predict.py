@@ -1,0 +1,158 @@
+"""`harmonrank predict`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harmonrank.cli.options import numbers, output, parse_settings
+
+
+@click.group("predict")
+def command() -> None:
+    """The stage before the fusion: from a log to a score per objective."""
+
+
+@command.command("fit")
+@click.argument("log", type=click.Path(path_type=Path))
+@click.option(
+    "--network",
+    type=click.Choice(["mmoe", "ple", "esmm"]),
+    default="mmoe",
+    show_default=True,
+    help="What stands on the embeddings.",
+)
+@click.option("--epochs", type=click.IntRange(1), help="At most so many passes.")
+@click.option(
+    "--folds",
+    type=click.IntRange(0),
+    default=5,
+    show_default=True,
+    help="Networks that each leave a part of the training rows out; 0 for none.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["user", "time"]),
+    help="How folds are cut; as the log was split if left out.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the predictor, such as embedding=8; may be repeated.",
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder of the predictor.",
+)
+@output
+@numbers
+def fit_command(
+    log: Path,
+    network: str,
+    epochs: int | None,
+    folds: int,
+    by: Any,
+    settings: tuple[str, ...],
+    seed: int,
+    out: Path,
+    overwrite: bool,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Train on LOG, a folder that `harmonrank data import` wrote.
+
+    One network sees all training rows, and one per fold leaves that fold out, so that training
+    rows can be scored by a network that never saw them. A fit that was interrupted goes on when
+    the command is repeated.
+    """
+    from harmonrank.cli.show import Show
+    from harmonrank.data.files import check_output
+    from harmonrank.data.logs import ImportedLog
+    from harmonrank.prediction import fit_predictor
+    from harmonrank.prediction.predictor import MODEL
+    from harmonrank.reports.prediction import predictor_facts, predictor_table
+
+    config = config_of(network, epochs, settings)
+    check_output(out, overwrite=overwrite, holds=MODEL)
+    with Show(quiet=quiet, json_file=json_file) as show:
+        predictor = fit_predictor(
+            ImportedLog.open(log),
+            out,
+            config,
+            folds=folds,
+            by=by,
+            seed=seed,
+            overwrite=overwrite,
+            on_event=show.event,
+        )
+        show.line(f"Wrote {out}.")
+    facts = predictor_facts(predictor)
+    show.result(predictor_table(facts), facts)
+
+
+def config_of(network: str, epochs: int | None, settings: tuple[str, ...]) -> Any:
+    """Return the options of a predictor, checked."""
+    import dataclasses
+
+    from harmonrank.errors import UsageError, did_you_mean
+    from harmonrank.prediction import PredictorConfig
+
+    options = {"network": network, **parse_settings(settings)}
+    if epochs is not None:
+        options["epochs"] = epochs
+    known = {field.name: field for field in dataclasses.fields(PredictorConfig)}
+    for name, value in options.items():
+        if name not in known:
+            raise UsageError(f"A predictor has no option '{name}'. {did_you_mean(name, known)}")
+        default = known[name].default
+        number = isinstance(default, int | float) and not isinstance(default, bool)
+        right = isinstance(value, int | float) if number else isinstance(value, type(default))
+        if not right or (number and isinstance(value, bool)):
+            raise UsageError(f"Option '{name}' is {default!r} if not given. Got {value!r}.")
+    return PredictorConfig(**options)
+
+
+@command.command("score")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Folder to write, or of a single table a parquet file.",
+)
+@output
+@numbers
+def score_command(
+    model: Path, data: Path, out: Path, overwrite: bool, json_file: str | None, quiet: bool
+) -> None:
+    """Score DATA, an imported log or a parquet file, by MODEL.
+
+    Of a log, train.parquet, valid.parquet, test.parquet and schema.toml are written, ready for
+    `harmonrank compare`. Training rows that the model was fitted on are scored out of fold. Of a
+    parquet file, its rows are written with one more column per objective.
+    """
+    from harmonrank.cli.show import Show
+    from harmonrank.data.logs import ImportedLog
+    from harmonrank.prediction import load_predictor, score_log, score_rows
+
+    predictor = load_predictor(model)
+    with Show(quiet=quiet, json_file=json_file) as show:
+        if data.is_dir():
+            log = ImportedLog.open(data)
+            score_log(predictor, log, out, overwrite=overwrite, on_event=show.event)
+            rows = sum(log.rows.values())
+        else:
+            rows = score_rows(predictor, data, out, overwrite=overwrite, on_event=show.event)
+    show.result(f"Scored {rows:,} rows; wrote {out}.", {"rows": rows, "output": str(out)})

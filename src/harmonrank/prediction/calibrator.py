@@ -1,0 +1,103 @@
+"""Calibrator: scores to probabilities, one map per objective."""
+
+__all__ = ["CalibrationFacts", "Calibrator", "calibration_facts"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from harmonrank.metrics import calibration_error, fit_isotonic, fit_logistic, logit, sigmoid
+
+_FEWEST = 20
+
+
+@dataclass(frozen=True)
+class CalibrationFacts:
+    """Expected calibration error of an objective, and its positives among the rows measured on.
+
+    Attributes:
+        after: Of rows that the map was not fitted on: each half is mapped by the other's fit.
+    """
+
+    before: float
+    after: float
+    positives: int
+
+
+@dataclass(frozen=True)
+class Calibrator:
+    """P(y = 1 | s) per objective: σ(slope·logit(s) + intercept), or an isotonic curve.
+
+    An objective with fewer than 20 positives or negatives keeps its scores as they are: a map
+    fitted on so few would be noise.
+
+    Attributes:
+        maps: Per objective x and y of the knots, or slope and intercept, or None for neither.
+    """
+
+    kind: str
+    maps: tuple[tuple[np.ndarray, np.ndarray] | None, ...]
+
+    @classmethod
+    def fit(cls, scores: np.ndarray, labels: np.ndarray, kind: str) -> Self:
+        """Learn the maps, scores and labels being (rows, objectives)."""
+        return cls(
+            kind,
+            tuple(_fit(s, y, kind) for s, y in zip(scores.T, labels.T, strict=True)),
+        )
+
+    def __call__(self, scores: np.ndarray) -> np.ndarray:
+        """Return calibrated probabilities, (rows, objectives) float32."""
+        result = np.empty(scores.shape, np.float32)
+        for m, found in enumerate(self.maps):
+            result[:, m] = scores[:, m] if found is None else _apply(self.kind, found, scores[:, m])
+        # A probability of exactly 0 or 1 claims more than any data can tell.
+        return np.clip(result, 1e-7, 1 - 1e-7)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `from_dict` reads."""
+        maps = [None if m is None else [m[0].tolist(), m[1].tolist()] for m in self.maps]
+        return {"kind": self.kind, "maps": maps}
+
+    @classmethod
+    def from_dict(cls, parts: Mapping[str, Any]) -> Self:
+        """Build a calibrator from its JSON form."""
+        maps = (None if m is None else (np.array(m[0]), np.array(m[1])) for m in parts["maps"])
+        return cls(parts["kind"], tuple(maps))
+
+
+def calibration_facts(
+    scores: np.ndarray, labels: np.ndarray, kind: str
+) -> tuple[CalibrationFacts, ...]:
+    """Measure the calibration error before and after, without letting a row grade itself."""
+    half = np.arange(len(scores)) % 2 == 0
+    after = np.empty(scores.shape, np.float32)
+    for mine in (half, ~half):
+        after[mine] = Calibrator.fit(scores[~mine], labels[~mine], kind)(scores[mine])
+    return tuple(
+        CalibrationFacts(
+            calibration_error(scores[:, m], labels[:, m]),
+            calibration_error(after[:, m], labels[:, m]),
+            int(labels[:, m].sum()),
+        )
+        for m in range(scores.shape[1])
+    )
+
+
+def _fit(scores: np.ndarray, labels: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray] | None:
+    positives = int(labels.sum())
+    if kind == "none" or min(positives, len(labels) - positives) < _FEWEST:
+        return None
+    if kind == "isotonic":
+        return fit_isotonic(scores, labels)
+    slope, intercept = fit_logistic(scores, labels)
+    # A score that speaks against its label on few rows is noise, not a reason to turn it round.
+    return (np.array(slope), np.array(intercept)) if slope > 0 else None
+
+
+def _apply(kind: str, found: tuple[np.ndarray, np.ndarray], scores: np.ndarray) -> np.ndarray:
+    if kind == "isotonic":
+        return np.asarray(np.interp(scores, found[0], found[1]))
+    return sigmoid(found[0] * logit(scores) + found[1])

@@ -1,0 +1,135 @@
+"""The training loop of a network that predicts: a function that yields what happens."""
+
+__all__ = ["auc_of", "train_network"]
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from time import monotonic
+from typing import Literal
+
+import numpy as np
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from harmonrank.errors import DivergenceError
+from harmonrank.metrics import auc
+from harmonrank.prediction.config import PredictorConfig
+from harmonrank.prediction.embedding import Rows
+from harmonrank.prediction.network import Network
+from harmonrank.prediction.stream import RowStream
+from harmonrank.training import BatchEnded, EpochEnded, Event, Finished, Resumed
+from harmonrank.training.checkpoint import Checkpoint, Progress
+
+
+def train_network(
+    network: Network,
+    stream: RowStream,
+    valid: Rows,
+    config: PredictorConfig,
+    *,
+    seed: int = 0,
+    checkpoint: Path | None = None,
+    fingerprint: str = "",
+) -> Iterator[Event]:
+    """Train by Σ_m BCE_m, yield what happens, and leave the weights of the best epoch.
+
+    Experts, gates and towers are moved by AdamW, the embedding by its own sparse steps. The
+    validation figure is the sum of the objectives' AUCs, those without both classes left out. A
+    step of the events is a pool; state is kept between pools, so that a run that was killed goes
+    on to the same weights.
+
+    Args:
+        network: To be trained.
+        stream: Training rows.
+        valid: Rows that decide which epoch is kept.
+        config: Rates, batches, epochs.
+        seed: Decides the order of rows and what dropout leaves out.
+        checkpoint: Where state is kept; if the file exists, training goes on from it.
+        fingerprint: Of data and options; a checkpoint of another one is refused.
+    """
+    optimizer = torch.optim.AdamW(
+        network.top.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+    )
+    state, progress = Checkpoint(network, optimizer), Progress()
+    if checkpoint is not None and checkpoint.exists():
+        progress = state.load(checkpoint, fingerprint)
+        yield Resumed(progress.epoch, progress.step)
+
+    def save() -> float:
+        if checkpoint is not None:
+            state.save(checkpoint, progress, fingerprint)
+        return monotonic()
+
+    saved_at = monotonic()
+    while progress.epoch < config.epochs and progress.since_best < config.patience:
+        pools = len(stream.pools(seed, progress.epoch))
+        for rows in stream.epoch(seed, progress.epoch, progress.step):
+            torch.manual_seed(hash((seed, progress.epoch, progress.step)) & 0x7FFFFFFF)
+            progress.add(_pool(network, optimizer, rows, config), None)
+            if monotonic() - saved_at > config.checkpoint_seconds:
+                saved_at = save()
+            yield BatchEnded(progress.epoch, progress.step - 1, pools, config.epochs)
+        score = float(np.nansum(auc_of(network, valid)))
+        if score > progress.best_valid:
+            state.keep_best()
+            progress.best_valid, progress.best_epoch = score, progress.epoch
+        ended = EpochEnded(
+            progress.epoch, config.epochs, progress.mean_loss, score, progress.best_epoch, None
+        )
+        progress.next_epoch()
+        saved_at = save()
+        yield ended
+    state.restore_best()
+    network.embedding.forget_untouched()
+    reason: Literal["epochs", "patience"] = (
+        "epochs" if progress.since_best < config.patience else "patience"
+    )
+    yield Finished(progress.best_epoch, progress.best_valid, reason)
+
+
+def auc_of(network: Network, rows: Rows) -> np.ndarray:
+    """Return the AUC of each objective; nan where there is one class only."""
+    scores = network.score(rows)
+    return np.array([auc(s, y) for s, y in zip(scores.T, rows.labels.T, strict=True)])
+
+
+def _pool(
+    network: Network, optimizer: torch.optim.Optimizer, rows: Rows, config: PredictorConfig
+) -> float:
+    """Take the steps of one pool; return the mean loss."""
+    if len(rows) == 0:
+        return 0.0
+    network.train()
+    steps = max(1, round(len(rows) / config.batch_rows))
+    edges = np.linspace(0, len(rows), steps + 1).astype(int)
+    total = 0.0
+    for low, high in pairwise(edges):
+        total += _step(network, optimizer, rows.take(slice(low, high)))
+    mean = total / len(rows)
+    if not np.isfinite(mean):
+        raise DivergenceError(
+            f"The training loss became {mean}; lower `learning_rate`, now "
+            f"{config.learning_rate:g}, or `table_rate`, now {config.table_rate:g}."
+        )
+    return mean
+
+
+def _step(network: Network, optimizer: torch.optim.Optimizer, batch: Rows) -> float:
+    """Change all weights by one step; return the summed loss before it."""
+    pooled, wide = network.embedding(batch)
+    pooled.requires_grad_()
+    wide.requires_grad_()
+    labels = torch.from_numpy(batch.labels).to(torch.float32)
+    logits = network.logits(pooled, wide)
+    loss = binary_cross_entropy_with_logits(logits, labels, reduction="sum")
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()  # type: ignore[no-untyped-call]
+    for parameter in network.top.parameters():
+        if parameter.grad is not None:
+            parameter.grad /= len(batch)
+    optimizer.step()
+    assert pooled.grad is not None
+    wide_slope = torch.zeros_like(wide) if wide.grad is None else wide.grad
+    network.embedding.step(batch, pooled.grad, wide_slope)
+    return float(loss.detach())

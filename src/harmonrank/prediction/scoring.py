@@ -1,0 +1,195 @@
+"""Scoring: a log or a table with the predicted probability of every objective."""
+
+__all__ = ["SCHEMA", "ScoredRows", "fusion_schema", "score_frame", "score_log", "score_rows"]
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from harmonrank.data import Schema
+from harmonrank.data.files import check_output, new_file, new_folder
+from harmonrank.data.logs import PARTS, ImportedLog
+from harmonrank.data.tables import check_columns, column_names
+from harmonrank.errors import UsageError
+from harmonrank.prediction.predictor import FULL, Predictor, fingerprint
+
+SCHEMA = "schema.toml"
+"""The file that tells scored tables from any other folder."""
+
+_CHUNK_ROWS = 262_144
+_CONTEXT_VALUES = 16
+_USER_COLUMNS = 4
+_FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True)
+class ScoredRows:
+    """So many rows of a part are scored."""
+
+    part: str
+    done: int
+    total: int
+
+
+def score_log(
+    predictor: Predictor,
+    log: ImportedLog,
+    path: str | Path,
+    *,
+    most_rows: Mapping[str, int] | None = None,
+    overwrite: bool = False,
+    on_event: Callable[[ScoredRows], None] = lambda _: None,
+) -> Schema:
+    """Write train, valid and test of a log as tables that a fusion can be fitted on.
+
+    Training rows of the log that the predictor was fitted on are scored out of fold: each by the
+    network that never saw it. All others are scored by the network of all training rows.
+
+    Args:
+        predictor: A fitted predictor.
+        log: An imported log.
+        path: The folder to write: train.parquet, valid.parquet, test.parquet, schema.toml.
+        most_rows: Per part, about how many rows are kept at most; whole requests are drawn.
+        overwrite: Replace an earlier folder.
+        on_event: Called as rows are done.
+
+    Raises:
+        UsageError: The training rows would be scored by a network that saw their labels.
+    """
+    own = fingerprint(log) == predictor.log
+    if own and predictor.folds is None:
+        raise UsageError(
+            "This predictor has no folds, so its scores of the log's own training rows have seen "
+            "their labels; fit it with --folds 5."
+        )
+    predictor = predictor.with_log(log)
+    schema, user_columns = fusion_schema(log)
+    users = log.users()
+    traits = None if users is None or not user_columns else users.select(user_columns)
+    with new_folder(path, holds=SCHEMA, overwrite=overwrite) as folder:
+        for part in PARTS:
+            folds = own and part == "train"
+            done, writer = 0, None
+            try:
+                for frame in log.batches(part, rows=_CHUNK_ROWS):
+                    done += frame.height
+                    frame = _drawn(frame, log, part, most_rows or {})
+                    p = score_frame(predictor, frame, out_of_fold=folds)
+                    scored = _table(log, part, frame, p, schema, traits)
+                    table = scored.to_arrow()
+                    if writer is None:
+                        writer = pq.ParquetWriter(folder / f"{part}.parquet", table.schema)
+                    writer.write_table(table)
+                    on_event(ScoredRows(part, done, log.rows[part]))
+            finally:
+                if writer is not None:
+                    writer.close()
+        (folder / SCHEMA).write_text(schema.to_toml(), encoding="utf-8")
+    return schema
+
+
+def fusion_schema(log: ImportedLog) -> tuple[Schema, list[str]]:
+    """Return the schema of scored tables, and the user columns that are joined to the rows.
+
+    Context are the row's own categories and the first few user columns with few values: what a
+    fusion can personalise by, without IDs.
+    """
+    c = log.columns
+    users, joined = log.users(), []
+    if users is not None and c.users is not None:
+        few = [n for n in c.users.categorical if 1 < users[n].n_unique() <= _CONTEXT_VALUES]
+        named = [n for n in few if not n.startswith("onehot")]
+        joined = [c.user, *named[:_USER_COLUMNS]]
+    schema = Schema(
+        {name: f"p_{name}" for name in c.objectives},
+        context=(*c.categorical, *joined[1:]),
+        request=c.request,
+        truth=dict(c.truth),
+    )
+    return schema, joined
+
+
+def _drawn(
+    frame: pl.DataFrame, log: ImportedLog, part: str, most_rows: Mapping[str, int]
+) -> pl.DataFrame:
+    """Return the rows of requests that a hash chooses, all if there are not too many."""
+    share = most_rows.get(part, log.rows[part]) / max(log.rows[part], 1)
+    if share >= 1:
+        return frame
+    mixed = frame[log.columns.request].cast(pl.Int64).to_numpy().view(np.uint64) * _FIBONACCI
+    return frame.filter((mixed >> np.uint64(32)) < np.uint64(share * (1 << 32)))
+
+
+def _table(
+    log: ImportedLog,
+    part: str,
+    frame: pl.DataFrame,
+    p: np.ndarray,
+    schema: Schema,
+    traits: pl.DataFrame | None,
+) -> pl.DataFrame:
+    """Return the columns that a fusion reads, with the scores."""
+    if traits is not None:
+        frame = frame.join(traits, on=log.columns.user, how="left", maintain_order="left")
+    kept = dict.fromkeys([log.columns.row, log.columns.request, *schema.context, *schema.names])
+    # What is known of the truth is for measuring; no fit may come near it.
+    truth = [] if part == "train" else list(schema.truth.values())
+    scores = [pl.Series(name, p[:, m]) for m, name in enumerate(schema.score_columns)]
+    return frame.select(*kept, *scores, *truth)
+
+
+def score_frame(
+    predictor: Predictor, frame: pl.DataFrame, *, out_of_fold: bool = False
+) -> np.ndarray:
+    """Return probabilities, (rows, objectives) float32; out of fold, or by all training rows."""
+    rows = predictor.encoder.rows(frame, labels=False)
+    if not out_of_fold:
+        return predictor.members[FULL].score(rows)
+    assert predictor.folds is not None
+    fold = predictor.folds.of(frame)
+    p = np.empty((len(rows), len(predictor.objectives)), np.float32)
+    for k in np.unique(fold):
+        mine = np.flatnonzero(fold == k)
+        p[mine] = predictor.of_fold(int(k)).score(rows.take(mine))
+    return p
+
+
+def score_rows(
+    predictor: Predictor,
+    source: str | Path,
+    output: str | Path,
+    *,
+    overwrite: bool = False,
+    on_event: Callable[[ScoredRows], None] = lambda _: None,
+) -> int:
+    """Write the rows of a parquet file, in order, with a score per objective; return their number.
+
+    Users and items that the predictor does not know are scored by what else the row tells.
+    """
+    source, output = Path(source), Path(output)
+    names = column_names(source)
+    check_columns(source, names, predictor.encoder.reads)
+    added = [f"p_{name}" for name in predictor.objectives]
+    for name in added:
+        if name in names:
+            raise UsageError(f"'{source}' has a column '{name}' already; drop or rename it.")
+    check_output(output, overwrite=overwrite)
+    with pq.ParquetFile(source) as file, new_file(output, overwrite=overwrite) as partial:
+        schema, done = file.schema_arrow, 0
+        for name in added:
+            schema = schema.append(pa.field(name, pa.float32()))
+        with pq.ParquetWriter(partial, schema) as writer:
+            for batch in file.iter_batches(batch_size=_CHUNK_ROWS):
+                frame = pl.from_arrow(batch)
+                assert isinstance(frame, pl.DataFrame)
+                p = score_frame(predictor, frame)
+                columns = [*batch.columns, *(pa.array(column) for column in p.T)]
+                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+                done += batch.num_rows
+                on_event(ScoredRows("rows", done, file.metadata.num_rows))
+    return done

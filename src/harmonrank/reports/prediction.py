@@ -1,0 +1,60 @@
+"""What a predictor reached: a table for the terminal, and the same numbers."""
+
+__all__ = ["predictor_facts", "predictor_table"]
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from harmonrank.prediction import FULL, Predictor
+
+
+def predictor_facts(predictor: Predictor) -> dict[str, Any]:
+    """Return what the validation rows say of a predictor, as JSON parts."""
+    full = predictor.members[FULL].facts
+    folds = [m.facts for name, m in predictor.members.items() if name != FULL]
+    objectives = {}
+    for m, name in enumerate(predictor.objectives):
+        calibration = full.calibration[m]
+        others = [f.valid_auc[m] for f in folds]
+        known = [a for a in others if a is not None]
+        objectives[name] = {
+            "auc": full.valid_auc[m],
+            "fold_auc": float(np.mean(known)) if known else None,
+            "positives": calibration.positives,
+            "ece_before": calibration.before,
+            "ece_after": calibration.after,
+        }
+    return {
+        "network": predictor.config.network,
+        "folds": len(folds),
+        "by": None if predictor.folds is None else predictor.folds.by,
+        "epochs": full.best_epoch + 1,
+        "seconds": full.seconds + sum(f.seconds for f in folds),
+        "rows_per_second": full.rows_per_second,
+        "valid": objectives,
+    }
+
+
+def predictor_table(facts: Mapping[str, Any]) -> Table:
+    """Return AUC and calibration error of every objective on the validation rows."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
+    table.add_column("objective", no_wrap=True)
+    for column in ("positives", "AUC", "AUC, folds", "ECE before", "after"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for name, o in facts["valid"].items():
+        table.add_row(
+            name,
+            f"{o['positives']:,}",
+            _number(o["auc"], ".4f"),
+            _number(o["fold_auc"], ".4f"),
+            _number(o["ece_before"], ".5f"),
+            _number(o["ece_after"], ".5f"),
+        )
+    return table
+
+
+def _number(value: float | None, style: str) -> str:
+    return "–" if value is None else format(value, style)

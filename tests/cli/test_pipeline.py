@@ -1,0 +1,85 @@
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+SLICE = Path(__file__).parents[3] / "shared" / "data" / "kuairand27k-slice"
+QUICK = [
+    *("--epochs", "2", "--folds", "2", "--methods", "closed-form,prevalence-weights"),
+    *("--set", "expert_width=8", "--set", "tower_width=4", "--set", "embedding=4"),
+]
+
+
+@pytest.fixture(scope="module")
+def raw(tmp_path_factory):
+    from harmonrank.data.log_worlds import KuaiRandWorld
+    from harmonrank.evaluation.log_simulation import simulate_log
+
+    path = tmp_path_factory.mktemp("raw") / "kuairand"
+    simulate_log(KuaiRandWorld(users=80, items=40), 6000, path, seed=1)
+    return path
+
+
+def test_predict_fits_and_scores_from_the_command_line(run, raw, tmp_path):
+    log, model, scored = tmp_path / "log", tmp_path / "model", tmp_path / "scored"
+    assert run("data", "import", "kuairand", raw, "-o", log).code == 0
+    options = ["--epochs", 2, "--folds", 2, "--set", "batch_rows=512", "--by", "user"]
+    fitted = run("predict", "fit", log, *options, "-o", model, "--json", tmp_path / "fit.json")
+    assert fitted.code == 0, fitted.err
+    facts = json.loads((tmp_path / "fit.json").read_text())
+    assert facts["folds"] == 2
+    assert facts["by"] == "user"
+    assert set(facts["valid"]["is_click"]) >= {"auc", "ece_before", "ece_after"}
+    assert run("predict", "score", model, log, "-o", scored).code == 0
+    assert pl.read_parquet(scored / "train.parquet")["p_is_click"].is_between(0, 1).all()
+    table = tmp_path / "rows.parquet"
+    pl.read_parquet(log / "test" / "*.parquet").write_parquet(table)
+    assert run("predict", "score", model, table, "-o", tmp_path / "out.parquet").code == 0
+    assert "p_is_click" in pl.read_parquet_schema(tmp_path / "out.parquet")
+
+
+def test_predict_says_what_is_wrong(run, raw, tmp_path):
+    result = run("predict", "fit", raw, "-o", tmp_path / "m")
+    assert result.code == 2
+    assert "is not an imported log" in result.err
+    assert run("predict", "fit", raw, "-o", tmp_path / "m", "--set", "epoch=3").code == 2
+    result = run("predict", "score", tmp_path, raw, "-o", tmp_path / "o.parquet")
+    assert result.code == 2
+    assert "is not a saved predictor" in result.err
+
+
+def test_a_pipeline_goes_from_raw_logs_to_a_report_and_keeps_what_it_did(run, raw, tmp_path):
+    out, numbers = tmp_path / "out", tmp_path / "numbers.json"
+    first = run("pipeline", raw, "-o", out, *QUICK, "--json", numbers)
+    assert first.code == 0, first.err
+    board = json.loads(numbers.read_text())
+    assert [m["error"] for m in board["methods"]] == [None, None]
+    assert board["prediction"]["is_click"]["truth_auc"] > 0.6
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for caveat in board["caveats"]:
+        assert caveat[:20] in first.err
+        assert caveat[:20] in page
+    second = run("pipeline", raw, "-o", out, *QUICK)
+    assert second.code == 0, second.err
+    assert second.err.count("kept: nothing it depends on has changed") == 5
+    changed = [*QUICK[:4], "--methods", "closed-form", *QUICK[6:]]
+    fourth = run("pipeline", raw, "-o", out, *changed)
+    assert fourth.err.count("kept: nothing it depends on has changed") == 3
+
+
+def test_a_pipeline_says_which_files_it_looked_for(run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    result = run("pipeline", tmp_path / "empty", "-o", tmp_path / "out")
+    assert result.code == 2
+    assert "log_standard" in result.err
+    assert "Tenrec" in result.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SLICE.is_dir(), reason="the slice is not here")
+def test_a_real_slice_runs_with_its_caveats(run, tmp_path):
+    result = run("pipeline", SLICE, "-o", tmp_path / "out", "--epochs", 2, "--folds", 2)
+    assert result.code == 0, result.err
+    assert "no result on it is a KuaiRand benchmark number" in result.err
