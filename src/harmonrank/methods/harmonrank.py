@@ -59,6 +59,7 @@ class HarmonRank(ProbabilityMethod):
                 log.known_labels(),
                 log.sample_weight,
                 on_step=lambda step, steps: fit.on_event(FitStep(step, steps)),
+                overwrite=True,
             )
         )
 

@@ -32,8 +32,10 @@ _GAIN = 3.0
 
 def logit_of(scores: np.ndarray) -> np.ndarray:
     """Return log(p/(1−p)) in float64, bounded at 0 and 1."""
-    p = np.clip(scores.astype(np.float64), SMALLEST_SCORE, 1 - SMALLEST_SCORE)
-    logits: np.ndarray = np.log(p / (1 - p))
+    p = scores.astype(np.float64)
+    np.clip(p, SMALLEST_SCORE, 1 - SMALLEST_SCORE, out=p)
+    logits: np.ndarray = p / (1 - p)
+    np.log(logits, out=logits)
     return logits
 
 
@@ -57,9 +59,9 @@ class Coordinate:
     normal: np.ndarray
     target: np.ndarray
 
-    def __call__(self, logits: np.ndarray) -> np.ndarray:
-        """Return the coordinates of (rows, M) logits."""
-        result = np.empty_like(logits)
+    def __call__(self, logits: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """Return the coordinates of (rows, M) logits; `out` may be the logits themselves."""
+        result = np.empty_like(logits) if out is None else out
         _bend(logits, self.low, self.high, self.table, self.below, self.above, result)
         return result
 
@@ -177,12 +179,12 @@ def _bend(x: Any, low: Any, high: Any, table: Any, below: Any, above: Any, resul
     last = table.shape[1] - 1
     for i in range(len(x)):
         for m in range(x.shape[1]):
-            place = (x[i, m] - low[m]) / (high[m] - low[m]) * last
+            v = x[i, m]
+            place = (v - low[m]) / (high[m] - low[m]) * last
             cell = int(min(max(place, 0.0), last - 1.0))
             inside = min(max(place, 0.0), float(last)) - cell
-            result[i, m] = table[m, cell] + inside * (table[m, cell + 1] - table[m, cell])
-            result[i, m] += below[m] * min(x[i, m] - low[m], 0.0)
-            result[i, m] += above[m] * max(x[i, m] - high[m], 0.0)
+            bent = table[m, cell] + inside * (table[m, cell + 1] - table[m, cell])
+            result[i, m] = bent + below[m] * min(v - low[m], 0.0) + above[m] * max(v - high[m], 0.0)
 
 
 @kernel

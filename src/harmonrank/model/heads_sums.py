@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.kernel import kernel, sum_kernel
+from harmonrank.kernel import inline_kernel, kernel, sum_kernel
 from harmonrank.model.law import Law, distinct_contexts
 
 # Rows of one context are added up in float32 by this many, then in float64.
@@ -119,14 +119,14 @@ class HeadSums:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return gradient and negative Hessian of head m's log-likelihood, from `at`'s sums."""
         K = 4 + len(self.away)
-        T = self._numbers(m)  # (contexts, K, 1 + M)
-        of_context = T @ curvature[m]  # (contexts, K, 1 + M): Σ h x aᵀ
-        slopes, curved = np.zeros(K + len(self.law.mean)), np.zeros((K + len(self.law.mean),) * 2)
-        slopes[:K] = (T @ gradient[m, :, :, None]).sum(axis=0)[:, 0]
-        curved[:K, :K] = (of_context @ np.swapaxes(T, 1, 2)).sum(axis=0)  # Σ h x xᵀ
-        # A context value's number is 1 or 0, so its sums are those of its contexts.
+        D = K + len(self.law.mean)
+        slopes, curved = np.zeros(D), np.zeros((D, D))
         places = K + self.law.first + self.contexts  # (contexts, features)
-        _add_to_values(places, gradient[m, :, 0], of_context[:, :, 0], slopes, curved)
+        surprise = np.ascontiguousarray(self.surprise[:, m])
+        _fold(
+            m, self.mean[:, m], self.variance[:, m] - 1, surprise, places, gradient[m],
+            curvature[m], slopes, curved,
+        )  # fmt: skip
         curved[:K, K:] = curved[K:, :K].T
         return slopes, curved
 
@@ -142,19 +142,6 @@ class HeadSums:
             slope[:, m, m] += theta[m, 1]
             slope[:, m, [j for j in range(M) if j != m]] += theta[m, 5:K]
         return intercept.astype(np.float32), slope.astype(np.float32)
-
-    def _numbers(self, m: int) -> np.ndarray:
-        """Return T of head m: its numbers are T a."""
-        M = len(self.away)
-        T = np.zeros((len(self.contexts), 4 + M, 1 + M))
-        T[:, 0, 0] = 1.0
-        T[:, 1, 0], T[:, 1, 1 + m] = self.mean[:, m], 1.0
-        T[:, 3, 1:] = self.surprise[:, m]
-        T[:, 2] = (self.variance[:, m, None] - 1) * T[:, 3]
-        T[:, 4, 0] = self.mean[:, m]
-        others = [j for j in range(M) if j != m]
-        T[:, 5 + np.arange(M - 1), 1 + np.array(others, dtype=np.int64)] = 1.0
-        return T
 
 
 def _runs(rows_of_context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -288,13 +275,54 @@ def _add_to_contexts(found: Any, context: Any, gradient: Any, curvature: Any) ->
 
 
 @kernel
-def _add_to_values(places: Any, g: Any, hx: Any, slopes: Any, curved: Any) -> None:
-    """Add Σ g, Σ h x and Σ h of each context to the rows of its values."""
+def _fold(
+    m: int, mean: Any, excess: Any, surprise: Any, places: Any, ga: Any, haa: Any, slopes: Any,
+    curved: Any,
+) -> None:  # fmt: skip
+    """Turn each context's Σ g a and Σ h a aᵀ into Σ g x and Σ h x xᵀ of head m, and add them up.
+
+    A context value's number is 1 or 0, so its sums are those of its contexts.
+    """
+    M, features = surprise.shape[1], places.shape[1]
+    K = 4 + M
+    sums, hxa = np.empty((M + 2, M + 1)), np.empty((K, M + 1))
+    x = np.empty(K)
     for c in range(len(places)):
-        for a in range(places.shape[1]):
+        # The sums of g, then of h a, as rows; x = T a is taken of each column, then of each row.
+        for i in range(M + 1):
+            sums[0, i] = ga[c, i]
+            for j in range(M + 1):
+                sums[1 + i, j] = haa[c, i, j]
+        _numbers(sums[0], m, mean[c], excess[c], surprise[c], x)
+        for k in range(K):
+            slopes[k] += x[k]
+        for i in range(M + 1):
+            # The matrix is symmetric: its row i is its column i.
+            _numbers(sums[1 + i], m, mean[c], excess[c], surprise[c], x)
+            for k in range(K):
+                hxa[k, i] = x[k]
+        for k in range(K):
+            _numbers(hxa[k], m, mean[c], excess[c], surprise[c], x)
+            for other in range(K):
+                curved[k, other] += x[other]
+        for a in range(features):
             row = places[c, a]
-            slopes[row] += g[c]
-            for k in range(hx.shape[1]):
-                curved[row, k] += hx[c, k]
-            for b in range(places.shape[1]):
-                curved[row, places[c, b]] += hx[c, 0]
+            slopes[row] += ga[c, 0]
+            for k in range(K):
+                curved[row, k] += hxa[k, 0]
+            for b in range(features):
+                curved[row, places[c, b]] += hxa[0, 0]
+
+
+@inline_kernel
+def _numbers(a: Any, m: int, mean: Any, excess: Any, surprise: Any, x: Any) -> None:
+    """Write x = T a: one, own, by context, surprise, mean, others (see `Heads`)."""
+    r = 0.0
+    for j in range(surprise.size):
+        r += surprise[j] * a[1 + j]
+    x[0], x[1], x[2], x[3], x[4] = a[0], a[1 + m] + mean * a[0], excess * r, r, mean * a[0]
+    k = 5
+    for j in range(surprise.size):
+        if j != m:
+            x[k] = a[1 + j]
+            k += 1
