@@ -3,6 +3,7 @@
 __all__ = ["Answers", "Arm", "Rows", "matured", "newest", "rows_of", "serve"]
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,9 +13,13 @@ import polars as pl
 
 from harmonrank.data import Log, Schema
 from harmonrank.errors import DataError
+from harmonrank.evaluation.ab import hash_shares
 from harmonrank.evaluation.online._traffic import Hour
 from harmonrank.methods import Method, method_class
 from harmonrank.methods.neural import NeuralMethod
+from harmonrank.metrics import auc
+
+_HELD_OUT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +111,9 @@ def newest(rows: Sequence[Rows], schema: Schema, most: int) -> Log:
 class Arm:
     """A method that learns from its own log alone.
 
-    A network goes on from its present weights, one pass over the window; any other method is
-    fitted to the window anew.
+    A network goes on from its present weights, one pass over the window, and what comes of it is
+    served only if it ranks a tenth of the requests, which updates never learn from, no worse than
+    before. Any other method is fitted to the window anew.
     """
 
     def __init__(
@@ -145,7 +151,20 @@ class Arm:
         except DataError:
             return False
         if isinstance(self._model, NeuralMethod):
-            self._model.update(log, seed=self._seed + 1 + now)
+            self._update(self._model, log, now)
         else:
             self._model = self._build().fit(log, self._schema, seed=self._seed)
         return True
+
+    def _update(self, model: NeuralMethod, log: Log, now: int) -> None:
+        assert log.request is not None
+        held = hash_shares(log.request, "held out") < _HELD_OUT
+        held[0] = True  # never none
+        exam = log.take(np.flatnonzero(held))
+        newer = deepcopy(model).update(log.take(np.flatnonzero(~held)), seed=self._seed + 1 + now)
+        before, after = (
+            np.nansum(self._schema.weight_vector * auc(m.score(exam), exam.known_labels()))
+            for m in (model, newer)
+        )
+        if after >= before:
+            self._model = newer
