@@ -1,3 +1,4 @@
+import numpy as np
 import polars as pl
 
 import harmonrank as hr
@@ -29,3 +30,35 @@ def test_a_method_that_needs_labels_says_so(run, tmp_path, table, schema):
     assert done.code == 2
     assert "closed-form cannot be recalibrated without labels" in done.err
     assert not (tmp_path / "n").exists()
+
+
+def test_scores_that_moved_far_are_told_of_and_others_are_not(run, tmp_path):
+    old = world("conflict")
+    new = old.with_upstream(("like",), a=1.6, b=-1.0)
+    as_frame(old, old.sample(20_000, seed=1)).write_parquet(tmp_path / "train.parquet")
+    as_frame(old, old.sample(20_000, seed=2)).write_parquet(tmp_path / "usual.parquet")
+    as_frame(new, new.sample(20_000, seed=2)).write_parquet(tmp_path / "moved.parquet")
+    hr.HarmonRank().fit(tmp_path / "train.parquet", world_schema(old)).save(tmp_path / "m")
+    for verb, more in (
+        ("evaluate", ()),
+        ("score", ("-o", tmp_path / "out.parquet", "--overwrite")),
+    ):
+        usual = run(verb, tmp_path / "m", tmp_path / "usual.parquet", *more)
+        moved = run(verb, tmp_path / "m", tmp_path / "moved.parquet", *more)
+        assert "has moved" not in usual.err
+        assert "'p_like' has moved since the fit" in moved.err
+        assert "`harmonrank recalibrate`" in moved.err
+        assert moved.err.count("has moved") == 1
+
+
+def test_a_shift_is_measured_in_deviations_of_the_fit():
+    old = world("conflict")
+    new = old.with_upstream(("like",), a=1.0, b=0.5)
+    model = hr.HarmonRank().fit(as_frame(old, old.sample(50_000, seed=1)), world_schema(old))
+    shifts = {
+        shift.column: shift for shift in model.shifts(as_frame(new, new.sample(50_000, seed=2)))
+    }
+    like = model._heads.law.log_variance[old.objectives.index("like")]
+    assert abs(shifts["p_like"].offset - 0.5 / np.exp(like / 2)) < 0.1
+    assert abs(shifts["p_like"].scale - 1) < 0.05
+    assert not shifts["p_buy"].far

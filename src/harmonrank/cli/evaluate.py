@@ -26,6 +26,8 @@ def command(
     quiet: bool,
 ) -> None:
     """Measure how well MODEL ranks DATA, a table that has labels."""
+    from dataclasses import asdict
+
     from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
     from harmonrank.methods import load
@@ -36,5 +38,16 @@ def command(
         reporting = Reporting(report, figures, show)
         quality = fitted.evaluate(data, weights=parse_pairs(weights))
         reporting.evaluated(f"{fitted.name} on {data.name}", fitted, quality, data)
+        shifts = fitted.shifts(data)
+    for shift in shifts:
+        if shift.far:
+            click.echo(f"Note: {shift}", err=True)
     shown = quality_table if style == "table" else quality_markdown
-    show.result(shown(quality), {"method": fitted.name, **quality.to_dict()})
+    show.result(
+        shown(quality),
+        {
+            "method": fitted.name,
+            **quality.to_dict(),
+            "shifts": [asdict(shift) for shift in shifts],
+        },
+    )

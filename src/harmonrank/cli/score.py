@@ -51,6 +51,7 @@ def command(
             column=column,
             weights=parse_pairs(weights),
             overwrite=overwrite,
+            on_shift=lambda shift: click.echo(f"Note: {shift}", err=True),
             on_rows=lambda done, total: show.advance("score ", done, total, f"{done:,} rows"),
         )
         seconds = perf_counter() - started

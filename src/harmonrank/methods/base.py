@@ -17,6 +17,7 @@ from harmonrank.data.tables import column_names, open_table
 from harmonrank.errors import UsageError
 from harmonrank.methods.options import check_options
 from harmonrank.methods.quality import Quality, quality_of
+from harmonrank.methods.shift import Shift
 
 _VALID_SHARE = 0.1
 
@@ -148,6 +149,10 @@ class Method(ABC):
         if weights is None:
             return self._score(log)
         return self._score_weighted(log, self.schema.weights_with(weights))
+
+    def shifts(self, table: Source) -> list[Shift]:  # noqa: ARG002
+        """Return how far each score column has moved since the fit, if the method knows."""
+        return []
 
     def rank(self, table: Source, k: int = 10) -> pl.DataFrame:
         """Return the best k rows of every request, best first, with their score and place."""

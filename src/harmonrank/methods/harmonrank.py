@@ -13,6 +13,7 @@ from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.errors import DataError
 from harmonrank.methods.base import Fit, FitStep
 from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.methods.shift import Shift
 from harmonrank.model.coordinate import Coordinate, logit_of
 from harmonrank.model.heads import Heads
 from harmonrank.model.heads_score import HeadScorer
@@ -21,6 +22,7 @@ from harmonrank.model.law import Law, fit_law
 # Rarer context values share the slot of the unknown: they would cost more than they tell.
 _MOST_VALUES = 100
 _FEWEST_RECENT = 1000
+_SHIFT_ROWS = 50_000
 _LAW = [field.name for field in fields(Law)]
 _COORDINATE = [field.name for field in fields(Coordinate)]
 
@@ -73,6 +75,18 @@ class HarmonRank(ProbabilityMethod):
     def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
         effective = weights / (self.prevalence * (1 - self.prevalence))
         return self._scorer.fuse(log.scores, self._encoder.encode(log.context), effective)
+
+    def shifts(self, table: Source) -> list[Shift]:
+        """Return how far each score column has moved since the fit, given the context.
+
+        A large table is looked at through some of its rows, evenly spread.
+        """
+        log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
+        some = slice(None, None, -(-log.rows // _SHIFT_ROWS))
+        codes = self._encoder.encode(log.context[some])
+        away = self._heads.deviations(logit_of(log.scores[some]), codes)
+        rows = zip(self.schema.score_columns, away.mean(axis=0), away.std(axis=0), strict=True)
+        return [Shift(name, len(away), float(mean), float(sd)) for name, mean, sd in rows]
 
     def recalibrate(self, table: Source) -> Self:
         """Return the model for upstream scores that have changed; labels are not needed.

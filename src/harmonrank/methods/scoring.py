@@ -19,6 +19,7 @@ from harmonrank.data.files import check_output, new_file
 from harmonrank.data.tables import check_columns, column_names, file_kind, open_table
 from harmonrank.errors import DataError, UsageError
 from harmonrank.methods.base import Method
+from harmonrank.methods.shift import Shift
 
 _CHUNK_ROWS = 262_144
 # Columns are read this far ahead; without a bound, a whole row group is held in memory.
@@ -37,6 +38,7 @@ def score_file(
     weights: Mapping[str, float] | None = None,
     overwrite: bool = False,
     on_rows: Callable[[int, int], None] = lambda *_: None,
+    on_shift: Callable[[Shift], None] = lambda _: None,
 ) -> int:
     """Write the rows of `source`, in order, with the fused score; return their number.
 
@@ -52,6 +54,7 @@ def score_file(
         weights: Other objective weights.
         overwrite: Replace `output` if it exists.
         on_rows: Called with the rows done and the rows in all.
+        on_shift: Called with each score column that has moved far since the fit, by the first rows.
     """
     source, output = Path(source), Path(output)
     kind, names = file_kind(output), column_names(source)
@@ -62,6 +65,10 @@ def score_file(
 
     def fuse(frame: pl.DataFrame, first_row: int) -> np.ndarray:
         log = read_log(frame, method.schema, labels=False, first_row=first_row, name=f"'{source}'")
+        if first_row == 0:
+            for shift in method.shifts(log):
+                if shift.far:
+                    on_shift(shift)
         return method.score(log, weights=weights)
 
     if file_kind(source) == "parquet" and kind == "parquet":
