@@ -61,8 +61,8 @@ class Heads:
         """Return each coordinate's deviation from its context's mean, in standard deviations."""
         contexts, of_row = distinct_contexts(codes, self.slots)
         deviation = np.sqrt(self.law.variance_of(contexts)) * self.law.scale
-        away = self.coordinate(logits) - self.law.centre_of(contexts)[of_row]
-        away /= deviation[of_row]
+        centre = self.law.centre_of(contexts)[of_row]
+        away: np.ndarray = (self.coordinate(logits) - centre) / deviation[of_row]
         return away
 
     def affine(self, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

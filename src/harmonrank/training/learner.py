@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from harmonrank.model import Network
 from harmonrank.model.fused import Step, covers
 from harmonrank.training.arrays import Arrays
+from harmonrank.training.flat_adam import FlatAdam
 
 _SMALL_FIT = 200_000  # Rows seen in a time that is worth a compilation.
 
@@ -135,6 +136,8 @@ class FusedLearner:
         self._flat = nn.Parameter(torch.from_numpy(self._step.weights.vector).float())
         self._flat.grad = torch.zeros_like(self._flat)
         self.optimizer = build([self._flat])
+        plain = FlatAdam.fits(self.optimizer)
+        self._update = FlatAdam(self.optimizer).step if plain else self.optimizer.step
 
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Run both kernels around the loss, then the optimiser."""
@@ -146,7 +149,7 @@ class FusedLearner:
             if found.slope is not None:
                 self._step.backward(found.slope)
                 self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))
-                self.optimizer.step()
+                self._update()
         self._read()
         return StepTaken(found.loss, found.gradient_share)
 
