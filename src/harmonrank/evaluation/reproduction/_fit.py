@@ -2,12 +2,15 @@
 
 __all__ = ["FitCell", "fewer_positives"]
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+import torch
 
 from harmonrank import __version__
 from harmonrank.data import Log
@@ -98,10 +101,11 @@ class FitCell(Cell):
             schema = replace(schema, weights=weights)
         model = method_class(self.method)(**dict(self.options))
         started = perf_counter()
-        model.fit(
-            train, schema, valid=logs.valid, seed=self.seed, on_event=on_event,
-            checkpoint=checkpoint if train.rows >= _LONG_ROWS else None,
-        )  # fmt: skip
+        with _one_thread() if ("buckets", None) in self.options else nullcontext():
+            model.fit(
+                train, schema, valid=logs.valid, seed=self.seed, on_event=on_event,
+                checkpoint=checkpoint if train.rows >= _LONG_ROWS else None,
+            )  # fmt: skip
         seconds = perf_counter() - started
         return {"fit_seconds": seconds, **self._measured(model, train, logs)}
 
@@ -139,6 +143,17 @@ class FitCell(Cell):
             if test.truth is not None:
                 best.append(_areas(best_score(test.truth, weights), test))
         return {"points": points, "best": best}
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep PyTorch to one thread where it trains alone: on a batch's small matrices two wait."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _areas(fused: np.ndarray, test: Log) -> list[float]:

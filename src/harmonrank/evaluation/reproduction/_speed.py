@@ -46,12 +46,11 @@ class SpeedCell(Cell):
         return f"{Path(self.data.name).name} {self.kind}"
 
     def identity(self) -> dict[str, Any]:
-        """Return what is timed and on how many threads."""
+        """Return what is timed; not the threads, whose number kernels change as they run."""
         return {
             "speed": self.kind,
             "data": self.data.identity(),
             "seconds": self.seconds,
-            "threads": torch.get_num_threads(),
             "version": __version__,
         }
 
