@@ -1,6 +1,6 @@
 """Import: official files become parts of parquet, chunk by chunk."""
 
-__all__ = ["MANIFEST", "ImportStep", "import_log"]
+__all__ = ["ImportStep", "import_log"]
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -10,18 +10,18 @@ from typing import Any
 
 import polars as pl
 
-from harmonrank.data.files import read_json, resumable_folder, sha256, write_json
+from harmonrank.data.files import read_json, resumable_folder, write_json
 from harmonrank.data.logs._chunks import Chunk, cut, read_chunk
 from harmonrank.data.logs._columns import LOG_TOML, LogColumns
+from harmonrank.data.logs._manifest import FORMAT, MANIFEST, about, manifest_of, positives_of
 from harmonrank.data.logs._source import LogSource, check_labels
 from harmonrank.data.logs._split import PARTS, Cuts, KeyCounts
 from harmonrank.data.logs._tables import write_table
 from harmonrank.errors import DataError
 
-MANIFEST = "manifest.json"
-_FORMAT = 1
 _CHUNK_BYTES = 48 << 20
 _KEPT = "progress"
+_TABLES = ("users.parquet", "items.parquet")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def import_log(
         raise DataError(f"'{source.files[0]}' has no rows; expected at least four.")
     files = [*source.files, *(t.path for t in source.tables), source.truth]
     key = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "kind": source.columns.kind,
         "files": [_stamp(file) for file in files if file is not None],
         "settings": dict(source.settings),
@@ -76,7 +76,7 @@ def import_log(
         survey = run.survey(rows)
         records = list(run.parts(survey))
         tables = run.tables()
-        manifest = _manifest(source, columns, survey, records, tables)
+        manifest = manifest_of(source, columns, survey, records, tables)
         write_json(folder / MANIFEST, manifest)
         (folder / LOG_TOML).write_text(columns.to_toml(), encoding="utf-8")
         run.forget()
@@ -95,9 +95,6 @@ def _with_truth(source: LogSource) -> LogColumns:
         there = pl.read_parquet_schema(source.truth)
         truth = {o: f"true_{o}" for o in source.columns.objectives if f"true_{o}" in there}
     return replace(source.columns, users=users, items=items, truth=truth)
-
-
-_TABLES = ("users.parquet", "items.parquet")
 
 
 @dataclass(frozen=True)
@@ -149,8 +146,8 @@ class _Run:
             yield record
 
     def _whole(self, record: dict[str, Any]) -> bool:
-        files = [(self.folder / name, about) for name, about in record.get("files", {}).items()]
-        whole = all(f.is_file() and f.stat().st_size == about["bytes"] for f, about in files)
+        files = [(self.folder / name, told) for name, told in record.get("files", {}).items()]
+        whole = all(f.is_file() and f.stat().st_size == told["bytes"] for f, told in files)
         return bool(record) and whole
 
     def _chunk(self, number: int, chunk: Chunk, cuts: Cuts, first: int) -> dict[str, Any]:
@@ -169,7 +166,7 @@ class _Run:
             if len(mine):
                 file = f"{name}/part-{number:05}.parquet"
                 mine.write_parquet(self.folder / file, compression="zstd", compression_level=1)
-                files[file] = {**_about(self.folder / file), **_positives(mine, self.columns)}
+                files[file] = {**about(self.folder / file), **positives_of(mine, self.columns)}
         odd = self.source.count(raw)
         return {"source": chunk.path.name, "files": files, "odd": odd, "rows": len(raw)}
 
@@ -186,18 +183,18 @@ class _Run:
         """Write the tables of features; return what was written."""
         kept = self.folder / _KEPT / "tables.json"
         if kept.is_file():
-            about: dict[str, Any] = read_json(kept)
-            return about
+            known: dict[str, Any] = read_json(kept)
+            return known
         odd: Counter[str] = Counter()
         files = {}
         for number, table in enumerate(self.source.tables):
             target = self.folder / table.table.file
             rows = write_table(table, target, odd)
-            files[table.table.file] = {**_about(target), "rows": rows}
+            files[table.table.file] = {**about(target), "rows": rows}
             self._say("features", number + 1, rows)
-        about = {"files": files, "odd": dict(odd)}
-        _keep(kept, about)
-        return about
+        told = {"files": files, "odd": dict(odd)}
+        _keep(kept, told)
+        return told
 
     def _say(self, stage: str, done: int, rows: int, *, kept: bool = False) -> None:
         if self.on_step is None:
@@ -218,44 +215,3 @@ def _keep(path: Path, value: dict[str, Any]) -> None:
     partial = path.with_suffix(".partial")
     write_json(partial, value)
     partial.replace(path)
-
-
-def _about(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "sha256": sha256(path)}
-
-
-def _positives(frame: pl.DataFrame, columns: LogColumns) -> dict[str, Any]:
-    sums = frame.select(pl.col(columns.objectives).cast(pl.Int64).sum()).row(0, named=True)
-    return {"rows": len(frame), "positives": sums}
-
-
-def _manifest(
-    source: LogSource,
-    columns: LogColumns,
-    survey: dict[str, Any],
-    records: Sequence[dict[str, Any]],
-    tables: dict[str, Any],
-) -> dict[str, Any]:
-    rows, files = Counter[str](), {}
-    positives = {part: Counter[str]() for part in PARTS}
-    odd, read = Counter[str](tables["odd"]), Counter[str]()
-    for record in records:
-        odd.update(record["odd"])
-        read[record["source"]] += record["rows"]
-        for name, about in record["files"].items():
-            part = name.partition("/")[0]
-            rows[part] += about["rows"]
-            positives[part].update(about["positives"])
-            files[name] = {key: about[key] for key in ("rows", "bytes", "sha256")}
-    return {
-        "format": _FORMAT,
-        "kind": columns.kind,
-        "source": [{"file": f.name, "rows": read[f.name]} for f in source.files],
-        "split": {"by": source.split_by, "cuts": survey["cuts"]},
-        "settings": dict(source.settings),
-        "rows": {part: rows[part] for part in PARTS},
-        "positives": {p: {o: positives[p][o] for o in columns.objectives} for p in PARTS},
-        "notes": list(source.notes),
-        "oddities": {what: count for what, count in odd.items() if count},
-        "files": {**files, **tables["files"]},
-    }

@@ -11,7 +11,7 @@ import polars as pl
 
 from harmonrank.data.files import read_json, sha256
 from harmonrank.data.logs._columns import LOG_TOML, FeatureTable, LogColumns
-from harmonrank.data.logs._import import MANIFEST
+from harmonrank.data.logs._manifest import MANIFEST
 from harmonrank.data.logs._split import PARTS
 from harmonrank.errors import DataError, UsageError, did_you_mean
 

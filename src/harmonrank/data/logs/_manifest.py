@@ -1,0 +1,62 @@
+"""Manifest: where an imported log came from, and what every file of it holds."""
+
+__all__ = ["FORMAT", "MANIFEST", "about", "manifest_of", "positives_of"]
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from harmonrank.data.files import sha256
+from harmonrank.data.logs._columns import LogColumns
+from harmonrank.data.logs._source import LogSource
+from harmonrank.data.logs._split import PARTS
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+
+def about(path: Path) -> dict[str, Any]:
+    """Return the size and checksum of a file."""
+    return {"bytes": path.stat().st_size, "sha256": sha256(path)}
+
+
+def positives_of(frame: pl.DataFrame, columns: LogColumns) -> dict[str, Any]:
+    """Return the rows of a part file and the positives of each objective in it."""
+    sums = frame.select(pl.col(columns.objectives).cast(pl.Int64).sum()).row(0, named=True)
+    return {"rows": len(frame), "positives": sums}
+
+
+def manifest_of(
+    source: LogSource,
+    columns: LogColumns,
+    survey: dict[str, Any],
+    records: Sequence[dict[str, Any]],
+    tables: dict[str, Any],
+) -> dict[str, Any]:
+    """Add up what the chunks and tables say of themselves."""
+    rows, files = Counter[str](), {}
+    positives = {part: Counter[str]() for part in PARTS}
+    odd, read = Counter[str](tables["odd"]), Counter[str]()
+    for record in records:
+        odd.update(record["odd"])
+        read[record["source"]] += record["rows"]
+        for name, told in record["files"].items():
+            part = name.partition("/")[0]
+            rows[part] += told["rows"]
+            positives[part].update(told["positives"])
+            files[name] = {key: told[key] for key in ("rows", "bytes", "sha256")}
+    return {
+        "format": FORMAT,
+        "kind": columns.kind,
+        "source": [{"file": f.name, "rows": read[f.name]} for f in source.files],
+        "split": {"by": source.split_by, "cuts": survey["cuts"]},
+        "settings": dict(source.settings),
+        "rows": {part: rows[part] for part in PARTS},
+        "positives": {p: {o: positives[p][o] for o in columns.objectives} for p in PARTS},
+        "notes": list(source.notes),
+        "oddities": {what: count for what, count in odd.items() if count},
+        "files": {**files, **tables["files"]},
+    }
