@@ -238,6 +238,15 @@ def test_every_kind_of_file_gives_the_same(tmp_path, ending):
     assert one.sample_ratio == other.sample_ratio
 
 
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_a_file_that_is_read_in_pieces_gives_the_same(tmp_path, monkeypatch, ending):
+    path, log = tmp_path / f"log.{ending}", log_of()
+    getattr(log, {"arrow": "write_ipc"}.get(ending, f"write_{ending}"))(path)
+    whole = analyse(path, outcomes=["buy"])
+    monkeypatch.setattr("harmonrank.data.tables._PIECE_ROWS", 170)
+    assert analyse(path, outcomes=["buy"]) == whole
+
+
 def test_a_csv_may_have_ids_and_arms_that_look_like_numbers_only_at_first(tmp_path):
     lines = [f"{i:05d},{i % 2},{i % 3}" for i in range(20_000)] + ["x1,0,0.5", "x2,1,1e3"]
     (tmp_path / "log.csv").write_text("user_id,arm,buy\n" + "\n".join(lines))

@@ -2,10 +2,10 @@
 
 __all__ = [
     "Source",
-    "aggregate_table",
     "check_columns",
     "column_names",
     "file_kind",
+    "grouped_sums",
     "open_table",
 ]
 
@@ -36,6 +36,7 @@ _READERS = {
 }
 
 
+_PIECE_ROWS = 2_000_000
 _BROKEN = (EOFError, UnicodeDecodeError, csv.Error, zlib.error)
 
 
@@ -57,19 +58,21 @@ def open_table(source: Source, columns: Sequence[str]) -> pl.DataFrame:
     return frame
 
 
-def aggregate_table(
+def grouped_sums(
     source: Source,
     columns: Sequence[str],
     query: Callable[[pl.LazyFrame], pl.LazyFrame],
+    keys: Sequence[str],
     *,
     text: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Return what a query makes of the named columns, without holding all rows in memory.
+    """Return the sums of groups of rows; memory grows with the groups, not with the rows.
 
     Args:
         source: A file or data frame.
         columns: The columns that the query sees.
-        query: From the lazy columns to the lazy result.
+        query: From the lazy columns of some rows to a row per group, of its keys and its sums.
+        keys: What the query's result is grouped by.
         text: Columns that a csv file must not take for numbers, such as ids.
     """
     columns = list(dict.fromkeys(columns))
@@ -80,7 +83,27 @@ def aggregate_table(
     path = Path(source)
     kind = file_kind(path)
     with _reading(path, kind):
-        return query(_scan(path, kind, text).select(columns)).collect(engine="streaming")
+        lazy = _scan(path, kind, text).select(columns)
+        if kind == "csv":
+            return query(lazy).collect(engine="streaming")
+        return _piecewise(lazy, query, list(keys))
+
+
+def _piecewise(
+    lazy: pl.LazyFrame, query: Callable[[pl.LazyFrame], pl.LazyFrame], keys: list[str]
+) -> pl.DataFrame:
+    """Sum up piece by piece: the engine alone reads far ahead of what it has summed up."""
+
+    def added(parts: list[pl.DataFrame]) -> pl.DataFrame:
+        return pl.concat(parts).group_by(keys).agg(pl.all().sum())
+
+    rows = int(lazy.select(pl.len()).collect().item())
+    parts = [query(lazy.head(0)).collect()]
+    for first in range(0, rows, _PIECE_ROWS):
+        parts.append(query(lazy.slice(first, _PIECE_ROWS)).collect(engine="streaming"))
+        if sum(part.height for part in parts) > _PIECE_ROWS:
+            parts = [added(parts)]
+    return added(parts)
 
 
 def _scan(path: Path, kind: str, text: Sequence[str]) -> pl.LazyFrame:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from harmonrank.data.tables import Source, aggregate_table, describe
+from harmonrank.data.tables import Source, describe, grouped_sums
 from harmonrank.errors import DataError, UsageError
 
 _ROWS, _COUNT = "rows", "count"
@@ -66,7 +66,7 @@ def read_users(
         keys = [pl.col(user).alias("user"), pl.col(arm).cast(pl.String).alias("arm")]
         return lazy.group_by(keys).agg(pl.len().alias(_ROWS), count.alias(_COUNT), *named)
 
-    frame = aggregate_table(source, columns, query, text=(user, arm))
+    frame = grouped_sums(source, columns, query, ["user", "arm"], text=(user, arm))
     _check_values(name, frame, dict(zip(map(str, range(len(outcomes))), outcomes, strict=True)))
     if impressions and not (frame[_COUNT].is_finite() & (frame[_COUNT] >= 0)).all():
         raise DataError(f"{name}: '{impressions}' must be numbers from 0 up; repair those rows.")

@@ -36,7 +36,7 @@ _PATIENCE = 4
 QUICK: dict[str, Any] = {
     "users": 10_000,
     "requests_per_hour": 1_500,
-    "retrain_hours": 3,
+    "retrain_hours": 4,
     "window_rows": 60_000,
 }
 FULL: dict[str, Any] = {"users": 100_000, "requests_per_hour": 10_000}
