@@ -97,17 +97,17 @@ def test_gradients_are_as_exact_as_those_of_float32_autograd(config):
 def test_scores_equal_those_of_the_network(config):
     network, rows = network_of(config), rows_of(config)
     exact, _ = gradients(network, rows, np.zeros(len(rows[0]), np.float32), torch.float64)
-    assert np.abs(Scorer(network)(*rows) - exact).max() < 1e-5 * exact.std()
+    assert np.abs(Scorer.of(network)(*rows) - exact).max() < 1e-5 * exact.std()
 
 
 def test_training_and_scoring_fuse_alike():
     network, rows = network_of(BASE), rows_of(BASE)
     fused = Step(network, *rows).forward(np.arange(1000))
-    np.testing.assert_array_equal(fused, Scorer(network)(*rows).astype(np.float32))
+    np.testing.assert_array_equal(fused, Scorer.of(network)(*rows).astype(np.float32))
 
 
 def test_a_batch_equals_one_by_one():
-    scorer, (scores, context) = Scorer(network_of(BASE)), rows_of(BASE, n=300)
+    scorer, (scores, context) = Scorer.of(network_of(BASE)), rows_of(BASE, n=300)
     alone = [scorer(scores[i : i + 1], context[i : i + 1])[0] for i in range(300)]
     np.testing.assert_array_equal(scorer(scores, context), alone)
 
@@ -125,7 +125,7 @@ def test_many_rows_have_the_order_that_the_network_gives_them(n):
                 )
             ]
         ).numpy()
-    fast = Scorer(network)(scores, context)
+    fast = Scorer.of(network)(scores, context)
     in_order = slow[np.argsort(fast)]
     # Where the two disagree, the scores differ by no more than their rounding.
     assert (np.maximum.accumulate(in_order) - in_order).max() < 1e-5 * slow.std()
@@ -190,7 +190,7 @@ def test_weights_return_to_the_network_unchanged():
 
 def test_an_empty_table_has_no_scores():
     scores, context = rows_of(BASE)
-    assert Scorer(network_of(BASE))(scores[:0], context[:0]).shape == (0,)
+    assert Scorer.of(network_of(BASE))(scores[:0], context[:0]).shape == (0,)
 
 
 @pytest.mark.parametrize("code", [-1, 6])
@@ -198,14 +198,14 @@ def test_an_unknown_code_is_refused(code):
     scores, context = rows_of(BASE)
     context[3, 0] = code
     with pytest.raises(UsageError, match="code that training did not have; use 0"):
-        Scorer(network_of(BASE))(scores, context)
+        Scorer.of(network_of(BASE))(scores, context)
     with pytest.raises(UsageError, match="code that training did not have; use 0"):
         Step(network_of(BASE), scores, context)
 
 
 def test_wrong_shapes_are_refused():
     scores, context = rows_of(BASE)
-    scorer = Scorer(network_of(BASE))
+    scorer = Scorer.of(network_of(BASE))
     with pytest.raises(UsageError, match=r"`scores` must be \(rows, 4\). Got \(1000, 3\)"):
         scorer(scores[:, :3], context)
     with pytest.raises(UsageError, match=r"`context` must be \(1000, 2\). Got \(999, 2\)"):

@@ -148,7 +148,7 @@ def test_attention_is_the_mean_of_what_the_network_attends_to(models, logs):
     import torch
 
     model, rows = models["harmonrank-paper"], logs[1].take(np.arange(50))
-    network = model._network
+    network = model.network
     with torch.no_grad():
         x = network.scores(torch.from_numpy(rows.scores.astype(np.float32)))
         expected = network.relation_aware.attend(x).double().mean(dim=0).numpy()

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from torch import Tensor
 
 from harmonrank.methods.neural import NeuralConfig, NeuralMethod
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from harmonrank.training import Arrays, LossSlope, LossValue
 
 
@@ -35,7 +36,7 @@ class HarmonRankPaper(NeuralMethod):
     name = "harmonrank-paper"
     Config = PaperConfig
 
-    def _loss(self, fused: Tensor, batch: "Arrays", weights: Tensor) -> "LossValue":
+    def _loss(self, fused: "Tensor", batch: "Arrays", weights: "Tensor") -> "LossValue":
         from harmonrank.losses import rank_auc_loss
         from harmonrank.training import LossValue
 
@@ -50,7 +51,7 @@ class HarmonRankPaper(NeuralMethod):
         )
         return LossValue(parts.loss, parts.gradient_share)
 
-    def _slope(self, fused: np.ndarray, batch: "Arrays", weights: Tensor) -> "LossSlope":
+    def _slope(self, fused: np.ndarray, batch: "Arrays", weights: "Tensor") -> "LossSlope":
         from harmonrank.losses import rank_auc_slope
         from harmonrank.training import LossSlope
 

@@ -1,31 +1,28 @@
-"""Neural methods: the paper's network trained with a loss of the method's choice."""
+"""Neural methods: the paper's network trained with a loss of the method's choice.
+
+PyTorch is imported when a network is trained or looked into, and not to score with it.
+"""
 
 __all__ = ["NeuralConfig", "NeuralMethod"]
 
-import hashlib
-import json
 import sys
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.methods.base import Fit, Method
-from harmonrank.methods.weighting import weighting_of
-from harmonrank.metrics import auc
-from harmonrank.model import Network, NetworkConfig
+from harmonrank.model import NetworkConfig
 from harmonrank.model.fused import Scorer, covers
 
 if TYPE_CHECKING:
-    from harmonrank.training import Arrays, LossSlope, LossValue
+    from torch import Tensor
 
-_SCORE_ROWS = 65_536
-_MEMORY = "memory"
+    from harmonrank.model import Network
+    from harmonrank.training import Arrays, LossSlope, LossValue
 
 
 @dataclass(frozen=True)
@@ -70,30 +67,33 @@ class NeuralMethod(Method):
 
     Config = NeuralConfig
 
-    _encoder: ContextEncoder
-    _network: Network
-    _memory: dict[str, Tensor]
+    encoder: ContextEncoder
+    _memory: dict[str, "Tensor"]
+    _weights: Mapping[str, np.ndarray]
     _scorer: Scorer | None = None
+    _built: "Network | None" = None
 
     @abstractmethod
-    def _loss(self, fused: Tensor, batch: "Arrays", weights: Tensor) -> "LossValue":
+    def _loss(self, fused: "Tensor", batch: "Arrays", weights: "Tensor") -> "LossValue":
         """Return the loss of a batch's fused scores."""
 
-    def _slope(self, fused: np.ndarray, batch: "Arrays", weights: Tensor) -> "LossSlope":
+    def _slope(self, fused: np.ndarray, batch: "Arrays", weights: "Tensor") -> "LossSlope":
         """Return the loss and its slope at once, where that is faster than a graph."""
         raise NotImplementedError
 
-    def _first_memory(self, fit: Fit) -> dict[str, Tensor]:  # noqa: ARG002
+    def _first_memory(self, fit: Fit) -> dict[str, "Tensor"]:  # noqa: ARG002
         """Return what the loss remembers before the first step."""
         return {}
 
-    def _remember(self, fused: Tensor, batch: "Arrays") -> None:
+    def _remember(self, fused: "Tensor", batch: "Arrays") -> None:
         """Change the memory after the loss of a step."""
 
     def _fit(self, fit: Fit) -> None:
-        self._encoder = ContextEncoder.fit(fit.train.context)
-        network = self._build(fit.train.scores.shape[1], fit.seed).to(fit.device)
-        self._learn(fit, network, self.config.epochs)
+        from harmonrank.methods.neural_fit import learn
+
+        self.encoder = ContextEncoder.fit(fit.train.context)
+        network = self._new_network(fit.train.scores.shape[1], fit.seed).to(fit.device)
+        self._use(learn(self, fit, network, self.config.epochs))
 
     def update(self, table: Source, *, passes: int = 1, seed: int = 0) -> Self:
         """Go on learning: some passes over newer rows, from the present weights.
@@ -106,163 +106,69 @@ class NeuralMethod(Method):
             passes: How often each row is seen.
             seed: Decides the order of rows.
         """
+        from harmonrank.methods.neural_fit import learn
+
         log = table if isinstance(table, Log) else read_log(table, self.schema)
         weights = self.schema.weight_vector
         fit = Fit(log, log.take(np.arange(0)), weights, seed, "cpu", lambda _: None, None)
         # Who updates once does so again and again: kernels are worth compiling.
-        self._learn(fit, self._network, passes, rows_seen=sys.maxsize)
-        self._scorer = None
+        self._use(learn(self, fit, self.network, passes, rows_seen=sys.maxsize))
         self.prevalence = log.prevalence()
         return self
 
-    def _learn(
-        self, fit: Fit, network: Network, epochs: int | None, rows_seen: int | None = None
-    ) -> None:
-        """Train a network, and keep its epoch that ranks the validation rows best, if any."""
-        from harmonrank.training import TrainingConfig, train
+    def _use(self, network: "Network") -> None:
+        self._built, self._scorer = network.cpu().eval(), None
+        self._weights = {name: value.numpy() for name, value in network.state_dict().items()}
 
-        rows, valid = self._arrays(fit.train, fit.device), self._arrays(fit.valid, fit.device)
-        weighting = weighting_of(self.config.weighting, fit)
-        first = self._first_memory(fit) | weighting.memory
-        self._memory = {name: value.to(fit.device) for name, value in first.items()}
-        weighting.memory = self._memory
-        _attach(network, self._memory)
+    @property
+    def network(self) -> "Network":
+        """The network with the fitted weights."""
+        if self._built is None:
+            import torch
 
-        def loss(fused: Tensor, batch: "Arrays") -> "LossValue":
-            weights = weighting.weights(fused, lambda s, w: self._loss(s, batch, w).loss)
-            value = self._loss(fused, batch, weights)
-            self._remember(fused.detach(), batch)
-            return value
+            network = self._new_network(len(self.schema.names), seed=0).eval()
+            weights = {name: torch.from_numpy(array) for name, array in self._weights.items()}
+            network.load_state_dict(weights)
+            self._built = network
+        return self._built
 
-        def slope(fused: np.ndarray, batch: "Arrays") -> "LossSlope":
-            scores = torch.from_numpy(fused)
-            weights = weighting.weights(scores, lambda s, w: self._loss(s, batch, w).loss)
-            value = self._slope(fused, batch, weights)
-            self._remember(scores, batch)
-            return value
+    def _network_config(self, objectives: int) -> NetworkConfig:
+        return NetworkConfig(objectives, self.encoder.slots, **self.config.part(NetworkConfig))
 
-        later_is_better = count()
+    def _new_network(self, objectives: int, seed: int) -> "Network":
+        import torch
 
-        def validate(network: Network) -> float:
-            if not fit.valid.rows:
-                return float(next(later_is_better))
-            per_objective = auc(
-                _forward(network, valid.scores, valid.context),
-                fit.valid.known_labels(),
-                sample_weight=fit.valid.sample_weight,
-            )
-            weighting.epoch_ended(per_objective)
-            # An objective that the validation rows do not show cannot vote.
-            return float(np.nansum(fit.weights * per_objective))
+        from harmonrank.model import Network
 
-        config = TrainingConfig(**{**self.config.part(TrainingConfig), "epochs": epochs})
-        for event in train(
-            network,
-            rows,
-            loss,
-            validate,
-            config,
-            slope=slope if type(self)._slope is not NeuralMethod._slope else None,
-            seed=fit.seed,
-            checkpoint=fit.checkpoint,
-            fingerprint=self._fingerprint(fit) if fit.checkpoint else "",
-            rows_seen=rows_seen,
-        ):
-            fit.on_event(event)
-        delattr(network, _MEMORY)
-        self._network = network.cpu().eval()
-
-    def _build(self, objectives: int, seed: int) -> Network:
-        options = self.config.part(NetworkConfig)
-        config = NetworkConfig(objectives, self._encoder.slots, **options)
-        return Network(config, torch.Generator().manual_seed(seed))
-
-    def _arrays(self, log: Log, device: str) -> "Arrays":
-        from harmonrank.training import Arrays
-
-        weight = log.sample_weight
-        return Arrays(
-            _tensor(log.scores.astype(np.float32, copy=False), device),
-            _tensor(self._encoder.encode(log.context), device),
-            _tensor(log.known_labels(), device),
-            None if weight is None else _tensor(weight, device),
-        )
-
-    def _fingerprint(self, fit: Fit) -> str:
-        """Return a digest of all that decides the fit's result."""
-        digest = hashlib.sha256(
-            json.dumps([self.name, asdict(self.config), fit.seed, fit.weights.tolist()]).encode()
-        )
-        for log in (fit.train, fit.valid):
-            for array in (log.scores, log.known_labels(), self._encoder.encode(log.context)):
-                digest.update(np.ascontiguousarray(array).data)
-            if log.sample_weight is not None:
-                digest.update(np.ascontiguousarray(log.sample_weight).data)
-        return digest.hexdigest()
+        generator = torch.Generator().manual_seed(seed)
+        return Network(self._network_config(objectives), generator)
 
     def _score(self, log: Log) -> np.ndarray:
-        scores = _tensor(log.scores.astype(np.float32, copy=False), "cpu")
-        context = _tensor(self._encoder.encode(log.context), "cpu")
-        if not covers(self._network.config):
-            return _forward_torch(self._network, scores, context)
-        if self._scorer is None or self._scorer.network is not self._network:
-            self._scorer = Scorer(self._network)
-        return self._scorer(scores.numpy(), context.numpy())
+        scores = log.scores.astype(np.float32, copy=False)
+        codes, config = self.encoder.encode(log.context), self._network_config(scores.shape[1])
+        if not covers(config):
+            from harmonrank.methods.neural_fit import forward
 
-    @torch.no_grad()
+            return forward(self.network, scores, codes)
+        if self._scorer is None:
+            self._scorer = Scorer(config, self._weights)
+        return self._scorer(scores, codes)
+
     def attention(self, table: Source) -> np.ndarray | None:
         """Return the mean over rows of A_r, how much each objective listens to each other.
 
         (M, M), each row adds up to 1; None for a network without self-attention.
         """
-        if not self._network.config.self_attention:
+        if not self.config.self_attention:
             return None
+        from harmonrank.methods.neural_fit import mean_attention
+
         log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
-        total = torch.zeros(log.scores.shape[1], log.scores.shape[1], dtype=torch.float64)
-        scores = _tensor(log.scores.astype(np.float32, copy=False), "cpu")
-        for first in range(0, log.rows, _SCORE_ROWS):
-            x = self._network.scores(scores[first : first + _SCORE_ROWS])  # (rows, M, width)
-            total += self._network.relation_aware.attend(x).double().sum(dim=0)
-        mean: np.ndarray = (total / log.rows).numpy()
-        return mean
+        return mean_attention(self.network, log.scores.astype(np.float32, copy=False))
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        arrays = {name: value.numpy() for name, value in self._network.state_dict().items()}
-        return {"context": self._encoder.to_list()}, arrays
+        return {"context": self.encoder.to_list()}, dict(self._weights)
 
     def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self._encoder = ContextEncoder.from_list(parts["context"])
-        self._network = self._build(len(self.schema.names), seed=0).eval()
-        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        self._network.load_state_dict(tensors)
-
-
-def _tensor(array: np.ndarray, device: str) -> Tensor:
-    # A column may be a view of a table's own memory, which must not be written to.
-    return torch.from_numpy(np.require(array, requirements="W")).to(device)
-
-
-def _attach(network: Network, memory: dict[str, Tensor]) -> None:
-    """Make the memory of a loss a part of the network's state, as long as it is trained."""
-    module = torch.nn.Module()
-    for name, value in memory.items():
-        module.register_buffer(name, value)
-    network.add_module(_MEMORY, module)
-
-
-def _forward(network: Network, scores: Tensor, context: Tensor) -> np.ndarray:
-    """Score by the kernels on the CPU, where they cover the network, else by PyTorch."""
-    if scores.is_cpu and covers(network.config):
-        return Scorer(network)(scores.numpy(), context.numpy())
-    return _forward_torch(network, scores, context)
-
-
-@torch.no_grad()
-def _forward_torch(network: Network, scores: Tensor, context: Tensor) -> np.ndarray:
-    network.eval()
-    parts = [
-        network(scores[i : i + _SCORE_ROWS], context[i : i + _SCORE_ROWS])
-        for i in range(0, max(len(scores), 1), _SCORE_ROWS)
-    ]
-    fused: np.ndarray = torch.cat(parts).double().cpu().numpy()
-    return fused
+        self.encoder = ContextEncoder.from_list(parts["context"])
+        self._weights, self._built, self._scorer = arrays, None, None

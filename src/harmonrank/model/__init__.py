@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from harmonrank.lazy import attribute
 
 if TYPE_CHECKING:
-    from harmonrank.model.network import Network, NetworkConfig
+    from harmonrank.model.config import NetworkConfig
+    from harmonrank.model.network import Network
 
 _PLACES = {
     "Network": "network",
-    "NetworkConfig": "network",
+    "NetworkConfig": "config",
 }
 
 

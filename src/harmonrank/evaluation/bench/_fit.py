@@ -13,7 +13,7 @@ from typing import Any
 from harmonrank.evaluation.bench._result import Case, Result
 from harmonrank.evaluation.bench._rows import schema_of, write_repeated
 from harmonrank.evaluation.bench._size import Size
-from harmonrank.methods import base, method_class, neural
+from harmonrank.methods import base, method_class, neural_fit
 from harmonrank.training import learner
 
 _NAME = "fit of harmonrank-paper"
@@ -57,9 +57,9 @@ def _fit(rows: int, epochs: int, batch_rows: int) -> dict[str, float]:
                     (learner.FusedLearner, "step"),
                     (learner.TorchLearner, "step"),
                     (base, "read_log"),
-                    (neural.NeuralMethod, "_arrays"),
-                    (neural, "_forward"),
-                    (neural, "auc"),
+                    (neural_fit, "_arrays"),
+                    (neural_fit, "_scores_of"),
+                    (neural_fit, "auc"),
                 )
             )
             total = fit(epochs)

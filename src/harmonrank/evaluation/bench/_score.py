@@ -53,7 +53,7 @@ class _Contest:
     def __init__(self, name: str, size: Size) -> None:
         method: Any = _fitted(name, size.head_rows)
         self.ours, self.network = _both(method)
-        self.codes = method._encoder.encode
+        self.codes = method.encoder.encode
 
     def eager(self, scores: np.ndarray, codes: np.ndarray) -> object:
         return self._run(self.network, scores, codes)
@@ -78,7 +78,7 @@ class _Contest:
 def _both(method: Any) -> tuple[Score, nn.Module]:
     """Return our scorer of a fitted method, and its PyTorch network."""
     if method.name == "harmonrank-paper":
-        return Scorer(method._network), method._network
+        return Scorer.of(method.network), method.network
     effective = np.array([*method.effective_weights.values()])
     ours = partial(method._scorer.fuse, effective=effective)
     return ours, TorchHeads(method._heads, effective).eval()

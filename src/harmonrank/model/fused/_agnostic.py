@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.kernel import kernel
+from harmonrank.model.config import NetworkConfig
 from harmonrank.model.fused._weights import Weights
-from harmonrank.model.network import NetworkConfig
 
 Matrix = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.model.config import NetworkConfig
 from harmonrank.model.fused._weights import Weights
-from harmonrank.model.network import NetworkConfig
 
 Matrix = NDArray[np.float64]
 _PATH = "relation_aware."

@@ -3,18 +3,22 @@
 __all__ = ["Scorer", "covers"]
 
 import logging
+from collections.abc import Mapping
 from functools import cache
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from harmonrank.model.config import NetworkConfig
 from harmonrank.model.fused._forward import BLOCK, fuse_blocks
 from harmonrank.model.fused._places import MOST_CODES, check_shapes, place_scores, unknown_code
 from harmonrank.model.fused._tables import Tables
-from harmonrank.model.fused._threads import in_parts, parts_of
+from harmonrank.model.fused._threads import in_parts, parts_of, threads
 from harmonrank.model.fused._weights import Weights
-from harmonrank.model.network import Network, NetworkConfig
+
+if TYPE_CHECKING:
+    from harmonrank.model.network import Network
 
 _LEAST_ROWS = 8192  # Below this, waking another thread costs more than it saves.
 _PIECE = 64 * BLOCK
@@ -46,23 +50,28 @@ def _say(message: str) -> None:
 class Scorer:
     """Scores rows as the network does, from its weights at the time of construction.
 
-    Each row's result depends on that row alone, whatever else is scored with it.
+    Each row's result depends on that row alone, whatever else is scored with it. PyTorch is not
+    needed.
 
-    Attributes:
-        network: The network it stands for.
+    Args:
+        config: The network's size and switches.
+        weights: Its parameters by name.
 
-    >>> network = Network(NetworkConfig(objectives=2))
-    >>> scorer = Scorer(network)
+    >>> from harmonrank.model import Network
+    >>> scorer = Scorer.of(Network(NetworkConfig(objectives=2)))
     >>> scorer(np.zeros((3, 2), np.float32), np.zeros((3, 0), np.int32)).shape
     (3,)
     """
 
-    def __init__(self, network: Network) -> None:
-        self.network = network
-        weights = Weights(network)
-        weights.read(network)
-        self._tables = Tables(network.config)
-        self._tables.fill(weights)
+    def __init__(self, config: NetworkConfig, weights: Mapping[str, NDArray[Any]]) -> None:
+        self._tables = Tables(config)
+        self._tables.fill(Weights(weights))
+
+    @classmethod
+    def of(cls, network: "Network") -> Self:
+        """Return the scorer of a network with its present weights."""
+        parameters = network.named_parameters()
+        return cls(network.config, {name: value.detach().numpy() for name, value in parameters})
 
     def __call__(
         self, scores: NDArray[np.float32], context: NDArray[np.int32]
@@ -74,7 +83,7 @@ class Scorer:
         M = self._tables.config.objectives
         check_shapes(scores, context, M, len(self._tables.first) - M)
         fused = np.empty(len(scores), np.float32)
-        parts = parts_of(len(scores), torch.get_num_threads(), BLOCK, _LEAST_ROWS)
+        parts = parts_of(len(scores), threads(), BLOCK, _LEAST_ROWS)
 
         def score(part: int) -> None:
             rows = parts[part]

@@ -2,6 +2,8 @@
 
 __all__ = ["Step"]
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +13,9 @@ from harmonrank.model.fused._places import check_shapes, code_rows, place_rows
 from harmonrank.model.fused._tables import Tables
 from harmonrank.model.fused._threads import in_parts, parts_of
 from harmonrank.model.fused._weights import Weights
-from harmonrank.model.network import Network
+
+if TYPE_CHECKING:
+    from harmonrank.model.network import Network
 
 _LEAST_ROWS = 1024
 
@@ -32,14 +36,14 @@ class Step:
 
     def __init__(
         self,
-        network: Network,
+        network: "Network",
         scores: NDArray[np.float32],
         context: NDArray[np.int32],
         threads: int = 1,
     ) -> None:
         self._threads = threads
-        self.weights, self.gradient = Weights(network), Weights(network)
-        self.weights.read(network)
+        self.weights, self.gradient = Weights.of(network), Weights.of(network)
+        self.gradient.vector[:] = 0  # A weight that a switch leaves out has none.
         self._tables = Tables(network.config)
         M = network.config.objectives
         check_shapes(scores, context, M, len(self._tables.first) - M)

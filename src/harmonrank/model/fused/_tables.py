@@ -8,10 +8,10 @@ __all__ = ["Tables"]
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.model.config import NetworkConfig
 from harmonrank.model.fused._agnostic import Agnostic
 from harmonrank.model.fused._relation import Relation
 from harmonrank.model.fused._weights import Weights
-from harmonrank.model.network import NetworkConfig
 
 Matrix = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """Threads: run a kernel on parts of a batch at the same time."""
 
-__all__ = ["in_parts", "parts_of"]
+__all__ = ["in_parts", "parts_of", "threads"]
 
 import os
 from collections.abc import Callable
@@ -17,6 +17,13 @@ def _pool(workers: int) -> ThreadPoolExecutor:
 if hasattr(os, "register_at_fork"):
     # Threads do not survive a fork, so the child makes its own.
     os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+@cache
+def threads() -> int:
+    """Return how many threads to use: OMP_NUM_THREADS if it is set, else one per core."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return int(asked) if asked.isdigit() and int(asked) else os.cpu_count() or 1
 
 
 def parts_of(rows: int, threads: int, block: int, least: int) -> list[slice]:

@@ -2,10 +2,14 @@
 
 __all__ = ["Weights"]
 
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
+
+if TYPE_CHECKING:
+    from torch import nn
 
 Vector = NDArray[np.float64]
 
@@ -13,32 +17,44 @@ Vector = NDArray[np.float64]
 class Weights:
     """A float64 vector with named views, laid out like a network's parameters.
 
-    >>> weights = Weights(torch.nn.Linear(2, 1))
-    >>> weights.vector[:] = [1, 2, 3]
-    >>> weights["weight"], weights["bias"]
-    (array([[1., 2.]]), array([3.]))
+    Args:
+        like: Arrays or tensors by name, whose values are taken over.
+
+    >>> weights = Weights({"weight": np.array([[1.0, 2.0]]), "bias": np.array([3.0])})
+    >>> weights.vector
+    array([1., 2., 3.])
+    >>> weights["weight"]
+    array([[1., 2.]])
     """
 
-    def __init__(self, network: nn.Module) -> None:
-        sizes = {name: value.shape for name, value in network.named_parameters()}
-        self.vector: Vector = np.zeros(sum(shape.numel() for shape in sizes.values()))
+    def __init__(self, like: Mapping[str, NDArray[Any]]) -> None:
+        self.vector: Vector = np.empty(sum(value.size for value in like.values()))
         self._views: dict[str, Vector] = {}
         start = 0
-        for name, shape in sizes.items():
-            self._views[name] = self.vector[start : start + shape.numel()].reshape(shape)
-            start += shape.numel()
+        for name, value in like.items():
+            self._views[name] = self.vector[start : start + value.size].reshape(value.shape)
+            self._views[name][...] = value
+            start += value.size
+
+    @classmethod
+    def of(cls, network: "nn.Module") -> Self:
+        """Return the weights of a network."""
+        return cls(_parameters(network))
 
     def __getitem__(self, name: str) -> Vector:
         return self._views[name]
 
-    @torch.no_grad()
-    def read(self, network: nn.Module) -> None:
+    def read(self, network: "nn.Module") -> None:
         """Take over a network's parameters."""
-        for name, parameter in network.named_parameters():
-            self._views[name][...] = parameter.numpy()
+        for name, value in _parameters(network).items():
+            self._views[name][...] = value
 
-    @torch.no_grad()
-    def write(self, network: nn.Module) -> None:
+    def write(self, network: "nn.Module") -> None:
         """Give a network these parameters, in its own precision."""
-        for name, parameter in network.named_parameters():
-            parameter.copy_(torch.from_numpy(self._views[name]))
+        for name, value in _parameters(network).items():
+            value[...] = self._views[name]
+
+
+def _parameters(network: "nn.Module") -> dict[str, NDArray[Any]]:
+    """Return a network's parameters as arrays that share its memory."""
+    return {name: value.detach().numpy() for name, value in network.named_parameters()}

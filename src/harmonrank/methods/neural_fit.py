@@ -1,0 +1,165 @@
+"""Neural fit: train a method's network, and look into it, with PyTorch."""
+
+__all__ = ["forward", "learn", "mean_attention"]
+
+import hashlib
+import json
+from dataclasses import asdict
+from itertools import count
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from harmonrank.data import Log
+from harmonrank.methods.base import Fit
+from harmonrank.methods.neural import NeuralMethod
+from harmonrank.methods.weighting import Fixed, weighting_of
+from harmonrank.metrics import auc
+from harmonrank.model import Network
+from harmonrank.model.fused import Scorer, covers
+from harmonrank.training import Arrays, LossSlope, LossValue, TrainingConfig, train
+
+_PIECE = 65_536
+_MEMORY = "memory"
+
+
+def learn(
+    method: NeuralMethod,
+    fit: Fit,
+    network: Network,
+    epochs: int | None,
+    rows_seen: int | None = None,
+) -> Network:
+    """Train a network; return it as it was when it ranked the validation rows best, if any.
+
+    Args:
+        method: Gives loss, memory and options.
+        fit: Rows, weights, seed.
+        network: On the device of the fit.
+        epochs: In place of the method's own.
+        rows_seen: See `harmonrank.training.train`.
+    """
+    rows, valid = (_arrays(method, log, fit.device) for log in (fit.train, fit.valid))
+    weighting = weighting_of(method.config.weighting, fit)
+    first = method._first_memory(fit) | weighting.memory
+    method._memory = {name: value.to(fit.device) for name, value in first.items()}
+    weighting.memory = method._memory
+    _attach(network, method._memory)
+
+    def loss(fused: Tensor, batch: Arrays) -> LossValue:
+        weights = weighting.weights(fused, lambda s, w: method._loss(s, batch, w).loss)
+        value = method._loss(fused, batch, weights)
+        method._remember(fused.detach(), batch)
+        return value
+
+    def slope(fused: np.ndarray, batch: Arrays) -> LossSlope:
+        scores = torch.from_numpy(fused)
+        weights = weighting.weights(scores, lambda s, w: method._loss(s, batch, w).loss)
+        value = method._slope(fused, batch, weights)
+        method._remember(scores, batch)
+        return value
+
+    config = TrainingConfig(**{**method.config.part(TrainingConfig), "epochs": epochs})
+    for event in train(
+        network,
+        rows,
+        loss,
+        _Exam(fit, valid, weighting),
+        config,
+        slope=slope if type(method)._slope is not NeuralMethod._slope else None,
+        seed=fit.seed,
+        checkpoint=fit.checkpoint,
+        fingerprint=_fingerprint(method, fit) if fit.checkpoint else "",
+        rows_seen=rows_seen,
+    ):
+        fit.on_event(event)
+    delattr(network, _MEMORY)
+    return network
+
+
+class _Exam:
+    """The validation AUC-sum of a network; without rows a later network is a better one."""
+
+    def __init__(self, fit: Fit, rows: Arrays, weighting: Fixed) -> None:
+        self._fit, self._rows, self._weighting, self._later = fit, rows, weighting, count()
+
+    def __call__(self, network: Network) -> float:
+        log = self._fit.valid
+        if not log.rows:
+            return float(next(self._later))
+        fused = _scores_of(network, self._rows)
+        areas = auc(fused, log.known_labels(), sample_weight=log.sample_weight)
+        self._weighting.epoch_ended(areas)
+        # An objective that the validation rows do not show cannot vote.
+        return float(np.nansum(self._fit.weights * areas))
+
+
+def forward(network: Network, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Score by PyTorch, in pieces."""
+    return _forward(network, _tensor(scores, "cpu"), _tensor(codes, "cpu"))
+
+
+@torch.no_grad()
+def mean_attention(network: Network, scores: np.ndarray) -> np.ndarray:
+    """Return the mean over rows of A_r, (M, M)."""
+    rows, M = scores.shape
+    total = torch.zeros(M, M, dtype=torch.float64)
+    for first in range(0, rows, _PIECE):
+        x = network.scores(_tensor(scores[first : first + _PIECE], "cpu"))  # (rows, M, width)
+        total += network.relation_aware.attend(x).double().sum(dim=0)
+    mean: np.ndarray = (total / rows).numpy()
+    return mean
+
+
+def _arrays(method: NeuralMethod, log: Log, device: str) -> Arrays:
+    weight = log.sample_weight
+    return Arrays(
+        _tensor(log.scores.astype(np.float32, copy=False), device),
+        _tensor(method.encoder.encode(log.context), device),
+        _tensor(log.known_labels(), device),
+        None if weight is None else _tensor(weight, device),
+    )
+
+
+def _tensor(array: np.ndarray, device: str) -> Tensor:
+    # A column may be a view of a table's own memory, which must not be written to.
+    return torch.from_numpy(np.require(array, requirements="W")).to(device)
+
+
+def _attach(network: Network, memory: dict[str, Tensor]) -> None:
+    """Make the memory of a loss a part of the network's state, as long as it is trained."""
+    module = torch.nn.Module()
+    for name, value in memory.items():
+        module.register_buffer(name, value)
+    network.add_module(_MEMORY, module)
+
+
+def _fingerprint(method: NeuralMethod, fit: Fit) -> str:
+    """Return a digest of all that decides the fit's result."""
+    options = [method.name, asdict(method.config), fit.seed, fit.weights.tolist()]
+    digest = hashlib.sha256(json.dumps(options).encode())
+    for log in (fit.train, fit.valid):
+        for array in (log.scores, log.known_labels(), method.encoder.encode(log.context)):
+            digest.update(np.ascontiguousarray(array).data)
+        if log.sample_weight is not None:
+            digest.update(np.ascontiguousarray(log.sample_weight).data)
+    return digest.hexdigest()
+
+
+def _scores_of(network: Network, rows: Arrays) -> np.ndarray:
+    """Score by the kernels on the CPU, where they cover the network, else by PyTorch."""
+    if rows.scores.is_cpu and covers(network.config):
+        return Scorer.of(network)(rows.scores.numpy(), rows.context.numpy())
+    return _forward(network, rows.scores, rows.context)
+
+
+@torch.no_grad()
+def _forward(network: Network, scores: Tensor, context: Tensor) -> np.ndarray:
+    network.eval()
+    parts = [
+        network(scores[i : i + _PIECE], context[i : i + _PIECE])
+        for i in range(0, max(len(scores), 1), _PIECE)
+    ]
+    fused: np.ndarray = torch.cat(parts).double().cpu().numpy()
+    return fused
