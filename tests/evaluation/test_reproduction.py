@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from harmonrank.errors import DataError, UsageError
 from harmonrank.evaluation.reproduction import (
@@ -330,6 +331,16 @@ def test_bad_data_is_refused_before_any_work(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="is a file; expected a world"):
         data_of(str(tmp_path / "file"), None)
+
+
+def test_a_timing_has_one_name_whatever_kernels_do_to_the_threads():
+    cell = SpeedCell(data_of("elive", 2000), "inference", 1.0)
+    threads, before = torch.get_num_threads(), cell.key
+    torch.set_num_threads(threads + 1)
+    try:
+        assert cell.key == before
+    finally:
+        torch.set_num_threads(threads)
 
 
 def test_an_unknown_table_is_refused(tmp_path):

@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from browser import open_page, requests, screenshot
+from browser import need_browser, open_page, requests, screenshot
 from harmonrank.evaluation.reproduction import Estimate, Row, Table, Verdict
 from harmonrank.reports import run_of
 from harmonrank.reports.reproduction import (
@@ -145,3 +145,11 @@ def test_the_page_draws_in_a_browser_without_an_error_or_a_request(
     folder = pytestconfig.rootpath / "artefacts"
     folder.mkdir(exist_ok=True)
     screenshot(driver, folder / f"reproduction-{width}.png")
+
+
+def test_every_chart_becomes_a_picture(tables, tmp_path):
+    need_browser()
+    folder = tmp_path / "png"
+    written = write_reproduction(tmp_path, tables, run_of("x"), page=False, figures=folder)
+    assert written[-1] == folder
+    assert len(list(folder.glob("*.png"))) == 7

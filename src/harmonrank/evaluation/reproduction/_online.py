@@ -92,7 +92,7 @@ def tables(plan: Plan, results: Results) -> list[Table]:
 
 
 def _words(rules: Mapping[str, int]) -> str:
-    return ", ".join(f"{value:,} {name.replace('_', ' ')}" for name, value in rules.items())
+    return ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in rules.items())
 
 
 def _paper(plan: Plan, arm: str, outcome: str) -> float | None:

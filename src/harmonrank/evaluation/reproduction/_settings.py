@@ -100,6 +100,7 @@ class Settings:
         changes += [f"at most {self.batch_rows:,} rows a batch"] * (self.batch_rows is not None)
         changes += [f"a rate of {rate}"] * (self.learning_rate is not None)
         more = f", but with {' and '.join(changes)}" if changes else ""
+        more += ", which cuts networks short" * (self.epochs is not None or self.steps is not None)
         return f"tuned protocol: networks by Adam with each method's own tuned settings{more}"
 
 

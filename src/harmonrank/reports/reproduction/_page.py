@@ -69,19 +69,30 @@ def _numbers(table: Found) -> Table:
         values = (row.paper, *_interval(row.ours), regret)
         numbers = (_shown(value, row.unit) for value in values)
         rows.append((row.group, row.name, row.unit, *numbers))
-    used = [i for i, _ in enumerate(columns) if i < 3 or any(row[i] is not None for row in rows)]
-    return Table(
-        tuple(columns[i] for i in used), tuple(tuple(row[i] for i in used) for row in rows), {}
-    )
+    return _without_empty(Table(columns, tuple(rows), {}))
 
 
 def _verdicts(verdicts: Sequence[Verdict]) -> Table:
-    columns = ("verdict", "claim", "whose", "paper", "here", "low", "high", "unit")
+    columns = ("verdict", "claim", "unit", "paper", "here", "low", "high", "whose")
     rows = []
     for v in verdicts:
         numbers = (_shown(value, v.unit) for value in (v.paper, *_interval(v.ours)))
-        rows.append((v.outcome, v.claim, v.source, *numbers, v.unit))
-    return Table(columns, tuple(rows), {})
+        rows.append((v.outcome, v.claim, v.unit, *numbers, v.source))
+    return _without_empty(Table(columns, tuple(rows), {}))
+
+
+def _without_empty(table: Table) -> Table:
+    """Leave out columns in which nothing stands, and a unit that is the same in all rows."""
+    used = []
+    for index, name in enumerate(table.columns):
+        values = {row[index] for row in table.rows}
+        if values != {None} and not (name == "unit" and len(values) == 1):
+            used.append(index)
+    unit = table.rows[0][2] if table.rows and 2 not in used else None
+    columns = [table.columns[i] for i in used]
+    if unit is not None:
+        columns[1] = f"{columns[1]} ({unit})"
+    return Table(tuple(columns), tuple(tuple(row[i] for i in used) for row in table.rows), {})
 
 
 def _interval(found: Estimate | None) -> tuple[float | None, ...]:
