@@ -44,7 +44,7 @@ class HarmonRank(ProbabilityMethod):
     uses_valid = False
     Config = HarmonRankConfig
 
-    _encoder: ContextEncoder
+    encoder: ContextEncoder
     _heads: Heads
     _scorer: HeadScorer
 
@@ -52,12 +52,12 @@ class HarmonRank(ProbabilityMethod):
         from harmonrank.model.heads_fit import fit_heads
 
         log = fit.train
-        self._encoder = ContextEncoder.fit(log.context, _MOST_VALUES)
+        self.encoder = ContextEncoder.fit(log.context, _MOST_VALUES)
         self._use(
             fit_heads(
                 logit_of(log.scores),
-                self._encoder.encode(log.context),
-                self._encoder.slots,
+                self.encoder.encode(log.context),
+                self.encoder.slots,
                 log.known_labels(),
                 log.sample_weight,
                 on_step=lambda step, steps: fit.on_event(FitStep(step, steps)),
@@ -70,11 +70,11 @@ class HarmonRank(ProbabilityMethod):
 
     def probabilities(self, log: Log) -> np.ndarray:
         """Return the calibrated probability of each objective, (rows, objectives)."""
-        return self._scorer.probabilities(log.scores, self._encoder.encode(log.context))
+        return self._scorer.probabilities(log.scores, self.encoder.encode(log.context))
 
     def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
         effective = weights / (self.prevalence * (1 - self.prevalence))
-        return self._scorer.fuse(log.scores, self._encoder.encode(log.context), effective)
+        return self._scorer.fuse(log.scores, self.encoder.encode(log.context), effective)
 
     def shifts(self, table: Source) -> list[Shift]:
         """Return how far each score column has moved since the fit, given the context.
@@ -83,7 +83,7 @@ class HarmonRank(ProbabilityMethod):
         """
         log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
         some = slice(None, None, -(-log.rows // _SHIFT_ROWS))
-        codes = self._encoder.encode(log.context[some])
+        codes = self.encoder.encode(log.context[some])
         away = self._heads.deviations(logit_of(log.scores[some]), codes)
         rows = zip(self.schema.score_columns, away.mean(axis=0), away.std(axis=0), strict=True)
         return [Shift(name, len(away), float(mean), float(sd)) for name, mean, sd in rows]
@@ -98,7 +98,7 @@ class HarmonRank(ProbabilityMethod):
         logits, heads = logit_of(log.scores), self._heads
         self._check_recent(logits)
         coordinate = heads.coordinate.refitted(logits)
-        now = fit_law(coordinate(logits), self._encoder.encode(log.context), heads.slots)
+        now = fit_law(coordinate(logits), self.encoder.encode(log.context), heads.slots)
         law = heads.law.recalibrated(now, log.rows)
         changed = copy(self)
         changed._use(replace(heads, coordinate=coordinate, law=law))
@@ -134,11 +134,11 @@ class HarmonRank(ProbabilityMethod):
         arrays = {f"law/{name}": getattr(heads.law, name) for name in _LAW}
         arrays |= {f"coordinate/{name}": getattr(heads.coordinate, name) for name in _COORDINATE}
         arrays |= {name: getattr(heads, name) for name in ("theta", "precision", "shared")}
-        return {"context": self._encoder.to_list()}, arrays
+        return {"context": self.encoder.to_list()}, arrays
 
     def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self._encoder = ContextEncoder.from_list(parts["context"])
+        self.encoder = ContextEncoder.from_list(parts["context"])
         law = Law(**{name: arrays[f"law/{name}"] for name in _LAW})
         coordinate = Coordinate(**{name: arrays[f"coordinate/{name}"] for name in _COORDINATE})
         rest = (arrays[name] for name in ("theta", "precision", "shared"))
-        self._use(Heads(coordinate, law, self._encoder.slots, *rest))
+        self._use(Heads(coordinate, law, self.encoder.slots, *rest))
