@@ -171,6 +171,6 @@ def _shown(result: Any, board: Any) -> Any:
     for column in ("positives", "AUC", *["of the truth"] * known, "ECE"):
         table.add_column(column, justify="right", no_wrap=True)
     for name, p in result.prediction.items():
-        truth = [f"{p['truth_auc']:.4f}"] * known
+        truth = [f"{p['truth_auc']:.4f}"] if known else []
         table.add_row(name, f"{p['positives']:,}", f"{p['auc']:.4f}", *truth, f"{p['ece']:.5f}")
     return Group(table, "", board)

@@ -51,7 +51,7 @@ class PredictorConfig:
     network: Literal["mmoe", "ple", "esmm"] = "mmoe"
     embedding: int = 16
     products: bool = True
-    first_order: bool = True
+    first_order: bool = False
     experts: int = 4
     expert_width: int = 64
     tower_width: int = 32
