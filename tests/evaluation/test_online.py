@@ -84,6 +84,20 @@ def test_what_is_measured_agrees_with_what_is_true(result):
         assert exact.high - exact.low < (measured.high - measured.low) / 2
 
 
+@pytest.mark.slow
+def test_measured_intervals_cover_the_exact_lift_nineteen_times_in_twenty():
+    plan = TINY | {"users": 3000, "requests_per_hour": 800, "delays": {}}
+    inside = []
+    for seed in range(120):
+        result = run_online("qkvideo", seed=seed, **plan)
+        for lift in result.analysis.lifts:
+            aa = lift.arm == "base-again"
+            exact = 0.0 if aa else result.exact_lift(lift.arm, lift.outcome).lift
+            inside.append(lift.low < exact < lift.high)
+    # Lifts of an experiment go together: the spread is wider than that of 1,200 single ones.
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.03)
+
+
 def test_an_arm_that_is_the_control_has_no_lift_but_by_chance():
     plan = TINY | {"arms": {"base": "closed-form", "twin": "closed-form"}, "retrain_hours": 100}
     result = run_online("qkvideo", seed=3, **plan)
