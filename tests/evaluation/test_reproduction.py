@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numba
 import numpy as np
 import pytest
 import torch
@@ -17,6 +18,7 @@ from harmonrank.evaluation.reproduction import (
     Estimate,
     Settings,
     Table,
+    _online,
     _speed,
     reproduce,
 )
@@ -32,6 +34,16 @@ from harmonrank.evaluation.reproduction.claims import (
 
 TINY = replace(QUICK, rows=2000, seeds=2, epochs=1, shares=(0.5,), seconds=0.0)
 FITS = ("main", "losses", "components", "buckets", "skew", "pareto", "relations")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Kernels set the threads of PyTorch too, and on tiny batches threads only wait."""
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    torch.set_num_threads(1)
+    yield
+    numba.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -352,7 +364,9 @@ def test_an_unknown_table_is_refused(tmp_path):
     assert set(FITS) < set(TABLES)
 
 
-def test_online_compares_four_arms_by_true_chance(tmp_path):
+def test_online_compares_four_arms_by_true_chance(tmp_path, monkeypatch):
+    # Networks would take their thousands of steps here too.
+    monkeypatch.setattr(_online, "_ARMS", dict.fromkeys(_online._ARMS, "harmonrank"))
     rules = {
         "days": 1, "hours": 2, "users": 300, "requests_per_hour": 100, "warmup_hours": 3,
         "retrain_hours": 3,
