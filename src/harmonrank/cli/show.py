@@ -13,6 +13,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from harmonrank.data.files import check_output, new_file, to_json, write_json
 
 
+_EPOCH_LINES = 20
+
+
 class Show:
     """Shows events: a progress bar on a terminal, plain lines elsewhere, nothing if quiet.
 
@@ -84,6 +87,9 @@ class Show:
         self.advance(self._prefix or "fit ", done, event.epochs, note)
 
     def _on_EpochEnded(self, event: Any) -> None:  # noqa: N802
+        # Epochs of few rows come by the hundred; a reader wants to see some of them.
+        if (event.epoch + 1) % -(-event.epochs // _EPOCH_LINES):
+            return
         share = "" if event.gradient_share is None else f", gradient {event.gradient_share:.0%}"
         best = " *" if event.best_epoch == event.epoch else ""
         self.line(
