@@ -12,7 +12,6 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from harmonrank.data.files import check_output, new_file, to_json, write_json
 
-
 _EPOCH_LINES = 20
 
 
