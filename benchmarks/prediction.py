@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numba
 import numpy as np
 import polars as pl
 import torch
@@ -63,7 +64,7 @@ def matrices(log: ImportedLog) -> tuple[list[np.ndarray], list[int]]:
     return [np.stack(c, axis=1) for c in columns], list(range(len(categories)))
 
 
-def lightgbm_auc(log: ImportedLog, seed: int) -> tuple[dict, float]:
+def lightgbm_auc(log: ImportedLog, seed: int, threads: int) -> tuple[dict, float]:
     import lightgbm
 
     (train, valid, test), categories = matrices(log)
@@ -87,7 +88,7 @@ def lightgbm_auc(log: ImportedLog, seed: int) -> tuple[dict, float]:
                     "lambda_l2": 10,
                     "seed": seed,
                     "verbosity": -1,
-                    "num_threads": os.cpu_count(),
+                    "num_threads": threads,
                 },
                 rows,
                 300,
@@ -103,10 +104,10 @@ def lightgbm_auc(log: ImportedLog, seed: int) -> tuple[dict, float]:
 
 
 def network_auc(log: ImportedLog, name: str, folder: Path, seed: int) -> dict:
-    started = time.perf_counter()
+    started, worked = time.perf_counter(), time.process_time()
     config = PredictorConfig(network=name)
     predictor = fit_predictor(log, folder / name, config, folds=0, seed=seed, overwrite=True)
-    seconds = time.perf_counter() - started
+    seconds, cpu = time.perf_counter() - started, time.process_time() - worked
     frame = pl.concat(log.batches("test"))
     p = score_frame(predictor, frame)
     objectives = log.columns.objectives
@@ -123,6 +124,7 @@ def network_auc(log: ImportedLog, name: str, folder: Path, seed: int) -> dict:
         "epochs": facts.epochs,
         "best_epoch": facts.best_epoch + 1,
         "seconds": seconds,
+        "cpu_seconds": cpu,
         "rows_per_second": facts.rows_per_second,
     }
 
@@ -136,8 +138,11 @@ def main() -> None:
     parser.add_argument("--log", type=Path, help="An imported log, instead of a simulated one.")
     parser.add_argument("--networks", default="mmoe,ple,esmm")
     parser.add_argument("--no-lightgbm", action="store_true")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    numba.set_num_threads(options.threads)
     with TemporaryDirectory() as scratch:
         place = Path(scratch)
         log = options.log
@@ -175,13 +180,14 @@ def run(log: ImportedLog, options: argparse.Namespace, place: Path) -> dict:
         )
     trees = None
     if not options.no_lightgbm:
-        found, seconds = lightgbm_auc(log, options.seed)
+        found, seconds = lightgbm_auc(log, options.seed, options.threads)
         trees = {"auc": found, "seconds": seconds}
         print("lightgbm    ", shown(found), f"{seconds:.0f} s", flush=True)
     return {
         "machine": {
             "cores": os.cpu_count(),
             "processor": platform.processor() or platform.machine(),
+            "threads": options.threads,
             "load": os.getloadavg()[0],
             "torch": torch.__version__,
         },

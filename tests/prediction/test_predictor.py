@@ -34,6 +34,13 @@ def clicks(log, part, predictor, **options):
     return float(auc(score_frame(predictor, frame, **options)[:, 0], frame["is_click"].to_numpy()))
 
 
+def test_short_logs_get_shorter_steps_unless_told_otherwise():
+    assert PredictorConfig().step_rows(10_000_000) == 8192
+    assert PredictorConfig().step_rows(32_000) == 500
+    assert PredictorConfig().step_rows(100) == 256
+    assert PredictorConfig(batch_rows=8192).step_rows(100) == 8192
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network_finds_what_makes_a_click(log, tmp_path, name):
     import dataclasses

@@ -114,10 +114,12 @@ def config_of(network: str, epochs: int | None, settings: tuple[str, ...]) -> An
         if name not in known:
             raise UsageError(f"A predictor has no option '{name}'. {did_you_mean(name, known)}")
         default = known[name].default
-        number = isinstance(default, int | float) and not isinstance(default, bool)
-        right = isinstance(value, int | float) if number else isinstance(value, type(default))
-        if not right or (number and isinstance(value, bool)):
-            raise UsageError(f"Option '{name}' is {default!r} if not given. Got {value!r}.")
+        # The only default that is None stands for a number of rows.
+        wanted: Any = int if default is None else type(default)
+        right = int | float if wanted is float else wanted
+        if not isinstance(value, right) or (isinstance(value, bool) and wanted is not bool):
+            usual = "chosen by the number of rows" if default is None else repr(default)
+            raise UsageError(f"Option '{name}' is {usual} if not given. Got {value!r}.")
     return PredictorConfig(**options)
 
 

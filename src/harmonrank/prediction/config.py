@@ -10,6 +10,8 @@ from harmonrank.errors import UsageError, did_you_mean
 NETWORKS = ("mmoe", "ple", "esmm")
 """What can stand on the embeddings."""
 
+_MOST_ROWS, _FEWEST_ROWS, _FEWEST_STEPS = 8192, 256, 64
+
 
 @dataclass(frozen=True)
 class NetworkConfig:
@@ -41,6 +43,8 @@ class PredictorConfig:
         id_rows: Most rows of an ID column of its own; the rarer IDs are hashed to a quarter of it.
         learning_rate: Of AdamW on experts, gates and towers.
         table_rate: Of row-wise Adagrad on embeddings.
+        batch_rows: Rows per step; 8,192 if left out, fewer where an epoch would have less than 64
+            steps.
         pool_rows: Rows that are shuffled in memory at a time.
         patience: Epochs without a better validation AUC after which training stops.
         valid_rows: At most this many validation rows decide when to stop.
@@ -62,7 +66,7 @@ class PredictorConfig:
     learning_rate: float = 3e-3
     table_rate: float = 0.1
     weight_decay: float = 1e-4
-    batch_rows: int = 8192
+    batch_rows: int | None = None
     pool_rows: int = 1 << 20
     epochs: int = 10
     patience: int = 2
@@ -93,12 +97,25 @@ class PredictorConfig:
             "patience",
             "valid_rows",
         ):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"`{name}` must be above 0. Got {getattr(self, name)}.")
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise UsageError(f"`{name}` must be above 0. Got {value}.")
         if not 0 <= self.dropout < 1:
             raise UsageError(f"`dropout` must lie in [0, 1). Got {self.dropout}.")
         if not self.shrinkage >= 0:
             raise UsageError(f"`shrinkage` must be 0 or more. Got {self.shrinkage}.")
+
+    def step_rows(self, rows: int) -> int:
+        """Return how many rows a step takes where an epoch has `rows`.
+
+        A short log would be over in a few steps; those of a long one are as large as pays.
+
+        >>> PredictorConfig().step_rows(1_000_000), PredictorConfig().step_rows(64_000)
+        (8192, 1000)
+        """
+        if self.batch_rows is not None:
+            return self.batch_rows
+        return min(_MOST_ROWS, max(_FEWEST_ROWS, rows // _FEWEST_STEPS))
 
     def sizes(self, objectives: int) -> NetworkConfig:
         """Return the sizes of the network for a number of objectives."""

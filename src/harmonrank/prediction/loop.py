@@ -61,12 +61,13 @@ def train_network(
             state.save(checkpoint, progress, fingerprint)
         return monotonic()
 
+    batch_rows = config.step_rows(stream.rows)
     saved_at = monotonic()
     while progress.epoch < config.epochs and progress.since_best < config.patience:
         pools = len(stream.pools(seed, progress.epoch))
         for rows in stream.epoch(seed, progress.epoch, progress.step):
             torch.manual_seed(hash((seed, progress.epoch, progress.step)) & 0x7FFFFFFF)
-            progress.add(_pool(network, optimizer, rows, config), None)
+            progress.add(_pool(network, optimizer, rows, config, batch_rows), None)
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield BatchEnded(progress.epoch, progress.step - 1, pools, config.epochs)
@@ -95,13 +96,17 @@ def auc_of(network: Network, rows: Rows) -> np.ndarray:
 
 
 def _pool(
-    network: Network, optimizer: torch.optim.Optimizer, rows: Rows, config: PredictorConfig
+    network: Network,
+    optimizer: torch.optim.Optimizer,
+    rows: Rows,
+    config: PredictorConfig,
+    batch_rows: int,
 ) -> float:
     """Take the steps of one pool; return the mean loss."""
     if len(rows) == 0:
         return 0.0
     network.train()
-    steps = max(1, round(len(rows) / config.batch_rows))
+    steps = max(1, round(len(rows) / batch_rows))
     edges = np.linspace(0, len(rows), steps + 1).astype(int)
     total = 0.0
     for low, high in pairwise(edges):
