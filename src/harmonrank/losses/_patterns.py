@@ -3,7 +3,7 @@
 __all__ = ["MOST_OBJECTIVES", "Patterns"]
 
 from functools import cache, cached_property
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from harmonrank.errors import UsageError
+from harmonrank.kernel import kernel
 
 MOST_OBJECTIVES = 12  # 4,096 patterns: their tables still fit the nearest cache.
+
+_ONES = np.ones(1)
+_LANES = 4
 
 
 class Patterns:
@@ -69,22 +73,47 @@ class Patterns:
         self, v: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return Σ v y and Σ v (1−y) of each objective; v is ones if None."""
-        count = np.bincount(self._host, v, minlength=len(self._Y))
+        count = self._by_pattern(_ONES if v is None else v)
         return count @ self._Y, count @ (1 - self._Y)
 
     def sums(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return Σ_i x_i y_im."""
-        total: NDArray[np.float64] = np.bincount(self._host, x, minlength=len(self._Y)) @ self._Y
+        total: NDArray[np.float64] = self._by_pattern(x) @ self._Y
         return total
 
     def spread(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return Σ_m slope_m y_im of every row."""
-        of_row: NDArray[np.float64] = (self._Y @ slopes)[self._host]
+        of_row = np.empty(len(self))
+        _spread(self._host, self._Y @ slopes, of_row)
         return of_row
 
+    def _by_pattern(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        total = np.zeros((_LANES, len(self._Y)))
+        _add_by_pattern(self._host, x, total)
+        return np.asarray(total.sum(axis=0))
+
     @cached_property
-    def _host(self) -> NDArray[np.int64]:
-        return self.codes.cpu().numpy().astype(np.int64)
+    def _host(self) -> NDArray[np.int16]:
+        codes: NDArray[np.int16] = self.codes.cpu().contiguous().numpy()
+        return codes
+
+
+@kernel
+def _add_by_pattern(codes: Any, x: Any, total: Any) -> None:
+    """Add x to its pattern's total; an x of length 1 counts for every row.
+
+    Most rows have the same pattern, and a sum waits for the one before: so they take turns in
+    several sums.
+    """
+    step = 0 if len(x) == 1 else 1
+    for i in range(len(codes)):
+        total[i % _LANES, np.uint16(codes[i])] += x[np.uint64(i * step)]
+
+
+@kernel
+def _spread(codes: Any, of_pattern: Any, of_row: Any) -> None:
+    for i in range(len(codes)):
+        of_row[i] = of_pattern[np.uint16(codes[i])]
 
 
 @cache

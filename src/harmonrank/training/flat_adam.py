@@ -59,9 +59,10 @@ def _update(
 ) -> None:  # fmt: skip
     """Set m ← β₁m + (1−β₁)g, v ← β₂v + (1−β₂)g², w ← w − rate·m̂/(√v̂ + ε), with g decayed."""
     size = rate / (1 - beta1**step)
-    scale = np.sqrt(1 - beta2**step)
+    inverse = 1 / np.sqrt(1 - beta2**step)
     for i in range(w.size):
         g = gradient[i] + decay * w[i]
         m[i] += (1 - beta1) * (g - m[i])
         v[i] = beta2 * v[i] + (1 - beta2) * g * g
-        w[i] -= size * m[i] / (np.sqrt(v[i]) / scale + eps)
+        # np.divide, as `/` would test for zero and keep the loop from being vectorised.
+        w[i] -= np.divide(size * m[i], np.sqrt(v[i]) * inverse + eps)

@@ -1,13 +1,14 @@
 """The backward kernel: scale each row's derivatives by its slope and add them to the tables."""
 
-__all__ = ["scatter"]
+__all__ = ["scatter", "scatter_parts"]
 
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.kernel import kernel
+from harmonrank.kernel import kernel, parallel_kernel
 
 Array = NDArray[Any]
 
@@ -67,3 +68,16 @@ def _scatter_context(
             g, row = slope[start + r], np.uint32(place[k, m, r])
             contexts[row, c] += g * J[k, to_u + c, r]
             contexts[row, c + 1] += g * J[k, to_u + c + 1, r]
+
+
+@parallel_kernel
+def scatter_parts(
+    slope: Array, place: Array, J: Array, M: int, edges: Array, cells: Array, contexts: Array
+) -> None:
+    """Do the same with all threads, each into tables of its own: (parts, …)."""
+    R = place.shape[2]
+    for part in numba.prange(len(edges) - 1):
+        low, high = edges[part], edges[part + 1]
+        scatter(
+            slope[low * R : high * R], place[low:high], J[low:high], M, cells[part], contexts[part]
+        )

@@ -5,14 +5,15 @@ floats and compiles to vector instructions whatever the number of objectives and
 formulas are derived in docs/kernels.md; the letters are the same.
 """
 
-__all__ = ["BLOCK", "fuse_blocks"]
+__all__ = ["BLOCK", "fuse_blocks", "fuse_parts"]
 
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.kernel import inline_kernel, kernel
+from harmonrank.kernel import inline_kernel, kernel, parallel_kernel
 
 Array = NDArray[Any]
 
@@ -273,3 +274,18 @@ def fuse_blocks(
             _derive_block(b, d, attend, ask, n, J, k)
         for r in range(n):
             s[start + r] = b.s[0, r]
+
+
+@parallel_kernel
+def fuse_parts(
+    place: Array, cells: Array, contexts: Array, M: int, d: int, attend: bool, ask: bool,
+    bias: Any, edges: Array, J: Array, s: Array,
+) -> None:  # fmt: skip
+    """Fuse and derive with all threads; a part is the blocks between two edges."""
+    R = place.shape[2]
+    for part in numba.prange(len(edges) - 1):
+        low, high = edges[part], edges[part + 1]
+        fuse_blocks(
+            place[low:high], cells, contexts, M, d, attend, ask, bias, True, J[low:high],
+            s[low * R : high * R],
+        )  # fmt: skip

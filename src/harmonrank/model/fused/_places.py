@@ -4,11 +4,12 @@ __all__ = ["MOST_CODES", "check_shapes", "code_rows", "place_rows", "place_score
 
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.errors import UsageError
-from harmonrank.kernel import kernel
+from harmonrank.kernel import kernel, parallel_kernel
 
 MOST_CODES = 1 << 16
 _PIECE = 1 << 18
@@ -51,13 +52,32 @@ def unknown_code() -> UsageError:
 
 
 @kernel
-def place_rows(codes: Any, index: Any, first: Any, place: Any) -> None:
+def place_rows(codes: Any, index: Any, first: Any, place: Any) -> int:
     """Write the places of some rows of coded data, in blocks of (columns, block)."""
-    R = place.shape[2]
+    R, last = place.shape[2], codes.shape[1] - 1
+    # The rows lie all over memory. Nothing waits for what this loop reads, so many are fetched at
+    # once; unsigned positions spare every access a test for negative ones.
+    touched = np.uint16(0)
     for i in range(len(index)):
-        row, k, r = index[i], i // R, i % R
-        for m in range(codes.shape[1]):
-            place[k, m, r] = first[m] + codes[row, m]
+        touched ^= codes[np.uint64(index[i]), last]
+    for k in range(len(place)):
+        start = k * R
+        n = min(R, len(index) - start)
+        for m in range(last + 1):
+            base = np.int32(first[m])
+            for r in range(n):
+                place[k, m, r] = base + np.int32(codes[np.uint64(index[start + r]), m])
+    # Returned, so that the compiler does not drop the loop that no one else needs.
+    return int(touched)
+
+
+@parallel_kernel
+def place_parts(codes: Any, index: Any, first: Any, edges: Any, place: Any) -> None:
+    """Do the same with all threads; a part is the blocks between two edges."""
+    R = place.shape[2]
+    for part in numba.prange(len(edges) - 1):
+        low, high = edges[part], edges[part + 1]
+        place_rows(codes, index[low * R : high * R], first, place[low:high])
 
 
 @kernel

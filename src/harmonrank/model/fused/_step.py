@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.model.fused._backward import scatter
-from harmonrank.model.fused._forward import BLOCK, fuse_blocks
-from harmonrank.model.fused._places import check_shapes, code_rows, place_rows
+from harmonrank.model.fused._backward import scatter, scatter_parts
+from harmonrank.model.fused._forward import BLOCK, fuse_blocks, fuse_parts
+from harmonrank.model.fused._places import check_shapes, code_rows, place_parts, place_rows
 from harmonrank.model.fused._tables import Tables
-from harmonrank.model.fused._threads import in_parts, parts_of
 from harmonrank.model.fused._weights import Weights
 
 if TYPE_CHECKING:
@@ -48,51 +47,50 @@ class Step:
         M = network.config.objectives
         check_shapes(scores, context, M, len(self._tables.first) - M)
         self._codes = code_rows(scores, context, self._tables.sizes)
-        self._parts: list[_Part] = []
+        self._room = _Room(self._tables, 0, 1)
 
     def forward(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the fused scores of some rows."""
-        self._tables.fill(self.weights)
-        cut = parts_of(len(index), self._threads, BLOCK, _LEAST_ROWS)
-        if [part.rows for part in self._parts] != cut:
-            self._parts = [_Part(self._tables, rows) for rows in cut]
-        fused = np.empty(len(index), np.float32)
-        in_parts(lambda k: self._parts[k].forward(self._codes, index, fused), len(cut))
+        tables, config = self._tables, self._tables.config
+        tables.fill(self.weights)
+        if self._room.rows != len(index):
+            self._room = _Room(tables, len(index), self._threads)
+        room, fused = self._room, np.empty(len(index), np.float32)
+        net = (
+            tables.cells, tables.contexts, config.objectives, tables.width,
+            config.self_attention, config.cross_attention, tables.bias,
+        )  # fmt: skip
+        if room.parts == 1:
+            place_rows(self._codes, index, tables.first, room.place)
+            fuse_blocks(room.place, *net, True, room.J, fused)
+        else:
+            place_parts(self._codes, index, tables.first, room.edges, room.place)
+            fuse_parts(room.place, *net, room.edges, room.J, fused)
         return fused
 
     def backward(self, slope: NDArray[np.float32]) -> None:
         """Compute the gradient, given ∂L/∂s of the rows of the last `forward`."""
-        in_parts(lambda k: self._parts[k].backward(slope), len(self._parts))
+        room, M = self._room, self._tables.config.objectives
+        if room.parts == 1:
+            scatter(slope, room.place, room.J, M, room.d_cells[0], room.d_contexts[0])
+        else:
+            scatter_parts(slope, room.place, room.J, M, room.edges, room.d_cells, room.d_contexts)
         # Added in a fixed order, so that timing does not decide the last digit.
-        cells = sum((part.d_cells for part in self._parts[1:]), self._parts[0].d_cells)
-        contexts = sum((part.d_contexts for part in self._parts[1:]), self._parts[0].d_contexts)
+        cells, contexts = room.d_cells.sum(axis=0), room.d_contexts.sum(axis=0)
         total = float(slope.sum(dtype=np.float64))
         self._tables.back(cells, contexts, total, self.gradient)
 
 
-class _Part:
-    """The share of one thread: its rows and its own memory."""
+class _Room:
+    """Memory for a batch of so many rows, and where the blocks of each thread begin."""
 
-    def __init__(self, tables: Tables, rows: slice) -> None:
-        self.rows, self._tables = rows, tables
-        blocks = -(-(rows.stop - rows.start) // BLOCK)
+    def __init__(self, tables: Tables, rows: int, threads: int) -> None:
+        self.rows, blocks = rows, -(-rows // BLOCK)
+        self.parts = max(1, min(threads, rows // _LEAST_ROWS))
+        self.edges = blocks * np.arange(self.parts + 1) // self.parts
         fields, asked = tables.cells.shape[1] - 1, tables.contexts.shape[1]
-        self._M = tables.config.objectives
-        self._place = np.empty((blocks, len(tables.first), BLOCK), np.int32)
-        self._J = np.empty((blocks, self._M * fields + asked, BLOCK), np.float32)
-        self.d_cells = np.empty(tables.cells.shape)
-        self.d_contexts = np.empty(tables.contexts.shape)
-
-    def forward(
-        self, codes: NDArray[np.uint16], index: NDArray[np.int64], fused: NDArray[np.float32]
-    ) -> None:
-        tables, config = self._tables, self._tables.config
-        place_rows(codes, index[self.rows], tables.first, self._place)
-        fuse_blocks(
-            self._place, tables.cells, tables.contexts, self._M, tables.width,
-            config.self_attention, config.cross_attention, tables.bias,
-            True, self._J, fused[self.rows],
-        )  # fmt: skip
-
-    def backward(self, slope: NDArray[np.float32]) -> None:
-        scatter(slope[self.rows], self._place, self._J, self._M, self.d_cells, self.d_contexts)
+        self.place = np.empty((blocks, len(tables.first), BLOCK), np.int32)
+        derivatives = tables.config.objectives * fields + asked
+        self.J = np.empty((blocks, derivatives, BLOCK), np.float32)
+        self.d_cells = np.empty((self.parts, *tables.cells.shape))
+        self.d_contexts = np.empty((self.parts, *tables.contexts.shape))
