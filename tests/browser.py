@@ -41,14 +41,19 @@ def browsing(profile):
         browser.quit()
 
 
-def open_page(driver, path, width, scheme="light"):
-    """Open the page as a screen of some width and wait until all charts are drawn."""
-    from selenium.webdriver.support.ui import WebDriverWait
-
+def show_as(driver, width, scheme="light"):
+    """Become a screen of some width; a narrow one is a phone's."""
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def open_page(driver, path, width, scheme="light"):
+    """Open the page as a screen of some width and wait until all charts are drawn."""
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    show_as(driver, width, scheme)
     driver.get_log("browser")
     driver.get_log("performance")
     driver.get(path.as_uri())
@@ -57,9 +62,9 @@ def open_page(driver, path, width, scheme="light"):
 
 
 def screenshot(driver, file):
-    height = driver.execute_script("return document.documentElement.scrollHeight")
-    width = driver.execute_script("return innerWidth")
-    clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+    # Of the page itself, which may run no script.
+    size = driver.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
+    clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
     options = {"captureBeyondViewport": True, "clip": clip}
     picture = driver.execute_cdp_cmd("Page.captureScreenshot", options)["data"]
     file.write_bytes(b64decode(picture))

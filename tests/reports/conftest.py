@@ -9,11 +9,10 @@ METHODS = ("harmonrank", "closed-form", "harmonrank-paper")
 
 @pytest.fixture(scope="session")
 def board(world_folder, tmp_path_factory):
-    """Return a leaderboard, the folder of its models, and the epochs of its networks."""
+    """Return a leaderboard and the folder of its models."""
     from harmonrank import Schema, compare
-    from harmonrank.training import EpochEnded
 
-    runs, events = tmp_path_factory.mktemp("runs"), []
+    runs = tmp_path_factory.mktemp("runs")
     found = compare(
         world_folder / "train.parquet",
         world_folder / "test.parquet",
@@ -22,9 +21,8 @@ def board(world_folder, tmp_path_factory):
         valid=world_folder / "valid.parquet",
         options={"harmonrank-paper": {"epochs": 2, "buckets": 16}},
         runs=runs,
-        on_event=events.append,
     )
-    return found, runs, [event for event in events if isinstance(event, EpochEnded)]
+    return found, runs
 
 
 @pytest.fixture(scope="session")
@@ -49,10 +47,7 @@ def facts(board, models, logs):
 
     train, test = logs
     run = run_of("harmonrank compare --methods 'a,b' <x>", 7)
-    epochs = {"harmonrank-paper": board[2]}
-    return collect(
-        "A small world", run, board[0].to_dict(), models, test, train=train, epochs=epochs
-    )
+    return collect("A small world", run, board[0].to_dict(), models, test, train=train)
 
 
 @pytest.fixture(scope="session")

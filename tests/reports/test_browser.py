@@ -1,11 +1,12 @@
 """The page in a real browser: Debian's Chromium, driven by its own driver."""
 
 import json
+from base64 import b64decode
 from urllib.parse import urlsplit
 
 import pytest
 
-from browser import need_browser, open_page, requests, screenshot
+from browser import need_browser, open_page, requests, screenshot, show_as
 from harmonrank.reports import write_html, write_pictures
 
 
@@ -96,16 +97,53 @@ def test_a_change_of_the_colour_scheme_redraws_the_charts(driver, path):
     assert driver.get_log("browser") == []
 
 
-def test_where_no_script_runs_the_numbers_stand_in_for_the_charts(driver, path):
+@pytest.fixture
+def no_script(driver):
+    """Let the driver look at pages whose own scripts do not run."""
     driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        driver.get(path.as_uri())
-        tables = driver.find_elements("css selector", "details[open] table")
-        assert len(tables) > 25
-        assert not driver.find_element("css selector", ".plots").is_displayed()
-        assert "need JavaScript" in driver.find_element("css selector", "noscript").text
-    finally:
-        driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    yield driver
+    driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_where_no_script_runs_every_chart_is_a_picture(no_script, path, artefacts, width):
+    show_as(no_script, width)
+    no_script.get(path.as_uri())
+    assert "Without JavaScript" in no_script.find_element("css selector", "noscript").text
+    pictures = no_script.find_elements("css selector", ".static > svg")
+    assert len(pictures) > 25
+    for picture in pictures:
+        box = picture.rect
+        assert box["x"] >= 0
+        assert 250 < box["width"] <= width - box["x"]
+        assert picture.find_elements("css selector", "path, rect, circle")
+    shown = no_script.find_elements("css selector", ".chart")
+    assert not any(chart.is_displayed() for chart in shown)
+    screenshot(no_script, artefacts / f"report-{width}-no-script.png")
+
+
+def test_paper_shows_the_pictures_in_light_colours(driver, path, artefacts):
+    open_page(driver, path, 1280, "dark")
+    media = {"media": "print", "features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    assert driver.find_element("css selector", ".static > svg").is_displayed()
+    assert not driver.find_element("css selector", ".chart").is_displayed()
+    assert not driver.find_element("css selector", "nav").is_displayed()
+    ink = "return getComputedStyle(document.querySelector('.static text')).fill"
+    assert driver.execute_script(ink) == "rgb(74, 84, 101)"
+    paper = driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"]
+    (artefacts / "report.pdf").write_bytes(b64decode(paper))
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_a_click_on_the_legend_hides_a_method_on_paper_too(driver, path):
+    open_page(driver, path, 1280)
+    chip = driver.find_element("css selector", "#responses .legend button")
+    parts = f"#responses .static [data-trace='{chip.get_attribute('data-trace')}']"
+    driver.execute_script("arguments[0].click()", chip)
+    assert {p.get_attribute("class") for p in driver.find_elements("css selector", parts)} == {
+        "off"
+    }
 
 
 def test_every_chart_becomes_a_picture(facts, tmp_path):

@@ -158,7 +158,10 @@ def test_a_checkpoint_of_the_other_path_is_refused(tmp_path, monkeypatch):
 def test_training_stops_when_validation_gets_no_better(path):
     config = replace(TRAINING, epochs=50, patience=2)
     events = list(train(new_network(), rows_of(), rank_loss, lambda _: 1.0, config))
-    assert events[-1] == Finished(best_epoch=0, valid_auc_sum=1.0, reason="patience")
+    epochs = [event for event in events if isinstance(event, EpochEnded)]
+    history = tuple((e.loss, e.valid_auc_sum, e.gradient_share) for e in epochs)
+    assert len(history) == 3
+    assert events[-1] == Finished(0, 1.0, "patience", history)
 
 
 def test_the_network_ends_with_the_weights_of_its_best_epoch(path):

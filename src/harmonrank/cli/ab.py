@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, parse_names, parse_pairs
+from harmonrank.cli.options import format_option, numbers, parse_names, parse_pairs
 
 
 @click.group("ab")
@@ -46,14 +46,7 @@ def command() -> None:
     metavar="FILE",
     help="Also write one HTML page with charts.",
 )
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", "md"]),
-    default="table",
-    show_default=True,
-    help="How the result is printed; md for a pull request.",
-)
+@format_option
 @numbers
 def analyse_command(
     log: Path,

@@ -69,7 +69,7 @@ def command(
                 valid=valid,
                 seed=seed,
                 runs=kept,
-                on_event=reporting.event,
+                on_event=show.event,
             )
             title = f"{len(board.entries)} fusions of {', '.join(board.objectives)}"
             reporting.compared(title, board, kept, train, test, schema, seed)

@@ -82,7 +82,7 @@ def command(
                 valid=tables["valid"],
                 seed=seed,
                 runs=kept,
-                on_event=reporting.event,
+                on_event=show.event,
             )
             title = f"Every fusion on the world ‘{world}’"
             reporting.compared(title, board, kept, tables["train"], tables["test"], schema, seed)

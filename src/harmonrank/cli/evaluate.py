@@ -7,18 +7,25 @@ from pathlib import Path
 import click
 
 from harmonrank.cli.options import numbers, parse_pairs, reports, weights
+from harmonrank.errors import UsageError
 
 
 @click.command("evaluate")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @weights
+@click.option(
+    "--train",
+    type=click.Path(path_type=Path),
+    help="Table that it was fitted on; the page then shows how scores have drifted since.",
+)
 @reports
 @numbers
 def command(
     model: Path,
     data: Path,
     weights: str | None,
+    train: Path | None,
     report: Path | None,
     figures: Path | None,
     style: str,
@@ -33,15 +40,18 @@ def command(
     from harmonrank.methods import load
     from harmonrank.reports import quality_markdown, quality_table
 
+    if train is not None and report is None and figures is None:
+        raise UsageError("--train serves the page alone; add --report FILE.")
     fitted = load(model)
     with Show(quiet=quiet, json_file=json_file) as show:
         reporting = Reporting(report, figures, show)
         quality = fitted.evaluate(data, weights=parse_pairs(weights))
-        reporting.evaluated(f"{fitted.name} on {data.name}", fitted, quality, data)
         shifts = fitted.shifts(data)
-    for shift in shifts:
-        if shift.far:
-            click.echo(f"Note: {shift}", err=True)
+        notes = [str(shift) for shift in shifts if shift.far]
+        title = f"{fitted.name} on {data.name}"
+        reporting.evaluated(title, fitted, quality, data, train=train, caveats=notes)
+    for note in notes:
+        click.echo(f"Note: {note}", err=True)
     shown = quality_table if style == "table" else quality_markdown
     show.result(
         shown(quality),

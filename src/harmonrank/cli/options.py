@@ -3,6 +3,8 @@
 __all__ = [
     "check_device",
     "columns",
+    "figures_option",
+    "format_option",
     "numbers",
     "output",
     "parse_names",
@@ -62,32 +64,35 @@ def numbers(function: F) -> F:
 
 def reports(function: F) -> F:
     """Add --report, --figures and --format."""
-    for decorate in reversed(
-        [
-            click.option(
-                "--report",
-                type=click.Path(path_type=Path),
-                metavar="FILE",
-                help="Also write one HTML page with charts.",
-            ),
-            click.option(
-                "--figures",
-                type=click.Path(path_type=Path),
-                metavar="DIR",
-                help="Also write each chart as PNG; needs Chromium.",
-            ),
-            click.option(
-                "--format",
-                "style",
-                type=click.Choice(["table", "md"]),
-                default="table",
-                show_default=True,
-                help="How the result is printed; md for a pull request.",
-            ),
-        ]
-    ):
-        function = decorate(function)
-    return function
+    page = click.option(
+        "--report",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Also write one HTML page with charts.",
+    )
+    return page(figures_option(format_option(function)))
+
+
+def figures_option(function: F) -> F:
+    """Add --figures."""
+    return click.option(
+        "--figures",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Also write each chart as PNG; needs Chromium.",
+    )(function)
+
+
+def format_option(function: F) -> F:
+    """Add --format."""
+    return click.option(
+        "--format",
+        "style",
+        type=click.Choice(["table", "md"]),
+        default="table",
+        show_default=True,
+        help="How the result is printed; md for a pull request.",
+    )(function)
 
 
 def output(function: F) -> F:

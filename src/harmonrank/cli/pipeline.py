@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import numbers, parse_names
+from harmonrank.cli.options import figures_option, format_option, numbers, parse_names
 from harmonrank.errors import DataError
 
 
@@ -23,7 +23,7 @@ from harmonrank.errors import DataError
     help="Folder of all outcomes; a second run into it does only what changed.",
 )
 @click.option(
-    "--format",
+    "--source",
     "kind",
     type=click.Choice(["auto", "kuairand", "tenrec"]),
     default="auto",
@@ -67,6 +67,8 @@ from harmonrank.errors import DataError
     help="Ways to fuse.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@figures_option
+@format_option
 @numbers
 def command(
     raw: Path,
@@ -81,6 +83,8 @@ def command(
     fusion_rows: int,
     methods: str,
     seed: int,
+    figures: Path | None,
+    style: str,
     json_file: str | None,
     quiet: bool,
 ) -> None:
@@ -96,7 +100,7 @@ def command(
     from harmonrank.evaluation.pipeline import PIPELINE_STEPS, PipelineConfig, run_pipeline
     from harmonrank.evaluation.steps import Steps
     from harmonrank.methods import METHODS
-    from harmonrank.reports import leaderboard_table
+    from harmonrank.reports import leaderboard_markdown, leaderboard_table
 
     config = PipelineConfig(
         predictor=config_of(network, epochs, settings),
@@ -109,11 +113,11 @@ def command(
     source = _find(raw, kind, file)
     with Show(quiet=quiet, json_file=json_file) as show:
         page = out / "report.html" if find_spec("plotly") is not None else None
-        reporting = Reporting(page, None, show)
-        steps = Steps(out, PIPELINE_STEPS, reporting.event)
-        result = run_pipeline(source, out, config, steps=steps, on_event=reporting.event)
+        drawn, pictured = Reporting(page, None, show), Reporting(None, figures, show)
+        steps = Steps(out, PIPELINE_STEPS, show.event)
+        result = run_pipeline(source, out, config, steps=steps, on_event=show.event)
 
-        def draw() -> None:
+        def draw(reporting: Reporting) -> None:
             tables = {part: out / "scores" / f"{part}.parquet" for part in ("train", "test")}
             reporting.compared(
                 f"From {source.columns.kind} logs to a fused ranking",
@@ -131,8 +135,9 @@ def command(
             show.line("No page with charts is written; pip install 'harmonrank[report]' adds it.")
         else:
             shown = [result.digest, dict(result.prediction), list(result.caveats)]
-            steps.run("report", {"shown": shown}, [page.name], draw)
+            steps.run("report", {"shown": shown}, [page.name], lambda: draw(drawn))
             show.line(f"Report: {page}")
+        draw(pictured)
         for caveat in result.caveats:
             show.line(f"Note: {caveat}")
     numbers_of = {
@@ -140,7 +145,9 @@ def command(
         "prediction": result.prediction,
         "caveats": list(result.caveats),
     }
-    show.result(_shown(result, leaderboard_table(result.board)), numbers_of)
+    text = f"{_markdown(result)}\n\n{leaderboard_markdown(result.board)}"
+    table = _shown(result, leaderboard_table(result.board))
+    show.result(text if style == "md" else table, numbers_of)
 
 
 def _find(raw: Path, kind: str, file: str | None) -> Any:
@@ -165,12 +172,27 @@ def _shown(result: Any, board: Any) -> Any:
     from rich.console import Group
     from rich.table import Table
 
-    known = any(p["truth_auc"] is not None for p in result.prediction.values())
+    head, rows = _quality(result)
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
-    table.add_column("score of", no_wrap=True)
-    for column in ("positives", "AUC", *["of the truth"] * known, "ECE"):
+    table.add_column(head[0], no_wrap=True)
+    for column in head[1:]:
         table.add_column(column, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return Group(table, "", board)
+
+
+def _markdown(result: Any) -> str:
+    from harmonrank.reports.markdown import markdown_table
+
+    return markdown_table(*_quality(result))
+
+
+def _quality(result: Any) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of how good each score is, beside the truth where it is known."""
+    known = any(p["truth_auc"] is not None for p in result.prediction.values())
+    rows = []
     for name, p in result.prediction.items():
         truth = [f"{p['truth_auc']:.4f}"] if known else []
-        table.add_row(name, f"{p['positives']:,}", f"{p['auc']:.4f}", *truth, f"{p['ece']:.5f}")
-    return Group(table, "", board)
+        rows.append([name, f"{p['positives']:,}", f"{p['auc']:.4f}", *truth, f"{p['ece']:.5f}"])
+    return ["score of", "positives", "AUC", *["of the truth"] * known, "ECE"], rows

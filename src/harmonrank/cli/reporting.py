@@ -4,7 +4,7 @@ __all__ = ["Reporting"]
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
@@ -31,8 +31,6 @@ class Reporting:
 
     def __init__(self, report: Path | None, figures: Path | None, show: Show) -> None:
         self._report, self._figures, self._show = report, figures, show
-        self._epochs: dict[str, list[Any]] = {}
-        self._method = ""
         if self.wanted:
             plotly_script()
         if report is not None:
@@ -45,15 +43,6 @@ class Reporting:
     def wanted(self) -> bool:
         """Whether there is anything to write."""
         return self._report is not None or self._figures is not None
-
-    def event(self, event: Any) -> None:
-        """Show an event, and keep the epochs of each method."""
-        kind = type(event).__name__
-        if kind == "MethodStarted":
-            self._method = event.name
-        elif kind == "EpochEnded":
-            self._epochs.setdefault(self._method, []).append(event)
-        self._show.event(event)
 
     @contextmanager
     def runs(self, runs: Path | None) -> Iterator[Path | None]:
@@ -93,13 +82,23 @@ class Reporting:
                 self._show.line(f"{name} is without curves: {error}")
         return models
 
-    def evaluated(self, title: str, model: Method, quality: Quality, data: Source) -> None:
+    def evaluated(
+        self,
+        title: str,
+        model: Method,
+        quality: Quality,
+        data: Source,
+        *,
+        train: Source | None,
+        caveats: Sequence[str],
+    ) -> None:
         """Write the report of one model, measured with the weights of `quality`."""
         if not self.wanted:
             return
         self._show.line("Drawing the report.")
         model = _reweighted(model, quality.weights)
         log = read_log(data, model.schema)
+        before = None if train is None else read_log(train, model.schema)
         numbers = quality.to_dict()
         board = {
             "objectives": list(log.schema.names),
@@ -107,7 +106,7 @@ class Reporting:
             "ceiling": numbers["ceiling"],
             "methods": [{"name": model.name, **numbers, "fit_seconds": None, "error": None}],
         }
-        self._write(title, board, {model.name: model}, log, None, None)
+        self._write(title, board, {model.name: model}, log, before, None, caveats=caveats)
 
     def _write(
         self,
@@ -120,7 +119,7 @@ class Reporting:
         **about: Any,
     ) -> None:
         run = run_of(f"harmonrank {shlex.join(sys.argv[1:])}", seed)
-        facts = collect(title, run, board, models, test, train=train, epochs=self._epochs, **about)
+        facts = collect(title, run, board, models, test, train=train, **about)
         self._files(facts)
 
     def _files(self, facts: Facts) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import numbers
+from harmonrank.cli.options import figures_option, format_option, numbers
 
 if TYPE_CHECKING:
     from harmonrank.cli.show import Show
@@ -50,20 +50,8 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Also write the Markdown here, under the head that the file has.",
 )
-@click.option(
-    "--figures",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Also write each chart as PNG; needs Chromium.",
-)
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(["table", "md"]),
-    default="table",
-    show_default=True,
-    help="How the result is printed; md for a pull request.",
-)
+@figures_option
+@format_option
 @numbers
 def command(
     tables: tuple[str, ...],

@@ -3,7 +3,7 @@
 PyTorch is imported when a network is trained or looked into, and not to score with it.
 """
 
-__all__ = ["NeuralConfig", "NeuralMethod"]
+__all__ = ["History", "NeuralConfig", "NeuralMethod"]
 
 import sys
 from abc import abstractmethod
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
     from harmonrank.model import Network
     from harmonrank.training import Arrays, LossSlope, LossValue
+
+History = tuple[tuple[float, float, float | None], ...]
+"""Of every epoch its loss, validation AUC-sum and share of items with a gradient."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class NeuralMethod(Method):
     Config = NeuralConfig
 
     encoder: ContextEncoder
+    history: History = ()
     _memory: dict[str, "Tensor"]
     _weights: Mapping[str, np.ndarray]
     _scorer: Scorer | None = None
@@ -93,7 +97,8 @@ class NeuralMethod(Method):
 
         self.encoder = ContextEncoder.fit(fit.train.context)
         network = self._new_network(fit.train.scores.shape[1], fit.seed).to(fit.device)
-        self._use(learn(self, fit, network, self.config.epochs))
+        network, self.history = learn(self, fit, network, self.config.epochs)
+        self._use(network)
 
     def update(self, table: Source, *, passes: int = 1, seed: int = 0) -> Self:
         """Go on learning: some passes over newer rows, from the present weights.
@@ -112,7 +117,8 @@ class NeuralMethod(Method):
         weights = self.schema.weight_vector
         fit = Fit(log, log.take(np.arange(0)), weights, seed, "cpu", lambda _: None, None)
         # Who updates once does so again and again: kernels are worth compiling.
-        self._use(learn(self, fit, self.network, passes, rows_seen=sys.maxsize))
+        network, _ = learn(self, fit, self.network, passes, rows_seen=sys.maxsize)
+        self._use(network)
         self.prevalence = log.prevalence()
         return self
 
@@ -167,8 +173,11 @@ class NeuralMethod(Method):
         return mean_attention(self.network, log.scores.astype(np.float32, copy=False))
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return {"context": self.encoder.to_list()}, dict(self._weights)
+        parts = {"context": self.encoder.to_list(), "history": self.history}
+        return parts, dict(self._weights)
 
     def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self.encoder = ContextEncoder.from_list(parts["context"])
         self._weights, self._built, self._scorer = arrays, None, None
+        # Models of before it was kept have none.
+        self.history = tuple((a, b, c) for a, b, c in parts.get("history", ()))

@@ -13,12 +13,12 @@ from torch import Tensor
 
 from harmonrank.data import Log
 from harmonrank.methods.base import Fit
-from harmonrank.methods.neural import NeuralMethod
+from harmonrank.methods.neural import History, NeuralMethod
 from harmonrank.methods.weighting import Fixed, weighting_of
 from harmonrank.metrics import auc
 from harmonrank.model import Network
 from harmonrank.model.fused import Scorer, covers
-from harmonrank.training import Arrays, LossSlope, LossValue, TrainingConfig, train
+from harmonrank.training import Arrays, Finished, LossSlope, LossValue, TrainingConfig, train
 
 _PIECE = 65_536
 _MEMORY = "memory"
@@ -30,8 +30,10 @@ def learn(
     network: Network,
     epochs: int | None,
     rows_seen: int | None = None,
-) -> Network:
+) -> tuple[Network, History]:
     """Train a network; return it as it was when it ranked the validation rows best, if any.
+
+    The history tells of each epoch, see `harmonrank.training.Finished`.
 
     Args:
         method: Gives loss, memory and options.
@@ -61,6 +63,7 @@ def learn(
         return value
 
     config = TrainingConfig(**{**method.config.part(TrainingConfig), "epochs": epochs})
+    history: History = ()
     for event in train(
         network,
         rows,
@@ -73,9 +76,11 @@ def learn(
         fingerprint=_fingerprint(method, fit) if fit.checkpoint else "",
         rows_seen=rows_seen,
     ):
+        if isinstance(event, Finished):
+            history = event.history
         fit.on_event(event)
     delattr(network, _MEMORY)
-    return network
+    return network, history
 
 
 class _Exam:

@@ -94,7 +94,6 @@ def collect(
     test: Log,
     *,
     train: Log | None = None,
-    epochs: Mapping[str, Sequence[Any]] | None = None,
     prediction: Mapping[str, Mapping[str, Any]] | None = None,
     caveats: Sequence[str] = (),
 ) -> Facts:
@@ -107,7 +106,6 @@ def collect(
         models: The fitted methods by name; one that is missing has no curves.
         test: The rows that the leaderboard was measured on.
         train: The training rows; without them nothing is said about drift.
-        epochs: Per method the EpochEnded events of its training.
         prediction: How good the scores are, where they are our own.
         caveats: What a reader has to know about where the data come from.
     """
@@ -120,10 +118,7 @@ def collect(
         board=board,
         data=data_facts(test, train),
         focus=focus,
-        methods={
-            name: _method_facts(m, test, (epochs or {}).get(name, ()))
-            for name, m in ordered.items()
-        },
+        methods={name: _method_facts(model, test) for name, model in ordered.items()},
         upstream=calibration_of(test.scores, test),
         context_pulls={} if focus is None else pulls_by_context(ordered[focus], sample(test)),
         tradeoffs=() if focus is None else tradeoffs_of(ordered[focus], test, board),
@@ -133,7 +128,7 @@ def collect(
     )
 
 
-def _method_facts(model: Method, test: Log, events: Sequence[Any]) -> MethodFacts:
+def _method_facts(model: Method, test: Log) -> MethodFacts:
     probabilities = getattr(model, "probabilities", None)
     some = sample(test)
     return MethodFacts(
@@ -141,7 +136,7 @@ def _method_facts(model: Method, test: Log, events: Sequence[Any]) -> MethodFact
         pulls=pulls_of(model, some),
         calibration=() if probabilities is None else calibration_of(probabilities(test), test),
         attention=attention_of(model, test),
-        epochs=tuple((e.loss, e.valid_auc_sum, e.gradient_share) for e in events),
+        epochs=getattr(model, "history", ()),
     )
 
 

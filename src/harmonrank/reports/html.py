@@ -2,7 +2,7 @@
 
 __all__ = ["Card", "html_page", "page", "plotly_script", "write_html"]
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from importlib import import_module
 from importlib.resources import files
@@ -17,6 +17,7 @@ from harmonrank.methods.extras import import_extra
 from harmonrank.reports.facts import Facts, Run
 from harmonrank.reports.plots import Plot, Table
 from harmonrank.reports.sections import Section, sections
+from harmonrank.reports.svg import svg
 
 _DIGITS = 6
 _FEW_COLUMNS = 4
@@ -140,7 +141,8 @@ def _text(words: str) -> str:
 
 def _section(section: Section) -> str:
     notes = "".join(f"<li>{_text(note)}</li>" for note in section.notes)
-    plots = "".join(map(_plot, section.plots))
+    hidden = {name for name, _, _, on in section.legend if not on}
+    plots = "".join(_plot(plot, hidden) for plot in section.plots)
     return (
         f'<section id="{section.key}"><h2>{_text(section.title)}</h2>'
         f"<p class=lead>{_text(section.lead)}</p>"
@@ -153,10 +155,12 @@ def _section(section: Section) -> str:
     )
 
 
-def _plot(plot: Plot) -> str:
+def _plot(plot: Plot, hidden: Collection[str]) -> str:
+    """Return a picture that needs no script, and the place where the script draws its own."""
     wide = " wide" * plot.wide
     return (
         f'<figure class="plot{wide}"><figcaption>{escape(plot.title)}</figcaption>'
+        f"<div class=static>{svg(plot, hidden)}</div>"
         f'<div class=chart data-figure="{escape(plot.name)}" style="height:{plot.height}px" '
         f'role=img aria-label="{escape(plot.title)}"></div></figure>'
     )
@@ -179,18 +183,15 @@ def _css(color: str) -> str:
 
 
 def _numbers(section: Section) -> str:
-    """Return the numbers behind the charts: all there is to see where no script runs."""
+    """Return the numbers behind the charts, folded away."""
     tables = "".join(f"<h3>{escape(p.title)}</h3>{_table(p.table)}" for p in section.plots)
-    return (
-        f"<details open class=numbers><summary>Numbers</summary>{tables}</details>"
-        if tables
-        else ""
-    )
+    return f"<details class=numbers><summary>Numbers</summary>{tables}</details>" if tables else ""
 
 
 def _table(table: Table) -> str:
     head = "".join(
-        f"<th scope=col><button type=button>{escape(c)}</button></th>" for c in table.columns
+        f"<th scope=col{number}><button type=button>{escape(c)}</button></th>"
+        for c, number in zip(table.columns, _aligned(table), strict=True)
     )
     body = "".join(
         f"<tr>{''.join(map(_cell(table), table.columns, row))}</tr>" for row in table.rows
@@ -200,6 +201,14 @@ def _table(table: Table) -> str:
         f'<div class="scroll{small}"><table class=sortable><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def _aligned(table: Table) -> list[str]:
+    """Return what lets the head of a column of numbers stand above them."""
+    return [
+        " class=number" * any(isinstance(row[i], int | float) for row in table.rows)
+        for i in range(len(table.columns))
+    ]
 
 
 def _cell(table: Table) -> Any:

@@ -3,7 +3,7 @@
 __all__ = ["Checkpoint", "Progress"]
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import torch
@@ -17,7 +17,12 @@ from harmonrank.errors import ModelFileError
 
 @dataclass
 class Progress:
-    """How far a run is; epochs and steps count from 0, sums are of the running epoch."""
+    """How far a run is; epochs and steps count from 0, sums are of the running epoch.
+
+    Attributes:
+        history: Of every finished epoch its mean loss, validation result and share of items with
+            a gradient.
+    """
 
     epoch: int = 0
     step: int = 0
@@ -26,6 +31,7 @@ class Progress:
     shares: int = 0
     best_epoch: int = 0
     best_valid: float = float("-inf")
+    history: list[tuple[float, float, float | None]] = field(default_factory=list)
 
     @property
     def since_best(self) -> int:

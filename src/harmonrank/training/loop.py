@@ -61,11 +61,17 @@ class EpochEnded:
 
 @dataclass(frozen=True)
 class Finished:
-    """Training is over and the network holds the weights of its best epoch."""
+    """Training is over and the network holds the weights of its best epoch.
+
+    Attributes:
+        history: Of every epoch its mean loss, validation AUC-sum and share of items with a
+            gradient, those before a resumption too.
+    """
 
     best_epoch: int
     valid_auc_sum: float
     reason: Literal["epochs", "patience"]
+    history: tuple[tuple[float, float, float | None], ...] = ()
 
 
 Event = Resumed | BatchEnded | EpochEnded | Finished
@@ -137,6 +143,7 @@ def train(
             progress.best_epoch,
             progress.mean_share,
         )
+        progress.history.append((ended.loss, valid, ended.gradient_share))
         progress.next_epoch()
         saved_at = save()
         yield ended
@@ -144,7 +151,8 @@ def train(
     reason: Literal["epochs", "patience"] = (
         "epochs" if progress.since_best < plan.patience else "patience"
     )
-    yield Finished(progress.best_epoch, progress.best_valid, reason)
+    history = tuple((loss, valid, share) for loss, valid, share in progress.history)
+    yield Finished(progress.best_epoch, progress.best_valid, reason, history)
 
 
 def _epoch(

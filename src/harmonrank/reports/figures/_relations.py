@@ -11,7 +11,7 @@ _EVERY = ".4f"
 
 
 def correlation_plots(facts: Facts) -> list[Plot]:
-    """Labels beside scores, true probabilities and attention, each an M × M heatmap."""
+    """Labels beside attention, then scores and true probabilities, each an M × M heatmap."""
     data, names = facts.data, list(facts.board["objectives"])
     matrices = [
         ("labels", "Labels (Spearman)", data.label_correlation),
@@ -24,7 +24,7 @@ def correlation_plots(facts: Facts) -> list[Plot]:
     for name in ["harmonrank-paper"] if "harmonrank-paper" in told else told[:1]:
         title = f"Attention of {name}"
         matrix = facts.methods[name].attention
-        plots.append(heatmap(names, f"attention-{name}", title, matrix, "sequential"))
+        plots.insert(1, heatmap(names, f"attention-{name}", title, matrix, "sequential"))
     return plots
 
 

@@ -1,5 +1,7 @@
 // Draws the figures in the colours of the theme, sorts tables, toggles traces. No request is made.
 (() => {
+  // Where Plotly could not start, the pictures and tables stay as they are.
+  if (!window.Plotly) return;
   const root = document.documentElement;
   root.classList.add("scripted");
   const figures = JSON.parse(document.getElementById("figures").textContent);
@@ -68,6 +70,9 @@
         off.has(name) ? off.delete(name) : off.add(name);
         button.setAttribute("aria-pressed", String(!off.has(name)));
         section.querySelectorAll(".chart").forEach(draw);
+        section.querySelectorAll(".static [data-trace]").forEach((part) => {
+          part.classList.toggle("off", off.has(part.dataset.trace));
+        });
       });
     }
   }
@@ -80,7 +85,6 @@
         return value === undefined ? null : Number(value);
       };
       const numeric = [...body.rows].some((row) => key(row) !== null);
-      if (numeric || body.rows[0]?.cells[column].classList.contains("number")) head.classList.add("number");
       head.firstElementChild.addEventListener("click", () => {
         const was = head.getAttribute("aria-sort");
         const down = was ? was === "ascending" : numeric;
@@ -100,10 +104,8 @@
   }
 
   async function start() {
-    document.querySelectorAll(".numbers").forEach((part) => part.removeAttribute("open"));
     document.querySelectorAll("table.sortable").forEach(sortable);
     legends();
-    root.classList.add("drawn");
     for (const chart of charts) {
       await draw(chart);
       // Let the page answer between charts.
@@ -114,15 +116,5 @@
 
   const again = () => charts.forEach(draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
-  // Paper is white, and narrower than most screens.
-  addEventListener("beforeprint", () => {
-    root.dataset.theme = "light";
-    again();
-    charts.forEach((chart) => {
-      const wide = chart.closest(".wide");
-      Plotly.relayout(chart, { autosize: false, width: wide ? 660 : 325 });
-    });
-  });
-  addEventListener("afterprint", () => { delete root.dataset.theme; again(); });
   start();
 })();
