@@ -7,7 +7,15 @@ import torch
 from harmonrank.losses import bce_loss, rank_auc_loss
 from harmonrank.model import Network, NetworkConfig
 from harmonrank.model.fused import _scorer
-from harmonrank.training import Arrays, Finished, LossValue, Resumed, TrainingConfig, train
+from harmonrank.training import (
+    Arrays,
+    EpochEnded,
+    Finished,
+    LossValue,
+    Resumed,
+    TrainingConfig,
+    train,
+)
 from harmonrank.training import learner as learner_module
 from harmonrank.training.learner import FusedLearner, TorchLearner, learner_for
 
