@@ -4,6 +4,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from browser import need_browser
+
 SLICE = Path(__file__).parents[3] / "shared" / "data" / "kuairand27k-slice"
 QUICK = [
     *("--epochs", "2", "--folds", "2", "--methods", "closed-form,prevalence-weights"),
@@ -60,12 +62,22 @@ def test_a_pipeline_goes_from_raw_logs_to_a_report_and_keeps_what_it_did(run, ra
     for caveat in board["caveats"]:
         assert caveat[:20] in first.err
         assert caveat[:20] in page
-    second = run("pipeline", raw, "-o", out, *QUICK)
+    second = run("pipeline", raw, "-o", out, *QUICK, "--format", "md", "--source", "kuairand")
     assert second.code == 0, second.err
+    assert second.out.startswith("| score of | positives | AUC | of the truth | ECE |")
+    assert "| method | AUC-sum | 95 % interval |" in second.out
     assert second.err.count("kept: nothing it depends on has changed") == 5
     changed = [*QUICK[:4], "--methods", "closed-form", *QUICK[6:]]
     fourth = run("pipeline", raw, "-o", out, *changed)
     assert fourth.err.count("kept: nothing it depends on has changed") == 3
+
+
+def test_a_pipelines_charts_are_pictures_on_request(run, raw, tmp_path):
+    need_browser()
+    out, figures = tmp_path / "out", tmp_path / "png"
+    done = run("pipeline", raw, "-o", out, *QUICK, "--figures", figures)
+    assert done.code == 0, done.err
+    assert (figures / "leaderboard.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_pipeline_says_which_files_it_looked_for(run, tmp_path):

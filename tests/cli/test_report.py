@@ -69,6 +69,27 @@ def test_evaluate_writes_a_page_of_one_model(run, folder, model):
     assert ">Result</h2>" in page
 
 
+def test_evaluate_shows_drift_beside_the_training_rows(run, folder, model):
+    tables = (folder / "test.parquet", "--train", folder / "train.parquet")
+    done = run("evaluate", model, *tables, "--report", folder / "r.html")
+    assert done.code == 0, done
+    assert "Drift of scores" in (folder / "r.html").read_text(encoding="utf-8")
+    done = run("evaluate", model, *tables)
+    assert done.code == 2
+    assert "add --report FILE" in done.err
+
+
+def test_a_saved_network_still_has_its_training_curve(run, folder):
+    network = hr.HarmonRankPaper(epochs=2, buckets=8)
+    schema = hr.Schema.read(folder / "schema.toml")
+    network.fit(folder / "train.parquet", schema).save(folder / "net")
+    assert len(hr.load(folder / "net").history) == 2
+    options = (folder / "test.parquet", "--report", folder / "r.html")
+    assert run("evaluate", folder / "net", *options).code == 0
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert 'data-figure="training-gradient"' in page
+
+
 def test_the_page_of_a_model_follows_the_weights(run, folder, model):
     options = ("--weights", "buy=9", "--report", folder / "r.html")
     assert run("evaluate", model, folder / "test.parquet", *options).code == 0

@@ -1,5 +1,8 @@
 import json
+import subprocess
+import sys
 
+import polars as pl
 import pytest
 
 SMALL = ("--quick", "--rows", 2000, "--seeds", 2, "--epochs", 1)
@@ -35,6 +38,50 @@ def test_a_second_run_does_nothing_but_write(run, out):
     again = run("reproduce", "relations", *SMALL, "-o", out)
     assert "4 experiments were kept from an earlier run." in again.err
     assert "[1/" not in again.err
+
+
+def test_a_killed_run_goes_on_where_it_was(run, out):
+    options = ["reproduce", "relations", *map(str, SMALL), "-o", str(out)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "harmonrank", *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        # An experiment is told of after its result is kept.
+        told = next((line for line in process.stderr if line.startswith("[2/4]")), None)
+        process.kill()
+    assert told is not None, "the run ended before it could be killed"
+    assert not (out / "results.json").exists()
+    again = run(*options)
+    assert again.code == 0, again
+    assert "[2/4]" not in again.err
+    assert "[4/4]" in again.err
+    assert (out / "report.html").exists()
+
+
+def test_a_folder_of_files_serves_as_data_and_must_have_labels(run, out, folder):
+    options = ("reproduce", "relations", *SMALL, "--data", folder, "-o", out)
+    done = run(*options)
+    assert done.code == 0, done
+    assert "--data" in json.loads((out / "results.json").read_text())["tables"][0]["command"]
+    table = pl.read_parquet(folder / "test.parquet")
+    table.drop("buy").write_parquet(folder / "test.parquet")
+    done = run(*options)
+    assert done.code == 2
+    assert "test.parquet' has no column 'buy'." in done.err
+    assert len(done.err.strip().splitlines()) == 1
+
+
+def test_the_page_shows_objectives_training_and_what_our_default_learned(run, out):
+    done = run("reproduce", "main", "--data", "elive", *SMALL, "-o", out, "--quiet")
+    assert done.code == 0, done
+    page = (out / "report.html").read_text(encoding="utf-8")
+    for name in ("main-auc-AUC-of-buy", "main-training-gradient", "response-buy", "weights-hour",
+                 "calibration-like", "drift-follow"):  # fmt: skip
+        assert f'data-figure="{name}' in page, name
+    assert 'id="our-data"' in page
+    assert "<dt>seed</dt><dd>0 to 1</dd>" in page
 
 
 def test_the_markdown_keeps_the_head_of_a_file(run, out, tmp_path):

@@ -18,7 +18,7 @@ from harmonrank.data.files import check_output
 from harmonrank.errors import HarmonRankError
 from harmonrank.evaluation import Leaderboard
 from harmonrank.methods import Method, Quality, load
-from harmonrank.reports import Facts, collect, run_of, write_html, write_pictures
+from harmonrank.reports import Facts, board_of, collect, run_of, write_html, write_pictures
 from harmonrank.reports.html import plotly_script
 from harmonrank.reports.pictures import LIST, find_browser
 
@@ -99,13 +99,7 @@ class Reporting:
         model = _reweighted(model, quality.weights)
         log = read_log(data, model.schema)
         before = None if train is None else read_log(train, model.schema)
-        numbers = quality.to_dict()
-        board = {
-            "objectives": list(log.schema.names),
-            "rows": {"test": log.rows},
-            "ceiling": numbers["ceiling"],
-            "methods": [{"name": model.name, **numbers, "fit_seconds": None, "error": None}],
-        }
+        board = board_of(model, quality, log.rows)
         self._write(title, board, {model.name: model}, log, before, None, caveats=caveats)
 
     def _write(

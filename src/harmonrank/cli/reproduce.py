@@ -12,7 +12,12 @@ import click
 from harmonrank.cli.options import figures_option, format_option, numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harmonrank.cli.show import Show
+    from harmonrank.reports.sections import Section
+
+_FIRST = "elive"
 
 
 @click.command("reproduce")
@@ -115,9 +120,17 @@ def command(
         )
         progress.end()
         merged = add_results(out, found)
-        run = run_of("\n".join(dict.fromkeys(table.command for table in merged)))
+        seeds = f"0 to {settings.seeds - 1}" if settings.seeds > 1 else "0"
+        run = run_of("\n".join(dict.fromkeys(table.command for table in merged)), seeds)
+        page = _page(show)
         written = write_reproduction(
-            out, merged, run, page=_page(show), markdown=markdown, figures=figures
+            out,
+            merged,
+            run,
+            page=page,
+            closer=_closer(data, settings.rows, show) if page or figures else (),
+            markdown=markdown,
+            figures=figures,
         )
         for path in written:
             show.line(f"Wrote {path}")
@@ -145,6 +158,20 @@ def _page(show: "Show") -> bool:
         return True
     show.line("No page with charts is written; pip install 'harmonrank[report]' adds it.")
     return False
+
+
+def _closer(data: str | None, rows: int, show: "Show") -> "Sequence[Section]":
+    """Return what our default learned; data that it cannot be fitted on have had their say."""
+    from harmonrank.errors import HarmonRankError
+    from harmonrank.evaluation.reproduction import data_of
+    from harmonrank.reports.reproduction import closer_look
+
+    show.line("Drawing the report.")
+    try:
+        return closer_look(data_of(data or _FIRST, rows))
+    except HarmonRankError as error:
+        show.line(f"The page has no closer look at our default: {error}")
+        return ()
 
 
 class _Progress:

@@ -1,6 +1,6 @@
 """Facts: all that a report shows, as plain numbers and names."""
 
-__all__ = ["Facts", "MethodFacts", "Run", "collect", "run_of"]
+__all__ = ["Facts", "MethodFacts", "Run", "board_of", "collect", "run_of"]
 
 import os
 import platform
@@ -12,7 +12,7 @@ from typing import Any
 
 from harmonrank import __version__
 from harmonrank.data import Log
-from harmonrank.methods import Method
+from harmonrank.methods import Method, Quality
 from harmonrank.reports.data_facts import DataFacts, data_facts
 from harmonrank.reports.drift import Drift, drift_of, sample
 from harmonrank.reports.model_facts import (
@@ -34,7 +34,7 @@ class Run:
     """How a result came about, so that it can be had again."""
 
     command: str
-    seed: int | None
+    seed: int | str | None
     made: str
     versions: dict[str, str]
 
@@ -140,7 +140,18 @@ def _method_facts(model: Method, test: Log) -> MethodFacts:
     )
 
 
-def run_of(command: str, seed: int | None = None) -> Run:
+def board_of(model: Method, quality: Quality, rows: int) -> dict[str, Any]:
+    """Return a leaderboard of one model, measured on so many rows."""
+    numbers = quality.to_dict()
+    return {
+        "objectives": list(model.schema.names),
+        "rows": {"test": rows},
+        "ceiling": numbers["ceiling"],
+        "methods": [{"name": model.name, **numbers, "fit_seconds": None, "error": None}],
+    }
+
+
+def run_of(command: str, seed: int | str | None = None) -> Run:
     """Describe the present process: when, with which versions, on what machine."""
     versions = {"harmonrank": __version__, "Python": platform.python_version()}
     for package in _PACKAGES:

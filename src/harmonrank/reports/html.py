@@ -131,7 +131,8 @@ def _card(card: Card) -> str:
 
 
 def _short(section: Section) -> str:
-    return section.title if len(section.title) <= _SHORT else section.key.capitalize()
+    short = section.key.replace("-", " ").capitalize()
+    return section.title if len(section.title) <= _SHORT else short
 
 
 def _text(words: str) -> str:

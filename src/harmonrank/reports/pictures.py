@@ -52,7 +52,10 @@ _SCRIPT = """<script>
     const layout = {
       ...chart.layout, ...size, autosize: false, paper_bgcolor: "#ffffff",
       title: { text: caption, x: 0.02, font: { size: 16 } },
-      showlegend: named.length > 1, legend: { orientation: "h", y: -0.2, yanchor: "top", x: 0 },
+      showlegend: named.length > 1,
+      legend: {
+        orientation: "h", traceorder: "normal", yref: "container", y: 0.01, yanchor: "bottom", x: 0,
+      },
       margin: { ...chart.layout.margin, t: 50, b: 80 },
     };
     const options = { format: "png", scale: 2, ...size };

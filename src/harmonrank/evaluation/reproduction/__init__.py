@@ -1,5 +1,6 @@
 """The paper's tables and figures, made again, each claim with its verdict."""
 
+from harmonrank.evaluation.reproduction._data import Data, data_of
 from harmonrank.evaluation.reproduction._run import TABLES, CellEnded, CellStarted, reproduce
 from harmonrank.evaluation.reproduction._settings import PAPER, QUICK, Settings
 from harmonrank.evaluation.reproduction._table import Estimate, Outcome, Row, Table, Verdict
@@ -10,11 +11,13 @@ __all__ = [
     "TABLES",
     "CellEnded",
     "CellStarted",
+    "Data",
     "Estimate",
     "Outcome",
     "Row",
     "Settings",
     "Table",
     "Verdict",
+    "data_of",
     "reproduce",
 ]

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from harmonrank.data import Log, Schema, read_log
 from harmonrank.data.files import read_json, sha256
+from harmonrank.data.tables import check_columns
 from harmonrank.data.worlds import WORLDS, World, world
 from harmonrank.errors import DataError, UsageError, did_you_mean
 from harmonrank.evaluation.simulation import SCHEMA, as_frame, world_schema
@@ -150,6 +151,14 @@ class FolderData(Data):
         self.paper = self._stands_for()
         if len(self.objectives) < 2:
             raise DataError(f"'{path / SCHEMA}' names one objective; expected at least two.")
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        """Refuse files without the labels and scores that the schema names, before any work."""
+        schema = self._schema
+        wanted = (*schema.names, *schema.score_columns, *schema.context)
+        for path in (self._path / name for name in _files()):
+            check_columns(path, pq.read_schema(path).names, wanted)
 
     def _has_ceiling(self) -> bool:
         path = self._path / "ceiling.json"

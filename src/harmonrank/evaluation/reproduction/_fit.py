@@ -130,6 +130,7 @@ class FitCell(Cell):
             ).tolist()
         attention = getattr(model, "attention", lambda _: None)(_some(test))
         found["attention"] = None if attention is None else attention.tolist()
+        found["history"] = [list(epoch) for epoch in getattr(model, "history", ())]
         if self.sweep:
             found |= self._swept(model, test)
         return found

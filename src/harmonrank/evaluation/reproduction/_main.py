@@ -38,7 +38,21 @@ def tables(plan: Plan, results: Results) -> list[Table]:
     three = plan.data.three
     notes = [f"3 objectives: {', '.join(three)}."] if three else []
     notes.append(f"{len(plan.data.objectives)} objectives: {', '.join(plan.data.objectives)}.")
-    return [plan.table("main", "AUC-sum by way to fuse", rows, verdicts, notes)]
+    whole = _fits(plan)[plan.data.objectives]
+    done = {NAMES[m]: cells for m, cells in whole.items() if not results.error(cells)}
+    areas = {name: results.areas(cells) for name, cells in done.items()}
+    training = {name: results[cells[0]].get("history", ()) for name, cells in done.items()}
+    return [
+        plan.table(
+            "main",
+            "AUC-sum by way to fuse",
+            rows,
+            verdicts,
+            notes,
+            areas=areas,
+            training={name: epochs for name, epochs in training.items() if epochs},
+        )
+    ]
 
 
 def _verdicts(

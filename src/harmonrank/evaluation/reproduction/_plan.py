@@ -139,6 +139,12 @@ class Results:
             self.error(cells),
         )
 
+    def areas(self, cells: Sequence[FitCell]) -> list[list[float | None]]:
+        """Return the AUC of each objective, mean over seeds with its interval."""
+        areas = np.array([self[cell]["auc"] for cell in cells])
+        found = [estimate_of(values[:, None]) for values in areas.T]
+        return [[each.mean, each.low, each.high] for each in found]
+
     def ceiling(self, group: str, cells: Sequence[FitCell]) -> list[Row]:
         """Return the row of the best possible, where it is known."""
         found = [self[cell].get("ceiling") for cell in cells]

@@ -79,6 +79,9 @@ class Table:
         settings: How it was made, in words.
         matrices: Name of a matrix to its values by objective, where the table is about relations.
         curves: Title of a panel to its curves, each a list of points, where it is about fronts.
+        areas: By way to fuse, AUC of each objective with its interval over seeds.
+        training: By network, of each epoch of the first seed its loss, validation AUC-sum and
+            share of items in gradient.
     """
 
     key: str
@@ -92,6 +95,8 @@ class Table:
     notes: tuple[str, ...] = ()
     matrices: Mapping[str, list[list[float]]] = field(default_factory=dict)
     curves: Mapping[str, Mapping[str, list[list[float]]]] = field(default_factory=dict)
+    areas: Mapping[str, list[list[float | None]]] = field(default_factory=dict)
+    training: Mapping[str, list[list[float | None]]] = field(default_factory=dict)
 
     @property
     def identity(self) -> tuple[str, str, str]:

@@ -1,12 +1,14 @@
 """Charts of a report, made from its facts."""
 
 __all__ = [
+    "auc_bars",
     "auc_plots",
     "calibration_plots",
     "ceiling_line",
     "context_plots",
     "correlation_plots",
     "drift_plots",
+    "epoch_plots",
     "heatmap",
     "leaderboard_plots",
     "pull_plot",
@@ -16,9 +18,9 @@ __all__ = [
     "training_plots",
 ]
 
-from harmonrank.reports.figures._board import auc_plots, leaderboard_plots
+from harmonrank.reports.figures._board import auc_bars, auc_plots, leaderboard_plots
 from harmonrank.reports.figures._calibration import calibration_plots
 from harmonrank.reports.figures._common import ceiling_line, heatmap, style
-from harmonrank.reports.figures._curves import drift_plots, training_plots
+from harmonrank.reports.figures._curves import drift_plots, epoch_plots, training_plots
 from harmonrank.reports.figures._relations import correlation_plots, tradeoff_plots
 from harmonrank.reports.figures._weights import context_plots, pull_plot, response_plots

@@ -1,7 +1,8 @@
 """Charts of the leaderboard and of each objective."""
 
-__all__ = ["auc_plots", "leaderboard_plots"]
+__all__ = ["auc_bars", "auc_plots", "leaderboard_plots"]
 
+from collections.abc import Mapping, Sequence
 from math import log
 from typing import Any
 
@@ -118,51 +119,63 @@ def _regret_plot(facts: Facts, names: list[str], height: int, rows: dict[str, An
 
 def auc_plots(facts: Facts) -> list[Plot]:
     """One panel per objective: the AUC of every method as a bar that starts at chance."""
-    methods = ended(facts)
-    if not methods:
-        return []
-    names = [m["name"] for m in methods]
-    highs = [m["auc_ci"][o][1] for m in methods for o in facts.board["objectives"]]
-    lows = [m["auc_ci"][o][0] for m in methods for o in facts.board["objectives"]]
-    plots = []
-    for objective in facts.board["objectives"]:
-        values = [m["auc"][objective] for m in methods]
-        ci = [m["auc_ci"][objective] for m in methods]
-        bars = {
-            "type": "bar",
-            "orientation": "h",
-            "base": 0.5,
-            "x": [v - 0.5 for v in values],
-            "y": names,
-            "customdata": values,
-            "marker": {"color": [ACCENT if n == facts.focus else MUTED for n in names]},
-            "error_x": {
-                "type": "data",
-                "array": [high - v for v, (_, high) in zip(values, ci, strict=True)],
-                "arrayminus": [v - low for v, (low, _) in zip(values, ci, strict=True)],
-                "thickness": 1.2,
-                "width": 3,
-                "color": INK,
-            },
-            "hovertemplate": "%{y}<br>AUC %{customdata:.4f}<extra></extra>",
-        }
-        plots.append(
-            plot(
-                f"auc-{objective}",
-                objective,
-                [bars],
-                Table(
-                    ("method", "AUC", "low", "high"),
-                    tuple((n, v, *c) for n, v, c in zip(names, values, ci, strict=True)),
-                    dict.fromkeys(("AUC", "low", "high"), _EVERY),
-                ),
-                x={
-                    "title": "AUC (½ is chance)",
-                    "range": [min([0.5, *lows]) - 0.01, max(highs) + 0.01],
-                },
-                y={"autorange": "reversed", "showgrid": False},
-                height=100 + _ROW * len(names),
-                showlegend=False,
-            )
-        )
-    return plots
+    methods, objectives = ended(facts), facts.board["objectives"]
+    areas = {
+        objective: {m["name"]: (m["auc"][objective], *m["auc_ci"][objective]) for m in methods}
+        for objective in objectives
+    }
+    return auc_bars("auc", areas, facts.focus) if methods else []
+
+
+def auc_bars(
+    name: str, areas: Mapping[str, Mapping[str, Sequence[float]]], focus: str | None
+) -> list[Plot]:
+    """Draw a panel per objective of what each way to fuse has: AUC, low and high."""
+    every = [value for each in areas.values() for found in each.values() for value in found]
+    ends = [min([0.5, *every]) - 0.01, max(every) + 0.01]
+    return [
+        _auc_panel(f"{name}-{objective}", objective, found, focus, ends)
+        for objective, found in areas.items()
+    ]
+
+
+def _auc_panel(
+    name: str,
+    objective: str,
+    areas: Mapping[str, Sequence[float]],
+    focus: str | None,
+    ends: Sequence[float],
+) -> Plot:
+    names = list(areas)
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "base": 0.5,
+        "x": [value - 0.5 for value, _, _ in areas.values()],
+        "y": names,
+        "customdata": [value for value, _, _ in areas.values()],
+        "marker": {"color": [ACCENT if each == focus else MUTED for each in names]},
+        "error_x": {
+            "type": "data",
+            "array": [high - value for value, _, high in areas.values()],
+            "arrayminus": [value - low for value, low, _ in areas.values()],
+            "thickness": 1.2,
+            "width": 3,
+            "color": INK,
+        },
+        "hovertemplate": "%{y}<br>AUC %{customdata:.4f}<extra></extra>",
+    }
+    return plot(
+        name,
+        objective,
+        [bars],
+        Table(
+            ("method", "AUC", "low", "high"),
+            tuple((each, *found) for each, found in areas.items()),
+            dict.fromkeys(("AUC", "low", "high"), _EVERY),
+        ),
+        x={"title": "AUC (½ is chance)", "range": list(ends)},
+        y={"autorange": "reversed", "showgrid": False},
+        height=100 + _ROW * len(names),
+        showlegend=False,
+    )

@@ -39,7 +39,7 @@ def calibration_plots(facts: Facts) -> list[Plot]:
         scale = {
             "type": "log",
             "range": [log(e, 10) for e in ends],
-            "tickformat": ".1~%",
+            "tickformat": ".3~%",
             "dtick": 1,
         }
         plots.append(

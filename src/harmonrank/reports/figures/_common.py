@@ -74,7 +74,8 @@ def heatmap(
         "zmin": -reach if signed else 0,
         "zmax": reach,
         "colorscale": f"--scale-{scale}",
-        "texttemplate": "%{z:.2f}",
+        # Attention hardly leaves 1/M; a third digit shows where it does.
+        "texttemplate": "%{z:.2f}" if signed else "%{z:.3f}",
         "textfont": {"color": INK},
         "showscale": False,
         "xgap": 2,

@@ -1,18 +1,32 @@
 """Charts of training by epoch and of scores' drift."""
 
-__all__ = ["drift_plots", "training_plots"]
+__all__ = ["drift_plots", "epoch_plots", "training_plots"]
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import style
 from harmonrank.reports.plots import ACCENT, MUTED, Plot, Table, logit, logit_axis, plot
 
+_BEADS = 60
+
 
 def training_plots(facts: Facts) -> list[Plot]:
     """Validation AUC-sum, training loss and the share of items in gradient, by epoch."""
     runs = {n: f.epochs for n, f in facts.methods.items() if f.epochs}
-    values = {
+    return epoch_plots("training", runs, {name: style(facts, name) for name in runs})
+
+
+def epoch_plots(
+    name: str,
+    runs: Mapping[str, Sequence[Sequence[float | None]]],
+    styles: Mapping[str, Mapping[str, Any]],
+    *,
+    showlegend: bool = False,
+) -> list[Plot]:
+    """Draw what each epoch of some runs had: loss, validation AUC-sum, share in gradient."""
+    values: dict[str, dict[str, list[Any]]] = {
         "valid": {n: [e[1] for e in epochs] for n, epochs in runs.items()},
         "loss": {n: _change([e[0] for e in epochs]) for n, epochs in runs.items()},
         "gradient": {
@@ -25,20 +39,26 @@ def training_plots(facts: Facts) -> list[Plot]:
         "gradient": ("Items in gradient", "share of items (%)"),
     }
     plots = []
-    for name, (title, unit) in titles.items():
-        series = {n: v for n, v in values[name].items() if v}
+    for part, (title, unit) in titles.items():
+        series = {n: v for n, v in values[part].items() if v}
         if series:
-            plots.append(_epochs_plot(facts, f"training-{name}", title, unit, series))
+            key = f"{name}-{part}"
+            plots.append(_epochs_plot(key, title, unit, series, styles, showlegend))
     return plots
 
 
-def _change(losses: list[float]) -> list[float]:
+def _change(losses: list[Any]) -> list[float]:
     """Return the change since the first, in percent of its size; losses have units of their own."""
     return [100 * (loss - losses[0]) / abs(losses[0]) for loss in losses] if losses[0] else []
 
 
 def _epochs_plot(
-    facts: Facts, name: str, title: str, unit: str, series: dict[str, list[float]]
+    name: str,
+    title: str,
+    unit: str,
+    series: Mapping[str, list[Any]],
+    styles: Mapping[str, Mapping[str, Any]],
+    showlegend: bool,
 ) -> Plot:
     length = max(map(len, series.values()))
     data: list[dict[str, Any]] = [
@@ -49,8 +69,9 @@ def _epochs_plot(
             "meta": method,
             "x": list(range(1, len(values) + 1)),
             "y": values,
-            "line": style(facts, method) | {"width": 2},
-            "marker": {"size": 5},
+            "line": {**styles[method], "width": 2},
+            # Many epochs are a line without beads.
+            "marker": {"size": 5 if length < _BEADS else 1},
             "hovertemplate": f"{method}<br>epoch %{{x}}<br>%{{y:.4g}}<extra></extra>",
         }
         for method, values in series.items()
@@ -65,7 +86,8 @@ def _epochs_plot(
         Table(("epoch", *series), rows, dict.fromkeys(series, ".5g")),
         x={"title": "epoch", "rangemode": "tozero"},
         y={"title": unit, **({"range": [0, 103]} if name.endswith("gradient") else {})},
-        showlegend=False,
+        showlegend=showlegend,
+        legend={"orientation": "h", "y": 1.04, "yanchor": "bottom", "x": 0},
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from harmonrank.evaluation.reproduction import Row
 from harmonrank.evaluation.reproduction import Table as Found
-from harmonrank.reports.figures import ceiling_line, heatmap
+from harmonrank.reports.figures import auc_bars, ceiling_line, epoch_plots, heatmap
 from harmonrank.reports.plots import ACCENT, INK, MUTED, PALETTE, Plot, Table, plot
 from harmonrank.reports.reproduction._text import number, upper
 
@@ -22,6 +22,7 @@ _TITLES = {
     "rows/s": "rows per second",
     "hypervolume": "hypervolume above chance (no unit)",
 }
+_OURS = "harmonrank (ours)"
 _UNDRAWN = ("parameters", "FLOPs")
 
 
@@ -37,6 +38,21 @@ def charts(key: str, table: Found) -> Iterator[Plot]:
             drawn = [row for row in rows if row.ours is not None]
             if len(drawn) > 1 and unit not in _UNDRAWN:
                 yield _dots(f"{key}-{group}-{unit}", f"{group}, {unit}", unit, drawn)
+    if table.areas:
+        yield from auc_bars(f"{key}-auc", _areas(table), _OURS)
+    styles = {name: {"color": color} for name, color in zip(table.training, PALETTE, strict=False)}
+    yield from epoch_plots(f"{key}-training", table.training, styles, showlegend=True)
+
+
+def _areas(table: Found) -> dict[str, dict[str, list[Any]]]:
+    """Return AUCs by objective and way to fuse; without an interval both ends are the mean."""
+    return {
+        f"AUC of {objective}": {
+            name: [found[index][0] if value is None else value for value in found[index]]
+            for name, found in table.areas.items()
+        }
+        for index, objective in enumerate(table.objectives)
+    }
 
 
 def _dots(name: str, title: str, unit: str, rows: Sequence[Row]) -> Plot:

@@ -13,6 +13,7 @@ from harmonrank.reports.facts import Run
 from harmonrank.reports.pictures import write_page_pictures
 from harmonrank.reports.reproduction._markdown import reproduction_markdown, with_head
 from harmonrank.reports.reproduction._page import reproduction_page, reproduction_sections
+from harmonrank.reports.sections import Section
 
 RESULTS = "results.json"
 _FORMAT = 1
@@ -49,6 +50,7 @@ def write_reproduction(
     run: Run,
     *,
     page: bool,
+    closer: Sequence[Section] = (),
     markdown: Path | None = None,
     figures: Path | None = None,
 ) -> list[Path]:
@@ -59,6 +61,7 @@ def write_reproduction(
         tables: All that the folder is to hold.
         run: Command and versions.
         page: Whether to write the page, which needs Plotly.
+        closer: More sections of the page.
         markdown: Another Markdown file, whose head is kept.
         figures: A folder for every chart as PNG, which also needs Chromium.
     """
@@ -76,9 +79,9 @@ def write_reproduction(
         with new_file(path, overwrite=True) as partial:
             partial.write_text(whole, encoding="utf-8")
         written.append(path)
-    whole = reproduction_page(tables, run) if page or figures else ""
+    whole = reproduction_page(tables, run, closer) if page or figures else ""
     if figures is not None:
-        write_page_pictures(whole, reproduction_sections(tables), figures)
+        write_page_pictures(whole, [*reproduction_sections(tables), *closer], figures)
         written.append(figures)
     if page:
         with new_file(folder / "report.html", overwrite=True) as partial:

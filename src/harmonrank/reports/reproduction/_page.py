@@ -16,9 +16,9 @@ from harmonrank.reports.sections import Section
 _TITLE = "The paper, made again"
 
 
-def reproduction_page(tables: Sequence[Found], run: Run) -> str:
-    """Return the page: a section per table with its numbers, verdicts and charts."""
-    return page(_TITLE, run, _cards(tables), reproduction_sections(tables))
+def reproduction_page(tables: Sequence[Found], run: Run, closer: Sequence[Section] = ()) -> str:
+    """Return the page: a section per table with its numbers, verdicts and charts, then others."""
+    return page(_TITLE, run, _cards(tables), [*reproduction_sections(tables), *closer])
 
 
 def reproduction_sections(tables: Sequence[Found]) -> list[Section]:

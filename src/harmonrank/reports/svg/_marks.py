@@ -169,6 +169,7 @@ def _bars(trace: Mapping[str, Any], x: Axis, y: Axis) -> Iterator[str]:
 def _cells(trace: Mapping[str, Any], x: Axis, y: Axis) -> Iterator[str]:
     """Yield cells whose colour grows with the value, over the colour of the panel."""
     above, below = _SCALES[trace["colorscale"]]
+    form = trace["texttemplate"].removeprefix("%{z:").removesuffix("}")
     for name, row in zip(trace["y"], trace["z"], strict=True):
         for other, value in zip(trace["x"], row, strict=True):
             a, b = x.at(other), y.at(name)
@@ -178,7 +179,7 @@ def _cells(trace: Mapping[str, Any], x: Axis, y: Axis) -> Iterator[str]:
             color = f"{above if value > 0 else below};fill-opacity:{share:.2f}"
             wide, high = x.step - 2, y.step - 2
             yield _rect(a - wide / 2, b - high / 2, wide, high, color)
-            text = f"{value:z.2f}".replace("-", "−")
+            text = format(value, f"z{form}").replace("-", "−")
             yield write(a, b, text, style="fill:var(--ink)")
 
 
