@@ -4,9 +4,9 @@
 
 A log is simulated, imported and predicted with folds. Fusions are then fitted on training rows
 scored in sample (by the network of all training rows) and out of fold, selected and measured on
-validation and test rows scored by that network ("full"), by the mean of the fold networks'
-logits ("mean"), or each by one fold network chosen by chance ("one"). AUC-sums are exact, by the
-true probabilities.
+validation and test rows scored by the mean of all networks' logits ("mean", what `harmonrank
+predict score` does), by the network of all training rows alone ("full"), or each by one fold
+network chosen by chance ("one"). AUC-sums are exact, by the true probabilities.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from harmonrank.data.log_worlds import KuaiRandWorld
 from harmonrank.data.logs import ImportedLog, find_kuairand, import_log
 from harmonrank.evaluation import compare
 from harmonrank.evaluation.log_simulation import simulate_log
-from harmonrank.metrics import auc, logit, sigmoid
+from harmonrank.metrics import auc
 from harmonrank.prediction import FULL, PredictorConfig, fit_predictor
 from harmonrank.prediction.scoring import fusion_schema, score_frame
 
@@ -32,9 +32,9 @@ def scores_of(predictor, frame: pl.DataFrame, how: str, seed: int) -> np.ndarray
     rows = predictor.encoder.rows(frame, labels=False)
     if how == "full":
         return predictor.members[FULL].score(rows)
-    folds = np.stack([m.score(rows) for n, m in predictor.members.items() if n != FULL])
     if how == "mean":
-        return sigmoid(logit(folds).mean(axis=0)).astype(np.float32)
+        return predictor.score(rows)
+    folds = np.stack([m.score(rows) for n, m in predictor.members.items() if n != FULL])
     chosen = np.random.default_rng(seed).integers(0, len(folds), frame.height)
     return folds[chosen, np.arange(frame.height)]
 
@@ -60,13 +60,13 @@ def run(log: ImportedLog, place: Path, options: argparse.Namespace) -> dict:
     own = [names.index(name) for name in kept]
     result: dict = {"rows": log.rows, "objectives": kept, "score_auc": {}, "fusion": []}
     train = {
-        "in-sample": score_frame(predictor, frames["train"])[:, own],
+        "in-sample": scores_of(predictor, frames["train"], "full", options.seed)[:, own],
         "out-of-fold": score_frame(predictor, frames["train"], out_of_fold=True)[:, own],
     }
     for how, p in train.items():
         result["score_auc"][f"train, {how}"] = aucs(p, frames["train"], kept)
     drop = list(log.columns.truth.values())
-    for exam in ("full", "mean", "one"):
+    for exam in ("mean", "full", "one"):
         later = {
             part: scores_of(predictor, frames[part], exam, options.seed)[:, own]
             for part in ("valid", "test")

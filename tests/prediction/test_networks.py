@@ -106,3 +106,12 @@ def test_prevalence_is_where_the_logits_begin():
     for name in NETWORKS:
         network = Network(layout, np.array([0.3, 0.01]), PredictorConfig(network=name), generator())
         np.testing.assert_allclose(network.score(rows)[0], [0.3, 0.01], rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["mmoe", "esmm", "ple"])
+def test_objectives_begin_as_one_function(name):
+    top = TOPS[name](6, SIZES, generator()).eval()
+    top.towers.last.data.normal_(generator=generator())
+    logits = top(torch.randn(10, 6))
+    assert logits.std() > 0
+    torch.testing.assert_close(logits, logits[:, :1].expand(-1, 3))

@@ -59,6 +59,21 @@ def test_a_saved_predictor_scores_the_same(log, model):
     np.testing.assert_array_equal(score_frame(first, frame), score_frame(again, frame))
 
 
+def test_new_rows_are_scored_by_the_mean_of_all_networks(log, model):
+    predictor = load_predictor(model)
+    frame = pl.concat(log.batches("test"))
+    rows = predictor.encoder.rows(frame)
+    each = [member.score(rows).astype(np.float64) for member in predictor.members.values()]
+    assert len(each) == 4
+    mean = np.mean([np.log(p / (1 - p)) for p in each], axis=0)
+    found = score_frame(predictor, frame)
+    for m in range(found.shape[1]):
+        order = np.argsort(mean[:, m], kind="stable")
+        assert (np.diff(found[order, m]) >= -1e-6).all()
+    mean_of_one = np.mean([auc(p[:, 0], rows.labels[:, 0]) for p in each])
+    assert auc(found[:, 0], rows.labels[:, 0]) > mean_of_one
+
+
 def test_a_damaged_predictor_is_refused(model, tmp_path):
     import shutil
 

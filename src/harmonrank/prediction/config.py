@@ -43,6 +43,7 @@ class PredictorConfig:
         id_rows: Most rows of an ID column of its own; the rarer IDs are hashed to a quarter of it.
         learning_rate: Of AdamW on experts, gates and towers.
         table_rate: Of row-wise Adagrad on embeddings.
+        averaging: Predict with the average of the weights over about the last epoch.
         batch_rows: Rows per step; 8,192 if left out, fewer where an epoch would have less than 64
             steps.
         pool_rows: Rows that are shuffled in memory at a time.
@@ -66,6 +67,7 @@ class PredictorConfig:
     learning_rate: float = 3e-3
     table_rate: float = 0.1
     weight_decay: float = 1e-4
+    averaging: bool = True
     batch_rows: int | None = None
     pool_rows: int = 1 << 20
     epochs: int = 10

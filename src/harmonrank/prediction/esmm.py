@@ -23,7 +23,7 @@ class ESMM(nn.Module):
         super().__init__()
         M = config.objectives
         self._M = M
-        self.hidden = GroupedLinear(M, inputs, config.expert_width, generator)
+        self.hidden = GroupedLinear(M, inputs, config.expert_width, generator).alike()
         self.thinned = Thinned(config.dropout)
         self.towers = Towers(M, config.expert_width, config.tower_width, config.dropout, generator)
 

@@ -14,12 +14,16 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from harmonrank.errors import DivergenceError
 from harmonrank.metrics import auc
+from harmonrank.prediction.average import Average
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Rows
 from harmonrank.prediction.network import Network
 from harmonrank.prediction.stream import RowStream
 from harmonrank.training import BatchEnded, EpochEnded, Event, Finished, Resumed
 from harmonrank.training.checkpoint import Checkpoint, Progress
+
+_AVERAGED = 16
+"""How often an epoch's weights are taken into the average."""
 
 
 def train_network(
@@ -32,12 +36,12 @@ def train_network(
     checkpoint: Path | None = None,
     fingerprint: str = "",
 ) -> Iterator[Event]:
-    """Train by Σ_m BCE_m, yield what happens, and leave the weights of the best epoch.
+    """Train by Σ_m BCE_m, yield what happens, and leave the average weights of the best epoch.
 
-    Experts, gates and towers are moved by AdamW, the embedding by its own sparse steps. The
-    validation figure is the sum of the objectives' AUCs, those without both classes left out. A
-    step of the events is a pool; state is kept between pools, so that a run that was killed goes
-    on to the same weights.
+    Experts, gates and towers are moved by AdamW, the embedding by its own sparse steps; what is
+    validated and kept is a moving average over about the last epoch. The validation figure is the
+    sum of the objectives' AUCs, those without both classes left out. A step of the events is a
+    pool; state is kept between pools, so that a run that was killed goes on to the same weights.
 
     Args:
         network: To be trained.
@@ -51,7 +55,8 @@ def train_network(
     optimizer = torch.optim.AdamW(
         network.top.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
     )
-    state, progress = Checkpoint(network, optimizer), Progress()
+    average = Average(network, 1 / _AVERAGED if config.averaging else 1.0)
+    state, progress = Checkpoint(average, optimizer), Progress()
     if checkpoint is not None and checkpoint.exists():
         progress = state.load(checkpoint, fingerprint)
         yield Resumed(progress.epoch, progress.step)
@@ -61,17 +66,17 @@ def train_network(
             state.save(checkpoint, progress, fingerprint)
         return monotonic()
 
-    batch_rows = config.step_rows(stream.rows)
     saved_at = monotonic()
     while progress.epoch < config.epochs and progress.since_best < config.patience:
         pools = len(stream.pools(seed, progress.epoch))
         for rows in stream.epoch(seed, progress.epoch, progress.step):
             torch.manual_seed(hash((seed, progress.epoch, progress.step)) & 0x7FFFFFFF)
-            progress.add(_pool(network, optimizer, rows, config, batch_rows), None)
+            progress.add(_pool(network, average, optimizer, rows, config, stream.rows), None)
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield BatchEnded(progress.epoch, progress.step - 1, pools, config.epochs)
-        score = float(np.nansum(auc_of(network, valid)))
+        with average.used():
+            score = float(np.nansum(auc_of(network, valid)))
         if score > progress.best_valid:
             state.keep_best()
             progress.best_valid, progress.best_epoch = score, progress.epoch
@@ -82,6 +87,7 @@ def train_network(
         saved_at = save()
         yield ended
     state.restore_best()
+    average.swap()
     network.embedding.forget_untouched()
     reason: Literal["epochs", "patience"] = (
         "epochs" if progress.since_best < config.patience else "patience"
@@ -97,20 +103,25 @@ def auc_of(network: Network, rows: Rows) -> np.ndarray:
 
 def _pool(
     network: Network,
+    average: Average,
     optimizer: torch.optim.Optimizer,
     rows: Rows,
     config: PredictorConfig,
-    batch_rows: int,
+    epoch_rows: int,
 ) -> float:
     """Take the steps of one pool; return the mean loss."""
     if len(rows) == 0:
         return 0.0
     network.train()
-    steps = max(1, round(len(rows) / batch_rows))
+    steps = max(1, round(len(rows) / config.step_rows(epoch_rows)))
     edges = np.linspace(0, len(rows), steps + 1).astype(int)
+    # The average covers an epoch however many pools it has, and each of them ends in it.
+    every = max(1, round(epoch_rows / _AVERAGED / (len(rows) / steps)))
     total = 0.0
-    for low, high in pairwise(edges):
+    for step, (low, high) in enumerate(pairwise(edges), start=1):
         total += _step(network, optimizer, rows.take(slice(low, high)))
+        if step % every == 0 or step == steps:
+            average.update()
     mean = total / len(rows)
     if not np.isfinite(mean):
         raise DivergenceError(

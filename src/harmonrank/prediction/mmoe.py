@@ -25,6 +25,8 @@ class MMoE(nn.Module):
         # All experts see the same x, and all gates too: one product each.
         self.experts = GroupedLinear(1, inputs, E * config.expert_width, generator)
         self.gates = GroupedLinear(1, inputs, M * E, generator)
+        # Gates begin alike, as towers do, so that all objectives start from one function.
+        self.gates.weight.data = self.gates.weight.data[:, :, :E].repeat(1, 1, M)
         self.thinned = Thinned(config.dropout)
         self.towers = Towers(M, config.expert_width, config.tower_width, config.dropout, generator)
 

@@ -14,7 +14,7 @@ class PLE(nn.Module):
 
     Every level has one expert per objective and `experts` shared ones. The gate of an objective
     blends its own expert with the shared ones; the shared gate, which the last level does not
-    need, blends all. Towers stand on the last level.
+    need, blends all. Towers stand on the last level. All objectives begin alike.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class _Level(nn.Module):
         super().__init__()
         M, E, H = config.objectives, config.experts, config.expert_width
         self._M, self._E, self._H = M, E, H
-        self.own = GroupedLinear(M, inputs, H, generator)
+        self.own = GroupedLinear(M, inputs, H, generator).alike()
         self.shared = GroupedLinear(1, inputs, E * H, generator)
-        self.gates = GroupedLinear(M, inputs, 1 + E, generator)
+        self.gates = GroupedLinear(M, inputs, 1 + E, generator).alike()
         self.shared_gate = None if last else GroupedLinear(1, inputs, M + E, generator)
         self.thinned = Thinned(config.dropout)
 

@@ -13,7 +13,7 @@ __all__ = [
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -28,6 +28,7 @@ from harmonrank import __version__
 from harmonrank.data.files import read_json, resumable_folder, sha256, write_json
 from harmonrank.data.logs import ImportedLog
 from harmonrank.errors import DataError, ModelFileError
+from harmonrank.metrics import logit, sigmoid
 from harmonrank.prediction.calibrator import Calibrator, calibration_facts
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Rows
@@ -67,6 +68,7 @@ class Predictor:
         log: Fingerprint of the log whose training rows they saw.
         folds: How its training rows are left out, or None.
         members: By name: 'full', 'fold-0', …
+        calibrator: Of the mean of their logits.
     """
 
     config: PredictorConfig
@@ -74,6 +76,15 @@ class Predictor:
     log: str
     folds: Folds | None
     members: dict[str, Member]
+    calibrator: Calibrator
+
+    def score(self, rows: Rows) -> np.ndarray:
+        """Return calibrated probabilities of rows that no member saw, (rows, objectives) float32.
+
+        p = calibrated σ(mean of the members' logits). They are there for the folds' sake, and what
+        one of them has learned by chance the others have not.
+        """
+        return self.calibrator(_mean(self.members, rows))
 
     @property
     def objectives(self) -> tuple[str, ...]:
@@ -141,7 +152,8 @@ def fit_predictor(
         cut = Folds.of_log(log, folds, by) if folds else None
         fitting = _Fitting(log, config, encoder, cut, seed, folder, on_event)
         members = dict(fitting.members())
-        predictor = Predictor(config, encoder, fingerprint(log), cut, members)
+        calibrator = fitting.calibrator(members)
+        predictor = Predictor(config, encoder, fingerprint(log), cut, members, calibrator)
         _write(predictor, folder)
     return predictor
 
@@ -174,6 +186,11 @@ class _Fitting:
             (self.folder / f"{name}.checkpoint").unlink(missing_ok=True)
             member.network.embedding.release()
             yield name, member
+
+    def calibrator(self, members: Mapping[str, Member]) -> Calibrator:
+        """Return the map of the members' mean to probabilities."""
+        valid = self._valid()
+        return Calibrator.fit(_mean(members, valid), valid.labels, self.config.calibration)
 
     def _valid(self) -> Rows:
         """Return the rows that decide when to stop: evenly from all validation rows."""
@@ -213,6 +230,12 @@ class _Fitting:
         return Member(network, Calibrator.fit(raw, valid.labels, kind), facts)
 
 
+def _mean(members: Mapping[str, Member], rows: Rows) -> np.ndarray:
+    """Return σ(mean of the members' calibrated logits), (rows, objectives) float32."""
+    total = sum(logit(member.score(rows)) for member in members.values())
+    return sigmoid(np.asarray(total) / len(members)).astype(np.float32)
+
+
 class _Clock:
     """Counts epochs, and the seconds that went into training rather than validation."""
 
@@ -245,6 +268,7 @@ def _write(predictor: Predictor, folder: Path) -> None:
         "log": predictor.log,
         "folds": None if folds is None else dataclasses.asdict(folds),
         "members": list(predictor.members),
+        "calibrator": predictor.calibrator.to_dict(),
     }
     write_json(folder / MODEL, document)
     files = [MODEL, _ENCODER]
@@ -290,4 +314,5 @@ def _read(path: Path, document: dict[str, Any]) -> Predictor:
     folds = document["folds"]
     if folds is not None:
         folds = Folds(**{**folds, "edges": tuple(folds["edges"])})
-    return Predictor(config, encoder, document["log"], folds, members)
+    calibrator = Calibrator.from_dict(document["calibrator"])
+    return Predictor(config, encoder, document["log"], folds, members, calibrator)

@@ -16,7 +16,7 @@ from harmonrank.data.files import check_output, new_file, new_folder
 from harmonrank.data.logs import PARTS, ImportedLog
 from harmonrank.data.tables import check_columns, column_names
 from harmonrank.errors import UsageError
-from harmonrank.prediction.predictor import FULL, Predictor, fingerprint
+from harmonrank.prediction.predictor import Predictor, fingerprint
 
 SCHEMA = "schema.toml"
 """The file that tells scored tables from any other folder."""
@@ -48,7 +48,7 @@ def score_log(
     """Write train, valid and test of a log as tables that a fusion can be fitted on.
 
     Training rows of the log that the predictor was fitted on are scored out of fold: each by the
-    network that never saw it. All others are scored by the network of all training rows.
+    network that never saw it. All others are scored by the mean of all networks.
 
     Args:
         predictor: A fitted predictor.
@@ -146,10 +146,10 @@ def _table(
 def score_frame(
     predictor: Predictor, frame: pl.DataFrame, *, out_of_fold: bool = False
 ) -> np.ndarray:
-    """Return probabilities, (rows, objectives) float32; out of fold, or by all training rows."""
+    """Return probabilities, (rows, objectives) float32; out of fold, or by all networks."""
     rows = predictor.encoder.rows(frame, labels=False)
     if not out_of_fold:
-        return predictor.members[FULL].score(rows)
+        return predictor.score(rows)
     assert predictor.folds is not None
     fold = predictor.folds.of(frame)
     p = np.empty((len(rows), len(predictor.objectives)), np.float32)
