@@ -1,11 +1,23 @@
 """The one way this package compiles a loop: numba, cached on disk, no Python objects inside."""
 
-__all__ = ["inline_kernel", "kernel", "parallel_kernel", "sum_kernel"]
+__all__ = [
+    "claim",
+    "finish",
+    "inline_kernel",
+    "kernel",
+    "parallel_kernel",
+    "product_kernel",
+    "sum_kernel",
+    "watch",
+]
 
+import platform
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite import ir
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,6 +41,11 @@ def parallel_kernel(function: F) -> F:
     return cast(F, numba.njit(cache=True, nogil=True, parallel=True)(function))
 
 
+def product_kernel(function: F) -> F:
+    """Compile a loop that may add a product in one instruction, rounded once instead of twice."""
+    return cast(F, numba.njit(cache=True, nogil=True, fastmath={"contract"})(function))
+
+
 def sum_kernel(function: F) -> F:
     """Compile a loop whose sums may be added in another order, so that they become vector sums.
 
@@ -36,3 +53,67 @@ def sum_kernel(function: F) -> F:
     """
     freedom = {"reassoc", "nsz", "contract"}
     return cast(F, numba.njit(cache=True, nogil=True, fastmath=freedom)(function))
+
+
+def _adding(_typing: Any, address: Any, _amount: Any) -> Any:
+    """Add to an int64 that other threads change too; return what it was."""
+
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
+        return builder.atomic_rmw("add", pointer, arguments[1], "seq_cst")
+
+    return numba.int64(address, numba.int64), emit
+
+
+def _pausing(_typing: Any) -> Any:
+    """Tell the processor "I am only waiting": it leaves the core to its other thread."""
+
+    def emit(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+        if platform.machine() in ("x86_64", "AMD64"):
+            pause = ir.FunctionType(ir.VoidType(), [])
+            builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), pause), [])
+        return context.get_dummy_value()
+
+    return numba.none(), emit
+
+
+_add: Any = intrinsic(_adding)
+_pause: Any = intrinsic(_pausing)
+
+
+@kernel
+def claim(claims: Any, who: int, parts: int) -> int:
+    """Return the next part for thread `who`, or `parts` if none is left.
+
+    Every thread has a range of its own, so that it finds in its cache what it left there; when
+    that is done it takes from those of the others.
+
+    Args:
+        claims: int64, (threads + 1, 8), zeros at first, each row a cache line: how many parts of
+            each thread's range are claimed, and how many are finished in all.
+        who: From 0 to threads − 1.
+        parts: How many there are.
+    """
+    threads = len(claims) - 1
+    for hop in range(threads):
+        t = (who + hop) % threads
+        part: int = parts * t // threads + _add(claims.ctypes.data + 64 * t, 1)
+        if part < parts * (t + 1) // threads:
+            return part
+    return parts
+
+
+@kernel
+def finish(claims: Any) -> None:
+    """Count a claimed part as done."""
+    _add(claims.ctypes.data + 64 * (len(claims) - 1), 1)
+
+
+@kernel
+def watch(claims: Any, parts: int, looks: int) -> bool:
+    """Tell whether so many parts are finished before having looked so often."""
+    for _ in range(looks):
+        if _add(claims.ctypes.data + 64 * (len(claims) - 1), 0) >= parts:
+            return True
+        _pause()
+    return False

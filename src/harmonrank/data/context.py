@@ -2,6 +2,7 @@
 
 __all__ = ["UNKNOWN", "ContextEncoder"]
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -51,6 +52,23 @@ class _Feature:
         if self.kind == "text":
             return self._text(series)
         return self._integer(series) if self.kind == "integer" else self._number(series)
+
+    def encode_value(self, value: Any) -> int:
+        """Return the code of one value, the same as in a column, without making one."""
+        if value is None or self.slots == 1:
+            return UNKNOWN
+        if isinstance(value, str) != (self.kind == "text"):
+            raise DataError(
+                f"Context value '{self.name}' was {self.kind} in training. Got {value!r}; convert "
+                "it to the type of the training table."
+            )
+        if self.kind == "number":
+            return UNKNOWN if value != value else bisect_right(self.values, value) + 1
+        return self._codes.get(value, UNKNOWN)
+
+    @cached_property
+    def _codes(self) -> dict[Any, int]:
+        return {value: code for code, value in enumerate(self.values, 1)}
 
     def _text(self, series: pl.Series) -> np.ndarray:
         known = series.cast(pl.String).cast(pl.Enum(list(self.values)), strict=False)
@@ -119,6 +137,22 @@ class ContextEncoder:
         for column, feature in enumerate(self.features):
             codes[:, column] = feature.encode(frame[feature.name])
         return codes
+
+    def encode_values(self, values: Mapping[str, Any]) -> np.ndarray:
+        """Return the codes of one context, (features,) int32; a value may be None.
+
+        >>> encoder = ContextEncoder.fit(pl.DataFrame({"age": ["old", "young", "old"]}))
+        >>> encoder.encode_values({"age": "young"})
+        array([2], dtype=int32)
+        """
+        try:
+            codes = [feature.encode_value(values[feature.name]) for feature in self.features]
+        except KeyError as error:
+            raise DataError(
+                f"The context lacks {error}; name all of {', '.join(self.names)}, "
+                "with None where a value is not known."
+            ) from None
+        return np.array(codes, dtype=np.int32)
 
     def label(self, feature: int, code: int) -> str:
         """Return how a person would name a code, for tables and plots."""

@@ -73,8 +73,17 @@ class HarmonRank(ProbabilityMethod):
         return self._scorer.probabilities(log.scores, self.encoder.encode(log.context))
 
     def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
+        return self._fuse(log.scores, self.encoder.encode(log.context), weights)
+
+    def _score_request(
+        self, scores: np.ndarray, context: Mapping[str, Any], weights: np.ndarray | None
+    ) -> np.ndarray:
+        codes = np.tile(self.encoder.encode_values(context), (len(scores), 1))
+        return self._fuse(scores, codes, self.schema.weight_vector if weights is None else weights)
+
+    def _fuse(self, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         effective = weights / (self.prevalence * (1 - self.prevalence))
-        return self._scorer.fuse(log.scores, self.encoder.encode(log.context), effective)
+        return self._scorer.fuse(scores, codes, effective)
 
     def shifts(self, table: Source) -> list[Shift]:
         """Return how far each score column has moved since the fit, given the context.

@@ -150,8 +150,20 @@ class NeuralMethod(Method):
         return Network(self._network_config(objectives), generator)
 
     def _score(self, log: Log) -> np.ndarray:
-        scores = log.scores.astype(np.float32, copy=False)
-        codes, config = self.encoder.encode(log.context), self._network_config(scores.shape[1])
+        return self._fuse(log.scores, self.encoder.encode(log.context))
+
+    def _score_request(
+        self, scores: np.ndarray, context: Mapping[str, Any], weights: np.ndarray | None
+    ) -> np.ndarray:
+        if weights is not None:
+            return super()._score_request(scores, context, weights)
+        return self._fuse(scores, np.tile(self.encoder.encode_values(context), (len(scores), 1)))
+
+    def _fuse(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        scores, config = (
+            scores.astype(np.float32, copy=False),
+            self._network_config(scores.shape[1]),
+        )
         if not covers(config):
             from harmonrank.methods.neural_fit import forward
 

@@ -114,13 +114,17 @@ def _arrays(name: str, rows: int, size: Size) -> Result:
 
 
 def _request(name: str, size: Size) -> Result:
-    """Score the candidates of one user, whose context is the same in all rows."""
+    """Score the candidates of one user, whose context is the same in all rows.
+
+    Ours begins with the values of the context; the peers are spared to find their codes.
+    """
     contest, rows = _Contest(name, size), size.request_rows
     log = world_log(max(size.batch_rows, rows))
-    scores = _single(log)[:rows]
+    scores, context = _single(log)[:rows], log.context.row(0, named=True)
     codes = np.repeat(contest.codes(log.context)[:1], rows, axis=0)
+    model = _fitted(name, size.head_rows)
     work: dict[str, Work] = {
-        "ours": lambda: contest.ours(scores, codes),
+        "ours": lambda: model.score_request(scores, context),
         "torch-eager": lambda: contest.eager(scores, codes),
     }
     if (onnx := contest.onnx(log)) is not None:

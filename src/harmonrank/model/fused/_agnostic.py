@@ -38,7 +38,12 @@ class Agnostic:
         if config.linear:
             self._W[1] = weights["linear.weight"].reshape(M, d)
         self.l, self._g, self._kept = np.empty((3, *self._E.shape[:2]))
-        _add_paths(self._E, self._W, bias, self.l, self._g, self._kept)
+        _multiply(self._E, self._W, bias, self.l, self._g, self._kept)
+        # As a tangent, σ cannot overflow; NumPy's is a vector loop.
+        np.tanh(self._g, out=self._g)
+        self._g *= 0.5
+        self._g += 0.5
+        self.l += self._g * self._kept
 
     def back(self, dl: Matrix, dE: Matrix, gradient: Weights) -> None:
         """Add to the table's gradient dE, (M, B, d), and write those of the weights."""
@@ -53,19 +58,16 @@ class Agnostic:
 
 
 @kernel
-def _add_paths(E: Any, W: Any, bias: float, l: Any, g: Any, kept: Any) -> None:  # noqa: E741
-    """Fill l, the gate and what it lets through."""
+def _multiply(E: Any, W: Any, bias: float, linear: Any, gate: Any, through: Any) -> None:
+    """Fill w3 · x, half of w · x + b, and w2 · x."""
     M, B, d = E.shape
     for m in range(M):
         for b in range(B):
-            through, linear, gate = 0.0, 0.0, bias
+            linear[m, b], gate[m, b], through[m, b] = 0.0, 0.5 * bias, 0.0
             for c in range(d):
-                through += W[0, m, c] * E[m, b, c]
-                linear += W[1, m, c] * E[m, b, c]
-                gate += W[2, m, c] * E[m, b, c]
-            # As a tangent, σ cannot overflow.
-            g[m, b], kept[m, b] = 0.5 + 0.5 * np.tanh(0.5 * gate), through
-            l[m, b] = g[m, b] * through + linear
+                through[m, b] += W[0, m, c] * E[m, b, c]
+                linear[m, b] += W[1, m, c] * E[m, b, c]
+                gate[m, b] += 0.5 * W[2, m, c] * E[m, b, c]
 
 
 @kernel

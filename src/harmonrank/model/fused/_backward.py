@@ -1,21 +1,42 @@
 """The backward kernel: scale each row's derivatives by its slope and add them to the tables."""
 
-__all__ = ["scatter", "scatter_parts"]
+__all__ = ["scatter_parts"]
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.kernel import kernel, parallel_kernel
+from harmonrank.kernel import claim, finish, product_kernel
 
 Array = NDArray[Any]
 
 
-@kernel
-def scatter(slope: Array, place: Array, J: Array, M: int, cells: Array, contexts: Array) -> None:
-    """Write ∂L/∂cells and ∂L/∂contexts of a batch, given its ∂L/∂s and what `fuse_blocks` kept.
+@product_kernel
+def scatter_parts(
+    claims: Array, who: int, edges: Array, slope: Array, place: Array, J: Array, M: int,
+    cells: Array, contexts: Array,
+) -> None:  # fmt: skip
+    """Write ∂L/∂cells and ∂L/∂contexts of each part, given ∂L/∂s and what `fuse_parts` kept.
+
+    Parts are claimed as there; each has sums of its own, (parts, …), so that it does not matter
+    who makes them.
+    """
+    while True:
+        part = claim(claims, who, len(edges) - 1)
+        if part >= len(edges) - 1:
+            return
+        low, high = edges[part], edges[part + 1]
+        _scatter(slope, low, high, place, J, M, cells[part], contexts[part])
+        finish(claims)
+
+
+@product_kernel
+def _scatter(
+    slope: Array, low: int, high: int, place: Array, J: Array, M: int, cells: Array,
+    contexts: Array,
+) -> None:  # fmt: skip
+    """Sum over some blocks.
 
     Sums are float64: a popular bucket takes thousands of terms. The last field of a cell is
     added to the score as it is, so its derivative is 1 and not stored.
@@ -23,7 +44,7 @@ def scatter(slope: Array, place: Array, J: Array, M: int, cells: Array, contexts
     R, F = place.shape[2], cells.shape[1] - 1
     cells[:] = 0.0
     contexts[:] = 0.0
-    for k in range(len(place)):
+    for k in range(low, high):
         start = k * R
         n = min(R, len(slope) - start)
         for m in range(M):
@@ -42,7 +63,7 @@ def scatter(slope: Array, place: Array, J: Array, M: int, cells: Array, contexts
                     contexts[0, c] += slope[start + r] * J[k, M * F + c, r]
 
 
-@kernel
+@product_kernel
 def _scatter_four(
     slope: Array, start: int, place: Array, k: int, m: int, J: Array, cells: Array, n: int
 ) -> None:
@@ -58,7 +79,7 @@ def _scatter_four(
             cells[row, f + 3] += g * J[k, j + 3, r]
 
 
-@kernel
+@product_kernel
 def _scatter_context(
     slope: Array, start: int, place: Array, k: int, m: int, J: Array, to_u: int, contexts: Array,
     n: int,
@@ -68,16 +89,3 @@ def _scatter_context(
             g, row = slope[start + r], np.uint32(place[k, m, r])
             contexts[row, c] += g * J[k, to_u + c, r]
             contexts[row, c + 1] += g * J[k, to_u + c + 1, r]
-
-
-@parallel_kernel
-def scatter_parts(
-    slope: Array, place: Array, J: Array, M: int, edges: Array, cells: Array, contexts: Array
-) -> None:
-    """Do the same with all threads, each into tables of its own: (parts, …)."""
-    R = place.shape[2]
-    for part in numba.prange(len(edges) - 1):
-        low, high = edges[part], edges[part + 1]
-        scatter(
-            slope[low * R : high * R], place[low:high], J[low:high], M, cells[part], contexts[part]
-        )

@@ -5,15 +5,14 @@ floats and compiles to vector instructions whatever the number of objectives and
 formulas are derived in docs/kernels.md; the letters are the same.
 """
 
-__all__ = ["BLOCK", "fuse_blocks", "fuse_parts"]
+__all__ = ["BLOCK", "fuse_parts"]
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.kernel import inline_kernel, kernel, parallel_kernel
+from harmonrank.kernel import claim, finish, inline_kernel, product_kernel
 
 Array = NDArray[Any]
 
@@ -56,7 +55,7 @@ def _exp(x: Any) -> Any:
     return p * np.int32((np.int32(k) + _EXPONENT_BIAS) << _EXPONENT_SHIFT).view(np.float32)
 
 
-@kernel
+@product_kernel
 def _new_block(M: int, F: int, W: int, R: int) -> Any:
     def new(n: int) -> Any:
         return np.empty((n, R), np.float32)
@@ -66,7 +65,7 @@ def _new_block(M: int, F: int, W: int, R: int) -> Any:
     return _Block(cell, new(W), A, new(M), new(M), new(M), new(M), p, new(M), new(2), new(2))
 
 
-@kernel
+@product_kernel
 def _softmax(a: Array, i: int, n: int, inverse: Array, top: Array) -> None:
     """Turn a[i], (objectives, rows), into eᵃ up to a factor; inverse[i] is one over their sum."""
     M = a.shape[1]
@@ -89,7 +88,7 @@ def _softmax(a: Array, i: int, n: int, inverse: Array, top: Array) -> None:
         inverse[i, r] = np.divide(_ONE, inverse[i, r])
 
 
-@kernel
+@product_kernel
 def _attend(b: Any, d: int, n: int) -> None:
     """A_ij ∝ exp(y_i · x_j). The width is even, so two terms go at a time."""
     cell, A = b.cell, b.A
@@ -106,7 +105,7 @@ def _attend(b: Any, d: int, n: int) -> None:
         _softmax(A, i, n, b.inverse, b.spare)
 
 
-@kernel
+@product_kernel
 def _listen_to_itself(b: Any, n: int) -> None:
     """A = 1, when there is no self-attention."""
     for i in range(len(b.A)):
@@ -118,7 +117,7 @@ def _listen_to_itself(b: Any, n: int) -> None:
             b.inverse[i, r] = _ONE
 
 
-@kernel
+@product_kernel
 def _ask(b: Any, d: int, n: int) -> None:
     """h_j = u · x_j; zero if the context does not ask (d = 0)."""
     u, cell, h = b.u, b.cell, b.h
@@ -130,7 +129,7 @@ def _ask(b: Any, d: int, n: int) -> None:
                 h[j, r] += u[c, r] * cell[j, c, r] + u[c + 1, r] * cell[j, c + 1, r]
 
 
-@kernel
+@product_kernel
 def _hear(b: Any, i: int, z: int, n: int) -> None:
     """c_i = Σ_j A_ij h_j and o_i = Σ_j A_ij z_j."""
     A, c, o, h, cell, inverse = b.A, b.c, b.o, b.h, b.cell, b.inverse
@@ -146,7 +145,7 @@ def _hear(b: Any, i: int, z: int, n: int) -> None:
         o[i, r] *= inverse[i, r]
 
 
-@kernel
+@product_kernel
 def _shares(b: Any, ask: bool, n: int) -> None:
     """Set p = softmax(c); without cross-attention every voice counts in full."""
     c, p, total = b.c, b.p, b.dh
@@ -164,7 +163,7 @@ def _shares(b: Any, ask: bool, n: int) -> None:
             p[0, i, r] *= total[0, r]
 
 
-@kernel
+@product_kernel
 def _fuse_block(b: Any, d: int, attend: bool, ask: bool, bias: Any, n: int) -> None:
     """Fuse: s = bias + Σ_m l_m + s1 with s1 = Σ_i p_i o_i."""
     M, last, s, cell, p, o, u = len(b.A), b.cell.shape[1] - 1, b.s, b.cell, b.p, b.o, b.u
@@ -190,7 +189,7 @@ def _fuse_block(b: Any, d: int, attend: bool, ask: bool, bias: Any, n: int) -> N
         s[0, r] += s[1, r]
 
 
-@kernel
+@product_kernel
 def _derive_block(b: Any, d: int, attend: bool, ask: bool, n: int, J: Array, k: int) -> None:
     """Write ∂s/∂(x, y, z) of every objective and ∂s/∂u into J[k]; A becomes ∂s/∂(y_i · x_j)."""
     A, cell, u, h, c, o, p, dh = b.A, b.cell, b.u, b.h, b.c, b.o, b.p, b.dh
@@ -235,7 +234,7 @@ def _derive_block(b: Any, d: int, attend: bool, ask: bool, n: int, J: Array, k: 
                 J[k, M * F + f, r] += dh[j, r] * cell[j, f, r]
 
 
-@kernel
+@product_kernel
 def _load_block(b: Any, cells: Array, contexts: Array, place: Array, k: int, n: int) -> None:
     """Fetch the table rows of a block; u is the constant row plus one row per context feature."""
     M, cell, u = len(b.A), b.cell, b.u
@@ -252,40 +251,86 @@ def _load_block(b: Any, cells: Array, contexts: Array, place: Array, k: int, n: 
                 u[c, r] += contexts[np.uint32(place[k, m, r]), c]
 
 
-@kernel
-def fuse_blocks(
-    place: Array, cells: Array, contexts: Array, M: int, d: int, attend: bool, ask: bool,
-    bias: Any, derive: bool, J: Array, s: Array,
-) -> None:  # fmt: skip
-    """Fuse rows given by their places in the tables, and keep their derivatives if asked to.
+@product_kernel
+def _touch(codes: Array, index: Array) -> int:
+    """Read one number of each row, which lie all over memory, and use none.
 
-    `place` and `J` are in blocks: (blocks, objectives + features, BLOCK) and
-    (blocks, derivatives, BLOCK). One kernel serves scoring and training, as it is the one that
-    takes long to compile.
+    Nothing waits for these reads, so many are under way at once; the rows are then in cache.
     """
-    R = place.shape[2]
-    b = _new_block(M, cells.shape[1], contexts.shape[1], R)
-    for k in range(-(-len(s) // R)):
-        start = k * R
-        n = min(R, len(s) - start)
-        _load_block(b, cells, contexts, place, k, n)
-        _fuse_block(b, d, attend, ask, bias, n)
-        if derive:
-            _derive_block(b, d, attend, ask, n, J, k)
+    touched, last = np.uint16(0), codes.shape[1] - 1
+    for i in range(len(index)):
+        touched ^= codes[np.uint64(index[i]), last]
+    return int(touched)  # or the compiler would drop the loop
+
+
+@product_kernel
+def _place_codes(codes: Array, index: Array, first: Array, place: Array, n: int) -> None:
+    """Write the places of coded rows, (columns, rows)."""
+    for m in range(codes.shape[1]):
+        base = np.int32(first[m])
         for r in range(n):
-            s[start + r] = b.s[0, r]
+            place[m, r] = base + np.int32(codes[np.uint64(index[r]), m])
 
 
-@parallel_kernel
+@product_kernel
+def _place_scores(
+    scores: Array, context: Array, first: Array, sizes: Array, place: Array, n: int
+) -> int:
+    """Write the places of raw scores and context codes; return how many codes have none."""
+    M, B, unknown, none = scores.shape[1], np.float32(sizes[0]), 0, np.int32(0)
+    for m in range(len(first)):
+        base, most = np.int32(first[m]), np.int32(sizes[m] - 1)
+        if m < M:
+            for r in range(n):
+                place[m, r] = base + min(max(np.int32(scores[r, m] * B), none), most)
+        else:
+            for r in range(n):
+                code = context[r, m - M]
+                within = min(max(code, none), most)
+                unknown += code != within
+                place[m, r] = base + within
+    return unknown
+
+
+@product_kernel
 def fuse_parts(
-    place: Array, cells: Array, contexts: Array, M: int, d: int, attend: bool, ask: bool,
-    bias: Any, edges: Array, J: Array, s: Array,
-) -> None:  # fmt: skip
-    """Fuse and derive with all threads; a part is the blocks between two edges."""
-    R = place.shape[2]
-    for part in numba.prange(len(edges) - 1):
+    claims: Array, who: int, edges: Array, index: Array, codes: Array, scores: Array,
+    context: Array, first: Array, sizes: Array, cells: Array, contexts: Array, M: int, d: int,
+    attend: bool, ask: bool, bias: Any, derive: bool, place: Array, J: Array, s: Array,
+) -> int:  # fmt: skip
+    """Fuse rows part by part, as long as there are parts that no other thread has claimed.
+
+    A part is the blocks between two edges. To train (`derive`), rows are given as `codes[index]`,
+    and their places and derivatives are kept: (blocks, objectives + features, BLOCK) and (blocks,
+    derivatives, BLOCK). To score, they are given as scores and context codes. One kernel serves
+    both, as it is the one that takes long to compile.
+
+    Returns:
+        How many context codes the tables do not have.
+    """
+    R, unknown = BLOCK, 0
+    b = _new_block(M, cells.shape[1], contexts.shape[1], R)
+    here = np.empty((1, len(first), R), np.int32)
+    while True:
+        part = claim(claims, who, len(edges) - 1)
+        if part >= len(edges) - 1:
+            return unknown
         low, high = edges[part], edges[part + 1]
-        fuse_blocks(
-            place[low:high], cells, contexts, M, d, attend, ask, bias, True, J[low:high],
-            s[low * R : high * R],
-        )  # fmt: skip
+        if derive:
+            _touch(codes, index[low * R : high * R])
+        for k in range(low, high):
+            start = k * R
+            n = min(R, len(s) - start)
+            if derive:
+                _place_codes(codes, index[start : start + n], first, place[k], n)
+                _load_block(b, cells, contexts, place, k, n)
+            else:
+                rows = slice(start, start + n)
+                unknown += _place_scores(scores[rows], context[rows], first, sizes, here[0], n)
+                _load_block(b, cells, contexts, here, 0, n)
+            _fuse_block(b, d, attend, ask, bias, n)
+            if derive:
+                _derive_block(b, d, attend, ask, n, J, k)
+            for r in range(n):
+                s[start + r] = b.s[0, r]
+        finish(claims)

@@ -11,17 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.model.config import NetworkConfig
-from harmonrank.model.fused._forward import BLOCK, fuse_blocks
-from harmonrank.model.fused._places import MOST_CODES, check_shapes, place_scores, unknown_code
+from harmonrank.model.fused._codes import MOST_CODES, check_shapes, unknown_code
+from harmonrank.model.fused._forward import BLOCK, fuse_parts
 from harmonrank.model.fused._tables import Tables
-from harmonrank.model.fused._threads import in_parts, parts_of, threads
 from harmonrank.model.fused._weights import Weights
+from harmonrank.model.together import edges_of, threads, together
 
 if TYPE_CHECKING:
     from harmonrank.model.network import Network
 
-_LEAST_ROWS = 8192  # Below this, waking another thread costs more than it saves.
-_PIECE = 64 * BLOCK
+_BLOCKS = 16  # Some thousand rows; a request's are one part.
+_NO_INDEX, _NO_CODES = np.empty(0, np.int64), np.empty((0, 0), np.uint16)
+_NO_PLACES = np.empty((0, 0, BLOCK), np.int32)
 _NO_DERIVATIVES = np.empty((0, 0, BLOCK), np.float32)
 
 
@@ -83,28 +84,18 @@ class Scorer:
         M = self._tables.config.objectives
         check_shapes(scores, context, M, len(self._tables.first) - M)
         fused = np.empty(len(scores), np.float32)
-        parts = parts_of(len(scores), threads(), BLOCK, _LEAST_ROWS)
-
-        def score(part: int) -> None:
-            rows = parts[part]
-            self._score(scores[rows], context[rows], fused[rows])
-
-        in_parts(score, len(parts))
+        tables, unknown = self._tables, []
+        edges = edges_of(-(-len(scores) // BLOCK), _BLOCKS)
+        together(
+            lambda claims, who: unknown.append(
+                fuse_parts(
+                    claims, who, edges, _NO_INDEX, _NO_CODES, scores, context, tables.first,
+                    tables.sizes, *tables.network, False, _NO_PLACES, _NO_DERIVATIVES, fused,
+                )
+            ),
+            len(edges) - 1,
+            threads(),
+        )  # fmt: skip
+        if sum(unknown):
+            raise unknown_code()
         return fused.astype(np.float64)
-
-    def _score(
-        self, scores: NDArray[np.float32], context: NDArray[np.int32], fused: NDArray[np.float32]
-    ) -> None:
-        tables, config = self._tables, self._tables.config
-        blocks = -(-min(len(scores), _PIECE) // BLOCK)
-        place = np.empty((blocks, len(tables.first), BLOCK), np.int32)
-        # A piece at a time, so that the places stay in cache.
-        for start in range(0, len(scores), _PIECE):
-            rows = slice(start, start + _PIECE)
-            if place_scores(scores[rows], context[rows], tables.first, tables.sizes, place):
-                raise unknown_code()
-            fuse_blocks(
-                place, tables.cells, tables.contexts, config.objectives, tables.width,
-                config.self_attention, config.cross_attention, tables.bias,
-                False, _NO_DERIVATIVES, fused[rows],
-            )  # fmt: skip

@@ -5,9 +5,12 @@ The arithmetic here is float64 and its cost does not depend on the rows; docs/ke
 
 __all__ = ["Tables"]
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.kernel import kernel
 from harmonrank.model.config import NetworkConfig
 from harmonrank.model.fused._agnostic import Agnostic
 from harmonrank.model.fused._relation import Relation
@@ -53,8 +56,7 @@ class Tables:
         # x, y and z are linear in the score table: K = [1 | G | V].
         K = np.zeros((d, self.cells.shape[1] - 1))
         K[:, :d], K[:, D : D + d], K[:, 2 * D :] = np.eye(d), self._relation.G, self._relation.V
-        self.cells[:, :-1] = weights["scores.table"] @ K
-        self.cells[:, -1] = self._agnostic.l.ravel()
+        _fill_cells(weights["scores.table"], K, self._agnostic.l.ravel(), self.cells)
         self._K, U = K, self._relation.U
         if len(self._of_feature):
             self._P = self._of_feature * weights["context.table"]  # (codes, features)
@@ -67,8 +69,8 @@ class Tables:
         """Write the gradient of all weights, given those of the rows and the bias."""
         d, D = self.config.width, self.width
         dE = gradient["scores.table"]
-        dE[...] = d_cells[:, :-1] @ self._K.T
-        dK = self._weights["scores.table"].T @ d_cells[:, :-1]
+        dK = np.zeros_like(self._K)
+        _take_back(self._weights["scores.table"], self._K, d_cells, dE, dK)
         shape = (self.config.objectives, self.buckets)
         self._agnostic.back(d_cells[:, -1].reshape(shape), dE.reshape(*shape, d), gradient)
         dU = self._back_contexts(d_contexts, gradient)
@@ -86,6 +88,37 @@ class Tables:
         return d_rows[:1].T if self.config.cross_attention else np.zeros_like(U)
 
     @property
+    def network(self) -> tuple[Any, Any, int, int, bool, bool, Any]:
+        """What a kernel is told of the network."""
+        c = self.config
+        sizes = (c.objectives, self.width, c.self_attention, c.cross_attention)
+        return (self.cells, self.contexts, *sizes, self.bias)
+
+    @property
     def _biases(self) -> list[str]:
         names = {"relation_aware.output.bias": True, "gated.output.bias": self.config.gate}
         return [n for n, there in {**names, "linear.bias": self.config.linear}.items() if there]
+
+
+@kernel
+def _fill_cells(E: Any, K: Any, l: Any, cells: Any) -> None:  # noqa: E741
+    """Write [E K | l]."""
+    for row in range(len(cells)):
+        for field in range(K.shape[1]):
+            total = 0.0
+            for c in range(len(K)):
+                total += E[row, c] * K[c, field]
+            cells[row, field] = total
+        cells[row, -1] = l[row]
+
+
+@kernel
+def _take_back(E: Any, K: Any, d_cells: Any, dE: Any, dK: Any) -> None:
+    """Write dE = d_cells Kᵀ and add Eᵀ d_cells to dK; the last field, l, has no part in it."""
+    for row in range(len(E)):
+        for c in range(len(K)):
+            total = 0.0
+            for field in range(K.shape[1]):
+                total += d_cells[row, field] * K[c, field]
+                dK[c, field] += E[row, c] * d_cells[row, field]
+            dE[row, c] = total

@@ -1,0 +1,73 @@
+"""Threads that share the parts of a batch."""
+
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from harmonrank.kernel import claim, finish
+from harmonrank.model.together import edges_of, together
+
+
+def take_all(done, claims, who, parts):
+    while (part := claim(claims, who, parts)) < parts:
+        done.append((part, who))
+        finish(claims)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 5])
+@pytest.mark.parametrize("parts", [0, 1, 2, 7, 100])
+def test_every_part_is_done_once(parts, threads):
+    done = []
+    together(lambda claims, who: take_all(done, claims, who, parts), parts, threads)
+    assert sorted(part for part, _ in done) == list(range(parts))
+
+
+def test_a_thread_takes_its_own_range_first():
+    claims = np.zeros((3, 8), np.int64)
+    assert [claim(claims, 1, 10) for _ in range(5)] == [5, 6, 7, 8, 9]
+    assert [claim(claims, 1, 10) for _ in range(6)] == [0, 1, 2, 3, 4, 10]
+
+
+def test_nobody_waits_for_a_thread_that_has_not_begun():
+    blocked, begun = threading.Event(), threading.Event()
+
+    def block(claims, who):
+        if who:
+            begun.set()
+            blocked.wait()
+        else:
+            take_all([], claims, who, 2)
+
+    together(block, 2, 2)
+    begun.wait()
+    # The other thread is stuck, yet all parts get done.
+    done = []
+    together(lambda claims, who: take_all(done, claims, who, 4), 4, 2)
+    blocked.set()
+    assert sorted(done) == [(part, 0) for part in range(4)]
+
+
+def test_an_error_of_this_thread_is_raised():
+    def fail(_claims, who):
+        raise ValueError(who)
+
+    with pytest.raises(ValueError, match="0"):
+        together(fail, 3, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_has_threads_of_its_own():
+    together(lambda claims, who: take_all([], claims, who, 4), 4, 2)
+    child = os.fork()
+    if child == 0:
+        done = []
+        together(lambda claims, who: take_all(done, claims, who, 4), 4, 2)
+        os._exit(len(done))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
+
+
+def test_edges_of_no_blocks_make_no_parts():
+    assert len(edges_of(0, 8)) == 1
