@@ -282,7 +282,7 @@ def test_fronts_have_a_point_per_weight_and_none_covers_more_than_the_best(table
 
 def test_relations_show_labels_truth_and_attention(tables):
     relations = tables[-1]
-    assert list(relations.matrices) == ["labels (Spearman)", "true latent logits", "attention A_r"]
+    assert list(relations.matrices) == ["labels (Spearman)", "attention A_r", "true latent logits"]
     attention = np.array(relations.matrices["attention A_r"])
     assert attention.sum(axis=1) == pytest.approx(np.ones(5))
     assert len(relations.rows) == 3

@@ -146,6 +146,16 @@ def test_a_click_on_the_legend_hides_a_method_on_paper_too(driver, path):
     }
 
 
+def test_without_chromium_these_tests_are_skipped_but_fail_in_ci(monkeypatch):
+    monkeypatch.setattr("browser.shutil.which", lambda _: None)
+    monkeypatch.setattr("browser.IN_CI", False)
+    with pytest.raises(pytest.skip.Exception, match="`make browser` installs"):
+        need_browser()
+    monkeypatch.setattr("browser.IN_CI", True)
+    with pytest.raises(pytest.fail.Exception, match="chromium and chromedriver not found"):
+        need_browser()
+
+
 def test_every_chart_becomes_a_picture(facts, tmp_path):
     need_browser()
     names = write_pictures(facts, tmp_path / "png")

@@ -65,6 +65,14 @@ def test_names_that_fit_are_not_cut(quality):
     ]
 
 
+def test_names_that_are_cut_can_still_be_told_apart(quality):
+    names = ("is_click", "long_view", "is_like", "is_comment", "is_follow", "is_forward")
+    one = rename(quality, names, exact=False)
+    board = Leaderboard(names, 10, 10, None, (Entry("prevalence-weights", 0.1, one),))
+    heads = shown(leaderboard_table(board))[0].split()[3:-2]
+    assert heads == ["click", "long…", "like", "comm…", "foll…", "forw…"]
+
+
 def test_the_leaderboard_shows_regret_by_true_probabilities(quality):
     entry = Entry("m", 0.1, rename(quality, FIVE, exact=True))
     row = shown(leaderboard_table(Leaderboard(FIVE, 10, 10, 3.5, (entry,))))[2]

@@ -37,7 +37,9 @@ def leaderboard_table(board: Leaderboard) -> RenderableType:
     room = _room(board)
     shown = board.objectives if room else ()
     for name in shown:
-        table.add_column(name, justify="right", no_wrap=True, max_width=room)
+        # What is_click and is_comment have in common is the first to go.
+        heading = name if len(name) <= room else name.removeprefix("is_")
+        table.add_column(heading, justify="right", no_wrap=True, max_width=room)
     table.add_column("fit s", justify="right", no_wrap=True)
     if known:
         blanks = [""] * len(shown)

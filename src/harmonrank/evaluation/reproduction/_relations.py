@@ -97,7 +97,9 @@ def tables(plan: Plan, results: Results) -> list[Table]:
         "its matrices as pictures and calls their similarity remarkable; here a claim of "
         "resemblance holds if the correlation is above 0.",
     ]
-    matrices = {name: values.mean(axis=0).tolist() for name, values in seen.items()}
+    # Labels and attention side by side, as the paper shows them.
+    order = [name for name in (_LABELS, _ATTENTION, _LATENT) if name in seen]
+    matrices = {name: seen[name].mean(axis=0).tolist() for name in order}
     title = "Relations between objectives"
     return [plan.table("relations", title, rows, verdicts, notes, matrices=matrices)]
 
