@@ -52,8 +52,9 @@ def _all(facts: Facts) -> Iterator[Section]:
     yield Section(
         "scores",
         "The scores",
-        "How well each score alone ranks its own objective on the test rows. The truth is the best "
-        "that any score can do. ECE is how far the score is from the share that comes true.",
+        "How well each score alone ranks its own objective on the test rows; the best that any "
+        "score can do, where the truth is known. ECE is how far the score is from the share that "
+        "comes true.",
         tables=prediction_table(facts),
     )
     yield Section(
