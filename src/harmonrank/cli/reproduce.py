@@ -34,7 +34,12 @@ _FIRST = "elive"
 @click.option("--epochs", type=int, help="In place of the protocol's own.")
 @click.option("--steps", type=int, help="At most so many, by the tuned protocol.")
 @click.option("--batch-rows", type=int, help="Rows per step, in place of the protocol's own.")
-@click.option("--learning-rate", type=float, help="In place of the protocol's own.")
+@click.option(
+    "--learning-rate",
+    type=click.FloatRange(0, min_open=True),
+    metavar="FLOAT",
+    help="In place of the protocol's own.",
+)
 @click.option(
     "-o",
     "--output",
