@@ -30,10 +30,7 @@ def command() -> None:
     metavar="N",
     help="Tenrec: a view is long from watching_times N up; 2 if not given.",
 )
-@click.option(
-    "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="Folder to write."
-)
-@output
+@output("Folder to write.")
 @numbers
 def import_command(
     kind: str,

@@ -23,14 +23,7 @@ _PAGE = Path("harmonrank-demo.html")
     "--rows", type=click.IntRange(1000), default=50_000, show_default=True, help="Training rows."
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    type=click.Path(path_type=Path),
-    help="Keep the world's files in this folder.",
-)
-@output
+@output("Keep the world's files in this folder.", required=False)
 @reports
 @click.option("--no-report", is_flag=True, help="Write no page.")
 @numbers

@@ -38,15 +38,7 @@ from harmonrank.cli.options import (
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option("--device", default="cpu", show_default=True, help="Where a network is trained.")
 @click.option("--restart", is_flag=True, help="Forget the checkpoint of an interrupted fit.")
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Folder of the model.",
-)
-@output
+@output("Folder of the model.")
 @numbers
 def command(
     train: Path,

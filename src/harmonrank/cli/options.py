@@ -95,11 +95,19 @@ def format_option(function: F) -> F:
     )(function)
 
 
-def output(function: F) -> F:
-    """Add --overwrite."""
-    return click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")(
-        function
-    )
+def output(text: str, *, required: bool = True) -> Callable[[F], F]:
+    """Add --output, of which the text says what is written there, and --overwrite."""
+
+    def decorate(function: F) -> F:
+        place = click.Path(path_type=Path)
+        function = click.option(
+            "--overwrite", is_flag=True, help="Replace the output if it exists."
+        )(function)
+        return click.option("-o", "--output", "out", type=place, required=required, help=text)(
+            function
+        )
+
+    return decorate
 
 
 def schema_of(

@@ -45,15 +45,7 @@ def command() -> None:
     help="An option of the predictor, such as embedding=8; may be repeated.",
 )
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Folder of the predictor.",
-)
-@output
+@output("Folder of the predictor.")
 @numbers
 def fit_command(
     log: Path,
@@ -126,15 +118,7 @@ def config_of(network: str, epochs: int | None, settings: tuple[str, ...]) -> An
 @command.command("score")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Folder to write, or of a single table a parquet file.",
-)
-@output
+@output("Folder to write, or of a single table a parquet file.")
 @numbers
 def score_command(
     model: Path, data: Path, out: Path, overwrite: bool, json_file: str | None, quiet: bool

@@ -12,15 +12,7 @@ from harmonrank.cli.options import output
 @click.command("recalibrate")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Folder of the new model.",
-)
-@output
+@output("Folder of the new model.")
 def command(model: Path, data: Path, out: Path, overwrite: bool) -> None:
     """Write MODEL again for upstream scores that have changed.
 

@@ -12,17 +12,9 @@ from harmonrank.cli.options import numbers, output, parse_pairs, weights
 @click.command("score")
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Table to write: parquet, csv or arrow.",
-)
+@output("Table to write: parquet, csv or arrow.")
 @click.option("--column", default="fused", show_default=True, help="Name of the new column.")
 @weights
-@output
 @numbers
 def command(
     model: Path,

@@ -40,10 +40,7 @@ from harmonrank.errors import UsageError
 @click.option("--users", type=click.IntRange(1), help="Users of a log; 20,000 if not given.")
 @click.option("--items", type=click.IntRange(1), help="Items of a log; 5,000 if not given.")
 @click.option("--file", metavar="NAME", help="Which of Tenrec's files; QK-video.csv if not given.")
-@click.option(
-    "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="Folder to write."
-)
-@output
+@output("Folder to write.")
 @numbers
 def command(
     world: str,

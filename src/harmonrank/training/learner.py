@@ -12,8 +12,7 @@ __all__ = [
     "learner_for",
 ]
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -26,6 +25,7 @@ from harmonrank.model import Network
 from harmonrank.model.fused import Step, covers
 from harmonrank.training.arrays import Arrays
 from harmonrank.training.flat_adam import FlatAdam
+from harmonrank.training.one_thread import one_thread
 
 _SMALL_FIT = 200_000  # Rows seen in a time that is worth a compilation.
 
@@ -142,7 +142,7 @@ class FusedLearner:
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Run both kernels around the loss, then the optimiser."""
         assert self._flat.grad is not None
-        with _one_thread():
+        with one_thread():
             batch = self._rows.batch(torch.from_numpy(index))
             fused = self._step.forward(index)
             found = self._slope(fused, batch) if self._slope else _differentiate(loss, fused, batch)
@@ -208,14 +208,3 @@ def _on_cpu(network: nn.Module, rows: Arrays) -> bool:
     return rows.scores.is_cpu and all(
         p.is_cpu and p.dtype == torch.float32 for p in network.parameters()
     )
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep torch to this thread: on a batch's few numbers, others only wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from harmonrank.evaluation.bench._result import Work
+from harmonrank.training.one_thread import one_thread
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -42,12 +43,8 @@ def on_one_thread(work: Work) -> Work:
     """
 
     def run() -> None:
-        threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
+        with one_thread():
             work()
-        finally:
-            torch.set_num_threads(threads)
 
     return run
 

@@ -2,15 +2,13 @@
 
 __all__ = ["FitCell", "fewer_positives"]
 
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import torch
 
 from harmonrank import __version__
 from harmonrank.data import Log
@@ -19,6 +17,7 @@ from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
 from harmonrank.evaluation.reproduction._data import Data, Logs
 from harmonrank.methods import Method, ceiling_of, method_class
 from harmonrank.metrics import auc, bootstrap_sums
+from harmonrank.training.one_thread import one_thread
 
 REPLICATES = 200
 _ATTENTION_ROWS = 50_000
@@ -101,7 +100,7 @@ class FitCell(Cell):
             schema = replace(schema, weights=weights)
         model = method_class(self.method)(**dict(self.options))
         started = perf_counter()
-        with _one_thread() if ("buckets", None) in self.options else nullcontext():
+        with one_thread() if ("buckets", None) in self.options else nullcontext():
             model.fit(
                 train, schema, valid=logs.valid, seed=self.seed, on_event=on_event,
                 checkpoint=checkpoint if train.rows >= _LONG_ROWS else None,
@@ -144,17 +143,6 @@ class FitCell(Cell):
             if test.truth is not None:
                 best.append(_areas(best_score(test.truth, weights), test))
         return {"points": points, "best": best}
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep PyTorch to one thread where it trains alone: on a batch's small matrices two wait."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _areas(fused: np.ndarray, test: Log) -> list[float]:
