@@ -1,15 +1,15 @@
 """Mixing: blends of experts, and relu with dropout, as loops with their gradient.
 
 A batched product of 8,192 tiny matrices costs more in calls than in arithmetic, and drawing one
-random number per unit took a quarter of a training step.
+random number per unit took a quarter of a training step. Each call stays on its thread: others
+have their own rows.
 """
 
 __all__ = ["blend", "blend_slope", "thin", "thin_slope"]
 
-import numba
 import numpy as np
 
-from harmonrank.kernel import inline_kernel, parallel_kernel
+from harmonrank.kernel import inline_kernel, kernel
 
 
 @inline_kernel
@@ -32,7 +32,7 @@ def _product(a: np.ndarray, b: np.ndarray) -> np.float32:
     return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
 
 
-@parallel_kernel
+@kernel
 def blend(gates: np.ndarray, experts: np.ndarray, shares: np.ndarray, mixed: np.ndarray) -> None:
     """Write shares = softmax(gates) and mixed_m = Σ_e shares_me · experts_e.
 
@@ -44,7 +44,7 @@ def blend(gates: np.ndarray, experts: np.ndarray, shares: np.ndarray, mixed: np.
     """
     rows, M, E = gates.shape
     H = experts.shape[2]
-    for i in numba.prange(rows):
+    for i in range(rows):
         for m in range(M):
             top = gates[i, m, 0]
             for e in range(1, E):
@@ -63,7 +63,7 @@ def blend(gates: np.ndarray, experts: np.ndarray, shares: np.ndarray, mixed: np.
                     mixed[m, i, k] += share * experts[i, e, k]
 
 
-@parallel_kernel
+@kernel
 def blend_slope(
     slope: np.ndarray,
     shares: np.ndarray,
@@ -78,7 +78,7 @@ def blend_slope(
     """
     rows, M, E = shares.shape
     H = experts.shape[2]
-    for i in numba.prange(rows):
+    for i in range(rows):
         for e in range(E):
             for k in range(H):
                 expert_slope[i, e, k] = 0
@@ -95,15 +95,15 @@ def blend_slope(
                 gate_slope[i, m, e] = shares[i, m, e] * (gate_slope[i, m, e] - mean)
 
 
-@parallel_kernel
+@kernel
 def thin(x: np.ndarray, drawn: np.ndarray, least: int, scale: float, kept: np.ndarray) -> None:
     """Write relu(x)·scale where a random byte is `least` or more, else 0; all arrays are flat."""
-    for i in numba.prange(x.size):
+    for i in range(x.size):
         kept[i] = x[i] * scale if x[i] > 0 and drawn[i] >= least else np.float32(0)
 
 
-@parallel_kernel
+@kernel
 def thin_slope(slope: np.ndarray, kept: np.ndarray, scale: float, result: np.ndarray) -> None:
     """Write the slope by x, given that by `kept`: what came out as 0 passes nothing on."""
-    for i in numba.prange(kept.size):
+    for i in range(kept.size):
         result[i] = slope[i] * scale if kept[i] > 0 else np.float32(0)

@@ -8,12 +8,12 @@ __all__ = ["pool", "step_rows"]
 import numba
 import numpy as np
 
-from harmonrank.kernel import parallel_kernel
+from harmonrank.kernel import kernel, parallel_kernel
 
 _EPSILON = 1e-8
 
 
-@parallel_kernel
+@kernel
 def pool(
     table: np.ndarray,
     flat: np.ndarray,
@@ -42,7 +42,7 @@ def pool(
     """
     rows, sides = keys.shape
     own = table.shape[1] - width
-    for i in numba.prange(rows):
+    for i in range(rows):
         pooled[i, :] = 0
         wide[i, :] = 0
         for s in range(sides + 1):

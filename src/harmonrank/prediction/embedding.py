@@ -79,6 +79,10 @@ class Rows:
         """Return some of the rows."""
         return Rows(self.keys[index], self.context[index], self.labels[index])
 
+    def pieces(self, size: int) -> list["Rows"]:
+        """Return the rows in order, so many at a time."""
+        return [self.take(slice(start, start + size)) for start in range(0, len(self), size)]
+
     @staticmethod
     def join(parts: Sequence["Rows"]) -> "Rows":
         """Return the rows of all parts, in order."""

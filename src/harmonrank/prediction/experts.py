@@ -1,7 +1,8 @@
 """Experts, gates and towers: the parts that MMoE, PLE and ESMM are made of."""
 
-__all__ = ["GroupedLinear", "Thinned", "Towers", "mix"]
+__all__ = ["GroupedLinear", "Thinned", "Towers", "draw_from", "mix"]
 
+import threading
 from math import sqrt
 from typing import Any, Self
 
@@ -80,7 +81,7 @@ class Towers(nn.Module):
 class Thinned(nn.Module):
     """relu, then dropout: in training a share of the units becomes 0 and the others scale up.
 
-    The share is rounded to 1/256, because random bytes are cheap.
+    The share is rounded to 1/256, because random bytes are cheap; `draw_from` decides them.
 
     >>> Thinned(0.5).eval()(torch.tensor([-1.0, 2.0])).tolist()
     [0.0, 2.0]
@@ -98,12 +99,25 @@ class Thinned(nn.Module):
         return kept
 
 
+class _Draws(threading.local):
+    """Where the random bytes of a thread come from."""
+
+    def __init__(self) -> None:
+        self.source = SFC64(0)
+
+
+_draws = _Draws()
+
+
+def draw_from(seed: int) -> None:
+    """Let the seed decide what dropout leaves out from here on, on this thread."""
+    _draws.source = SFC64(seed)
+
+
 class _Thin(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, least: int) -> Tensor:
-        # The seed comes from torch, so that `torch.manual_seed` decides.
-        source = SFC64(int(torch.randint(1 << 62, (1,))))
-        drawn = source.random_raw(-(-x.numel() // 8)).view(np.uint8)
+        drawn = _draws.source.random_raw(-(-x.numel() // 8)).view(np.uint8)
         ctx.scale = np.float32(256 / (256 - least))
         kept = np.empty(x.shape, np.float32)
         values = x.detach().contiguous().numpy()

@@ -17,11 +17,14 @@ from harmonrank.metrics import auc
 from harmonrank.prediction.average import Average
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Rows
+from harmonrank.prediction.experts import draw_from
 from harmonrank.prediction.network import Network
+from harmonrank.prediction.pieces import Pieces
 from harmonrank.prediction.stream import RowStream
 from harmonrank.training import BatchEnded, EpochEnded, Event, Finished, Resumed
 from harmonrank.training.checkpoint import Checkpoint, Progress
 
+_PIECE_ROWS = 2048
 _AVERAGED = 16
 """How often an epoch's weights are taken into the average."""
 
@@ -118,10 +121,11 @@ def _pool(
     # The average covers an epoch however many pools it has, and each of them ends in it.
     every = max(1, round(epoch_rows / _AVERAGED / (len(rows) / steps)))
     total = 0.0
-    for step, (low, high) in enumerate(pairwise(edges), start=1):
-        total += _step(network, optimizer, rows.take(slice(low, high)))
-        if step % every == 0 or step == steps:
-            average.update()
+    with Pieces() as pieces:
+        for step, (low, high) in enumerate(pairwise(edges), start=1):
+            total += _step(network, optimizer, rows.take(slice(low, high)), pieces)
+            if step % every == 0 or step == steps:
+                average.update()
     mean = total / len(rows)
     if not np.isfinite(mean):
         raise DivergenceError(
@@ -131,21 +135,34 @@ def _pool(
     return mean
 
 
-def _step(network: Network, optimizer: torch.optim.Optimizer, batch: Rows) -> float:
+def _step(network: Network, optimizer: torch.optim.Optimizer, batch: Rows, pieces: Pieces) -> float:
     """Change all weights by one step; return the summed loss before it."""
-    pooled, wide = network.embedding(batch)
+    parameters = list(network.top.parameters())
+    # Pieces are as large as the cache likes, not as there are threads: those change nothing.
+    each = batch.pieces(_PIECE_ROWS)
+    seeds = torch.randint(1 << 62, (len(each),)).tolist()
+    found = pieces.map(
+        lambda given: _slopes(network, parameters, *given), zip(each, seeds, strict=True)
+    )
+    losses, slopes = zip(*found, strict=True)
+    *top, pooled, wide = (list(values) for values in zip(*slopes, strict=True))
+    for parameter, values in zip(parameters, top, strict=True):
+        parameter.grad = torch.stack(values).sum(dim=0) / len(batch)
+    optimizer.step()
+    network.embedding.step(batch, torch.cat(pooled), torch.cat(wide))
+    return float(sum(losses))
+
+
+def _slopes(
+    network: Network, parameters: list[torch.nn.Parameter], rows: Rows, seed: int
+) -> tuple[float, list[torch.Tensor]]:
+    """Return the summed loss of a piece, and its slopes by parameters and embedding."""
+    draw_from(seed)
+    pooled, wide = network.embedding(rows)
     pooled.requires_grad_()
     wide.requires_grad_()
-    labels = torch.from_numpy(batch.labels).to(torch.float32)
-    logits = network.logits(pooled, wide)
-    loss = binary_cross_entropy_with_logits(logits, labels, reduction="sum")
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
-    for parameter in network.top.parameters():
-        if parameter.grad is not None:
-            parameter.grad /= len(batch)
-    optimizer.step()
-    assert pooled.grad is not None
-    wide_slope = torch.zeros_like(wide) if wide.grad is None else wide.grad
-    network.embedding.step(batch, pooled.grad, wide_slope)
-    return float(loss.detach())
+    labels = torch.from_numpy(rows.labels).to(torch.float32)
+    loss = binary_cross_entropy_with_logits(network.logits(pooled, wide), labels, reduction="sum")
+    by = [*parameters, pooled, wide]
+    slopes = torch.autograd.grad(loss, by, allow_unused=True, materialize_grads=True)
+    return float(loss.detach()), list(slopes)

@@ -12,10 +12,11 @@ from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Embedding, Layout, Rows
 from harmonrank.prediction.esmm import ESMM, chained
 from harmonrank.prediction.mmoe import MMoE
+from harmonrank.prediction.pieces import Pieces
 from harmonrank.prediction.ple import PLE
 
 _KINDS = {"mmoe": MMoE, "ple": PLE, "esmm": ESMM}
-_SCORED_ROWS = 16_384
+_SCORED_ROWS = 4096
 
 
 class Network(nn.Module):
@@ -69,12 +70,13 @@ class Network(nn.Module):
         """Return logits, (rows, objectives)."""
         return self.logits(*self.embedding(rows))
 
-    @torch.no_grad()
     def score(self, rows: Rows) -> np.ndarray:
         """Return probabilities, (rows, objectives) float32, in pieces that fit the cache."""
         self.eval()
-        pieces = [
-            torch.sigmoid(self(rows.take(slice(start, start + _SCORED_ROWS)))).numpy()
-            for start in range(0, len(rows), _SCORED_ROWS)
-        ]
-        return np.concatenate(pieces) if pieces else np.empty((0, 0), np.float32)
+        with Pieces() as pieces:
+            found = pieces.map(self._score, rows.pieces(_SCORED_ROWS))
+        return np.concatenate(found) if found else np.empty((0, 0), np.float32)
+
+    @torch.no_grad()
+    def _score(self, rows: Rows) -> np.ndarray:
+        return np.asarray(torch.sigmoid(self(rows)).numpy())
