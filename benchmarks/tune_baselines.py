@@ -36,7 +36,15 @@ OWN: dict[str, list[dict[str, Any]]] = {
     "pairwise-square": [],
     "aucm": [{"inner_rate": 0.02}, {"inner_rate": 0.5}],
     "pairwise-logistic": [],
-    "reinforce": [{"sigma": 0.25}, {"sigma": 0.1}, {"sigma": 0.25, "steps": 12_000}],
+    "reinforce": [
+        {"sigma": 0.25},
+        {"sigma": 0.1},
+        {"sigma": 0.25, "steps": 12_000},
+        {"sigma": 0.25, "steps": 12_000, "patience_steps": 3_000},
+        {"sigma": 0.1, "steps": 12_000, "patience_steps": 3_000},
+        {"sigma": 0.25, "steps": 24_000, "patience_steps": 6_000},
+        {"sigma": 0.1, "steps": 24_000, "patience_steps": 6_000},
+    ],
 }
 SLOW = {"pairwise-logistic", "reinforce"}
 FEW = ((0.003, 1e-2), (0.003, 1e-3), (0.01, 1e-3))

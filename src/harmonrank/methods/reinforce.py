@@ -31,11 +31,11 @@ class ReinforceConfig(NeuralConfig):
     """
 
     batch_rows: int = 512
-    learning_rate: float = 0.01
-    weight_decay: float = 0.001
-    steps: int = 3_000
-    patience_steps: int = 600
-    sigma: float = 0.5
+    learning_rate: float = 0.003
+    weight_decay: float = 0.01
+    steps: int = 24_000
+    patience_steps: int = 6_000
+    sigma: float = 0.1
     draws: int = 32
 
     def __post_init__(self) -> None:
