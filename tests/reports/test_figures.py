@@ -3,6 +3,8 @@ from dataclasses import replace
 
 import pytest
 
+from harmonrank.reports.figures import calibration_plots
+from harmonrank.reports.model_facts import Bin
 from harmonrank.reports.plots import logit_axis
 from harmonrank.reports.sections import sections
 
@@ -99,3 +101,10 @@ def test_sections_without_data_are_left_out(facts):
     )
     keys = [part.key for part in sections(bare)]
     assert keys == ["leaderboard", "objectives", "weights", "relations", "data"]
+
+
+def test_a_calibration_axis_has_ticks_however_narrow_it_is(facts):
+    narrow = ((Bin(0.3, 0.3, 0.2, 0.4, 50), Bin(0.6, 0.5, 0.4, 0.6, 50)),) * 5
+    methods = {name: replace(each, calibration=narrow) for name, each in facts.methods.items()}
+    for plot in calibration_plots(replace(facts, methods=methods, upstream=narrow)):
+        assert plot.layout["xaxis"]["dtick"] == "D2"

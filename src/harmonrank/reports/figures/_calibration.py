@@ -11,6 +11,8 @@ from harmonrank.reports.figures._common import style
 from harmonrank.reports.model_facts import Bin
 from harmonrank.reports.plots import MUTED, Plot, Table, plot
 
+_WIDE = 100
+
 
 def calibration_plots(facts: Facts) -> list[Plot]:
     """One panel per objective: predicted against observed, with upstream's own scores."""
@@ -40,7 +42,8 @@ def calibration_plots(facts: Facts) -> list[Plot]:
             "type": "log",
             "range": [log(e, 10) for e in ends],
             "tickformat": ".3~%",
-            "dtick": 1,
+            # An axis without a power of ten on it would have no tick: it shows 2 and 5 times too.
+            "dtick": 1 if ends[1] / ends[0] > _WIDE else "D2",
         }
         plots.append(
             plot(
