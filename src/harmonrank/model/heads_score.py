@@ -7,22 +7,20 @@ with its context's table, and M exponentials.
 
 __all__ = ["HeadScorer"]
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from os import cpu_count
 from typing import Any
 
 import numpy as np
 
-from harmonrank.kernel import inline_kernel, kernel
+from harmonrank.kernel import claim, finish, inline_kernel, kernel
 from harmonrank.model.coordinate import SMALLEST_SCORE
 from harmonrank.model.heads import Heads
 from harmonrank.model.law import distinct_contexts
+from harmonrank.model.together import edges_of, threads, together
 
 # Up to this many, the tables of all contexts are made at once and kept.
 _KEPT_CONTEXTS = 100_000
-# Below this many rows a second thread costs more than it saves.
-_PIECE_ROWS = 16_384
+_PART_ROWS = 2048  # A request's rows are one part.
 
 
 class HeadScorer:
@@ -58,13 +56,17 @@ class HeadScorer:
         else:
             of_row = _numbered(np.ascontiguousarray(codes), np.array(self._heads.slots))
             intercept, slope = self._tables
-        work = partial(task, *self._map, scores, of_row, intercept, slope)
-        if len(scores) <= _PIECE_ROWS:
-            work(0, len(scores))
-            return
-        cuts = [*range(0, len(scores), _PIECE_ROWS), len(scores)]
-        with ThreadPoolExecutor(cpu_count() or 1) as pool:
-            list(pool.map(work, cuts[:-1], cuts[1:]))
+        edges = edges_of(len(scores), _PART_ROWS)
+        given = (*self._map, scores, of_row, intercept, slope)
+
+        def work(claims: np.ndarray, who: int) -> None:
+            part = claim(claims, who, len(edges) - 1)
+            while part < len(edges) - 1:
+                task(*given, edges[part], edges[part + 1])
+                finish(claims)
+                part = claim(claims, who, len(edges) - 1)
+
+        together(work, len(edges) - 1, threads())
 
 
 @kernel
