@@ -19,7 +19,7 @@ SMALL = {
     "mbce": _NETWORK,
     "label-aggregation": _NETWORK,
     "label-aggregation-optimal": _NETWORK,
-    "reinforce": {**_NETWORK, "epochs": 10},
+    "reinforce": {**_NETWORK, "epochs": 10, "weight_decay": 0.001, "sigma": 0.5},
     "pairwise-square": _NETWORK,
     "pairwise-logistic": _NETWORK,
     "aucm": _NETWORK,
