@@ -213,6 +213,15 @@ def test_a_file_of_another_kind_is_refused(tmp_path):
         find_kuairand(folder)
 
 
+def test_an_objective_that_only_one_file_lacks_is_not_dropped_in_silence(tmp_path):
+    folder = write_kuairand(tmp_path)
+    first = folder / "log_standard_4_08_to_4_21_pure.csv"
+    second = folder / "log_standard_4_22_to_5_08_pure.csv"
+    second.write_text(first.read_text().replace("is_like", "liked", 1))
+    with pytest.raises(DataError, match="4_22_to_5_08_pure.csv' has no column 'is_like'"):
+        find_kuairand(folder)
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

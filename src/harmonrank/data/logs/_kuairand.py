@@ -64,7 +64,7 @@ def find_kuairand(folder: str | Path, *, random: bool = True) -> LogSource:
     files = _logs(home) if random else [f for f in _logs(home) if "log_random" not in f.name]
     if not files:
         raise _missing(folder, "log_standard_*.csv")
-    there = columns_of(files, ("user_id", "video_id", "time_ms"))
+    there = columns_of(files, ("user_id", "video_id", "time_ms"), _COLUMNS.objectives)
     liked = "label" in there and "is_like" not in there
     known = {*there, *(("is_like", "is_hate") if liked else ()), "hour"}
     columns = _COLUMNS.having(known)

@@ -80,8 +80,18 @@ def check_folder(folder: str | Path) -> Path:
     return Path(folder)
 
 
-def columns_of(files: Sequence[Path], required: Sequence[str]) -> list[str]:
-    """Return the columns that all files have, or say which required one is missing where."""
+def columns_of(
+    files: Sequence[Path], required: Sequence[str], labels: Sequence[str] = ()
+) -> list[str]:
+    """Return the columns that all files have, or say which one is missing where.
+
+    Args:
+        files: The log files.
+        required: Columns that every file must have.
+        labels: Columns that all files have or none: one bad header must not cost an objective.
+    """
+    somewhere = {name for file in files for name in column_names(file)}
+    required = [*required, *(name for name in labels if name in somewhere)]
     there = column_names(files[0])
     for file in files:
         names = column_names(file)
