@@ -3,9 +3,10 @@
 For every method, learning rate and weight decay climb their ladders, from 0.01 and 0.001 to the
 better neighbour as long as there is one; then the options of its own are tried on top. (Two
 methods take long: one visits all pairs, and has half the steps; one draws each batch many times.
-They choose from the few that are good for the others.) All on redrawn worlds: cousins of the presets
-with other numbers, so that nothing is chosen on the presets themselves. What counts is the mean
-over the worlds of the AUC-sum on validation rows, by true probabilities. No test row exists here.
+They choose from the few that are good for the others.) All on redrawn worlds: cousins of the
+presets with other numbers, so that nothing is chosen on the presets themselves. What counts is the
+mean over the worlds of the AUC-sum on validation rows, by true probabilities. No test row exists
+here.
 The defaults in `harmonrank.methods` are the options that the file stores as best.
 
     python benchmarks/tune_baselines.py --json benchmarks/results/tuning.json
