@@ -192,6 +192,7 @@ def test_a_budget_changes_what_it_says_and_the_words_say_it():
     assert tuned.options("reinforce") == {"steps": 4000, "batch_rows": 512}, "its own are smaller"
     assert "at most 4,000 steps" in tuned.words()
     assert Settings(protocol="tuned").options("mbce") == {}
+    assert Settings(protocol="tuned").words().endswith("each method's own tuned settings")
 
 
 @pytest.mark.parametrize(

@@ -95,10 +95,15 @@ class Settings:
                 f"{self.batch_rows or _PAPER_BATCH:,} rows, {self.epochs or _PAPER_EPOCHS} epochs "
                 "of which the best by validation rows is kept"
             )
-        changes = [f"{self.epochs} epochs"] * (self.epochs is not None)
-        changes += [f"at most {self.steps:,} steps"] * (self.steps is not None)
-        changes += [f"at most {self.batch_rows:,} rows a batch"] * (self.batch_rows is not None)
-        changes += [f"a rate of {rate}"] * (self.learning_rate is not None)
+        changes = []
+        if self.epochs is not None:
+            changes.append(f"{self.epochs} epochs")
+        if self.steps is not None:
+            changes.append(f"at most {self.steps:,} steps")
+        if self.batch_rows is not None:
+            changes.append(f"at most {self.batch_rows:,} rows a batch")
+        if self.learning_rate is not None:
+            changes.append(f"a rate of {rate}")
         more = f", but with {' and '.join(changes)}" if changes else ""
         more += ", which cuts networks short" * (self.epochs is not None or self.steps is not None)
         return f"tuned protocol: networks by Adam with each method's own tuned settings{more}"
