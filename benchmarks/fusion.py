@@ -135,6 +135,8 @@ def swap(options: argparse.Namespace, results: Results) -> None:
             row = {"world": name, "seed": seed, "rows": options.rows, **change}
             for m, model in models.items():
                 row[f"lost {m}"] = before[m] - exact(model.score(after), after)
+            plain = models["harmonrank"].score(after, adapt=False)
+            row["lost as it was fitted"] = before["harmonrank"] - exact(plain, after)
             again = models["harmonrank"].recalibrate(recent)
             row["lost recalibrated"] = before["harmonrank"] - exact(again.score(after), after)
             row["lost ceiling"] = ceiling(exam) - ceiling(after)

@@ -15,7 +15,8 @@ def model(world_folder, tmp_path):
 def test_json_holds_the_numbers_of_the_python_call(run, model, world_folder):
     done = run("evaluate", model, world_folder / "test.parquet", "--json", "-")
     quality = hr.load(model).evaluate(world_folder / "test.parquet")
-    expected = {"method": "closed-form", **quality.to_dict(), "shifts": []}
+    as_is = {"shifts": [], "adapted": [], "auc_sum_as_is": quality.auc_sum.estimate}
+    expected = {"method": "closed-form", **quality.to_dict(), **as_is}
     assert json.loads(done.out) == expected
     assert f"{quality.auc_sum.estimate:.4f}" in done.err
 

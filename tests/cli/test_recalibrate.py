@@ -20,7 +20,8 @@ def test_a_model_follows_replaced_upstream_models_without_labels(run, tmp_path):
     fresh = hr.load(tmp_path / "n")
     usual = as_frame(old, old.sample(60_000, seed=2))
     before = model.evaluate(usual).regret
-    assert fresh.evaluate(exam).regret < before + 0.003 < model.evaluate(exam).regret
+    as_it_was = model.evaluate(exam, adapt=False).regret
+    assert fresh.evaluate(exam, adapt=False).regret < before + 0.003 < as_it_was
 
 
 def test_a_method_that_needs_labels_says_so(run, tmp_path, table, schema):
@@ -46,9 +47,13 @@ def test_scores_that_moved_far_are_told_of_and_others_are_not(run, tmp_path):
         usual = run(verb, tmp_path / "m", tmp_path / "usual.parquet", *more)
         moved = run(verb, tmp_path / "m", tmp_path / "moved.parquet", *more)
         assert "has moved" not in usual.err
-        assert "'p_like' has moved since the fit" in moved.err
-        assert "`harmonrank recalibrate`" in moved.err
-        assert moved.err.count("has moved") == 1
+        as_is = run(verb, tmp_path / "m", tmp_path / "moved.parquet", *more, "--as-is")
+        for done in (moved, as_is):
+            assert "'p_like' has moved since the fit" in done.err
+            assert "`harmonrank recalibrate`" in done.err
+            assert done.err.count("has moved") == 1
+        assert "was replaced: it is read on its new scale" in moved.err
+        assert "if its upstream model was replaced" in as_is.err
 
 
 def test_a_shift_is_measured_in_deviations_of_the_fit():

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, parse_pairs, reports, weights
+from harmonrank.cli.options import as_is, numbers, parse_pairs, reports, weights
 from harmonrank.errors import UsageError
 
 
@@ -14,6 +14,7 @@ from harmonrank.errors import UsageError
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @weights
+@as_is
 @click.option(
     "--train",
     type=click.Path(path_type=Path),
@@ -25,6 +26,7 @@ def command(
     model: Path,
     data: Path,
     weights: str | None,
+    as_is: bool,
     train: Path | None,
     report: Path | None,
     figures: Path | None,
@@ -37,7 +39,9 @@ def command(
 
     from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
+    from harmonrank.data import read_log
     from harmonrank.methods import load
+    from harmonrank.methods.shift import shift_notes
     from harmonrank.reports import quality_markdown, quality_table
 
     if train is not None and report is None and figures is None:
@@ -45,9 +49,16 @@ def command(
     fitted = load(model)
     with Show(quiet=quiet, json_file=json_file) as show:
         reporting = Reporting(report, figures, show)
-        quality = fitted.evaluate(data, weights=parse_pairs(weights))
-        shifts = fitted.shifts(data)
-        notes = [str(shift) for shift in shifts if shift.far]
+        log, named = read_log(data, fitted.schema), parse_pairs(weights)
+        shifts, replaced = fitted.shifts(log), [] if as_is else fitted.replaced(log)
+        notes = shift_notes(shifts, replaced)
+        quality = plain = fitted.evaluate(log, weights=named, adapt=False)
+        if replaced:
+            fitted = fitted.adapted(log)
+            quality = fitted.evaluate(log, weights=named, adapt=False)
+            notes.append(
+                f"With all scores read as at the fit, AUC-sum is {plain.auc_sum.estimate:.4f}."
+            )
         title = f"{fitted.name} on {data.name}"
         reporting.evaluated(title, fitted, quality, data, train=train, caveats=notes)
     for note in notes:
@@ -59,5 +70,7 @@ def command(
             "method": fitted.name,
             **quality.to_dict(),
             "shifts": [asdict(shift) for shift in shifts],
+            "adapted": [shift.column for shift in replaced],
+            "auc_sum_as_is": plain.auc_sum.estimate,
         },
     )

@@ -1,6 +1,7 @@
 """Options that verbs share, and the objects they become."""
 
 __all__ = [
+    "as_is",
     "check_device",
     "columns",
     "figures_option",
@@ -52,6 +53,15 @@ def weights(function: F) -> F:
     return click.option("--weights", metavar="A=2,B=1", help="Objective weights; 1 if not given.")(
         function
     )
+
+
+def as_is(function: F) -> F:
+    """Add --as-is."""
+    return click.option(
+        "--as-is",
+        is_flag=True,
+        help="Read all scores as at the fit, even where an upstream model was replaced.",
+    )(function)
 
 
 def numbers(function: F) -> F:

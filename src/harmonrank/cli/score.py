@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, output, parse_pairs, weights
+from harmonrank.cli.options import as_is, numbers, output, parse_pairs, weights
 
 
 @click.command("score")
@@ -15,6 +15,7 @@ from harmonrank.cli.options import numbers, output, parse_pairs, weights
 @output("Table to write: parquet, csv or arrow.")
 @click.option("--column", default="fused", show_default=True, help="Name of the new column.")
 @weights
+@as_is
 @numbers
 def command(
     model: Path,
@@ -22,6 +23,7 @@ def command(
     out: Path,
     column: str,
     weights: str | None,
+    as_is: bool,
     overwrite: bool,
     json_file: str | None,
     quiet: bool,
@@ -42,8 +44,9 @@ def command(
             out,
             column=column,
             weights=parse_pairs(weights),
+            adapt=not as_is,
             overwrite=overwrite,
-            on_shift=lambda shift: click.echo(f"Note: {shift}", err=True),
+            on_note=lambda note: click.echo(f"Note: {note}", err=True),
             on_rows=lambda done, total: show.advance("score ", done, total, f"{done:,} rows"),
         )
         seconds = perf_counter() - started

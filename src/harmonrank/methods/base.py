@@ -139,17 +139,26 @@ class Method(ABC):
         self._schema = schema
         return self
 
-    def score(self, table: Source, *, weights: Mapping[str, float] | None = None) -> np.ndarray:
+    def score(
+        self,
+        table: Source,
+        *,
+        weights: Mapping[str, float] | None = None,
+        adapt: bool = True,
+    ) -> np.ndarray:
         """Return the fused score of each row, in order; higher is shown first.
 
         Args:
             table: A path or table; labels are not needed.
             weights: Other objective weights, for methods that can change them after the fit.
+            adapt: Score by `adapted(table)`. Otherwise scores are read as at the fit, and a
+                row's fused score depends on nothing but the row.
         """
         log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
+        method = self.adapted(log) if adapt else self
         if weights is None:
-            return self._score(log)
-        return self._score_weighted(log, self.schema.weights_with(weights))
+            return method._score(log)
+        return method._score_weighted(log, self.schema.weights_with(weights))
 
     def score_request(
         self,
@@ -159,6 +168,8 @@ class Method(ABC):
         weights: Mapping[str, float] | None = None,
     ) -> np.ndarray:
         """Return the fused score of each candidate of one request, as `score` of a table would.
+
+        Nothing is adapted by so few rows; a service takes `model.adapted(recent)` now and then.
 
         For a service: no table is made, so that a thousand candidates take a fraction of a
         millisecond with the default and with the paper's network.
@@ -187,6 +198,14 @@ class Method(ABC):
         """Return how far each score column has moved since the fit, if the method knows."""
         return []
 
+    def replaced(self, table: Source) -> list[Shift]:  # noqa: ARG002
+        """Return the scores whose upstream model was replaced since the fit, where it can tell."""
+        return []
+
+    def adapted(self, table: Source) -> Self:  # noqa: ARG002
+        """Return the model for a table's `replaced` upstream models; itself if there are none."""
+        return self
+
     def rank(self, table: Source, k: int = 10) -> pl.DataFrame:
         """Return the best k rows of every request, best first, with their score and place."""
         if self.schema.request is None:
@@ -209,12 +228,19 @@ class Method(ABC):
         place = pl.int_range(1, pl.len() + 1).over(request).alias("place")
         return best.select(*names, "fused", place)
 
-    def evaluate(self, table: Source, *, weights: Mapping[str, float] | None = None) -> Quality:
-        """Measure how well the fused score ranks a table that has labels."""
+    def evaluate(
+        self,
+        table: Source,
+        *,
+        weights: Mapping[str, float] | None = None,
+        adapt: bool = True,
+    ) -> Quality:
+        """Measure how well the fused score, which `score` gives, ranks a table that has labels."""
         log = table if isinstance(table, Log) else read_log(table, self.schema)
         log.require_both_classes("evaluated")
         merged = self.schema.weights_with(weights)
-        return quality_of(self.score(log, weights=weights), log, merged, self.prevalence)
+        fused = self.score(log, weights=weights, adapt=adapt)
+        return quality_of(fused, log, merged, self.prevalence)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the model as a folder that `harmonrank.load` reads."""

@@ -13,7 +13,7 @@ from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.errors import DataError
 from harmonrank.methods.base import Fit, FitStep
 from harmonrank.methods.probability import ProbabilityMethod
-from harmonrank.methods.shift import Shift
+from harmonrank.methods.shift import Shift, replaced
 from harmonrank.model.coordinate import Coordinate, logit_of
 from harmonrank.model.heads import Heads
 from harmonrank.model.heads_score import HeadScorer
@@ -22,7 +22,10 @@ from harmonrank.model.law import Law, fit_law
 # Rarer context values share the slot of the unknown: they would cost more than they tell.
 _MOST_VALUES = 100
 _FEWEST_RECENT = 1000
-_SHIFT_ROWS = 50_000
+_SHIFT_ROWS = 8_192
+# A smaller table is scored as it is: to look at it would cost more than to score it.
+_FEWEST_ADAPTED = 20_000
+_ADAPTED_ROWS = 200_000
 _LAW = [field.name for field in fields(Law)]
 _COORDINATE = [field.name for field in fields(Coordinate)]
 
@@ -91,11 +94,33 @@ class HarmonRank(ProbabilityMethod):
         A large table is looked at through some of its rows, evenly spread.
         """
         log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
-        some = slice(None, None, -(-log.rows // _SHIFT_ROWS))
+        some = _evenly(log, _SHIFT_ROWS)
         codes = self.encoder.encode(log.context[some])
         away = self._heads.deviations(logit_of(log.scores[some]), codes)
         rows = zip(self.schema.score_columns, away.mean(axis=0), away.std(axis=0), strict=True)
         return [Shift(name, len(away), float(mean), float(sd)) for name, mean, sd in rows]
+
+    def replaced(self, table: Source) -> list[Shift]:
+        """Return the scores whose upstream model was replaced since the fit, where that is proven.
+
+        It is if some scores have moved far while all others, correlated ones among them, have not
+        moved at all: other rows of the same models would have moved together. Fewer than 20,000
+        rows prove nothing.
+        """
+        log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
+        if log.rows < _FEWEST_ADAPTED:
+            return []
+        return replaced(self.shifts(log), self._heads.law.correlation)
+
+    def adapted(self, table: Source) -> Self:
+        """Return the model, recalibrated if the table proves that an upstream model was replaced.
+
+        A service calls this now and then with what it has served; mostly it gets itself back.
+        """
+        log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
+        if not self.replaced(log):
+            return self
+        return self.recalibrate(log.take(np.arange(log.rows)[_evenly(log, _ADAPTED_ROWS)]))
 
     def recalibrate(self, table: Source) -> Self:
         """Return the model for upstream scores that have changed; labels are not needed.
@@ -151,3 +176,8 @@ class HarmonRank(ProbabilityMethod):
         coordinate = Coordinate(**{name: arrays[f"coordinate/{name}"] for name in _COORDINATE})
         rest = (arrays[name] for name in ("theta", "precision", "shared"))
         self._use(Heads(coordinate, law, self.encoder.slots, *rest))
+
+
+def _evenly(log: Log, most: int) -> slice:
+    """Return evenly spread rows, at most so many."""
+    return slice(None, None, max(1, -(-log.rows // most)))

@@ -19,7 +19,7 @@ from harmonrank.data.files import check_output, new_file
 from harmonrank.data.tables import check_columns, column_names, file_kind, open_table
 from harmonrank.errors import DataError, UsageError
 from harmonrank.methods.base import Method
-from harmonrank.methods.shift import Shift
+from harmonrank.methods.shift import shift_notes
 
 _CHUNK_ROWS = 262_144
 # Columns are read this far ahead; without a bound, a whole row group is held in memory.
@@ -36,9 +36,10 @@ def score_file(
     *,
     column: str = "fused",
     weights: Mapping[str, float] | None = None,
+    adapt: bool = True,
     overwrite: bool = False,
     on_rows: Callable[[int, int], None] = lambda *_: None,
-    on_shift: Callable[[Shift], None] = lambda _: None,
+    on_note: Callable[[str], None] = lambda _: None,
 ) -> int:
     """Write the rows of `source`, in order, with the fused score; return their number.
 
@@ -52,9 +53,11 @@ def score_file(
         output: parquet, csv or arrow, by its ending.
         column: Name of the new column.
         weights: Other objective weights.
+        adapt: Score all rows by the model that the first 262,144 of them adapt it to.
         overwrite: Replace `output` if it exists.
         on_rows: Called with the rows done and the rows in all.
-        on_shift: Called with each score column that has moved far since the fit, by the first rows.
+        on_note: Called with a sentence for each score that has moved far since the fit, by the
+            first rows.
     """
     source, output = Path(source), Path(output)
     kind, names = file_kind(output), column_names(source)
@@ -64,12 +67,13 @@ def score_file(
     check_output(output, overwrite=overwrite)
 
     def fuse(frame: pl.DataFrame, first_row: int) -> np.ndarray:
+        nonlocal method
         log = read_log(frame, method.schema, labels=False, first_row=first_row, name=f"'{source}'")
         if first_row == 0:
-            for shift in method.shifts(log):
-                if shift.far:
-                    on_shift(shift)
-        return method.score(log, weights=weights)
+            for note in shift_notes(method.shifts(log), method.replaced(log) if adapt else []):
+                on_note(note)
+            method = method.adapted(log) if adapt else method
+        return method.score(log, weights=weights, adapt=False)
 
     if file_kind(source) == "parquet" and kind == "parquet":
         with new_file(output, overwrite=overwrite) as partial:

@@ -1,13 +1,20 @@
 """Shift: how far a score column has moved since the fit."""
 
-__all__ = ["Shift"]
+__all__ = ["Shift", "replaced", "shift_notes"]
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 # A busy hour or another mix of users moves scores a little; a replaced model moves them like this.
 _FAR_OFFSET = 0.3
 _FAR_SCALE = 1.3
 _FEWEST_ROWS = 1000
+_STILL_OFFSET = 0.05
+_STILL_SCALE = 1.05
+# Rows that were chosen by one score drag others along by this much of its own move, or more.
+_DRAGGING = 0.2
 
 
 @dataclass(frozen=True)
@@ -38,9 +45,49 @@ class Shift:
         scaled = not 1 / _FAR_SCALE < self.scale < _FAR_SCALE
         return self.rows >= _FEWEST_ROWS and (abs(self.offset) > _FAR_OFFSET or scaled)
 
+    @property
+    def still(self) -> bool:
+        """Whether it is where it was at the fit, but for chance."""
+        scaled = not 1 / _STILL_SCALE < self.scale < _STILL_SCALE
+        return abs(self.offset) < _STILL_OFFSET and not scaled
+
     def __str__(self) -> str:
         return (
             f"'{self.column}' has moved since the fit (mean {self.offset:+.2f} standard "
-            f"deviations, scale × {self.scale:.2f}); if its upstream model was replaced, run "
-            "`harmonrank recalibrate`."
+            f"deviations, scale × {self.scale:.2f})"
         )
+
+
+def replaced(shifts: Sequence[Shift], correlation: np.ndarray) -> list[Shift]:
+    """Return the columns whose upstream model was replaced, if that is what the shifts prove.
+
+    Other rows than those of the fit (the best candidates, another season) move correlated scores
+    together. A replaced model moves its own score alone. So it is proven if every score either
+    has moved far or has not moved at all, and each that moved is correlated with one that did not.
+
+    Args:
+        shifts: Of all score columns.
+        correlation: Between the scores at the fit, given the context.
+
+    >>> moved, still = Shift("p_buy", 5000, 0.9, 1.0), Shift("p_like", 5000, 0.0, 1.0)
+    >>> [shift.column for shift in replaced([moved, still], np.array([[1.0, 0.4], [0.4, 1.0]]))]
+    ['p_buy']
+    >>> replaced([moved, still], np.eye(2))
+    []
+    """
+    far = [i for i, shift in enumerate(shifts) if shift.far]
+    still = [i for i, shift in enumerate(shifts) if shift.still]
+    if not far or len(far) + len(still) < len(shifts):
+        return []
+    dragged = np.abs(correlation[np.ix_(far, still)]) >= _DRAGGING
+    return [shifts[i] for i in far] if dragged.any(axis=1).all() else []
+
+
+def shift_notes(shifts: Sequence[Shift], adapted: Sequence[Shift]) -> list[str]:
+    """Return a sentence for each score that has moved far; `adapted` are read on a new scale."""
+    guess = "; if its upstream model was replaced, run `harmonrank recalibrate`."
+    proof = (
+        " and others have not, so its upstream model was replaced: it is read on its new scale, "
+        "which `harmonrank recalibrate` keeps and --as-is forbids."
+    )
+    return [f"{shift}{proof if shift in adapted else guess}" for shift in shifts if shift.far]

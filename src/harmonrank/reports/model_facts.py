@@ -187,10 +187,10 @@ def _some_rows(log: Log, count: int) -> np.ndarray:
 
 
 def _spread(model: Method, log: Log) -> float:
-    spread = float(np.std(model.score(log.take(_some_rows(log, _SPREAD_ROWS)))))
+    spread = float(np.std(model.score(log.take(_some_rows(log, _SPREAD_ROWS)), adapt=False)))
     return spread if spread > 0 else 1.0
 
 
 def _score(model: Method, log: Log, scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
     typed = np.ascontiguousarray(scores, dtype=log.scores.dtype)
-    return model.score(Log(log.schema, typed, log.context[rows]))
+    return model.score(Log(log.schema, typed, log.context[rows]), adapt=False)

@@ -137,7 +137,8 @@ class Arm:
         requests, items, M = hour.scores.shape
         context = pl.DataFrame({n: np.repeat(v, items) for n, v in hour.context.items()})
         log = Log(self._schema, hour.scores.reshape(-1, M), context)
-        return self._model.score(log).reshape(requests, items)
+        # Requests are served one by one, and a single one proves nothing.
+        return self._model.score(log, adapt=False).reshape(requests, items)
 
     def remember(self, rows: Rows) -> None:
         """Add an hour to the log."""
