@@ -6,10 +6,13 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
+from harmonrank.data.worlds import world
 from harmonrank.errors import DataError, UsageError
 from harmonrank.evaluation import MethodEnded, MethodStarted
+from harmonrank.evaluation.simulation import as_frame, world_schema
 from harmonrank.methods.closed_form import ClosedForm
 from harmonrank.metrics import Interval
+from harmonrank.reports import leaderboard_markdown
 
 QUICK = {"harmonrank-paper": {"epochs": 1, "buckets": 16}}
 BOTH = ["harmonrank-paper", "closed-form"]
@@ -183,3 +186,21 @@ def test_a_kept_result_of_anything_else_is_made_again(table, schema, tmp_path, c
         on_event=events.append,
     )
     assert not events[-1].kept
+
+
+def test_scores_that_were_read_on_a_new_scale_are_named(tmp_path):
+    old = world("conflict")
+    new = old.with_upstream(("like",), a=1.6, b=-1.0)
+    train, test = (
+        as_frame(old, old.sample(30_000, seed=1)),
+        as_frame(new, new.sample(30_000, seed=2)),
+    )
+    names = ["harmonrank", "closed-form"]
+    for _ in range(2):  # fitted, then kept
+        board = hr.compare(train, test, world_schema(old), names, runs=tmp_path)
+        notes = {entry.name: entry.note for entry in board.entries}
+        assert "reads p_like on a new scale" in notes["harmonrank"]
+        assert notes["closed-form"] is None
+        adapted = {m["name"]: m["adapted"] for m in board.to_dict()["methods"]}
+        assert adapted == {"harmonrank": ["p_like"], "closed-form": []}
+        assert notes["harmonrank"] in leaderboard_markdown(board)

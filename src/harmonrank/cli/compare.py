@@ -72,7 +72,8 @@ def command(
                 on_event=show.event,
             )
             title = f"{len(board.entries)} fusions of {', '.join(board.objectives)}"
-            reporting.compared(title, board, kept, train, test, schema, seed)
+            notes = [entry.note for entry in board.entries if entry.note]
+            reporting.compared(title, board, kept, train, test, schema, seed, caveats=notes)
     shown = leaderboard_table if style == "table" else leaderboard_markdown
     show.result(shown(board), board.to_dict())
     if all(entry.error for entry in board.entries):

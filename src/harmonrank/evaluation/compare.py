@@ -118,7 +118,8 @@ def _run(
             replicates=_REPLICATES,
         )
         quality = quality_of(fused, exam, weights, method.prevalence)
-        return Entry(method.name, seconds, quality, resampled=resampled)
+        adapted = tuple(shift.column for shift in method.replaced(exam))
+        return Entry(method.name, seconds, quality, adapted=adapted, resampled=resampled)
     except HarmonRankError as error:
         return Entry(method.name, perf_counter() - started, error=str(error))
     except Exception as error:
@@ -150,7 +151,10 @@ class _Runs:
                 return None
             resampled = np.array(parts["resampled"], dtype=np.float64)
             quality = Quality.from_dict(parts["quality"])
-            return Entry(method.name, parts["fit_seconds"], quality, resampled=resampled)
+            adapted = tuple(parts["adapted"])
+            return Entry(
+                method.name, parts["fit_seconds"], quality, adapted=adapted, resampled=resampled
+            )
         except (DataError, KeyError, TypeError):
             # A result that cannot be read is made again.
             return None
@@ -163,6 +167,7 @@ class _Runs:
             "fingerprint": self._fingerprint(method),
             "fit_seconds": entry.fit_seconds,
             "quality": entry.quality.to_dict(),
+            "adapted": list(entry.adapted),
             "resampled": entry.resampled.tolist(),
         }
         with new_file(self._folder / f"{method.name}.json", overwrite=True) as partial:

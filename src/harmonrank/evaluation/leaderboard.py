@@ -20,6 +20,8 @@ class Entry:
     Attributes:
         behind: How far its AUC-sum by labels is behind the first of the board, paired bootstrap;
             negative if ahead of it.
+        adapted: Score columns that it read on a new scale, as the test rows prove that their
+            upstream models were replaced.
         resampled: Its AUC-sum on each resampled test log, the same logs for every method.
     """
 
@@ -28,12 +30,23 @@ class Entry:
     quality: Quality | None = None
     error: str | None = None
     behind: Interval | None = None
+    adapted: tuple[str, ...] = ()
     resampled: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
     @property
     def tied(self) -> bool:
         """Whether the test rows cannot tell it from the first of the board."""
         return self.behind is not None and self.behind.low <= 0
+
+    @property
+    def note(self) -> str | None:
+        """What has to be known of its figures, if anything."""
+        if not self.adapted:
+            return None
+        return (
+            f"{self.name} reads {', '.join(self.adapted)} on a new scale: the test rows prove that "
+            "an upstream model was replaced since training."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form that other programs read."""
@@ -46,6 +59,7 @@ class Entry:
             "behind_best": None if behind is None else behind.estimate,
             "behind_best_ci": None if behind is None else [behind.low, behind.high],
             "tied_with_best": self.tied if behind is not None else None,
+            "adapted": list(self.adapted),
             "fit_seconds": self.fit_seconds,
             "error": self.error,
         }

@@ -27,6 +27,7 @@ def leaderboard_markdown(board: Leaderboard) -> str:
     )
     if sum(entry.tied for entry in board.entries) > 1:
         notes.append("=: the test labels cannot tell it from the first (paired bootstrap, 95 %).")
+    notes += [_safe(entry.note) for entry in board.entries if entry.note]
     notes += [f"{_safe(e.name)} failed: {_safe(e.error)}" for e in board.entries if e.error]
     return "\n\n".join([markdown_table(head, rows), "  \n".join(notes)])
 

@@ -90,6 +90,7 @@ def _notes(board: Leaderboard, shown: tuple[str, ...]) -> list[Text]:
         lines.append("AUC by true probabilities: no label noise. Regret: ceiling − AUC-sum.")
     if sum(entry.tied for entry in board.entries) > 1:
         lines.append("=: the test labels cannot tell it from the first (paired bootstrap, 95 %).")
+    lines += [entry.note for entry in board.entries if entry.note]
     if not shown:
         lines.append("The AUC of each objective does not fit here; --json has it.")
     return [*failures, *(Text(line, style="dim") for line in lines)]
