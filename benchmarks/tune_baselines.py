@@ -1,12 +1,11 @@
 """Tune the neural baselines, so that none loses for want of tuning.
 
 For every method, learning rate and weight decay climb their ladders, from 0.01 and 0.001 to the
-better neighbour as long as there is one; then the options of its own are tried on top. (Two
-methods take long: one visits all pairs, and has half the steps; one draws each batch many times.
-They choose from the few that are good for the others.) All on redrawn worlds: cousins of the
-presets with other numbers, so that nothing is chosen on the presets themselves. What counts is the
-mean over the worlds of the AUC-sum on validation rows, by true probabilities. No test row exists
-here.
+better neighbour as long as there is one; then the options of its own are tried on top. (The
+policy gradient draws each batch many times and takes long; it chooses from the few that are good
+for the others.) All on redrawn worlds: cousins of the presets with other numbers, so that nothing
+is chosen on the presets themselves. What counts is the mean over the worlds of the AUC-sum on
+validation rows, by true probabilities. No test row exists here.
 The defaults in `harmonrank.methods` are the options that the file stores as best.
 
     python benchmarks/tune_baselines.py --json benchmarks/results/tuning.json
@@ -47,7 +46,7 @@ OWN: dict[str, list[dict[str, Any]]] = {
         {"sigma": 0.1, "steps": 24_000, "patience_steps": 6_000},
     ],
 }
-SLOW = {"pairwise-logistic", "reinforce"}
+SLOW = {"reinforce"}
 FEW = ((0.003, 1e-2), (0.003, 1e-3), (0.01, 1e-3))
 
 
@@ -69,9 +68,7 @@ def measure(method: str, options: dict[str, Any], train: Log, valid: Log) -> dic
             epochs.append(event)
 
     started = time.perf_counter()
-    steps = COMMON["steps"] // 2 if method == "pairwise-logistic" else COMMON["steps"]
-    common = {**COMMON, "steps": steps}
-    model = method_class(method)(**{**common, **options})
+    model = method_class(method)(**{**COMMON, **options})
     model.fit(train, train.schema, valid=valid, seed=SEED, on_event=keep)
     return {
         "auc_sum": float(auc(model.score(valid), valid.truth).sum()),

@@ -1,5 +1,7 @@
 """Pair losses: what each one adds to the common claims."""
 
+from functools import partial
+
 import pytest
 import torch
 
@@ -72,7 +74,7 @@ def test_block_size_does_not_matter(block_size):
     torch.testing.assert_close(got, slope, rtol=1e-7, atol=1e-12)
 
 
-@pytest.mark.parametrize("width", [1.0, 29.9, 30.1, 1000.0])
+@pytest.mark.parametrize("width", [0.0, 1.0, 29.9, 63.9, 64.1, 1000.0])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_logistic_is_exact_for_narrow_and_wide_scores(width, weighted):
     scores, labels = batch(500)
@@ -105,3 +107,25 @@ def test_a_second_derivative_is_refused():
 def test_no_gradient_is_recorded_without_need():
     scores, labels = batch(50)
     assert not pairwise_logistic_loss(scores, labels).requires_grad
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_logistic_on_a_grid_equals_the_pairs_of_a_whole_batch(shift):
+    scores, labels = batch(4000, seed=5)
+    scores = (3 * scores + shift).requires_grad_()
+    loss = pairwise_logistic_loss(scores, labels)
+    softplus = partial(torch.nn.functional.softplus, threshold=40)
+    expected = sum(softplus(-gaps(scores, y)).mean() for y in labels.T)
+    torch.testing.assert_close(loss, expected, rtol=1e-13, atol=0)
+    (got,) = torch.autograd.grad(loss, scores)
+    (slope,) = torch.autograd.grad(expected, scores)
+    assert (got - slope).abs().max() < 1e-12 * slope.abs().max()
+
+
+def test_logistic_does_not_depend_on_where_the_grid_begins():
+    scores, labels = batch(500, seed=6)
+    lowest = torch.tensor([0.0]), torch.zeros(1, 2)
+    for place in (0.0, 0.031, 0.0625, 0.1249):
+        more = torch.cat([scores, lowest[0] - 8 - place]), torch.cat([labels, lowest[1]])
+        losses = [torch.nn.functional.softplus(-gaps(more[0], y)).mean() for y in more[1].T]
+        torch.testing.assert_close(pairwise_logistic_loss(*more), sum(losses), rtol=1e-12, atol=0)

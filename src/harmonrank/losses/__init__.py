@@ -24,7 +24,8 @@ __all__ = [
 
 from harmonrank.losses._aucm import aucm_loss, aucm_solved_loss
 from harmonrank.losses._hinge import squared_hinge_loss
-from harmonrank.losses._pairwise import pairwise_logistic_loss, pairwise_square_loss
+from harmonrank.losses._logistic import pairwise_logistic_loss
+from harmonrank.losses._pairwise import pairwise_square_loss
 from harmonrank.losses._patterns import MOST_OBJECTIVES, Patterns
 from harmonrank.losses._pointwise import bce_loss, label_aggregation_loss, optimal_label_values
 from harmonrank.losses._policy import policy_gradient_loss

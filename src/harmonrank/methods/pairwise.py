@@ -55,15 +55,13 @@ class PairwiseSquare(NeuralMethod):
 class PairwiseLogisticConfig(NeuralConfig):
     """Options of the network and its training.
 
-    Rate and decay are those of the squared pair loss. Pairs grow with the square of the batch, so
-    it is a quarter of the others', which also gives four times the steps per epoch.
+    Rate, decay and steps are tuned, see benchmarks/tune_baselines.py.
     """
 
     learning_rate: float = 0.003
     weight_decay: float = 0.01
-    batch_rows: int = 2_560
-    steps: int = 8_000
-    patience_steps: int = 1_600
+    steps: int = 6_000
+    patience_steps: int = 600
 
 
 class PairwiseLogistic(NeuralMethod):
