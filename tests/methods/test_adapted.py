@@ -127,11 +127,18 @@ def test_labels_are_not_looked_at(model, moved):
     np.testing.assert_array_equal(model.score(blind), model.score(moved))
 
 
-def test_a_score_that_is_neither_far_nor_still_leaves_it_open():
+def test_an_upstream_model_that_became_noisier_is_weighed_anew(model):
+    rows = log_of(OLD.with_upstream(("comment", "like"), tau_scale=1.5), 40_000, 2)
+    assert len(model.replaced(rows)) == 2
+    assert not any(shift.far for shift in model.shifts(rows))
+    assert model.evaluate(rows).regret < model.evaluate(rows, adapt=False).regret - 0.002
+
+
+def test_a_score_that_neither_moved_nor_stands_still_leaves_it_open():
     tied = np.full((3, 3), 0.5)
-    far, still = Shift("a", 9000, 0.9, 1.0), Shift("b", 9000, 0.01, 1.01)
-    between = Shift("c", 9000, 0.15, 1.0)
-    assert replaced([far, still, still], tied) == [far]
-    assert replaced([far, still, between], tied) == []
+    moved, still = Shift("a", 9000, 0.9, 1.0), Shift("b", 9000, 0.01, 1.01)
+    between = Shift("c", 9000, 0.07, 1.0)
+    assert replaced([moved, still, still], tied) == [moved]
+    assert replaced([moved, still, between], tied) == []
     assert replaced([still, still, still], tied) == []
-    assert replaced([far, far, far], tied) == []
+    assert replaced([moved, moved, moved], tied) == []

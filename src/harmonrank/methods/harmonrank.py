@@ -103,9 +103,9 @@ class HarmonRank(ProbabilityMethod):
     def replaced(self, table: Source) -> list[Shift]:
         """Return the scores whose upstream model was replaced since the fit, where that is proven.
 
-        It is if some scores have moved far while all others, correlated ones among them, have not
-        moved at all: other rows of the same models would have moved together. Fewer than 20,000
-        rows prove nothing.
+        It is if some scores have moved while all others, correlated ones among them, stand still:
+        other rows of the same models would have moved together. Fewer than 20,000 rows prove
+        nothing.
         """
         log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
         if log.rows < _FEWEST_ADAPTED:

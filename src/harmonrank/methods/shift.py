@@ -11,6 +11,9 @@ import numpy as np
 _FAR_OFFSET = 0.3
 _FAR_SCALE = 1.3
 _FEWEST_ROWS = 1000
+# Beside scores that stand still, much less is proof.
+_MOVED_OFFSET = 0.1
+_MOVED_SCALE = 1.07
 _STILL_OFFSET = 0.05
 _STILL_SCALE = 1.05
 # Rows that were chosen by one score drag others along by this much of its own move, or more.
@@ -42,14 +45,20 @@ class Shift:
         >>> Shift("p_buy", 5000, offset=0.1, scale=0.6).far
         True
         """
-        scaled = not 1 / _FAR_SCALE < self.scale < _FAR_SCALE
-        return self.rows >= _FEWEST_ROWS and (abs(self.offset) > _FAR_OFFSET or scaled)
+        return self.rows >= _FEWEST_ROWS and self._beyond(_FAR_OFFSET, _FAR_SCALE)
+
+    @property
+    def moved(self) -> bool:
+        """Whether it is not where it was at the fit, and that is not chance."""
+        return self.rows >= _FEWEST_ROWS and self._beyond(_MOVED_OFFSET, _MOVED_SCALE)
 
     @property
     def still(self) -> bool:
         """Whether it is where it was at the fit, but for chance."""
-        scaled = not 1 / _STILL_SCALE < self.scale < _STILL_SCALE
-        return abs(self.offset) < _STILL_OFFSET and not scaled
+        return not self._beyond(_STILL_OFFSET, _STILL_SCALE)
+
+    def _beyond(self, offset: float, scale: float) -> bool:
+        return abs(self.offset) > offset or not 1 / scale < self.scale < scale
 
     def __str__(self) -> str:
         return (
@@ -63,7 +72,7 @@ def replaced(shifts: Sequence[Shift], correlation: np.ndarray) -> list[Shift]:
 
     Other rows than those of the fit (the best candidates, another season) move correlated scores
     together. A replaced model moves its own score alone. So it is proven if every score either
-    has moved far or has not moved at all, and each that moved is correlated with one that did not.
+    has moved or stands still, and each that moved is correlated with one that stands still.
 
     Args:
         shifts: Of all score columns.
@@ -75,19 +84,20 @@ def replaced(shifts: Sequence[Shift], correlation: np.ndarray) -> list[Shift]:
     >>> replaced([moved, still], np.eye(2))
     []
     """
-    far = [i for i, shift in enumerate(shifts) if shift.far]
+    moved = [i for i, shift in enumerate(shifts) if shift.moved]
     still = [i for i, shift in enumerate(shifts) if shift.still]
-    if not far or len(far) + len(still) < len(shifts):
+    if not moved or len(moved) + len(still) < len(shifts):
         return []
-    dragged = np.abs(correlation[np.ix_(far, still)]) >= _DRAGGING
-    return [shifts[i] for i in far] if dragged.any(axis=1).all() else []
+    tied = np.abs(correlation[np.ix_(moved, still)]) >= _DRAGGING
+    return [shifts[i] for i in moved] if tied.any(axis=1).all() else []
 
 
 def shift_notes(shifts: Sequence[Shift], adapted: Sequence[Shift]) -> list[str]:
-    """Return a sentence for each score that has moved far; `adapted` are read on a new scale."""
+    """Return a sentence for each score that has moved far, or is in `adapted`: read anew."""
     guess = "; if its upstream model was replaced, run `harmonrank recalibrate`."
     proof = (
         " and others have not, so its upstream model was replaced: it is read on its new scale, "
         "which `harmonrank recalibrate` keeps and --as-is forbids."
     )
-    return [f"{shift}{proof if shift in adapted else guess}" for shift in shifts if shift.far]
+    told = [shift for shift in shifts if shift.far or shift in adapted]
+    return [f"{shift}{proof if shift in adapted else guess}" for shift in told]
