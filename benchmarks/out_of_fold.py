@@ -5,8 +5,9 @@
 A log is simulated, imported and predicted with folds. Fusions are then fitted on training rows
 scored in sample (by the network of all training rows) and out of fold, selected and measured on
 validation and test rows scored by the mean of all networks' logits ("mean", what `harmonrank
-predict score` does), by the network of all training rows alone ("full"), or each by one fold
-network chosen by chance ("one"). AUC-sums are exact, by the true probabilities.
+predict score` does where no network learns from validation rows, as here), by the network of all
+training rows alone ("full"), or each by one fold network chosen by chance ("one"). AUC-sums are
+exact, by the true probabilities.
 """
 
 import argparse
@@ -45,7 +46,7 @@ def with_scores(frame: pl.DataFrame, p: np.ndarray, schema: Schema) -> pl.DataFr
 
 
 def run(log: ImportedLog, place: Path, options: argparse.Namespace) -> dict:
-    config = PredictorConfig(network=options.network)
+    config = PredictorConfig(network=options.network, refits=0)
     predictor = fit_predictor(log, place / "model", config, folds=5, seed=options.seed)
     schema, joined = fusion_schema(log)
     users = log.users().select(joined)

@@ -5,12 +5,16 @@
 A KuaiRand-format log is simulated and imported; every network and LightGBM learn from the same
 columns of the same training rows, stop by the same validation rows and are measured on the same
 test rows. LightGBM gets every categorical column, IDs included, as a category and every number as
-it is. Of MMoE, one network is measured, and the mean of it and the networks of five folds, which
-is what `harmonrank predict score` gives. Rows per second are those of whole training passes,
-reading and shuffling included.
+it is. Rows per second are those of whole training passes, reading and shuffling included.
 
-Gaps are those to the AUC of the true probabilities, by the test labels, and exact: by the true
-probabilities as labels, free of the noise of a few hundred positives.
+Of MMoE, one network is measured; the mean of it and the networks of five folds, which learned from
+training rows alone; and the mean of the three that in the end learned from training and validation
+rows alike, for as many epochs as validation chose: this one is what `harmonrank predict score`
+gives for new rows. LightGBM gets the same advantage: once validation rows have chosen its leaves
+and its rounds, it is fitted on training and validation rows with these, and both are measured.
+
+Gaps are those to the AUC of the true probabilities, by the test labels, with a 95 % interval for
+the noise of these (DeLong, paired), and exact: by the true probabilities as labels, free of it.
 """
 
 import argparse
@@ -30,7 +34,7 @@ import torch
 from harmonrank.data.log_worlds import KuaiRandWorld
 from harmonrank.data.logs import ImportedLog, LogColumns, find_kuairand, import_log
 from harmonrank.evaluation.log_simulation import simulate_log
-from harmonrank.metrics import auc, calibration_error
+from harmonrank.metrics import auc, calibration_error, paired_difference
 from harmonrank.prediction import FULL, PredictorConfig, fit_predictor, load_predictor
 from harmonrank.prediction.predictor import MODEL
 
@@ -46,7 +50,7 @@ def table_of(log: ImportedLog, part: str) -> pl.DataFrame:
 
 
 def matrices(log: ImportedLog) -> tuple[list[np.ndarray], list[int]]:
-    """Numbers as they are and categories as codes that training knew, of all three parts."""
+    """Numbers as they are, and categories as codes that train or valid knew, of all three parts."""
     c = log.columns
     categories = [c.user, c.item, *c.categorical]
     numeric = list(c.numeric)
@@ -57,7 +61,8 @@ def matrices(log: ImportedLog) -> tuple[list[np.ndarray], list[int]]:
     frames = [table_of(log, part) for part in ("train", "valid", "test")]
     columns: list[list[np.ndarray]] = [[], [], []]
     for name in categories:
-        known = frames[0].select(name).unique().drop_nulls().with_row_index("code")
+        seen = pl.concat(frame.select(name) for frame in frames[:2])
+        known = seen.unique().drop_nulls().sort(name).with_row_index("code")
         for part, frame in enumerate(frames):
             codes = frame.select(name).join(known, on=name, how="left", maintain_order="left")
             columns[part].append(codes["code"].cast(pl.Float32).fill_null(-1).to_numpy())
@@ -67,32 +72,38 @@ def matrices(log: ImportedLog) -> tuple[list[np.ndarray], list[int]]:
     return [np.stack(c, axis=1) for c in columns], list(range(len(categories)))
 
 
-def lightgbm_auc(log: ImportedLog, seed: int, threads: int) -> tuple[dict, float]:
+def lightgbm_scores(
+    log: ImportedLog, seed: int, threads: int
+) -> dict[str, tuple[np.ndarray, float]]:
+    """Scores of the test rows, and seconds: of training rows, and of both parts afterwards."""
     import lightgbm
 
     (train, valid, test), categories = matrices(log)
-    labels = [pl.concat(log.batches(p, log.columns.objectives)) for p in ("train", "valid", "test")]
-    found, started = {}, time.perf_counter()
+    labels = [pl.concat(log.batches(p, log.columns.objectives)) for p in ("train", "valid")]
+    fixed = {
+        "objective": "binary",
+        "metric": "auc",
+        "learning_rate": 0.1,
+        "min_data_in_leaf": 200,
+        "min_data_per_group": 100,
+        "cat_smooth": 50,
+        "cat_l2": 50,
+        "lambda_l2": 10,
+        "seed": seed,
+        "verbosity": -1,
+        "num_threads": threads,
+    }
+    scores: list[list[np.ndarray]] = [[], []]
+    seconds = [0.0, 0.0]
+    both = np.concatenate([train, valid])
     for name in log.columns.objectives:
+        started = time.perf_counter()
         y = [frame[name].to_numpy() for frame in labels]
         best = None
         for leaves in (15, 63):
             rows = lightgbm.Dataset(train, y[0], categorical_feature=categories)
             booster = lightgbm.train(
-                {
-                    "objective": "binary",
-                    "metric": "auc",
-                    "learning_rate": 0.1,
-                    "num_leaves": leaves,
-                    "min_data_in_leaf": 200,
-                    "min_data_per_group": 100,
-                    "cat_smooth": 50,
-                    "cat_l2": 50,
-                    "lambda_l2": 10,
-                    "seed": seed,
-                    "verbosity": -1,
-                    "num_threads": threads,
-                },
+                {**fixed, "num_leaves": leaves},
                 rows,
                 300,
                 valid_sets=[rows.create_valid(valid, y[1])],
@@ -100,20 +111,30 @@ def lightgbm_auc(log: ImportedLog, seed: int, threads: int) -> tuple[dict, float
             )
             reached = booster.best_score["valid_0"]["auc"]
             if best is None or reached > best[0]:
-                best = reached, booster
-        found[name] = float(auc(best[1].predict(test), y[2]))
-        print(f"  lightgbm {name:12s} {found[name]:.4f}", flush=True)
-    return found, time.perf_counter() - started
+                best = reached, booster, leaves
+        _, booster, leaves = best
+        scores[0].append(booster.predict(test))
+        seconds[0] += (done := time.perf_counter()) - started
+        rows = lightgbm.Dataset(both, np.concatenate(y), categorical_feature=categories)
+        again = lightgbm.train({**fixed, "num_leaves": leaves}, rows, booster.best_iteration)
+        scores[1].append(again.predict(test))
+        seconds[1] += time.perf_counter() - done
+        print(f"  {name}: {leaves} leaves, {booster.best_iteration} rounds", flush=True)
+    names = ("lightgbm", "lightgbm, train and valid")
+    return {
+        kind: (np.stack(found, axis=1), taken)
+        for kind, found, taken in zip(names, scores, seconds, strict=True)
+    }
 
 
 def network_auc(
     log: ImportedLog, name: str, folder: Path, seed: int, folds: int, test: pl.DataFrame
 ) -> dict:
-    """Fit a network, and one per fold; measure the one of all rows, and the mean of all."""
+    """Fit a network, and those of folds and refits; measure it, and the means of the others."""
     if (folder / name / MODEL).is_file():
         predictor = load_predictor(folder / name)
     else:
-        config = PredictorConfig(network=name)
+        config = PredictorConfig(network=name, refits=3 if folds else 0)
         predictor = fit_predictor(log, folder / name, config, folds=folds, seed=seed)
     rows, facts = predictor.encoder.rows(test), predictor.members[FULL].facts
     names, columns = log.columns.objectives, log.columns
@@ -131,21 +152,31 @@ def network_auc(
         }
     }
     if folds:
-        found[f"{name}, mean of {1 + folds}"] = {
+        found[f"{name}, mean of {len(predictor.validated)} validated"] = {
+            **measured(predictor.score_valid(rows), test, columns),
+            "best_epochs": [m.facts.best_epoch + 1 for m in predictor.validated.values()],
+            "seconds": sum(m.facts.seconds for m in predictor.validated.values()),
+        }
+        found[f"{name}, as predict score gives it"] = {
             **measured(predictor.score(rows), test, columns),
-            "seconds": sum(member.facts.seconds for member in predictor.members.values()),
+            "networks": len(predictor.finals),
+            "epochs": [m.facts.epochs for m in predictor.finals.values()],
+            "seconds": sum(m.facts.seconds for m in predictor.members.values()),
         }
     return found
 
 
 def measured(p: np.ndarray, test: pl.DataFrame, columns: LogColumns) -> dict:
     """AUC by the test labels, exact AUC by the true probabilities, the gaps of both, and ECE."""
-    found: dict = {"auc": {}, "exact_auc": {}, "gap": {}, "exact_gap": {}, "ece": {}}
+    kinds = ("auc", "exact_auc", "gap", "gap_ci", "exact_gap", "ece")
+    found: dict = {kind: {} for kind in kinds}
     for m, name in enumerate(columns.objectives):
         labels, truth = test[name].to_numpy(), test[columns.truth[name]].to_numpy()
         for kind, gap, against in (("auc", "gap", labels), ("exact_auc", "exact_gap", truth)):
             found[kind][name] = float(auc(p[:, m], against))
             found[gap][name] = float(auc(truth, against)) - found[kind][name]
+        gap = paired_difference(truth, p[:, m], labels)
+        found["gap_ci"][name] = [gap.low, gap.high]
         found["ece"][name] = calibration_error(p[:, m], labels)
     return found
 
@@ -188,19 +219,17 @@ def run(log: ImportedLog, options: argparse.Namespace, place: Path) -> dict:
         o: float(auc(test[log.columns.truth[o]].to_numpy(), test[o].to_numpy())) for o in objectives
     }
     print(f"{'truth':16s}", shown(truth), flush=True)
-    networks = {}
+    networks, trees = {}, {}
     for name in options.networks.split(","):
         folds = options.folds if name == "mmoe" else 0
-        networks |= (new := network_auc(log, name, place, options.seed, folds, test))
-        for kind, found in new.items():
-            print(f"{kind:16s}", shown(found["auc"]), f"{found['seconds']:.0f} s", flush=True)
-            for gap in ("gap", "exact_gap"):
-                print(f"  {gap:14s}", shown(found[gap]), flush=True)
-    trees = None
+        networks |= network_auc(log, name, place, options.seed, folds, test)
+        for kind in [kind for kind in networks if kind.split(",")[0] == name]:
+            report(kind, networks[kind])
     if not options.no_lightgbm:
-        found, seconds = lightgbm_auc(log, options.seed, options.threads)
-        trees = {"auc": found, "seconds": seconds}
-        print(f"{'lightgbm':16s}", shown(found), f"{seconds:.0f} s", flush=True)
+        scores = lightgbm_scores(log, options.seed, options.threads)
+        for kind, (p, seconds) in scores.items():
+            trees[kind] = {**measured(p, test, log.columns), "seconds": seconds}
+            report(kind, trees[kind])
     return {
         "machine": {
             "cores": os.cpu_count(),
@@ -216,9 +245,15 @@ def run(log: ImportedLog, options: argparse.Namespace, place: Path) -> dict:
         "training_positives": positives,
         "truth": truth,
         "networks": networks,
-        "lightgbm": trees,
+        "lightgbm": trees or None,
         "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
+
+
+def report(kind: str, found: dict) -> None:
+    print(f"{kind:16s}", shown(found["auc"]), f"{found['seconds']:.0f} s", flush=True)
+    for gap in ("gap", "exact_gap"):
+        print(f"  {gap:14s}", shown(found[gap]), flush=True)
 
 
 def shown(values: dict) -> str:

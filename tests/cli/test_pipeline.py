@@ -10,6 +10,7 @@ SLICE = Path(__file__).parents[3] / "shared" / "data" / "kuairand27k-slice"
 QUICK = [
     *("--epochs", "2", "--folds", "2", "--methods", "closed-form,prevalence-weights"),
     *("--set", "expert_width=8", "--set", "tower_width=4", "--set", "embedding=4"),
+    *("--set", "refits=1"),
 ]
 
 

@@ -33,16 +33,27 @@ def test_fields_own_disjoint_rows_of_the_table(log):
     columns = [*encoder.sides[0].codes.T, *encoder.sides[1].codes.T, *rows.context.T]
     seen = [set(column) for column in columns]
     assert sum(map(len, seen)) == len(set.union(*seen))
-    assert max(map(max, seen)) < len(encoder.counts)
+    assert max(map(max, seen)) < len(encoder.counts["train"])
 
 
 def test_counts_are_the_rows_that_touch_each_row_of_the_table(log):
-    encoder = Encoder.fit(log, 1 << 20)
-    rows = encoder.rows(pl.concat(log.batches("train")))
-    sides = [side.codes[rows.keys[:, s]] for s, side in enumerate(encoder.sides)]
-    codes = np.concatenate([*sides, rows.context], axis=1)
-    expected = np.bincount(codes.ravel(), minlength=len(encoder.counts))
-    np.testing.assert_allclose(encoder.counts, expected)
+    parts = ("train", "valid")
+    encoder = Encoder.fit(log, 1 << 20, parts)
+    for part in parts:
+        rows = encoder.rows(pl.concat(log.batches(part)))
+        sides = [side.codes[rows.keys[:, s]] for s, side in enumerate(encoder.sides)]
+        codes = np.concatenate([*sides, rows.context], axis=1)
+        expected = np.bincount(codes.ravel(), minlength=len(encoder.counts[part]))
+        np.testing.assert_allclose(encoder.counts[part], expected)
+    both = encoder.counts["train"] + encoder.counts["valid"]
+    np.testing.assert_array_equal(encoder.layout_of(*parts).counts, both)
+
+
+def test_ids_that_only_validation_rows_have_get_rows_where_networks_learn_from_those(log):
+    both, train = Encoder.fit(log, 1 << 20, ("train", "valid")), Encoder.fit(log, 1 << 20)
+    seen = {p: set(pl.concat(log.batches(p))["video_id"]) for p in ("train", "valid")}
+    assert set(train.items.id.known) == seen["train"]
+    assert set(both.items.id.known) == seen["train"] | seen["valid"]
 
 
 def test_an_unknown_user_has_no_codes_but_the_unknown_ones(log):
@@ -77,6 +88,16 @@ def test_a_stream_yields_every_row_once_in_an_order_of_its_epoch(log):
     assert (first != order(1)).any()
     plain = np.hstack([whole.keys, whole.context])
     np.testing.assert_array_equal(sorted(map(tuple, first)), sorted(map(tuple, plain)))
+
+
+def test_a_stream_takes_the_parts_it_is_given(log):
+    stream = RowStream(log, Encoder.fit(log, 1 << 20), 3000, parts=("train", "valid"))
+    assert stream.rows == log.rows["train"] + log.rows["valid"]
+    pools = list(stream.epoch(0, 0))
+    labels = sum(pool.labels.sum(axis=0) for pool in pools)
+    positives = (log.manifest["positives"][part] for part in ("train", "valid"))
+    expected = np.sum([list(counts.values()) for counts in positives], axis=0)
+    np.testing.assert_array_equal(labels, expected)
 
 
 def test_a_stream_leaves_out_exactly_one_fold(log):

@@ -18,6 +18,7 @@ BY_HEART = PredictorConfig(
     dropout=0.0,
     shrinkage=0.0,
     table_rate=0.3,
+    refits=1,
 )
 NAMES = ("is_click", "long_view", "is_like")
 
@@ -35,7 +36,7 @@ def scored(log, tmp_path_factory):
         if part == "train" and not out_of_fold:
             p = predictor.members[FULL].score(predictor.encoder.rows(frame))
         else:
-            p = score_frame(predictor, frame, out_of_fold=out_of_fold)
+            p = score_frame(predictor, frame, own=part)
         frame = frame.drop(log.columns.truth.values()) if part == "train" else frame
         columns = zip(schema.score_columns, places, strict=True)
         return frame.with_columns(pl.Series(name, p[:, m]) for name, m in columns)

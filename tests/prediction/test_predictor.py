@@ -1,4 +1,7 @@
+import dataclasses
+import io
 import json
+import shutil
 
 import numpy as np
 import polars as pl
@@ -9,6 +12,7 @@ from harmonrank.errors import ModelFileError, UsageError
 from harmonrank.metrics import auc
 from harmonrank.prediction import (
     NETWORKS,
+    MemberStarted,
     PredictorConfig,
     fit_predictor,
     load_predictor,
@@ -16,16 +20,29 @@ from harmonrank.prediction import (
     score_rows,
 )
 from harmonrank.prediction.scoring import score_frame
+from harmonrank.training import EpochEnded
 
 QUICK = PredictorConfig(
-    epochs=3, batch_rows=512, expert_width=16, tower_width=8, embedding=4, pool_rows=3000
+    epochs=3, batch_rows=512, expert_width=16, tower_width=8, embedding=4, pool_rows=3000, refits=2
 )
+NO_FINALS = dataclasses.replace(QUICK, refits=0)
 
 
 @pytest.fixture(scope="module")
-def model(log, tmp_path_factory):
+def fitted(log, tmp_path_factory):
     path = tmp_path_factory.mktemp("model") / "m"
-    fit_predictor(log, path, QUICK, folds=3, seed=1)
+    return fit_predictor(log, path, QUICK, folds=3, seed=1), path
+
+
+@pytest.fixture(scope="module")
+def model(fitted):
+    return fitted[1]
+
+
+@pytest.fixture(scope="module")
+def without_finals(log, tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "m"
+    fit_predictor(log, path, dataclasses.replace(NO_FINALS, epochs=2), folds=2, seed=1)
     return path
 
 
@@ -43,28 +60,27 @@ def test_short_logs_get_shorter_steps_unless_told_otherwise():
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_network_finds_what_makes_a_click(log, tmp_path, name):
-    import dataclasses
-
-    predictor = fit_predictor(
-        log, tmp_path / "m", dataclasses.replace(QUICK, network=name), folds=0
-    )
+    config = dataclasses.replace(NO_FINALS, network=name)
+    predictor = fit_predictor(log, tmp_path / "m", config, folds=0)
     assert clicks(log, "test", predictor) > 0.62
 
 
-def test_a_saved_predictor_scores_the_same(log, model):
-    frame = next(log.batches("test"))
-    first, second = load_predictor(model), load_predictor(model)
-    np.testing.assert_array_equal(score_frame(first, frame), score_frame(second, frame))
-    again = fit_predictor(log, model.parent / "again", QUICK, folds=3, seed=1)
-    np.testing.assert_array_equal(score_frame(first, frame), score_frame(again, frame))
+def test_a_saved_predictor_scores_the_same(log, fitted):
+    predictor, path = fitted
+    frame, saved = next(log.batches("test")), load_predictor(path)
+    np.testing.assert_array_equal(score_frame(predictor, frame), score_frame(saved, frame))
 
 
-def test_new_rows_are_scored_by_the_mean_of_all_networks(log, model):
-    predictor = load_predictor(model)
+@pytest.mark.parametrize("finals", [True, False])
+def test_new_rows_are_scored_by_the_mean_of_the_finals_or_of_all_there_are(
+    log, model, without_finals, finals
+):
+    predictor = load_predictor(model if finals else without_finals)
     frame = pl.concat(log.batches("test"))
     rows = predictor.encoder.rows(frame)
-    each = [member.score(rows).astype(np.float64) for member in predictor.members.values()]
-    assert len(each) == 4
+    members = predictor.finals if finals else predictor.members
+    assert list(members) == (["final-0", "final-1"] if finals else ["full", "fold-0", "fold-1"])
+    each = [member.score(rows).astype(np.float64) for member in members.values()]
     mean = np.mean([np.log(p / (1 - p)) for p in each], axis=0)
     found = score_frame(predictor, frame)
     for m in range(found.shape[1]):
@@ -74,9 +90,77 @@ def test_new_rows_are_scored_by_the_mean_of_all_networks(log, model):
     assert auc(found[:, 0], rows.labels[:, 0]) > mean_of_one
 
 
-def test_a_damaged_predictor_is_refused(model, tmp_path):
-    import shutil
+def test_finals_learn_from_both_parts_for_as_many_epochs_as_validation_chose(log, model):
+    predictor = load_predictor(model)
+    rows = predictor.encoder.rows(pl.concat(log.batches("valid")))
+    # They have seen these labels, so they know them better than whoever has not.
+    seen, unseen = predictor.score(rows), predictor.score_valid(rows)
+    assert auc(seen[:, 0], rows.labels[:, 0]) > auc(unseen[:, 0], rows.labels[:, 0]) + 0.01
+    best = sorted(member.facts.best_epoch + 1 for member in predictor.validated.values())
+    for final in predictor.finals.values():
+        assert final.facts.epochs == final.facts.best_epoch + 1 == best[2]
+        assert final.facts.valid_auc == final.facts.calibration == ()
+    first, second = (final.network.embedding.table for final in predictor.finals.values())
+    assert (first != second).any()
 
+
+def test_finals_score_no_training_and_no_validation_row_of_their_own_log(log, model, tmp_path):
+    predictor = load_predictor(model)
+    score_log(predictor, log, tmp_path / "as-it-is")
+    for final in predictor.finals.values():
+        for weight in final.network.parameters():
+            weight.data.mul_(-1)
+    score_log(predictor, log, tmp_path / "poisoned")
+
+    def same(part):
+        first, second = (tmp_path / name / f"{part}.parquet" for name in ("as-it-is", "poisoned"))
+        return pl.read_parquet(first).equals(pl.read_parquet(second))
+
+    assert [same(part) for part in ("train", "valid", "test")] == [True, True, False]
+
+
+def test_another_logs_rows_are_new_whatever_part_they_are_of(log, model, tmp_path):
+    predictor = dataclasses.replace(load_predictor(model), log="of another log")
+    score_log(predictor, log, tmp_path / "scored")
+    for part in ("train", "valid"):
+        expected = score_frame(predictor, pl.concat(log.batches(part)))[:, 0]
+        scored = pl.read_parquet(tmp_path / "scored" / f"{part}.parquet")
+        np.testing.assert_allclose(scored["p_is_click"].to_numpy(), expected, rtol=1e-4)
+
+
+def test_a_predictor_that_was_saved_before_there_were_finals_scores_as_before(
+    log, without_finals, tmp_path
+):
+    from safetensors.numpy import load_file, save_file
+
+    from harmonrank.data.files import sha256
+
+    old = shutil.copytree(without_finals, tmp_path / "old")
+    document = json.loads((old / "predictor.json").read_text())
+    document["format"] = 1
+    del document["config"]["refits"]
+    (old / "predictor.json").write_text(json.dumps(document))
+    arrays = load_file(old / "encoder.safetensors")
+    arrays["counts"] = arrays.pop("counts/train")
+    save_file(arrays, old / "encoder.safetensors")
+    names = json.loads((old / "checksums.json").read_text())
+    (old / "checksums.json").write_text(json.dumps({name: sha256(old / name) for name in names}))
+    loaded, now = load_predictor(old), load_predictor(without_finals)
+    assert loaded.config.refits == 0
+    for part in ("train", "valid", "test"):
+        frame = next(log.batches(part))
+        p = score_frame(loaded, frame, own=part)
+        np.testing.assert_array_equal(p, score_frame(now, frame, own=part))
+        if part != "train":
+            np.testing.assert_array_equal(p, score_frame(loaded, frame))
+
+
+def test_fewer_than_no_refits_are_refused():
+    with pytest.raises(UsageError, match=r"`refits` must be 0 or more. Got -1"):
+        PredictorConfig(refits=-1)
+
+
+def test_a_damaged_predictor_is_refused(model, tmp_path):
     copy = shutil.copytree(model, tmp_path / "copy")
     weights = copy / "fold-1.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
@@ -86,15 +170,17 @@ def test_a_damaged_predictor_is_refused(model, tmp_path):
         load_predictor(tmp_path)
 
 
-def test_an_interrupted_fit_goes_on_to_the_same_weights(log, model, tmp_path):
+@pytest.mark.parametrize("member", ["fold-0", "final-1"])
+def test_an_interrupted_fit_goes_on_to_the_same_weights(log, model, tmp_path, member):
     class StopError(Exception):
         pass
 
-    seen = []
+    running = []
 
     def stop(event):
-        seen.append(type(event).__name__)
-        if seen.count("EpochEnded") == 5:
+        if isinstance(event, MemberStarted):
+            running.append(event.name)
+        if isinstance(event, EpochEnded) and running[-1] == member:
             raise StopError
 
     path = tmp_path / "m"
@@ -103,10 +189,9 @@ def test_an_interrupted_fit_goes_on_to_the_same_weights(log, model, tmp_path):
     assert not path.exists()
     events = []
     fit_predictor(log, path, QUICK, folds=3, seed=1, on_event=events.append)
-    kinds = [type(event).__name__ for event in events]
-    assert events[0].kept
-    assert kinds.count("Resumed") == 1
-    for name in ("full", "fold-0", "fold-1", "fold-2"):
+    assert [e.name for e in events if isinstance(e, MemberStarted) and e.kept] == running[:-1]
+    assert [type(event).__name__ for event in events].count("Resumed") == 1
+    for name in ("full", "fold-0", "fold-1", "fold-2", "final-0", "final-1"):
         first, second = (load_predictor(p).members[name].network for p in (model, path))
         for key, value in first.state_dict().items():
             if key != "embedding.squares":
@@ -140,9 +225,7 @@ def test_scored_tables_are_ready_for_a_fusion(log, model, tmp_path):
 
 
 def test_without_folds_own_training_rows_are_refused(log, tmp_path):
-    import dataclasses
-
-    quick = dataclasses.replace(QUICK, epochs=1)
+    quick = dataclasses.replace(NO_FINALS, epochs=1)
     predictor = fit_predictor(log, tmp_path / "m", quick, folds=0)
     with pytest.raises(UsageError, match="have seen their labels"):
         score_log(predictor, log, tmp_path / "scored")
@@ -160,9 +243,18 @@ def test_a_table_gets_one_more_column_per_objective(log, model, tmp_path):
     )
 
 
-def test_facts_are_plain_json(model):
-    from harmonrank.reports.prediction import predictor_facts
+def test_facts_are_plain_json_and_their_table_fits_a_terminal(model):
+    from rich.console import Console
+
+    from harmonrank.reports.prediction import predictor_facts, predictor_table
 
     facts = predictor_facts(load_predictor(model))
     assert json.loads(json.dumps(facts))["folds"] == 3
+    assert facts["refits"] == 2
     assert facts["valid"]["is_click"]["auc"] > 0.6
+    console = Console(width=80, file=io.StringIO(), record=True)
+    console.print(predictor_table(facts))
+    lines = console.export_text().splitlines()
+    assert len(lines) == 3 + len(facts["valid"])
+    text = " ".join(" ".join(lines).split())
+    assert "New rows are scored by 2 networks that also learned from these validation rows" in text

@@ -63,8 +63,9 @@ def fit_command(
     """Train on LOG, a folder that `harmonrank data import` wrote.
 
     One network sees all training rows, and one per fold leaves that fold out, so that training
-    rows can be scored by a network that never saw them. A fit that was interrupted goes on when
-    the command is repeated.
+    rows can be scored by a network that never saw them. In the end three more learn from the
+    validation rows too, to score new rows (`--set refits=N`). A fit that was interrupted goes on
+    when the command is repeated.
     """
     from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output
@@ -126,8 +127,9 @@ def score_command(
     """Score DATA, an imported log or a parquet file, by MODEL.
 
     Of a log, train.parquet, valid.parquet, test.parquet and schema.toml are written, ready for
-    `harmonrank compare`. Training rows that the model was fitted on are scored out of fold. Of a
-    parquet file, its rows are written with one more column per objective.
+    `harmonrank compare`. No row of the log that the model was fitted on is scored by a network
+    that learned from it. Of a parquet file, its rows, which are taken for new, are written with
+    one more column per objective.
     """
     from harmonrank.cli.show import Show
     from harmonrank.data.logs import ImportedLog

@@ -2,6 +2,7 @@
 
 __all__ = ["Show"]
 
+import math
 import sys
 from pathlib import Path
 from types import TracebackType
@@ -90,10 +91,12 @@ class Show:
         if (event.epoch + 1) % -(-event.epochs // _EPOCH_LINES):
             return
         share = "" if event.gradient_share is None else f", gradient {event.gradient_share:.0%}"
-        best = " *" if event.best_epoch == event.epoch else ""
+        # Without validation rows the last epoch is the best by definition.
+        known = not math.isnan(event.valid_auc_sum)
+        valid = f", valid {event.valid_auc_sum:.4f}" if known else ""
+        best = " *" if known and event.best_epoch == event.epoch else ""
         self.line(
-            f"{self._prefix}epoch {event.epoch + 1}: loss {event.loss:.4f}, "
-            f"valid {event.valid_auc_sum:.4f}{share}{best}"
+            f"{self._prefix}epoch {event.epoch + 1}: loss {event.loss:.4f}{valid}{share}{best}"
         )
 
     def _on_MemberStarted(self, event: Any) -> None:  # noqa: N802

@@ -147,7 +147,7 @@ class _Pipeline:
         return self.steps.run("predict", inputs, ["predictor"], work)[0]
 
     def score_step(self, log: str, predictor: str) -> tuple[str, dict[str, Any]]:
-        """Score train out of fold, valid and test by the network of all training rows."""
+        """Score every row by networks that never saw its label."""
         inputs = {"log": log, "predictor": predictor, "rows": self.config.fusion_rows}
 
         def work() -> dict[str, Any]:

@@ -1,14 +1,9 @@
 """The stage before the fusion: from an interaction log to a calibrated score per objective."""
 
 from harmonrank.prediction.config import NETWORKS, PredictorConfig
+from harmonrank.prediction.fitting import MemberStarted, fit_predictor
 from harmonrank.prediction.folds import Folds
-from harmonrank.prediction.predictor import (
-    FULL,
-    MemberStarted,
-    Predictor,
-    fit_predictor,
-    load_predictor,
-)
+from harmonrank.prediction.predictor import FULL, Predictor, load_predictor
 from harmonrank.prediction.scoring import ScoredRows, fusion_schema, score_log, score_rows
 
 __all__ = [

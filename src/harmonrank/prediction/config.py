@@ -48,6 +48,9 @@ class PredictorConfig:
             steps.
         pool_rows: Rows that are shuffled in memory at a time.
         patience: Epochs without a better validation AUC after which training stops.
+        refits: Networks that in the end learn from training and validation rows alike, for as many
+            epochs as validation chose; new rows are scored by their mean. With 0 they are scored
+            by the mean of the networks that validation chose.
         valid_rows: At most this many validation rows decide when to stop.
         calibration: 'platt', 'isotonic' or 'none'.
         checkpoint_seconds: About this much work is lost when the process is killed.
@@ -72,6 +75,7 @@ class PredictorConfig:
     pool_rows: int = 1 << 20
     epochs: int = 10
     patience: int = 2
+    refits: int = 3
     valid_rows: int = 500_000
     calibration: Literal["platt", "isotonic", "none"] = "platt"
     checkpoint_seconds: float = 20.0
@@ -104,8 +108,10 @@ class PredictorConfig:
                 raise UsageError(f"`{name}` must be above 0. Got {value}.")
         if not 0 <= self.dropout < 1:
             raise UsageError(f"`dropout` must lie in [0, 1). Got {self.dropout}.")
-        if not self.shrinkage >= 0:
-            raise UsageError(f"`shrinkage` must be 0 or more. Got {self.shrinkage}.")
+        for name in ("shrinkage", "refits"):
+            value = getattr(self, name)
+            if not value >= 0:
+                raise UsageError(f"`{name}` must be 0 or more. Got {value}.")
 
     def step_rows(self, rows: int) -> int:
         """Return how many rows a step takes where an epoch has `rows`.

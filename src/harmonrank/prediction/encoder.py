@@ -2,7 +2,7 @@
 
 __all__ = ["Encoder"]
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -21,7 +21,10 @@ _SMALL = 1001
 
 @dataclass(frozen=True)
 class Encoder:
-    """Knows what every value of the training rows became.
+    """Knows what every value of the rows that networks learn from became.
+
+    A network that saw only some of these parts has the other values' rows at 0, as if they were
+    unknown to it.
 
     Attributes:
         objectives: Label columns.
@@ -29,7 +32,7 @@ class Encoder:
         items: Fields of the item side.
         context: Codes of the row's own features.
         numeric: Which of those are read as numbers.
-        counts: (table rows,), about how many training rows touch each row of the table.
+        counts: Per part, (table rows,), about how many rows touch each row of the table.
         sides: The entities, users first.
     """
 
@@ -38,22 +41,22 @@ class Encoder:
     items: SideFields
     context: ContextEncoder
     numeric: tuple[str, ...]
-    counts: np.ndarray
+    counts: Mapping[str, np.ndarray]
     sides: tuple[Side, Side] = field(repr=False)
 
     @classmethod
-    def fit(cls, log: ImportedLog, most: int) -> Self:
-        """Read the training rows once and learn the codes; labels are not looked at."""
+    def fit(cls, log: ImportedLog, most: int, parts: Sequence[str] = ("train",)) -> Self:
+        """Read the rows of some parts once and learn the codes; labels are not looked at."""
         c = log.columns
-        survey = _Survey(log)
+        survey = _Survey(log, parts)
         frames = log.users(), log.items()
         fields = [
             SideFields.fit(key, *survey.ids(key), frame, table, most)
             for key, frame, table in zip((c.user, c.item), frames, (c.users, c.items), strict=True)
         ]
-        context = ContextEncoder.fit(survey.context)
+        context = ContextEncoder.fit(pl.concat(survey.context.values()))
         sides = _sides(fields, frames)
-        counts = _counts(fields, sides, survey, context)
+        counts = {part: _counts(fields, sides, survey, context, part) for part in parts}
         return cls(c.objectives, fields[0], fields[1], context, c.numeric, counts, sides)
 
     def of_log(self, log: ImportedLog) -> Self:
@@ -68,14 +71,19 @@ class Encoder:
 
     @property
     def layout(self) -> Layout:
-        """What the network's embedding needs to know."""
+        """What the embedding of a network of training rows needs to know."""
+        return self.layout_of("train")
+
+    def layout_of(self, *parts: str) -> Layout:
+        """Return what the embedding of a network needs to know that learns from these parts."""
         codes = [side.codes for side in self.sides]
         slots = np.array([*self.users.slots, *self.items.slots, *self.context.slots])
         # The small fields of a row move together, so each takes a part of the step; an ID moves
         # on its own.
         small = slots <= _SMALL
         rates = np.where(small, 1 / np.sqrt(max(small.sum(), 1)), 1.0)
-        return Layout.of(codes, len(self.context.features), self.counts, rates)
+        counts = np.sum([self.counts[part] for part in parts], axis=0)
+        return Layout.of(codes, len(self.context.features), counts, rates)
 
     @property
     def reads(self) -> list[str]:
@@ -108,7 +116,7 @@ class Encoder:
             "context": self.context.to_list(),
             "numeric": list(self.numeric),
         }
-        arrays = {"counts": self.counts}
+        arrays = {f"counts/{part}": counts for part, counts in self.counts.items()}
         for name, fields, side in zip(
             ("users", "items"), (self.users, self.items), self.sides, strict=True
         ):
@@ -122,48 +130,61 @@ class Encoder:
         """Take over what `state` returned."""
         fields, sides = [], []
         for name in ("users", "items"):
-            start = f"{name}/"
-            mine = {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
+            mine = _within(arrays, f"{name}/")
             fields.append(SideFields.restore(parts[name], mine))
             sides.append(Side.restore(mine["ids"], mine["codes"]))
+        # Before there were networks of two parts, the counts were those of training rows.
+        counts = {"train": arrays["counts"]} if "counts" in arrays else _within(arrays, "counts/")
         return cls(
             tuple(parts["objectives"]),
             fields[0],
             fields[1],
             ContextEncoder.from_list(parts["context"]),
             tuple(parts["numeric"]),
-            arrays["counts"],
+            counts,
             (sides[0], sides[1]),
         )
 
 
 class _Survey:
-    """What one pass over the training rows tells: how often each ID comes, and some contexts."""
+    """What one pass over the rows of some parts tells: how often each ID comes, some contexts."""
 
-    def __init__(self, log: ImportedLog) -> None:
+    def __init__(self, log: ImportedLog, parts: Sequence[str]) -> None:
+        self._counts: dict[tuple[str, str], pl.DataFrame] = {}
+        self.rows, self.context = dict(log.rows), {p: self._read(log, p) for p in parts}
+
+    def _read(self, log: ImportedLog, part: str) -> pl.DataFrame:
+        """Count the IDs of a part and return a sample of its contexts."""
         c = log.columns
-        self._counts: dict[str, pl.DataFrame] = {}
-        every = max(1, -(-log.rows["train"] // _SAMPLE_ROWS))
+        every = max(1, -(-log.rows[part] // _SAMPLE_ROWS))
         names, samples = [*c.categorical, *c.numeric], []
-        for frame in log.batches("train", [c.user, c.item, *names], rows=1 << 20):
+        for frame in log.batches(part, [c.user, c.item, *names], rows=1 << 20):
             for key in (c.user, c.item):
-                self._add(key, frame[key])
+                self._add(part, key, frame[key])
             samples.append(typed(frame.gather_every(every), names, c.numeric))
         if not samples:
-            raise DataError(f"'{log.folder}' has no training rows; import the log again.")
-        self.rows, self.context = log.rows["train"], pl.concat(samples)
+            raise DataError(f"'{log.folder}' has no {part} rows; import the log again.")
+        return pl.concat(samples)
 
-    def _add(self, key: str, series: pl.Series) -> None:
+    def _add(self, part: str, key: str, series: pl.Series) -> None:
         counts = series.value_counts(name="count").with_columns(pl.col("count").cast(pl.Int64))
-        if key in self._counts:
-            both = pl.concat([self._counts[key], counts])
-            counts = both.group_by(key).agg(pl.col("count").sum())
-        self._counts[key] = counts
+        if (part, key) in self._counts:
+            counts = _summed([self._counts[part, key], counts], key)
+        self._counts[part, key] = counts
 
-    def ids(self, key: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return the IDs of a column, ascending, and how often each came."""
-        counts = self._counts[key].drop_nulls().sort(key)
+    def ids(self, key: str, part: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the IDs of a column, ascending, and how often each came, in all parts or one."""
+        frames = [self._counts[p, key] for p in self.context if part in (None, p)]
+        counts = _summed(frames, key).drop_nulls().sort(key)
         return counts[key].to_numpy(), counts["count"].to_numpy()
+
+
+def _summed(frames: list[pl.DataFrame], key: str) -> pl.DataFrame:
+    return pl.concat(frames).group_by(key).agg(pl.col("count").sum())
+
+
+def _within(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, np.ndarray]:
+    return {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
 
 
 def _sides(
@@ -174,17 +195,21 @@ def _sides(
 
 
 def _counts(
-    fields: list[SideFields], sides: tuple[Side, Side], survey: _Survey, context: ContextEncoder
+    fields: list[SideFields],
+    sides: tuple[Side, Side],
+    survey: _Survey,
+    context: ContextEncoder,
+    part: str,
 ) -> np.ndarray:
-    """Return how many training rows touch each row of the table."""
+    """Return how many rows of a part touch each row of the table."""
     first = sum(fields[0].slots) + sum(fields[1].slots)
     total = np.zeros(first + sum(context.slots))
     for side, key in zip(sides, (f.key for f in fields), strict=True):
-        ids, counts = survey.ids(key)
+        ids, counts = survey.ids(key, part)
         weights = np.repeat(counts, side.codes.shape[1])
         total += np.bincount(side.codes[side.find(ids)].ravel(), weights, len(total))
-    codes = _context_codes(context, survey.context) + first
-    share = survey.rows / max(len(codes), 1)
+    codes = _context_codes(context, survey.context[part]) + first
+    share = survey.rows[part] / max(len(codes), 1)
     total += share * np.bincount(codes.ravel(), minlength=len(total))
     return total.astype(np.float32)
 

@@ -32,7 +32,7 @@ _AVERAGED = 16
 def train_network(
     network: Network,
     stream: RowStream,
-    valid: Rows,
+    valid: Rows | None,
     config: PredictorConfig,
     *,
     seed: int = 0,
@@ -43,13 +43,14 @@ def train_network(
 
     Experts, gates and towers are moved by AdamW, the embedding by its own sparse steps; what is
     validated and kept is a moving average over about the last epoch. The validation figure is the
-    sum of the objectives' AUCs, those without both classes left out. A step of the events is a
-    pool; state is kept between pools, so that a run that was killed goes on to the same weights.
+    sum of the objectives' AUCs, those without both classes left out. Without validation rows all
+    epochs are taken and the last is kept. A step of the events is a pool; state is kept between
+    pools, so that a run that was killed goes on to the same weights.
 
     Args:
         network: To be trained.
-        stream: Training rows.
-        valid: Rows that decide which epoch is kept.
+        stream: Rows to learn from.
+        valid: Rows that decide which epoch is kept, if any.
         config: Rates, batches, epochs.
         seed: Decides the order of rows and what dropout leaves out.
         checkpoint: Where state is kept; if the file exists, training goes on from it.
@@ -78,9 +79,11 @@ def train_network(
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield BatchEnded(progress.epoch, progress.step - 1, pools, config.epochs)
-        with average.used():
-            score = float(np.nansum(auc_of(network, valid)))
-        if score > progress.best_valid:
+        score = float("nan")
+        if valid is not None:
+            with average.used():
+                score = float(np.nansum(auc_of(network, valid)))
+        if valid is None or score > progress.best_valid:
             state.keep_best()
             progress.best_valid, progress.best_epoch = score, progress.epoch
         ended = EpochEnded(
@@ -148,7 +151,8 @@ def _step(network: Network, optimizer: torch.optim.Optimizer, batch: Rows, piece
     *top, pooled, wide = (list(values) for values in zip(*slopes, strict=True))
     for parameter, values in zip(parameters, top, strict=True):
         parameter.grad = torch.stack(values).sum(dim=0) / len(batch)
-    optimizer.step()
+    # Here PyTorch would wake its threads for every tiny root, and wait for them on a busy machine.
+    pieces.map(lambda _: optimizer.step(), [None])
     network.embedding.step(batch, torch.cat(pooled), torch.cat(wide))
     return float(sum(losses))
 

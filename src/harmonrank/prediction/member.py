@@ -26,8 +26,9 @@ class MemberFacts:
 
     Attributes:
         rows_per_second: Training rows, reading included, validation not.
-        valid_auc: AUC of each objective on the validation rows; None where it has one class.
-        calibration: Error of each objective before and after.
+        valid_auc: AUC of each objective on the validation rows; None where it has one class. Empty
+            if the network has learned from them.
+        calibration: Error of each objective before and after; empty likewise.
     """
 
     epochs: int
@@ -48,7 +49,7 @@ class MemberFacts:
 
 @dataclass(frozen=True)
 class Member:
-    """A network that was trained on all rows but those of one fold, or on all."""
+    """A network and the map from its scores to probabilities."""
 
     network: Network
     calibrator: Calibrator

@@ -16,6 +16,7 @@ from harmonrank.data.files import check_output, new_file, new_folder
 from harmonrank.data.logs import PARTS, ImportedLog
 from harmonrank.data.tables import check_columns, column_names
 from harmonrank.errors import UsageError
+from harmonrank.prediction.embedding import Rows
 from harmonrank.prediction.predictor import Predictor, fingerprint
 
 SCHEMA = "schema.toml"
@@ -47,8 +48,11 @@ def score_log(
 ) -> Schema:
     """Write train, valid and test of a log as tables that a fusion can be fitted on.
 
-    Training rows of the log that the predictor was fitted on are scored out of fold: each by the
-    network that never saw it. All others are scored by the mean of all networks.
+    No row is scored by a network that saw its label, or a fusion would trust what test rows do not
+    keep. Of the log that the predictor was fitted on, a training row is scored out of fold, by the
+    network that never saw it, and a validation row by the networks that learned from training
+    rows alone. Its test rows, and all rows of any other log, are scored by the networks that
+    learned from both.
 
     Args:
         predictor: A fitted predictor.
@@ -73,13 +77,12 @@ def score_log(
     traits = None if users is None or not user_columns else users.select(user_columns)
     with new_folder(path, holds=SCHEMA, overwrite=overwrite) as folder:
         for part in PARTS:
-            folds = own and part == "train"
             done, writer = 0, None
             try:
                 for frame in log.batches(part, rows=_CHUNK_ROWS):
                     done += frame.height
                     frame = _drawn(frame, log, part, most_rows or {})
-                    p = score_frame(predictor, frame, out_of_fold=folds)
+                    p = score_frame(predictor, frame, own=part if own else None)
                     scored = _table(log, part, frame, p, schema, traits)
                     table = scored.to_arrow()
                     if writer is None:
@@ -143,13 +146,21 @@ def _table(
     return frame.select(*kept, *scores, *truth)
 
 
-def score_frame(
-    predictor: Predictor, frame: pl.DataFrame, *, out_of_fold: bool = False
-) -> np.ndarray:
-    """Return probabilities, (rows, objectives) float32; out of fold, or by all networks."""
+def score_frame(predictor: Predictor, frame: pl.DataFrame, *, own: str | None = None) -> np.ndarray:
+    """Return probabilities, (rows, objectives) float32, by networks that never saw the labels.
+
+    Args:
+        predictor: A fitted predictor.
+        frame: Rows of a log.
+        own: Which part of the predictor's own log they are of; None if of no part.
+    """
     rows = predictor.encoder.rows(frame, labels=False)
-    if not out_of_fold:
-        return predictor.score(rows)
+    if own == "train":
+        return _out_of_fold(predictor, frame, rows)
+    return predictor.score_valid(rows) if own == "valid" else predictor.score(rows)
+
+
+def _out_of_fold(predictor: Predictor, frame: pl.DataFrame, rows: Rows) -> np.ndarray:
     assert predictor.folds is not None
     fold = predictor.folds.of(frame)
     p = np.empty((len(rows), len(predictor.objectives)), np.float32)
@@ -169,7 +180,8 @@ def score_rows(
 ) -> int:
     """Write the rows of a parquet file, in order, with a score per objective; return their number.
 
-    Users and items that the predictor does not know are scored by what else the row tells.
+    They are taken for new: rows of the predictor's own log belong to `score_log`. Users and items
+    that the predictor does not know are scored by what else the row tells.
     """
     source, output = Path(source), Path(output)
     names = column_names(source)

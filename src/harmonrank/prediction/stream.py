@@ -1,8 +1,8 @@
-"""Stream: training rows in a shuffled order, a bounded number of them in memory."""
+"""Stream: the rows to learn from in a shuffled order, a bounded number of them in memory."""
 
 __all__ = ["RowStream"]
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ class _Group:
 
 
 class RowStream:
-    """The training rows of a log as pools: row groups in random order, mixed within a pool.
+    """Rows of a log as pools: row groups in random order, mixed within a pool.
 
     The order depends on the seed and the epoch alone, so that a run which was stopped between two
     pools goes on as if it had not been.
@@ -41,6 +41,7 @@ class RowStream:
         pool_rows: A pool holds at least this many rows, if there are as many.
         folds: With `without`, rows of that fold are left out.
         without: The fold to leave out.
+        parts: Whose rows they are.
     """
 
     def __init__(
@@ -50,10 +51,11 @@ class RowStream:
         pool_rows: int,
         folds: Folds | None = None,
         without: int | None = None,
+        parts: Sequence[str] = ("train",),
     ) -> None:
         self._encoder, self._pool_rows = encoder, pool_rows
         self._folds, self._without = folds, without
-        self._groups = [g for path in log.parts("train") for g in _groups(path)]
+        self._groups = [g for part in parts for path in log.parts(part) for g in _groups(path)]
         self.rows = sum(group.rows for group in self._groups)
         extra = [] if folds is None else [folds.column]
         self._columns = list(dict.fromkeys([*encoder.reads, *encoder.objectives, *extra]))

@@ -14,7 +14,8 @@ from harmonrank.prediction import FULL, Predictor
 def predictor_facts(predictor: Predictor) -> dict[str, Any]:
     """Return what the validation rows say of a predictor, as JSON parts."""
     full = predictor.members[FULL].facts
-    folds = [m.facts for name, m in predictor.members.items() if name != FULL]
+    folds = [m.facts for name, m in predictor.validated.items() if name != FULL]
+    finals = [member.facts for member in predictor.finals.values()]
     objectives = {}
     for m, name in enumerate(predictor.objectives):
         calibration = full.calibration[m]
@@ -32,7 +33,9 @@ def predictor_facts(predictor: Predictor) -> dict[str, Any]:
         "folds": len(folds),
         "by": None if predictor.folds is None else predictor.folds.by,
         "epochs": full.best_epoch + 1,
-        "seconds": full.seconds + sum(f.seconds for f in folds),
+        "refits": len(finals),
+        "refit_epochs": finals[0].epochs if finals else None,
+        "seconds": sum(f.seconds for f in (full, *folds, *finals)),
         "rows_per_second": full.rows_per_second,
         "valid": objectives,
     }
@@ -52,6 +55,13 @@ def predictor_table(facts: Mapping[str, Any]) -> Table:
             _number(o["fold_auc"], ".4f"),
             _number(o["ece_before"], ".5f"),
             _number(o["ece_after"], ".5f"),
+        )
+    if facts["refits"]:
+        table.caption_justify = "left"
+        networks = "1 network" if facts["refits"] == 1 else f"{facts['refits']} networks"
+        table.caption = (
+            f"New rows are scored by {networks} that also learned from these validation rows "
+            f"(epochs: {facts['refit_epochs']})."
         )
     return table
 

@@ -1,0 +1,240 @@
+"""Fitting: the networks of a predictor, trained into a folder that may hold some already."""
+
+__all__ = ["MemberStarted", "fit_predictor"]
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from statistics import median_high
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from harmonrank import __version__
+from harmonrank.data.files import resumable_folder
+from harmonrank.data.logs import ImportedLog
+from harmonrank.prediction.calibrator import Calibrator, calibration_facts
+from harmonrank.prediction.config import PredictorConfig
+from harmonrank.prediction.embedding import Rows
+from harmonrank.prediction.encoder import Encoder
+from harmonrank.prediction.folds import Folds
+from harmonrank.prediction.loop import auc_of, train_network
+from harmonrank.prediction.member import Member, MemberFacts
+from harmonrank.prediction.network import Network
+from harmonrank.prediction.predictor import (
+    FINAL,
+    FORMAT,
+    FULL,
+    MODEL,
+    Predictor,
+    fingerprint,
+    mean_score,
+    save_predictor,
+)
+from harmonrank.prediction.stream import RowStream
+from harmonrank.training import BatchEnded, EpochEnded, Event, Finished
+
+_FINAL_SEEDS = 500
+"""Where the seeds of final members begin, beyond those of any folds."""
+
+
+@dataclass(frozen=True)
+class MemberStarted:
+    """The training of a member begins; `index` counts from 0."""
+
+    name: str
+    index: int
+    members: int
+    kept: bool = False
+
+
+def fit_predictor(
+    log: ImportedLog,
+    path: str | Path,
+    config: PredictorConfig | None = None,
+    *,
+    folds: int = 5,
+    by: Literal["user", "time"] | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    on_event: Callable[[Any], None] = lambda _: None,
+) -> Predictor:
+    """Train on a log and write the predictor to a folder.
+
+    With folds, one more network is trained per fold, which never sees that fold's rows, so that
+    training rows can be scored as if they were new. In the end `config.refits` networks learn from
+    training and validation rows, for as many epochs as validation chose. The same call goes on
+    where an earlier one was cut short, and comes to the same weights.
+
+    Args:
+        log: An imported log.
+        path: The folder to write.
+        config: Network and training.
+        folds: 0 for none, else 2 or more.
+        by: How folds are cut: 'user' or 'time'; as the log was split if left out.
+        seed: Decides everything that is drawn.
+        overwrite: Replace an earlier predictor.
+        on_event: Called with the start of each member and its training events.
+    """
+    config = config or PredictorConfig()
+    key = {
+        "format": FORMAT,
+        "harmonrank": __version__,
+        "log": fingerprint(log),
+        "config": asdict(config),
+        "folds": [folds, by],
+        "seed": seed,
+    }
+    with resumable_folder(path, key, holds=MODEL, overwrite=overwrite) as folder:
+        encoder = Encoder.fit(
+            log, config.id_rows, ("train", "valid") if config.refits else ("train",)
+        )
+        cut = Folds.of_log(log, folds, by) if folds else None
+        fitting = _Fitting(log, config, encoder, cut, seed, folder, on_event)
+        validated = fitting.validated()
+        members = validated | fitting.finals(validated)
+        calibrator = fitting.calibrator(validated)
+        predictor = Predictor(config, encoder, fingerprint(log), cut, members, calibrator)
+        save_predictor(predictor, folder)
+    return predictor
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """Trains the members of a predictor into a folder that may hold some of them already."""
+
+    log: ImportedLog
+    config: PredictorConfig
+    encoder: Encoder
+    folds: Folds | None
+    seed: int
+    folder: Path
+    on_event: Callable[[Any], None]
+
+    def validated(self) -> dict[str, Member]:
+        """Return the members of training rows, each of its best epoch."""
+        members = {FULL: self._member(FULL, 0, lambda: self._validated(FULL, None))}
+        for k in range(self._count):
+            name = f"fold-{k}"
+            members[name] = self._member(name, 1 + k, partial(self._validated, name, k))
+        return members
+
+    def finals(self, validated: Mapping[str, Member]) -> dict[str, Member]:
+        """Return the members of training and validation rows.
+
+        No rows are left to stop by, so they take as many epochs as the networks did that could:
+        the median of their best ones, of which a single one says little. Nor are there any to
+        calibrate by, so they take the map of the network that is most like them.
+        """
+        epochs = 1 + median_high(member.facts.best_epoch for member in validated.values())
+        work = partial(self._final, epochs=epochs, calibrator=validated[FULL].calibrator)
+        return {
+            name: self._member(name, 1 + self._count + k, partial(work, name, k))
+            for k, name in enumerate(f"{FINAL}{k}" for k in range(self.config.refits))
+        }
+
+    def calibrator(self, validated: Mapping[str, Member]) -> Calibrator:
+        """Return the map of a mean of members to probabilities, by rows that they never saw."""
+        scores = mean_score(validated, self._valid)
+        return Calibrator.fit(scores, self._valid.labels, self.config.calibration)
+
+    @property
+    def _count(self) -> int:
+        return self.folds.count if self.folds else 0
+
+    @cached_property
+    def _valid(self) -> Rows:
+        """The rows that decide when to stop: evenly from all validation rows."""
+        every = max(1, -(-self.log.rows["valid"] // self.config.valid_rows))
+        columns = [*self.encoder.reads, *self.encoder.objectives]
+        batches = self.log.batches("valid", list(dict.fromkeys(columns)), rows=1 << 20)
+        return Rows.join([self.encoder.rows(frame.gather_every(every)) for frame in batches])
+
+    def _member(self, name: str, index: int, train: Callable[[], Member]) -> Member:
+        """Return a member, trained unless the folder holds it."""
+        kept = (self.folder / f"{name}.json").is_file()
+        members = 1 + self._count + self.config.refits
+        self.on_event(MemberStarted(name, index, members, kept))
+        if kept:
+            layout, M = self.encoder.layout, len(self.encoder.objectives)
+            return Member.load(self.folder, name, layout, M, self.config)
+        member = train()
+        member.save(self.folder, name)
+        (self.folder / f"{name}.checkpoint").unlink(missing_ok=True)
+        member.network.embedding.release()
+        return member
+
+    def _validated(self, name: str, without: int | None) -> Member:
+        seed = 1009 * self.seed + (0 if without is None else 1 + without)
+        network, trained = self._train(name, seed, ("train",), self.config, without)
+        raw, valid, kind = network.score(self._valid), self._valid, self.config.calibration
+        facts = replace(
+            trained,
+            valid_auc=tuple(None if np.isnan(a) else float(a) for a in auc_of(network, valid)),
+            calibration=calibration_facts(raw, valid.labels, kind),
+        )
+        return Member(network, Calibrator.fit(raw, valid.labels, kind), facts)
+
+    def _final(self, name: str, k: int, *, epochs: int, calibrator: Calibrator) -> Member:
+        seed, config = 1009 * self.seed + _FINAL_SEEDS + k, replace(self.config, epochs=epochs)
+        network, facts = self._train(name, seed, ("train", "valid"), config)
+        return Member(network, calibrator, facts)
+
+    def _train(
+        self,
+        name: str,
+        seed: int,
+        parts: tuple[str, ...],
+        config: PredictorConfig,
+        without: int | None = None,
+    ) -> tuple[Network, MemberFacts]:
+        """Return a network that learned from some parts of the log, stopped by no part of those."""
+        layout, generator = self.encoder.layout_of(*parts), torch.Generator().manual_seed(seed)
+        network = Network(layout, _prevalence(self.log, parts), config, generator)
+        stream = RowStream(self.log, self.encoder, config.pool_rows, self.folds, without, parts)
+        clock = _Clock()
+        for event in train_network(
+            network,
+            stream,
+            None if "valid" in parts else self._valid,
+            config,
+            seed=seed,
+            checkpoint=self.folder / f"{name}.checkpoint",
+            fingerprint=name,
+        ):
+            clock.hear(event)
+            self.on_event(event)
+        return network, clock.facts(stream.rows)
+
+
+def _prevalence(log: ImportedLog, parts: tuple[str, ...]) -> np.ndarray:
+    positives = [list(log.manifest["positives"][part].values()) for part in parts]
+    return np.asarray(np.sum(positives, axis=0) / sum(log.rows[part] for part in parts))
+
+
+class _Clock:
+    """Counts epochs, and the seconds that went into training rather than validation."""
+
+    def __init__(self) -> None:
+        self.epochs = self.best = 0
+        self.training = 0.0
+        self.started = self._mark = perf_counter()
+
+    def hear(self, event: Event) -> None:
+        """Take note of an event of the training loop."""
+        now = perf_counter()
+        if isinstance(event, BatchEnded):
+            self.training += now - self._mark
+        elif isinstance(event, EpochEnded):
+            self.epochs += 1
+        elif isinstance(event, Finished):
+            self.best = event.best_epoch
+        self._mark = now
+
+    def facts(self, rows: int) -> MemberFacts:
+        """Return what it heard of a training whose epochs have so many rows."""
+        speed = rows * self.epochs / max(self.training, 1e-9)
+        return MemberFacts(self.epochs, self.best, perf_counter() - self.started, speed, (), ())
