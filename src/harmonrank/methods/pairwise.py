@@ -59,7 +59,7 @@ class PairwiseLogisticConfig(NeuralConfig):
     """
 
     learning_rate: float = 0.003
-    weight_decay: float = 0.01
+    weight_decay: float = 0.001
     steps: int = 6_000
     patience_steps: int = 600
 
