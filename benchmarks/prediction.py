@@ -160,7 +160,7 @@ def network_auc(
         found[f"{name}, as predict score gives it"] = {
             **measured(predictor.score(rows), test, columns),
             "networks": len(predictor.finals),
-            "epochs": [m.facts.epochs for m in predictor.finals.values()],
+            "epochs": [m.facts.best_epoch + 1 for m in predictor.finals.values()],
             "seconds": sum(m.facts.seconds for m in predictor.members.values()),
         }
     return found

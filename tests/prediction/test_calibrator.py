@@ -41,3 +41,19 @@ def test_too_few_positives_leave_a_score_as_it_is():
     fitted = Calibrator.fit(scores, labels, "platt")
     np.testing.assert_allclose(fitted(scores)[:, 1], scores[:, 1], atol=1e-6)
     assert fitted.maps[0] is not None
+
+
+def test_a_centred_map_keeps_its_slope_and_makes_the_mean_right():
+    rng = np.random.default_rng(0)
+    truth = rng.beta(1, 9, (20_000, 2))
+    labels = (rng.random(truth.shape) < truth).astype(np.uint8)
+    other = (rng.random(truth.shape) < truth / 3).astype(np.uint8)
+    labels[:, 1] = 0
+    before = Calibrator.fit(truth, labels, "platt")
+    after = before.centred(truth, other)
+    assert after.maps[0][0] == before.maps[0][0]
+    assert after(truth)[:, 0].mean() == pytest.approx(other[:, 0].mean(), rel=1e-4)
+    assert before.maps[1] is after.maps[1] is None
+    for kind in ("isotonic", "none"):
+        before = Calibrator.fit(truth, labels, kind)
+        np.testing.assert_array_equal(before.centred(truth, other)(truth), before(truth))

@@ -11,6 +11,7 @@ import numpy as np
 from harmonrank.metrics import calibration_error, fit_isotonic, fit_logistic, logit, sigmoid
 
 _FEWEST = 20
+_STEPS, _PRECISION = 50, 1e-9
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,21 @@ class Calibrator:
         # A probability of exactly 0 or 1 claims more than any data can tell.
         return np.clip(result, 1e-7, 1 - 1e-7)
 
+    def centred(self, scores: np.ndarray, labels: np.ndarray) -> Self:
+        """Return the same maps with intercepts that make the mean on some rows right.
+
+        σ(slope·logit(s) + b) with b such that its mean is that of the labels. How sure a network
+        may be cannot be told from rows it has learned, since it has learned each of them; what
+        share of them is positive can. Isotonic curves stay as they are.
+        """
+        if self.kind != "platt":
+            return self
+        maps = (
+            None if found is None else (found[0], _intercept(found, s, y))
+            for found, s, y in zip(self.maps, scores.T, labels.T, strict=True)
+        )
+        return type(self)(self.kind, tuple(maps))
+
     def to_dict(self) -> dict[str, Any]:
         """Return what `from_dict` reads."""
         maps = [None if m is None else [m[0].tolist(), m[1].tolist()] for m in self.maps]
@@ -95,6 +111,19 @@ def _fit(scores: np.ndarray, labels: np.ndarray, kind: str) -> tuple[np.ndarray,
     slope, intercept = fit_logistic(scores, labels)
     # A score that speaks against its label on few rows is noise, not a reason to turn it round.
     return (np.array(slope), np.array(intercept)) if slope > 0 else None
+
+
+def _intercept(found: tuple[np.ndarray, np.ndarray], s: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return b with mean σ(slope·logit(s) + b) = mean y, by Newton's steps of bounded length."""
+    slope, b = found
+    z, wanted = slope * logit(s), y.mean()
+    for _ in range(_STEPS):
+        p = sigmoid(z + b)
+        step = np.clip((wanted - p.mean()) / np.maximum((p * (1 - p)).mean(), 1e-12), -1, 1)
+        b = b + step
+        if abs(step) < _PRECISION:
+            break
+    return np.asarray(b)
 
 
 def _apply(kind: str, found: tuple[np.ndarray, np.ndarray], scores: np.ndarray) -> np.ndarray:

@@ -125,14 +125,14 @@ class _Fitting:
     def finals(self, validated: Mapping[str, Member]) -> dict[str, Member]:
         """Return the members of training and validation rows.
 
-        No rows are left to stop by, so they take as many epochs as the networks did that could:
-        the median of their best ones, of which a single one says little. Nor are there any to
-        calibrate by, so they take the map of the network that is most like them.
+        No rows are left to stop by, nor to tell how sure they may be. Both are taken from the
+        network that is typical of those that could be stopped, whose number of epochs is the
+        median: a single one's says little.
         """
-        epochs = 1 + median_high(member.facts.best_epoch for member in validated.values())
-        work = partial(self._final, epochs=epochs, calibrator=validated[FULL].calibrator)
+        best = median_high(member.facts.best_epoch for member in validated.values())
+        typical = next(m for m in validated.values() if m.facts.best_epoch == best)
         return {
-            name: self._member(name, 1 + self._count + k, partial(work, name, k))
+            name: self._member(name, 1 + self._count + k, partial(self._final, name, k, typical))
             for k, name in enumerate(f"{FINAL}{k}" for k in range(self.config.refits))
         }
 
@@ -178,9 +178,12 @@ class _Fitting:
         )
         return Member(network, Calibrator.fit(raw, valid.labels, kind), facts)
 
-    def _final(self, name: str, k: int, *, epochs: int, calibrator: Calibrator) -> Member:
-        seed, config = 1009 * self.seed + _FINAL_SEEDS + k, replace(self.config, epochs=epochs)
+    def _final(self, name: str, k: int, typical: Member) -> Member:
+        config = replace(self.config, epochs=typical.facts.best_epoch + 1)
+        seed = 1009 * self.seed + _FINAL_SEEDS + k
         network, facts = self._train(name, seed, ("train", "valid"), config)
+        # What has drifted from train to valid is learned already and must not be corrected again.
+        calibrator = typical.calibrator.centred(network.score(self._valid), self._valid.labels)
         return Member(network, calibrator, facts)
 
     def _train(

@@ -34,7 +34,7 @@ def predictor_facts(predictor: Predictor) -> dict[str, Any]:
         "by": None if predictor.folds is None else predictor.folds.by,
         "epochs": full.best_epoch + 1,
         "refits": len(finals),
-        "refit_epochs": finals[0].epochs if finals else None,
+        "refit_epochs": finals[0].best_epoch + 1 if finals else None,
         "seconds": sum(f.seconds for f in (full, *folds, *finals)),
         "rows_per_second": full.rows_per_second,
         "valid": objectives,
