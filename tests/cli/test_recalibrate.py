@@ -52,7 +52,7 @@ def test_scores_that_moved_far_are_told_of_and_others_are_not(run, tmp_path):
             assert "'p_like' has moved since the fit" in done.err
             assert "`harmonrank recalibrate`" in done.err
             assert done.err.count("has moved") == 1
-        assert "was replaced: it is read on its new scale" in moved.err
+        assert "model is replaced: it is read on its new scale" in moved.err
         assert "if its upstream model was replaced" in as_is.err
 
 

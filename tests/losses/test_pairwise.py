@@ -129,3 +129,17 @@ def test_logistic_does_not_depend_on_where_the_grid_begins():
         more = torch.cat([scores, lowest[0] - 8 - place]), torch.cat([labels, lowest[1]])
         losses = [torch.nn.functional.softplus(-gaps(more[0], y)).mean() for y in more[1].T]
         torch.testing.assert_close(pairwise_logistic_loss(*more), sum(losses), rtol=1e-12, atol=0)
+
+
+def test_logistic_keeps_its_digits_beside_a_heavy_row():
+    scores, labels = batch(300, seed=7)
+    labels[0] = torch.tensor([1.0, 1 - 1e-12])
+    weight = torch.ones(300, dtype=torch.float64)
+    weight[0] = 1e12
+    loss = pairwise_logistic_loss(scores, labels, sample_weight=weight)
+    expected = torch.zeros((), dtype=torch.float64)
+    for y in labels.T:
+        pairs = torch.outer(weight * y, weight * (1 - y))
+        losses = torch.nn.functional.softplus(-(scores[:, None] - scores))
+        expected += (pairs * losses).sum() / pairs.sum()
+    torch.testing.assert_close(loss, expected, rtol=1e-11, atol=0)

@@ -31,7 +31,7 @@ def left_behind(folder):
 
 @pytest.mark.parametrize("chunk", [64, 300, 100_000])
 def test_pieces_of_any_size_give_the_same_rows_in_order(model, data, tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(scoring, "_CHUNK_ROWS", chunk)
+    monkeypatch.setattr(scoring, "PIECE_ROWS", chunk)
     seen = []
     rows = score_file(
         model,
@@ -100,7 +100,7 @@ def test_other_weights_and_another_name(model, data, tmp_path):
 def test_a_bad_row_is_counted_from_the_start_of_the_file_and_nothing_is_left(
     model, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(scoring, "_CHUNK_ROWS", 100)
+    monkeypatch.setattr(scoring, "PIECE_ROWS", 100)
     frame = small_table(1000)
     frame[777, "p_like"] = 1.25
     frame.write_parquet(tmp_path / "in.parquet")
@@ -159,7 +159,7 @@ def test_an_output_of_an_unknown_kind_is_refused(model, data, tmp_path):
 def test_a_bad_row_late_in_the_file_is_named_and_leaves_nothing_behind(
     model, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(scoring, "_CHUNK_ROWS", 100)
+    monkeypatch.setattr(scoring, "PIECE_ROWS", 100)
     path, bad = tmp_path / "in.parquet", small_table(1000, seed=5)
     bad[777, "p_like"] = 1.5
     bad.write_parquet(path)

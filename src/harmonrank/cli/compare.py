@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import columns, numbers, parse_names, reports, schema_of
+from harmonrank.cli.options import as_is, columns, numbers, parse_names, reports, schema_of
 
 
 @click.command("compare")
@@ -30,6 +30,7 @@ from harmonrank.cli.options import columns, numbers, parse_names, reports, schem
     type=click.Path(path_type=Path),
     help="Folder that keeps finished methods; repeat the command to go on.",
 )
+@as_is
 @reports
 @numbers
 def command(
@@ -39,6 +40,7 @@ def command(
     methods: str,
     seed: int,
     runs: Path | None,
+    as_is: bool,
     report: Path | None,
     figures: Path | None,
     style: str,
@@ -69,6 +71,7 @@ def command(
                 valid=valid,
                 seed=seed,
                 runs=kept,
+                adapt=not as_is,
                 on_event=show.event,
             )
             title = f"{len(board.entries)} fusions of {', '.join(board.objectives)}"

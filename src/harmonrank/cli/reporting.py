@@ -69,8 +69,11 @@ class Reporting:
             return
         self._show.line("Drawing the report.")
         models = self._models(runs, [e.name for e in board.entries if e.error is None])
-        logs = read_log(train, schema), read_log(test, schema)
-        self._write(title, board.to_dict(), models, logs[1], logs[0], seed, **about)
+        before, now = read_log(train, schema), read_log(test, schema)
+        # What the page shows of a model is the one whose figures it shows.
+        anew = {entry.name for entry in board.entries if entry.adapted}
+        models = {n: m.adapted(now) if n in anew else m for n, m in models.items()}
+        self._write(title, board.to_dict(), models, now, before, seed, **about)
 
     def _models(self, runs: Path, names: list[str]) -> dict[str, Method]:
         models = {}

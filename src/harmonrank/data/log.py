@@ -67,6 +67,22 @@ class Log:
             truth=of(self.truth),
         )
 
+    def between(self, low: int, high: int) -> Self:
+        """Return neighbouring rows, without copying them."""
+
+        def of(array: np.ndarray | None) -> np.ndarray | None:
+            return None if array is None else array[low:high]
+
+        return replace(
+            self,
+            scores=self.scores[low:high],
+            context=self.context.slice(low, high - low),
+            labels=of(self.labels),
+            request=of(self.request),
+            sample_weight=of(self.sample_weight),
+            truth=of(self.truth),
+        )
+
     def fingerprint(self) -> str:
         """Return a digest of all values and the schema: equal logs have the same."""
         digest = hashlib.sha256(json.dumps(self.schema.to_dict()).encode())

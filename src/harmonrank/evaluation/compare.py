@@ -52,6 +52,7 @@ def compare(
     seed: int = 0,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     runs: str | Path | None = None,
+    adapt: bool = True,
     on_event: Callable[[Any], None] = lambda _: None,
 ) -> Leaderboard:
     """Fit every method on the same rows and measure it on the same test rows.
@@ -68,6 +69,8 @@ def compare(
         options: Options of a method by its name.
         runs: A folder that keeps each finished method's model and result. A method that is
             there already, of the same data, options and seed, is not fitted again.
+        adapt: Let methods that can `follow` the test rows; entries tell which scores they read
+            on a new scale.
         on_event: Called with the start and end of each method and its training events.
     """
     options = options or {}
@@ -80,7 +83,7 @@ def compare(
     rows.require_both_classes("training")
     exam.require_both_classes("test")
     valid_log = None if valid is None else read_log(valid, schema)
-    keep = None if runs is None else _Runs(Path(runs), [rows, exam, valid_log], seed)
+    keep = None if runs is None else _Runs(Path(runs), [rows, exam, valid_log], seed, adapt)
     entries = []
     for index, (name, kind) in enumerate(classes.items()):
         on_event(MethodStarted(name, index, len(classes)))
@@ -88,7 +91,7 @@ def compare(
         entry = None if keep is None else keep.find(method)
         kept = entry is not None
         if entry is None:
-            entry = _run(method, rows, valid_log, exam, seed, on_event)
+            entry = _run(method, rows, valid_log, exam, seed, adapt, on_event)
             if keep is not None and entry.error is None:
                 keep.store(method, entry)
         on_event(MethodEnded(entry, index, len(classes), kept))
@@ -102,13 +105,14 @@ def _run(
     valid: Log | None,
     exam: Log,
     seed: int,
+    adapt: bool,
     on_event: Callable[[Any], None],
 ) -> Entry:
     started = perf_counter()
     try:
         method.fit(rows, rows.schema, valid=valid, seed=seed, on_event=on_event)
         seconds = perf_counter() - started
-        fused, weights = method.score(exam), rows.schema.weight_vector
+        fused, weights = method.score(exam, adapt=adapt), rows.schema.weight_vector
         resampled = bootstrap_sums(
             fused,
             exam.known_labels(),
@@ -118,7 +122,8 @@ def _run(
             replicates=_REPLICATES,
         )
         quality = quality_of(fused, exam, weights, method.prevalence)
-        adapted = tuple(shift.column for shift in method.replaced(exam))
+        found = method.replaced(exam) if adapt else []
+        adapted = tuple(dict.fromkeys(shift.column for shift in found))
         return Entry(method.name, seconds, quality, adapted=adapted, resampled=resampled)
     except HarmonRankError as error:
         return Entry(method.name, perf_counter() - started, error=str(error))
@@ -130,13 +135,13 @@ def _run(
 class _Runs:
     """A folder of finished methods: NAME/ is the model, NAME.json its result."""
 
-    def __init__(self, folder: Path, logs: Sequence[Log | None], seed: int) -> None:
+    def __init__(self, folder: Path, logs: Sequence[Log | None], seed: int, adapt: bool) -> None:
         self._folder = folder
         self._data = [log and log.fingerprint() for log in logs]
-        self._seed = seed
+        self._seed, self._adapt = seed, adapt
 
     def _fingerprint(self, method: Method) -> str:
-        settings = [method.name, repr(method.config), self._seed, __version__]
+        settings = [method.name, repr(method.config), self._seed, self._adapt, __version__]
         parts = [*settings, self._data, _REPLICATES]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 

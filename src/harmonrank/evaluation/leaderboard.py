@@ -20,8 +20,8 @@ class Entry:
     Attributes:
         behind: How far its AUC-sum by labels is behind the first of the board, paired bootstrap;
             negative if ahead of it.
-        adapted: Score columns that it read on a new scale, as the test rows prove that their
-            upstream models were replaced.
+        adapted: Score columns that it read on a new scale, as if their upstream models were
+            replaced since training.
         resampled: Its AUC-sum on each resampled test log, the same logs for every method.
     """
 
@@ -44,8 +44,8 @@ class Entry:
         if not self.adapted:
             return None
         return (
-            f"{self.name} reads {', '.join(self.adapted)} on a new scale: the test rows prove that "
-            "an upstream model was replaced since training."
+            f"{self.name} reads {', '.join(self.adapted)} on a new scale: in the test rows they "
+            "have moved and correlated scores have not, as when an upstream model is replaced."
         )
 
     def to_dict(self) -> dict[str, Any]:

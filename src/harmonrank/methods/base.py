@@ -1,10 +1,10 @@
 """Method: what every way to fuse can do."""
 
-__all__ = ["Fit", "FitStep", "Method"]
+__all__ = ["PIECE_ROWS", "Fit", "FitStep", "Method"]
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -19,6 +19,9 @@ from harmonrank.errors import DataError, UsageError
 from harmonrank.methods.options import check_options
 from harmonrank.methods.quality import Quality, quality_of
 from harmonrank.methods.shift import Shift
+
+PIECE_ROWS = 262_144
+"""Tables and files are scored in pieces of so many rows where that matters."""
 
 _VALID_SHARE = 0.1
 
@@ -60,6 +63,8 @@ class Method(ABC):
     Config: ClassVar[type]
     uses_valid: ClassVar[bool] = True
     """Whether the fit looks at validation rows; without them some training rows are set aside."""
+    follows: ClassVar[bool] = False
+    """Whether it can `follow` a replaced upstream model."""
 
     def __init__(self, **options: Any) -> None:
         check_options(self.name, self.Config, options)
@@ -151,14 +156,30 @@ class Method(ABC):
         Args:
             table: A path or table; labels are not needed.
             weights: Other objective weights, for methods that can change them after the fit.
-            adapt: Score by `adapted(table)`. Otherwise scores are read as at the fit, and a
-                row's fused score depends on nothing but the row.
+            adapt: Let the model `follow` the table, in pieces of 262,144 rows. Otherwise scores
+                are read as at the fit, and a row's fused score depends on nothing but the row.
         """
         log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
-        method = self.adapted(log) if adapt else self
-        if weights is None:
-            return method._score(log)
-        return method._score_weighted(log, self.schema.weights_with(weights))
+        merged = None if weights is None else self.schema.weights_with(weights)
+        if not adapt:
+            return self._fused(log, merged)
+        parts = [model._fused(piece, merged) for piece, model, _ in self._followed(log)]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _fused(self, log: Log, weights: np.ndarray | None) -> np.ndarray:
+        return self._score(log) if weights is None else self._score_weighted(log, weights)
+
+    def _followed(self, log: Log) -> Iterator[tuple[Log, Self, list[Shift]]]:
+        """Yield pieces, the model for each, and the scores that it reads anew from there on."""
+        if not self.follows:
+            yield log, self, []
+            return
+        model = self
+        for low in range(0, max(log.rows, 1), PIECE_ROWS):
+            whole = log.rows <= PIECE_ROWS
+            piece = log if whole else log.between(low, min(low + PIECE_ROWS, log.rows))
+            model, found = model.follow(piece)
+            yield piece, model, [dataclasses.replace(shift, first_row=low) for shift in found]
 
     def score_request(
         self,
@@ -198,15 +219,25 @@ class Method(ABC):
         """Return how far each score column has moved since the fit, if the method knows."""
         return []
 
-    def replaced(self, table: Source) -> list[Shift]:  # noqa: ARG002
-        """Return the scores whose upstream model was replaced since the fit, where it can tell."""
-        return []
+    def follow(self, table: Source) -> tuple[Self, list[Shift]]:  # noqa: ARG002
+        """Return the model for a table, and the scores that it reads on a new scale there."""
+        return self, []
 
-    def adapted(self, table: Source) -> Self:  # noqa: ARG002
-        """Return the model for a table's `replaced` upstream models; itself if there are none."""
-        return self
+    def adapted(self, table: Source) -> Self:
+        """Return the model that has followed a table to its end; mostly it is itself.
 
-    def rank(self, table: Source, k: int = 10) -> pl.DataFrame:
+        A service calls this now and then with what it has served.
+        """
+        log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
+        *_, (_, model, _) = self._followed(log)
+        return model
+
+    def replaced(self, table: Source) -> list[Shift]:
+        """Return the scores that `score` reads on a new scale, and from which row on."""
+        log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
+        return [shift for *_, found in self._followed(log) for shift in found]
+
+    def rank(self, table: Source, k: int = 10, *, adapt: bool = True) -> pl.DataFrame:
         """Return the best k rows of every request, best first, with their score and place."""
         if self.schema.request is None:
             raise UsageError("`rank` needs requests; name the request column in the schema.")
@@ -219,7 +250,7 @@ class Method(ABC):
         # One reading serves both, so that a lazy table cannot change its order in between.
         frame = open_table(table, [request, *names])
         best = (
-            frame.with_columns(pl.Series("fused", self.score(frame)))
+            frame.with_columns(pl.Series("fused", self.score(frame, adapt=adapt)))
             .sort("fused", descending=True, maintain_order=True)
             .group_by(request, maintain_order=True)
             .head(k)
@@ -271,7 +302,7 @@ class Method(ABC):
         frame = pl.DataFrame({name: [context[name]] for name in self.schema.context})
         rows = np.zeros(len(scores), np.int64)
         log = Log(self.schema, scores, frame[rows] if frame.width else frame)
-        return self._score(log) if weights is None else self._score_weighted(log, weights)
+        return self._fused(log, weights)
 
     @abstractmethod
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -2,7 +2,7 @@
 
 __all__ = ["HarmonRank", "HarmonRankConfig"]
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -13,7 +13,7 @@ from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.errors import DataError
 from harmonrank.methods.base import Fit, FitStep
 from harmonrank.methods.probability import ProbabilityMethod
-from harmonrank.methods.shift import Shift, replaced
+from harmonrank.methods.shift import Shift, Usual, alike, replaced
 from harmonrank.model.coordinate import Coordinate, logit_of
 from harmonrank.model.heads import Heads
 from harmonrank.model.heads_score import HeadScorer
@@ -22,10 +22,13 @@ from harmonrank.model.law import Law, fit_law
 # Rarer context values share the slot of the unknown: they would cost more than they tell.
 _MOST_VALUES = 100
 _FEWEST_RECENT = 1000
-_SHIFT_ROWS = 8_192
 # A smaller table is scored as it is: to look at it would cost more than to score it.
-_FEWEST_ADAPTED = 20_000
-_ADAPTED_ROWS = 200_000
+_FEWEST_FOLLOWED = 20_000
+_USUAL_ROWS, _SHIFT_ROWS, _FOLLOWED_ROWS = 65_536, 8_192, 200_000
+_BLOCKS = 8
+_FREQUENT = 0.05
+_MOST_WIDTHS = 6.0  # Further away are broken scores.
+_SAME = 1e-6
 _LAW = [field.name for field in fields(Law)]
 _COORDINATE = [field.name for field in fields(Coordinate)]
 
@@ -47,9 +50,11 @@ class HarmonRank(ProbabilityMethod):
     uses_valid = False
     Config = HarmonRankConfig
 
+    follows = True
     encoder: ContextEncoder
     _heads: Heads
     _scorer: HeadScorer
+    _usual: Usual
 
     def _fit(self, fit: Fit) -> None:
         from harmonrank.model.heads_fit import fit_heads
@@ -67,6 +72,13 @@ class HarmonRank(ProbabilityMethod):
                 overwrite=True,
             )
         )
+        self._usual = self._measured(log, 0.0)
+
+    def _measured(self, log: Log, constant: np.ndarray | float) -> Usual:
+        """Return where the deviations are; those of a constant score have the width given."""
+        some = _some(log, _USUAL_ROWS)
+        usual, alive = Usual.of(self._deviations(some)), Usual.of(some.scores).width > 0
+        return Usual(np.where(alive, usual.middle, 0.0), np.where(alive, usual.width, constant))
 
     def _use(self, heads: Heads) -> None:
         self._heads, self._scorer = heads, HeadScorer(heads)
@@ -88,39 +100,52 @@ class HarmonRank(ProbabilityMethod):
         effective = weights / (self.prevalence * (1 - self.prevalence))
         return self._scorer.fuse(scores, codes, effective)
 
+    def _deviations(self, log: Log) -> np.ndarray:
+        return self._heads.deviations(logit_of(log.scores), self.encoder.encode(log.context))
+
     def shifts(self, table: Source) -> list[Shift]:
         """Return how far each score column has moved since the fit, given the context.
 
-        A large table is looked at through some of its rows, evenly spread.
+        A large table is looked at through some of its rows.
         """
         log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
-        some = _evenly(log, _SHIFT_ROWS)
-        codes = self.encoder.encode(log.context[some])
-        away = self._heads.deviations(logit_of(log.scores[some]), codes)
-        rows = zip(self.schema.score_columns, away.mean(axis=0), away.std(axis=0), strict=True)
-        return [Shift(name, len(away), float(mean), float(sd)) for name, mean, sd in rows]
+        some = _some(log, _SHIFT_ROWS)
+        offset, scale = self._usual.moves(self._deviations(some))
+        # One value has no scale, though its deviations from the contexts' means have; and it is
+        # nothing new if it is where the model was recalibrated to.
+        died = (Usual.of(some.scores).width == 0) & (self._usual.width > 0)
+        scale = np.where(died, np.where(np.abs(offset) < _SAME, 1.0, 0.0), scale)
+        moves = zip(offset.tolist(), scale.tolist(), strict=True)
+        columns = zip(self.schema.score_columns, moves, strict=True)
+        return [Shift(name, some.rows, *move) for name, move in columns]
 
-    def replaced(self, table: Source) -> list[Shift]:
-        """Return the scores whose upstream model was replaced since the fit, where that is proven.
+    def follow(self, table: Source) -> tuple[Self, list[Shift]]:
+        """Return the model for a table, and the scores that it reads on a new scale there.
 
-        It is if some scores have moved while all others, correlated ones among them, stand still:
-        other rows of the same models would have moved together. Fewer than 20,000 rows prove
-        nothing.
+        It is recalibrated on the table if some scores moved as if their upstream models were
+        replaced: while all others, correlated ones among them, stand still (`replaced`), and
+        in every frequent context and from the first row to the last (`alike`). Otherwise, and
+        if there are fewer than 20,000 rows, it is the model itself.
         """
         log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
-        if log.rows < _FEWEST_ADAPTED:
-            return []
-        return replaced(self.shifts(log), self._heads.law.correlation)
+        if log.rows < _FEWEST_FOLLOWED:
+            return self, []
+        shifts = self.shifts(log)
+        found = replaced(shifts, self._heads.law.correlation)
+        if not found:
+            return self, []
+        some = _some(log, _FOLLOWED_ROWS)
+        columns = [shifts.index(shift) for shift in found]
+        if not alike(self._usual, self._deviations(some), columns, self._parts(some)):
+            return self, []
+        return self._recalibrated(some), found
 
-    def adapted(self, table: Source) -> Self:
-        """Return the model, recalibrated if the table proves that an upstream model was replaced.
-
-        A service calls this now and then with what it has served; mostly it gets itself back.
-        """
-        log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
-        if not self.replaced(log):
-            return self
-        return self.recalibrate(log.take(np.arange(log.rows)[_evenly(log, _ADAPTED_ROWS)]))
+    def _parts(self, log: Log) -> Iterator[np.ndarray]:
+        """Yield the rows of consecutive blocks, then of each frequent context value."""
+        yield from np.array_split(np.arange(log.rows), _BLOCKS)
+        for codes in self.encoder.encode(log.context).T:
+            for code in np.flatnonzero(np.bincount(codes) >= _FREQUENT * log.rows):
+                yield np.flatnonzero(codes == code)
 
     def recalibrate(self, table: Source) -> Self:
         """Return the model for upstream scores that have changed; labels are not needed.
@@ -129,13 +154,21 @@ class HarmonRank(ProbabilityMethod):
         their noise are measured again from the scores alone, and the heads stay as they are.
         """
         log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
+        self._check_recent(logit_of(log.scores))
+        return self._recalibrated(log)
+
+    def _recalibrated(self, log: Log) -> Self:
         logits, heads = logit_of(log.scores), self._heads
-        self._check_recent(logits)
         coordinate = heads.coordinate.refitted(logits)
-        now = fit_law(coordinate(logits), self.encoder.encode(log.context), heads.slots)
-        law = heads.law.recalibrated(now, log.rows)
+        places = coordinate(logits)
+        usual = Usual.of(places)
+        reach = _MOST_WIDTHS * usual.width
+        np.clip(places, usual.middle - reach, usual.middle + reach, out=places)
+        now = fit_law(places, self.encoder.encode(log.context), heads.slots)
         changed = copy(self)
+        law = heads.law.recalibrated(now, log.rows)
         changed._use(replace(heads, coordinate=coordinate, law=law))
+        changed._usual = changed._measured(log, self._usual.width)
         return changed
 
     def _check_recent(self, logits: np.ndarray) -> None:
@@ -168,6 +201,7 @@ class HarmonRank(ProbabilityMethod):
         arrays = {f"law/{name}": getattr(heads.law, name) for name in _LAW}
         arrays |= {f"coordinate/{name}": getattr(heads.coordinate, name) for name in _COORDINATE}
         arrays |= {name: getattr(heads, name) for name in ("theta", "precision", "shared")}
+        arrays |= {"usual/middle": self._usual.middle, "usual/width": self._usual.width}
         return {"context": self.encoder.to_list()}, arrays
 
     def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -176,8 +210,17 @@ class HarmonRank(ProbabilityMethod):
         coordinate = Coordinate(**{name: arrays[f"coordinate/{name}"] for name in _COORDINATE})
         rest = (arrays[name] for name in ("theta", "precision", "shared"))
         self._use(Heads(coordinate, law, self.encoder.slots, *rest))
+        M = len(law.base)
+        # Models that were saved without it: as if the deviations had been normal.
+        middle, width = arrays.get("usual/middle"), arrays.get("usual/width")
+        self._usual = Usual(
+            np.zeros(M) if middle is None else middle, np.ones(M) if width is None else width
+        )
 
 
-def _evenly(log: Log, most: int) -> slice:
-    """Return evenly spread rows, at most so many."""
-    return slice(None, None, max(1, -(-log.rows // most)))
+def _some(log: Log, most: int) -> Log:
+    """Return rows drawn at random, in their order; all if there are no more."""
+    if log.rows <= most:
+        return log
+    drawn = np.random.default_rng(0).choice(log.rows, most, replace=False, shuffle=False)
+    return log.take(np.sort(drawn))

@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Self, cast
 
@@ -18,10 +19,9 @@ from harmonrank.data import read_log
 from harmonrank.data.files import check_output, new_file
 from harmonrank.data.tables import check_columns, column_names, file_kind, open_table
 from harmonrank.errors import DataError, UsageError
-from harmonrank.methods.base import Method
+from harmonrank.methods.base import PIECE_ROWS, Method
 from harmonrank.methods.shift import shift_notes
 
-_CHUNK_ROWS = 262_144
 # Columns are read this far ahead; without a bound, a whole row group is held in memory.
 _READ_BYTES = 1 << 20
 
@@ -53,11 +53,11 @@ def score_file(
         output: parquet, csv or arrow, by its ending.
         column: Name of the new column.
         weights: Other objective weights.
-        adapt: Score all rows by the model that the first 262,144 of them adapt it to.
+        adapt: Let the model `follow` the rows, as `method.score` does.
         overwrite: Replace `output` if it exists.
         on_rows: Called with the rows done and the rows in all.
-        on_note: Called with a sentence for each score that has moved far since the fit, by the
-            first rows.
+        on_note: Called with a sentence for each score that is read on a new scale, and for each
+            that has moved far by the first rows.
     """
     source, output = Path(source), Path(output)
     kind, names = file_kind(output), column_names(source)
@@ -69,17 +69,19 @@ def score_file(
     def fuse(frame: pl.DataFrame, first_row: int) -> np.ndarray:
         nonlocal method
         log = read_log(frame, method.schema, labels=False, first_row=first_row, name=f"'{source}'")
-        if first_row == 0:
-            for note in shift_notes(method.shifts(log), method.replaced(log) if adapt else []):
-                on_note(note)
-            method = method.adapted(log) if adapt else method
+        method, found = method.follow(log) if adapt else (method, [])
+        found = [replace(shift, first_row=first_row) for shift in found]
+        for note in shift_notes(method.shifts(log) if first_row == 0 else [], found):
+            on_note(note)
         return method.score(log, weights=weights, adapt=False)
 
     if file_kind(source) == "parquet" and kind == "parquet":
         with new_file(output, overwrite=overwrite) as partial:
             return _stream(source, partial, column, fuse, on_rows)
     frame = open_table(source, names)
-    frame = frame.with_columns(pl.Series(column, fuse(frame, 0)))
+    lows = range(0, max(frame.height, 1), PIECE_ROWS)
+    fused = np.concatenate([fuse(frame.slice(low, PIECE_ROWS), low) for low in lows])
+    frame = frame.with_columns(pl.Series(column, fused))
     with new_file(output, overwrite=overwrite) as partial:
         _write(frame, partial, kind, compress=output.name.lower().endswith(".gz"))
     on_rows(frame.height, frame.height)
@@ -130,7 +132,7 @@ def _repetitive(schema: pa.Schema) -> list[str]:
 
 def _ahead(file: pq.ParquetFile, source: Path) -> Generator[pa.RecordBatch, None, None]:
     """Yield the rows in pieces, each decoded while the one before it is worked on."""
-    batches = file.iter_batches(batch_size=_CHUNK_ROWS)
+    batches = file.iter_batches(batch_size=PIECE_ROWS)
 
     def decode() -> pa.RecordBatch | None:
         with _reading(source):

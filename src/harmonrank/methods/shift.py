@@ -1,23 +1,25 @@
-"""Shift: how far a score column has moved since the fit."""
+"""Shift: how far a score column has moved since the fit, and what that tells."""
 
-__all__ = ["Shift", "replaced", "shift_notes"]
+__all__ = ["Shift", "Usual", "alike", "replaced", "shift_notes"]
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 # A busy hour or another mix of users moves scores a little; a replaced model moves them like this.
-_FAR_OFFSET = 0.3
-_FAR_SCALE = 1.3
+_FAR_OFFSET, _FAR_SCALE = 0.3, 1.3
 _FEWEST_ROWS = 1000
-# Beside scores that stand still, much less is proof.
-_MOVED_OFFSET = 0.1
-_MOVED_SCALE = 1.07
-_STILL_OFFSET = 0.05
-_STILL_SCALE = 1.05
-# Rows that were chosen by one score drag others along by this much of its own move, or more.
-_DRAGGING = 0.2
+# Beside scores that stand still, less will do.
+_MOVED_OFFSET, _MOVED_SCALE = 0.1, 1.07
+_STILL_OFFSET, _STILL_SCALE = 0.05, 1.05
+# Rows that were chosen by one score would drag another one along at least so far.
+_DRAG = 0.1
+# A replaced model moves its score everywhere; anywhere, by at least this part of the whole move.
+_LEAST_PART = 1 / 3
+_TINY_SCALE = 1e-3
+_NORMAL_WIDTH = 2.5631  # from the 10th to the 90th percentile, in standard deviations
 
 
 @dataclass(frozen=True)
@@ -27,14 +29,17 @@ class Shift:
     Attributes:
         column: The score's column.
         rows: How many were looked at.
-        offset: Change of the mean, in standard deviations of the fit.
-        scale: Standard deviation now, over that of the fit.
+        offset: Change of the median, in standard deviations of the fit.
+        scale: The range from the 10th to the 90th percentile, over that of the fit; a few broken
+            scores change neither.
+        first_row: Where in the table the rows begin.
     """
 
     column: str
     rows: int
     offset: float
     scale: float
+    first_row: int = 0
 
     @property
     def far(self) -> bool:
@@ -57,22 +62,55 @@ class Shift:
         """Whether it is where it was at the fit, but for chance."""
         return not self._beyond(_STILL_OFFSET, _STILL_SCALE)
 
+    @property
+    def dead(self) -> bool:
+        """Whether nearly all rows have one value."""
+        return self.scale < _TINY_SCALE
+
     def _beyond(self, offset: float, scale: float) -> bool:
         return abs(self.offset) > offset or not 1 / scale < self.scale < scale
 
     def __str__(self) -> str:
+        place = f", from row {self.first_row:,} on" if self.first_row else ""
         return (
-            f"'{self.column}' has moved since the fit (mean {self.offset:+.2f} standard "
-            f"deviations, scale × {self.scale:.2f})"
+            f"'{self.column}' has moved since the fit (median {self.offset:+.2f} standard "
+            f"deviations, scale × {self.scale:.2f}{place})"
         )
 
 
+@dataclass(frozen=True)
+class Usual:
+    """Where the deviations of each score from its law were at the fit.
+
+    Attributes:
+        middle: (M,) medians.
+        width: (M,) 10th to 90th percentile, in standard deviations; 0 of a constant score.
+    """
+
+    middle: np.ndarray
+    width: np.ndarray
+
+    @classmethod
+    def of(cls, away: np.ndarray) -> Self:
+        """Measure (rows, M) deviations."""
+        low, middle, high = np.quantile(away, [0.1, 0.5, 0.9], axis=0)
+        return cls(middle, (high - low) / _NORMAL_WIDTH)
+
+    def moves(self, away: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return offset and scale of each score now; a score that was constant has not moved."""
+        now, known = Usual.of(away), self.width > 0
+        width = np.where(known, self.width, 1.0)
+        offset = np.where(known, (now.middle - self.middle) / width, 0.0)
+        return offset, np.where(known, now.width / width, 1.0)
+
+
 def replaced(shifts: Sequence[Shift], correlation: np.ndarray) -> list[Shift]:
-    """Return the columns whose upstream model was replaced, if that is what the shifts prove.
+    """Return the scores that moved as if their upstream models were replaced.
 
     Other rows than those of the fit (the best candidates, another season) move correlated scores
-    together. A replaced model moves its own score alone. So it is proven if every score either
-    has moved or stands still, and each that moved is correlated with one that stands still.
+    together: chosen by score i, they drag score j along by ρ_ij times its move. A replaced model
+    moves its own score alone. So every score must either have moved or stand still, and each that
+    moved must be tied to one that stands still and would have been seen to follow.
 
     Args:
         shifts: Of all score columns.
@@ -88,16 +126,46 @@ def replaced(shifts: Sequence[Shift], correlation: np.ndarray) -> list[Shift]:
     still = [i for i, shift in enumerate(shifts) if shift.still]
     if not moved or len(moved) + len(still) < len(shifts):
         return []
-    tied = np.abs(correlation[np.ix_(moved, still)]) >= _DRAGGING
-    return [shifts[i] for i in moved] if tied.any(axis=1).all() else []
+    for i in moved:
+        tie = np.abs(correlation[i, still]).max(initial=0.0)
+        drag = max(tie * abs(shifts[i].offset), tie**2 * abs(shifts[i].scale ** 2 - 1))
+        if drag < _DRAG:
+            return []
+    return [shifts[i] for i in moved]
+
+
+def alike(
+    usual: Usual, away: np.ndarray, columns: Sequence[int], parts: Iterable[np.ndarray]
+) -> bool:
+    """Return whether some scores moved in every part of the rows, and in the same direction.
+
+    A replaced model does that. A campaign moves one context, a change in the middle of a table
+    some of its rows.
+
+    Args:
+        usual: The deviations at the fit.
+        away: (rows, M) deviations now.
+        columns: Of the scores in question.
+        parts: Rows of each part.
+    """
+
+    def steps(rows: np.ndarray) -> np.ndarray:
+        offset, scale = usual.moves(rows)
+        return np.stack([offset, np.log(np.maximum(scale, _TINY_SCALE))])[:, columns]
+
+    whole = steps(away)
+    least = _LEAST_PART * (whole**2).sum(axis=0)
+    return all(((steps(away[part]) * whole).sum(axis=0) >= least).all() for part in parts)
 
 
 def shift_notes(shifts: Sequence[Shift], adapted: Sequence[Shift]) -> list[str]:
     """Return a sentence for each score that has moved far, or is in `adapted`: read anew."""
     guess = "; if its upstream model was replaced, run `harmonrank recalibrate`."
     proof = (
-        " and others have not, so its upstream model was replaced: it is read on its new scale, "
-        "which `harmonrank recalibrate` keeps and --as-is forbids."
+        " and correlated scores have not, as when an upstream model is replaced: it is read on its "
+        "new scale, which `harmonrank recalibrate` keeps and --as-is forbids."
     )
-    told = [shift for shift in shifts if shift.far or shift in adapted]
-    return [f"{shift}{proof if shift in adapted else guess}" for shift in told]
+    dead = " to one value in nearly all rows: it is taken for no news until it is repaired."
+    anew = {shift.column for shift in adapted}
+    notes = [f"{shift}{dead if shift.dead else proof}" for shift in adapted]
+    return notes + [f"{shift}{guess}" for shift in shifts if shift.far and shift.column not in anew]

@@ -24,6 +24,7 @@ _VARIANCE_RIDGE = 50.0
 _VARIANCE_STEPS = 8
 _SMALLEST_EIGENVALUE = 0.05
 _DENSE_CONTEXTS = 4_000_000
+_DEAD = np.log(1e-9)
 
 
 @dataclass(frozen=True)
@@ -108,13 +109,17 @@ class Law:
         covariances tell the new scale: S'_ij/S_ij = ρ_i ρ_j. A pair counts by how well its ratio is
         known; where no pair tells, the ratio of standard deviations does. What is left of the new
         variance is noise, which counts like the noise of a context: the heads know how to weigh it.
+        A logit that has one value only is taken for the mean of its context, as it tells nothing.
         """
-        scale = _scale_between(self, now, rows)
+        dead = now.log_variance < _DEAD
+        scale = np.where(dead, 1.0, _scale_between(self, now, rows))
+        excess = now.log_variance - 2 * np.log(scale) - self.log_variance
+        kept = dead[:, None] | dead
         return replace(
             self,
-            spread=now.spread,
-            excess=now.log_variance - 2 * np.log(scale) - self.log_variance,
-            covariance=now.covariance / np.outer(scale, scale),
+            spread=np.where(dead, self.spread, now.spread),
+            excess=np.where(dead, self.excess, excess),
+            covariance=np.where(kept, self.covariance, now.covariance / np.outer(scale, scale)),
             centre_base=now.base,
             centre=now.mean,
             scale=scale,
