@@ -14,8 +14,8 @@ _FEWEST_ROWS = 1000
 # Beside scores that stand still, less will do.
 _MOVED_OFFSET, _MOVED_SCALE = 0.1, 1.07
 _STILL_OFFSET, _STILL_SCALE = 0.05, 1.05
-# Rows that were chosen by one score would drag another one along at least so far.
-_DRAG = 0.1
+# Rows that were chosen by one score would drag another one along, or widen it, at least so far.
+_DRAG, _VARIANCE_DRAG = 0.1, 0.2
 # A replaced model moves its score everywhere; anywhere, by at least this part of the whole move.
 _LEAST_PART = 1 / 3
 _TINY_SCALE = 1e-3
@@ -128,8 +128,8 @@ def replaced(shifts: Sequence[Shift], correlation: np.ndarray) -> list[Shift]:
         return []
     for i in moved:
         tie = np.abs(correlation[i, still]).max(initial=0.0)
-        drag = max(tie * abs(shifts[i].offset), tie**2 * abs(shifts[i].scale ** 2 - 1))
-        if drag < _DRAG:
+        drag, widened = tie * abs(shifts[i].offset), tie**2 * abs(shifts[i].scale ** 2 - 1)
+        if drag < _DRAG and widened < _VARIANCE_DRAG:
             return []
     return [shifts[i] for i in moved]
 
