@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import polars as pl
@@ -28,10 +29,14 @@ def test_predict_fits_and_scores_from_the_command_line(run, raw, tmp_path):
     log, model, scored = tmp_path / "log", tmp_path / "model", tmp_path / "scored"
     assert run("data", "import", "kuairand", raw, "-o", log).code == 0
     options = ["--epochs", 2, "--folds", 2, "--set", "batch_rows=512", "--by", "user"]
+    options += ["--set", "refits=1"]
     fitted = run("predict", "fit", log, *options, "-o", model, "--json", tmp_path / "fit.json")
     assert fitted.code == 0, fitted.err
+    assert re.search(r"\[4/4\] final-0 epoch 1: loss \d\.\d{4}$", fitted.err, re.MULTILINE)
+    assert "New rows are scored by 1 network that also learned" in fitted.out
     facts = json.loads((tmp_path / "fit.json").read_text())
     assert facts["folds"] == 2
+    assert facts["refits"] == 1
     assert facts["by"] == "user"
     assert set(facts["valid"]["is_click"]) >= {"auc", "ece_before", "ece_after"}
     assert run("predict", "score", model, log, "-o", scored).code == 0
