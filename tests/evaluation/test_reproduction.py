@@ -1,7 +1,7 @@
 """The paper made again: the rule of verdicts, what is run and what is not, every table."""
 
 import json
-from dataclasses import replace
+from dataclasses import make_dataclass, replace
 
 import numba
 import numpy as np
@@ -31,6 +31,7 @@ from harmonrank.evaluation.reproduction.claims import (
     student_quantile,
     verdict,
 )
+from harmonrank.methods.mbce import Mbce
 
 TINY = replace(QUICK, rows=2000, seeds=2, epochs=1, shares=(0.5,), seconds=0.0)
 FITS = ("main", "losses", "components", "buckets", "skew", "pareto", "relations")
@@ -166,6 +167,17 @@ def test_other_settings_are_other_experiments():
 
 
 # Protocols
+
+
+def test_a_method_with_another_default_is_another_experiment(monkeypatch):
+    data = data_of("elive", 2000)
+    cell = FitCell(data, data.objectives, "mbce", 0)
+    before = cell.key
+    tuned = make_dataclass(
+        "Tuned", [("learning_rate", float, 0.5)], bases=(Mbce.Config,), frozen=True
+    )
+    monkeypatch.setattr(Mbce, "Config", tuned)
+    assert cell.key != before
 
 
 def test_the_papers_protocol_treats_all_networks_alike_and_our_default_as_it_is():

@@ -3,7 +3,7 @@
 __all__ = ["FitCell", "fewer_positives"]
 
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -74,18 +74,21 @@ class FitCell(Cell):
         return (self.seed, self.data.name, len(self.objectives))
 
     def identity(self) -> dict[str, Any]:
-        """Return data, method and all else."""
+        """Return data, method with every option, and all else."""
         return {
             "data": self.data.identity(),
             "objectives": self.objectives,
             "method": self.method,
             "seed": self.seed,
-            "options": dict(self.options),
+            "options": asdict(self._built().config),
             "weights": self.weights,
             "skew": [self.skewed, self.odds],
             "sweep": self.sweep,
             "version": __version__,
         }
+
+    def _built(self) -> Method:
+        return method_class(self.method)(**dict(self.options))
 
     def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:
         """Fit, score, measure."""
@@ -98,7 +101,7 @@ class FitCell(Cell):
         if self.weights is not None:
             weights = dict(zip(self.objectives, self.weights, strict=True))
             schema = replace(schema, weights=weights)
-        model = method_class(self.method)(**dict(self.options))
+        model = self._built()
         started = perf_counter()
         with one_thread() if ("buckets", None) in self.options else nullcontext():
             model.fit(
