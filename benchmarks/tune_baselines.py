@@ -6,7 +6,8 @@ the steps. (The policy gradient draws each batch many times and takes long; it c
 that are good for the others.) All on redrawn worlds: cousins of the presets with other numbers, so
 that nothing is chosen on the presets themselves. What counts is the mean over the worlds of the
 AUC-sum on validation rows, by true probabilities. No test row exists here.
-The defaults in `harmonrank.methods` are the options that the file stores as best.
+The defaults in `harmonrank.methods` are the options that the file stores as best, or options within
+.003 of them, which is the noise of a seed.
 
     python benchmarks/tune_baselines.py --json benchmarks/results/tuning.json
 

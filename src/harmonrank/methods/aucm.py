@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class AucmConfig(NeuralConfig):
     """Options of the network and its training, and of the inner problem.
 
-    Rate, decay, steps and inner rate are tuned, see benchmarks/tune_baselines.py.
+    Rate, decay and inner rate are tuned, see benchmarks/tune_baselines.py.
 
     Attributes:
         margin: Gap of the class means beyond which nothing more is asked.

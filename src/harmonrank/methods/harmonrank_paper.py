@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class PaperConfig(NeuralConfig):
     """Options of the network and its training, and how soft the ranks are.
 
-    Rate, decay, steps and strength are tuned, see benchmarks/tune_baselines.py.
+    Rate, decay and strength are tuned, see benchmarks/tune_baselines.py.
     """
 
     learning_rate: float = 0.003

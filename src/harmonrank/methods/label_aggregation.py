@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class LabelAggregationConfig(NeuralConfig):
     """Options of the network and its training, and what an event of an objective is worth.
 
-    Rate, decay and steps are tuned, see benchmarks/tune_baselines.py.
+    Rate and decay are tuned, see benchmarks/tune_baselines.py.
 
     Attributes:
         values: 'plain' counts an event w_m, so events alone where weights are 1; 'optimal'

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class PairwiseSquareConfig(NeuralConfig):
     """Options of the network and its training, and the gap that a pair should have.
 
-    Rate, decay and steps are tuned, see benchmarks/tune_baselines.py.
+    Rate and decay are tuned, see benchmarks/tune_baselines.py.
     """
 
     learning_rate: float = 0.003
@@ -55,7 +55,7 @@ class PairwiseSquare(NeuralMethod):
 class PairwiseLogisticConfig(NeuralConfig):
     """Options of the network and its training.
 
-    Rate, decay and steps are tuned, see benchmarks/tune_baselines.py.
+    Rate and decay are tuned, see benchmarks/tune_baselines.py.
     """
 
     learning_rate: float = 0.003
