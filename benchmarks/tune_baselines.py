@@ -11,8 +11,8 @@ The defaults in `harmonrank.methods` are the options that the file stores as bes
 
     python benchmarks/tune_baselines.py --json benchmarks/results/tuning.json
 
-Finished fits are kept in the file and not repeated; `earlier` holds fits of at most 60 epochs, with a
-patience of 6, of methods that have not been tuned again since.
+Finished fits are kept in the file and not repeated; `earlier` holds fits of at most 60 epochs, with
+a patience of 6, of methods that have not been tuned again since.
 """
 
 import argparse
