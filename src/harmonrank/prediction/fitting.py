@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from statistics import median_high
-from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +16,7 @@ from harmonrank import __version__
 from harmonrank.data.files import resumable_folder
 from harmonrank.data.logs import ImportedLog
 from harmonrank.prediction.calibrator import Calibrator, calibration_facts
+from harmonrank.prediction.clock import Clock
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Rows
 from harmonrank.prediction.encoder import Encoder
@@ -35,7 +35,6 @@ from harmonrank.prediction.predictor import (
     save_predictor,
 )
 from harmonrank.prediction.stream import RowStream
-from harmonrank.training import BatchEnded, EpochEnded, Event, Finished
 
 _FINAL_SEEDS = 500
 """Where the seeds of final members begin, beyond those of any folds."""
@@ -198,7 +197,7 @@ class _Fitting:
         layout, generator = self.encoder.layout_of(*parts), torch.Generator().manual_seed(seed)
         network = Network(layout, _prevalence(self.log, parts), config, generator)
         stream = RowStream(self.log, self.encoder, config.pool_rows, self.folds, without, parts)
-        clock = _Clock()
+        clock = Clock()
         for event in train_network(
             network,
             stream,
@@ -216,28 +215,3 @@ class _Fitting:
 def _prevalence(log: ImportedLog, parts: tuple[str, ...]) -> np.ndarray:
     positives = [list(log.manifest["positives"][part].values()) for part in parts]
     return np.asarray(np.sum(positives, axis=0) / sum(log.rows[part] for part in parts))
-
-
-class _Clock:
-    """Counts epochs, and the seconds that went into training rather than validation."""
-
-    def __init__(self) -> None:
-        self.epochs = self.best = 0
-        self.training = 0.0
-        self.started = self._mark = perf_counter()
-
-    def hear(self, event: Event) -> None:
-        """Take note of an event of the training loop."""
-        now = perf_counter()
-        if isinstance(event, BatchEnded):
-            self.training += now - self._mark
-        elif isinstance(event, EpochEnded):
-            self.epochs += 1
-        elif isinstance(event, Finished):
-            self.best = event.best_epoch
-        self._mark = now
-
-    def facts(self, rows: int) -> MemberFacts:
-        """Return what it heard of a training whose epochs have so many rows."""
-        speed = rows * self.epochs / max(self.training, 1e-9)
-        return MemberFacts(self.epochs, self.best, perf_counter() - self.started, speed, (), ())
