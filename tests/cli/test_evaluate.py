@@ -1,8 +1,11 @@
 import json
 
+import polars as pl
 import pytest
 
 import harmonrank as hr
+from harmonrank.data.worlds import world
+from harmonrank.evaluation.simulation import as_frame, world_schema
 
 
 @pytest.fixture
@@ -38,3 +41,21 @@ def test_weights_may_be_changed(run, model, world_folder):
     assert numbers["weights"]["buy"] == 3
     auc = numbers["auc"]
     assert numbers["auc_sum"] == pytest.approx(sum(auc.values()) + 2 * auc["buy"])
+
+
+def test_a_table_that_changes_half_way_is_measured_as_it_is_scored(run, tmp_path):
+    old = world("conflict")
+    new = old.with_upstream(("like",), a=1.6, b=-1.0)
+    halves = [
+        as_frame(old, old.sample(270_000, seed=2)),
+        as_frame(new, new.sample(280_000, seed=3)),
+    ]
+    pl.concat(halves).write_parquet(tmp_path / "t.parquet")
+    model = hr.HarmonRank().fit(as_frame(old, old.sample(30_000, seed=1)), world_schema(old))
+    model.save(tmp_path / "m")
+    done = run("evaluate", tmp_path / "m", tmp_path / "t.parquet", "--json", "-")
+    found = json.loads(done.out)
+    assert found["auc_sum"] == model.evaluate(tmp_path / "t.parquet").auc_sum.estimate
+    assert found["adapted"] == ["p_like"]
+    assert "from row 262,144 on" in done.err
+    assert found["auc_sum_as_is"] < found["auc_sum"]

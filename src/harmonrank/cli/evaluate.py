@@ -54,8 +54,8 @@ def command(
         notes = shift_notes(shifts, replaced)
         quality = plain = fitted.evaluate(log, weights=named, adapt=False)
         if replaced:
+            quality = fitted.evaluate(log, weights=named)
             fitted = fitted.adapted(log)
-            quality = fitted.evaluate(log, weights=named, adapt=False)
             notes.append(
                 f"With all scores read as at the fit, AUC-sum is {plain.auc_sum.estimate:.4f}."
             )
@@ -70,7 +70,7 @@ def command(
             "method": fitted.name,
             **quality.to_dict(),
             "shifts": [asdict(shift) for shift in shifts],
-            "adapted": [shift.column for shift in replaced],
+            "adapted": list(dict.fromkeys(shift.column for shift in replaced)),
             "auc_sum_as_is": plain.auc_sum.estimate,
         },
     )
