@@ -53,30 +53,28 @@ class Log:
 
     def take(self, index: np.ndarray) -> Self:
         """Return some rows, in the order of the index."""
+        return self._rows(index, self.context[index])
 
+    def between(self, low: int, high: int) -> Self:
+        """Return neighbouring rows, without copying them."""
+        return self._rows(slice(low, high), self.context.slice(low, high - low))
+
+    def drawn(self, most: int) -> np.ndarray:
+        """Return the places of rows drawn at random, ascending; all if there are no more."""
+        if self.rows <= most:
+            return np.arange(self.rows)
+        # The same rows each time: what is measured on them must not change by itself.
+        rng = np.random.default_rng(0)
+        return np.sort(rng.choice(self.rows, most, replace=False, shuffle=False))
+
+    def _rows(self, index: np.ndarray | slice, context: pl.DataFrame) -> Self:
         def of(array: np.ndarray | None) -> np.ndarray | None:
             return None if array is None else array[index]
 
         return replace(
             self,
             scores=self.scores[index],
-            context=self.context[index],
-            labels=of(self.labels),
-            request=of(self.request),
-            sample_weight=of(self.sample_weight),
-            truth=of(self.truth),
-        )
-
-    def between(self, low: int, high: int) -> Self:
-        """Return neighbouring rows, without copying them."""
-
-        def of(array: np.ndarray | None) -> np.ndarray | None:
-            return None if array is None else array[low:high]
-
-        return replace(
-            self,
-            scores=self.scores[low:high],
-            context=self.context.slice(low, high - low),
+            context=context,
             labels=of(self.labels),
             request=of(self.request),
             sample_weight=of(self.sample_weight),

@@ -13,7 +13,8 @@ from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.errors import DataError
 from harmonrank.methods.base import Fit, FitStep
 from harmonrank.methods.probability import ProbabilityMethod
-from harmonrank.methods.shift import Shift, Usual, alike, replaced
+from harmonrank.methods.shift import Shift, replaced
+from harmonrank.methods.usual import Usual, alike
 from harmonrank.model.coordinate import Coordinate, logit_of
 from harmonrank.model.heads import Heads
 from harmonrank.model.heads_score import HeadScorer
@@ -48,9 +49,9 @@ class HarmonRank(ProbabilityMethod):
 
     name = "harmonrank"
     uses_valid = False
+    follows = True
     Config = HarmonRankConfig
 
-    follows = True
     encoder: ContextEncoder
     _heads: Heads
     _scorer: HeadScorer
@@ -219,8 +220,5 @@ class HarmonRank(ProbabilityMethod):
 
 
 def _some(log: Log, most: int) -> Log:
-    """Return rows drawn at random, in their order; all if there are no more."""
-    if log.rows <= most:
-        return log
-    drawn = np.random.default_rng(0).choice(log.rows, most, replace=False, shuffle=False)
-    return log.take(np.sort(drawn))
+    """Return rows drawn at random, in their order; the log itself if there are no more."""
+    return log if log.rows <= most else log.take(log.drawn(most))

@@ -1,10 +1,9 @@
 """Shift: how far a score column has moved since the fit, and what that tells."""
 
-__all__ = ["Shift", "Usual", "alike", "replaced", "shift_notes"]
+__all__ = ["Shift", "replaced", "shift_notes"]
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -16,10 +15,7 @@ _MOVED_OFFSET, _MOVED_SCALE = 0.1, 1.07
 _STILL_OFFSET, _STILL_SCALE = 0.05, 1.05
 # Rows that were chosen by one score would drag another one along, or widen it, at least so far.
 _DRAG, _VARIANCE_DRAG = 0.1, 0.2
-# A replaced model moves its score everywhere; anywhere, by at least this part of the whole move.
-_LEAST_PART = 1 / 3
-_TINY_SCALE = 1e-3
-_NORMAL_WIDTH = 2.5631  # from the 10th to the 90th percentile, in standard deviations
+_DEAD_SCALE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -65,7 +61,7 @@ class Shift:
     @property
     def dead(self) -> bool:
         """Whether nearly all rows have one value."""
-        return self.scale < _TINY_SCALE
+        return self.scale < _DEAD_SCALE
 
     def _beyond(self, offset: float, scale: float) -> bool:
         return abs(self.offset) > offset or not 1 / scale < self.scale < scale
@@ -76,32 +72,6 @@ class Shift:
             f"'{self.column}' has moved since the fit (median {self.offset:+.2f} standard "
             f"deviations, scale × {self.scale:.2f}{place})"
         )
-
-
-@dataclass(frozen=True)
-class Usual:
-    """Where the deviations of each score from its law were at the fit.
-
-    Attributes:
-        middle: (M,) medians.
-        width: (M,) 10th to 90th percentile, in standard deviations; 0 of a constant score.
-    """
-
-    middle: np.ndarray
-    width: np.ndarray
-
-    @classmethod
-    def of(cls, away: np.ndarray) -> Self:
-        """Measure (rows, M) deviations."""
-        low, middle, high = np.quantile(away, [0.1, 0.5, 0.9], axis=0)
-        return cls(middle, (high - low) / _NORMAL_WIDTH)
-
-    def moves(self, away: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return offset and scale of each score now; a score that was constant has not moved."""
-        now, known = Usual.of(away), self.width > 0
-        width = np.where(known, self.width, 1.0)
-        offset = np.where(known, (now.middle - self.middle) / width, 0.0)
-        return offset, np.where(known, now.width / width, 1.0)
 
 
 def replaced(shifts: Sequence[Shift], correlation: np.ndarray) -> list[Shift]:
@@ -132,30 +102,6 @@ def replaced(shifts: Sequence[Shift], correlation: np.ndarray) -> list[Shift]:
         if drag < _DRAG and widened < _VARIANCE_DRAG:
             return []
     return [shifts[i] for i in moved]
-
-
-def alike(
-    usual: Usual, away: np.ndarray, columns: Sequence[int], parts: Iterable[np.ndarray]
-) -> bool:
-    """Return whether some scores moved in every part of the rows, and in the same direction.
-
-    A replaced model does that. A campaign moves one context, a change in the middle of a table
-    some of its rows.
-
-    Args:
-        usual: The deviations at the fit.
-        away: (rows, M) deviations now.
-        columns: Of the scores in question.
-        parts: Rows of each part.
-    """
-
-    def steps(rows: np.ndarray) -> np.ndarray:
-        offset, scale = usual.moves(rows)
-        return np.stack([offset, np.log(np.maximum(scale, _TINY_SCALE))])[:, columns]
-
-    whole = steps(away)
-    least = _LEAST_PART * (whole**2).sum(axis=0)
-    return all(((steps(away[part]) * whole).sum(axis=0) >= least).all() for part in parts)
 
 
 def shift_notes(shifts: Sequence[Shift], adapted: Sequence[Shift]) -> list[str]:

@@ -24,7 +24,7 @@ _VARIANCE_RIDGE = 50.0
 _VARIANCE_STEPS = 8
 _SMALLEST_EIGENVALUE = 0.05
 _DENSE_CONTEXTS = 4_000_000
-_DEAD = np.log(1e-9)
+_DEAD = np.log(1e-9)  # Less variance is what rounding leaves of one value.
 
 
 @dataclass(frozen=True)

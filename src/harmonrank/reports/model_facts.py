@@ -57,7 +57,7 @@ def response_of(model: Method, log: Log) -> tuple[Curve, ...]:
     """
     medians, grid = _probe(log)
     M, G = grid.shape
-    rows = _some_rows(log, _CONTEXTS)
+    rows = log.drawn(_CONTEXTS)
     scores = np.tile(medians, (M, G + 1, len(rows), 1))
     for m in range(M):
         scores[m, :G, :, m] = grid[m][:, None]
@@ -75,7 +75,7 @@ def pulls_of(model: Method, log: Log) -> tuple[float, ...]:
     Each score moves from its 10th to its 90th percentile while the others stay at their medians;
     pulls are the absolute changes, as shares of 1.
     """
-    pulls: tuple[float, ...] = tuple(_pulls(model, log, [_some_rows(log, _CONTEXTS)])[0].tolist())
+    pulls: tuple[float, ...] = tuple(_pulls(model, log, [log.drawn(_CONTEXTS)])[0].tolist())
     return pulls
 
 
@@ -169,7 +169,7 @@ def _wilson(rate: float, n: float) -> tuple[float, float]:
 def attention_of(model: Method, log: Log) -> tuple[tuple[float, ...], ...]:
     """Return the mean of A_r over some rows; empty for methods without self-attention."""
     attention = getattr(model, "attention", None)
-    found = None if attention is None else attention(log.take(_some_rows(log, _SPREAD_ROWS)))
+    found = None if attention is None else attention(log.take(log.drawn(_SPREAD_ROWS)))
     return () if found is None else tuple(tuple(row) for row in found.tolist())
 
 
@@ -181,13 +181,8 @@ def _probe(log: Log) -> tuple[np.ndarray, np.ndarray]:
     return np.median(scores, axis=0), 1 / (1 + np.exp(-steps))
 
 
-def _some_rows(log: Log, count: int) -> np.ndarray:
-    rng = np.random.default_rng(0)
-    return np.sort(rng.choice(log.rows, min(count, log.rows), replace=False))
-
-
 def _spread(model: Method, log: Log) -> float:
-    spread = float(np.std(model.score(log.take(_some_rows(log, _SPREAD_ROWS)), adapt=False)))
+    spread = float(np.std(model.score(log.take(log.drawn(_SPREAD_ROWS)), adapt=False)))
     return spread if spread > 0 else 1.0
 
 
