@@ -5,6 +5,8 @@ import polars as pl
 import pytest
 
 from harmonrank.data import UNKNOWN, ContextEncoder
+from harmonrank.data.context import ContextForm
+from harmonrank.data.decoding import decode
 from harmonrank.errors import DataError
 
 
@@ -76,8 +78,24 @@ def test_of_many_values_the_thousand_most_frequent_are_kept():
 @pytest.mark.parametrize("values", [["a", "b"], [1, 2], [0.5, 1.5, 2.5], [True, False]])
 def test_json_gives_the_same_encoder(values):
     encoder = ContextEncoder.fit(pl.DataFrame({"c": values}))
-    again = ContextEncoder.from_list(json.loads(json.dumps(encoder.to_list())))
-    assert again == encoder
+    form = decode(json.loads(json.dumps(encoder.to_list())), ContextForm, "context")
+    assert ContextEncoder.from_form(form, ["c"]) == encoder
+
+
+@pytest.mark.parametrize(
+    ("part", "reason"),
+    [
+        ({"name": "d", "kind": "text", "values": []}, "`context` must be of .'c'., got .'d'."),
+        ({"name": "c", "kind": "text", "values": ["a", "a"]}, "'c' must be distinct"),
+        ({"name": "c", "kind": "integer", "values": [2, 1]}, "'c' must be distinct and rise"),
+        ({"name": "c", "kind": "integer", "values": [2**63]}, "expected int <= .* at .0..values"),
+        ({"name": "c", "kind": "number", "values": ["1"]}, "expected float, got str"),
+        ({"name": "c", "kind": "date", "values": []}, "invalid value 'date'"),
+    ],
+)
+def test_stored_values_that_make_no_sense_are_refused(part, reason):
+    with pytest.raises(DataError, match=reason):
+        ContextEncoder.from_form(decode([part], ContextForm, "context"), ["c"])
 
 
 def test_codes_have_names_for_people():

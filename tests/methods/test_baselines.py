@@ -85,8 +85,8 @@ def test_a_batch_that_shows_no_objective_gives_a_policy_no_gradient():
         ("reinforce", {"draws": 1}, "`draws` must be at least 2"),
         ("reinforce", {"sigma": 0.0}, "`sigma` must be above 0"),
         ("aucm", {"inner_rate": 0.6}, "`inner_rate` must lie in"),
-        ("logistic", {"ridges": ()}, "`ridges` must be one or more numbers above 0"),
-        ("lightgbm", {"leaves": (1,)}, "`leaves` must be one or more sizes from 2 up"),
+        ("logistic", {"ridges": ()}, "'ridges' .* must be a list, each a number above 0"),
+        ("lightgbm", {"leaves": (1,)}, "'leaves' .* a list, each a whole number from 2"),
         ("lightgbm", {"trees": 0}, "`trees` must be above 0"),
     ],
 )

@@ -1,9 +1,11 @@
 import hashlib
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 import harmonrank as hr
 from harmonrank.errors import ModelFileError, OutputError
@@ -37,6 +39,15 @@ def rewrite(saved, **changes):
     (saved / "checksums.json").write_text(json.dumps(sums))
 
 
+def rewrite_arrays(saved, change):
+    """Change the arrays and make their checksum right again."""
+    path = saved / "weights.safetensors"
+    save_file(change(load_file(path)), path)
+    sums = json.loads((saved / "checksums.json").read_text())
+    sums[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (saved / "checksums.json").write_text(json.dumps(sums))
+
+
 @pytest.mark.parametrize(
     "kind",
     [
@@ -61,7 +72,7 @@ def test_a_loaded_model_is_the_saved_one_bit_for_bit(kind, table, schema, tmp_pa
 def test_a_saved_model_is_json_and_safetensors_and_nothing_else(saved):
     assert sorted(path.name for path in saved.iterdir()) == FILES
     document = json.loads((saved / "model.json").read_text())
-    assert document["format"] == 1
+    assert document["format"] == 2
     assert document["method"] == "closed-form"
     assert document["harmonrank"] == hr.__version__
 
@@ -95,12 +106,13 @@ def test_a_file_that_is_cut_or_gone_is_found(saved, name):
         hr.load(saved)
 
 
-def test_a_newer_format_says_to_update(saved):
-    rewrite(saved, format=2, harmonrank="9.9.9")
+@pytest.mark.parametrize(("number", "remedy"), [(3, "update it"), (1, "fit it again")])
+def test_another_format_says_what_to_do(saved, number, remedy):
+    rewrite(saved, format=number, harmonrank="9.9.9")
     with pytest.raises(
         ModelFileError,
-        match=r"m' has model format 2, written by harmonrank 9.9.9; harmonrank .* reads formats up "
-        "to 1, so update it",
+        match=rf"m' has model format {number}, written by harmonrank 9.9.9; harmonrank .* reads "
+        f"format 2, so {remedy}",
     ):
         hr.load(saved)
 
@@ -112,8 +124,12 @@ def test_a_newer_format_says_to_update(saved):
         ({"config": {"calibration": "platt"}}, "'calibration' of closed-form must be"),
         ({"config": {"depth": 3}}, "closed-form has no option 'depth'"),
         ({"schema": {"objectives": {}}}, "at least one label"),
-        ({"prevalence": None}, "no 'prevalence'"),
-        ({"schema": 5}, "cannot be loaded"),
+        ({"prevalence": None}, "missing required field prevalence"),
+        ({"prevalence": [0.5]}, "`prevalence` must have one number for each of buy, like, got 1"),
+        ({"prevalence": [0.5, 1.0]}, r"expected float < 1.0 at prevalence\[1\]"),
+        ({"schema": 5}, "expected object, got int at schema"),
+        ({"more": 5}, "unknown field more"),
+        ({"state": {"more": 5}}, "`state`: object contains unknown field more"),
     ],
 )
 def test_parts_that_do_not_fit_are_named(saved, changes, reason):
@@ -121,6 +137,41 @@ def test_parts_that_do_not_fit_are_named(saved, changes, reason):
     with pytest.raises(ModelFileError, match=reason) as caught:
         hr.load(saved)
     assert "so use that version or fit it again." in str(caught.value)
+
+
+def test_checksums_of_no_file_are_refused(saved):
+    (saved / "checksums.json").write_text("{}")
+    with pytest.raises(ModelFileError, match="does not match its checksum"):
+        hr.load(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda a: a | {"0/x": a["0/x"][:0]}, r"'0/x' must be float64 of shape \(1\), got .*\(0\)"),
+        (
+            lambda a: a | {"0/x": a["0/x"].astype(np.float32)},
+            "'0/x' must be float64 .* got float32",
+        ),
+        (lambda a: a | {"0/x": a["0/x"] * np.nan}, r"'0/x' must lie in .* got nan to nan"),
+        (lambda a: {k: v for k, v in a.items() if k != "1/y"}, "array '1/y' is missing"),
+        (lambda a: a | {"2/x": a["0/x"]}, "array '2/x' is not expected"),
+    ],
+    ids=["shape", "dtype", "nan", "missing", "more"],
+)
+def test_arrays_that_are_not_as_declared_are_named(saved, change, reason):
+    rewrite_arrays(saved, change)
+    with pytest.raises(ModelFileError, match=reason):
+        hr.load(saved)
+
+
+def test_saved_files_have_the_permissions_that_the_umask_leaves(model, tmp_path):
+    before = os.umask(0o027)
+    try:
+        model.save(tmp_path / "m")
+    finally:
+        os.umask(before)
+    assert {file.stat().st_mode & 0o777 for file in (tmp_path / "m").iterdir()} == {0o640}
 
 
 def test_what_is_not_a_saved_model_is_told_apart(tmp_path):

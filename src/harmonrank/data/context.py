@@ -1,15 +1,18 @@
 """ContextEncoder: context columns to small whole numbers, with a slot for the unknown."""
 
-__all__ = ["UNKNOWN", "ContextEncoder"]
+__all__ = ["UNKNOWN", "ContextEncoder", "ContextForm"]
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from itertools import pairwise
+from typing import Annotated, Any, Self
 
+import msgspec
 import numpy as np
 import polars as pl
+from msgspec import Meta
 
 from harmonrank.errors import DataError
 
@@ -105,6 +108,36 @@ class _Feature:
         return np.where(np.isnan(raw), UNKNOWN, place).astype(np.int32)
 
 
+class _Form(msgspec.Struct, tag_field="kind", forbid_unknown_fields=True):
+    name: str
+
+    @property
+    def kind(self) -> str:
+        return str(self.__struct_config__.tag)
+
+
+class TextForm(_Form, tag="text"):
+    """A column of text, as it is stored."""
+
+    values: list[str]
+
+
+class IntegerForm(_Form, tag="integer"):
+    """A column of whole numbers, as it is stored."""
+
+    values: list[Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]]
+
+
+class NumberForm(_Form, tag="number"):
+    """A column of numbers, as it is stored: the edges of its quantiles."""
+
+    values: list[float]
+
+
+ContextForm = list[TextForm | IntegerForm | NumberForm]
+"""What is stored of an encoder."""
+
+
 @dataclass(frozen=True)
 class ContextEncoder:
     """Gives every context value a code; code 0 is the slot of the unknown.
@@ -166,13 +199,25 @@ class ContextEncoder:
         return f"[{low}, {high})"
 
     def to_list(self) -> list[dict[str, Any]]:
-        """Return what `from_list` reads."""
+        """Return what `from_form` reads, as plain values."""
         return [{"name": f.name, "kind": f.kind, "values": list(f.values)} for f in self.features]
 
     @classmethod
-    def from_list(cls, parts: list[Mapping[str, Any]]) -> Self:
-        """Build an encoder from its JSON form."""
-        return cls(tuple(_Feature(p["name"], p["kind"], tuple(p["values"])) for p in parts))
+    def from_form(cls, form: ContextForm, columns: Sequence[str]) -> Self:
+        """Build the encoder of some columns from what `to_list` returned, decoded.
+
+        Raises:
+            DataError: The columns are others, or values are repeated or out of order.
+        """
+        names = [part.name for part in form]
+        if names != list(columns):
+            raise DataError(f"`context` must be of {list(columns)}, got {names}")
+        for part in form:
+            values: Sequence[Any] = part.values
+            rising = all(a < b for a, b in pairwise(values))
+            if len(set(values)) < len(values) or not (rising or isinstance(part, TextForm)):
+                raise DataError(f"values of context column '{part.name}' must be distinct and rise")
+        return cls(tuple(_Feature(p.name, p.kind, tuple(p.values)) for p in form))
 
 
 def _kind(dtype: pl.DataType) -> str:

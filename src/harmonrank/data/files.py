@@ -21,9 +21,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
+from typing import Any, TypeVar, overload
 
+from harmonrank.data.decoding import MOST_BYTES, decode_json
 from harmonrank.errors import DataError, OutputError
+
+T = TypeVar("T")
 
 
 def check_output(path: str | Path, *, overwrite: bool = False, holds: str | None = None) -> Path:
@@ -194,12 +197,23 @@ def write_json(path: Path, value: Any) -> None:
     path.write_text(to_json(value) + "\n", encoding="utf-8")
 
 
-def read_json(path: Path) -> Any:
-    """Read JSON, or say which file is not JSON."""
+@overload
+def read_json(path: Path) -> Any: ...
+
+
+@overload
+def read_json(path: Path, kind: type[T]) -> T: ...
+
+
+def read_json(path: Path, kind: Any = Any) -> Any:
+    """Read JSON as a type, or say which file is not that, and why."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise DataError(f"'{path}' is not JSON: {error}.") from None
+        if path.stat().st_size > MOST_BYTES:
+            raise DataError(f"'{path}' is larger than any JSON file of ours.")
+        text = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"'{path}' cannot be read: {error.strerror or error}.") from None
+    return decode_json(text, kind, f"'{path}'")
 
 
 def sha256(path: Path) -> str:

@@ -14,11 +14,13 @@ import polars as pl
 from numpy.typing import ArrayLike
 
 from harmonrank.data import Log, Schema, Source, read_log
+from harmonrank.data.arrays import Array
 from harmonrank.data.tables import column_names, open_table
 from harmonrank.errors import DataError, UsageError
-from harmonrank.methods.options import check_options
 from harmonrank.methods.quality import Quality, quality_of
 from harmonrank.methods.shift import Shift
+from harmonrank.methods.state import NoState
+from harmonrank.options import checked_options
 
 PIECE_ROWS = 262_144
 """Tables and files are scored in pieces of so many rows where that matters."""
@@ -63,12 +65,13 @@ class Method(ABC):
     Config: ClassVar[type]
     uses_valid: ClassVar[bool] = True
     """Whether the fit looks at validation rows; without them some training rows are set aside."""
+    State: ClassVar[type] = NoState
+    """What the JSON parts of `_state` are decoded to when a saved model is loaded."""
     follows: ClassVar[bool] = False
     """Whether it can `follow` a replaced upstream model."""
 
     def __init__(self, **options: Any) -> None:
-        check_options(self.name, self.Config, options)
-        self.config = self.Config(**options)
+        self.config = self.Config(**checked_options(self.name, self.Config, options))
         self._schema: Schema | None = None
         self.prevalence = np.empty(0)
 
@@ -308,9 +311,16 @@ class Method(ABC):
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return what was learned, as JSON parts and arrays."""
 
+    def _declare(self, state: Any) -> Mapping[str, Array]:  # noqa: ARG002
+        """Return what each array of a saved model must be, given its JSON parts as `State`.
+
+        The schema is known already. A saved model with other arrays is refused.
+        """
+        return {}
+
     @abstractmethod
-    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Take over what `_state` returned."""
+    def _restore(self, state: Any, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what `_state` returned: parts as `State`, and arrays as declared."""
 
 
 def _with_unit_weights(log: Log) -> Log:

@@ -8,8 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from harmonrank.data import Log
+from harmonrank.data.arrays import Array
 from harmonrank.methods.base import Fit
 from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.methods.state import NoState
 from harmonrank.metrics import fit_isotonic, fit_logistic, logit, sigmoid
 
 
@@ -61,6 +63,16 @@ class ClosedForm(ProbabilityMethod):
         arrays = {f"{m}/x": x for m, (x, _) in enumerate(self._curves)}
         return {}, arrays | {f"{m}/y": y for m, (_, y) in enumerate(self._curves)}
 
-    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        del parts
-        self._curves = [(arrays[f"{m}/x"], arrays[f"{m}/y"]) for m in range(len(arrays) // 2)]
+    def _declare(self, state: NoState) -> dict[str, Array]:  # noqa: ARG002
+        declared = {}
+        for m in range(len(self.schema.names)):
+            size = 1 if self.config.calibration == "logistic" else f"knots of {m}"
+            curve = self.config.calibration == "isotonic"
+            declared[f"{m}/x"] = Array((size,), rising=True)
+            declared[f"{m}/y"] = Array((size,), low=0.0, high=1.0) if curve else Array((size,))
+        return declared
+
+    def _restore(self, state: NoState, arrays: dict[str, np.ndarray]) -> None:
+        del state
+        objectives = range(len(self.schema.names))
+        self._curves = [(arrays[f"{m}/x"], arrays[f"{m}/y"]) for m in objectives]

@@ -1,21 +1,25 @@
 """Formulas: what engineers tune by hand, searched instead."""
 
-__all__ = ["FORMS", "Formula", "FormulaConfig", "FormulaMethod", "Objective"]
+__all__ = ["FORMS", "Form", "Formula", "FormulaConfig", "FormulaMethod", "Objective"]
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from harmonrank.data import Log
-from harmonrank.errors import UsageError
+from harmonrank.data.arrays import Array
 from harmonrank.methods.base import Fit, Method
 from harmonrank.methods.probability import weighted_sum
 from harmonrank.metrics import auc
+from harmonrank.options import Count
 
-FORMS = ("sum", "product", "rank")
+Form = Literal["sum", "product", "rank"]
+FORMS: tuple[Form, ...] = ("sum", "product", "rank")
 """Σ a·p, Π (p+b)^a and Σ a·rank."""
 
 _QUANTILES = 1025
@@ -62,7 +66,7 @@ class Formula:
     mean the same whatever the prevalence: all zeros is a sensible formula.
     """
 
-    form: str
+    form: Form
     log_a: np.ndarray
     log_b: np.ndarray
 
@@ -86,30 +90,29 @@ class FormulaConfig:
         search_rows: The search sees at most this many training rows.
     """
 
-    forms: tuple[str, ...] = FORMS
-    trials: int = 200
-    search_rows: int = 100_000
+    forms: Annotated[tuple[Form, ...], Meta(min_length=1, max_length=3)] = FORMS
+    trials: Count = 200
+    search_rows: Count = 100_000
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "forms", tuple(self.forms))
-        if not self.forms or not set(self.forms) <= set(FORMS):
-            raise UsageError(f"`forms` must be some of {', '.join(FORMS)}. Got {self.forms}.")
-        for name in ("trials", "search_rows"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"`{name}` must be at least 1. Got {getattr(self, name)}.")
+
+class FormulaState(msgspec.Struct, forbid_unknown_fields=True):
+    """The form that was found; its numbers are in the arrays."""
+
+    form: Form
 
 
 class FormulaMethod(Method):
     """The formula with the best AUC-sum: searched on training rows, chosen on validation rows."""
 
     Config = FormulaConfig
+    State = FormulaState
 
     _scale: Scale
     formula: Formula
 
     @abstractmethod
     def _search(
-        self, form: str, objectives: int, evaluate: Objective, rng: np.random.Generator
+        self, form: Form, objectives: int, evaluate: Objective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
         """Try formulas of a form and yield them with their value, in the order they were tried."""
 
@@ -146,9 +149,18 @@ class FormulaMethod(Method):
         arrays |= {"log_a": self.formula.log_a, "log_b": self.formula.log_b}
         return {"form": self.formula.form}, arrays
 
-    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    def _declare(self, state: FormulaState) -> dict[str, Array]:  # noqa: ARG002
+        M = len(self.schema.names)
+        return {
+            "mean": Array((M,), low=1e-300, high=1.0),
+            "quantiles": Array((M, _QUANTILES), low=0.0, high=1.0, rising=True),
+            "log_a": Array((M,), low=-1e3, high=1e3),
+            "log_b": Array((M,), low=-700.0, high=700.0),
+        }
+
+    def _restore(self, state: FormulaState, arrays: dict[str, np.ndarray]) -> None:
         self._scale = Scale(arrays["mean"], arrays["quantiles"])
-        self.formula = Formula(parts["form"], arrays["log_a"], arrays["log_b"])
+        self.formula = Formula(state.form, arrays["log_a"], arrays["log_b"])
 
 
 def _thinned(log: Log, rows: int, rng: np.random.Generator) -> Log:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harmonrank.methods.formula import Formula, FormulaMethod, Objective
+from harmonrank.methods.formula import Form, Formula, FormulaMethod, Objective
 
 _ROUND, _ELITE = 25, 6
 _KEPT = 0.2
@@ -23,7 +23,7 @@ class FormulaCem(FormulaMethod):
     name = "formula-cem"
 
     def _search(
-        self, form: str, objectives: int, evaluate: Objective, rng: np.random.Generator
+        self, form: Form, objectives: int, evaluate: Objective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
         size = objectives * (2 if form == "product" else 1)
         mean, spread = np.zeros(size), np.full(size, _SPREAD)
@@ -43,6 +43,6 @@ class FormulaCem(FormulaMethod):
             mean, spread = elite.mean(axis=0), elite.std(axis=0) + _KEPT * spread
 
 
-def _formula(form: str, point: np.ndarray, objectives: int) -> Formula:
+def _formula(form: Form, point: np.ndarray, objectives: int) -> Formula:
     log_b = np.zeros(objectives) if form != "product" else np.clip(point[objectives:], -12, 6)
     return Formula(form, point[:objectives], log_b)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harmonrank.methods.formula import Formula, FormulaMethod, Objective
+from harmonrank.methods.formula import Form, Formula, FormulaMethod, Objective
 
 _STEPS = (2.0, 1.0, 0.5, 0.25)
 _LEVELS = (-4.0, -2.0, 0.0, 2.0)
@@ -23,7 +23,7 @@ class FormulaGrid(FormulaMethod):
     name = "formula-grid"
 
     def _search(
-        self, form: str, objectives: int, evaluate: Objective, rng: np.random.Generator
+        self, form: Form, objectives: int, evaluate: Objective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
         coarse = max(self.config.trials // 2, 1)
         best: tuple[float, np.ndarray] | None = None
@@ -48,7 +48,7 @@ class FormulaGrid(FormulaMethod):
                         best, moved = (value, point), True
 
 
-def _grid(form: str, objectives: int, points: int, rng: np.random.Generator) -> np.ndarray:
+def _grid(form: Form, objectives: int, points: int, rng: np.random.Generator) -> np.ndarray:
     """Return the grid, a point per row; where it has more points than may be tried, some of them.
 
     The axes are log a of each objective and, for a product, one log b for all.
@@ -71,7 +71,7 @@ def _grid(form: str, objectives: int, points: int, rng: np.random.Generator) -> 
     return np.concatenate([even, grid[: max(points - 1, 0)]])
 
 
-def _formula(form: str, point: np.ndarray) -> Formula:
+def _formula(form: Form, point: np.ndarray) -> Formula:
     if form != "product":
         return Formula(form, point, np.zeros_like(point))
     return Formula(form, point[:-1], np.full(len(point) - 1, point[-1]))

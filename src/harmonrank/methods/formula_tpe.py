@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.methods.extras import import_extra
-from harmonrank.methods.formula import Formula, FormulaMethod, Objective
+from harmonrank.methods.formula import Form, Formula, FormulaMethod, Objective
 
 _WIDEST = 5.0
 
@@ -20,7 +20,7 @@ class FormulaTpe(FormulaMethod):
     name = "formula-tpe"
 
     def _search(
-        self, form: str, objectives: int, evaluate: Objective, rng: np.random.Generator
+        self, form: Form, objectives: int, evaluate: Objective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
         optuna = import_extra("optuna", extra="search", method=self.name)
         sampler = optuna.samplers.TPESampler(seed=int(rng.integers(2**31)), multivariate=True)
@@ -39,7 +39,7 @@ class FormulaTpe(FormulaMethod):
             yield value, formula
 
 
-def _formula(form: str, trial: Any, objectives: int) -> Formula:
+def _formula(form: Form, trial: Any, objectives: int) -> Formula:
     log_a = [trial.suggest_float(f"a{m}", -_WIDEST, _WIDEST) for m in range(objectives)]
     log_b = [0.0] * objectives
     if form == "product":

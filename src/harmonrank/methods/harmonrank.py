@@ -10,15 +10,17 @@ from typing import Any, Self
 import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Source, read_log
+from harmonrank.data.arrays import Array
 from harmonrank.errors import DataError
 from harmonrank.methods.base import Fit, FitStep
 from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.shift import Shift, replaced
+from harmonrank.methods.state import ContextState
 from harmonrank.methods.usual import Usual, alike
-from harmonrank.model.coordinate import Coordinate, logit_of
-from harmonrank.model.heads import Heads
+from harmonrank.model.coordinate import Coordinate, coordinate_arrays, logit_of
+from harmonrank.model.heads import Heads, head_arrays
 from harmonrank.model.heads_score import HeadScorer
-from harmonrank.model.law import Law, fit_law
+from harmonrank.model.law import Law, fit_law, law_arrays
 
 # Rarer context values share the slot of the unknown: they would cost more than they tell.
 _MOST_VALUES = 100
@@ -51,6 +53,7 @@ class HarmonRank(ProbabilityMethod):
     uses_valid = False
     follows = True
     Config = HarmonRankConfig
+    State = ContextState
 
     encoder: ContextEncoder
     _heads: Heads
@@ -205,18 +208,20 @@ class HarmonRank(ProbabilityMethod):
         arrays |= {"usual/middle": self._usual.middle, "usual/width": self._usual.width}
         return {"context": self.encoder.to_list()}, arrays
 
-    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self.encoder = ContextEncoder.from_list(parts["context"])
+    def _declare(self, state: ContextState) -> dict[str, Array]:
+        M, slots = len(self.schema.names), state.encoder(self.schema).slots
+        declared = {f"law/{name}": array for name, array in law_arrays(M, slots).items()}
+        declared |= {f"coordinate/{n}": array for n, array in coordinate_arrays(M).items()}
+        declared |= head_arrays(M, slots)
+        return declared | {"usual/middle": Array((M,)), "usual/width": Array((M,), low=0.0)}
+
+    def _restore(self, state: ContextState, arrays: dict[str, np.ndarray]) -> None:
+        self.encoder = state.encoder(self.schema)
         law = Law(**{name: arrays[f"law/{name}"] for name in _LAW})
         coordinate = Coordinate(**{name: arrays[f"coordinate/{name}"] for name in _COORDINATE})
         rest = (arrays[name] for name in ("theta", "precision", "shared"))
         self._use(Heads(coordinate, law, self.encoder.slots, *rest))
-        M = len(law.base)
-        # Models that were saved without it: as if the deviations had been normal.
-        middle, width = arrays.get("usual/middle"), arrays.get("usual/width")
-        self._usual = Usual(
-            np.zeros(M) if middle is None else middle, np.ones(M) if width is None else width
-        )
+        self._usual = Usual(arrays["usual/middle"], arrays["usual/width"])
 
 
 def _some(log: Log, most: int) -> Log:

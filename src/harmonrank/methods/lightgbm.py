@@ -6,15 +6,22 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from harmonrank.data import ContextEncoder, Log
-from harmonrank.errors import UsageError
+from harmonrank.data.arrays import Array
 from harmonrank.methods.base import Fit
 from harmonrank.methods.extras import import_extra
 from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.methods.state import ContextState
+from harmonrank.methods.trees import Trees, tree_arrays
+from harmonrank.options import Count, Nonnegative, Rate
+
+Leaves = Annotated[int, Meta(ge=2, le=131_072)]
+"""What LightGBM can grow."""
 
 _UNSEEN_TREES = 100
 
@@ -31,34 +38,28 @@ class LightGBMConfig:
         patience: Trees without a better validation log loss after which boosting stops.
     """
 
-    learning_rate: float = 0.05
-    leaves: tuple[int, ...] = (4, 15)
-    leaf_rows: int = 200
-    leaf_positives: float = 20.0
-    l2: float = 10.0
-    trees: int = 1000
-    patience: int = 30
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "leaves", tuple(self.leaves))
-        if not self.leaves or min(self.leaves) < 2:
-            raise UsageError(f"`leaves` must be one or more sizes from 2 up. Got {self.leaves}.")
-        for name in ("learning_rate", "trees", "patience"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"`{name}` must be above 0. Got {getattr(self, name)}.")
+    learning_rate: Rate = 0.05
+    leaves: Annotated[tuple[Leaves, ...], Meta(min_length=1, max_length=100)] = (4, 15)
+    leaf_rows: Count = 200
+    leaf_positives: Nonnegative = 20.0
+    l2: Nonnegative = 10.0
+    trees: Annotated[int, Meta(ge=1, le=100_000)] = 1000
+    patience: Count = 30
 
 
 class LightGBM(ProbabilityMethod):
     """One boosted classifier per objective on all scores and the context; extra `lightgbm`.
 
-    Context features are categories; the unknown one is a category too.
+    Context features are categories; the unknown one is a category too. LightGBM grows the trees;
+    they are kept and scored as `Trees`, so that a fitted model needs it no more.
     """
 
     name = "lightgbm"
     Config = LightGBMConfig
+    State = ContextState
 
     _encoder: ContextEncoder
-    _boosters: list[Any]
+    _trees: Trees
 
     def _fit(self, fit: Fit) -> None:
         lightgbm = import_extra("lightgbm", extra="lightgbm", method=self.name)
@@ -81,7 +82,8 @@ class LightGBM(ProbabilityMethod):
             known = answers.min() < answers.max()
             return self._boost(lightgbm, rows, exam if known else None, fit.seed)
 
-        self._boosters = _side_by_side(boost, range(objectives))
+        boosters = _side_by_side(boost, range(objectives))
+        self._trees = Trees.of([booster.model_to_string() for booster in boosters])
 
     def _boost(self, lightgbm: Any, rows: Any, exam: Any | None, seed: int) -> Any:
         """Return the trees with the lowest validation log loss."""
@@ -121,19 +123,18 @@ class LightGBM(ProbabilityMethod):
 
     def probabilities(self, log: Log) -> np.ndarray:
         """Return the probability of each objective, (rows, objectives)."""
-        features = self._features(log)
-        columns = _side_by_side(lambda b: b.predict(features, num_threads=1), self._boosters)
-        return np.stack(columns, axis=1)
+        return self._trees.probabilities(self._features(log))
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        trees = [booster.model_to_string() for booster in self._boosters]
-        return {"context": self._encoder.to_list(), "trees": trees}, {}
+        return {"context": self._encoder.to_list()}, vars(self._trees)
 
-    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        del arrays
-        lightgbm = import_extra("lightgbm", extra="lightgbm", method=self.name)
-        self._encoder = ContextEncoder.from_list(parts["context"])
-        self._boosters = [lightgbm.Booster(model_str=text) for text in parts["trees"]]
+    def _declare(self, state: ContextState) -> dict[str, Array]:  # noqa: ARG002
+        M = len(self.schema.names)
+        return tree_arrays(M, M + len(self.schema.context))
+
+    def _restore(self, state: ContextState, arrays: dict[str, np.ndarray]) -> None:
+        self._encoder = state.encoder(self.schema)
+        self._trees = Trees.restored(arrays)
 
 
 def _side_by_side(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:

@@ -3,34 +3,38 @@
 __all__ = ["Logistic", "LogisticConfig"]
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from harmonrank.data import ContextEncoder, Log
-from harmonrank.errors import UsageError
+from harmonrank.data.arrays import Array
 from harmonrank.methods.base import Fit
 from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.regression import Design, fit_ridge, log_loss, predict
+from harmonrank.methods.state import ContextState
 from harmonrank.metrics import logit
+from harmonrank.options import Positive
 
 _FIRST_ROWS = 50_000
 # Keeps separable labels finite, and nothing else.
 _OWN_RIDGE = 1e-3
 # Beyond this a standardised logit tells the upstream model's clipping, not its opinion.
 _FARTHEST = 8.0
+_LARGEST_LOGIT = 1e3
 
 
 @dataclass(frozen=True)
 class LogisticConfig:
     """How strongly coefficients may be pulled to 0, in rows; validation chooses per objective."""
 
-    ridges: tuple[float, ...] = (3000.0, 300.0, 30.0, 3.0)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ridges", tuple(self.ridges))
-        if not self.ridges or min(self.ridges) <= 0:
-            raise UsageError(f"`ridges` must be one or more numbers above 0. Got {self.ridges}.")
+    ridges: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=100)] = (
+        3000.0,
+        300.0,
+        30.0,
+        3.0,
+    )
 
 
 class Logistic(ProbabilityMethod):
@@ -43,6 +47,7 @@ class Logistic(ProbabilityMethod):
 
     name = "logistic"
     Config = LogisticConfig
+    State = ContextState
 
     _encoder: ContextEncoder
     _centre: np.ndarray
@@ -96,8 +101,16 @@ class Logistic(ProbabilityMethod):
         arrays = {"centre": self._centre, "spread": self._spread, "theta": self._theta}
         return {"context": self._encoder.to_list()}, arrays
 
-    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self._encoder = ContextEncoder.from_list(parts["context"])
+    def _declare(self, state: ContextState) -> dict[str, Array]:
+        M, slots = len(self.schema.names), state.encoder(self.schema).slots
+        return {
+            "centre": Array((M,), low=-_LARGEST_LOGIT, high=_LARGEST_LOGIT),
+            "spread": Array((M,), low=1e-30, high=_LARGEST_LOGIT),
+            "theta": Array((1 + M + sum(slots), M)),
+        }
+
+    def _restore(self, state: ContextState, arrays: dict[str, np.ndarray]) -> None:
+        self._encoder = state.encoder(self.schema)
         self._centre, self._spread = arrays["centre"], arrays["spread"]
         self._theta = arrays["theta"]
 

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Source, read_log
+from harmonrank.data.arrays import Array
 from harmonrank.methods.base import Fit, Method
+from harmonrank.methods.state import ContextState
 from harmonrank.model import NetworkConfig
 from harmonrank.model.fused import Scorer, covers
+from harmonrank.model.stored import network_arrays
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,6 +64,12 @@ class NeuralConfig:
         return {key: value for key, value in asdict(self).items() if key in shared}
 
 
+class NeuralState(ContextState, forbid_unknown_fields=True):
+    """The values of the context columns, and how the training went."""
+
+    history: list[tuple[float | None, float | None, float | None]]
+
+
 class NeuralMethod(Method):
     """Trains the paper's network; a subclass gives the loss.
 
@@ -69,6 +78,7 @@ class NeuralMethod(Method):
     """
 
     Config = NeuralConfig
+    State = NeuralState
 
     encoder: ContextEncoder
     history: History = ()
@@ -188,8 +198,16 @@ class NeuralMethod(Method):
         parts = {"context": self.encoder.to_list(), "history": self.history}
         return parts, dict(self._weights)
 
-    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        self.encoder = ContextEncoder.from_list(parts["context"])
+    def _declare(self, state: NeuralState) -> dict[str, Array]:
+        M, slots = len(self.schema.names), state.encoder(self.schema).slots
+        return network_arrays(NetworkConfig(M, slots, **self.config.part(NetworkConfig)))
+
+    def _restore(self, state: NeuralState, arrays: dict[str, np.ndarray]) -> None:
+        self.encoder = state.encoder(self.schema)
         self._weights, self._built, self._scorer = arrays, None, None
-        # Models of before it was kept have none.
-        self.history = tuple((a, b, c) for a, b, c in parts.get("history", ()))
+        self.history = tuple((_known(a), _known(b), c) for a, b, c in state.history)
+
+
+def _known(value: float | None) -> float:
+    # What was not finite is stored as null.
+    return float("nan") if value is None else value

@@ -10,6 +10,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.methods.base import Fit
 from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.methods.state import NoState
 
 
 @dataclass(frozen=True)
@@ -37,5 +38,5 @@ class PrevalenceWeights(ProbabilityMethod):
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {}, {}
 
-    def _restore(self, parts: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        del parts, arrays
+    def _restore(self, state: NoState, arrays: dict[str, np.ndarray]) -> None:
+        del state, arrays

@@ -4,25 +4,45 @@ __all__ = ["FORMAT", "MODEL", "load", "save"]
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
+import msgspec
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from msgspec import Meta
 
 import harmonrank
 from harmonrank.data import Schema
+from harmonrank.data.arrays import read_arrays, write_arrays
+from harmonrank.data.decoding import decode
 from harmonrank.data.files import new_folder, read_json, sha256, write_json
-from harmonrank.errors import DataError, ModelFileError
+from harmonrank.errors import DataError, DependencyError, HarmonRankError, ModelFileError
 from harmonrank.methods.base import Method
 from harmonrank.methods.catalogue import method_class
 
-FORMAT = 1
+FORMAT = 2
 MODEL = "model.json"
 """The file that tells a saved model from any other folder."""
 
+T = TypeVar("T")
+
 _WEIGHTS, _CHECKSUMS = "weights.safetensors", "checksums.json"
-_BROKEN = (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError)
+
+
+class _Header(msgspec.Struct):
+    """What every format has."""
+
+    format: int
+    harmonrank: str
+
+
+class _Document(_Header, forbid_unknown_fields=True):
+    """All that a saved model holds besides arrays."""
+
+    method: str
+    config: dict[str, Any]
+    schema: dict[str, Any]
+    prevalence: list[Annotated[float, Meta(gt=0, lt=1)]]
+    state: dict[str, Any]
 
 
 def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
@@ -40,8 +60,7 @@ def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
     }
     with new_folder(path, holds=MODEL, overwrite=overwrite) as folder:
         write_json(folder / MODEL, document)
-        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        save_file(contiguous, folder / _WEIGHTS)
+        write_arrays(folder / _WEIGHTS, arrays)
         sums = {name: sha256(folder / name) for name in (MODEL, _WEIGHTS)}
         write_json(folder / _CHECKSUMS, sums)
 
@@ -49,31 +68,45 @@ def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
 def load(path: str | Path) -> Method:
     """Read a saved model; nothing in it is ever executed.
 
+    Every part is decoded into its type, and every array is compared with what its method
+    declares, before anything computes with them.
+
     Raises:
-        ModelFileError: The folder is not a saved model, is damaged, or of a newer format.
+        ModelFileError: The folder is not a saved model, is damaged, or of another format.
     """
     path = Path(path)
     _check_sums(path)
-    document = _read(path / MODEL)
-    found = document.get("format")
-    if not isinstance(found, int) or found > FORMAT:
+    header = _read(path / MODEL, _Header)
+    if header.format != FORMAT:
+        remedy = "update it" if header.format > FORMAT else "fit it again"
         raise ModelFileError(
-            f"'{path}' has model format {found}, written by harmonrank "
-            f"{document.get('harmonrank')}; harmonrank {harmonrank.__version__} reads formats "
-            f"up to {FORMAT}, so update it."
+            f"'{path}' has model format {header.format}, written by harmonrank "
+            f"{header.harmonrank}; harmonrank {harmonrank.__version__} reads format {FORMAT}, "
+            f"so {remedy}."
         )
     try:
-        arrays = load_file(path / _WEIGHTS)
-        method = method_class(document["method"])(**document["config"])
-        method._schema = Schema.from_dict(document["schema"])
-        method.prevalence = np.array(document["prevalence"], dtype=np.float64)
-        method._restore(document["state"], arrays)
-    except (*_BROKEN, SafetensorError) as error:
-        reason = f"no {error}" if isinstance(error, KeyError) else str(error).rstrip(".")
+        return _restored(path, read_json(path / MODEL, _Document))
+    except DependencyError:
+        raise
+    except HarmonRankError as error:
         raise ModelFileError(
-            f"'{path}' cannot be loaded by harmonrank {harmonrank.__version__}: {reason}; it was "
-            f"saved by {document.get('harmonrank')}, so use that version or fit it again."
+            f"'{path}' cannot be loaded by harmonrank {harmonrank.__version__}: "
+            f"{str(error).rstrip('.')}; it was saved by {header.harmonrank}, so use that version "
+            "or fit it again."
         ) from error
+
+
+def _restored(path: Path, document: _Document) -> Method:
+    method = method_class(document.method)(**document.config)
+    schema = method._schema = Schema.from_dict(document.schema)
+    method.prevalence = np.array(document.prevalence, dtype=np.float64)
+    if len(document.prevalence) != len(schema.names):
+        raise DataError(
+            f"`prevalence` must have one number for each of {', '.join(schema.names)}, "
+            f"got {len(document.prevalence)}"
+        )
+    state: Any = decode(document.state, method.State, "`state`")
+    method._restore(state, read_arrays(path / _WEIGHTS, method._declare(state)))
     return method
 
 
@@ -83,7 +116,7 @@ def _check_sums(path: Path) -> None:
     missing = [n for n in (MODEL, _WEIGHTS, _CHECKSUMS) if not (path / n).is_file()]
     if missing:
         raise ModelFileError(f"'{path}' is not a saved model: it has no {missing[0]}.")
-    expected = _read(path / _CHECKSUMS)
+    expected = _read(path / _CHECKSUMS, dict[str, str])
     for name in (MODEL, _WEIGHTS):
         if expected.get(name) != sha256(path / name):
             raise ModelFileError(
@@ -92,11 +125,8 @@ def _check_sums(path: Path) -> None:
             )
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, kind: type[T]) -> T:
     try:
-        document = read_json(path)
+        return read_json(path, kind)
     except DataError as error:
         raise ModelFileError(f"The saved model is damaged: {error}") from None
-    if not isinstance(document, dict):
-        raise ModelFileError(f"The saved model is damaged: '{path}' holds no parts.")
-    return document

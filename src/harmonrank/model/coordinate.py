@@ -6,7 +6,7 @@ good as ever, since it does not change under any rising transform. Each objectiv
 which a calibration of its score alone fits its labels better, the logit if they are about equal.
 """
 
-__all__ = ["Coordinate", "fit_coordinate", "logit_of"]
+__all__ = ["Coordinate", "coordinate_arrays", "fit_coordinate", "logit_of"]
 
 from dataclasses import dataclass, replace
 from statistics import NormalDist
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from harmonrank.data.arrays import Array
 from harmonrank.kernel import kernel
 
 SMALLEST_SCORE = 1e-9
@@ -28,6 +29,7 @@ _BINS = 1000
 _TAIL_POINTS = 6
 # Log likelihood that a normal quantile must gain over the logit.
 _GAIN = 3.0
+_FARTHEST = 100.0  # No logit of a score lies beyond.
 
 
 def logit_of(scores: np.ndarray) -> np.ndarray:
@@ -76,6 +78,20 @@ class Coordinate:
             if _spread_out(knots):
                 result = _with_knots(result, m, knots, self.target[m])
         return result
+
+
+def coordinate_arrays(M: int) -> dict[str, Array]:
+    """Declare the arrays of a stored `Coordinate`."""
+    slope = Array((M,), low=0.0, high=1e12)
+    return {
+        "low": Array((M,), low=-_FARTHEST, high=_FARTHEST),
+        "high": Array((M,), low=-_FARTHEST, high=_FARTHEST),
+        "table": Array((M, _GRID), low=-1e6, high=1e6, rising=True),
+        "below": slope,
+        "above": slope,
+        "normal": Array((M,), low=0.0, high=1.0),
+        "target": Array((M, len(_SHARES)), low=-1e6, high=1e6, rising=True),
+    }
 
 
 def fit_coordinate(

@@ -14,12 +14,13 @@ With r the surprise and v the variance of `Law`, the first three with coefficien
 −β·(noise share) are exactly Tweedie's denoised logit.
 """
 
-__all__ = ["GROUPS", "Heads"]
+__all__ = ["GROUPS", "Heads", "head_arrays"]
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from harmonrank.data.arrays import Array
 from harmonrank.model.coordinate import Coordinate
 from harmonrank.model.law import Law, distinct_contexts
 
@@ -84,6 +85,15 @@ class Heads:
         """Return how much of each score's variance the heads take for noise, 0 to 1."""
         share: np.ndarray = np.clip(-self.theta[:, 3] / np.maximum(self.theta[:, 1], 1e-9), 0, 1)
         return share
+
+
+def head_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
+    """Declare the arrays of stored `Heads`, but for those of its coordinate and law."""
+    return {
+        "theta": Array((M, 4 + M + sum(slots)), low=-1e9, high=1e9),
+        "precision": Array((len(GROUPS),), low=0.0),
+        "shared": Array((4,)),
+    }
 
 
 def _numbers(law: Law, places: np.ndarray, contexts: np.ndarray, of_row: np.ndarray) -> np.ndarray:

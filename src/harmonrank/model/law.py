@@ -13,11 +13,13 @@ signal is shared by all contexts, noise is not. Then ∂ log f / ∂ℓ = −r w
 the *surprise* of each score given the others.
 """
 
-__all__ = ["Law", "distinct_contexts", "fit_law"]
+__all__ = ["Law", "distinct_contexts", "fit_law", "law_arrays"]
 
 from dataclasses import dataclass, replace
 
 import numpy as np
+
+from harmonrank.data.arrays import Array
 
 _MEAN_RIDGE = 10.0
 _VARIANCE_RIDGE = 50.0
@@ -124,6 +126,24 @@ class Law:
             centre=now.mean,
             scale=scale,
         )
+
+
+def law_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
+    """Declare the arrays of a stored `Law`."""
+    each, effect = Array((M,), low=-1e6, high=1e6), Array((sum(slots), M), low=-1e6, high=1e6)
+    log = Array((M,), low=-100.0, high=100.0)
+    return {
+        "first": Array((len(slots),), "int64", low=0, high=max(sum(slots) - 1, 0), rising=True),
+        "base": each,
+        "mean": effect,
+        "log_variance": log,
+        "spread": effect,
+        "covariance": Array((M, M), low=-1e12, high=1e12),
+        "excess": log,
+        "centre_base": each,
+        "centre": effect,
+        "scale": Array((M,), low=1e-12, high=1e12),
+    }
 
 
 def fit_law(

@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import ContextEncoder
+from harmonrank.data.context import ContextForm
+from harmonrank.data.decoding import decode
 from harmonrank.data.logs import ImportedLog
 from harmonrank.errors import DataError
 from harmonrank.prediction.embedding import Layout, Rows
@@ -135,11 +137,12 @@ class Encoder:
             sides.append(Side.restore(mine["ids"], mine["codes"]))
         # Before there were networks of two parts, the counts were those of training rows.
         counts = {"train": arrays["counts"]} if "counts" in arrays else _within(arrays, "counts/")
+        form = decode(parts["context"], ContextForm, "`context`")
         return cls(
             tuple(parts["objectives"]),
             fields[0],
             fields[1],
-            ContextEncoder.from_list(parts["context"]),
+            ContextEncoder.from_form(form, [part.name for part in form]),
             tuple(parts["numeric"]),
             counts,
             (sides[0], sides[1]),

@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import ContextEncoder
+from harmonrank.data.context import ContextForm
+from harmonrank.data.decoding import decode
 from harmonrank.data.logs import FeatureTable
 from harmonrank.prediction.ids import IdCodes
 
@@ -89,7 +91,8 @@ class SideFields:
     def restore(cls, parts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         """Take over what `state` returned."""
         codes = {n: IdCodes(arrays[f"known/{n}"], k) for n, k in parts["shared"].items()}
-        small = ContextEncoder.from_list(parts["small"])
+        form = decode(parts["small"], ContextForm, "`small`")
+        small = ContextEncoder.from_form(form, [part.name for part in form])
         return cls(parts["key"], codes.pop(""), codes, small, tuple(parts["numeric"]))
 
 

@@ -1,0 +1,54 @@
+"""Decoding: what is read back becomes typed values, or one sentence about what is wrong with it."""
+
+__all__ = ["MOST_BYTES", "decode", "decode_json"]
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from harmonrank.errors import DataError
+
+MOST_BYTES = 1 << 28
+"""A larger JSON file is none of ours: all that can be large is stored as arrays."""
+
+T = TypeVar("T")
+
+
+def decode(value: Any, kind: type[T], what: str) -> T:
+    """Return plain values (mappings, lists, numbers, text) as a type.
+
+    Args:
+        value: What a JSON or TOML file holds.
+        kind: A struct, a dataclass, or any other type with bounds (`msgspec.Meta`).
+        what: Begins the error.
+
+    >>> decode([1, 2], tuple[int, ...], "Sizes")
+    (1, 2)
+    >>> decode([1, "a"], tuple[int, ...], "Sizes")
+    Traceback (most recent call last):
+    ...
+    harmonrank.errors.DataError: Sizes: expected int, got str at [1].
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise DataError(f"{what}: {_reason(error)}.") from None
+
+
+def decode_json(text: bytes, kind: type[T], what: str) -> T:
+    """Return JSON as a type; NaN and infinities are no JSON."""
+    if len(text) > MOST_BYTES:
+        raise DataError(f"{what} has {len(text):,} bytes; expected at most {MOST_BYTES:,}.")
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError as error:
+        raise DataError(f"{what}: {_reason(error)}.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{what} is not JSON: {_reason(error)}.") from None
+
+
+def _reason(error: Exception) -> str:
+    text, _, place = str(error).replace("`", "").partition(" - at ")
+    place = place.removeprefix("$").removeprefix(".")
+    text = f"{text[:1].lower()}{text[1:]}"
+    return f"{text} at {place}" if place else text

@@ -1,0 +1,36 @@
+"""What is stored of a network: the parameters that its config asks for."""
+
+__all__ = ["network_arrays"]
+
+from harmonrank.data.arrays import Array
+from harmonrank.model.config import NetworkConfig
+
+
+def network_arrays(config: NetworkConfig) -> dict[str, Array]:
+    """Declare the parameters of `Network`, without PyTorch.
+
+    >>> network_arrays(NetworkConfig(objectives=5))["scores.table"].shape
+    (1500, 2)
+    """
+    M, d, k, C = config.objectives, config.width, config.key_width, config.context_features
+    slots = config.context_slots if config.personalised else ()
+    shapes: dict[str, tuple[int, ...]] = {
+        "scores.table": (M * (config.buckets or 1), d),
+        "context.table": (sum(slots), 1),
+        "relation_aware.value.weight": (k, d),
+    }
+    if config.self_attention:
+        shapes |= {f"relation_aware.{name}.weight": (k, d) for name in ("query", "key")}
+    if config.cross_attention:
+        shapes["relation_aware.context_query.weight"] = (k, max(C, 1))
+        shapes |= {f"relation_aware.context_{n}.weight": (k, k) for n in ("key", "value")}
+    shapes |= _linear("relation_aware.output", k if config.cross_attention else M * k + C)
+    if config.gate:
+        shapes |= _linear("gated.gate", d) | _linear("gated.output", M * d)
+    if config.linear:
+        shapes |= _linear("linear", M * d)
+    return {name: Array(shape, "float32") for name, shape in shapes.items()}
+
+
+def _linear(name: str, inputs: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (1, inputs), f"{name}.bias": (1,)}

@@ -1,0 +1,109 @@
+"""Options: types with bounds for the fields of a config, and the check of what a user gives."""
+
+__all__ = [
+    "Count",
+    "Nonnegative",
+    "Positive",
+    "Rate",
+    "Seconds",
+    "Share",
+    "Width",
+    "checked_options",
+]
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta
+
+from harmonrank.errors import UsageError, did_you_mean
+
+Width = Annotated[int, Meta(ge=1, le=4096)]
+"""Of a vector inside a network: a wider one would not fit the memory of any machine of ours."""
+
+Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+"""Of rows, steps, epochs, trees: at least one."""
+
+Rate = Annotated[float, Meta(gt=0, le=1000)]
+"""The length of a step."""
+
+Share = Annotated[float, Meta(ge=0, lt=1)]
+"""A part of a whole that leaves something."""
+
+Positive = Annotated[float, Meta(gt=0, le=1e12)]
+Nonnegative = Annotated[float, Meta(ge=0, le=1e12)]
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+
+_WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def checked_options(name: str, config: type, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options in the types of a config's fields.
+
+    An option that the config does not have is refused, and a value of another type or out of
+    the bounds that stand beside the field (`msgspec.Meta`).
+
+    >>> from harmonrank.methods.logistic import LogisticConfig
+    >>> checked_options("logistic", LogisticConfig, {"ridges": [30, 3]})
+    {'ridges': (30.0, 3.0)}
+
+    Args:
+        name: Of what is configured, for the error.
+        config: A dataclass.
+        options: Its fields by name.
+    """
+    known = [field.name for field in dataclasses.fields(config)]
+    hints, checked = get_type_hints(config, include_extras=True), {}
+    for key, value in options.items():
+        if key not in known:
+            hint = did_you_mean(key, known) if known else "It takes no options."
+            raise UsageError(f"{name} has no option '{key}'. {hint}")
+        try:
+            checked[key] = msgspec.convert(value, hints[key])
+            right = not isinstance(checked[key], float) or math.isfinite(checked[key])
+        except (msgspec.ValidationError, TypeError, RecursionError):
+            right = False
+        if not right:
+            raise UsageError(
+                f"Option '{key}' of {name} must be {_describe(hints[key])}. Got {_short(value)}."
+            )
+    return checked
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _describe(hint: Any) -> str:
+    if get_origin(hint) is Annotated:
+        plain, *metas = get_args(hint)
+        return _describe(plain) + "".join(_bounds(meta) for meta in metas)
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(_describe(part) for part in get_args(hint))
+    if get_origin(hint) is Literal:
+        return " or ".join(repr(choice) for choice in get_args(hint))
+    if get_origin(hint) is tuple:
+        return f"a list, each {_describe(get_args(hint)[0])}"
+    return "null" if hint is NoneType else _WORDS.get(hint, str(hint))
+
+
+def _bounds(meta: msgspec.Meta) -> str:
+    """Return what a bound adds to a description: ' from 1 to 4,096'."""
+    words = {
+        "gt": "above",
+        "ge": "from",
+        "lt": "below",
+        "le": "to" if meta.ge is not None else "up to",
+    }
+    found = [(word, getattr(meta, kind)) for kind, word in words.items()]
+    text = "".join(f" {word} {_number(bound)}" for word, bound in found if bound is not None)
+    return text if meta.min_length is None else f"{text}, with {meta.min_length} or more of them"
+
+
+def _number(bound: float) -> str:
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:,g}"

@@ -1,0 +1,22 @@
+from itertools import product
+
+import pytest
+
+from harmonrank.model import Network, NetworkConfig
+from harmonrank.model.stored import network_arrays
+
+SWITCHES = ("self_attention", "personalised", "cross_attention", "gate", "linear")
+
+
+@pytest.mark.parametrize("slots", [(), (4, 3)])
+@pytest.mark.parametrize("buckets", [None, 8])
+def test_declared_arrays_are_those_of_the_network(slots, buckets):
+    for values in product([True, False], repeat=len(SWITCHES)):
+        switches = dict(zip(SWITCHES, values, strict=True))
+        config = NetworkConfig(3, slots, 2, 4, buckets, **switches)
+        state = Network(config).state_dict()
+        declared = network_arrays(config)
+        assert {n: a.shape for n, a in declared.items()} == {
+            n: tuple(v.shape) for n, v in state.items()
+        }
+        assert {a.dtype for a in declared.values()} == {"float32"}
