@@ -26,13 +26,27 @@ SWITCHES = [
     {"objectives": 1},
     {"buckets": 100},
     {"buckets": 600},
+    {"buckets": None},
+    {"buckets": None, "self_attention": False, "gate": False},
+    {"buckets": 16, "interpolate": True, "scale": "logit"},
+    {"buckets": 2, "interpolate": True},
+    {"buckets": 9, "interpolate": True, "scale": "quantile", "cross_attention": False},
+    {"buckets": 16, "interpolate": True, "scale": "logit", "gate": False},
+    {"buckets": 16, "interpolate": True, "scale": "logit", "linear": False},
+    {"buckets": 16, "interpolate": True, "scale": "logit", "context_slots": ()},
+]
+SCALES = [
+    {"scale": scale, "buckets": buckets, "interpolate": interpolate}
+    for scale in ("raw", "range", "logit", "quantile")
+    for buckets in (2, 30, 300)
+    for interpolate in (False, True)
 ]
 SIZES = [{"width": 2}, {"width": 3}, {"width": 8}, {"width": 1, "key_width": 5}]
 CONFIGS = [
     pytest.param(replace(BASE, **switch, **size), id=f"{switch}{size}")
     for switch in SWITCHES
     for size in SIZES
-]
+] + [pytest.param(replace(BASE, **scale), id=str(scale)) for scale in SCALES]
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +59,9 @@ def _one_thread():
 
 
 def network_of(config, seed=0):
-    network = Network(config, torch.Generator().manual_seed(seed))
+    network = Network(
+        config, torch.Generator().manual_seed(seed), scores=rows_of(config, seed=9)[0]
+    )
     generator = torch.Generator().manual_seed(seed + 1)
     with torch.no_grad():
         for parameter in network.parameters():
@@ -65,7 +81,7 @@ def rows_of(config, n=1000, seed=0):
 
 def gradients(network, rows, slope, dtype):
     """Return scores and gradients by PyTorch, computed in one precision."""
-    twin = Network(network.config)
+    twin = Network(network.config, knots=network.scores.knots.numpy())
     twin.load_state_dict(network.state_dict())
     twin = twin.to(dtype)
     fused = twin(*(torch.from_numpy(array) for array in rows))
@@ -100,8 +116,10 @@ def test_scores_equal_those_of_the_network(config):
     assert np.abs(Scorer.of(network)(*rows) - exact).max() < 1e-5 * exact.std()
 
 
-def test_training_and_scoring_fuse_alike():
-    network, rows = network_of(BASE), rows_of(BASE)
+@pytest.mark.parametrize("scale", SCALES, ids=str)
+def test_training_and_scoring_fuse_alike(scale):
+    config = replace(BASE, **scale)
+    network, rows = network_of(config), rows_of(config)
     fused = Step(network, *rows).forward(np.arange(1000))
     np.testing.assert_array_equal(fused, Scorer.of(network)(*rows).astype(np.float32))
 
@@ -214,5 +232,5 @@ def test_wrong_shapes_are_refused():
 
 def test_what_the_kernels_cover():
     assert all(covers(replace(BASE, **switch)) for switch in SWITCHES)
-    assert not covers(replace(BASE, buckets=None))
+    assert not covers(replace(BASE, buckets=70_000))
     assert not covers(replace(BASE, context_slots=(70_000,)))

@@ -55,7 +55,7 @@ def rank_loss(fused, batch):
 
 
 def new_network(seed=0, config=CONFIG):
-    return Network(config, torch.Generator().manual_seed(seed))
+    return Network(config, torch.Generator().manual_seed(seed), scores=rows_of(seed=5).scores)
 
 
 def validator(rows):
@@ -80,24 +80,33 @@ def test_a_small_fit_is_left_to_torch_and_a_large_one_to_the_kernels():
     assert isinstance(learner_for(new_network(), rows, build, rows_seen=10**7), FusedLearner)
 
 
-def test_a_network_without_buckets_is_trained_by_torch_and_says_so_once(caplog):
+def test_a_network_of_too_many_codes_is_trained_by_torch_and_says_so_once(caplog):
     _scorer._say.cache_clear()
-    network = new_network(config=replace(CONFIG, buckets=None))
+    network = new_network(config=replace(CONFIG, buckets=70_000))
     with caplog.at_level("INFO", logger="harmonrank"):
         for _ in range(2):
             chosen = learner_for(network, rows_of(), TRAINING.build, rows_seen=10**7)
             assert isinstance(chosen, TorchLearner)
     assert [record.message for record in caplog.records] == [
-        "Without buckets a network runs on PyTorch; the fused kernels need them."
+        "With 65,536 buckets or context values a network runs on PyTorch."
     ]
 
 
+BUCKETS = [
+    {},
+    {"buckets": None},
+    {"scale": "quantile"},
+    *({"scale": scale, "interpolate": True} for scale in ("raw", "range", "logit", "quantile")),
+]
+
+
+@pytest.mark.parametrize("buckets", BUCKETS, ids=str)
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_both_learners_take_the_same_steps(optimizer, weighted):
+def test_both_learners_take_the_same_steps(optimizer, weighted, buckets):
     config = TrainingConfig(optimizer=optimizer, learning_rate=0.01, weight_decay=0.01)
     rows, index = rows_of(weighted=weighted), np.arange(0, 3000, 2)
-    networks = [new_network(), new_network()]
+    networks = [new_network(config=replace(CONFIG, **buckets)) for _ in range(2)]
     learners = [
         kind(network, rows, config.build)
         for kind, network in zip((TorchLearner, FusedLearner), networks, strict=True)

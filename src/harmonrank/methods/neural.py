@@ -19,6 +19,7 @@ from harmonrank.methods.base import Fit, Method
 from harmonrank.methods.state import ContextState
 from harmonrank.model import NetworkConfig
 from harmonrank.model.fused import Scorer, covers
+from harmonrank.model.knots import Scale
 from harmonrank.model.stored import network_arrays
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     from harmonrank.model import Network
     from harmonrank.training import Arrays, LossSlope, LossValue
+
+_KNOTS = "scores.knots"
 
 History = tuple[tuple[float, float, float | None], ...]
 """Of every epoch its loss, validation AUC-sum and share of items with a gradient."""
@@ -43,6 +46,8 @@ class NeuralConfig:
     width: int = 2
     key_width: int = 32
     buckets: int | None = 300
+    scale: Scale = "raw"
+    interpolate: bool = False
     self_attention: bool = True
     personalised: bool = True
     cross_attention: bool = True
@@ -106,7 +111,7 @@ class NeuralMethod(Method):
         from harmonrank.methods.neural_fit import learn
 
         self.encoder = ContextEncoder.fit(fit.train.context)
-        network = self._new_network(fit.train.scores.shape[1], fit.seed).to(fit.device)
+        network = self._new_network(fit).to(fit.device)
         network, self.history = learn(self, fit, network, self.config.epochs)
         self._use(network)
 
@@ -142,7 +147,10 @@ class NeuralMethod(Method):
         if self._built is None:
             import torch
 
-            network = self._new_network(len(self.schema.names), seed=0).eval()
+            from harmonrank.model import Network
+
+            config = self._network_config(len(self.schema.names))
+            network = Network(config, knots=self._weights[_KNOTS]).eval()
             weights = {name: torch.from_numpy(array) for name, array in self._weights.items()}
             network.load_state_dict(weights)
             self._built = network
@@ -151,13 +159,16 @@ class NeuralMethod(Method):
     def _network_config(self, objectives: int) -> NetworkConfig:
         return NetworkConfig(objectives, self.encoder.slots, **self.config.part(NetworkConfig))
 
-    def _new_network(self, objectives: int, seed: int) -> "Network":
+    def _new_network(self, fit: Fit) -> "Network":
         import torch
 
         from harmonrank.model import Network
 
-        generator = torch.Generator().manual_seed(seed)
-        return Network(self._network_config(objectives), generator)
+        scores, weight = fit.train.scores, fit.train.sample_weight
+        # A row of weight 0 counts as removed, so it must not move a bucket.
+        seen = scores if weight is None else scores[weight > 0]
+        generator = torch.Generator().manual_seed(fit.seed)
+        return Network(self._network_config(scores.shape[1]), generator, scores=seen)
 
     def _score(self, log: Log) -> np.ndarray:
         return self._fuse(log.scores, self.encoder.encode(log.context))

@@ -3,8 +3,10 @@
 __all__ = ["NetworkConfig"]
 
 from dataclasses import dataclass
+from typing import get_args
 
 from harmonrank.errors import UsageError
+from harmonrank.model.knots import Scale, knot_count
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,10 @@ class NetworkConfig:
         width: Width d of a score's embedding.
         key_width: Width d_k of queries, keys and values.
         buckets: Buckets per score; None feeds the score itself, times a learned vector.
+        scale: On which buckets have equal width: the 'raw' score as printed, ⌊s·B⌋, its 'range'
+            in the training rows, the range of its 'logit', or equal shares of rows ('quantile').
+        interpolate: Mix the two nearest rows of a table linearly, so that close scores have close
+            embeddings; otherwise each bucket has its own row.
         self_attention: Without it, every objective attends to itself alone.
         personalised: Without it, one learned query serves every context.
         cross_attention: Without it, the context is concatenated instead.
@@ -32,6 +38,8 @@ class NetworkConfig:
     width: int = 2
     key_width: int = 32
     buckets: int | None = 300
+    scale: Scale = "raw"
+    interpolate: bool = False
     self_attention: bool = True
     personalised: bool = True
     cross_attention: bool = True
@@ -44,8 +52,18 @@ class NetworkConfig:
         for name, size in {**sizes, "buckets": self.buckets or 1}.items():
             if size < 1:
                 raise UsageError(f"`{name}` must be at least 1. Got {size}.")
+        if self.interpolate and self.buckets == 1:
+            raise UsageError("`buckets` must be at least 2 to interpolate. Got 1.")
+        if self.scale not in get_args(Scale):
+            known = ", ".join(get_args(Scale))
+            raise UsageError(f"`scale` must be one of {known}. Got '{self.scale}'.")
 
     @property
     def context_features(self) -> int:
         """How many numbers describe the context in this network."""
         return len(self.context_slots) if self.personalised else 0
+
+    @property
+    def knots(self) -> int:
+        """How many knots the buckets of each score have."""
+        return knot_count(self.buckets, interpolate=self.interpolate) if self.buckets else 0

@@ -3,11 +3,16 @@
 __all__ = ["Network"]
 
 from math import sqrt
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from harmonrank.errors import UsageError
 from harmonrank.model.config import NetworkConfig
+from harmonrank.model.knots import fit_knots
 
 
 class Network(nn.Module):
@@ -16,13 +21,23 @@ class Network(nn.Module):
     Args:
         config: Size and switches.
         generator: Draws the first weights, so that a seed decides them.
+        scores: Training scores, (rows, objectives), whose scale the buckets are fitted on; not
+            needed for the raw scale.
+        knots: In place of `scores`, buckets fitted before, see `harmonrank.model.knots`.
     """
 
-    def __init__(self, config: NetworkConfig, generator: torch.Generator | None = None) -> None:
+    def __init__(
+        self,
+        config: NetworkConfig,
+        generator: torch.Generator | None = None,
+        *,
+        scores: Tensor | NDArray[Any] | None = None,
+        knots: NDArray[np.float32] | None = None,
+    ) -> None:
         super().__init__()
         self.config = config
         M, d = config.objectives, config.width
-        self.scores = ScoreEmbedding(M, d, config.buckets)
+        self.scores = ScoreEmbedding(config, _knots(config, scores) if knots is None else knots)
         self.context = ContextEmbedding(config.context_slots if config.personalised else ())
         self.relation_aware = RelationAware(config)
         self.gated = Gated(M, d) if config.gate else None
@@ -53,21 +68,32 @@ class Network(nn.Module):
 
 
 class ScoreEmbedding(nn.Module):
-    """One embedding row per objective and equal-distance bucket: clip(⌊s·B⌋, 0, B−1)."""
+    """One embedding row per objective and bucket, or two neighbouring ones mixed by distance."""
 
     first: Tensor
+    knots: Tensor
 
-    def __init__(self, objectives: int, width: int, buckets: int | None) -> None:
+    def __init__(self, config: NetworkConfig, knots: NDArray[np.float32]) -> None:
         super().__init__()
-        self.buckets = buckets
-        self.table = nn.Parameter(torch.empty(objectives * (buckets or 1), width))
-        self.register_buffer("first", torch.arange(objectives) * (buckets or 1), persistent=False)
+        rows = config.buckets or 1
+        self.buckets, self.interpolate = config.buckets, config.interpolate
+        self.table = nn.Parameter(torch.empty(config.objectives * rows, config.width))
+        self.register_buffer("knots", torch.from_numpy(knots.copy()))
+        self.register_buffer("first", torch.arange(config.objectives) * rows, persistent=False)
 
     def forward(self, scores: Tensor) -> Tensor:
         if self.buckets is None:
-            return scores.to(self.table.dtype).unsqueeze(2) * self.table
-        bucket = (scores * self.buckets).long().clamp_(0, self.buckets - 1)
-        return nn.functional.embedding(bucket + self.first, self.table)
+            return scores.to(self.table.dtype).unsqueeze(2) * self.table  # (rows, M, width)
+        s = scores.to(self.knots.dtype).T.contiguous()  # (M, rows)
+        inner = self.knots[:, 1:-1].contiguous() if self.interpolate else self.knots
+        below = torch.searchsorted(inner, s, right=True)  # (M, rows)
+        row = below.T + self.first  # (rows, M)
+        x = nn.functional.embedding(row, self.table)  # (rows, M, width)
+        if not self.interpolate:
+            return x
+        low, high = self.knots.gather(1, below), self.knots.gather(1, below + 1)  # (M, rows)
+        share = ((s - low) / (high - low)).clamp(0, 1).T.unsqueeze(2)  # (rows, M, 1)
+        return torch.lerp(x, nn.functional.embedding(row + 1, self.table), share)
 
 
 class ContextEmbedding(nn.Module):
@@ -134,6 +160,21 @@ class Gated(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         g = torch.sigmoid(self.gate(x))  # (rows, objectives, 1)
         return _scalar(self.output, (g * x).flatten(1))  # (rows,)
+
+
+def _knots(config: NetworkConfig, scores: Tensor | NDArray[Any] | None) -> NDArray[np.float32]:
+    M = config.objectives
+    if config.buckets is None:
+        return np.empty((M, 0), np.float32)
+    if scores is None and config.scale != "raw":
+        raise UsageError(
+            f"Buckets on the '{config.scale}' scale are fitted on scores; pass training scores "
+            "to the network as `scores`, or use the 'raw' scale."
+        )
+    seen = scores.detach().cpu().numpy() if isinstance(scores, Tensor) else scores
+    if seen is not None and (seen.ndim != 2 or seen.shape[1] != M):
+        raise UsageError(f"`scores` must be (rows, {M}). Got {tuple(seen.shape)}.")
+    return fit_knots(seen, M, config.buckets, config.scale, interpolate=config.interpolate)
 
 
 def _scalar(linear: nn.Linear, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""What is stored of a network: the parameters that its config asks for."""
+"""What is stored of a network: the parameters that its config asks for, and its knots."""
 
 __all__ = ["network_arrays"]
 
@@ -7,7 +7,7 @@ from harmonrank.model.config import NetworkConfig
 
 
 def network_arrays(config: NetworkConfig) -> dict[str, Array]:
-    """Declare the parameters of `Network`, without PyTorch.
+    """Declare the parameters of `Network` and the knots of its buckets, without PyTorch.
 
     >>> network_arrays(NetworkConfig(objectives=5))["scores.table"].shape
     (1500, 2)
@@ -29,7 +29,9 @@ def network_arrays(config: NetworkConfig) -> dict[str, Array]:
         shapes |= _linear("gated.gate", d) | _linear("gated.output", M * d)
     if config.linear:
         shapes |= _linear("linear", M * d)
-    return {name: Array(shape, "float32") for name, shape in shapes.items()}
+    declared = {name: Array(shape, "float32") for name, shape in shapes.items()}
+    knots = Array((M, config.knots), "float32", low=0.0, high=2.0, strictly=True)
+    return {**declared, "scores.knots": knots}
 
 
 def _linear(name: str, inputs: int) -> dict[str, tuple[int, ...]]:

@@ -2,7 +2,6 @@
 
 __all__ = ["FitCell", "fewer_positives"]
 
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
@@ -17,7 +16,6 @@ from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
 from harmonrank.evaluation.reproduction._data import Data, Logs
 from harmonrank.methods import Method, ceiling_of, method_class
 from harmonrank.metrics import auc, bootstrap_sums
-from harmonrank.training.one_thread import one_thread
 
 REPLICATES = 200
 _ATTENTION_ROWS = 50_000
@@ -103,11 +101,10 @@ class FitCell(Cell):
             schema = replace(schema, weights=weights)
         model = self._built()
         started = perf_counter()
-        with one_thread() if ("buckets", None) in self.options else nullcontext():
-            model.fit(
-                train, schema, valid=logs.valid, seed=self.seed, on_event=on_event,
-                checkpoint=checkpoint if train.rows >= _LONG_ROWS else None,
-            )  # fmt: skip
+        model.fit(
+            train, schema, valid=logs.valid, seed=self.seed, on_event=on_event,
+            checkpoint=checkpoint if train.rows >= _LONG_ROWS else None,
+        )  # fmt: skip
         seconds = perf_counter() - started
         return {"fit_seconds": seconds, **self._measured(model, train, logs)}
 

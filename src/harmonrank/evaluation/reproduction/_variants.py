@@ -70,10 +70,7 @@ _VARIANTS: Mapping[str, tuple[_Variant, ...]] = {
     ),
 }
 _NOTES = {
-    "buckets": (
-        "Without buckets the score itself enters, times a learned vector; the fused kernels do "
-        "not cover this, so PyTorch trains it."
-    )
+    "buckets": "Without buckets the score itself enters, times a learned vector.",
 }
 
 

@@ -21,13 +21,12 @@ class Agnostic:
     operations.
 
     Attributes:
-        l: (objectives, buckets).
+        columns: l, (objectives · buckets, 1).
     """
 
-    def __init__(self, weights: Weights, config: NetworkConfig) -> None:
+    def __init__(self, weights: Weights, config: NetworkConfig, E: Matrix) -> None:
         M, d = config.objectives, config.width
-        self._gate, self._linear = config.gate, config.linear
-        self._E = weights["scores.table"].reshape(M, -1, d)  # (M, B, d)
+        self._gate, self._linear, self._E = config.gate, config.linear, E  # (M, B, d)
         # What multiplies x: w2, w3 and, the same for all objectives, w.
         self._W = np.zeros((3, M, d))
         bias = 0.0
@@ -37,17 +36,18 @@ class Agnostic:
             bias = weights["gated.gate.bias"][0]
         if config.linear:
             self._W[1] = weights["linear.weight"].reshape(M, d)
-        self.l, self._g, self._kept = np.empty((3, *self._E.shape[:2]))
-        _multiply(self._E, self._W, bias, self.l, self._g, self._kept)
+        l, self._g, self._kept = np.empty((3, *self._E.shape[:2]))  # noqa: E741
+        _multiply(self._E, self._W, bias, l, self._g, self._kept)
         # As a tangent, σ cannot overflow; NumPy's is a vector loop.
         np.tanh(self._g, out=self._g)
         self._g *= 0.5
         self._g += 0.5
-        self.l += self._g * self._kept
+        l += self._g * self._kept  # noqa: E741
+        self.columns = l.reshape(-1, 1)
 
-    def back(self, dl: Matrix, dE: Matrix, gradient: Weights) -> None:
+    def back(self, d_columns: Matrix, dE: Matrix, gradient: Weights) -> None:
         """Add to the table's gradient dE, (M, B, d), and write those of the weights."""
-        dW = np.zeros_like(self._W)
+        dW, dl = np.zeros_like(self._W), d_columns.reshape(self._E.shape[:2])
         d_bias = _take_back(self._E, self._W, self._g, self._kept, dl, dE, dW)
         if self._gate:
             gradient["gated.output.weight"][...] = dW[0].reshape(1, -1)

@@ -14,8 +14,8 @@ Array = NDArray[Any]
 
 @product_kernel
 def scatter_parts(
-    claims: Array, who: int, edges: Array, slope: Array, place: Array, J: Array, M: int,
-    cells: Array, contexts: Array,
+    claims: Array, who: int, edges: Array, slope: Array, place: Array, share: Array, J: Array,
+    M: int, cells: Array, contexts: Array,
 ) -> None:  # fmt: skip
     """Write ∂L/∂cells and ∂L/∂contexts of each part, given ∂L/∂s and what `fuse_parts` kept.
 
@@ -27,14 +27,14 @@ def scatter_parts(
         if part >= len(edges) - 1:
             return
         low, high = edges[part], edges[part + 1]
-        _scatter(slope, low, high, place, J, M, cells[part], contexts[part])
+        _scatter(slope, low, high, place, share, J, M, cells[part], contexts[part])
         finish(claims)
 
 
 @product_kernel
 def _scatter(
-    slope: Array, low: int, high: int, place: Array, J: Array, M: int, cells: Array,
-    contexts: Array,
+    slope: Array, low: int, high: int, place: Array, share: Array, J: Array, M: int,
+    cells: Array, contexts: Array,
 ) -> None:  # fmt: skip
     """Sum over some blocks.
 
@@ -48,12 +48,10 @@ def _scatter(
         start = k * R
         n = min(R, len(slope) - start)
         for m in range(M):
-            _scatter_four(slope, start, place, k, m, J, cells, n)
-            for f in range(F // 4 * 4, F):
-                for r in range(n):
-                    cells[np.uint32(place[k, m, r]), f] += slope[start + r] * J[k, m * F + f, r]
-            for r in range(n):
-                cells[np.uint32(place[k, m, r]), F] += slope[start + r]
+            if len(share):
+                _scatter_mixed(slope, start, place, share, k, m, J, cells, n)
+            else:
+                _scatter_whole(slope, start, place, k, m, J, cells, n)
         for m in range(M, place.shape[1]):
             _scatter_context(slope, start, place, k, m, J, M * F, contexts, n)
         if place.shape[1] == M:
@@ -64,7 +62,7 @@ def _scatter(
 
 
 @product_kernel
-def _scatter_four(
+def _scatter_whole(
     slope: Array, start: int, place: Array, k: int, m: int, J: Array, cells: Array, n: int
 ) -> None:
     """Add four fields at a time: rows of one bucket follow each other, and must wait their turn."""
@@ -77,6 +75,39 @@ def _scatter_four(
             cells[row, f + 1] += g * J[k, j + 1, r]
             cells[row, f + 2] += g * J[k, j + 2, r]
             cells[row, f + 3] += g * J[k, j + 3, r]
+    for f in range(F // 4 * 4, F):
+        for r in range(n):
+            cells[np.uint32(place[k, m, r]), f] += slope[start + r] * J[k, m * F + f, r]
+    for r in range(n):
+        cells[np.uint32(place[k, m, r]), F] += slope[start + r]
+
+
+@product_kernel
+def _scatter_mixed(
+    slope: Array, start: int, place: Array, share: Array, k: int, m: int, J: Array, cells: Array,
+    n: int,
+) -> None:  # fmt: skip
+    """Divide what a row adds between the two table rows that it mixes, two fields at a time."""
+    F = cells.shape[1] - 1
+    for f in range(0, F // 2 * 2, 2):
+        j = m * F + f
+        for r in range(n):
+            g, row = slope[start + r], np.uint32(place[k, m, r])
+            after, part = row + np.uint32(1), share[k, m, r]
+            first, second = g * J[k, j, r], g * J[k, j + 1, r]
+            cells[row, f] += first - part * first
+            cells[row, f + 1] += second - part * second
+            cells[after, f] += part * first
+            cells[after, f + 1] += part * second
+    for f in range(F // 2 * 2, F):
+        for r in range(n):
+            row, only = np.uint32(place[k, m, r]), slope[start + r] * J[k, m * F + f, r]
+            cells[row, f] += only - share[k, m, r] * only
+            cells[row + np.uint32(1), f] += share[k, m, r] * only
+    for r in range(n):
+        row, g = np.uint32(place[k, m, r]), slope[start + r]
+        cells[row, F] += g - share[k, m, r] * g
+        cells[row + np.uint32(1), F] += share[k, m, r] * g
 
 
 @product_kernel

@@ -2,36 +2,44 @@
 
 __all__ = ["MOST_CODES", "check_shapes", "code_rows", "unknown_code"]
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.errors import UsageError
+from harmonrank.model.knots import places
+
+if TYPE_CHECKING:
+    from harmonrank.model.fused._tables import Tables
 
 MOST_CODES = 1 << 16
 _PIECE = 1 << 18
 
 
 def code_rows(
-    scores: NDArray[np.float32], context: NDArray[np.int32], sizes: NDArray[np.int64]
-) -> NDArray[np.uint16]:
-    """Return (rows, objectives + features): clip(⌊s·B⌋, 0, B−1), then the context's codes.
+    scores: NDArray[np.float32], context: NDArray[np.int32], tables: "Tables"
+) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
+    """Return (rows, objectives + features) codes, and the share of the next row of each score.
 
-    >>> code_rows(np.float32([[0.5, 1.0]]), np.int32([[7]]), sizes=np.array([10, 10, 8]))
-    array([[5, 9, 7]], dtype=uint16)
+    The codes are the table rows of the scores (see `harmonrank.model.knots`), then those of the
+    context. There are no shares where rows are not mixed.
     """
-    rows, M = scores.shape
-    features, B = len(sizes) - M, sizes[0]
-    codes = np.empty((rows, len(sizes)), np.uint16)
+    M, sizes = scores.shape[1], tables.sizes
+    features = len(sizes) - M
+    codes = np.empty((len(scores), len(sizes)), np.uint16)
+    shares = np.empty((len(scores) if tables.smooth else 0, M), np.float32)
     # In pieces, so that the intermediate integers take little memory.
-    for start in range(0, rows, _PIECE):
+    for start in range(0, len(scores), _PIECE):
         piece = slice(start, start + _PIECE)
-        bucket = (scores[piece] * np.float32(B)).astype(np.int64)
-        codes[piece, :M] = np.clip(bucket, 0, B - 1)
+        codes[piece, :M], share = places(tables.knots, scores[piece], interpolate=tables.smooth)
+        if tables.smooth:
+            shares[piece] = share
         given = context[piece, :features]
         if ((given < 0) | (given >= sizes[M:])).any():
             raise unknown_code()
         codes[piece, M:] = given
-    return codes
+    return codes, shares
 
 
 def check_shapes(scores: NDArray[np.float32], context: NDArray[np.int32], M: int, C: int) -> None:

@@ -32,7 +32,7 @@ _EXPONENT_BIAS, _EXPONENT_SHIFT = np.int32(127), np.int32(23)
 class _Block(NamedTuple):
     """The numbers of some rows, the row being the last axis of each array."""
 
-    cell: Array  # (objectives, fields): x, y, z, l of each score
+    cell: Array  # (objectives, fields): x, y, z of each score, then l, or q, κ and t
     u: Array  # (width,): what the context asks for
     A: Array  # (objectives, objectives): attention, times its sum
     inverse: Array  # (objectives,): one over that sum
@@ -41,6 +41,7 @@ class _Block(NamedTuple):
     o: Array  # (objectives,): what an objective's voice adds to the score, A z
     p: Array  # (1, objectives): the voices' shares, softmax of c
     dh: Array  # (objectives,): ∂s/∂h
+    g: Array  # (objectives,): the gate, where rows are mixed
     s: Array  # (2,): the fused score, and its relation-aware part
     spare: Array  # (2,): room for intermediate results
 
@@ -62,7 +63,8 @@ def _new_block(M: int, F: int, W: int, R: int) -> Any:
 
     A, cell = np.empty((M, M, R), np.float32), np.empty((M, F, R), np.float32)
     p = np.empty((1, M, R), np.float32)
-    return _Block(cell, new(W), A, new(M), new(M), new(M), new(M), p, new(M), new(2), new(2))
+    own = new(M), new(M), new(M), new(M), p, new(M), new(M)
+    return _Block(cell, new(W), A, *own, new(2), new(2))
 
 
 @product_kernel
@@ -164,9 +166,26 @@ def _shares(b: Any, ask: bool, n: int) -> None:
 
 
 @product_kernel
-def _fuse_block(b: Any, d: int, attend: bool, ask: bool, bias: Any, n: int) -> None:
+def _open_gates(b: Any, n: int) -> None:
+    """Set g = σ(q) and replace t by l = g κ + t."""
+    cell, g, e = b.cell, b.g, b.spare
+    q, kept, last = cell.shape[1] - 3, cell.shape[1] - 2, cell.shape[1] - 1
+    for m in range(len(cell)):
+        for r in range(n):
+            # e^−|q| cannot overflow: σ(q) is 1/(1 + e) on one side and e/(1 + e) on the other.
+            e[0, r] = _exp(-abs(cell[m, q, r]))
+        for r in range(n):
+            g[m, r] = np.divide(_ONE if cell[m, q, r] >= _ZERO else e[0, r], _ONE + e[0, r])
+        for r in range(n):
+            cell[m, last, r] += g[m, r] * cell[m, kept, r]
+
+
+@product_kernel
+def _fuse_block(b: Any, d: int, attend: bool, ask: bool, smooth: bool, bias: Any, n: int) -> None:
     """Fuse: s = bias + Σ_m l_m + s1 with s1 = Σ_i p_i o_i."""
     M, last, s, cell, p, o, u = len(b.A), b.cell.shape[1] - 1, b.s, b.cell, b.p, b.o, b.u
+    if smooth:
+        _open_gates(b, n)
     if attend:
         _attend(b, d, n)
     else:
@@ -190,7 +209,9 @@ def _fuse_block(b: Any, d: int, attend: bool, ask: bool, bias: Any, n: int) -> N
 
 
 @product_kernel
-def _derive_block(b: Any, d: int, attend: bool, ask: bool, n: int, J: Array, k: int) -> None:
+def _derive_block(
+    b: Any, d: int, attend: bool, ask: bool, smooth: bool, n: int, J: Array, k: int
+) -> None:
     """Write ∂s/∂(x, y, z) of every objective and ∂s/∂u into J[k]; A becomes ∂s/∂(y_i · x_j)."""
     A, cell, u, h, c, o, p, dh = b.A, b.cell, b.u, b.h, b.c, b.o, b.p, b.dh
     s, inverse, spare = b.s, b.inverse, b.spare
@@ -223,6 +244,8 @@ def _derive_block(b: Any, d: int, attend: bool, ask: bool, n: int, J: Array, k: 
                 for r in range(n):
                     J[k, j * F + f, r] += A[i, j, r] * cell[i, d + f, r]
                     J[k, i * F + d + f, r] += A[i, j, r] * cell[j, f, r]
+    if smooth:
+        _derive_gates(b, n, J, k)
     if not ask:
         for r in range(n):
             J[k, M * F, r] = _ONE
@@ -235,7 +258,19 @@ def _derive_block(b: Any, d: int, attend: bool, ask: bool, n: int, J: Array, k: 
 
 
 @product_kernel
-def _load_block(b: Any, cells: Array, contexts: Array, place: Array, k: int, n: int) -> None:
+def _derive_gates(b: Any, n: int, J: Array, k: int) -> None:
+    """Write ∂s/∂q = κ g (1 − g) and ∂s/∂κ = g."""
+    cell, g, F = b.cell, b.g, b.cell.shape[1] - 1
+    for m in range(len(cell)):
+        for r in range(n):
+            J[k, m * F + F - 2, r] = cell[m, F - 1, r] * g[m, r] * (_ONE - g[m, r])
+            J[k, m * F + F - 1, r] = g[m, r]
+
+
+@product_kernel
+def _load_block(
+    b: Any, cells: Array, contexts: Array, place: Array, share: Array, smooth: bool, k: int, n: int
+) -> None:
     """Fetch the table rows of a block; u is the constant row plus one row per context feature."""
     M, cell, u = len(b.A), b.cell, b.u
     # Unsigned positions spare every access a test for negative ones.
@@ -243,6 +278,10 @@ def _load_block(b: Any, cells: Array, contexts: Array, place: Array, k: int, n: 
         for f in range(cells.shape[1]):
             for r in range(n):
                 cell[m, f, r] = cells[np.uint32(place[k, m, r]), f]
+            if smooth:
+                for r in range(n):
+                    after = cells[np.uint32(place[k, m, r]) + np.uint32(1), f]
+                    cell[m, f, r] += share[k, m, r] * (after - cell[m, f, r])
     for c in range(contexts.shape[1]):
         for r in range(n):
             u[c, r] = contexts[0, c]
@@ -252,7 +291,7 @@ def _load_block(b: Any, cells: Array, contexts: Array, place: Array, k: int, n: 
 
 
 @product_kernel
-def _touch(codes: Array, index: Array) -> int:
+def _touch(codes: Array, shares: Array, index: Array, smooth: bool) -> float:
     """Read one number of each row, which lie all over memory, and use none.
 
     Nothing waits for these reads, so many are under way at once; the rows are then in cache.
@@ -260,77 +299,116 @@ def _touch(codes: Array, index: Array) -> int:
     touched, last = np.uint16(0), codes.shape[1] - 1
     for i in range(len(index)):
         touched ^= codes[np.uint64(index[i]), last]
-    return int(touched)  # or the compiler would drop the loop
+    most = np.float32(0)
+    if smooth:
+        for i in range(len(index)):
+            most = max(most, shares[np.uint64(index[i]), 0])
+    return float(touched + most)  # or the compiler would drop the loops
 
 
 @product_kernel
-def _place_codes(codes: Array, index: Array, first: Array, place: Array, n: int) -> None:
-    """Write the places of coded rows, (columns, rows)."""
+def _place_codes(
+    codes: Array, shares: Array, index: Array, first: Array, smooth: bool, place: Array,
+    share: Array, k: int, n: int,
+) -> None:  # fmt: skip
+    """Write the places of coded rows, (columns, rows), and the shares of the rows after them."""
     for m in range(codes.shape[1]):
         base = np.int32(first[m])
         for r in range(n):
-            place[m, r] = base + np.int32(codes[np.uint64(index[r]), m])
+            place[k, m, r] = base + np.int32(codes[np.uint64(index[r]), m])
+    if smooth:
+        for m in range(shares.shape[1]):
+            for r in range(n):
+                share[k, m, r] = shares[np.uint64(index[r]), m]
 
 
 @product_kernel
 def _place_scores(
-    scores: Array, context: Array, first: Array, sizes: Array, place: Array, n: int
-) -> int:
+    scores: Array, context: Array, first: Array, sizes: Array, knots: Array, inner: Array,
+    smooth: bool, place: Array, share: Array, n: int,
+) -> int:  # fmt: skip
     """Write the places of raw scores and context codes; return how many codes have none."""
-    M, B, unknown, none = scores.shape[1], np.float32(sizes[0]), 0, np.int32(0)
-    for m in range(len(first)):
+    M, unknown, none = scores.shape[1], 0, np.int32(0)
+    for m in range(M):
+        for r in range(n):
+            share[m, r] = scores[r, m]
+        _search(inner, m, share, place, n)
+        if smooth:
+            for r in range(n):
+                low = knots[m, np.uint32(place[m, r])]
+                high = knots[m, np.uint32(place[m, r]) + np.uint32(1)]
+                part = np.divide(share[m, r] - low, high - low)
+                share[m, r] = min(max(part, _ZERO), _ONE)
+        base = np.int32(first[m])
+        for r in range(n):
+            place[m, r] += base
+    for m in range(M, len(first)):
         base, most = np.int32(first[m]), np.int32(sizes[m] - 1)
-        if m < M:
-            for r in range(n):
-                place[m, r] = base + min(max(np.int32(scores[r, m] * B), none), most)
-        else:
-            for r in range(n):
-                code = context[r, m - M]
-                within = min(max(code, none), most)
-                unknown += code != within
-                place[m, r] = base + within
+        for r in range(n):
+            code = context[r, m - M]
+            within = min(max(code, none), most)
+            unknown += code != within
+            place[m, r] = base + within
     return unknown
 
 
 @product_kernel
+def _search(inner: Array, m: int, s: Array, place: Array, n: int) -> None:
+    """Count the knots that are not above each score, by halves."""
+    for r in range(n):
+        place[m, r] = 0
+    half = np.int32(inner.shape[1] // 2)
+    while half > 0:
+        for r in range(n):
+            up = inner[m, np.uint32(place[m, r] + half - np.int32(1))] <= s[m, r]
+            place[m, r] += half if up else np.int32(0)
+        half //= np.int32(2)
+
+
+@product_kernel
 def fuse_parts(
-    claims: Array, who: int, edges: Array, index: Array, codes: Array, scores: Array,
-    context: Array, first: Array, sizes: Array, cells: Array, contexts: Array, M: int, d: int,
-    attend: bool, ask: bool, bias: Any, derive: bool, place: Array, J: Array, s: Array,
+    claims: Array, who: int, edges: Array, index: Array, codes: Array, shares: Array,
+    scores: Array, context: Array, first: Array, sizes: Array, knots: Array, inner: Array,
+    cells: Array, contexts: Array, M: int, d: int, attend: bool, ask: bool, smooth: bool,
+    bias: Any, derive: bool, place: Array, share: Array, J: Array, s: Array,
 ) -> int:  # fmt: skip
     """Fuse rows part by part, as long as there are parts that no other thread has claimed.
 
-    A part is the blocks between two edges. To train (`derive`), rows are given as `codes[index]`,
-    and their places and derivatives are kept: (blocks, objectives + features, BLOCK) and (blocks,
-    derivatives, BLOCK). To score, they are given as scores and context codes. One kernel serves
-    both, as it is the one that takes long to compile.
+    A part is the blocks between two edges. To train (`derive`), rows are given as `codes[index]`
+    and `shares[index]`, and their places, shares and derivatives are kept: (blocks, objectives +
+    features, BLOCK), (blocks, objectives, BLOCK) and (blocks, derivatives, BLOCK). To score, they
+    are given as scores and context codes. One kernel serves both, as it is the one that takes long
+    to compile.
 
     Returns:
         How many context codes the tables do not have.
     """
     R, unknown = BLOCK, 0
     b = _new_block(M, cells.shape[1], contexts.shape[1], R)
-    here = np.empty((1, len(first), R), np.int32)
+    here, part_of = np.empty((1, len(first), R), np.int32), np.empty((1, M, R), np.float32)
     while True:
         part = claim(claims, who, len(edges) - 1)
         if part >= len(edges) - 1:
             return unknown
         low, high = edges[part], edges[part + 1]
         if derive:
-            _touch(codes, index[low * R : high * R])
+            _touch(codes, shares, index[low * R : high * R], smooth)
         for k in range(low, high):
             start = k * R
             n = min(R, len(s) - start)
             if derive:
-                _place_codes(codes, index[start : start + n], first, place[k], n)
-                _load_block(b, cells, contexts, place, k, n)
+                rows = index[start : start + n]
+                _place_codes(codes, shares, rows, first, smooth, place, share, k, n)
+                _load_block(b, cells, contexts, place, share, smooth, k, n)
             else:
-                rows = slice(start, start + n)
-                unknown += _place_scores(scores[rows], context[rows], first, sizes, here[0], n)
-                _load_block(b, cells, contexts, here, 0, n)
-            _fuse_block(b, d, attend, ask, bias, n)
+                unknown += _place_scores(
+                    scores[start : start + n], context[start : start + n], first, sizes, knots,
+                    inner, smooth, here[0], part_of[0], n,
+                )  # fmt: skip
+                _load_block(b, cells, contexts, here, part_of, smooth, 0, n)
+            _fuse_block(b, d, attend, ask, smooth, bias, n)
             if derive:
-                _derive_block(b, d, attend, ask, n, J, k)
+                _derive_block(b, d, attend, ask, smooth, n, J, k)
             for r in range(n):
                 s[start + r] = b.s[0, r]
         finish(claims)

@@ -22,22 +22,19 @@ if TYPE_CHECKING:
 
 _BLOCKS = 16  # Some thousand rows; a request's are one part.
 _NO_INDEX, _NO_CODES = np.empty(0, np.int64), np.empty((0, 0), np.uint16)
-_NO_PLACES = np.empty((0, 0, BLOCK), np.int32)
-_NO_DERIVATIVES = np.empty((0, 0, BLOCK), np.float32)
+_NO_PLACES, _NO_SHARES = np.empty((0, 0, BLOCK), np.int32), np.empty((0, 0), np.float32)
+_NO_SHARE = _NO_DERIVATIVES = np.empty((0, 0, BLOCK), np.float32)
 
 
 def covers(config: NetworkConfig) -> bool:
     """Tell whether the kernels can stand in for a network of this shape, and log once if not.
 
-    They look up buckets, so a network without any is left to PyTorch.
+    A code has two bytes, so that only a table of very many rows is left to PyTorch.
 
-    >>> covers(NetworkConfig(objectives=5)), covers(NetworkConfig(objectives=5, buckets=None))
+    >>> covers(NetworkConfig(objectives=5)), covers(NetworkConfig(objectives=5, buckets=70_000))
     (True, False)
     """
-    if config.buckets is None:
-        _say("Without buckets a network runs on PyTorch; the fused kernels need them.")
-        return False
-    if max(config.buckets, *config.context_slots, 0) >= MOST_CODES:
+    if max(config.buckets or 0, *config.context_slots, 0) >= MOST_CODES:
         _say(f"With {MOST_CODES:,} buckets or context values a network runs on PyTorch.")
         return False
     return True
@@ -56,7 +53,7 @@ class Scorer:
 
     Args:
         config: The network's size and switches.
-        weights: Its parameters by name.
+        weights: Its parameters by name, and the knots of its buckets.
 
     >>> from harmonrank.model import Network
     >>> scorer = Scorer.of(Network(NetworkConfig(objectives=2)))
@@ -65,14 +62,14 @@ class Scorer:
     """
 
     def __init__(self, config: NetworkConfig, weights: Mapping[str, NDArray[Any]]) -> None:
-        self._tables = Tables(config)
+        self._tables = Tables(config, weights["scores.knots"])
         self._tables.fill(Weights(weights))
 
     @classmethod
     def of(cls, network: "Network") -> Self:
         """Return the scorer of a network with its present weights."""
-        parameters = network.named_parameters()
-        return cls(network.config, {name: value.detach().numpy() for name, value in parameters})
+        weights = {name: value.detach().numpy() for name, value in network.named_parameters()}
+        return cls(network.config, {**weights, "scores.knots": network.scores.knots.numpy()})
 
     def __call__(
         self, scores: NDArray[np.float32], context: NDArray[np.int32]
@@ -89,8 +86,8 @@ class Scorer:
         together(
             lambda claims, who: unknown.append(
                 fuse_parts(
-                    claims, who, edges, _NO_INDEX, _NO_CODES, scores, context, tables.first,
-                    tables.sizes, *tables.network, False, _NO_PLACES, _NO_DERIVATIVES, fused,
+                    claims, who, edges, _NO_INDEX, _NO_CODES, _NO_SHARES, scores, context,
+                    *tables.network, False, _NO_PLACES, _NO_SHARE, _NO_DERIVATIVES, fused,
                 )
             ),
             len(edges) - 1,

@@ -45,10 +45,10 @@ class Step:
         self._threads = threads
         self.weights, self.gradient = Weights.of(network), Weights.of(network)
         self.gradient.vector[:] = 0  # A weight that a switch leaves out has none.
-        self._tables = Tables(network.config)
+        self._tables = Tables(network.config, network.scores.knots.numpy())
         M = network.config.objectives
         check_shapes(scores, context, M, len(self._tables.first) - M)
-        self._codes = code_rows(scores, context, self._tables.sizes)
+        self._codes, self._shares = code_rows(scores, context, self._tables)
         self._room = _Room(self._tables, 0, 1)
 
     def forward(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -60,8 +60,8 @@ class Step:
         room, fused = self._room, np.empty(len(index), np.float32)
         together(
             lambda claims, who: fuse_parts(
-                claims, who, room.small, index, self._codes, _NO_SCORES, _NO_CONTEXT, tables.first,
-                tables.sizes, *tables.network, True, room.place, room.J, fused,
+                claims, who, room.small, index, self._codes, self._shares, _NO_SCORES, _NO_CONTEXT,
+                *tables.network, True, room.place, room.share, room.J, fused,
             ),
             len(room.small) - 1,
             self._threads,
@@ -73,11 +73,12 @@ class Step:
         room, M = self._room, self._tables.config.objectives
         together(
             lambda claims, who: scatter_parts(
-                claims, who, room.large, slope, room.place, room.J, M, room.d_cells, room.d_contexts
+                claims, who, room.large, slope, room.place, room.share, room.J, M, room.d_cells,
+                room.d_contexts,
             ),
             len(room.large) - 1,
             self._threads,
-        )
+        )  # fmt: skip
         # Added in a fixed order, so that timing does not decide the last digit.
         cells, contexts = room.d_cells.sum(axis=0), room.d_contexts.sum(axis=0)
         total = float(slope.sum(dtype=np.float64))
@@ -95,6 +96,8 @@ class _Room:
         parts = max(1, len(self.large) - 1)
         fields, asked = tables.cells.shape[1] - 1, tables.contexts.shape[1]
         self.place = np.empty((blocks, len(tables.first), BLOCK), np.int32)
+        mixed = blocks if tables.smooth else 0
+        self.share = np.empty((mixed, tables.config.objectives, BLOCK), np.float32)
         derivatives = tables.config.objectives * fields + asked
         self.J = np.empty((blocks, derivatives, BLOCK), np.float32)
         self.d_cells = np.zeros((parts, *tables.cells.shape))

@@ -14,6 +14,7 @@ from harmonrank.kernel import kernel
 from harmonrank.model.config import NetworkConfig
 from harmonrank.model.fused._agnostic import Agnostic
 from harmonrank.model.fused._relation import Relation
+from harmonrank.model.fused._smooth import SmoothAgnostic
 from harmonrank.model.fused._weights import Weights
 
 Matrix = NDArray[np.float64]
@@ -22,25 +23,38 @@ Matrix = NDArray[np.float64]
 class Tables:
     """What the kernels look up for a score's bucket and for a context's code.
 
+    Args:
+        config: The network's size and switches.
+        knots: Of its buckets, (objectives, knots).
+
     Attributes:
         width: Width d of a token, made even.
+        smooth: Whether two rows are mixed; without buckets it is a row of zeros and the vector
+            that the score is multiplied by.
+        knots: As given; 0 and 1 without buckets.
+        inner: The knots that a score is compared with, filled up with ∞ to a power of two.
         first: Where each objective begins in `cells` and each context feature in `contexts`.
         sizes: How many rows each objective and each context feature has there.
-        cells: One row per objective and bucket: x, y = Gᵀx, z = Vᵀx and l.
+        cells: One row per objective and bucket: x, y = Gᵀx, z = Vᵀx, and l or what it is made of.
         contexts: A constant row, then one row per code: its share of u.
         bias: What is added to every fused score.
     """
 
-    def __init__(self, config: NetworkConfig) -> None:
-        assert config.buckets is not None, "without buckets there is nothing to look up"
+    def __init__(self, config: NetworkConfig, knots: NDArray[np.float32]) -> None:
         M, slots = config.objectives, config.context_slots if config.personalised else ()
-        self.config, self.buckets = config, config.buckets
+        self.config, self.buckets = config, config.buckets or 2
+        self.smooth = config.interpolate or config.buckets is None
+        none = np.tile(np.array([0, 1], np.float32), (M, 1))
+        self.knots = none if config.buckets is None else np.ascontiguousarray(knots, np.float32)
+        self.inner = _padded(self.knots[:, 1:-1] if self.smooth else self.knots)
         self.width = config.width + config.width % 2
         self.sizes = np.array([self.buckets] * M + list(slots))
         starts = np.cumsum([1, *slots])[:-1]
         self.first = np.r_[np.arange(M) * self.buckets, starts].astype(np.int64)
         listeners = 1 if config.cross_attention else M
-        self.cells = np.zeros((M * self.buckets, 2 * self.width + listeners + 1), np.float32)
+        self._own = 2 * self.width + listeners  # x, y and z
+        fields = self._own + (3 if self.smooth else 1)
+        self.cells = np.zeros((M * self.buckets, fields), np.float32)
         asked = self.width if config.cross_attention else 2  # even, as the kernels want it
         self.contexts = np.zeros((1 + sum(slots), asked), np.float32)
         self.bias = np.float32(0)
@@ -52,11 +66,14 @@ class Tables:
         d, D = self.config.width, self.width
         self._weights = weights
         self._relation = Relation(weights, self.config)
-        self._agnostic = Agnostic(weights, self.config)
+        E = self._embedding()
+        self._E = E.reshape(-1, d)
+        kind = SmoothAgnostic if self.smooth else Agnostic
+        self._agnostic: Agnostic | SmoothAgnostic = kind(weights, self.config, E)
         # x, y and z are linear in the score table: K = [1 | G | V].
-        K = np.zeros((d, self.cells.shape[1] - 1))
+        K = np.zeros((d, self._own))
         K[:, :d], K[:, D : D + d], K[:, 2 * D :] = np.eye(d), self._relation.G, self._relation.V
-        _fill_cells(weights["scores.table"], K, self._agnostic.l.ravel(), self.cells)
+        _fill_cells(self._E, K, self._agnostic.columns, self.cells)
         self._K, U = K, self._relation.U
         if len(self._of_feature):
             self._P = self._of_feature * weights["context.table"]  # (codes, features)
@@ -68,11 +85,13 @@ class Tables:
     def back(self, d_cells: Matrix, d_contexts: Matrix, d_bias: float, gradient: Weights) -> None:
         """Write the gradient of all weights, given those of the rows and the bias."""
         d, D = self.config.width, self.width
-        dE = gradient["scores.table"]
+        table, M = gradient["scores.table"], self.config.objectives
+        dE = np.empty_like(self._E) if self.config.buckets is None else table
         dK = np.zeros_like(self._K)
-        _take_back(self._weights["scores.table"], self._K, d_cells, dE, dK)
-        shape = (self.config.objectives, self.buckets)
-        self._agnostic.back(d_cells[:, -1].reshape(shape), dE.reshape(*shape, d), gradient)
+        _take_back(self._E, self._K, d_cells, dE, dK)
+        self._agnostic.back(d_cells[:, self._own :], dE.reshape(M, -1, d), gradient)
+        if self.config.buckets is None:
+            table[...] = dE.reshape(M, 2, d)[:, 1]
         dU = self._back_contexts(d_contexts, gradient)
         self._relation.back(dK[:, D : D + d], dU, dK[:, 2 * D :], gradient)
         for name in self._biases:
@@ -87,12 +106,20 @@ class Tables:
             return d_rows[1:].T @ self._P
         return d_rows[:1].T if self.config.cross_attention else np.zeros_like(U)
 
+    def _embedding(self) -> Matrix:
+        """Return the score table, (objectives, rows, width)."""
+        M, d, table = self.config.objectives, self.config.width, self._weights["scores.table"]
+        if self.config.buckets is None:
+            return np.stack([np.zeros_like(table), table], axis=1)
+        return table.reshape(M, -1, d)
+
     @property
-    def network(self) -> tuple[Any, Any, int, int, bool, bool, Any]:
+    def network(self) -> tuple[Any, Any, Any, Any, Any, Any, int, int, bool, bool, bool, Any]:
         """What a kernel is told of the network."""
         c = self.config
-        sizes = (c.objectives, self.width, c.self_attention, c.cross_attention)
-        return (self.cells, self.contexts, *sizes, self.bias)
+        where = (self.first, self.sizes, self.knots, self.inner)
+        sizes = (c.objectives, self.width, c.self_attention, c.cross_attention, self.smooth)
+        return (*where, self.cells, self.contexts, *sizes, self.bias)
 
     @property
     def _biases(self) -> list[str]:
@@ -100,21 +127,30 @@ class Tables:
         return [n for n, there in {**names, "linear.bias": self.config.linear}.items() if there]
 
 
+def _padded(knots: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Fill each row up with ∞, so that a search by halves needs no test for the end."""
+    width = 1 << int(knots.shape[1]).bit_length()
+    padded = np.full((len(knots), width), np.inf, np.float32)
+    padded[:, : knots.shape[1]] = knots
+    return padded
+
+
 @kernel
-def _fill_cells(E: Any, K: Any, l: Any, cells: Any) -> None:  # noqa: E741
-    """Write [E K | l]."""
+def _fill_cells(E: Any, K: Any, columns: Any, cells: Any) -> None:
+    """Write [E K | columns]."""
     for row in range(len(cells)):
         for field in range(K.shape[1]):
             total = 0.0
             for c in range(len(K)):
                 total += E[row, c] * K[c, field]
             cells[row, field] = total
-        cells[row, -1] = l[row]
+        for field in range(columns.shape[1]):
+            cells[row, K.shape[1] + field] = columns[row, field]
 
 
 @kernel
 def _take_back(E: Any, K: Any, d_cells: Any, dE: Any, dK: Any) -> None:
-    """Write dE = d_cells Kᵀ and add Eᵀ d_cells to dK; the last field, l, has no part in it."""
+    """Write dE = d_cells Kᵀ and add Eᵀ d_cells to dK; the fields after z have no part in it."""
     for row in range(len(E)):
         for c in range(len(K)):
             total = 0.0
