@@ -70,7 +70,7 @@ def test_a_pipeline_goes_from_raw_logs_to_a_report_and_keeps_what_it_did(run, ra
         assert caveat[:20] in page
     second = run("pipeline", raw, "-o", out, *QUICK, "--format", "md", "--source", "kuairand")
     assert second.code == 0, second.err
-    assert second.out.startswith("| score of | positives | AUC | of the truth | ECE |")
+    assert second.out.startswith("| objective | positives | share | AUC | AUC of the truth | ECE |")
     assert "| method | AUC-sum | 95 % interval |" in second.out
     assert second.err.count("kept: nothing it depends on has changed") == 5
     changed = [*QUICK[:4], "--methods", "closed-form", *QUICK[6:]]

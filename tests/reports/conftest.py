@@ -47,7 +47,7 @@ def facts(board, models, logs):
 
     train, test = logs
     run = run_of("harmonrank compare --methods 'a,b' <x>", 7)
-    return collect("A small world", run, board[0].to_dict(), models, test, train=train)
+    return collect("A small world", run, board[0], models, test, train=train)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import pytest
 
 from browser import browsing, open_page, requests
 from harmonrank.evaluation.ab import analyse
-from harmonrank.reports.ab import ab_markdown, ab_page
+from harmonrank.reports.ab import ab_page, ab_table
 from harmonrank.reports.facts import run_of
 
 
@@ -19,9 +19,9 @@ def analysis():
 
 
 def test_what_was_left_out_and_what_has_no_lift_is_said(analysis):
-    text = ab_markdown(analysis)
+    text = ab_table(analysis).to_markdown()
     assert "1 users were seen in two arms" in text
-    assert "| new <b> | never | 0 | –  | – … – | – | – |" in text
+    assert "| new <b> | never | 0 | – | – … – | – | – | – |" in text
 
 
 def test_the_page_escapes_names_and_warns_of_what_was_left_out(analysis):

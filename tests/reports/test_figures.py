@@ -61,27 +61,28 @@ def test_the_numbers_behind_a_chart_are_a_full_table(plots):
         assert plot.table.rows
         for row in plot.table.rows:
             assert len(row) == len(plot.table.columns)
-            assert all(map(plot.table.text, plot.table.columns, row))
+        assert all(all(texts) for texts in plot.table.texts())
 
 
 def test_the_ceiling_is_a_line_only_where_it_is_known(facts):
     world = sections(facts)[0].plots
-    assert world[0].layout["shapes"][0]["x0"] == facts.board["ceiling"]
+    assert world[0].layout["shapes"][0]["x0"] == facts.board.ceiling
     assert [plot.name for plot in world] == ["leaderboard", "regret"]
-    methods = [
-        {**m, "exact_auc_sum": None, "exact_auc": None, "regret": None}
-        for m in facts.board["methods"]
-    ]
-    plain = replace(facts, board={**facts.board, "ceiling": None, "methods": methods})
+    entries = tuple(
+        replace(e, quality=replace(e.quality, exact_auc_sum=None, exact_auc=None, ceiling=None))
+        for e in facts.board.entries
+    )
+    plain = replace(facts, board=replace(facts.board, ceiling=None, entries=entries))
     (only,) = sections(plain)[0].plots
     assert "shapes" not in only.layout
 
 
 def test_odd_names_of_objectives_still_make_files(facts):
-    from harmonrank.reports.plots import Table, plot
+    from harmonrank.reports.plots import plot
+    from harmonrank.table import table_of
 
     names = [
-        plot(name, "", [], Table((), (), {}), x={}, y={}).name
+        plot(name, "", [], table_of((), ()), x={}, y={}).name
         for name in ("auc-a b", "auc-a/b", "auc-ä", "auc-a-b")
     ]
     assert len(set(names)) == 4

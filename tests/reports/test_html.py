@@ -7,6 +7,7 @@ from importlib.resources import files
 import pytest
 
 from harmonrank.errors import DependencyError
+from harmonrank.evaluation import Entry
 from harmonrank.reports import html_page, write_html
 from harmonrank.reports.html import plotly_script
 
@@ -61,14 +62,13 @@ def test_words_from_the_data_cannot_become_markup(facts):
 
 
 def test_a_failed_method_is_listed_with_its_reason(facts):
-    failed = {"name": "aucm", "error": "oh <no>", "auc": None, "fit_seconds": 0.1}
-    board = {**facts.board, "methods": [*facts.board["methods"], failed]}
+    failed = Entry("aucm", 0.1, error="oh <no>")
+    board = replace(facts.board, entries=(*facts.board.entries, failed))
     assert "aucm failed: oh &lt;no&gt;" in html_page(replace(facts, board=board))
 
 
 def test_if_every_method_failed_there_is_still_a_page(facts):
-    failed = {"name": "aucm", "error": "oh no", "auc": None, "fit_seconds": 0.1}
-    board = {**facts.board, "methods": [failed]}
+    board = replace(facts.board, entries=(Entry("aucm", 0.1, error="oh no"),))
     bare = replace(
         facts, board=board, methods={}, upstream=(), context_pulls={}, tradeoffs=(), focus=None
     )

@@ -4,7 +4,7 @@ import pytest
 from rich.console import Console
 
 from browser import need_browser, open_page, requests, screenshot
-from harmonrank.evaluation.reproduction import Estimate, Row, Table, Verdict
+from harmonrank.evaluation.reproduction import Estimate, PaperTable, Row, Verdict
 from harmonrank.reports import run_of
 from harmonrank.reports.reproduction import (
     add_results,
@@ -44,7 +44,7 @@ def some_table(key="main", **changes):
         "verdicts": verdicts,
         "notes": ("A note.",),
     }
-    return Table(key=key, **{**parts, **changes})
+    return PaperTable(key=key, **{**parts, **changes})
 
 
 @pytest.fixture(scope="module")
@@ -78,12 +78,12 @@ def printed(tables):
 def test_the_terminal_shows_both_figures_the_regret_and_a_sentence_per_claim(tables):
     text = printed(tables)
     assert max(map(len, text.splitlines())) <= 80
-    assert "  MBCE               2.1555 2.1000 ± 0.0100 0.1200" in text
+    assert "MBCE                2.1555  2.1000 ± 0.0100  0.1200 ± 0.0100" in text
     assert "Held: HarmonRank beats MBCE (paper +0.0636, here +0.1000 ± 0.0100)." in text
     assert "Did not hold: a gate helps (paper +0.0100, here −0.1000 ± 0.0100)." in text
     assert "AUCM: The loss became nan." in text
     assert "Claims of the paper: 6 held, 6 did not hold, 0 cannot be told." in text
-    assert "27,400 2,200,000 ± 100,000" in text
+    assert "27,400  2,200,000 ± 100,000" in text
 
 
 def test_markdown_states_data_settings_and_command_of_each_table(tables):
@@ -92,12 +92,13 @@ def test_markdown_states_data_settings_and_command_of_each_table(tables):
     assert "Settings: paper protocol: networks by SGD; 3 seeds." in text
     assert "Command: `harmonrank reproduce main --quick`." in text
     assert "| MBCE | 2.1555 | 2.1000 ± 0.0100 | 0.1200 ± 0.0100 |" in text
-    assert "| AUCM | 3.7412 | failed: The loss became nan. |" in text
+    assert "| AUCM | 3.7412 | failed |" in text
+    assert "**AUCM: The loss became nan.**" in text
     assert (
         "- Cannot be told: ours beats it (here +0.00 ± 0.01 %). *(not a claim of the paper)*"
         in text
     )
-    assert "| **all claims of the paper** | 6 | 6 | 0 |" in text
+    assert "| **all claims of the paper** | **6** | **6** | **0** |" in text
     assert "| buy | 1.000 | 0.200 | −0.100 |" in text
 
 

@@ -71,7 +71,7 @@ def analyse_command(
     from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output, new_file
     from harmonrank.evaluation.ab import analyse
-    from harmonrank.reports.ab import ab_markdown, ab_page, ab_table
+    from harmonrank.reports.ab import ab_page, ab_table
     from harmonrank.reports.facts import run_of
     from harmonrank.reports.html import plotly_script
 
@@ -95,5 +95,4 @@ def analyse_command(
             with new_file(report, overwrite=True) as partial:
                 partial.write_text(ab_page(analysis, run), encoding="utf-8")
             show.line(f"Report: {report}")
-    shown = ab_table if style == "table" else ab_markdown
-    show.result(shown(analysis), analysis.to_dict())
+    show.result(ab_table(analysis), analysis.to_dict(), style=style)

@@ -56,7 +56,6 @@ def command(
     from harmonrank.cli.show import Show
     from harmonrank.evaluation import compare
     from harmonrank.methods import METHODS
-    from harmonrank.reports import leaderboard_markdown, leaderboard_table
 
     schema = schema_of(**column_options)
     names = METHODS if methods == "all" else tuple(parse_names(methods))
@@ -77,7 +76,6 @@ def command(
             title = f"{len(board.entries)} fusions of {', '.join(board.objectives)}"
             notes = [entry.note for entry in board.entries if entry.note]
             reporting.compared(title, board, kept, train, test, schema, seed, caveats=notes)
-    shown = leaderboard_table if style == "table" else leaderboard_markdown
-    show.result(shown(board), board.to_dict())
+    show.result(board.to_table(), board.to_dict(), style=style)
     if all(entry.error for entry in board.entries):
         raise SystemExit(1)

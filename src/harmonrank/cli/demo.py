@@ -54,7 +54,6 @@ def command(
     from harmonrank.evaluation import compare, simulate
     from harmonrank.evaluation.simulation import SCHEMA
     from harmonrank.methods import METHODS
-    from harmonrank.reports import leaderboard_markdown, leaderboard_table
 
     place = find_world(world)
     if out is not None:
@@ -79,8 +78,7 @@ def command(
             )
             title = f"Every fusion on the world ‘{world}’"
             reporting.compared(title, board, kept, tables["train"], tables["test"], schema, seed)
-    shown = leaderboard_table if style == "table" else leaderboard_markdown
-    show.result(shown(board), board.to_dict())
+    show.result(board.to_table(), board.to_dict(), style=style)
 
 
 def _page(report: Path | None, no_report: bool, show: "Show") -> Path | None:

@@ -42,7 +42,6 @@ def command(
     from harmonrank.data import read_log
     from harmonrank.methods import load
     from harmonrank.methods.shift import shift_notes
-    from harmonrank.reports import quality_markdown, quality_table
 
     if train is not None and report is None and figures is None:
         raise UsageError("--train serves the page alone; add --report FILE.")
@@ -63,9 +62,8 @@ def command(
         reporting.evaluated(title, fitted, quality, data, train=train, caveats=notes)
     for note in notes:
         click.echo(f"Note: {note}", err=True)
-    shown = quality_table if style == "table" else quality_markdown
     show.result(
-        shown(quality),
+        quality.to_table(),
         {
             "method": fitted.name,
             **quality.to_dict(),
@@ -73,4 +71,5 @@ def command(
             "adapted": list(dict.fromkeys(shift.column for shift in replaced)),
             "auc_sum_as_is": plain.auc_sum.estimate,
         },
+        style=style,
     )

@@ -101,7 +101,6 @@ def command(
 def _measure(show: Any, model: Any, valid: Any) -> tuple[Any, Any]:
     """Return the table and the numbers of the validation rows, if there are any that serve."""
     from harmonrank.errors import DataError
-    from harmonrank.reports import quality_table
 
     if valid is None:
         return None, None
@@ -111,4 +110,4 @@ def _measure(show: Any, model: Any, valid: Any) -> tuple[Any, Any]:
         # The model is fitted and written: rows that cannot measure it are no failure.
         show.line(f"Not measured on the validation rows: {error}")
         return None, None
-    return quality_table(quality), quality.to_dict()
+    return quality.to_table(), quality.to_dict()

@@ -94,13 +94,15 @@ def command(
     compare them, draw report.html. Every step is kept with a digest of what it depends on, so
     that the same command again does only what changed, and says so.
     """
+    from rich.console import Group
+
     from harmonrank.cli.predict import config_of
     from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
     from harmonrank.evaluation.pipeline import PIPELINE_STEPS, PipelineConfig, run_pipeline
     from harmonrank.evaluation.steps import Steps
     from harmonrank.methods import METHODS
-    from harmonrank.reports import leaderboard_markdown, leaderboard_table
+    from harmonrank.reports.tables import prediction_table
 
     config = PipelineConfig(
         predictor=config_of(network, epochs, settings),
@@ -145,9 +147,9 @@ def command(
         "prediction": result.prediction,
         "caveats": list(result.caveats),
     }
-    text = f"{_markdown(result)}\n\n{leaderboard_markdown(result.board)}"
-    table = _shown(result, leaderboard_table(result.board))
-    show.result(text if style == "md" else table, numbers_of)
+    tables = prediction_table(result.prediction), result.board.to_table()
+    text = "\n\n".join(table.to_markdown() for table in tables)
+    show.result(text if style == "md" else Group(tables[0], "", tables[1]), numbers_of)
 
 
 def _find(raw: Path, kind: str, file: str | None) -> Any:
@@ -165,34 +167,3 @@ def _find(raw: Path, kind: str, file: str | None) -> Any:
             return find_tenrec(raw)
         except DataError as second:
             raise DataError(f"{first} Nor is it Tenrec's: {second}") from None
-
-
-def _shown(result: Any, board: Any) -> Any:
-    """Return the scores' own quality above the leaderboard."""
-    from rich.console import Group
-    from rich.table import Table
-
-    head, rows = _quality(result)
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
-    table.add_column(head[0], no_wrap=True)
-    for column in head[1:]:
-        table.add_column(column, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return Group(table, "", board)
-
-
-def _markdown(result: Any) -> str:
-    from harmonrank.reports.markdown import markdown_table
-
-    return markdown_table(*_quality(result))
-
-
-def _quality(result: Any) -> tuple[list[str], list[list[str]]]:
-    """Return head and rows of how good each score is, beside the truth where it is known."""
-    known = any(p["truth_auc"] is not None for p in result.prediction.values())
-    rows = []
-    for name, p in result.prediction.items():
-        truth = [f"{p['truth_auc']:.4f}"] if known else []
-        rows.append([name, f"{p['positives']:,}", f"{p['auc']:.4f}", *truth, f"{p['ece']:.5f}"])
-    return ["score of", "positives", "AUC", *["of the truth"] * known, "ECE"], rows

@@ -73,7 +73,7 @@ class Reporting:
         # What the page shows of a model is the one whose figures it shows.
         anew = {entry.name for entry in board.entries if entry.adapted}
         models = {n: m.adapted(now) if n in anew else m for n, m in models.items()}
-        self._write(title, board.to_dict(), models, now, before, seed, **about)
+        self._write(title, board, models, now, before, seed, **about)
 
     def _models(self, runs: Path, names: list[str]) -> dict[str, Method]:
         models = {}
@@ -102,13 +102,13 @@ class Reporting:
         model = _reweighted(model, quality.weights)
         log = read_log(data, model.schema)
         before = None if train is None else read_log(train, model.schema)
-        board = board_of(model, quality, log.rows)
+        board = board_of(model, quality)
         self._write(title, board, {model.name: model}, log, before, None, caveats=caveats)
 
     def _write(
         self,
         title: str,
-        board: Mapping[str, Any],
+        board: Leaderboard,
         models: Mapping[str, Method],
         test: Log,
         train: Log | None,

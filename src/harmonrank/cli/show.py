@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from harmonrank.data.files import check_output, new_file, to_json, write_json
+from harmonrank.table import Table
 
 _EPOCH_LINES = 20
 
@@ -136,11 +137,19 @@ class Show:
         )
         self.line(f"{self._prefix}{result}")
 
-    def result(self, table: RenderableType | None, numbers: Any) -> None:
-        """Print the result for people, and its numbers as JSON where asked."""
-        if table is not None and not self._quiet:
+    def result(self, shown: RenderableType | None, numbers: Any, *, style: str = "table") -> None:
+        """Print the result for people, and its numbers as JSON where asked.
+
+        Args:
+            shown: A table, a text or anything that Rich prints.
+            numbers: The same as JSON parts.
+            style: 'md' prints a table as Markdown.
+        """
+        if isinstance(shown, Table) and style == "md":
+            shown = shown.to_markdown()
+        if shown is not None and not self._quiet:
             # Text is for the terminal to wrap, so that a path in it stays whole.
-            self.console.print(table, markup=False, soft_wrap=isinstance(table, str))
+            self.console.print(shown, markup=False, soft_wrap=isinstance(shown, str))
         if self._json == "-":
             sys.stdout.write(to_json(numbers) + "\n")
         elif self._json is not None:

@@ -2,7 +2,7 @@
 
 __all__ = ["Entry", "Leaderboard", "leaderboard_of"]
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.methods import Quality, ceiling_of
 from harmonrank.metrics import Interval, percentiles
+from harmonrank.table import Cell, Column, Style, Table
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Entry:
     """One method's result: its quality, or the error that kept it from one.
 
     Attributes:
+        fit_seconds: None if it was fitted before.
         behind: How far its AUC-sum by labels is behind the first of the board, paired bootstrap;
             negative if ahead of it.
         adapted: Score columns that it read on a new scale, as if their upstream models were
@@ -26,7 +28,7 @@ class Entry:
     """
 
     name: str
-    fit_seconds: float
+    fit_seconds: float | None
     quality: Quality | None = None
     error: str | None = None
     behind: Interval | None = None
@@ -67,13 +69,73 @@ class Entry:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The methods in order, the best first; by exact AUC-sum in a world, else by labels."""
+    """The methods in order, the best first; by exact AUC-sum in a world, else by labels.
+
+    Attributes:
+        train_rows: None where the methods were fitted before.
+    """
 
     objectives: tuple[str, ...]
-    train_rows: int
+    train_rows: int | None
     test_rows: int
     ceiling: float | None
     entries: tuple[Entry, ...]
+
+    @property
+    def qualities(self) -> dict[str, Quality]:
+        """The qualities by method, in order, without those that failed."""
+        return {e.name: e.quality for e in self.entries if e.quality is not None}
+
+    def to_table(self) -> Table:
+        """Return a row per method, below the ceiling where it is known."""
+        known, timed = self.ceiling is not None, self.train_rows is not None
+        columns = (
+            Column("method"),
+            Column("AUC-sum", ".4f"),
+            Column("95 % interval", align="right", spare=True),
+            Column("regret" if known else "behind", ".4f"),
+            # What is_click and is_comment have in common is the first to go.
+            *(Column(o, ".3f", short=o.removeprefix("is_"), least=5) for o in self.objectives),
+            *[Column("fit s", ".1f")] * timed,
+        )
+        blanks = ("",) * (len(self.objectives) + timed)
+        rows: list[tuple[Any, ...]] = [("ceiling", self.ceiling, "", 0, *blanks)] * known
+        rows += [self._row(entry, blanks) for entry in self.entries]
+        emphasis: dict[int, Style] = {0: "dim"} if known else {}
+        emphasis |= {known + i: "red" for i, e in enumerate(self.entries) if e.error}
+        return Table(
+            columns,
+            tuple(rows),
+            emphasis=emphasis,
+            alarms=tuple(f"{entry.name}: {entry.error}" for entry in self.entries if entry.error),
+            notes=tuple(self._notes()),
+        )
+
+    def _row(self, entry: Entry, blanks: tuple[str, ...]) -> tuple[Any, ...]:
+        quality = entry.quality
+        if quality is None:
+            return (entry.name, Cell(None, "failed"), "", "", *blanks)
+        behind = entry.behind and entry.behind.estimate
+        tied = entry.tied and entry is not self.entries[0]
+        return (
+            entry.name,
+            Cell(quality.total, mark="=" * tied),
+            str(quality.auc_sum),
+            behind if quality.regret is None else quality.regret,
+            *(quality.areas[name] for name in self.objectives),
+            *[entry.fit_seconds] * (self.train_rows is not None),
+        )
+
+    def _notes(self) -> Iterator[str]:
+        train = "" if self.train_rows is None else f"{self.train_rows:,} training rows, "
+        yield f"{train}{self.test_rows:,} test rows."
+        if self.ceiling is None:
+            yield "Behind: AUC-sum of the first − AUC-sum."
+        else:
+            yield "AUCs by true probabilities, intervals by labels. Regret: ceiling − AUC-sum."
+        if any(entry.tied for entry in self.entries[1:]):
+            yield "=: the test labels cannot tell it from the first (paired bootstrap, 95 %)."
+        yield from (entry.note for entry in self.entries if entry.note)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form that other programs read."""
@@ -98,10 +160,7 @@ def leaderboard_of(train: Log, test: Log, entries: Sequence[Entry]) -> Leaderboa
 
 
 def _place(entry: Entry) -> float:
-    if entry.quality is None:
-        return float("inf")
-    exact = entry.quality.exact_auc_sum
-    return -(entry.quality.auc_sum.estimate if exact is None else exact)
+    return float("inf") if entry.quality is None else -entry.quality.total
 
 
 def _behind(best: Entry, entry: Entry) -> Interval | None:

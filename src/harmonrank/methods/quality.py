@@ -11,6 +11,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.data.worlds import best_score
 from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval, grouped_auc
+from harmonrank.table import Column, Table
 
 LEVEL = 0.95
 """The level of every interval."""
@@ -43,11 +44,50 @@ class Quality:
     ceiling: float | None = None
 
     @property
+    def total(self) -> float:
+        """The AUC-sum by true probabilities where they are known, else by labels."""
+        return self.auc_sum.estimate if self.exact_auc_sum is None else self.exact_auc_sum
+
+    @property
+    def areas(self) -> dict[str, float]:
+        """The AUC of each objective, likewise."""
+        return self.exact_auc or {name: value.estimate for name, value in self.auc.items()}
+
+    @property
     def regret(self) -> float | None:
         """How far below the best possible AUC-sum it is, where that is known."""
         if self.ceiling is None or self.exact_auc_sum is None:
             return None
         return self.ceiling - self.exact_auc_sum
+
+    def to_table(self) -> Table:
+        """Return a row per objective, then the sum."""
+        within = {} if self.request_auc is None else self.request_auc
+        columns = (
+            Column("objective", least=12),
+            Column("AUC", ".4f"),
+            Column("95 % interval", align="right"),
+            *[Column("in request", ".4f")] * bool(within),
+            Column("positives", ".3%"),
+            Column("weight", "g"),
+            Column("effective", ".1%"),
+        )
+        rows = [
+            (name, value.estimate, str(value))
+            + ((within[name],) if within else ())
+            + (self.prevalence[name], self.weights[name], self.effective_weights[name])
+            for name, value in self.auc.items()
+        ]
+        blanks = ("",) * (len(columns) - 3)
+        rows.append(("sum", self.auc_sum.estimate, str(self.auc_sum), *blanks))
+        notes = [f"{self.rows:,} rows. Effective weight: w/(π(1−π)), the rarer the heavier."]
+        if self.regret is not None:
+            notes.append(
+                f"Ceiling {self.ceiling:.4f}, reached {self.exact_auc_sum:.4f} by true "
+                f"probabilities: regret {self.regret:.4f}."
+            )
+        last = len(rows) - 1
+        return Table(columns, tuple(rows), emphasis={last: "bold"}, notes=tuple(notes))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON parts; one that is not known is null."""

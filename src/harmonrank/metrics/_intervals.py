@@ -33,6 +33,14 @@ class Interval:
     high: float
     level: float
 
+    def __str__(self) -> str:
+        """Return the range as people read it.
+
+        >>> print(Interval(0.7, 0.65, 0.75, 0.95))
+        0.6500 – 0.7500
+        """
+        return " – ".join("–" if np.isnan(end) else f"{end:.4f}" for end in (self.low, self.high))
+
 
 def auc_interval(
     scores: ArrayLike,

@@ -6,11 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from harmonrank.evaluation.bench import Accuracy, Report, Result
+from harmonrank.table import Column, Table
 
 _TITLES = {
     "rank": "Soft ranks, forward and backward, and the sort beneath",
@@ -21,25 +18,23 @@ _TITLES = {
 }
 
 
-def bench_table(report: Report) -> RenderableType:
+def bench_table(report: Report) -> Table:
     """Return one row per result: our time, and how many times as long each peer takes."""
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
-    table.add_column("what", max_width=31)
-    for column in ("rows", "ours"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("peers take / note", max_width=27)
+    columns = (
+        Column("what", widest=31),
+        Column("rows"),
+        Column("ours", align="right"),
+        Column("peers take / note", widest=27),
+    )
+    rows = []
     for result in report.results:
         rest = [f"{name} {ratio}" for name, ratio in _ratios(result).items()]
         if result.memory_mb is not None:
             rest.append(f"peak {result.memory_mb:,.0f} MB")
         notes = [] if rest or result.note is None else [result.note]
-        table.add_row(
-            result.name,
-            f"{result.rows:,}",
-            seconds_text(result.ours_seconds),
-            "\n".join(rest + notes),
-        )
-    return Group(table, *(Text(line, style="dim") for line in _lines(report)))
+        ours = seconds_text(result.ours_seconds)
+        rows.append((result.name, result.rows, ours, "\n".join(rest + notes)))
+    return Table(columns, tuple(rows), notes=tuple(_lines(report)))
 
 
 def _lines(report: Report) -> Iterator[str]:
@@ -111,7 +106,7 @@ def _section(results: list[Result]) -> str:
     peers = list(dict.fromkeys(name for result in results for name in result.peers))
     memory = any(result.memory_mb is not None for result in results)
     header = ["what", "rows", "ours", "rows/s", *peers, *["peak memory"] * memory, "note"]
-    lines = [header, ["---", *["---:"] * (len(header) - 2), "---"]]
+    rows = []
     for result in results:
         ratios = _ratios(result)
         theirs = [
@@ -120,21 +115,25 @@ def _section(results: list[Result]) -> str:
         ]
         peak = "" if result.memory_mb is None else f"{result.memory_mb:,.0f} MB"
         speed = f"{result.rows / result.ours_seconds:,.0f}"
-        cells = [result.name, f"{result.rows:,}", seconds_text(result.ours_seconds), speed, *theirs]
-        lines.append([*cells, *[peak] * memory, result.note or ""])
-    return _rows(lines)
+        ours = seconds_text(result.ours_seconds)
+        note = result.note or ""
+        rows.append((result.name, result.rows, ours, speed, *theirs, *[peak] * memory, note))
+    return _right(header[:-1], rows, "note").to_markdown()
 
 
 def _errors(errors: tuple[Accuracy, ...]) -> str:
     peers = list(dict.fromkeys(name for error in errors for name in error.peers))
     header = ["what", "rows", "ours", "rounding of the result alone", *peers]
-    lines = [header, ["---", *["---:"] * (len(header) - 1)]]
+    rows = []
     for error in errors:
         values = [error.ours_ranks, error.rounding_ranks, *(error.peers.get(n) for n in peers)]
         texts = ["" if value is None else f"{value:.2g}" for value in values]
-        lines.append([error.name, f"{error.rows:,}", *texts])
-    return _rows(lines)
+        rows.append((error.name, error.rows, *texts))
+    return _right(header, rows).to_markdown()
 
 
-def _rows(lines: list[list[str]]) -> str:
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+def _right(header: list[str], rows: list[tuple[Any, ...]], *last: str) -> Table:
+    """Return a table whose columns all stand to the right, but for the first and last."""
+    first, *numbers = header
+    aligned = [Column(title, align="right") for title in numbers]
+    return Table((Column(first), *aligned, *map(Column, last)), tuple(rows))

@@ -12,6 +12,7 @@ from typing import Any
 
 from harmonrank import __version__
 from harmonrank.data import Log
+from harmonrank.evaluation import Entry, Leaderboard
 from harmonrank.methods import Method, Quality
 from harmonrank.reports.data_facts import DataFacts, data_facts
 from harmonrank.reports.drift import Drift, drift_of, sample
@@ -63,7 +64,7 @@ class Facts:
     """One report's content.
 
     Attributes:
-        board: What `Leaderboard.to_dict` returns; of a single model, with one method.
+        board: Of a single model, with one entry.
         focus: The method that is looked at closely.
         upstream: Calibration of the scores as they came.
         context_pulls: By context column and value, how much each score moves the focus method.
@@ -74,7 +75,7 @@ class Facts:
 
     title: str
     run: Run
-    board: Mapping[str, Any]
+    board: Leaderboard
     data: DataFacts
     focus: str | None = None
     methods: Mapping[str, MethodFacts] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class Facts:
 def collect(
     title: str,
     run: Run,
-    board: Mapping[str, Any],
+    board: Leaderboard,
     models: Mapping[str, Method],
     test: Log,
     *,
@@ -102,15 +103,14 @@ def collect(
     Args:
         title: Of the page.
         run: Command, seed and versions.
-        board: What `Leaderboard.to_dict` returns.
+        board: What every method reached.
         models: The fitted methods by name; one that is missing has no curves.
         test: The rows that the leaderboard was measured on.
         train: The training rows; without them nothing is said about drift.
         prediction: How good the scores are, where they are our own.
         caveats: What a reader has to know about where the data come from.
     """
-    names = [m["name"] for m in board["methods"] if m["error"] is None]
-    ordered = {name: models[name] for name in names if name in models}
+    ordered = {name: models[name] for name in board.qualities if name in models}
     focus = "harmonrank" if "harmonrank" in ordered else next(iter(ordered), None)
     return Facts(
         title=title,
@@ -140,15 +140,10 @@ def _method_facts(model: Method, test: Log) -> MethodFacts:
     )
 
 
-def board_of(model: Method, quality: Quality, rows: int) -> dict[str, Any]:
-    """Return a leaderboard of one model, measured on so many rows."""
-    numbers = quality.to_dict()
-    return {
-        "objectives": list(model.schema.names),
-        "rows": {"test": rows},
-        "ceiling": numbers["ceiling"],
-        "methods": [{"name": model.name, **numbers, "fit_seconds": None, "error": None}],
-    }
+def board_of(model: Method, quality: Quality) -> Leaderboard:
+    """Return a leaderboard of one model that was fitted before."""
+    entry = Entry(model.name, None, quality)
+    return Leaderboard(model.schema.names, None, quality.rows, quality.ceiling, (entry,))
 
 
 def run_of(command: str, seed: int | str | None = None) -> Run:

@@ -15,12 +15,11 @@ from typing import Any
 from harmonrank.data.files import new_file
 from harmonrank.methods.extras import import_extra
 from harmonrank.reports.facts import Facts, Run
-from harmonrank.reports.plots import Plot, Table
+from harmonrank.reports.plots import Plot
 from harmonrank.reports.sections import Section, sections
 from harmonrank.reports.svg import svg
 
 _DIGITS = 6
-_FEW_COLUMNS = 4
 _SHORT = 12
 _WHO = "A report with charts"
 
@@ -95,31 +94,19 @@ def _plain(value: Any) -> Any:
 
 def _summary(facts: Facts) -> list[Card]:
     """Return the few numbers that a hurried reader takes away."""
-    best = next((m for m in facts.board["methods"] if m["error"] is None), None)
+    board, rows = facts.board, facts.data.rows
     cards: list[Card] = []
-    if best is not None:
-        known = best.get("exact_auc_sum") is not None
-        total = best["exact_auc_sum"] if known else best["auc_sum"]
-        low, high = best["ci"]
-        about = "exact" if known else f"{low:.4f} – {high:.4f}"
-        cards.append(
-            ("Best method" if len(facts.board["methods"]) > 1 else "Method", best["name"], "")
-        )
-        cards.append(("AUC-sum", f"{total:.4f}", about))
-        if known:
-            ceiling = facts.board["ceiling"]
-            chance = sum(best["weights"].values()) / 2
-            reached = (total - chance) / (ceiling - chance) if ceiling > chance else float("nan")
-            cards.append(("Ceiling", f"{ceiling:.4f}", f"regret {best['regret']:.4f}"))
+    for name, best in list(board.qualities.items())[:1]:
+        cards.append(("Best method" if len(board.entries) > 1 else "Method", name, ""))
+        about = str(best.auc_sum) if best.regret is None else "exact"
+        cards.append(("AUC-sum", f"{best.total:.4f}", about))
+        if best.ceiling is not None and best.regret is not None:
+            above = best.ceiling - sum(best.weights.values()) / 2
+            reached = 1 - best.regret / above if above > 0 else float("nan")
+            cards.append(("Ceiling", f"{best.ceiling:.4f}", f"regret {best.regret:.4f}"))
             cards.append(("Reached", f"{reached:.1%}", "of the way from chance to the ceiling"))
-    rows = facts.data.rows
-    cards.append(
-        (
-            "Test rows",
-            f"{rows['test']:,}",
-            f"{rows['train']:,} training rows" if "train" in rows else "",
-        )
-    )
+    trained = f"{rows['train']:,} training rows" if "train" in rows else ""
+    cards.append(("Test rows", f"{rows['test']:,}", trained))
     if facts.data.warnings:
         cards.append(("Warnings", str(len(facts.data.warnings)), "about the data, see below"))
     return cards
@@ -148,7 +135,7 @@ def _section(section: Section) -> str:
         f'<section id="{section.key}"><h2>{_text(section.title)}</h2>'
         f"<p class=lead>{_text(section.lead)}</p>"
         + (f"<ul class=notes>{notes}</ul>" if notes else "")
-        + "".join(map(_table, section.tables))
+        + "".join(table.to_html(sortable=True) for table in section.tables)
         + _legend(section)
         + (f"<div class=plots>{plots}</div>" if plots else "")
         + _numbers(section)
@@ -185,41 +172,10 @@ def _css(color: str) -> str:
 
 def _numbers(section: Section) -> str:
     """Return the numbers behind the charts, folded away."""
-    tables = "".join(f"<h3>{escape(p.title)}</h3>{_table(p.table)}" for p in section.plots)
+    tables = "".join(
+        f"<h3>{escape(p.title)}</h3>{p.table.to_html(sortable=True)}" for p in section.plots
+    )
     return f"<details class=numbers><summary>Numbers</summary>{tables}</details>" if tables else ""
-
-
-def _table(table: Table) -> str:
-    head = "".join(
-        f"<th scope=col{number}><button type=button>{escape(c)}</button></th>"
-        for c, number in zip(table.columns, _aligned(table), strict=True)
-    )
-    body = "".join(
-        f"<tr>{''.join(map(_cell(table), table.columns, row))}</tr>" for row in table.rows
-    )
-    small = " small" * (len(table.columns) <= _FEW_COLUMNS)
-    return (
-        f'<div class="scroll{small}"><table class=sortable><thead><tr>{head}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
-
-
-def _aligned(table: Table) -> list[str]:
-    """Return what lets the head of a column of numbers stand above them."""
-    return [
-        " class=number" * any(isinstance(row[i], int | float) for row in table.rows)
-        for i in range(len(table.columns))
-    ]
-
-
-def _cell(table: Table) -> Any:
-    def cell(column: str, value: Any) -> str:
-        text = escape(table.text(column, value))
-        if isinstance(value, int | float):
-            return f'<td class=number data-value="{value!r}">{text}</td>'
-        return f"<td{' class=number' if value is None else ''}>{text}</td>"
-
-    return cell
 
 
 def _run(run: Run) -> str:

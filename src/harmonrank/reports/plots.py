@@ -7,7 +7,6 @@ __all__ = [
     "MUTED",
     "PALETTE",
     "Plot",
-    "Table",
     "logit",
     "logit_axis",
     "plot",
@@ -16,9 +15,11 @@ __all__ = [
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, log
+from math import log
 from typing import Any
 from zlib import crc32
+
+from harmonrank.table import Table
 
 # Paul Tol's vibrant scheme: told apart by every kind of colour vision, on white and on black.
 PALETTE = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311", "#9A8FB8")
@@ -29,27 +30,6 @@ INK, MUTED, ACCENT = "--ink", "--muted", "--accent"
 _TICKS = (1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.999)
 _ROOM = 0.15
 _TICK_GAP = 0.14
-
-
-@dataclass(frozen=True)
-class Table:
-    """Columns by name, and rows of text or numbers; a number is written by its column's format."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Any, ...], ...]
-    formats: Mapping[str, str]
-
-    def text(self, column: str, value: Any) -> str:
-        """Return a cell as a person reads it; what is not known is a dash.
-
-        >>> Table(("AUC",), (), {"AUC": ".3f"}).text("AUC", 0.51)
-        '0.510'
-        """
-        if value is None or (isinstance(value, float) and not isfinite(value)):
-            return "–"
-        if isinstance(value, str):
-            return value
-        return format(value, self.formats.get(column, ",d" if isinstance(value, int) else ".4g"))
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from rich.table import Table
 
 from harmonrank.prediction import FULL, Predictor
+from harmonrank.table import Table, table_of
 
 
 def predictor_facts(predictor: Predictor) -> dict[str, Any]:
@@ -43,28 +43,14 @@ def predictor_facts(predictor: Predictor) -> dict[str, Any]:
 
 def predictor_table(facts: Mapping[str, Any]) -> Table:
     """Return AUC and calibration error of every objective on the validation rows."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
-    table.add_column("objective", no_wrap=True)
-    for column in ("positives", "AUC", "AUC, folds", "ECE before", "after"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for name, o in facts["valid"].items():
-        table.add_row(
-            name,
-            f"{o['positives']:,}",
-            _number(o["auc"], ".4f"),
-            _number(o["fold_auc"], ".4f"),
-            _number(o["ece_before"], ".5f"),
-            _number(o["ece_after"], ".5f"),
-        )
+    formats = {"AUC": ".4f", "AUC, folds": ".4f", "ECE before": ".5f", "after": ".5f"}
+    parts = ("positives", "auc", "fold_auc", "ece_before", "ece_after")
+    rows = [(name, *(found[part] for part in parts)) for name, found in facts["valid"].items()]
+    notes: tuple[str, ...] = ()
     if facts["refits"]:
-        table.caption_justify = "left"
         networks = "1 network" if facts["refits"] == 1 else f"{facts['refits']} networks"
-        table.caption = (
+        notes = (
             f"New rows are scored by {networks} that also learned from these validation rows "
-            f"(epochs: {facts['refit_epochs']})."
+            f"(epochs: {facts['refit_epochs']}).",
         )
-    return table
-
-
-def _number(value: float | None, style: str) -> str:
-    return "–" if value is None else format(value, style)
+    return table_of(("objective", "positives", *formats), rows, formats, notes=notes)

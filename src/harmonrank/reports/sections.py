@@ -3,21 +3,21 @@
 __all__ = ["Section", "sections"]
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harmonrank.reports import figures
 from harmonrank.reports.drift import PSI_DRIFTED, PSI_MOVED
 from harmonrank.reports.facts import Facts
-from harmonrank.reports.plots import MUTED, PALETTE, Plot, Table
+from harmonrank.reports.plots import MUTED, PALETTE, Plot
 from harmonrank.reports.tables import (
     calibration_table,
     context_table,
     drift_table,
     objective_table,
     prediction_table,
-    result_table,
     volume_table,
 )
+from harmonrank.table import Table
 
 _SHOWN_METHODS = 5
 
@@ -44,7 +44,8 @@ class Section:
 
 def sections(facts: Facts) -> list[Section]:
     """Return the sections that the facts can fill, in order."""
-    return [s for s in _all(facts) if s.plots or s.tables or s.notes]
+    found = [replace(s, tables=tuple(t for t in s.tables if t.rows)) for s in _all(facts)]
+    return [s for s in found if s.plots or s.tables or s.notes]
 
 
 def _all(facts: Facts) -> Iterator[Section]:
@@ -55,7 +56,7 @@ def _all(facts: Facts) -> Iterator[Section]:
         "How well each score alone ranks its own objective on the test rows; the best that any "
         "score can do, where the truth is known. ECE is how far the score is from the share that "
         "comes true.",
-        tables=prediction_table(facts),
+        tables=(prediction_table(facts.prediction),),
     )
     yield Section(
         "objectives",
@@ -113,31 +114,31 @@ def _all(facts: Facts) -> Iterator[Section]:
         f"stable below {PSI_MOVED}, drifted above {PSI_DRIFTED}; KS is the largest distance of the "
         "two distribution functions.",
         tuple(figures.drift_plots(facts)),
-        drift_table(facts),
+        (drift_table(facts),),
     )
     yield _data(facts)
 
 
 def _leaderboard(facts: Facts) -> Section:
     board = facts.board
-    compared = len(board["methods"]) > 1
+    compared = len(board.entries) > 1
     lead = (
-        "AUC-sum is the weighted sum of the objectives' AUCs; low and high bound its 95 % "
-        "interval, requests being the sampling unit where they are known."
-        if board["ceiling"] is None
+        "AUC-sum is the weighted sum of the objectives' AUCs with its 95 % interval, requests "
+        "being the sampling unit where they are known."
+        if board.ceiling is None
         else "This log comes from a simulated world, so the best possible result is known: the "
-        "ceiling. AUC-sum and AUCs here are exact, by true probabilities; low and high bound the "
-        "95 % interval of what the test labels alone can tell."
+        "ceiling. AUC-sum and AUCs here are exact, by true probabilities; the 95 % "
+        "interval is what the test labels alone can tell."
     )
-    if any(m.get("tied_with_best") for m in board["methods"][1:]):
+    if any(entry.tied for entry in board.entries[1:]):
         lead += " “=”: the test labels cannot tell it from the best (paired bootstrap)."
     return Section(
         "leaderboard",
         "Leaderboard" if compared else "Result",
         lead,
         tuple(figures.leaderboard_plots(facts)) if compared else (),
-        result_table(facts),
-        tuple(f"{m['name']} failed: {m['error']}" for m in board["methods"] if m["error"]),
+        (replace(board.to_table(), alarms=(), notes=()),) if board.qualities else (),
+        tuple(f"{e.name} failed: {e.error}" for e in board.entries if e.error),
     )
 
 
@@ -149,7 +150,7 @@ def _tradeoffs(facts: Facts) -> Section:
     if any(t.best for t in facts.tradeoffs):
         lead += " Dashed: the best that any fusion can do."
     plots = tuple(figures.tradeoff_plots(facts))
-    return Section("trade-offs", "Trade-offs", lead, plots, volume_table(facts))
+    return Section("trade-offs", "Trade-offs", lead, plots, (volume_table(facts),))
 
 
 def _calibration(facts: Facts) -> Section:
@@ -163,7 +164,7 @@ def _calibration(facts: Facts) -> Section:
         "the mean distance from the line, relative to how common the objective is; chance alone "
         "keeps rare objectives off the line.",
         tuple(figures.calibration_plots(facts)),
-        calibration_table(facts),
+        (calibration_table(facts),),
         legend=(*_legend(facts, told), upstream) if told else (),
     )
 
@@ -177,7 +178,7 @@ def _data(facts: Facts) -> Section:
             f" {data.requests:,} test requests; one is one-class for an objective if all its rows "
             "or none are positive."
         )
-    tables = (*objective_table(facts), *context_table(facts))
+    tables = (objective_table(facts), context_table(facts))
     return Section("data", "Data", lead, tables=tables, notes=(*facts.caveats, *data.warnings))
 
 
@@ -189,5 +190,5 @@ def _legend(facts: Facts, names: list[str]) -> tuple[tuple[str, str, str, bool],
 
 
 def _objective_legend(facts: Facts) -> tuple[tuple[str, str, str, bool], ...]:
-    objectives = enumerate(facts.board["objectives"])
+    objectives = enumerate(facts.board.objectives)
     return tuple((o, PALETTE[m % len(PALETTE)], "solid", True) for m, o in objectives)

@@ -1,12 +1,12 @@
-"""Tables of a report, made from its facts; a table without rows is left out."""
+"""Tables of results, made from facts; one without rows is left out of a page."""
 
 __all__ = [
     "calibration_table",
     "context_table",
     "drift_table",
+    "explanation_table",
     "objective_table",
     "prediction_table",
-    "result_table",
     "volume_table",
 ]
 
@@ -16,64 +16,52 @@ from typing import Any
 from harmonrank.reports.drift import PSI_DRIFTED, PSI_MOVED
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.model_facts import Bin
-from harmonrank.reports.plots import Table
+from harmonrank.table import Column, Table, table_of
+
+_EXPLAINED = {
+    "weight": "g",
+    "prevalence": ".3%",
+    "effective_weight": ".1%",
+    "noise_share": ".0%",
+}
 
 
-def result_table(facts: Facts) -> tuple[Table, ...]:
-    """Return the leaderboard, or the one row of a single model."""
-    board = facts.board
-    compared = len(board["methods"]) > 1
-    gap = "behind best" if board["ceiling"] is None else "regret"
-    columns = ("method", "AUC-sum", "low", "high", gap, *board["objectives"])
-    columns += ("fit s",) if compared else ()
-    formats = dict.fromkeys(columns, ".4f") | {"fit s": ".1f"}
-    formats |= dict.fromkeys(board["objectives"], ".3f")
-    rows = []
-    for place, m in enumerate(board["methods"]):
-        if m["error"] is None:
-            rows.append(_result(m, board, place) + ((m["fit_seconds"],) if compared else ()))
-    return _unless_empty(Table(columns, tuple(rows), formats))
+def explanation_table(method: str, facts: Mapping[str, Mapping[str, float]]) -> Table:
+    """Return what a method learned of each objective, an objective per row."""
+    columns = [Column(f.replace("_", " "), _EXPLAINED.get(f, ".3f"), widest=10) for f in facts]
+    rows = [(name, *(values[name] for values in facts.values())) for name in facts["weight"]]
+    note = "Effective weight: w/(π(1−π)), what a unit of probability counts."
+    head = Column("objective", least=12)
+    return Table((head, *columns), tuple(rows), title=f"Method: {method}", notes=(note,))
 
 
-def _result(m: Mapping[str, Any], board: Mapping[str, Any], place: int) -> tuple[Any, ...]:
-    areas = m.get("exact_auc") or m["auc"]
-    total = m["auc_sum"] if m.get("exact_auc_sum") is None else m["exact_auc_sum"]
-    apart = m.get("behind_best") if board["ceiling"] is None else m["regret"]
-    tied = " =" if m.get("tied_with_best") and place else ""
-    return (m["name"] + tied, total, *m["ci"], apart, *(areas[o] for o in board["objectives"]))
-
-
-def prediction_table(facts: Facts) -> tuple[Table, ...]:
+def prediction_table(prediction: Mapping[str, Mapping[str, Any]]) -> Table:
     """Return how well each score ranks its own objective, beside the truth where it is known."""
-    known = any(p["truth_auc"] is not None for p in facts.prediction.values())
-    columns: tuple[str, ...] = ("objective", "positives", "share", "AUC")
-    columns += ("AUC of the truth",) * known + ("ECE",)
-    rows = tuple(
-        (name, p["positives"], p["prevalence"], p["auc"])
-        + ((p["truth_auc"],) * known)
-        + (p["ece"],)
-        for name, p in facts.prediction.items()
-    )
+    known = any(p["truth_auc"] is not None for p in prediction.values())
+    columns = ("objective", "positives", "share", "AUC", *["AUC of the truth"] * known, "ECE")
+    rows = [
+        (name, p["positives"], p["prevalence"], p["auc"], *[p["truth_auc"]] * known, p["ece"])
+        for name, p in prediction.items()
+    ]
     formats = {"share": ".3%", "AUC": ".4f", "AUC of the truth": ".4f", "ECE": ".5f"}
-    return _unless_empty(Table(columns, rows, formats))
+    return table_of(columns, rows, formats)
 
 
-def volume_table(facts: Facts) -> tuple[Table, ...]:
+def volume_table(facts: Facts) -> Table:
     """Return the hypervolume of each pair of objectives."""
-    rows = tuple((f"{t.first} – {t.second}", t.volume, t.best_volume) for t in facts.tradeoffs)
+    rows = [(f"{t.first} – {t.second}", t.volume, t.best_volume) for t in facts.tradeoffs]
     columns = ("pair", "hypervolume", "best possible")
-    return _unless_empty(Table(columns, rows, dict.fromkeys(columns, ".4f")))
+    return table_of(columns, rows, dict.fromkeys(columns, ".4f"))
 
 
-def calibration_table(facts: Facts) -> tuple[Table, ...]:
+def calibration_table(facts: Facts) -> Table:
     """Return how far each method's probabilities are from what came, per objective."""
     curves = {n: f.calibration for n, f in facts.methods.items() if f.calibration}
-    if not curves:
-        return ()
-    curves["upstream scores"] = facts.upstream
-    rows = tuple((n, *map(_relative_error, bins)) for n, bins in curves.items())
-    columns = ("method", *facts.board["objectives"])
-    return (Table(columns, rows, dict.fromkeys(columns[1:], ".1%")),)
+    if curves:
+        curves["upstream scores"] = facts.upstream
+    rows = [(n, *map(_relative_error, bins)) for n, bins in curves.items()]
+    objectives = facts.board.objectives
+    return table_of(("method", *objectives), rows, dict.fromkeys(objectives, ".1%"))
 
 
 def _relative_error(bins: tuple[Bin, ...]) -> float:
@@ -83,54 +71,46 @@ def _relative_error(bins: tuple[Bin, ...]) -> float:
     return away / came if came else float("nan")
 
 
-def drift_table(facts: Facts) -> tuple[Table, ...]:
+def drift_table(facts: Facts) -> Table:
     """Return how far each score moved, with a verdict."""
 
     def verdict(psi: float) -> str:
         return "stable" if psi < PSI_MOVED else "moved" if psi < PSI_DRIFTED else "drifted"
 
-    rows = tuple((d.name, d.psi, d.ks, verdict(d.psi)) for d in facts.drift)
-    formats = {"PSI": ".4f", "KS": ".4f"}
-    return _unless_empty(Table(("score", "PSI", "KS", "verdict"), rows, formats))
+    rows = [(d.name, d.psi, d.ks, verdict(d.psi)) for d in facts.drift]
+    return table_of(("score", "PSI", "KS", "verdict"), rows, {"PSI": ".4f", "KS": ".4f"})
 
 
 _OBJECTIVE = {
-    "objective": ("name", ""),
-    "score column": ("score", ""),
-    "weight": ("weight", "g"),
-    "effective": ("effective_weight", ".1%"),
-    "positives": ("positives", ",d"),
-    "prevalence": ("prevalence", ".3%"),
-    "in training": ("train_prevalence", ".3%"),
-    "mean score": ("mean_score", ".3%"),
-    "one-class requests": ("one_class", ".1%"),
+    "name": Column("objective"),
+    "score": Column("score column"),
+    "weight": Column("weight", "g"),
+    "effective_weight": Column("effective", ".1%"),
+    "positives": Column("positives"),
+    "prevalence": Column("prevalence", ".3%"),
+    "train_prevalence": Column("in training", ".3%"),
+    "mean_score": Column("mean score", ".3%"),
+    "one_class": Column("one-class requests", ".1%"),
 }
 _CONTEXT = {
-    "context": ("name", ""),
-    "values": ("values", ",d"),
-    "most common": ("most_common", ""),
-    "its share": ("most_common_share", ".1%"),
-    "unseen in training": ("unseen", ".3%"),
+    "name": Column("context"),
+    "values": Column("values"),
+    "most_common": Column("most common"),
+    "most_common_share": Column("its share", ".1%"),
+    "unseen": Column("unseen in training", ".3%"),
 }
 
 
-def objective_table(facts: Facts) -> tuple[Table, ...]:
+def objective_table(facts: Facts) -> Table:
     """Return how common each objective is and what it counts."""
     return _attributes(_OBJECTIVE, facts.data.objectives)
 
 
-def context_table(facts: Facts) -> tuple[Table, ...]:
+def context_table(facts: Facts) -> Table:
     """Return the context columns and their values."""
     return _attributes(_CONTEXT, facts.data.context)
 
 
-def _attributes(
-    columns: Mapping[str, tuple[str, str]], things: tuple[Any, ...]
-) -> tuple[Table, ...]:
-    rows = tuple(tuple(getattr(thing, name) for name, _ in columns.values()) for thing in things)
-    formats = {column: form for column, (_, form) in columns.items()}
-    return _unless_empty(Table(tuple(columns), rows, formats))
-
-
-def _unless_empty(table: Table) -> tuple[Table, ...]:
-    return (table,) if table.rows else ()
+def _attributes(columns: Mapping[str, Column], things: tuple[Any, ...]) -> Table:
+    rows = tuple(tuple(getattr(thing, name) for name in columns) for thing in things)
+    return Table(tuple(columns.values()), rows)

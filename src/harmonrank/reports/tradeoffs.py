@@ -2,14 +2,13 @@
 
 __all__ = ["Tradeoff", "tradeoffs_of"]
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from harmonrank.data import Log
+from harmonrank.evaluation import Leaderboard
 from harmonrank.methods import Method
 from harmonrank.metrics import auc, hypervolume, pareto_front, spearman
 
@@ -43,7 +42,7 @@ class Tradeoff:
     others: dict[str, tuple[float, float]]
 
 
-def tradeoffs_of(model: Method, log: Log, board: Mapping[str, Any]) -> tuple[Tradeoff, ...]:
+def tradeoffs_of(model: Method, log: Log, board: Leaderboard) -> tuple[Tradeoff, ...]:
     """Sweep the weights of the pairs of objectives whose scores agree least.
 
     Needs a method with probabilities, whose weights enter after the fit; others give none. In a
@@ -71,7 +70,7 @@ def _tradeoff(
     prevalence: np.ndarray,
     labels: np.ndarray,
     log: Log,
-    board: Mapping[str, Any],
+    board: Leaderboard,
 ) -> Tradeoff:
     a, b = pair
     first, second = log.schema.names[a], log.schema.names[b]
@@ -81,10 +80,8 @@ def _tradeoff(
         truth = log.truth[:, pair]
         best = _sweep(truth, truth.mean(axis=0), truth, log.sample_weight)
     others = {}
-    for entry in board["methods"]:
-        areas = entry.get("exact_auc") or entry.get("auc")
-        if areas:
-            others[entry["name"]] = (areas[first], areas[second])
+    for name, quality in board.qualities.items():
+        others[name] = (quality.areas[first], quality.areas[second])
     return Tradeoff(
         first=first,
         second=second,

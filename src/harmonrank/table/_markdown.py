@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from harmonrank.table._table import Table, mark_of
 
 _RULES = {"left": "---|", "right": "--:|"}
-_AROUND = {"bold": "**", "dim": "*", "red": "**", "": ""}
+_AROUND = {"bold": "**", "red": "**"}
 
 
 def markdown(table: Table) -> str:
@@ -18,7 +18,7 @@ def markdown(table: Table) -> str:
     lines = [_line(column.title for column in table.columns)]
     lines.append(f"|{''.join(_RULES[side] for side in table.aligned())}")
     for index, (row, texts) in enumerate(zip(table.rows, table.texts(), strict=True)):
-        around = _AROUND[table.emphasis.get(index, "")]
+        around = _AROUND.get(table.emphasis.get(index, ""), "")
         marked = (f"{text} {mark_of(cell)}".rstrip() for cell, text in zip(row, texts, strict=True))
         lines.append(_line(f"{around}{text}{around}" if text else "" for text in marked))
     notes = [*(f"**{_safe(line)}**" for line in table.alarms), *map(_safe, table.notes)]

@@ -3,7 +3,7 @@
 from harmonrank.evaluation.reproduction._data import Data, data_of
 from harmonrank.evaluation.reproduction._run import TABLES, CellEnded, CellStarted, reproduce
 from harmonrank.evaluation.reproduction._settings import PAPER, QUICK, Settings
-from harmonrank.evaluation.reproduction._table import Estimate, Outcome, Row, Table, Verdict
+from harmonrank.evaluation.reproduction._table import Estimate, Outcome, PaperTable, Row, Verdict
 
 __all__ = [
     "PAPER",
@@ -14,9 +14,9 @@ __all__ = [
     "Data",
     "Estimate",
     "Outcome",
+    "PaperTable",
     "Row",
     "Settings",
-    "Table",
     "Verdict",
     "data_of",
     "reproduce",

@@ -5,7 +5,7 @@ __all__ = ["cells", "tables"]
 from harmonrank.evaluation.reproduction._cell import Cell
 from harmonrank.evaluation.reproduction._fit import FitCell
 from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results, minus
-from harmonrank.evaluation.reproduction._table import Row, Table, Verdict
+from harmonrank.evaluation.reproduction._table import PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import MAIN, verdict
 
 _METHODS = ("mbce", "label-aggregation", "reinforce", "harmonrank-paper", "harmonrank")
@@ -25,7 +25,7 @@ def cells(plan: Plan) -> list[Cell]:
     return [cell for fits in _fits(plan).values() for each in fits.values() for cell in each]
 
 
-def tables(plan: Plan, results: Results) -> list[Table]:
+def tables(plan: Plan, results: Results) -> list[PaperTable]:
     """Return the table of one data set."""
     rows: list[Row] = []
     verdicts: list[Verdict] = []

@@ -15,7 +15,7 @@ from harmonrank.evaluation.online import HourEnded, OnlineResult, run_online
 from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results
-from harmonrank.evaluation.reproduction._table import Estimate, Row, Table, Verdict
+from harmonrank.evaluation.reproduction._table import Estimate, PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import ONLINE, estimate_of, verdict
 from harmonrank.methods.base import FitStep
 
@@ -66,7 +66,7 @@ def cells(plan: Plan) -> list[Cell]:
     return list(_cells(plan))
 
 
-def tables(plan: Plan, results: Results) -> list[Table]:
+def tables(plan: Plan, results: Results) -> list[PaperTable]:
     """Return the lifts of every arm and what becomes of the claims."""
     each = _cells(plan)
     title = "Online experiment: lifts over MBCE"

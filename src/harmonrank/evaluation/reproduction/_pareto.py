@@ -9,7 +9,7 @@ import numpy as np
 from harmonrank.evaluation.reproduction._cell import Cell
 from harmonrank.evaluation.reproduction._fit import FitCell
 from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results, minus
-from harmonrank.evaluation.reproduction._table import Row, Table, Verdict
+from harmonrank.evaluation.reproduction._table import PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import PAIRS, estimate_of, verdict
 from harmonrank.metrics import hypervolume
 
@@ -56,7 +56,7 @@ def cells(plan: Plan) -> list[Cell]:
     return [*found, *_swept(plan)]
 
 
-def tables(plan: Plan, results: Results) -> list[Table]:
+def tables(plan: Plan, results: Results) -> list[PaperTable]:
     """Return hypervolumes, fronts and what becomes of the claims."""
     rows: list[Row] = []
     verdicts: list[Verdict] = []

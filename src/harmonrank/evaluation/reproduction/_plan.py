@@ -12,7 +12,7 @@ from harmonrank.evaluation.reproduction._cell import Cell
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.evaluation.reproduction._fit import FitCell
 from harmonrank.evaluation.reproduction._settings import Settings
-from harmonrank.evaluation.reproduction._table import Row, Table, Verdict
+from harmonrank.evaluation.reproduction._table import PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import estimate_of
 
 NAMES = {
@@ -75,11 +75,11 @@ class Plan:
         verdicts: Sequence[Verdict],
         notes: Sequence[str] = (),
         **rest: Any,
-    ) -> Table:
+    ) -> PaperTable:
         """Return the table with its data and settings in words."""
         seeds = self.settings.seeds
         settings = f"{self.settings.words()}; {seeds} seed{'s' * (seeds > 1)}"
-        return Table(
+        return PaperTable(
             key,
             title,
             rest.pop("data", self.data.words()),

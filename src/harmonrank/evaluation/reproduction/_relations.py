@@ -11,7 +11,7 @@ import numpy as np
 from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.evaluation.reproduction._plan import Plan, Results
-from harmonrank.evaluation.reproduction._table import Row, Table
+from harmonrank.evaluation.reproduction._table import PaperTable, Row
 from harmonrank.evaluation.reproduction.claims import estimate_of, verdict
 from harmonrank.metrics import spearman
 
@@ -59,7 +59,7 @@ def cells(plan: Plan) -> list[Cell]:
     return [*plan.fits(_NETWORK), *_facts(plan)]
 
 
-def tables(plan: Plan, results: Results) -> list[Table]:
+def tables(plan: Plan, results: Results) -> list[PaperTable]:
     """Return correlations between the matrices, and their means over seeds."""
     facts, fits = _facts(plan), plan.fits(_NETWORK)
     seen: dict[str, np.ndarray] = {_LABELS: np.array([results[c]["labels"] for c in facts])}

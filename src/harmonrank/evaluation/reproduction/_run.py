@@ -15,7 +15,7 @@ from harmonrank.evaluation.reproduction._cell import Cell, Store
 from harmonrank.evaluation.reproduction._data import data_of
 from harmonrank.evaluation.reproduction._plan import Plan, Results
 from harmonrank.evaluation.reproduction._settings import PAPER, Settings
-from harmonrank.evaluation.reproduction._table import Table
+from harmonrank.evaluation.reproduction._table import PaperTable
 
 _PLACES = {
     "main": "_main",
@@ -63,7 +63,7 @@ def reproduce(
     data: str | None = None,
     command: str = "",
     on_event: Callable[[Any], None] = lambda _: None,
-) -> tuple[Table, ...]:
+) -> tuple[PaperTable, ...]:
     """Make tables of the paper again.
 
     Tables share experiments: what several need is done once. A finished one is kept in `runs`,

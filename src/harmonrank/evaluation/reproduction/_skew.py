@@ -7,7 +7,7 @@ import numpy as np
 from harmonrank.evaluation.reproduction._cell import Cell
 from harmonrank.evaluation.reproduction._fit import FitCell
 from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results, minus
-from harmonrank.evaluation.reproduction._table import Row, Table, Verdict
+from harmonrank.evaluation.reproduction._table import PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import SKEW, estimate_of, verdict
 
 _METHODS = ("mbce", "pairwise-logistic", "harmonrank-paper", "harmonrank")
@@ -41,7 +41,7 @@ def cells(plan: Plan) -> list[Cell]:
     return [cell for fits in _fits(plan).values() for each in fits.values() for cell in each]
 
 
-def tables(plan: Plan, results: Results) -> list[Table]:
+def tables(plan: Plan, results: Results) -> list[PaperTable]:
     """Return AUC-sums, then the drops."""
     fits = _fits(plan)
     rows = []

@@ -1,6 +1,6 @@
-"""Table: one table of the paper beside what came out here, and what becomes of its claims."""
+"""PaperTable: one table of the paper beside what came out here, and what becomes of its claims."""
 
-__all__ = ["Estimate", "Outcome", "Row", "Table", "Verdict"]
+__all__ = ["Estimate", "Outcome", "PaperTable", "Row", "Verdict"]
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -70,7 +70,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Table:
+class PaperTable:
     """A table of the paper, made again.
 
     Attributes:

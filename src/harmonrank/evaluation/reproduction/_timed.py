@@ -11,7 +11,7 @@ import numpy as np
 from harmonrank.evaluation.reproduction._cell import Cell
 from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results
 from harmonrank.evaluation.reproduction._speed import BATCH, Kind, SpeedCell
-from harmonrank.evaluation.reproduction._table import Row, Table, Verdict
+from harmonrank.evaluation.reproduction._table import PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import INFERENCE, SPEED, estimate_of, verdict
 
 
@@ -24,7 +24,7 @@ def cells(plan: Plan, key: Kind) -> list[Cell]:
     return [_cell(plan, key)]
 
 
-def tables(plan: Plan, key: Kind, results: Results) -> list[Table]:
+def tables(plan: Plan, key: Kind, results: Results) -> list[PaperTable]:
     """Return speeds beside the paper's, which were measured on another machine."""
     found = results[_cell(plan, key)]
     if "error" in found:

@@ -9,7 +9,7 @@ from typing import Any
 from harmonrank.evaluation.reproduction._cell import Cell
 from harmonrank.evaluation.reproduction._fit import FitCell
 from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results, minus
-from harmonrank.evaluation.reproduction._table import Table
+from harmonrank.evaluation.reproduction._table import PaperTable
 from harmonrank.evaluation.reproduction.claims import BUCKETS, COMPONENTS, LOSSES, verdict
 
 _METHOD = "harmonrank-paper"
@@ -84,7 +84,7 @@ def cells(plan: Plan, key: str) -> list[Cell]:
     return [cell for each in fits for cell in each]
 
 
-def tables(plan: Plan, key: str, results: Results) -> list[Table]:
+def tables(plan: Plan, key: str, results: Results) -> list[PaperTable]:
     """Return the table of one kind of change."""
     group = f"{len(plan.data.objectives)} objectives"
     whole = plan.fits(_METHOD)

@@ -2,15 +2,17 @@
 
 __all__ = ["ab_page"]
 
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
 from harmonrank.evaluation.ab import Analysis
-from harmonrank.reports.ab._text import alarms, left_out, lifts_of, p_text
+from harmonrank.reports.ab._text import ab_table, alarms, left_out, lifts_of, p_text
 from harmonrank.reports.facts import Run
 from harmonrank.reports.html import Card, page
-from harmonrank.reports.plots import ACCENT, MUTED, Plot, Table, plot
+from harmonrank.reports.plots import ACCENT, MUTED, Plot, plot
 from harmonrank.reports.sections import Section
+from harmonrank.table import table_of
 
 _ROW = 30
 
@@ -20,12 +22,13 @@ def ab_page(analysis: Analysis, run: Run) -> str:
     lead = (
         f"Mean outcome per {analysis.per} over that of {analysis.control}, in percent; whiskers "
         f"are {100 * analysis.level:g} % intervals by the delta method, users being the unit. "
-        "Detectable is the lift that a test would find four times out of five; Holm's p-value "
-        "allows for the number of lifts looked at."
+        "Detects is the lift that a test would find four times out of five; Holm's p-value "
+        "allows for the number of lifts looked at, and a star marks what holds after it."
     )
     plots = tuple(_chart(analysis, name) for name in analysis.outcomes)
+    lifts = replace(ab_table(analysis), alarms=(), notes=())
     parts = [
-        Section("lifts", "Lifts", lead, plots, (_lift_table(analysis),), tuple(alarms(analysis))),
+        Section("lifts", "Lifts", lead, plots, (lifts,), tuple(alarms(analysis))),
         _checks(analysis),
     ]
     others = ", ".join(arm for arm in analysis.arms if arm != analysis.control)
@@ -42,19 +45,6 @@ def _cards(analysis: Analysis) -> list[Card]:
         ("Sample ratio", "ALARM" if ratio.alarm else "as intended", f"p {p_text(ratio.p)}"),
         ("A/A check", "ALARM" if analysis.aa.alarm else "passed", f"{analysis.aa.splits} splits"),
     ]
-
-
-def _lift_table(analysis: Analysis) -> Table:
-    columns = ("arm", "outcome", "mean", "lift %", "low", "high", "p", "p (Holm)", "detectable %")
-    rows = tuple(
-        (
-            *(x.arm, x.outcome, analysis.mean(x.arm, x.outcome).mean, x.lift, x.low, x.high),
-            *(x.p, x.p_holm, x.detectable),
-        )
-        for x in analysis.lifts
-    )
-    formats = dict.fromkeys(("lift %", "low", "high"), "+.2f") | {"mean": ".5g"}
-    return Table(columns, rows, formats | {"p": ".2g", "p (Holm)": ".2g", "detectable %": ".2f"})
 
 
 def _chart(analysis: Analysis, outcome: str) -> Plot:
@@ -83,7 +73,7 @@ def _chart(analysis: Analysis, outcome: str) -> Plot:
         f"lift-{outcome}",
         outcome,
         [dots],
-        Table(
+        table_of(
             ("arm", "lift %", "low", "high"),
             tuple((lift.arm, lift.lift, lift.low, lift.high) for lift in lifts),
             dict.fromkeys(("lift %", "low", "high"), "+.2f"),
@@ -114,8 +104,10 @@ def _checks(analysis: Analysis) -> Section:
         "Checks",
         lead,
         tables=(
-            Table(("arm", "users", "intended", "seen"), users, {"intended": ".2%", "seen": ".2%"}),
-            Table(
+            table_of(
+                ("arm", "users", "intended", "seen"), users, {"intended": ".2%", "seen": ".2%"}
+            ),
+            table_of(
                 ("outcome", "p < .05 in A/A", "usual from", "to"),
                 halves,
                 dict.fromkeys(("p < .05 in A/A", "usual from", "to"), ".1%"),

@@ -1,66 +1,52 @@
-"""An experiment's analysis in words: for a terminal of 80 columns, and as Markdown."""
+"""An experiment's analysis: one table, and what to know of it."""
 
-__all__ = ["ab_markdown", "ab_table", "alarms", "left_out", "lifts_of", "p_text"]
+__all__ = ["ab_table", "alarms", "left_out", "lifts_of", "p_text"]
 
 from collections.abc import Iterator
 from math import isnan
-
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from typing import Any
 
 from harmonrank.evaluation.ab import Analysis, Lift
-from harmonrank.reports.markdown import markdown_table
-
-_NAME = 13
+from harmonrank.table import Cell, Column, Style, Table
 
 
-def ab_table(analysis: Analysis) -> RenderableType:
-    """Return a row per arm and outcome: mean, lift, interval, p-value, detectable lift."""
-    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", pad_edge=False)
-    for column in ("arm", "outcome"):
-        table.add_column(column, no_wrap=True, max_width=_NAME)
-    for column in ("mean", "lift %", _interval(analysis), "p", "detects"):
-        table.add_column(column, justify="right", no_wrap=True)
+def ab_table(analysis: Analysis) -> Table:
+    """Return a row per arm and outcome: mean, lift, interval, p-values, detectable lift."""
+    columns = (
+        Column("arm", least=9),
+        Column("outcome", least=9),
+        Column("mean", ".4g"),
+        Column("lift %", "+.2f"),
+        Column(f"{100 * analysis.level:g} % interval", align="right"),
+        Column("p"),
+        Column("p (Holm)", spare=True),
+        Column("detects", ".2f"),
+    )
+    rows: list[tuple[Any, ...]] = []
+    emphasis: dict[int, Style] = {}
     for name in analysis.outcomes:
-        mean = analysis.mean(analysis.control, name).mean
-        table.add_row(analysis.control, name, f"{mean:.4g}", style="dim")
-        for lift in lifts_of(analysis, name):
-            table.add_row(lift.arm, name, *_cells(analysis, lift))
-    warned = [Text(line, style="bold red") for line in alarms(analysis)]
-    return Group(table, *warned, *(Text(line, style="dim") for line in _lines(analysis)))
+        emphasis[len(rows)] = "dim"
+        rows.append((analysis.control, name, analysis.mean(analysis.control, name).mean, *[""] * 5))
+        rows += [_row(analysis, lift) for lift in lifts_of(analysis, name)]
+    said, lines = tuple(alarms(analysis)), tuple(_lines(analysis))
+    return Table(columns, tuple(rows), emphasis=emphasis, alarms=said, notes=lines)
 
 
-def ab_markdown(analysis: Analysis) -> str:
-    """Return the same as a Markdown table."""
-    head = ["arm", "outcome", "mean", "lift %", _interval(analysis), "p", "detects"]
-    rows = []
-    for name in analysis.outcomes:
-        mean = analysis.mean(analysis.control, name).mean
-        rows.append([analysis.control, name, f"{mean:.4g}", "", "", "", ""])
-        rows += [[lift.arm, name, *_cells(analysis, lift)] for lift in lifts_of(analysis, name)]
-    notes = [f"**{line}**" for line in alarms(analysis)] + list(_lines(analysis))
-    return "\n\n".join([markdown_table(head, rows, texts=2), "  \n".join(notes)])
+def _row(analysis: Analysis, lift: Lift) -> tuple[Any, ...]:
+    return (
+        lift.arm,
+        lift.outcome,
+        analysis.mean(lift.arm, lift.outcome).mean,
+        Cell(lift.lift, mark="*" * (lift.p_holm < 1 - analysis.level)),
+        Cell(lift.low, f"{_signed(lift.low)} … {_signed(lift.high)}"),
+        *(Cell(p, p_text(p)) for p in (lift.p, lift.p_holm)),
+        lift.detectable,
+    )
 
 
 def lifts_of(analysis: Analysis, outcome: str) -> list[Lift]:
     """Return the lifts of one outcome, an arm each."""
     return [lift for lift in analysis.lifts if lift.outcome == outcome]
-
-
-def _cells(analysis: Analysis, lift: Lift) -> list[str]:
-    sure = "*" if lift.p_holm < 1 - analysis.level else " "
-    return [
-        f"{analysis.mean(lift.arm, lift.outcome).mean:.4g}",
-        _signed(lift.lift) + sure,
-        f"{_signed(lift.low)} … {_signed(lift.high)}",
-        p_text(lift.p),
-        "–" if isnan(lift.detectable) else f"{lift.detectable:.2f}",
-    ]
-
-
-def _interval(analysis: Analysis) -> str:
-    return f"{100 * analysis.level:g} % interval"
 
 
 def p_text(p: float) -> str:

@@ -7,8 +7,9 @@ from math import log
 from typing import Any
 
 from harmonrank.reports.facts import Facts
-from harmonrank.reports.figures._common import ceiling_line, ended
-from harmonrank.reports.plots import ACCENT, INK, MUTED, Plot, Table, plot
+from harmonrank.reports.figures._common import ceiling_line
+from harmonrank.reports.plots import ACCENT, INK, MUTED, Plot, plot
+from harmonrank.table import table_of
 
 _ROW = 26
 _EVERY = ".4f"
@@ -16,20 +17,20 @@ _EVERY = ".4f"
 
 def leaderboard_plots(facts: Facts) -> list[Plot]:
     """AUC-sum with intervals and the ceiling; in a world also the regret on a log scale."""
-    methods, ceiling = ended(facts), facts.board["ceiling"]
-    if not methods:
+    qualities, ceiling = facts.board.qualities, facts.board.ceiling
+    if not qualities:
         return []
-    names = [m["name"] for m in methods]
+    names, sums = list(qualities), [quality.auc_sum for quality in qualities.values()]
     bars: dict[str, Any] = {
         "type": "scatter",
         "mode": "markers",
         "name": "by labels, 95 % interval",
-        "x": [m["auc_sum"] for m in methods],
+        "x": [each.estimate for each in sums],
         "y": names,
         "error_x": {
             "type": "data",
-            "array": [m["ci"][1] - m["auc_sum"] for m in methods],
-            "arrayminus": [m["auc_sum"] - m["ci"][0] for m in methods],
+            "array": [each.high - each.estimate for each in sums],
+            "arrayminus": [each.estimate - each.low for each in sums],
             "thickness": 1.6,
             "width": 4,
             "color": MUTED,
@@ -38,13 +39,13 @@ def leaderboard_plots(facts: Facts) -> list[Plot]:
         "hovertemplate": "%{y}<br>AUC-sum by labels %{x:.4f}<extra></extra>",
     }
     data, layout = [bars], {}
-    table = Table(
+    table = table_of(
         ("method", "AUC-sum", "low", "high"),
-        tuple((m["name"], m["auc_sum"], *m["ci"]) for m in methods),
+        [(n, each.estimate, each.low, each.high) for n, each in zip(names, sums, strict=True)],
         dict.fromkeys(("AUC-sum", "low", "high"), _EVERY),
     )
     if ceiling is not None:
-        exact = [m["exact_auc_sum"] for m in methods]
+        exact = [quality.total for quality in qualities.values()]
         data.append(_dots(facts, names, exact, "exact, by true probabilities", "AUC-sum"))
         layout = ceiling_line(ceiling)
     else:
@@ -88,7 +89,7 @@ def _dots(facts: Facts, names: list[str], x: list[float], label: str, what: str)
 
 
 def _regret_plot(facts: Facts, names: list[str], height: int, rows: dict[str, Any]) -> Plot:
-    regret = [max(m["regret"], 1e-6) for m in ended(facts)]
+    regret = [max(q.regret or 0.0, 1e-6) for q in facts.board.qualities.values()]
     dots = _dots(facts, names, regret, "regret", "regret")
     dots["text"], dots["textposition"] = [f"{r:.4f}" for r in regret], "middle right"
     dots["mode"] = "markers+text"
@@ -104,7 +105,7 @@ def _regret_plot(facts: Facts, names: list[str], height: int, rows: dict[str, An
         "regret",
         "Regret: what is still to be had",
         [stems, dots],
-        Table(("method", "regret"), tuple(zip(names, regret, strict=True)), {"regret": ".5f"}),
+        table_of(("method", "regret"), tuple(zip(names, regret, strict=True)), {"regret": ".5f"}),
         x={
             "title": "ceiling − AUC-sum (log scale)",
             "type": "log",
@@ -119,12 +120,13 @@ def _regret_plot(facts: Facts, names: list[str], height: int, rows: dict[str, An
 
 def auc_plots(facts: Facts) -> list[Plot]:
     """One panel per objective: the AUC of every method as a bar that starts at chance."""
-    methods, objectives = ended(facts), facts.board["objectives"]
+    qualities = facts.board.qualities
+    found = {name: quality.auc for name, quality in qualities.items()}
     areas = {
-        objective: {m["name"]: (m["auc"][objective], *m["auc_ci"][objective]) for m in methods}
-        for objective in objectives
+        o: {name: (auc[o].estimate, auc[o].low, auc[o].high) for name, auc in found.items()}
+        for o in facts.board.objectives
     }
-    return auc_bars("auc", areas, facts.focus) if methods else []
+    return auc_bars("auc", areas, facts.focus) if qualities else []
 
 
 def auc_bars(
@@ -169,7 +171,7 @@ def _auc_panel(
         name,
         objective,
         [bars],
-        Table(
+        table_of(
             ("method", "AUC", "low", "high"),
             tuple((each, *found) for each, found in areas.items()),
             dict.fromkeys(("AUC", "low", "high"), _EVERY),

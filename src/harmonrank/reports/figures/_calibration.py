@@ -9,7 +9,8 @@ from typing import Any
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import style
 from harmonrank.reports.model_facts import Bin
-from harmonrank.reports.plots import MUTED, Plot, Table, plot
+from harmonrank.reports.plots import MUTED, Plot, plot
+from harmonrank.table import table_of
 
 _WIDE = 100
 
@@ -20,7 +21,7 @@ def calibration_plots(facts: Facts) -> list[Plot]:
     if not told:
         return []
     plots = []
-    for m, objective in enumerate(facts.board["objectives"]):
+    for m, objective in enumerate(facts.board.objectives):
         curves: dict[str, tuple[Bin, ...]] = {n: c[m] for n, c in told.items()}
         curves["upstream scores"] = facts.upstream[m]
         every = [b for bins in curves.values() for b in bins]
@@ -50,7 +51,7 @@ def calibration_plots(facts: Facts) -> list[Plot]:
                 f"calibration-{objective}",
                 objective,
                 data,
-                Table(
+                table_of(
                     ("method", "rows", "predicted", "observed", "low", "high"),
                     tuple(
                         (n, b.rows, b.predicted, b.observed, b.low, b.high)

@@ -1,26 +1,22 @@
 """What charts share: a method's colour and dash, the line of the ceiling, heatmaps."""
 
-__all__ = ["ceiling_line", "ended", "heatmap", "style"]
+__all__ = ["ceiling_line", "heatmap", "style"]
 
 from collections.abc import Sequence
 from typing import Any
 
 from harmonrank.reports.facts import Facts
-from harmonrank.reports.plots import DASHES, INK, PALETTE, Plot, Table, plot
+from harmonrank.reports.plots import DASHES, INK, PALETTE, Plot, plot
+from harmonrank.table import table_of
 
 
 def style(facts: Facts, name: str) -> dict[str, Any]:
     """Return a method's colour and dash, the same in every chart."""
-    order = [m["name"] for m in facts.board["methods"] if m["error"] is None]
-    place = order.index(name)
+    place = list(facts.board.qualities).index(name)
     return {
         "color": PALETTE[place % len(PALETTE)],
         "dash": DASHES[place // len(PALETTE) % len(DASHES)],
     }
-
-
-def ended(facts: Facts) -> list[dict[str, Any]]:
-    return [m for m in facts.board["methods"] if m["error"] is None]
 
 
 def ceiling_line(ceiling: float) -> dict[str, Any]:
@@ -86,7 +82,7 @@ def heatmap(
         f"relation-{name}" if signed else name,
         title,
         [heat],
-        Table(
+        table_of(
             ("", *objectives),
             tuple((o, *row) for o, row in zip(objectives, matrix, strict=True)),
             dict.fromkeys(objectives, ".3f"),

@@ -7,7 +7,8 @@ from typing import Any
 
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import style
-from harmonrank.reports.plots import ACCENT, MUTED, Plot, Table, logit, logit_axis, plot
+from harmonrank.reports.plots import ACCENT, MUTED, Plot, logit, logit_axis, plot
+from harmonrank.table import table_of
 
 _BEADS = 60
 
@@ -83,7 +84,7 @@ def _epochs_plot(
         name,
         title,
         data,
-        Table(("epoch", *series), rows, dict.fromkeys(series, ".5g")),
+        table_of(("epoch", *series), rows, dict.fromkeys(series, ".5g")),
         x={"title": "epoch", "rangemode": "tozero"},
         y={"title": unit, **({"range": [0, 103]} if name.endswith("gradient") else {})},
         showlegend=showlegend,
@@ -120,7 +121,7 @@ def drift_plots(facts: Facts) -> list[Plot]:
                 f"drift-{drift.name}",
                 f"{drift.name}: PSI {drift.psi:.3f}, KS {drift.ks:.3f}",
                 data,
-                Table(
+                table_of(
                     ("score from", "train", "test"),
                     tuple(zip(starts, drift.train, drift.test, strict=True)),
                     {"score from": ".3%", "train": ".2%", "test": ".2%"},

@@ -5,14 +5,15 @@ __all__ = ["correlation_plots", "tradeoff_plots"]
 
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import heatmap
-from harmonrank.reports.plots import ACCENT, INK, PALETTE, Plot, Table, plot
+from harmonrank.reports.plots import ACCENT, INK, PALETTE, Plot, plot
+from harmonrank.table import table_of
 
 _EVERY = ".4f"
 
 
 def correlation_plots(facts: Facts) -> list[Plot]:
     """Labels beside attention, then scores and true probabilities, each an M × M heatmap."""
-    data, names = facts.data, list(facts.board["objectives"])
+    data, names = facts.data, list(facts.board.objectives)
     matrices = [
         ("labels", "Labels (Spearman)", data.label_correlation),
         ("scores", "Scores (Spearman)", data.score_correlation),
@@ -86,7 +87,7 @@ def tradeoff_plots(facts: Facts) -> list[Plot]:
                 f"frontier-{t.first}-{t.second}",
                 f"{t.first} against {t.second}",
                 [*data, others],
-                Table(
+                table_of(
                     (f"weight of {t.first}", f"AUC {t.first}", f"AUC {t.second}", "unbeaten"),
                     tuple(
                         (s, *p, "yes" if u else "no")

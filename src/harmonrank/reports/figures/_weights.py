@@ -7,7 +7,8 @@ from typing import Any
 
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import style
-from harmonrank.reports.plots import MUTED, PALETTE, Plot, Table, logit, logit_axis, plot
+from harmonrank.reports.plots import MUTED, PALETTE, Plot, logit, logit_axis, plot
+from harmonrank.table import table_of
 
 _ROW = 26
 
@@ -16,7 +17,7 @@ def response_plots(facts: Facts) -> list[Plot]:
     """One panel per objective: the fused score as that objective's score moves."""
     plots = []
     curves = {n: f.response for n, f in facts.methods.items() if f.response}
-    for m, objective in enumerate(facts.board["objectives"] if curves else ()):
+    for m, objective in enumerate(facts.board.objectives if curves else ()):
         data: list[dict[str, Any]] = []
         for name, responses in curves.items():
             curve = responses[m]
@@ -41,7 +42,7 @@ def response_plots(facts: Facts) -> list[Plot]:
                 f"response-{objective}",
                 objective,
                 data,
-                Table(
+                table_of(
                     ("score", *curves),
                     tuple((x[i], *(c[m].y[i] for c in curves.values())) for i in picked),
                     {"score": ".3%"} | dict.fromkeys(curves, "+.3f"),
@@ -91,7 +92,7 @@ def _stacked(
     facts: Facts, name: str, title: str, rows: dict[str, Sequence[float]], height: int, wide: bool
 ) -> Plot:
     """Return shares of 1 as stacked bars, one per row, one colour per objective."""
-    objectives = facts.board["objectives"]
+    objectives = facts.board.objectives
     labels = list(rows)
     data = [
         {
@@ -113,7 +114,7 @@ def _stacked(
         name,
         title,
         data,
-        Table(
+        table_of(
             ("", *objectives),
             tuple((label, *rows[label]) for label in labels),
             dict.fromkeys(objectives, ".1%"),

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from harmonrank.evaluation.reproduction import Row
-from harmonrank.evaluation.reproduction import Table as Found
+from harmonrank.evaluation.reproduction import PaperTable, Row
 from harmonrank.reports.figures import auc_bars, ceiling_line, epoch_plots, heatmap
-from harmonrank.reports.plots import ACCENT, INK, MUTED, PALETTE, Plot, Table, plot
+from harmonrank.reports.plots import ACCENT, INK, MUTED, PALETTE, Plot, plot
 from harmonrank.reports.reproduction._text import number, upper
+from harmonrank.table import Table, table_of
 
 _ROW = 28
 _BEST = "best possible"
@@ -26,7 +26,7 @@ _OURS = "harmonrank (ours)"
 _UNDRAWN = ("parameters", "FLOPs")
 
 
-def charts(key: str, table: Found) -> Iterator[Plot]:
+def charts(key: str, table: PaperTable) -> Iterator[Plot]:
     """Draw what a table has: matrices, or fronts, or its rows as dots."""
     for name, matrix in table.matrices.items():
         scale = "sequential" if name.startswith("attention") else "diverging"
@@ -44,7 +44,7 @@ def charts(key: str, table: Found) -> Iterator[Plot]:
     yield from epoch_plots(f"{key}-training", table.training, styles, showlegend=True)
 
 
-def _areas(table: Found) -> dict[str, dict[str, list[Any]]]:
+def _areas(table: PaperTable) -> dict[str, dict[str, list[Any]]]:
     """Return AUCs by objective and way to fuse; without an interval both ends are the mean."""
     return {
         f"AUC of {objective}": {
@@ -122,7 +122,7 @@ def _numbers(rows: Sequence[Row], unit: str) -> Table:
         for row in rows
         if row.ours is not None
     )
-    return Table(("what", "paper", "here"), shown, {})
+    return table_of(("what", "paper", "here"), shown)
 
 
 def _fronts(name: str, title: str, curves: Mapping[str, Sequence[Sequence[float]]]) -> Plot:
@@ -154,7 +154,7 @@ def _fronts(name: str, title: str, curves: Mapping[str, Sequence[Sequence[float]
         name,
         title,
         data,
-        Table(columns, tuple(rows), dict.fromkeys(columns[1:], ".4f")),
+        table_of(columns, tuple(rows), dict.fromkeys(columns[1:], ".4f")),
         x={"title": f"AUC of {first}"},
         y={"title": f"AUC of {second}"},
         height=380,

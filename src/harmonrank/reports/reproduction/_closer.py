@@ -21,7 +21,7 @@ def closer_look(data: Data) -> list[Section]:
     """
     train, valid, test = data.logs(0, data.objectives)
     model = method_class(_METHOD)().fit(train, train.schema, valid=valid)
-    board = board_of(model, model.evaluate(test), test.rows)
+    board = board_of(model, model.evaluate(test))
     facts = collect("", run_of(""), board, {_METHOD: model}, test, train=train)
     first, *others = sections(facts)
     lead = f"Data: {data.words()}; seed 0. {upper(first.lead)}"

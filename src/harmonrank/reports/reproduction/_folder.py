@@ -8,7 +8,7 @@ from typing import Any
 
 from harmonrank.data.files import new_file, read_json, write_json
 from harmonrank.errors import DataError
-from harmonrank.evaluation.reproduction import TABLES, Table
+from harmonrank.evaluation.reproduction import TABLES, PaperTable
 from harmonrank.reports.facts import Run
 from harmonrank.reports.pictures import write_page_pictures
 from harmonrank.reports.reproduction._markdown import reproduction_markdown, with_head
@@ -19,7 +19,7 @@ RESULTS = "results.json"
 _FORMAT = 1
 
 
-def add_results(folder: Path, tables: Sequence[Table]) -> tuple[Table, ...]:
+def add_results(folder: Path, tables: Sequence[PaperTable]) -> tuple[PaperTable, ...]:
     """Return the tables of a folder after some were made again, in the paper's order.
 
     A new table takes the place of one with the same name, data and protocol.
@@ -29,14 +29,14 @@ def add_results(folder: Path, tables: Sequence[Table]) -> tuple[Table, ...]:
     return tuple(sorted(merged.values(), key=lambda table: TABLES.index(table.key)))
 
 
-def _stored(path: Path) -> list[Table]:
+def _stored(path: Path) -> list[PaperTable]:
     if not path.is_file():
         return []
     try:
         parts = read_json(path)
         if parts["format"] != _FORMAT:
             raise KeyError("format")
-        return [Table.from_dict(table) for table in parts["tables"]]
+        return [PaperTable.from_dict(table) for table in parts["tables"]]
     except (DataError, KeyError, TypeError) as error:
         raise DataError(
             f"'{path}' does not hold results of `harmonrank reproduce` ({error}); choose another "
@@ -46,7 +46,7 @@ def _stored(path: Path) -> list[Table]:
 
 def write_reproduction(
     folder: Path,
-    tables: Sequence[Table],
+    tables: Sequence[PaperTable],
     run: Run,
     *,
     page: bool,

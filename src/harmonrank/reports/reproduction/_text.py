@@ -5,7 +5,7 @@ __all__ = ["COUNTS", "SUMMARY", "counts", "estimate", "heading", "number", "sent
 from collections import Counter
 from collections.abc import Sequence
 
-from harmonrank.evaluation.reproduction import Estimate, Outcome, Table, Verdict
+from harmonrank.evaluation.reproduction import Estimate, Outcome, PaperTable, Verdict
 
 COUNTS: tuple[Outcome, ...] = ("held", "did not hold", "cannot be told")
 SUMMARY = (
@@ -65,7 +65,7 @@ def sentence(verdict: Verdict) -> str:
     return f"{upper(verdict.outcome)}: {verdict.claim}{numbers}."
 
 
-def heading(table: Table) -> str:
+def heading(table: PaperTable) -> str:
     """Return a table's title with the short name of its data and of the protocol."""
     data = table.data.partition(",")[0].partition(" in place")[0].removeprefix("simulated ")
     return f"{table.title} · {data}, {table.settings.partition(':')[0]}"
@@ -76,7 +76,7 @@ def upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def counts(tables: Sequence[Table], source: str = "paper") -> dict[Outcome, int]:
+def counts(tables: Sequence[PaperTable], source: str = "paper") -> dict[Outcome, int]:
     """Return how many claims had each outcome."""
     found = Counter(v.outcome for table in tables for v in table.verdicts if v.source == source)
     return {outcome: found.get(outcome, 0) for outcome in COUNTS}
