@@ -11,21 +11,22 @@ from rich.console import Console
 
 from harmonrank.data.files import write_json
 from harmonrank.evaluation.online import FULL, QUICK, OnlineResult, run_online
-from harmonrank.reports.markdown import markdown_table
+from harmonrank.table import table_of
 
 RESULTS = Path(__file__).parent / "results"
 
 
 def table(result: OnlineResult) -> str:
     """Return measured lifts beside exact ones."""
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for lift in result.analysis.lifts:
         exact = [x for x in result.exact if (x.arm, x.outcome) == (lift.arm, lift.outcome)]
         between = f"{lift.low:+.2f} … {lift.high:+.2f}"
-        known = f"{exact[0].lift:+.2f}" if exact else "0"
-        rows.append([lift.arm, lift.outcome, f"{lift.lift:+.2f}", between, f"{lift.p:.4f}", known])
+        known = exact[0].lift if exact else 0.0
+        rows.append((lift.arm, lift.outcome, lift.lift, between, lift.p, known))
     head = ["arm", "outcome", "lift %", "95 % interval", "p", "exact lift %"]
-    return markdown_table(head, rows, texts=2)
+    formats = {"lift %": "+.2f", "p": ".4f", "exact lift %": "+.2f"}
+    return table_of(head, rows, formats).to_markdown()
 
 
 def main() -> None:

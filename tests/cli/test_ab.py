@@ -73,7 +73,9 @@ def test_other_names_csv_and_a_row_per_user_give_the_same(run, log, tmp_path):
 
 def test_markdown_is_a_table(run, log):
     done = run("ab", "analyse", log, "--outcomes", "buy", "--format", "md")
-    assert done.out.startswith("| arm | outcome | mean | lift % | 95 % interval | p | p (Holm) | detects |")
+    assert done.out.startswith(
+        "| arm | outcome | mean | lift % | 95 % interval | p | p (Holm) | detects |"
+    )
 
 
 def test_a_split_that_was_not_meant_is_an_alarm(run, log):

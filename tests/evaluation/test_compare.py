@@ -12,7 +12,6 @@ from harmonrank.evaluation import MethodEnded, MethodStarted
 from harmonrank.evaluation.simulation import as_frame, world_schema
 from harmonrank.methods.closed_form import ClosedForm
 from harmonrank.metrics import Interval
-from harmonrank.reports import leaderboard_markdown
 
 QUICK = {"harmonrank-paper": {"epochs": 1, "buckets": 16}}
 BOTH = ["harmonrank-paper", "closed-form"]
@@ -203,4 +202,4 @@ def test_scores_that_were_read_on_a_new_scale_are_named(tmp_path):
         assert notes["closed-form"] is None
         adapted = {m["name"]: m["adapted"] for m in board.to_dict()["methods"]}
         assert adapted == {"harmonrank": ["p_like"], "closed-form": []}
-        assert notes["harmonrank"] in leaderboard_markdown(board)
+        assert notes["harmonrank"] in board.to_table().to_markdown()

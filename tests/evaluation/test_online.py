@@ -10,8 +10,8 @@ from harmonrank.data.files import to_json
 from harmonrank.data.worlds import draw_candidates, world
 from harmonrank.errors import DataError, UsageError
 from harmonrank.evaluation.ab import analyse
-from harmonrank.evaluation.online import OnlineResult, Plan, run_online
-from harmonrank.evaluation.online._arm import Rows, matured, newest, rows_of, serve
+from harmonrank.evaluation.online import OnlineConfig, OnlineResult, run_online
+from harmonrank.evaluation.online._arm import Impressions, matured, newest, rows_of, serve
 from harmonrank.evaluation.online._traffic import Traffic
 
 TINY = {
@@ -34,7 +34,7 @@ def result():
 
 @pytest.fixture(scope="module")
 def hour():
-    plan = Plan(users=500, requests_per_hour=400, candidates=8, top_k=3)
+    plan = OnlineConfig(users=500, requests_per_hour=400, candidates=8, top_k=3)
     return next(Traffic(world("elive"), plan, seed=0).hours())
 
 
@@ -141,7 +141,7 @@ def test_candidates_have_the_law_of_the_world():
 
 
 def test_traffic_has_the_contexts_of_the_world_and_users_keep_theirs():
-    plan, elive = Plan(users=3000, days=1, requests_per_hour=1000), world("elive")
+    plan, elive = OnlineConfig(users=3000, days=1, requests_per_hour=1000), world("elive")
     hours = list(Traffic(elive, plan, seed=0).hours())
     clock = np.concatenate([h.context["hour"] for h in hours])
     shares = np.bincount(clock, minlength=24) / len(clock)
@@ -156,7 +156,7 @@ def test_traffic_has_the_contexts_of_the_world_and_users_keep_theirs():
 
 
 def test_the_best_items_are_shown_and_places_are_looked_at_by_the_curve():
-    plan = Plan(users=500, requests_per_hour=20_000, candidates=4, top_k=3)
+    plan = OnlineConfig(users=500, requests_per_hour=20_000, candidates=4, top_k=3)
     hour = next(Traffic(world("qkvideo"), plan, seed=0).hours())
     fused = hour.chance[..., 0]
     answers = serve(hour, fused, plan.examination())
@@ -169,7 +169,7 @@ def test_the_best_items_are_shown_and_places_are_looked_at_by_the_curve():
 
 
 def test_two_arms_that_show_an_item_at_the_same_place_get_the_same_answer(hour):
-    curve, rng = Plan(top_k=3).examination(), np.random.default_rng(0)
+    curve, rng = OnlineConfig(top_k=3).examination(), np.random.default_rng(0)
     one, other = (serve(hour, rng.random(hour.scores.shape[:2]), curve) for _ in range(2))
     same = one.order == other.order
     assert same.any()
@@ -178,7 +178,7 @@ def test_two_arms_that_show_an_item_at_the_same_place_get_the_same_answer(hour):
 
 
 def test_only_what_was_looked_at_is_learned_from_and_late_labels_are_lost():
-    plan = Plan(users=500, requests_per_hour=20_000, candidates=4, top_k=3)
+    plan = OnlineConfig(users=500, requests_per_hour=20_000, candidates=4, top_k=3)
     hour = next(Traffic(world("qkvideo"), plan, seed=0).hours())
     answers = serve(hour, hour.chance[..., 0], plan.examination())
     mine = hour.user % 2 == 0
@@ -192,7 +192,7 @@ def test_only_what_was_looked_at_is_learned_from_and_late_labels_are_lost():
 
 def rows_at(hour, count):
     column = np.full(count, hour)
-    return Rows(hour, np.full((count, 1), 0.5), {"age": column}, column[:, None] % 2, column)
+    return Impressions(hour, np.full((count, 1), 0.5), {"age": column}, column[:, None] % 2, column)
 
 
 def test_a_row_waits_until_its_labels_have_come():
@@ -220,7 +220,7 @@ def test_the_window_holds_the_newest_rows():
 )
 def test_a_plan_that_cannot_be_is_refused(options, sentence):
     with pytest.raises(UsageError, match=sentence.replace("?", r"\?")):
-        replace(Plan(), **options)
+        replace(OnlineConfig(), **options)
 
 
 def test_a_warmup_without_a_positive_says_what_to_do():

@@ -16,8 +16,8 @@ from harmonrank.evaluation.reproduction import (
     CellEnded,
     CellStarted,
     Estimate,
+    PaperTable,
     Settings,
-    Table,
     _online,
     _speed,
     reproduce,
@@ -320,7 +320,7 @@ def test_sizes_need_no_context(table, schema):
 
 def test_a_table_survives_json(tables):
     for table in tables:
-        assert Table.from_dict(json.loads(json.dumps(table.to_dict()))) == table
+        assert PaperTable.from_dict(json.loads(json.dumps(table.to_dict()))) == table
 
 
 # Other data

@@ -2,8 +2,6 @@
 
 __all__ = ["MethodEnded", "MethodStarted", "compare"]
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +12,9 @@ import numpy as np
 
 from harmonrank import __version__
 from harmonrank.data import Log, Schema, Source, read_log
-from harmonrank.data.files import new_file, read_json, write_json
-from harmonrank.errors import DataError, HarmonRankError, UsageError
+from harmonrank.errors import HarmonRankError, UsageError
 from harmonrank.evaluation.leaderboard import Entry, Leaderboard, leaderboard_of
+from harmonrank.evaluation.store import Store, digest
 from harmonrank.methods import METHODS, Method, Quality, method_class, quality_of
 from harmonrank.metrics import bootstrap_sums
 
@@ -93,7 +91,7 @@ def compare(
         if entry is None:
             entry = _run(method, rows, valid_log, exam, seed, adapt, on_event)
             if keep is not None and entry.error is None:
-                keep.store(method, entry)
+                keep.put(method, entry)
         on_event(MethodEnded(entry, index, len(classes), kept))
         entries.append(entry)
     return leaderboard_of(rows, exam, entries)
@@ -133,47 +131,43 @@ def _run(
 
 
 class _Runs:
-    """A folder of finished methods: NAME/ is the model, NAME.json its result."""
+    """Finished methods in a folder: NAME/ is the model, NAME.json its result."""
 
     def __init__(self, folder: Path, logs: Sequence[Log | None], seed: int, adapt: bool) -> None:
-        self._folder = folder
-        self._data = [log and log.fingerprint() for log in logs]
-        self._seed, self._adapt = seed, adapt
+        self._store = Store(folder)
+        self._shared = [
+            seed,
+            adapt,
+            __version__,
+            [log and log.fingerprint() for log in logs],
+            _REPLICATES,
+        ]
 
-    def _fingerprint(self, method: Method) -> str:
-        settings = [method.name, repr(method.config), self._seed, self._adapt, __version__]
-        parts = [*settings, self._data, _REPLICATES]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    def _key(self, method: Method) -> str:
+        return digest([method.name, repr(method.config), *self._shared])
 
     def find(self, method: Method) -> Entry | None:
         """Return a method's result if it is of the same data, options and seed."""
-        path = self._folder / f"{method.name}.json"
-        if not path.is_file():
-            return None
-        try:
-            parts = read_json(path)
-            if parts["fingerprint"] != self._fingerprint(method):
-                return None
-            resampled = np.array(parts["resampled"], dtype=np.float64)
-            quality = Quality.from_dict(parts["quality"])
-            adapted = tuple(parts["adapted"])
-            return Entry(
-                method.name, parts["fit_seconds"], quality, adapted=adapted, resampled=resampled
-            )
-        except (DataError, KeyError, TypeError):
-            # A result that cannot be read is made again.
-            return None
 
-    def store(self, method: Method, entry: Entry) -> None:
+        def decode(parts: Any) -> Entry:
+            return Entry(
+                method.name,
+                parts["fit_seconds"],
+                Quality.from_dict(parts["quality"]),
+                adapted=tuple(parts["adapted"]),
+                resampled=np.array(parts["resampled"], dtype=np.float64),
+            )
+
+        return self._store.find(method.name, self._key(method), decode)
+
+    def put(self, method: Method, entry: Entry) -> None:
         """Keep a finished method; its result appears last."""
         assert entry.quality is not None
-        method.save(self._folder / method.name, overwrite=True)
+        method.save(self._store.path(method.name, ""), overwrite=True)
         parts = {
-            "fingerprint": self._fingerprint(method),
             "fit_seconds": entry.fit_seconds,
             "quality": entry.quality.to_dict(),
             "adapted": list(entry.adapted),
             "resampled": entry.resampled.tolist(),
         }
-        with new_file(self._folder / f"{method.name}.json", overwrite=True) as partial:
-            write_json(partial, parts)
+        self._store.put(method.name, self._key(method), parts)

@@ -2,8 +2,6 @@
 
 __all__ = ["StepEnded", "StepStarted", "Steps"]
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +9,7 @@ from time import perf_counter
 from typing import Any
 
 from harmonrank import __version__
-from harmonrank.data.files import new_file, read_json, sha256, write_json
-from harmonrank.errors import DataError
+from harmonrank.evaluation.store import Store, digest, file_sums
 
 
 @dataclass(frozen=True)
@@ -59,6 +56,7 @@ class Steps:
         on_event: Callable[[Any], None] = lambda _: None,
     ) -> None:
         self.folder, self._names, self._on_event = Path(folder), names, on_event
+        self._store = Store(self.folder / "steps")
 
     def run(
         self, name: str, inputs: Mapping[str, Any], outputs: list[str], work: Callable[[], Any]
@@ -72,49 +70,24 @@ class Steps:
             work: Leaves them, replacing what is there, and returns facts as JSON.
         """
         index, steps = self._names.index(name), len(self._names)
-        key = _digest([name, __version__, inputs])
-        kept = self._find(name, key)
-        if kept is None:
+        key = digest([name, __version__, inputs])
+        record = self._store.find(name, key, self._unchanged)
+        kept = record is not None
+        if record is None:
             self._on_event(StepStarted(name, index, steps))
             started = perf_counter()
             facts = work()
-            kept = {
-                "key": key,
+            record = {
                 "seconds": perf_counter() - started,
-                "outputs": self._sums(outputs),
+                "outputs": file_sums(self.folder, outputs),
                 "facts": facts,
             }
-            with new_file(self._record(name), overwrite=True) as partial:
-                write_json(partial, kept)
-            self._on_event(StepEnded(name, index, steps, kept["seconds"], kept=False))
-        else:
-            self._on_event(StepEnded(name, index, steps, kept["seconds"], kept=True))
-        return _digest(kept["outputs"]), kept["facts"]
+            self._store.put(name, key, record)
+        self._on_event(StepEnded(name, index, steps, record["seconds"], kept))
+        return digest(record["outputs"]), record["facts"]
 
-    def _record(self, name: str) -> Path:
-        return self.folder / "steps" / f"{name}.json"
-
-    def _find(self, name: str, key: str) -> dict[str, Any] | None:
-        """Return a step's record if its key is the same and its files are as it left them."""
-        if not self._record(name).is_file():
-            return None
-        try:
-            record: dict[str, Any] = read_json(self._record(name))
-            sums = record["outputs"]
-            whole = record["key"] == key and all((self.folder / f).is_file() for f in sums)
-            return record if whole and self._sums(list(sums)) == sums else None
-        except (DataError, KeyError, TypeError, OSError):
-            # A record that cannot be read is made again.
-            return None
-
-    def _sums(self, outputs: list[str]) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for output in outputs:
-            path = self.folder / output
-            files = sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]
-            found |= {f.relative_to(self.folder).as_posix(): sha256(f) for f in files}
-        return found
-
-
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    def _unchanged(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        """Return a step's record if its files are as it left them."""
+        sums = record["outputs"]
+        whole = all((self.folder / file).is_file() for file in sums)
+        return record if whole and file_sums(self.folder, sums) == sums else None

@@ -1,6 +1,6 @@
 """Blocks: the rows of some users, which is how a log of any size is drawn."""
 
-__all__ = ["Block", "LogFile", "Rows", "blocks", "feedback"]
+__all__ = ["Block", "BlockUsers", "LogFile", "blocks", "feedback"]
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Rows:
+class BlockUsers:
     """The user of every row of a block, and the generator to draw the rest with."""
 
     file: LogFile
@@ -48,7 +48,7 @@ class Rows:
     rng: np.random.Generator
 
 
-def blocks(file: LogFile, seed: int) -> Iterator[Rows]:
+def blocks(file: LogFile, seed: int) -> Iterator[BlockUsers]:
     """Yield the rows of a file user by user; each block has a generator of its own."""
     ends = np.cumsum(file.counts)
     start = number = 0
@@ -57,7 +57,7 @@ def blocks(file: LogFile, seed: int) -> Iterator[Rows]:
         stop = max(start + 1, int(np.searchsorted(ends, done + _ROWS, side="right")))
         user = np.repeat(np.arange(start, stop), file.counts[start:stop])
         if len(user):
-            yield Rows(file, user, np.random.default_rng([seed, 7, file.index, number]))
+            yield BlockUsers(file, user, np.random.default_rng([seed, 7, file.index, number]))
         start, number = stop, number + 1
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.log_worlds import _kuairand_tables as tables
-from harmonrank.data.log_worlds._block import Block, LogFile, Rows, blocks, feedback
+from harmonrank.data.log_worlds._block import Block, BlockUsers, LogFile, blocks, feedback
 from harmonrank.data.log_worlds._features import choose, zipf
 from harmonrank.data.log_worlds._truth import Objective, Truth, draw_truth
 
@@ -93,7 +93,7 @@ class KuaiRandWorld:
             for part in blocks(file, seed):
                 yield self._block(part, begin, end)
 
-    def _block(self, part: Rows, begin: int, end: int) -> Block:
+    def _block(self, part: BlockUsers, begin: int, end: int) -> Block:
         user, rng, n = part.user, part.rng, len(part.user)
         at_random = part.file.index == 2
         item = rng.integers(0, self.items, n) if at_random else choose(rng, self._popularity, n)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from harmonrank.data.log_worlds._block import Block, LogFile, Rows, blocks, feedback
+from harmonrank.data.log_worlds._block import Block, BlockUsers, LogFile, blocks, feedback
 from harmonrank.data.log_worlds._features import choose, draw_vectors, zipf
 from harmonrank.data.log_worlds._truth import Objective, Truth, draw_truth
 
@@ -73,7 +73,7 @@ class TenrecWorld:
         for part in blocks(LogFile(self.file, counts, 0), seed):
             yield self._block(part)
 
-    def _block(self, part: Rows) -> Block:
+    def _block(self, part: BlockUsers) -> Block:
         user, rng, n = part.user, part.rng, len(part.user)
         item, nothing = choose(rng, self._popularity, n), np.zeros(n, np.int64)
         z = self.truth.logits(user, item, nothing, nothing)

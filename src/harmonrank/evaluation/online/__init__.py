@@ -1,7 +1,16 @@
 """Online: an experiment on a simulated platform, as a closed loop."""
 
-from harmonrank.evaluation.online._plan import ARMS, DELAYS, FULL, QUICK, Plan
+from harmonrank.evaluation.online._config import ARMS, DELAYS, FULL, QUICK, OnlineConfig
 from harmonrank.evaluation.online._result import HourEnded, OnlineResult
 from harmonrank.evaluation.online._run import run_online
 
-__all__ = ["ARMS", "DELAYS", "FULL", "QUICK", "HourEnded", "OnlineResult", "Plan", "run_online"]
+__all__ = [
+    "ARMS",
+    "DELAYS",
+    "FULL",
+    "QUICK",
+    "HourEnded",
+    "OnlineConfig",
+    "OnlineResult",
+    "run_online",
+]

@@ -1,6 +1,6 @@
 """Arm: a model that ranks, the log of what its users did, and how it learns from that log."""
 
-__all__ = ["Answers", "Arm", "Rows", "matured", "newest", "rows_of", "serve"]
+__all__ = ["Answers", "Arm", "Impressions", "matured", "newest", "rows_of", "serve"]
 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
@@ -23,7 +23,7 @@ _HELD_OUT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Impressions:
     """Items that were looked at, as an arm learns from them.
 
     Attributes:
@@ -61,7 +61,9 @@ def serve(hour: Hour, fused: np.ndarray, curve: np.ndarray) -> Answers:
     return Answers(order, seen, (hour.draw[at] < hour.chance[at]) & seen[..., None])
 
 
-def rows_of(hour: Hour, answers: Answers, mine: np.ndarray, delay: np.ndarray, wait: int) -> Rows:
+def rows_of(
+    hour: Hour, answers: Answers, mine: np.ndarray, delay: np.ndarray, wait: int
+) -> Impressions:
     """Return the items that some requests' users looked at, with the labels that came in time.
 
     Given that an answer comes, draw/chance is uniform again: it also decides the delay.
@@ -70,7 +72,7 @@ def rows_of(hour: Hour, answers: Answers, mine: np.ndarray, delay: np.ndarray, w
     item = answers.order[request, place]
     share = hour.draw[request, item] / hour.chance[request, item]
     late = -delay * np.log(np.clip(share, 1e-300, 1.0)) > wait
-    return Rows(
+    return Impressions(
         hour.number,
         hour.scores[request, item],
         {name: values[request] for name, values in hour.context.items()},
@@ -79,7 +81,7 @@ def rows_of(hour: Hour, answers: Answers, mine: np.ndarray, delay: np.ndarray, w
     )
 
 
-def matured(rows: Sequence[Rows], now: int, wait: int) -> list[Rows]:
+def matured(rows: Sequence[Impressions], now: int, wait: int) -> list[Impressions]:
     """Return the hours whose labels have had time to come; those before the experiment have.
 
     A label that may yet come is not taken for a negative: its row has to wait.
@@ -87,9 +89,9 @@ def matured(rows: Sequence[Rows], now: int, wait: int) -> list[Rows]:
     return [part for part in rows if part.hour < 0 or part.hour + 1 + wait <= now]
 
 
-def newest(rows: Sequence[Rows], schema: Schema, most: int) -> Log:
+def newest(rows: Sequence[Impressions], schema: Schema, most: int) -> Log:
     """Return the newest rows as a method learns from them, at most so many."""
-    kept: list[Rows] = []
+    kept: list[Impressions] = []
     for part in reversed(rows):
         if sum(len(k.labels) for k in kept) >= most:
             break
@@ -120,7 +122,7 @@ class Arm:
         self,
         method: str,
         schema: Schema,
-        warmup: Sequence[Rows],
+        warmup: Sequence[Impressions],
         *,
         window_rows: int,
         seed: int,
@@ -140,7 +142,7 @@ class Arm:
         # Requests are served one by one, and a single one proves nothing.
         return self._model.score(log, adapt=False).reshape(requests, items)
 
-    def remember(self, rows: Rows) -> None:
+    def remember(self, rows: Impressions) -> None:
         """Add an hour to the log."""
         self._rows.append(rows)
 

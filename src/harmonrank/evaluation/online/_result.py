@@ -25,7 +25,7 @@ class OnlineResult:
 
     Attributes:
         arms: Name of each arm and its method.
-        settings: The plan's numbers, the examination of each place and the wait for labels.
+        settings: The config's numbers, the examination of each place and the wait for labels.
         requests: Of the experiment.
         analysis: What a platform would measure: each user saw one arm. All lifts in percent.
         exact: What only a simulation knows: every arm ranks all requests, and answers are counted

@@ -15,9 +15,9 @@ from harmonrank.data.worlds import World
 from harmonrank.data.worlds import world as world_named
 from harmonrank.errors import DataError
 from harmonrank.evaluation.ab import Analysis, analyse, hash_shares
-from harmonrank.evaluation.online._arm import Arm, Rows, rows_of, serve
+from harmonrank.evaluation.online._arm import Arm, Impressions, rows_of, serve
+from harmonrank.evaluation.online._config import ARMS, OnlineConfig
 from harmonrank.evaluation.online._ledger import Ledger
-from harmonrank.evaluation.online._plan import ARMS, Plan
 from harmonrank.evaluation.online._result import HourEnded, OnlineResult
 from harmonrank.evaluation.online._traffic import Hour, Traffic
 from harmonrank.evaluation.simulation import world_schema
@@ -58,46 +58,46 @@ def run_online(
         seed: Decides everything that is drawn.
         arms: Method of each arm by name, the control first; or names of `ARMS` or of methods.
         progress: Called after every hour.
-        rules: Other fields of `Plan`.
+        rules: Other fields of `OnlineConfig`.
     """
     named = dict(arms) if isinstance(arms, Mapping) else {a: ARMS.get(a, a) for a in arms}
-    plan = Plan(users, days, hours, requests_per_hour, candidates, top_k, named, **rules)
+    config = OnlineConfig(users, days, hours, requests_per_hour, candidates, top_k, named, **rules)
     place = world_named(world) if isinstance(world, str) else world
-    return _Experiment(place, plan, seed).run(progress or (lambda _: None))
+    return _Experiment(place, config, seed).run(progress or (lambda _: None))
 
 
 class _Experiment:
     """The state of a running experiment."""
 
-    def __init__(self, world: World, plan: Plan, seed: int) -> None:
+    def __init__(self, world: World, config: OnlineConfig, seed: int) -> None:
         self._started = perf_counter()
-        self._world, self._plan, self._seed = world, plan, seed
+        self._world, self._config, self._seed = world, config, seed
         schema = world_schema(world)
         self._schema = Schema(schema.objectives, schema.context, schema.request)
-        self._traffic = Traffic(world, plan, seed)
-        self._curve = plan.examination()
-        self._delay, self._wait = plan.delay(world.objectives), plan.wait(world.objectives)
-        share = hash_shares(np.arange(plan.users), f"online-{seed}")
-        self._group = (share * len(plan.groups)).astype(np.int64)
-        self._ledger = Ledger(plan.users, world.objectives, tuple(plan.arms))
+        self._traffic = Traffic(world, config, seed)
+        self._curve = config.examination()
+        self._delay, self._wait = config.delay(world.objectives), config.wait(world.objectives)
+        share = hash_shares(np.arange(config.users), f"online-{seed}")
+        self._group = (share * len(config.groups)).astype(np.int64)
+        self._ledger = Ledger(config.users, world.objectives, tuple(config.arms))
         self._requests = 0
 
     def run(self, progress: Callable[[HourEnded], None]) -> OnlineResult:
-        plan, arms = self._plan, self._first_arms()
-        names = np.array(plan.groups)[self._group]
+        config, arms = self._config, self._first_arms()
+        names = np.array(config.groups)[self._group]
         for hour in self._traffic.hours():
-            if hour.number and hour.number % plan.retrain_hours == 0:
+            if hour.number and hour.number % config.retrain_hours == 0:
                 for arm in arms.values():
                     arm.learn(hour.number, self._wait)
             self._serve(hour, arms)
-            if (hour.number + 1) % plan.hours == 0:
-                self._ledger.end_day(hour.number // plan.hours, names)
-            progress(HourEnded(hour.number, plan.days * plan.hours))
+            if (hour.number + 1) % config.hours == 0:
+                self._ledger.end_day(hour.number // config.hours, names)
+            progress(HourEnded(hour.number, config.days * config.hours))
         return self._result()
 
     def _first_arms(self) -> dict[str, Arm]:
         """Let every arm learn from the same warm-up."""
-        plan = self._plan
+        config = self._config
         warmup = [self._shuffled(hour) for hour in self._traffic.warmup()]
         try:
             return {
@@ -105,59 +105,59 @@ class _Experiment:
                     method,
                     self._schema,
                     warmup,
-                    window_rows=plan.window_rows,
+                    window_rows=config.window_rows,
                     seed=self._seed,
-                    options=plan.options.get(name),
+                    options=config.options.get(name),
                 )
-                for name, method in plan.arms.items()
+                for name, method in config.arms.items()
             }
         except DataError as error:
             raise DataError(
                 f"The warm-up is too short; raise requests_per_hour or warmup_hours. {error}"
             ) from None
 
-    def _shuffled(self, hour: Hour) -> Rows:
+    def _shuffled(self, hour: Hour) -> Impressions:
         """Show items in random order."""
-        rng = np.random.default_rng([self._seed, _SHUFFLE, hour.number + self._plan.warmup_hours])
+        rng = np.random.default_rng([self._seed, _SHUFFLE, hour.number + self._config.warmup_hours])
         answers = serve(hour, rng.random(hour.scores.shape[:2]), self._curve)
         return rows_of(hour, answers, np.ones(len(hour.user), bool), self._delay, self._wait)
 
     def _serve(self, hour: Hour, arms: Mapping[str, Arm]) -> None:
         """Let every arm rank all requests; only its own users see what it shows."""
-        plan, group = self._plan, self._group[hour.user]
+        config, group = self._config, self._group[hour.user]
         self._requests += len(group)
         answers = {name: serve(hour, arm.score(hour), self._curve) for name, arm in arms.items()}
         for name, answer in answers.items():
             chance = hour.chance[np.arange(len(group))[:, None], answer.order]
             self._ledger.would(name, hour.user, np.einsum("k,rkm->rm", self._curve, chance))
-        for number, name in enumerate(plan.groups):
+        for number, name in enumerate(config.groups):
             # The A/A arm shows what the control's model says, and teaches it nothing.
-            answer, mine = answers.get(name, answers[plan.base]), group == number
-            self._ledger.saw(hour.user[mine], plan.top_k, answer.came[mine].sum(axis=1))
+            answer, mine = answers.get(name, answers[config.base]), group == number
+            self._ledger.saw(hour.user[mine], config.top_k, answer.came[mine].sum(axis=1))
             if name in arms:
                 arms[name].remember(rows_of(hour, answer, mine, self._delay, self._wait))
 
     def _result(self) -> OnlineResult:
-        plan, ledger, log = self._plan, self._ledger, self._ledger.log()
+        config, ledger, log = self._config, self._ledger, self._ledger.log()
 
         def measured(rows: pl.DataFrame, **options: Any) -> Analysis:
             return analyse(
                 rows,
                 outcomes=self._world.objectives,
-                control=plan.base,
+                control=config.base,
                 impressions="impressions",
-                aa_arm=plan.aa_arm,
+                aa_arm=config.aa_arm,
                 **options,
             )
 
         # A day's lifts are looked at, its A/A check is not.
         days = [measured(rows, splits=1).lifts for rows in ledger.frames]
-        settings = {k: v for k, v in asdict(plan).items() if k != "arms"}
+        settings = {k: v for k, v in asdict(config).items() if k != "arms"}
         return OnlineResult(
             world=self._world.name,
             seed=self._seed,
             objectives=self._world.objectives,
-            arms=dict(plan.arms),
+            arms=dict(config.arms),
             settings=settings
             | {
                 "examination": self._curve.tolist(),
@@ -166,9 +166,9 @@ class _Experiment:
             },
             requests=self._requests,
             analysis=measured(log),
-            exact=ledger.exact(plan.base, range(plan.days)),
+            exact=ledger.exact(config.base, range(config.days)),
             days=tuple(days),
-            exact_days=tuple(ledger.exact(plan.base, [day]) for day in range(plan.days)),
+            exact_days=tuple(ledger.exact(config.base, [day]) for day in range(config.days)),
             log=log,
             seconds=perf_counter() - self._started,
         )

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harmonrank.data.worlds import World, draw_candidates
-from harmonrank.evaluation.online._plan import Plan
+from harmonrank.evaluation.online._config import OnlineConfig
 
 _HOUR = "hour"
 _USERS, _WARMUP, _REQUESTS = 0, 1, 2
@@ -48,19 +48,19 @@ class Traffic:
     so over a day the contexts are those of the world.
     """
 
-    def __init__(self, world: World, plan: Plan, seed: int) -> None:
-        self._world, self._plan, self._seed = world, plan, seed
+    def __init__(self, world: World, config: OnlineConfig, seed: int) -> None:
+        self._world, self._config, self._seed = world, config, seed
         rng = np.random.default_rng([seed, _USERS])
         self._context = {
-            name: rng.choice(len(share), plan.users, p=share).astype(np.int16)
+            name: rng.choice(len(share), config.users, p=share).astype(np.int16)
             for name, share in world.categories.items()
         }
-        activity = np.exp(plan.activity * rng.standard_normal(plan.users))
+        activity = np.exp(config.activity * rng.standard_normal(config.users))
         self._reach = np.cumsum(activity) / activity.sum()
 
     def warmup(self) -> Iterator[Hour]:
         """Yield the hours before the experiment."""
-        for index in range(self._plan.warmup_hours):
+        for index in range(self._config.warmup_hours):
             yield self._hour(index, _WARMUP)
 
     def hours(self) -> Iterator[Hour]:
@@ -69,30 +69,30 @@ class Traffic:
             yield self._hour(index, _REQUESTS)
 
     def _hour(self, index: int, kind: int) -> Hour:
-        plan, rng = self._plan, np.random.default_rng([self._seed, kind, index])
-        number = index if kind == _REQUESTS else index - plan.warmup_hours
+        config, rng = self._config, np.random.default_rng([self._seed, kind, index])
+        number = index if kind == _REQUESTS else index - config.warmup_hours
         clock, volume = self._clock(number)
-        requests = max(1, round(plan.requests_per_hour * volume))
+        requests = max(1, round(config.requests_per_hour * volume))
         user = np.searchsorted(self._reach, rng.random(requests), side="right")
-        user = np.minimum(user, plan.users - 1)
+        user = np.minimum(user, config.users - 1)
         context = {name: values[user] for name, values in self._context.items()}
         if clock is not None:
             context[_HOUR] = np.full(requests, clock, np.int16)
         time = np.full(requests, max(number, 0) / self._hours)
-        items = draw_candidates(self._world, context, time, plan.candidates, rng)
+        items = draw_candidates(self._world, context, time, config.candidates, rng)
         draw = rng.random(items.chance.shape)
-        glance = rng.random((requests, plan.top_k))
+        glance = rng.random((requests, config.top_k))
         return Hour(number, user, context, items.scores, items.chance, draw, glance)
 
     @property
     def _hours(self) -> int:
-        return self._plan.days * self._plan.hours
+        return self._config.days * self._config.hours
 
     def _clock(self, number: int) -> tuple[int | None, float]:
         """Return the hour's category and its traffic, as a multiple of the mean hour's."""
         share = self._world.categories.get(_HOUR)
         if share is None:
             return None, 1.0
-        clocks = np.arange(self._plan.hours) * len(share) // self._plan.hours
-        clock = int(clocks[number % self._plan.hours])
+        clocks = np.arange(self._config.hours) * len(share) // self._config.hours
+        clock = int(clocks[number % self._config.hours])
         return clock, float(share[clock] / share[clocks].mean())

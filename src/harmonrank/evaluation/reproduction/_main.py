@@ -1,10 +1,11 @@
 """The main table: AUC-sum of three and of five objectives by each way to fuse."""
 
-__all__ = ["cells", "tables"]
+__all__ = ["Main"]
 
 from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._fit import FitCell
-from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results, minus
+from harmonrank.evaluation.reproduction._study import NAMES, Results, Study, minus
 from harmonrank.evaluation.reproduction._table import PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import MAIN, verdict
 
@@ -12,47 +13,12 @@ _METHODS = ("mbce", "label-aggregation", "reinforce", "harmonrank-paper", "harmo
 _RIVALS = _METHODS[:3]
 
 
-def _fits(plan: Plan) -> dict[tuple[str, ...], dict[str, list[FitCell]]]:
-    sets = [names for names in (plan.data.three, plan.data.objectives) if names is not None]
+def _fits(study: Study) -> dict[tuple[str, ...], dict[str, list[FitCell]]]:
+    sets = [names for names in (study.data.three, study.data.objectives) if names is not None]
     return {
-        names: {method: plan.fits(method, objectives=names) for method in _METHODS}
+        names: {method: study.fits(method, objectives=names) for method in _METHODS}
         for names in sets
     }
-
-
-def cells(plan: Plan) -> list[Cell]:
-    """Return every method on both sets of objectives."""
-    return [cell for fits in _fits(plan).values() for each in fits.values() for cell in each]
-
-
-def tables(plan: Plan, results: Results) -> list[PaperTable]:
-    """Return the table of one data set."""
-    rows: list[Row] = []
-    verdicts: list[Verdict] = []
-    for names, fits in _fits(plan).items():
-        group = f"{len(names)} objectives"
-        paper = MAIN.get((plan.data.paper or "", len(names)), {})
-        rows += [results.row(group, NAMES[m], paper.get(m), fits[m]) for m in _METHODS]
-        rows += results.ceiling(group, fits["harmonrank"])
-        verdicts += _verdicts(group, paper, fits, results)
-    three = plan.data.three
-    notes = [f"3 objectives: {', '.join(three)}."] if three else []
-    notes.append(f"{len(plan.data.objectives)} objectives: {', '.join(plan.data.objectives)}.")
-    whole = _fits(plan)[plan.data.objectives]
-    done = {NAMES[m]: cells for m, cells in whole.items() if not results.error(cells)}
-    areas = {name: results.areas(cells) for name, cells in done.items()}
-    training = {name: results[cells[0]].get("history", ()) for name, cells in done.items()}
-    return [
-        plan.table(
-            "main",
-            "AUC-sum by way to fuse",
-            rows,
-            verdicts,
-            notes,
-            areas=areas,
-            training={name: epochs for name, epochs in training.items() if epochs},
-        )
-    ]
 
 
 def _verdicts(
@@ -70,3 +36,43 @@ def _verdicts(
     ours = minus(results.sums(fits["harmonrank"]), published)
     claim = f"our default harmonrank beats the paper's HarmonRank, {group}"
     return [*found, verdict(claim, ours, source="ours")]
+
+
+class Main(Experiment):
+    """Every method on three and on all objectives."""
+
+    key = "main"
+    worlds = ("elive", "qkvideo")
+
+    def cells(self, study: Study) -> list[Cell]:
+        """Return every method on both sets of objectives."""
+        return [cell for fits in _fits(study).values() for each in fits.values() for cell in each]
+
+    def table(self, study: Study, results: Results) -> PaperTable:
+        """Return the table of one data set."""
+        rows: list[Row] = []
+        verdicts: list[Verdict] = []
+        for names, fits in _fits(study).items():
+            group = f"{len(names)} objectives"
+            paper = MAIN.get((study.data.paper or "", len(names)), {})
+            rows += [results.row(group, NAMES[m], paper.get(m), fits[m]) for m in _METHODS]
+            rows += results.ceiling(group, fits["harmonrank"])
+            verdicts += _verdicts(group, paper, fits, results)
+        three = study.data.three
+        notes = [f"3 objectives: {', '.join(three)}."] if three else []
+        notes.append(
+            f"{len(study.data.objectives)} objectives: {', '.join(study.data.objectives)}."
+        )
+        whole = _fits(study)[study.data.objectives]
+        done = {NAMES[m]: cells for m, cells in whole.items() if not results.error(cells)}
+        areas = {name: results.areas(cells) for name, cells in done.items()}
+        training = {name: results[cells[0]].get("history", ()) for name, cells in done.items()}
+        return study.table(
+            self.key,
+            "AUC-sum by way to fuse",
+            rows,
+            verdicts,
+            notes,
+            areas=areas,
+            training={name: epochs for name, epochs in training.items() if epochs},
+        )

@@ -1,6 +1,6 @@
 """The online experiment: lifts of each arm over MBCE on a simulated platform."""
 
-__all__ = ["OnlineCell", "cells", "tables"]
+__all__ = ["Online", "OnlineCell"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,8 @@ from harmonrank import __version__
 from harmonrank.evaluation.online import HourEnded, OnlineResult, run_online
 from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
 from harmonrank.evaluation.reproduction._data import Data
-from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results
+from harmonrank.evaluation.reproduction._experiment import Experiment
+from harmonrank.evaluation.reproduction._study import NAMES, Results, Study
 from harmonrank.evaluation.reproduction._table import Estimate, PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import ONLINE, estimate_of, verdict
 from harmonrank.methods.base import FitStep
@@ -57,46 +58,16 @@ class OnlineCell(Cell):
         return found.to_dict()
 
 
-def _cells(plan: Plan) -> list[OnlineCell]:
-    return [OnlineCell(plan.data, seed, plan.settings.online) for seed in plan.seeds]
-
-
-def cells(plan: Plan) -> list[Cell]:
-    """Return an experiment per seed."""
-    return list(_cells(plan))
-
-
-def tables(plan: Plan, results: Results) -> list[PaperTable]:
-    """Return the lifts of every arm and what becomes of the claims."""
-    each = _cells(plan)
-    title = "Online experiment: lifts over MBCE"
-    data = f"{plan.data.words().partition(',')[0]}, users and candidates drawn anew for every seed"
-    settings = f"closed loop: {_words(plan.settings.online)}; {len(each)} seeds"
-    if error := results.error(each):
-        return [plan.table("online", title, [], [], [error], settings=settings, data=data)]
-    found = [OnlineResult.from_dict(results[cell]) for cell in each]
-    outcomes = found[0].objectives
-    lifts = {
-        (arm, name): np.array([[one.exact_lift(arm, name).lift] for one in found])
-        for arm in _ARMS
-        if arm != "base"
-        for name in outcomes
-    }
-    rows = [
-        Row(f"{NAMES[_ARMS[arm]]}, {_EXACT}", name, "%", _paper(plan, arm, name), estimate_of(v))
-        for (arm, name), v in lifts.items()
-    ]
-    rows += _measured(found[0])
-    verdicts, notes = _verdicts(plan, lifts, outcomes), _notes(found)
-    return [plan.table("online", title, rows, verdicts, notes, settings=settings, data=data)]
+def _cells(study: Study) -> list[OnlineCell]:
+    return [OnlineCell(study.data, seed, study.settings.online) for seed in study.seeds]
 
 
 def _words(rules: Mapping[str, int]) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in rules.items())
 
 
-def _paper(plan: Plan, arm: str, outcome: str) -> float | None:
-    return plan.paper(ONLINE.get(_ARMS[arm], {}), outcome)
+def _paper(study: Study, arm: str, outcome: str) -> float | None:
+    return study.paper(ONLINE.get(_ARMS[arm], {}), outcome)
 
 
 def _measured(found: OnlineResult) -> list[Row]:
@@ -114,11 +85,11 @@ def _measured(found: OnlineResult) -> list[Row]:
 
 
 def _verdicts(
-    plan: Plan, lifts: Mapping[tuple[str, str], np.ndarray], outcomes: tuple[str, ...]
+    study: Study, lifts: Mapping[tuple[str, str], np.ndarray], outcomes: tuple[str, ...]
 ) -> list[Verdict]:
     found = []
     for name in outcomes:
-        paper, rival = _paper(plan, "paper", name), _paper(plan, "rl", name)
+        paper, rival = _paper(study, "paper", name), _paper(study, "rl", name)
         gap = None if paper is None or rival is None else paper - rival
         above = lifts["paper", name]
         found += [
@@ -148,3 +119,49 @@ def _notes(found: list[OnlineResult]) -> list[str]:
         f"Alarms of the sample-ratio check: {ratio} of {len(found)}; of the A/A check: {same} of "
         f"{len(found)}.",
     ]
+
+
+class Online(Experiment):
+    """A closed loop per seed."""
+
+    key = "online"
+
+    def refusal(self, data: Data) -> str:
+        """Only a world answers what is shown."""
+        needs = "The table 'online' needs a world, which answers what is shown."
+        return f"{needs} Got '{data.name}'." if data.fixed_rows else ""
+
+    def cells(self, study: Study) -> list[Cell]:
+        """Return an experiment per seed."""
+        return list(_cells(study))
+
+    def table(self, study: Study, results: Results) -> PaperTable:
+        """Return the lifts of every arm and what becomes of the claims."""
+        each = _cells(study)
+        title = "Online experiment: lifts over MBCE"
+        world = study.data.words().partition(",")[0]
+        data = f"{world}, users and candidates drawn anew for every seed"
+        settings = f"closed loop: {_words(study.settings.online)}; {len(each)} seeds"
+        if error := results.error(each):
+            return study.table(self.key, title, [], [], [error], settings=settings, data=data)
+        found = [OnlineResult.from_dict(results[cell]) for cell in each]
+        outcomes = found[0].objectives
+        lifts = {
+            (arm, name): np.array([[one.exact_lift(arm, name).lift] for one in found])
+            for arm in _ARMS
+            if arm != "base"
+            for name in outcomes
+        }
+        rows = [
+            Row(
+                f"{NAMES[_ARMS[arm]]}, {_EXACT}",
+                name,
+                "%",
+                _paper(study, arm, name),
+                estimate_of(v),
+            )
+            for (arm, name), v in lifts.items()
+        ]
+        rows += _measured(found[0])
+        verdicts, notes = _verdicts(study, lifts, outcomes), _notes(found)
+        return study.table(self.key, title, rows, verdicts, notes, settings=settings, data=data)

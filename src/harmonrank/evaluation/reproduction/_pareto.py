@@ -1,14 +1,15 @@
 """Pareto fronts: two objectives against each other as the weights of their losses move."""
 
-__all__ = ["cells", "tables"]
+__all__ = ["Pareto"]
 
 from itertools import combinations
 
 import numpy as np
 
 from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._fit import FitCell
-from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results, minus
+from harmonrank.evaluation.reproduction._study import NAMES, Results, Study, minus
 from harmonrank.evaluation.reproduction._table import PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import PAIRS, estimate_of, verdict
 from harmonrank.metrics import hypervolume
@@ -23,88 +24,54 @@ Points = dict[str, np.ndarray | None]
 """By method: both AUCs (seeds, shares, 2)."""
 
 
-def _pairs(plan: Plan) -> tuple[Pair, ...]:
-    names = plan.data.objectives
+def _pairs(study: Study) -> tuple[Pair, ...]:
+    names = study.data.objectives
     if {name for pair in PAIRS for name in pair} <= set(names):
         return PAIRS
     return tuple(combinations(names, 2))[:_MOST_PAIRS]
 
 
-def _weights(plan: Plan, pair: Pair) -> list[tuple[float, ...]]:
+def _weights(study: Study, pair: Pair) -> list[tuple[float, ...]]:
     """Return the weights of all objectives at each share; others than the pair have none."""
-    shares = plan.settings.shares
+    shares = study.settings.shares
     both = [dict(zip(pair, (t, round(1 - t, 6)), strict=True)) for t in shares]
-    return [tuple(each.get(name, 0.0) for name in plan.data.objectives) for each in both]
+    return [tuple(each.get(name, 0.0) for name in study.data.objectives) for each in both]
 
 
-def _trained(plan: Plan, method: str, pair: Pair) -> list[list[FitCell]]:
+def _trained(study: Study, method: str, pair: Pair) -> list[list[FitCell]]:
     """Return a fit per share and seed."""
-    return [plan.fits(method, weights=weights) for weights in _weights(plan, pair)]
+    return [study.fits(method, weights=weights) for weights in _weights(study, pair)]
 
 
-def _swept(plan: Plan) -> list[FitCell]:
-    sweep = tuple(weights for pair in _pairs(plan) for weights in _weights(plan, pair))
-    return plan.fits("harmonrank", sweep=sweep)
+def _swept(study: Study) -> list[FitCell]:
+    sweep = tuple(weights for pair in _pairs(study) for weights in _weights(study, pair))
+    return study.fits("harmonrank", sweep=sweep)
 
 
-def cells(plan: Plan) -> list[Cell]:
-    """Return a fit per pair, share and method; one of ours serves all."""
-    found: list[Cell] = []
-    for method in _TRAINED:
-        for pair in _pairs(plan):
-            found += [cell for fits in _trained(plan, method, pair) for cell in fits]
-    return [*found, *_swept(plan)]
-
-
-def tables(plan: Plan, results: Results) -> list[PaperTable]:
-    """Return hypervolumes, fronts and what becomes of the claims."""
-    rows: list[Row] = []
-    verdicts: list[Verdict] = []
-    curves = {}
-    for index, pair in enumerate(_pairs(plan)):
-        points = {m: _trained_points(plan, results, m, pair) for m in _TRAINED}
-        points["harmonrank"] = _swept_points(plan, results, index, pair, "points")
-        best = _swept_points(plan, results, index, pair, "best")
-        group = " – ".join(pair)
-        rows += _rows(group, points, best)
-        verdicts += _verdicts(group, points)
-        shown = {**{NAMES[m]: p for m, p in points.items()}, "best possible": best}
-        curves[group] = {n: p.mean(axis=0).tolist() for n, p in shown.items() if p is not None}
-    shares = ", ".join(f"{share:g}" for share in plan.settings.shares)
-    notes = [
-        f"Weight of the first objective: {shares}; the second has the rest, others have none. "
-        "MBCE and HarmonRank are fitted at every weight, ours once and weighted afterwards.",
-        "Hypervolume: the area between the points and chance, (½, ½). The paper draws its fronts "
-        "and prints no numbers.",
-    ]
-    title = "Trade-offs of two objectives"
-    return [plan.table("pareto", title, rows, verdicts, notes, curves=curves)]
-
-
-def _trained_points(plan: Plan, results: Results, method: str, pair: Pair) -> np.ndarray | None:
-    fits = _trained(plan, method, pair)
+def _trained_points(study: Study, results: Results, method: str, pair: Pair) -> np.ndarray | None:
+    fits = _trained(study, method, pair)
     if any(results.error(each) for each in fits):
         return None
-    columns = _columns(plan, pair)
+    columns = _columns(study, pair)
     areas = np.array([[results[cell]["auc"] for cell in each] for each in fits])
     points: np.ndarray = areas[:, :, columns].transpose(1, 0, 2)
     return points
 
 
 def _swept_points(
-    plan: Plan, results: Results, index: int, pair: Pair, what: str
+    study: Study, results: Results, index: int, pair: Pair, what: str
 ) -> np.ndarray | None:
-    fits, shares = _swept(plan), len(plan.settings.shares)
+    fits, shares = _swept(study), len(study.settings.shares)
     if results.error(fits) or not all(results[cell][what] for cell in fits):
         return None
     areas = np.array([results[cell][what] for cell in fits])
     part = areas[:, index * shares : (index + 1) * shares]
-    points: np.ndarray = part[:, :, _columns(plan, pair)]
+    points: np.ndarray = part[:, :, _columns(study, pair)]
     return points
 
 
-def _columns(plan: Plan, pair: Pair) -> list[int]:
-    return [plan.data.objectives.index(name) for name in pair]
+def _columns(study: Study, pair: Pair) -> list[int]:
+    return [study.data.objectives.index(name) for name in pair]
 
 
 def _volumes(points: np.ndarray | None) -> np.ndarray | None:
@@ -151,3 +118,41 @@ def _verdicts(group: str, points: Points) -> list[Verdict]:
             source="ours",
         ),
     ]
+
+
+class Pareto(Experiment):
+    """Fronts of a fit per pair, share and method; one fit of ours serves all."""
+
+    key = "pareto"
+
+    def cells(self, study: Study) -> list[Cell]:
+        """Return a fit per pair, share and method; one of ours serves all."""
+        found: list[Cell] = []
+        for method in _TRAINED:
+            for pair in _pairs(study):
+                found += [cell for fits in _trained(study, method, pair) for cell in fits]
+        return [*found, *_swept(study)]
+
+    def table(self, study: Study, results: Results) -> PaperTable:
+        """Return hypervolumes, fronts and what becomes of the claims."""
+        rows: list[Row] = []
+        verdicts: list[Verdict] = []
+        curves = {}
+        for index, pair in enumerate(_pairs(study)):
+            points = {m: _trained_points(study, results, m, pair) for m in _TRAINED}
+            points["harmonrank"] = _swept_points(study, results, index, pair, "points")
+            best = _swept_points(study, results, index, pair, "best")
+            group = " – ".join(pair)
+            rows += _rows(group, points, best)
+            verdicts += _verdicts(group, points)
+            shown = {**{NAMES[m]: p for m, p in points.items()}, "best possible": best}
+            curves[group] = {n: p.mean(axis=0).tolist() for n, p in shown.items() if p is not None}
+        shares = ", ".join(f"{share:g}" for share in study.settings.shares)
+        notes = [
+            f"Weight of the first objective: {shares}; the second has the rest, others have none. "
+            "MBCE and HarmonRank are fitted at every weight, ours once and weighted afterwards.",
+            "Hypervolume: the area between the points and chance, (½, ½). The paper draws its "
+            "fronts and prints no numbers.",
+        ]
+        title = "Trade-offs of two objectives"
+        return study.table(self.key, title, rows, verdicts, notes, curves=curves)

@@ -1,6 +1,6 @@
 """Relations: does attention between objectives resemble how they really relate?"""
 
-__all__ = ["RelationsCell", "cells", "tables"]
+__all__ = ["Relations", "RelationsCell"]
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,8 @@ import numpy as np
 
 from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
 from harmonrank.evaluation.reproduction._data import Data
-from harmonrank.evaluation.reproduction._plan import Plan, Results
+from harmonrank.evaluation.reproduction._experiment import Experiment
+from harmonrank.evaluation.reproduction._study import Results, Study
 from harmonrank.evaluation.reproduction._table import PaperTable, Row
 from harmonrank.evaluation.reproduction.claims import estimate_of, verdict
 from harmonrank.metrics import spearman
@@ -50,58 +51,8 @@ class RelationsCell(Cell):
         }
 
 
-def _facts(plan: Plan) -> list[RelationsCell]:
-    return [RelationsCell(plan.data, seed) for seed in plan.seeds]
-
-
-def cells(plan: Plan) -> list[Cell]:
-    """Return the published method's fits and the facts of their rows."""
-    return [*plan.fits(_NETWORK), *_facts(plan)]
-
-
-def tables(plan: Plan, results: Results) -> list[PaperTable]:
-    """Return correlations between the matrices, and their means over seeds."""
-    facts, fits = _facts(plan), plan.fits(_NETWORK)
-    seen: dict[str, np.ndarray] = {_LABELS: np.array([results[c]["labels"] for c in facts])}
-    if all(results[cell]["latent"] is not None for cell in facts):
-        seen[_LATENT] = np.array([results[cell]["latent"] for cell in facts])
-    if not results.error(fits):
-        seen[_ATTENTION] = np.array([results[cell]["attention"] for cell in fits])
-    group = f"{len(plan.data.objectives)} objectives"
-    likeness = {
-        (a, b): _likeness(seen[a], seen[b])
-        for a, b in ((_ATTENTION, _LABELS), (_ATTENTION, _LATENT), (_LABELS, _LATENT))
-        if a in seen and b in seen
-    }
-    rows = [
-        Row(group, f"{a} and {b}", "correlation", None, estimate_of(values))
-        for (a, b), values in likeness.items()
-    ]
-    claims = {
-        _LABELS: "attention resembles the labels' correlations",
-        _LATENT: "attention resembles the true correlations",
-    }
-    verdicts = [
-        verdict(
-            claim,
-            likeness.get((_ATTENTION, other)),
-            unit="correlation",
-            source="paper" if other == _LABELS else "ours",
-        )
-        for other, claim in claims.items()
-        if other == _LABELS or other in seen
-    ]
-    notes = [
-        "Correlation (Pearson) over the pairs of different objectives between two matrices; "
-        "attention is averaged over test rows and over both directions of a pair. The paper shows "
-        "its matrices as pictures and calls their similarity remarkable; here a claim of "
-        "resemblance holds if the correlation is above 0.",
-    ]
-    # Labels and attention side by side, as the paper shows them.
-    order = [name for name in (_LABELS, _ATTENTION, _LATENT) if name in seen]
-    matrices = {name: seen[name].mean(axis=0).tolist() for name in order}
-    title = "Relations between objectives"
-    return [plan.table("relations", title, rows, verdicts, notes, matrices=matrices)]
+def _facts(study: Study) -> list[RelationsCell]:
+    return [RelationsCell(study.data, seed) for seed in study.seeds]
 
 
 def _likeness(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -113,3 +64,57 @@ def _likeness(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         flat = np.ptp(x) == 0 or np.ptp(y) == 0
         found.append([0.0 if flat else float(np.corrcoef(x, y)[0, 1])])
     return np.array(found)
+
+
+class Relations(Experiment):
+    """The published network's attention beside the correlations of its rows."""
+
+    key = "relations"
+
+    def cells(self, study: Study) -> list[Cell]:
+        """Return the published method's fits and the facts of their rows."""
+        return [*study.fits(_NETWORK), *_facts(study)]
+
+    def table(self, study: Study, results: Results) -> PaperTable:
+        """Return correlations between the matrices, and their means over seeds."""
+        facts, fits = _facts(study), study.fits(_NETWORK)
+        seen: dict[str, np.ndarray] = {_LABELS: np.array([results[c]["labels"] for c in facts])}
+        if all(results[cell]["latent"] is not None for cell in facts):
+            seen[_LATENT] = np.array([results[cell]["latent"] for cell in facts])
+        if not results.error(fits):
+            seen[_ATTENTION] = np.array([results[cell]["attention"] for cell in fits])
+        group = f"{len(study.data.objectives)} objectives"
+        likeness = {
+            (a, b): _likeness(seen[a], seen[b])
+            for a, b in ((_ATTENTION, _LABELS), (_ATTENTION, _LATENT), (_LABELS, _LATENT))
+            if a in seen and b in seen
+        }
+        rows = [
+            Row(group, f"{a} and {b}", "correlation", None, estimate_of(values))
+            for (a, b), values in likeness.items()
+        ]
+        claims = {
+            _LABELS: "attention resembles the labels' correlations",
+            _LATENT: "attention resembles the true correlations",
+        }
+        verdicts = [
+            verdict(
+                claim,
+                likeness.get((_ATTENTION, other)),
+                unit="correlation",
+                source="paper" if other == _LABELS else "ours",
+            )
+            for other, claim in claims.items()
+            if other == _LABELS or other in seen
+        ]
+        notes = [
+            "Correlation (Pearson) over the pairs of different objectives between two matrices; "
+            "attention is averaged over test rows and over both directions of a pair. The paper "
+            "shows its matrices as pictures and calls their similarity remarkable; here a claim of "
+            "resemblance holds if the correlation is above 0.",
+        ]
+        # Labels and attention side by side, as the paper shows them.
+        order = [name for name in (_LABELS, _ATTENTION, _LATENT) if name in seen]
+        matrices = {name: seen[name].mean(axis=0).tolist() for name in order}
+        title = "Relations between objectives"
+        return study.table(self.key, title, rows, verdicts, notes, matrices=matrices)

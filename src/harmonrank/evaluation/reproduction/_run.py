@@ -4,33 +4,37 @@ __all__ = ["TABLES", "CellEnded", "CellStarted", "reproduce"]
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from harmonrank.errors import HarmonRankError, ModelFileError, UsageError, did_you_mean
-from harmonrank.evaluation.reproduction._cell import Cell, Store
+from harmonrank.evaluation.reproduction._cell import Cell
 from harmonrank.evaluation.reproduction._data import data_of
-from harmonrank.evaluation.reproduction._plan import Plan, Results
+from harmonrank.evaluation.reproduction._experiment import Experiment
+from harmonrank.evaluation.reproduction._main import Main
+from harmonrank.evaluation.reproduction._online import Online
+from harmonrank.evaluation.reproduction._pareto import Pareto
+from harmonrank.evaluation.reproduction._relations import Relations
 from harmonrank.evaluation.reproduction._settings import PAPER, Settings
+from harmonrank.evaluation.reproduction._skew import Skew
+from harmonrank.evaluation.reproduction._study import Results, Study
 from harmonrank.evaluation.reproduction._table import PaperTable
+from harmonrank.evaluation.reproduction._timed import Timed
+from harmonrank.evaluation.reproduction._variants import Variants
+from harmonrank.evaluation.store import Store
 
-_PLACES = {
-    "main": "_main",
-    "losses": "_variants",
-    "components": "_variants",
-    "buckets": "_variants",
-    "training-speed": "_timed",
-    "inference": "_timed",
-    "skew": "_skew",
-    "pareto": "_pareto",
-    "relations": "_relations",
-    "online": "_online",
-}
-_SHARED = ("_variants", "_timed")
-TABLES = tuple(_PLACES)
+EXPERIMENTS: tuple[Experiment, ...] = (
+    Main(),
+    *(Variants(key) for key in ("losses", "components", "buckets")),
+    Timed("training-speed"),
+    Timed("inference"),
+    Skew(),
+    Pareto(),
+    Relations(),
+    Online(),
+)
+TABLES = tuple(experiment.key for experiment in EXPERIMENTS)
 """What can be made again on its own; 'all' is everything."""
 
 
@@ -77,54 +81,37 @@ def reproduce(
         command: How the run was started, for the record.
         on_event: Called with the start and end of each experiment and its training events.
     """
-    plans = _plans(tables, settings, data, command)
-    store = Store(Path(runs))
-    cells = {cell.key: cell for key, plan in plans for cell in _call(key, "cells", plan)}
-    found = _run_all(sorted(cells.values(), key=_place), store, on_event)
+    planned = _planned(tables, settings, data, command)
+    cells = {c.key: c for experiment, study in planned for c in experiment.cells(study)}
+    found = _run_all(sorted(cells.values(), key=_place), Store(runs), on_event)
     results = Results(found)
-    return tuple(table for key, plan in plans for table in _call(key, "tables", plan, results))
+    return tuple(experiment.table(study, results) for experiment, study in planned)
 
 
-def _plans(
+def _planned(
     tables: Sequence[str], settings: Settings, data: str | None, command: str
-) -> list[tuple[str, Plan]]:
+) -> list[tuple[Experiment, Study]]:
+    """Return each wanted experiment on each of its data.
+
+    One that was asked for by name must not be left out because of its data.
+    """
     known = (*TABLES, "all")
     for key in tables:
         if key not in known:
             raise UsageError(f"There is no table '{key}'. {did_you_mean(key, known)}")
-    wanted = TABLES if "all" in tables else tuple(dict.fromkeys(tables))
-    if not wanted:
+    if not tables:
         raise UsageError(f"Name at least one table. Known: {', '.join(known)}.")
-    plans = [
-        (key, Plan(data_of(name, settings.rows), settings, command))
-        for key in wanted
-        for name in _data_names(key, data)
-    ]
-    return [(key, plan) for key, plan in plans if _fits(key, plan, named="all" not in tables)]
-
-
-def _fits(key: str, plan: Plan, *, named: bool) -> bool:
-    """Tell whether data can serve a table; one that was asked for by name must not be left out."""
-    fits = key != "online" or not plan.data.fixed_rows
-    if named and not fits:
-        raise UsageError(
-            "The table 'online' needs a world, which answers what is shown. "
-            f"Got '{plan.data.name}'."
-        )
-    return fits
-
-
-def _data_names(key: str, data: str | None) -> tuple[str, ...]:
-    if data is not None:
-        return (data,)
-    return ("elive", "qkvideo") if key == "main" else ("elive",)
-
-
-def _call(key: str, what: str, plan: Plan, *rest: Any) -> Any:
-    # A table loads what it needs, which the others do without.
-    module = _PLACES[key]
-    function = getattr(import_module(f"harmonrank.evaluation.reproduction.{module}"), what)
-    return partial(function, plan, *([key] * (module in _SHARED)))(*rest)
+    every = {experiment.key: experiment for experiment in EXPERIMENTS}
+    planned = []
+    for key in TABLES if "all" in tables else dict.fromkeys(tables):
+        for name in every[key].worlds if data is None else (data,):
+            study = Study(data_of(name, settings.rows), settings, command)
+            refusal = every[key].refusal(study.data)
+            if refusal and "all" not in tables:
+                raise UsageError(refusal)
+            if not refusal:
+                planned.append((every[key], study))
+    return planned
 
 
 def _place(cell: Cell) -> tuple[str, ...]:
@@ -137,21 +124,31 @@ def _run_all(
 ) -> dict[str, dict[str, Any]]:
     found = {}
     for index, cell in enumerate(cells):
-        result = store.find(cell)
+        result = store.find(cell.key, cell.digest, _decoded)
         kept, started = result is not None, perf_counter()
         if result is None:
             on_event(CellStarted(cell.name, index, len(cells)))
             result = _result(cell, store, on_event)
-            store.put(cell, result)
+            store.put(cell.key, cell.digest, result)
+            _checkpoint(cell, store).unlink(missing_ok=True)
         seconds = perf_counter() - started
         on_event(CellEnded(cell.name, index, len(cells), seconds, result, kept))
         found[cell.key] = result
     return found
 
 
+def _checkpoint(cell: Cell, store: Store) -> Path:
+    """Return where a running cell keeps its state."""
+    return store.path(cell.key, ".checkpoint")
+
+
+def _decoded(content: Any) -> dict[str, Any]:
+    return dict(content)
+
+
 def _result(cell: Cell, store: Store, on_event: Callable[[Any], None]) -> dict[str, Any]:
     """Run a cell; an error that the data or settings explain is its result."""
-    checkpoint = store.checkpoint(cell)
+    checkpoint = _checkpoint(cell, store)
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
     try:
         try:

@@ -28,7 +28,7 @@ class Settings:
         batch_rows: In place of the paper's batch; at most so many by the tuned protocol.
         shares: Weight of the first objective of a pair; the second has the rest.
         seconds: How long each speed is measured.
-        online: Size and rules of the online experiment, see `harmonrank.evaluation.online.Plan`.
+        online: Size and rules of the online experiment, see `OnlineConfig`.
     """
 
     protocol: Literal["paper", "tuned"] = "paper"

@@ -1,12 +1,13 @@
 """Label skew: what is lost when the rarest objective becomes rarer in training."""
 
-__all__ = ["cells", "tables"]
+__all__ = ["Skew"]
 
 import numpy as np
 
 from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._fit import FitCell
-from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results, minus
+from harmonrank.evaluation.reproduction._study import NAMES, Results, Study, minus
 from harmonrank.evaluation.reproduction._table import PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import SKEW, estimate_of, verdict
 
@@ -16,48 +17,24 @@ _ODDS = (10_000, 100_000)
 _WORDS = {_AS_IS: "as is", 10_000: "1:10⁴", 100_000: "1:10⁵"}
 
 
-def _skewed(plan: Plan) -> str:
+def _skewed(study: Study) -> str:
     """Return the objective to be thinned out: purchases, or the rarest."""
-    names = plan.data.objectives
+    names = study.data.objectives
     if "buy" in names:
         return "buy"
-    train = plan.data.logs(0, names).train
+    train = study.data.logs(0, names).train
     return names[int(train.prevalence().argmin())]
 
 
-def _fits(plan: Plan) -> dict[str, dict[int, list[FitCell]]]:
-    rare = _skewed(plan)
+def _fits(study: Study) -> dict[str, dict[int, list[FitCell]]]:
+    rare = _skewed(study)
     return {
         method: {
-            _AS_IS: plan.fits(method),
-            **{odds: plan.fits(method, skewed=rare, odds=odds) for odds in _ODDS},
+            _AS_IS: study.fits(method),
+            **{odds: study.fits(method, skewed=rare, odds=odds) for odds in _ODDS},
         }
         for method in _METHODS
     }
-
-
-def cells(plan: Plan) -> list[Cell]:
-    """Return each method at each skew."""
-    return [cell for fits in _fits(plan).values() for each in fits.values() for cell in each]
-
-
-def tables(plan: Plan, results: Results) -> list[PaperTable]:
-    """Return AUC-sums, then the drops."""
-    fits = _fits(plan)
-    rows = []
-    for odds, words in _WORDS.items():
-        for method in _METHODS:
-            paper = plan.paper(SKEW.get(method, {}), odds)
-            rows.append(results.row(words, NAMES[method], paper, fits[method][odds]))
-    drops = {(m, odds): _drop(results, fits[m], odds) for m in _METHODS for odds in _ODDS}
-    for (method, odds), drop in drops.items():
-        ours = None if drop is None else estimate_of(drop)
-        group = f"drop at {_WORDS[odds]}"
-        rows.append(Row(group, NAMES[method], "%", _paper_drop(plan, method, odds), ours))
-    rows.sort(key=lambda row: [*_WORDS.values(), *_drop_groups()].index(row.group))
-    verdicts = [v for odds in _ODDS for v in _verdicts(plan, results, fits, drops, odds)]
-    title = f"Robustness to skewed labels of {_skewed(plan)}"
-    return [plan.table("skew", title, rows, verdicts, _notes(plan, results, fits))]
 
 
 def _drop_groups() -> list[str]:
@@ -70,15 +47,15 @@ def _drop(results: Results, fits: dict[int, list[FitCell]], odds: int) -> np.nda
     return None if whole is None or skewed is None else 100 * (1 - skewed / whole)
 
 
-def _paper_drop(plan: Plan, method: str, odds: int) -> float | None:
+def _paper_drop(study: Study, method: str, odds: int) -> float | None:
     figures = SKEW.get(method)
-    if figures is None or plan.data.paper != "elive":
+    if figures is None or study.data.paper != "elive":
         return None
     return 100 * (1 - figures[odds] / figures[_AS_IS])
 
 
 def _verdicts(
-    plan: Plan,
+    study: Study,
     results: Results,
     fits: dict[str, dict[int, list[FitCell]]],
     drops: dict[tuple[str, int], np.ndarray | None],
@@ -86,13 +63,13 @@ def _verdicts(
 ) -> list[Verdict]:
     found, ours = [], "harmonrank-paper"
     for rival in ("mbce", "pairwise-logistic"):
-        figures = [_paper_drop(plan, m, odds) for m in (rival, ours)]
+        figures = [_paper_drop(study, m, odds) for m in (rival, ours)]
         gap = None if figures[0] is None or figures[1] is None else figures[0] - figures[1]
         claim = f"HarmonRank drops less than {NAMES[rival]} at {_WORDS[odds]}"
         difference = minus(drops[rival, odds], drops[ours, odds])
         found.append(verdict(claim, difference, paper=gap, unit="%"))
     for rival in ("mbce", "pairwise-logistic"):
-        known = plan.data.paper == "elive"
+        known = study.data.paper == "elive"
         claim = f"HarmonRank beats {NAMES[rival]} at {_WORDS[odds]}"
         level = minus(results.sums(fits[ours][odds]), results.sums(fits[rival][odds]))
         gap = SKEW[ours][odds] - SKEW[rival][odds] if known else None
@@ -102,9 +79,9 @@ def _verdicts(
     return [*found, verdict(claim, difference, unit="%", source="ours")]
 
 
-def _notes(plan: Plan, results: Results, fits: dict[str, dict[int, list[FitCell]]]) -> list[str]:
-    rare = _skewed(plan)
-    column = plan.data.objectives.index(rare)
+def _notes(study: Study, results: Results, fits: dict[str, dict[int, list[FitCell]]]) -> list[str]:
+    rare = _skewed(study)
+    column = study.data.objectives.index(rare)
     kept = []
     for odds, words in _WORDS.items():
         found = results[fits["harmonrank"][odds][0]]
@@ -116,3 +93,31 @@ def _notes(plan: Plan, results: Results, fits: dict[str, dict[int, list[FitCell]
         "The paper's text sets HarmonRank's drop of 0.3 % at 1:10⁴ against the 9.8 % and 4.3 % of "
         "others at 1:10⁵; here each is compared at the same skew.",
     ]
+
+
+class Skew(Experiment):
+    """Each method at each skew."""
+
+    key = "skew"
+
+    def cells(self, study: Study) -> list[Cell]:
+        """Return each method at each skew."""
+        return [cell for fits in _fits(study).values() for each in fits.values() for cell in each]
+
+    def table(self, study: Study, results: Results) -> PaperTable:
+        """Return AUC-sums, then the drops."""
+        fits = _fits(study)
+        rows = []
+        for odds, words in _WORDS.items():
+            for method in _METHODS:
+                paper = study.paper(SKEW.get(method, {}), odds)
+                rows.append(results.row(words, NAMES[method], paper, fits[method][odds]))
+        drops = {(m, odds): _drop(results, fits[m], odds) for m in _METHODS for odds in _ODDS}
+        for (method, odds), drop in drops.items():
+            ours = None if drop is None else estimate_of(drop)
+            group = f"drop at {_WORDS[odds]}"
+            rows.append(Row(group, NAMES[method], "%", _paper_drop(study, method, odds), ours))
+        rows.sort(key=lambda row: [*_WORDS.values(), *_drop_groups()].index(row.group))
+        verdicts = [v for odds in _ODDS for v in _verdicts(study, results, fits, drops, odds)]
+        title = f"Robustness to skewed labels of {_skewed(study)}"
+        return study.table(self.key, title, rows, verdicts, _notes(study, results, fits))

@@ -1,45 +1,24 @@
 """Tables of speed: the paper's times beside ours, which are of another machine."""
 
-__all__ = ["cells", "tables"]
+__all__ = ["Timed"]
 
 import os
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from harmonrank.evaluation.reproduction._cell import Cell
-from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results
+from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._speed import BATCH, Kind, SpeedCell
+from harmonrank.evaluation.reproduction._study import NAMES, Results, Study
 from harmonrank.evaluation.reproduction._table import PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import INFERENCE, SPEED, estimate_of, verdict
 
 
-def _cell(plan: Plan, kind: Kind) -> SpeedCell:
-    return SpeedCell(plan.data, kind, plan.settings.seconds)
-
-
-def cells(plan: Plan, key: Kind) -> list[Cell]:
-    """Return the one measurement."""
-    return [_cell(plan, key)]
-
-
-def tables(plan: Plan, key: Kind, results: Results) -> list[PaperTable]:
-    """Return speeds beside the paper's, which were measured on another machine."""
-    found = results[_cell(plan, key)]
-    if "error" in found:
-        return [plan.table(key, _TITLES[key], [], [], [found["error"]], settings=_measured(0))]
-    speeds = {name: np.array(values)[:, None] for name, values in found["rates"].items()}
-    rounds = len(next(iter(speeds.values())))
-    load = "" if found["load"] is None else f", load {found['load']:.1f} when it began"
-    notes = [
-        f"{found['threads']} thread{'s' * (found['threads'] > 1)} of {os.cpu_count()} cores{load}; "
-        f"batches of {found['batch']:,} rows. " + _MORE[key]
-    ]
-    make = _trained if key == "training-speed" else _scored
-    rows, verdicts = make(speeds, found)
-    settings = _measured(rounds)
-    return [plan.table(key, _TITLES[key], rows, verdicts, notes, settings=settings)]
+def _cell(study: Study, kind: Kind) -> SpeedCell:
+    return SpeedCell(study.data, kind, study.settings.seconds)
 
 
 _TITLES = {"training-speed": "Training speed by loss", "inference": "Cost of scoring"}
@@ -110,3 +89,34 @@ def _scored(
         ),
     ]
     return rows, verdicts
+
+
+@dataclass(frozen=True)
+class Timed(Experiment):
+    """Speeds beside the paper's, which were measured on another machine."""
+
+    key: Kind
+
+    def cells(self, study: Study) -> list[Cell]:
+        """Return the one measurement."""
+        return [_cell(study, self.key)]
+
+    def table(self, study: Study, results: Results) -> PaperTable:
+        """Return speeds beside the paper's, which were measured on another machine."""
+        found = results[_cell(study, self.key)]
+        if "error" in found:
+            return study.table(
+                self.key, _TITLES[self.key], [], [], [found["error"]], settings=_measured(0)
+            )
+        speeds = {name: np.array(values)[:, None] for name, values in found["rates"].items()}
+        rounds = len(next(iter(speeds.values())))
+        load = "" if found["load"] is None else f", load {found['load']:.1f} when it began"
+        threads = f"{found['threads']} thread{'s' * (found['threads'] > 1)}"
+        notes = [
+            f"{threads} of {os.cpu_count()} cores{load}; "
+            f"batches of {found['batch']:,} rows. " + _MORE[self.key]
+        ]
+        make = _trained if self.key == "training-speed" else _scored
+        rows, verdicts = make(speeds, found)
+        settings = _measured(rounds)
+        return study.table(self.key, _TITLES[self.key], rows, verdicts, notes, settings=settings)

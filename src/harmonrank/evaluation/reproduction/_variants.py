@@ -1,14 +1,15 @@
 """Losses, components and buckets: the paper's network with one thing changed."""
 
-__all__ = ["cells", "tables"]
+__all__ = ["Variants"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._fit import FitCell
-from harmonrank.evaluation.reproduction._plan import NAMES, Plan, Results, minus
+from harmonrank.evaluation.reproduction._study import NAMES, Results, Study, minus
 from harmonrank.evaluation.reproduction._table import PaperTable
 from harmonrank.evaluation.reproduction.claims import BUCKETS, COMPONENTS, LOSSES, verdict
 
@@ -74,31 +75,38 @@ _NOTES = {
 }
 
 
-def _fits(plan: Plan, variant: _Variant) -> list[FitCell]:
-    return plan.fits(variant.method, options=dict(variant.options))
+def _fits(study: Study, variant: _Variant) -> list[FitCell]:
+    return study.fits(variant.method, options=dict(variant.options))
 
 
-def cells(plan: Plan, key: str) -> list[Cell]:
-    """Return the published method and its variants."""
-    fits = [plan.fits(_METHOD), *(_fits(plan, variant) for variant in _VARIANTS[key])]
-    return [cell for each in fits for cell in each]
+@dataclass(frozen=True)
+class Variants(Experiment):
+    """The published method and one kind of change: 'losses', 'components' or 'buckets'."""
 
+    key: str
 
-def tables(plan: Plan, key: str, results: Results) -> list[PaperTable]:
-    """Return the table of one kind of change."""
-    group = f"{len(plan.data.objectives)} objectives"
-    whole = plan.fits(_METHOD)
-    full = LOSSES[_METHOD]
-    rows, verdicts = [], []
-    for variant in _VARIANTS[key]:
-        fits = _fits(plan, variant)
-        paper = plan.paper({variant.name: variant.paper}, variant.name)
-        rows.append(results.row(group, variant.name, paper, fits))
-        gap = None if paper is None else full - paper
-        difference = minus(results.sums(whole), results.sums(fits))
-        verdicts.append(verdict(variant.claim, difference, paper=gap))
-    name = {"losses": "soft ranks (HarmonRank)", "buckets": "300 buckets"}.get(key, "all of it")
-    rows.append(results.row(group, name, plan.paper({0: full}, 0), whole))
-    rows += results.ceiling(group, whole)
-    notes = [_NOTES[key]] if key in _NOTES else []
-    return [plan.table(key, _TITLES[key], rows, verdicts, notes)]
+    def cells(self, study: Study) -> list[Cell]:
+        """Return the published method and its variants."""
+        fits = [study.fits(_METHOD), *(_fits(study, variant) for variant in _VARIANTS[self.key])]
+        return [cell for each in fits for cell in each]
+
+    def table(self, study: Study, results: Results) -> PaperTable:
+        """Return the table of one kind of change."""
+        group = f"{len(study.data.objectives)} objectives"
+        whole = study.fits(_METHOD)
+        full = LOSSES[_METHOD]
+        rows, verdicts = [], []
+        for variant in _VARIANTS[self.key]:
+            fits = _fits(study, variant)
+            paper = study.paper({variant.name: variant.paper}, variant.name)
+            rows.append(results.row(group, variant.name, paper, fits))
+            gap = None if paper is None else full - paper
+            difference = minus(results.sums(whole), results.sums(fits))
+            verdicts.append(verdict(variant.claim, difference, paper=gap))
+        name = {"losses": "soft ranks (HarmonRank)", "buckets": "300 buckets"}.get(
+            self.key, "all of it"
+        )
+        rows.append(results.row(group, name, study.paper({0: full}, 0), whole))
+        rows += results.ceiling(group, whole)
+        notes = [_NOTES[self.key]] if self.key in _NOTES else []
+        return study.table(self.key, _TITLES[self.key], rows, verdicts, notes)

@@ -1,6 +1,6 @@
-"""Plan: the size and the rules of a simulated experiment."""
+"""OnlineConfig: the size and the rules of a simulated experiment."""
 
-__all__ = ["ARMS", "BASE", "DELAYS", "FULL", "QUICK", "Plan"]
+__all__ = ["ARMS", "BASE", "DELAYS", "FULL", "QUICK", "OnlineConfig"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ FULL: dict[str, Any] = {"users": 100_000, "requests_per_hour": 10_000}
 
 
 @dataclass(frozen=True)
-class Plan:
+class OnlineConfig:
     """How many, how long, and by which rules.
 
     Attributes:
@@ -113,7 +113,7 @@ class Plan:
     def examination(self) -> np.ndarray:
         """Return the chance that the item at place k is looked at: 1/log₂(1 + k), k from 1.
 
-        >>> Plan(top_k=3).examination().round(3)
+        >>> OnlineConfig(top_k=3).examination().round(3)
         array([1.   , 0.631, 0.5  ])
         """
         curve: np.ndarray = 1 / np.log2(1 + np.arange(1, self.top_k + 1))

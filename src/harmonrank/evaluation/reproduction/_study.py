@@ -1,6 +1,6 @@
-"""Plan: which cells an experiment needs, and how their results become rows."""
+"""Study: which cells an experiment needs, and how their results become rows."""
 
-__all__ = ["NAMES", "Plan", "Results", "minus"]
+__all__ = ["NAMES", "Results", "Study", "minus"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class Study:
     """One table on one kind of data."""
 
     data: Data

@@ -1,0 +1,77 @@
+"""Store: finished work in a folder, found again by its key."""
+
+__all__ = ["Store", "digest", "file_sums"]
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harmonrank.data.files import new_file, read_json, sha256, to_json, write_json
+from harmonrank.errors import DataError
+
+T = TypeVar("T")
+
+
+class Store:
+    """A folder of records, one small JSON file each.
+
+    A record holds the key of the work, what came of it, and a checksum. It appears under its name
+    when it is complete. One that cannot be read, was changed since or has another key is as good
+    as absent: its work is done again.
+
+    Args:
+        folder: Made when the first record is put.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def path(self, name: str, suffix: str = ".json") -> Path:
+        """Return where a record is, or what belongs to it under another suffix."""
+        return self.folder / f"{name}{suffix}"
+
+    def find(self, name: str, key: str, decode: Callable[[Any], T | None]) -> T | None:
+        """Return what came of the work with this key; None if it has to be done.
+
+        Args:
+            name: Of the record.
+            key: A digest of all that decides the outcome.
+            decode: Builds the outcome from JSON parts. What it cannot build is absent too.
+        """
+        if not self.path(name).is_file():
+            return None
+        try:
+            record = read_json(self.path(name))
+            if record["key"] != key or record["checksum"] != digest(record["content"]):
+                return None
+            return decode(record["content"])
+        except (DataError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            return None
+
+    def put(self, name: str, key: str, content: Any) -> None:
+        """Keep the outcome of some work, as JSON parts."""
+        # As it will be read back: a number that is not finite becomes null.
+        parts = json.loads(to_json(content))
+        with new_file(self.path(name), overwrite=True) as partial:
+            write_json(partial, {"key": key, "checksum": digest(parts), "content": parts})
+
+
+def digest(value: Any) -> str:
+    """Return a checksum of JSON parts, whatever the order of their keys.
+
+    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def file_sums(folder: Path, outputs: Iterable[str]) -> dict[str, str]:
+    """Return the checksum of every file among the outputs, which may be folders."""
+    found: dict[str, str] = {}
+    for output in outputs:
+        path = folder / output
+        files = sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]
+        found |= {f.relative_to(folder).as_posix(): sha256(f) for f in files}
+    return found
