@@ -9,17 +9,16 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import mean
 
-WORLDS = ("elive", "qkvideo", "conflict")
-
 
 def main(source: Path) -> None:
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in json.loads(source.read_text())["results"]:
         if "regret" in row:
             found[row["method"]][row["world"]].append(row["regret"])
-    print("| method | " + " | ".join(WORLDS) + " | seeds |\n|---|---|---|---|---|")
+    worlds = list(dict.fromkeys(name for regrets in found.values() for name in regrets))
+    print("| method | " + " | ".join(worlds) + " | seeds |\n" + "|---" * (len(worlds) + 2) + "|")
     for method in sorted(found, key=lambda m: mean(mean(v) for v in found[m].values())):
-        cells = [found[method].get(name) for name in WORLDS]
+        cells = [found[method].get(name) for name in worlds]
         shown = [f"{mean(values):.4f}" if values else "" for values in cells]
         seeds = min(len(values) for values in cells if values)
         print(f"| `{method}` | " + " | ".join(shown) + f" | {seeds} |")

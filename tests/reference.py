@@ -63,13 +63,23 @@ def top_k_by_enumeration(scores, labels, k, figure):
     return np.mean([figure([labels[i] for i in order[:k]]) for order in orders])
 
 
-def posterior_by_importance(o, mu, tau, covariance, draws=400_000, seed=0):
-    """E[σ(z) | o] for z ~ N(μ, Σ), o = z + N(0, τ²): weigh prior draws; and the standard error."""
+def posterior_by_importance(o, mu, covariance, noise, hidden, effect, draws=900_000, seed=0):
+    """E[σ(z + h) | o] and its standard error: prior draws of every hidden class, weighed.
+
+    In class k, z ~ N(μ + chance_k, Σ) and o = z + score_k + N(0, noise_k² N).
+    """
     rng = np.random.default_rng(seed)
-    z = mu + rng.standard_normal((draws, len(mu))) @ np.linalg.cholesky(covariance).T
-    likelihood = np.exp(-0.5 * (((o - z) / tau) ** 2).sum(1))
-    w = likelihood / likelihood.sum()
-    p = 1 / (1 + np.exp(-z))
+    root, precision = np.linalg.cholesky(covariance), np.linalg.inv(noise)
+    weights, chances, draws = [], [], draws // (1 + len(hidden.shares))
+    classes = zip(hidden.shares, hidden.chance, hidden.score, hidden.noise, strict=True)
+    for share, chance, score, factor in classes:
+        z = mu + chance + rng.standard_normal((draws, len(mu))) @ root.T
+        e = (o - z - score) / factor
+        density = np.exp(-0.5 * np.einsum("ij,jk,ik->i", e, precision, e)) / factor ** len(mu)
+        weights.append(share * density)
+        chances.append(1 / (1 + np.exp(-(z + effect))))
+    w, p = np.concatenate(weights), np.concatenate(chances)
+    w /= w.sum()
     mean = w @ p
     return mean, np.sqrt(w**2 @ (p - mean) ** 2)
 

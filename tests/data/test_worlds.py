@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from harmonrank.data.worlds import WORLDS, Additive, Swap, World, best_score, world
-from harmonrank.data.worlds._truth import conditional_probabilities, sigmoid_mean
+from harmonrank.data.worlds._normal import sigmoid_mean
+from harmonrank.data.worlds._recipes import RECIPES
 from harmonrank.errors import UsageError
 from harmonrank.metrics import auc
 from reference import auc_by_pairs, posterior_by_importance
@@ -21,15 +22,26 @@ def logit(p):
     return np.log(p) - np.log1p(-p)
 
 
-def standardised_residuals(residual, sample):
-    """z-values of residual · g for many g of what a fusion sees; all are N(0, 1) if E = 0."""
+def standardised_residuals(residual, sample, variance=None):
+    """z-values of residual · g for many g of what a fusion sees; all are N(0, 1) if E = 0.
+
+    Labels are too few for that where g meets hardly a positive: with their known variance such a
+    g counts as 0.
+    """
     L = logit(sample.scores)
     L = (L - L.mean(0)) / L.std(0)
     seen = [np.ones(len(L)), *L.T, *(L[:, [0]] * L).T]
     seen += [c == k for c in sample.context.values() for k in np.unique(c)]
     seen += [(c == c[0]) * L[:, 0] for c in sample.context.values()]
     g = np.array(seen, dtype=float)
-    return (g @ residual) / np.sqrt(g**2 @ residual**2)
+    if variance is None:
+        return (g @ residual) / np.sqrt(g**2 @ residual**2)
+    expected = g**2 @ variance
+    return np.where(expected > 20, (g @ residual) / np.sqrt(expected), 0)
+
+
+def label_residuals(sample):
+    return sample.labels - sample.truth, sample, sample.truth * (1 - sample.truth)
 
 
 def assert_same(a, b, rows=slice(None)):
@@ -51,15 +63,23 @@ def test_posterior_equals_weighted_prior_draws(preset):
     sample = preset.sample(3, seed=4)
     view = preset.at(sample.context, sample.time)
     o = (logit(sample.scores) - view.b) / view.a
+    effect = preset.effect(o, view, sample.context)
     for i in range(3):
-        mean, error = posterior_by_importance(o[i], view.mu[i], view.tau[i], preset.covariance)
+        loadings = preset.loadings * view.gain[i]
+        covariance = loadings @ loadings.T + np.diag(preset.own**2)
+        correlation = np.outer(preset.shared_noise, preset.shared_noise)
+        np.fill_diagonal(correlation, 1.0)
+        noise = correlation * np.outer(view.tau[i], view.tau[i])
+        mean, error = posterior_by_importance(
+            o[i], view.mu[i], covariance, noise, preset.classes, effect[i]
+        )
         assert (error < 0.1 * mean).all()
         assert (abs(sample.truth[i] - mean) < 5 * error).all()
 
 
 def test_labels_agree_with_truth_whatever_the_fusion_looks_at(preset):
     sample = preset.sample(100_000, seed=5)
-    assert abs(standardised_residuals(sample.labels - sample.truth, sample)).max() < 4.5
+    assert abs(standardised_residuals(*label_residuals(sample))).max() < 4.5
 
 
 def test_labels_agree_with_truth_in_every_tenth_of_it(preset):
@@ -72,9 +92,7 @@ def test_labels_agree_with_truth_in_every_tenth_of_it(preset):
 
 def test_twice_the_nodes_change_nothing(preset):
     sample = preset.sample(20_000, seed=7)
-    view = preset.at(sample.context, sample.time)
-    o = (logit(sample.scores) - view.b) / view.a
-    finer = conditional_probabilities(o, view.mu, view.tau, preset.covariance, nodes=128)
+    finer = preset.posterior(sample.scores, sample.context, nodes=128)
     assert abs(finer - sample.truth).max() < 1e-10
 
 
@@ -143,17 +161,36 @@ def test_weights_move_the_best_score():
 # The presets
 
 
-def test_prevalence_is_exact_over_all_contexts(preset):
+def test_prevalence_is_exact_over_all_contexts_and_hidden_classes(preset):
+    if preset.interactions is not None:
+        pytest.skip("its prevalence is solved on rows")
     names = list(preset.categories)
     cells = np.array(list(product(*(range(k) for k in preset.context.values()))))
     context = dict(zip(names, cells.T, strict=True))
     share = np.prod([preset.categories[n][context[n]] for n in names], axis=0)
-    p = sigmoid_mean(preset.mu.at(context, len(cells)), np.sqrt(np.diag(preset.covariance)))
-    wanted = {"buy": 0.001, "comment": 0.02, "like": 0.03, "long_view": 0.25, "click": 0.27}
-    wanted |= {"follow": 0.01, "share": 0.01}
-    if preset.name == "conflict":
-        wanted |= {"follow": 0.008, "like": 0.06, "long_view": 0.23}
-    np.testing.assert_allclose(share @ p, [wanted[o] for o in preset.objectives], rtol=1e-5)
+    mu, spread = preset.mu.at(context, len(cells)), np.sqrt(np.diag(preset.covariance))
+    p = sum(
+        s * sigmoid_mean(mu + chance, spread)
+        for s, chance in zip(preset.classes.shares, preset.classes.chance, strict=True)
+    )
+    wanted = [RECIPES[preset.name].prevalence[name] for name in preset.objectives]
+    np.testing.assert_allclose(share @ p, wanted, rtol=1e-5)
+
+
+def test_prevalence_of_rows_is_as_wanted(preset):
+    p = preset.sample(200_000, seed=3).truth.mean(0)
+    wanted = [RECIPES[preset.name].prevalence[name] for name in preset.objectives]
+    np.testing.assert_allclose(p, wanted, rtol=0.05)
+
+
+def test_the_paper_and_the_conflict_worlds_have_their_prevalences():
+    wanted = {"buy": 0.001, "comment": 0.02, "follow": 0.01, "like": 0.03, "long_view": 0.25}
+    assert RECIPES["elive"].prevalence == wanted
+    assert RECIPES["conflict"].prevalence == wanted | {
+        "follow": 0.008,
+        "like": 0.06,
+        "long_view": 0.23,
+    }
 
 
 @pytest.mark.parametrize(
@@ -261,7 +298,7 @@ def test_a_subset_draws_the_same_rows_and_knows_less(name):
     np.testing.assert_array_equal(a.labels[:, columns], b.labels)
     # The tower rule: what more is known averages out over what the subset sees.
     assert abs(standardised_residuals(a.truth[:, columns] - b.truth, b)).max() < 4.5
-    assert abs(standardised_residuals(b.labels - b.truth, b)).max() < 4.5
+    assert abs(standardised_residuals(*label_residuals(b))).max() < 4.5
 
 
 def test_a_subset_keeps_its_order_drift_and_swaps():
@@ -279,7 +316,7 @@ def test_a_new_scale_upstream_changes_scores_but_neither_labels_nor_truth(preset
     other = preset.with_upstream((name,), a=0.6, b=1.0)
     a, b = preset.sample(20_000, seed=1), other.sample(20_000, seed=1)
     np.testing.assert_array_equal(a.labels, b.labels)
-    np.testing.assert_allclose(a.truth, b.truth, rtol=1e-4)
+    np.testing.assert_allclose(a.truth, b.truth, rtol=3e-4)
     changed = (a.scores != b.scores).mean(0)
     assert changed[1] > 0.99
     assert np.delete(changed, 1).max() == 0
@@ -299,7 +336,7 @@ def test_truth_stays_exact_under_drift_and_swap(preset):
         rows = (sample.time >= 0.5) == late
         error = residual[rows].std(0) / np.sqrt(rows.sum())
         assert (abs(residual[rows].mean(0)) < 4.5 * error).all()
-    assert abs(standardised_residuals(residual, sample)).max() < 4.5
+    assert abs(standardised_residuals(*label_residuals(sample))).max() < 4.5
 
 
 def test_drift_starts_at_nothing_and_moves_prevalence():

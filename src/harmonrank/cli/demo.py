@@ -18,7 +18,7 @@ _PAGE = Path("harmonrank-demo.html")
 
 
 @click.command("demo")
-@click.option("--world", default="conflict", show_default=True, help="elive, qkvideo or conflict.")
+@click.option("--world", default="conflict", show_default=True, help="As of `harmonrank simulate`.")
 @click.option(
     "--rows", type=click.IntRange(1000), default=50_000, show_default=True, help="Training rows."
 )

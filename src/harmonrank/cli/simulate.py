@@ -57,7 +57,10 @@ def command(
     json_file: str | None,
     quiet: bool,
 ) -> None:
-    """Write the log of WORLD (elive, qkvideo, conflict, kuairand or tenrec) to a folder.
+    """Write the log of WORLD to a folder.
+
+    Worlds: elive, qkvideo and conflict; backbone, tails, interactions and leak, which each break
+    an assumption of these; kuairand and tenrec, which are raw logs.
 
     The folder holds train.parquet, valid.parquet, test.parquet, schema.toml and ceiling.json.
     Of kuairand and tenrec it holds raw logs in the files of those data sets, with truth.parquet

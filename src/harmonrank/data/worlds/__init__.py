@@ -11,6 +11,8 @@ __all__ = [
     "Additive",
     "Candidates",
     "Drift",
+    "Hidden",
+    "Interactions",
     "Sample",
     "Swap",
     "World",
@@ -20,6 +22,8 @@ __all__ = [
 ]
 
 from harmonrank.data.worlds._candidates import Candidates, draw_candidates
+from harmonrank.data.worlds._hidden import Hidden
+from harmonrank.data.worlds._interactions import Interactions
 from harmonrank.data.worlds._parts import Additive, Drift, Swap
 from harmonrank.data.worlds._presets import WORLDS, world
 from harmonrank.data.worlds._sampling import Sample

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.data.worlds._draws import Draws, latent_logits, upstream_scores
 from harmonrank.data.worlds._parts import Floats
-from harmonrank.data.worlds._sampling import HIGHEST, LOWEST
 
 if TYPE_CHECKING:
     from harmonrank.data.worlds._world import World
@@ -52,10 +52,16 @@ def draw_candidates(
         items: Per request.
         rng: Where the draws come from.
     """
-    view = world.at(context, time)
-    shape = (len(time), items, len(world.objectives))
-    factors = rng.standard_normal((*shape[:2], world.loadings.shape[1]))
-    z = view.mu[:, None] + factors @ world.loadings.T + world.own * rng.standard_normal(shape)
-    o = z + view.tau[:, None] * rng.standard_normal(shape)
-    logit = np.clip(view.a[:, None] * o + view.b[:, None], LOWEST, HIGHEST)
-    return Candidates((1 / (1 + np.exp(-logit))).astype(np.float32), 1 / (1 + np.exp(-z)))
+    requests, M = len(time), len(world.objectives)
+    rows = {name: np.repeat(values, items) for name, values in context.items()}
+    factors = rng.standard_normal((requests * items, world.loadings.shape[1]))
+    own, noise = (rng.standard_normal((requests * items, M)) for _ in range(2))
+    # Their own generator, so that what is drawn next does not depend on what is hidden.
+    unseen = rng.spawn(1)[0]
+    backbone, hidden = unseen.standard_normal(requests * items), unseen.random(requests * items)
+    view = world.at(rows, np.repeat(time, items))
+    z, o = latent_logits(world, view, rows, Draws(factors, own, noise, backbone, hidden))
+    shape = (requests, items, M)
+    return Candidates(
+        upstream_scores(view, o).reshape(shape), (1 / (1 + np.exp(-z))).reshape(shape)
+    )

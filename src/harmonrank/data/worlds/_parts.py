@@ -46,6 +46,10 @@ class Additive:
         """Add a constant per objective."""
         return Additive(self.base + shift, self.effects)
 
+    def scaled(self, factor: Floats) -> "Additive":
+        """Multiply by a constant per objective."""
+        return Additive(self.base * factor, {k: e * factor for k, e in self.effects.items()})
+
 
 @dataclass(frozen=True, eq=False)
 class Drift:

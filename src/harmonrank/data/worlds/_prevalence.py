@@ -2,56 +2,77 @@
 
 __all__ = ["intercepts"]
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harmonrank.data.worlds._draws import draw_block, latent_logits
+from harmonrank.data.worlds._normal import normal_nodes
 from harmonrank.data.worlds._parts import Floats
-from harmonrank.data.worlds._truth import normal_nodes
 from harmonrank.errors import UsageError
+
+if TYPE_CHECKING:
+    from harmonrank.data.worlds._world import World
 
 # Contexts of nearly the same effect are merged: this moves a share by 1e-5 of itself.
 ATOMS = 512
+BLOCKS, SEED = 16, 0
 
 
-def intercepts(
-    prevalence: Sequence[float],
-    effects: Mapping[str, Floats],
-    categories: Mapping[str, Floats],
-    covariance: Floats,
-) -> Floats:
-    """Return β with E σ(β_m + effect_m(c) + z_m) = prevalence_m over contexts and z ~ N(0, Σ).
+def intercepts(world: "World", prevalence: Sequence[float]) -> Floats:
+    """Return β with E σ(β_m + z_m) = prevalence_m, z the latent logits of a world but for β.
 
-    >>> intercepts([0.5, 0.1], {}, {}, np.diag([2.0, 0.0])).round(4) + 0.0
-    array([ 0. , -2.1972])
+    Over contexts and hidden classes the sum is exact. Interactions have no such sum: they are
+    averaged over 262,144 rows, the same for all worlds.
 
     Args:
+        world: Its own intercepts do not matter.
         prevalence: one share per objective, inside (0, 1).
-        effects: per context feature (categories, objectives).
-        categories: per context feature the share of each category.
-        covariance: Σ.
     """
-    if len(prevalence) != len(covariance) or not all(0 < share < 1 for share in prevalence):
+    M = len(world.objectives)
+    if len(prevalence) != M or not all(0 < share < 1 for share in prevalence):
         raise UsageError(
-            f"`prevalence` must be {len(covariance)} shares inside (0, 1), one per objective. "
+            f"`prevalence` must be {M} shares inside (0, 1), one per objective. "
             f"Got {list(prevalence)}."
         )
-    spread = np.sqrt(np.diag(covariance))
-    solved = [
-        _solve(share, *_context_effect(m, effects, categories), spread[m])
-        for m, share in enumerate(prevalence)
-    ]
-    return np.array(solved)
+    atoms = _summed(world) if world.interactions is None else _sampled(world)
+    return np.array([_solve(p, *a) for p, a in zip(prevalence, atoms, strict=True)])
 
 
-def _context_effect(
-    m: int, effects: Mapping[str, Floats], categories: Mapping[str, Floats]
-) -> tuple[Floats, Floats]:
-    """Return values and shares of Σ_k effect_k[c_k, m] over independent features."""
+# Values of a part of z, how likely each is, and the spread of the rest, which is normal.
+Atoms = tuple[Floats, Floats, float]
+
+
+def _summed(world: "World") -> Iterator[Atoms]:
+    """Yield each objective's atoms: contexts and hidden classes."""
+    effects = [(e, world.categories[name]) for name, e in world.mu.effects.items()]
+    effects.append((world.classes.chance, world.classes.shares))
+    spread = np.sqrt(np.diag(world.covariance))
+    for m in range(len(world.objectives)):
+        yield *_added([(effect[:, m], share) for effect, share in effects]), spread[m]
+
+
+def _sampled(world: "World") -> Iterator[Atoms]:
+    """Yield each objective's atoms: latent logits as drawn."""
+    blocks = []
+    for block in range(BLOCKS):
+        draws, rows = draw_block(world, SEED, block)
+        view = world.at(rows.context, np.zeros(len(rows.request)))
+        z, _ = latent_logits(world, view, rows.context, draws)
+        blocks.append(z - world.mu.base)
+    z = np.concatenate(blocks)
+    share = np.full(len(z), 1 / len(z))
+    for column in z.T:
+        yield *_merged(column, share), 0.0
+
+
+def _added(effects: Sequence[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Return values and shares of a sum of independent effects, each values with their shares."""
     value, share = np.zeros(1), np.ones(1)
-    for name, effect in effects.items():
-        value = np.add.outer(value, effect[:, m]).ravel()
-        share = np.multiply.outer(share, categories[name]).ravel()
+    for effect, shares in effects:
+        value = np.add.outer(value, effect).ravel()
+        share = np.multiply.outer(share, shares).ravel()
         if value.size > ATOMS:
             value, share = _merged(value, share)
     return value, share

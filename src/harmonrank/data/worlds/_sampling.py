@@ -1,25 +1,26 @@
 """Drawing rows from a world, block by block, so that the same seed always gives the same rows."""
 
-__all__ = ["BLOCK", "Sample", "draw"]
+__all__ = ["Sample", "draw"]
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.data.worlds._draws import (
+    BLOCK,
+    Draws,
+    Rows,
+    draw_block,
+    latent_logits,
+    upstream_scores,
+)
 from harmonrank.data.worlds._parts import Floats
 from harmonrank.errors import UsageError
 
 if TYPE_CHECKING:
     from harmonrank.data.worlds._world import World
-
-# Every block has its own generators: rows do not depend on threads nor on where a sample ends.
-BLOCK = 16_384
-# Scores stay inside (0, 1) in float32 too: its largest number below 1 has a logit of 16.6, its
-# smallest normal one −87.3. No preset gets as far as this.
-LOWEST, HIGHEST = -80.0, 15.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,18 +45,6 @@ class Sample:
     truth: Floats | None
 
 
-@dataclass(frozen=True, eq=False)
-class _Draws:
-    """The randomness of one block: nothing in it depends on a world's numbers."""
-
-    request: NDArray[np.int64]
-    context: dict[str, NDArray[np.int16]]
-    factors: Floats
-    own: Floats
-    noise: Floats
-    label: Floats
-
-
 def draw(
     world: "World", rows: int, seed: int, start: int, horizon: int | None, with_truth: bool
 ) -> Sample:
@@ -71,8 +60,9 @@ def draw(
     for block in range(start // BLOCK, -(-end // BLOCK)):
         first, last = max(start, block * BLOCK), min(end, (block + 1) * BLOCK)
         inside = slice(first - block * BLOCK, last - block * BLOCK)
-        draws = _cut(_block(world, seed, block), inside)
-        _fill(world, draws, max(horizon, 1), out, slice(first - start, last - start))
+        draws, drawn = draw_block(world, seed, block)
+        place = slice(first - start, last - start)
+        _fill(world, draws.cut(inside), drawn.cut(inside), max(horizon, 1), out, place)
     if out.truth is not None:
         _fill_truth(world, out, out.truth)
     return out
@@ -90,54 +80,17 @@ def _empty(world: "World", rows: int, with_truth: bool) -> Sample:
     )
 
 
-def _block(world: "World", seed: int, block: int) -> _Draws:
-    """Draw a whole block; objectives draw by their name, so a sub-set of them draws the same."""
-    rng = _generator(seed, block, 0)
-    shortest, longest = world.request_rows
-    sizes = rng.integers(shortest, longest + 1, BLOCK // shortest + 1)
-    starts = np.cumsum(sizes) - sizes
-    of_row = np.repeat(np.arange(sizes.size), sizes)[:BLOCK]
-    context = {}
-    for name, share in world.categories.items():
-        category = np.searchsorted(np.cumsum(share)[:-1], rng.random(sizes.size), side="right")
-        context[name] = category.astype(np.int16)[of_row]
-    factors = rng.standard_normal((BLOCK, world.loadings.shape[1]))
-    normals = np.empty((2, BLOCK, len(world.objectives)))
-    label = np.empty((BLOCK, len(world.objectives)))
-    for m, objective in enumerate(world.objectives):
-        rng = _generator(seed, block, 1 + crc32(objective.encode()))
-        normals[:, :, m] = rng.standard_normal((2, BLOCK))
-        label[:, m] = rng.random(BLOCK)
-    own, noise = normals
-    return _Draws(block * BLOCK + starts[of_row], context, factors, own, noise, label)
-
-
-def _generator(seed: int, block: int, key: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block, key)))
-
-
-def _cut(draws: _Draws, rows: slice) -> _Draws:
-    return _Draws(
-        draws.request[rows],
-        {name: values[rows] for name, values in draws.context.items()},
-        draws.factors[rows],
-        draws.own[rows],
-        draws.noise[rows],
-        draws.label[rows],
-    )
-
-
-def _fill(world: "World", draws: _Draws, horizon: int, out: Sample, rows: slice) -> None:
-    time = draws.request / horizon
-    view = world.at(draws.context, time)
-    z = view.mu + draws.factors @ world.loadings.T + world.own * draws.own
-    o = z + view.tau * draws.noise
-    logit = np.clip(view.a * o + view.b, LOWEST, HIGHEST)
-    out.scores[rows] = (1 / (1 + np.exp(-logit))).astype(np.float32)
-    out.labels[rows] = draws.label < 1 / (1 + np.exp(-z))
-    out.request[rows] = draws.request
+def _fill(
+    world: "World", draws: Draws, drawn: Rows, horizon: int, out: Sample, rows: slice
+) -> None:
+    time = drawn.request / horizon
+    view = world.at(drawn.context, time)
+    z, o = latent_logits(world, view, drawn.context, draws)
+    out.scores[rows] = upstream_scores(view, o)
+    out.labels[rows] = drawn.label < 1 / (1 + np.exp(-z))
+    out.request[rows] = drawn.request
     out.time[rows] = time
-    for name, values in draws.context.items():
+    for name, values in drawn.context.items():
         out.context[name][rows] = values
 
 

@@ -8,21 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harmonrank.data.worlds._parts import Additive, Floats
+from harmonrank.data.worlds._parts import Floats
 from harmonrank.data.worlds._truth import best_score
 
 if TYPE_CHECKING:
     from harmonrank.data.worlds._world import World
 
-# Both worlds are seen on the same draws, so a block is enough: its luck cancels.
-ROWS, SEED = 16_384, 0
-STEPS = 3
+SEED, STEPS = 0, 3
 
 
 def strengthened(
     world: "World", objectives: Sequence[str], factor: float, prevalence: Mapping[str, float]
 ) -> "World":
-    """Multiply Λ, σ, the effects on μ, and τ of these objectives; solve for the intercepts anew.
+    """Multiply Λ, σ, τ and all effects of these objectives; solve for the intercepts anew.
 
     The labels get easier or harder to foresee, while the correlations of the objectives and the
     ratio of noise to signal stay.
@@ -32,8 +30,10 @@ def strengthened(
         world,
         loadings=world.loadings * k[:, None],
         own=world.own * k,
-        mu=Additive(world.mu.base, {name: e * k for name, e in world.mu.effects.items()}),
+        mu=world.mu.scaled(k),
         log_tau=world.log_tau.shifted(np.log(k)),
+        hidden=None if world.hidden is None else world.hidden.scaled(k),
+        interactions=None if world.interactions is None else world.interactions.scaled(k),
     ).with_prevalence([prevalence[name] for name in world.objectives])
 
 
@@ -42,8 +42,7 @@ def strength(
     objectives: Sequence[str],
     prevalence: Mapping[str, float],
     target: float,
-    rows: int = ROWS,
-    seed: int = SEED,
+    rows: int,
 ) -> float:
     """Return the factor on these objectives that gives all objectives of `world` this ceiling.
 
@@ -53,7 +52,7 @@ def strength(
 
     def gap(log_factor: float) -> float:
         changed = strengthened(world, objectives, np.exp(log_factor), prevalence)
-        return ceiling(changed, rows, seed) - target
+        return ceiling(changed, rows) - target
 
     previous, before = 0.0, gap(0.0)
     x = -0.1 if before > 0 else 0.1
@@ -66,9 +65,9 @@ def strength(
     return float(np.exp(x))
 
 
-def ceiling(world: "World", rows: int = ROWS, seed: int = SEED) -> float:
+def ceiling(world: "World", rows: int) -> float:
     """Return the best possible AUC-sum on some rows of the world."""
-    truth = world.sample(rows, seed=seed).truth
+    truth = world.sample(rows, seed=SEED).truth
     assert truth is not None
     return float(_auc(best_score(truth), truth).sum())
 

@@ -1,6 +1,6 @@
 """A world: a simulated log whose best possible ranking is known."""
 
-__all__ = ["View", "World"]
+__all__ = ["World"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,21 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.data.worlds._checks import check_parts, check_shape
+from harmonrank.data.worlds._hidden import Hidden
+from harmonrank.data.worlds._interactions import Interactions
+from harmonrank.data.worlds._normal import NODES
 from harmonrank.data.worlds._parts import Additive, Drift, Floats, Swap
+from harmonrank.data.worlds._posterior import conditional_probabilities
 from harmonrank.data.worlds._prevalence import intercepts
 from harmonrank.data.worlds._sampling import Sample, draw
-from harmonrank.data.worlds._truth import conditional_probabilities
+from harmonrank.data.worlds._view import View, view_of
 from harmonrank.errors import UsageError, did_you_mean
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """What holds at some rows, each (rows, objectives): mean logit, upstream noise and scale."""
-
-    mu: Floats
-    tau: Floats
-    a: Floats
-    b: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,8 +28,11 @@ class World:
     z = μ(c, t) + Λf + σ⊙δ,  y_m ~ Bernoulli(sigmoid z_m),
     p̂_m = sigmoid(a_m o_m + b_m(c)),  o_m = z_m + τ_m(c) ε_m,  f, δ, ε standard normal.
 
-    Given context and time the rows are independent, so z | p̂, c, t is normal in closed form
-    and `posterior` is exact.
+    Three optional parts each break one of these assumptions: `backbone` correlates the ε,
+    `hidden` makes z and ε mixtures, `interactions` adds to z what is no sum of effects.
+
+    Given context and time the rows are independent, and z | p̂, c, t is normal in closed form, or
+    a finite mixture of normals, so `posterior` is exact.
 
     >>> tiny = World(
     ...     name="tiny", objectives=("buy", "like"), categories={"gender": np.array([0.7, 0.3])},
@@ -55,6 +53,10 @@ class World:
         request_rows: fewest and most candidates of a request; all sizes between are as likely.
         drift: how μ moves over time.
         swaps: replacements of upstream models, applied in order.
+        backbone: κ, (objectives,): noise that upstream models share, so that the noise of m and n
+            has the correlation κ_m κ_n. None: they share none.
+        hidden: classes of rows that nobody sees.
+        interactions: effects that do not add up.
     """
 
     name: str
@@ -69,41 +71,12 @@ class World:
     request_rows: tuple[int, int] = (10, 30)
     drift: Drift | None = None
     swaps: tuple[Swap, ...] = ()
+    backbone: Floats | None = None
+    hidden: Hidden | None = None
+    interactions: Interactions | None = None
 
     def __post_init__(self) -> None:
-        M = len(self.objectives)
-        if M == 0 or len(set(self.objectives)) < M:
-            raise UsageError(
-                "`objectives` must name at least one objective and each objective once. "
-                f"Got {self.objectives}."
-            )
-        self._expect("loadings", self.loadings, (M, self.loadings.shape[-1]))
-        for name in ("own", "a"):
-            self._expect(name, getattr(self, name), (M,))
-        for name in ("mu", "log_tau", "b"):
-            self._check_additive(name, getattr(self, name))
-        for name, share in self.categories.items():
-            if np.min(share) < 0 or abs(np.sum(share) - 1) > 1e-9:
-                raise UsageError(f"categories[{name!r}] must be shares that sum to 1. Got {share}.")
-        for name in ("own", "a"):
-            if not np.all(getattr(self, name) > 0):
-                raise UsageError(f"`{name}` must be above 0. Got {getattr(self, name)}.")
-        if not 1 <= self.request_rows[0] <= self.request_rows[1]:
-            raise UsageError(f"`request_rows` must be (fewest, most). Got {self.request_rows}.")
-
-    def _check_additive(self, name: str, additive: Additive) -> None:
-        self._expect(f"{name}.base", additive.base, (len(self.objectives),))
-        for feature, effect in additive.effects.items():
-            if feature not in self.categories:
-                hint = did_you_mean(feature, self.categories)
-                raise UsageError(f"{name} has an effect of the unknown feature {feature!r}. {hint}")
-            shape = (len(self.categories[feature]), len(self.objectives))
-            self._expect(f"{name}.effects[{feature!r}]", effect, shape)
-
-    @staticmethod
-    def _expect(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
-        if array.shape != shape:
-            raise UsageError(f"`{name}` must have the shape {shape}. Got {array.shape}.")
+        check_parts(self)
 
     @property
     def context(self) -> dict[str, int]:
@@ -111,8 +84,18 @@ class World:
         return {name: len(share) for name, share in self.categories.items()}
 
     @property
+    def classes(self) -> Hidden:
+        """The hidden classes: a single one if nothing is hidden."""
+        return Hidden.none(len(self.objectives)) if self.hidden is None else self.hidden
+
+    @property
+    def shared_noise(self) -> Floats:
+        """κ, (objectives,): 0 without a backbone."""
+        return np.zeros(len(self.objectives)) if self.backbone is None else self.backbone
+
+    @property
     def covariance(self) -> Floats:
-        """Σ = ΛΛᵀ + diag σ², the covariance of the latent logits given the context."""
+        """Σ = ΛΛᵀ + diag σ², the covariance of the latent logits given context and class."""
         covariance: Floats = self.loadings @ self.loadings.T + np.diag(self.own**2)
         return covariance
 
@@ -141,24 +124,21 @@ class World:
 
     def at(self, context: Mapping[str, NDArray[Any]], time: Floats) -> View:
         """Return means, noise and upstream scale at rows with this context and time."""
-        rows = len(time)
-        mu, b = self.mu.at(context, rows), self.b.at(context, rows)
-        tau, a = np.exp(self.log_tau.at(context, rows)), np.tile(self.a, (rows, 1))
-        if self.drift is not None:
-            mu += self.drift.at(time)
-        for swap in self.swaps:
-            columns = np.array(self._columns(swap.objectives))
-            cells = np.ix_(np.flatnonzero(time >= swap.at), columns)
-            a[cells] *= swap.a
-            b[cells] += swap.b
-            tau[cells] *= swap.tau_scale
-        return View(mu, tau, a, b)
+        return view_of(self, context, time)
+
+    def effect(self, o: Floats, view: View, context: Mapping[str, NDArray[Any]]) -> Floats:
+        """Return h, what interactions add to the latent logits, (rows, objectives)."""
+        if self.interactions is None:
+            return np.zeros_like(o)
+        return self.interactions.at(o - view.mu, context)
 
     def posterior(
         self,
         scores: Floats,
         context: Mapping[str, NDArray[Any]],
         time: Floats | None = None,
+        *,
+        nodes: int = NODES,
     ) -> Floats:
         """Return p_m given all scores, the context and the time, (rows, objectives): exact.
 
@@ -168,16 +148,16 @@ class World:
             scores: (rows, objectives), strictly inside (0, 1).
             context: category numbers of every feature, one per row.
             time: 0 for all rows if left out.
+            nodes: size of the Gauss–Hermite rule.
         """
-        self._expect("scores", scores, (len(scores), len(self.objectives)))
+        check_shape("scores", scores, (len(scores), len(self.objectives)))
         view = self.at(context, np.zeros(len(scores)) if time is None else time)
         o = (np.log(scores) - np.log1p(-scores) - view.b) / view.a
-        return conditional_probabilities(o, view.mu, view.tau, self.covariance)
+        return conditional_probabilities(self, o, view, self.effect(o, view, context), nodes)
 
     def with_prevalence(self, prevalence: Sequence[float]) -> "World":
         """Return the world whose intercepts give each objective this share of positives."""
-        base = intercepts(prevalence, self.mu.effects, self.categories, self.covariance)
-        return replace(self, mu=Additive(base, self.mu.effects))
+        return replace(self, mu=Additive(intercepts(self, prevalence), self.mu.effects))
 
     def subset(self, objectives: Sequence[str]) -> "World":
         """Return the world of these objectives only: p_m is then given their scores only.
@@ -200,6 +180,9 @@ class World:
             b=self.b.take(keep),
             drift=None if self.drift is None else self.drift.take(keep),
             swaps=tuple(swap for swap in swaps if swap.objectives),
+            backbone=None if self.backbone is None else self.backbone[keep],
+            hidden=None if self.hidden is None else self.hidden.take(keep),
+            interactions=None if self.interactions is None else self.interactions.take(keep),
         )
 
     def with_upstream(

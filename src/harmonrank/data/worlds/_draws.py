@@ -1,0 +1,106 @@
+"""Draws: the randomness of rows, and what a world makes of it."""
+
+__all__ = ["BLOCK", "Draws", "Rows", "draw_block", "latent_logits", "upstream_scores"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harmonrank.data.worlds._parts import Floats
+
+if TYPE_CHECKING:
+    from harmonrank.data.worlds._view import View
+    from harmonrank.data.worlds._world import World
+
+# Every block has its own generators: rows do not depend on threads nor on where a sample ends.
+BLOCK = 16_384
+# Scores stay inside (0, 1) in float32 too: its largest number below 1 has a logit of 16.6, its
+# smallest normal one −87.3. No preset gets as far as this.
+LOWEST, HIGHEST = -80.0, 15.0
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """The randomness of some rows: nothing in it depends on a world's numbers.
+
+    Attributes:
+        factors: (rows, factors), standard normal, as all that follow but `hidden`.
+        own: (rows, objectives).
+        noise: (rows, objectives).
+        backbone: (rows,), the noise that all upstream models share.
+        hidden: (rows,), uniform; it decides on the hidden class.
+    """
+
+    factors: Floats
+    own: Floats
+    noise: Floats
+    backbone: Floats
+    hidden: Floats
+
+    def cut(self, rows: slice) -> "Draws":
+        """Keep these rows."""
+        return Draws(*(values[rows] for values in vars(self).values()))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a block: requests, their context, and uniform draws that decide on labels."""
+
+    request: NDArray[np.int64]
+    context: dict[str, NDArray[np.int16]]
+    label: Floats
+
+    def cut(self, rows: slice) -> "Rows":
+        """Keep these rows."""
+        context = {name: values[rows] for name, values in self.context.items()}
+        return Rows(self.request[rows], context, self.label[rows])
+
+
+def draw_block(world: "World", seed: int, block: int) -> tuple[Draws, Rows]:
+    """Draw a whole block; objectives draw by their name, so a sub-set of them draws the same."""
+    rng = _generator(seed, block, 0)
+    shortest, longest = world.request_rows
+    sizes = rng.integers(shortest, longest + 1, BLOCK // shortest + 1)
+    starts = np.cumsum(sizes) - sizes
+    of_row = np.repeat(np.arange(sizes.size), sizes)[:BLOCK]
+    context = {}
+    for name, share in world.categories.items():
+        category = np.searchsorted(np.cumsum(share)[:-1], rng.random(sizes.size), side="right")
+        context[name] = category.astype(np.int16)[of_row]
+    factors = rng.standard_normal((BLOCK, world.loadings.shape[1]))
+    own, noise = normals = np.empty((2, BLOCK, len(world.objectives)))
+    label = np.empty((BLOCK, len(world.objectives)))
+    for m, objective in enumerate(world.objectives):
+        rng = _generator(seed, block, 1 + crc32(objective.encode()))
+        normals[:, :, m] = rng.standard_normal((2, BLOCK))
+        label[:, m] = rng.random(BLOCK)
+    unseen = _generator(seed, block, 0, 0)
+    draws = Draws(factors, own, noise, unseen.standard_normal(BLOCK), unseen.random(BLOCK))
+    return draws, Rows(block * BLOCK + starts[of_row], context, label)
+
+
+def _generator(seed: int, block: int, *key: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block, *key)))
+
+
+def latent_logits(
+    world: "World", view: "View", context: Mapping[str, NDArray[Any]], draws: Draws
+) -> tuple[Floats, Floats]:
+    """Return the logits of the labels and what upstream observes, each (rows, objectives)."""
+    hidden, shared = world.classes, world.shared_noise
+    kind = hidden.of(draws.hidden)
+    z = view.mu + (view.gain * draws.factors) @ world.loadings.T + world.own * draws.own
+    z += hidden.chance[kind]
+    noise = np.sqrt(1 - shared**2) * draws.noise + shared * draws.backbone[:, None]
+    o = z + hidden.score[kind] + view.tau * hidden.noise[kind, None] * noise
+    return z + world.effect(o, view, context), o
+
+
+def upstream_scores(view: "View", o: Floats) -> NDArray[np.float32]:
+    """Return p̂ = σ(a o + b), strictly inside (0, 1)."""
+    logit = np.clip(view.a * o + view.b, LOWEST, HIGHEST)
+    return (1 / (1 + np.exp(-logit))).astype(np.float32)

@@ -1,0 +1,195 @@
+"""The exact conditional probabilities of a world."""
+
+__all__ = ["conditional_probabilities"]
+
+from typing import TYPE_CHECKING
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from harmonrank.data.worlds._normal import NODES, normal_nodes
+from harmonrank.data.worlds._parts import Floats
+from harmonrank.kernel import inline_kernel, parallel_kernel
+
+if TYPE_CHECKING:
+    from harmonrank.data.worlds._view import View
+    from harmonrank.data.worlds._world import World
+
+CHUNK = 1024
+# Hidden classes less likely than this change no probability by 1e-13.
+NEGLIGIBLE = 1e-14
+
+
+def conditional_probabilities(
+    world: "World", o: Floats, view: "View", effect: Floats, nodes: int = NODES
+) -> Floats:
+    """Return p_m = E[σ(z_m + h_m) | o], row by row, (rows, objectives).
+
+    In hidden class k, z | o is normal with mean μ_k + ΣA⁻¹(o − μ_k − score_k) and covariance
+    Σ − ΣA⁻¹Σ, with μ_k = μ + chance_k, A = Σ + noise_k² N and N the covariance of the noise. The
+    classes weigh share_k · N(o; μ_k + score_k, A).
+
+    Args:
+        world: Where the rows come from.
+        o: (rows, objectives), what upstream observed.
+        view: What holds at these rows.
+        effect: (rows, objectives), h.
+        nodes: size of the Gauss–Hermite rule.
+    """
+    hidden = world.classes
+    levels, level = np.unique(hidden.noise, return_inverse=True)
+    out = np.empty_like(o)
+    _posterior(
+        o - view.mu,
+        view.mu + effect,
+        view.tau,
+        view.gain,
+        world.loadings,
+        world.own,
+        world.shared_noise,
+        levels,
+        level,
+        np.log(np.maximum(hidden.shares, 1e-300)),
+        hidden.chance,
+        hidden.score,
+        *normal_nodes(nodes),
+        out,
+    )
+    return out
+
+
+@inline_kernel
+def _factor(
+    tau: Floats,
+    prior: Floats,
+    shared: Floats,
+    level: float,
+    x: Floats,
+    L: Floats,
+    V: Floats,
+    tilt: Floats,
+) -> None:
+    """Fill in what depends on no score: L = chol A, V = L⁻¹Σ, exp(−spread·x)."""
+    M = tau.size
+    for r in range(M):
+        for c in range(r + 1):
+            common = shared[r] * shared[c] if r != c else 1.0
+            t = prior[r, c] + level * level * tau[r] * tau[c] * common
+            for k in range(c):
+                t -= L[r, k] * L[c, k]
+            L[r, c] = np.sqrt(t) if r == c else t / L[c, c]
+        for m in range(M):
+            t = prior[r, m]
+            for k in range(r):
+                t -= L[r, k] * V[k, m]
+            V[r, m] = t / L[r, r]
+    for m in range(M):
+        variance = prior[m, m]
+        for r in range(M):
+            variance -= V[r, m] * V[r, m]
+        # Without upstream noise the variance is 0 up to rounding, of either sign.
+        spread = np.sqrt(max(variance, 0.0))
+        for k in range(x.size):
+            tilt[m, k] = np.exp(-spread * x[k])
+
+
+@inline_kernel
+def _prior(gain: Floats, loadings: Floats, own: Floats, prior: Floats) -> None:
+    """Fill in Σ = Λ diag g² Λᵀ + diag σ²."""
+    M, factors = loadings.shape
+    for r in range(M):
+        for c in range(M):
+            t = own[r] * own[r] if r == c else 0.0
+            for k in range(factors):
+                t += loadings[r, k] * gain[k] * gain[k] * loadings[c, k]
+            prior[r, c] = t
+
+
+@inline_kernel
+def _weigh(
+    deviation: Floats,
+    level: NDArray[np.intp],
+    log_share: Floats,
+    chance: Floats,
+    score: Floats,
+    L: Floats,
+    log_volume: Floats,
+    u: Floats,
+    weight: Floats,
+) -> None:
+    """Fill in u_k = L⁻¹(o − μ_k − score_k) and how likely each class is given o."""
+    K, M = u.shape
+    most = -np.inf
+    for k in range(K):
+        e = level[k]
+        t = log_share[k] - log_volume[e]
+        for r in range(M):
+            d = deviation[r] - chance[k, r] - score[k, r]
+            for c in range(r):
+                d -= L[e, r, c] * u[k, c]
+            u[k, r] = d / L[e, r, r]
+            t -= 0.5 * u[k, r] * u[k, r]
+        weight[k] = t
+        most = max(most, t)
+    total = 0.0
+    for k in range(K):
+        weight[k] = np.exp(weight[k] - most)
+        total += weight[k]
+    for k in range(K):
+        weight[k] /= total
+
+
+@parallel_kernel
+def _posterior(
+    deviation: Floats,
+    base: Floats,
+    tau: Floats,
+    gain: Floats,
+    loadings: Floats,
+    own: Floats,
+    shared: Floats,
+    levels: Floats,
+    level: NDArray[np.intp],
+    log_share: Floats,
+    chance: Floats,
+    score: Floats,
+    x: Floats,
+    w: Floats,
+    out: Floats,
+) -> None:
+    n, M = deviation.shape
+    K, E = len(log_share), len(levels)
+    for chunk in numba.prange((n + CHUNK - 1) // CHUNK):
+        prior, L, V = np.empty((M, M)), np.empty((E, M, M)), np.empty((E, M, M))
+        tilt, log_volume = np.empty((E, M, x.size)), np.empty(E)
+        u, weight = np.empty((K, M)), np.empty(K)
+        first = chunk * CHUNK
+        for i in range(first, min(first + CHUNK, n)):
+            # The rows of a request share all but the mean of z | o.
+            same = i > first
+            for m in range(M):
+                same = same and tau[i, m] == tau[i - 1, m]
+            for k in range(gain.shape[1]):
+                same = same and gain[i, k] == gain[i - 1, k]
+            if not same:
+                _prior(gain[i], loadings, own, prior)
+                for e in range(E):
+                    _factor(tau[i], prior, shared, levels[e], x, L[e], V[e], tilt[e])
+                    log_volume[e] = np.log(np.diag(L[e])).sum()
+            _weigh(deviation[i], level, log_share, chance, score, L, log_volume, u, weight)
+            for m in range(M):
+                total = 0.0
+                for k in range(K):
+                    if weight[k] < NEGLIGIBLE:
+                        continue
+                    e = level[k]
+                    mean = base[i, m] + chance[k, m]
+                    for r in range(M):
+                        mean += V[e, r, m] * u[k, r]
+                    odds = np.exp(-mean)
+                    inner = 0.0
+                    for q in range(x.size):
+                        inner += w[q] / (1.0 + odds * tilt[e, m, q])
+                    total += weight[k] * inner
+                out[i, m] = total
