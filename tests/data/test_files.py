@@ -1,10 +1,20 @@
 import json
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from harmonrank.data.files import check_output, new_file, new_folder, read_json, write_json
+from harmonrank.data.files import (
+    check_output,
+    new_file,
+    new_folder,
+    read_json,
+    resumable_folder,
+    write_json,
+)
 from harmonrank.errors import DataError, OutputError
 
 
@@ -137,3 +147,116 @@ def test_what_is_not_json_is_named(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(DataError, match="x.json' is not JSON"):
         read_json(path)
+
+
+def test_what_is_looked_at_is_what_is_written(tmp_path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "thesis").touch()
+    with pytest.raises(OutputError, match="precious' is a folder; choose the name of a file"):
+        check_output(tmp_path / "nope" / ".." / "precious", overwrite=True)
+    with pytest.raises(OutputError, match="without a, so it is not overwritten"):
+        check_output(tmp_path / "nope" / ".." / "precious", overwrite=True, holds="a")
+    with pytest.raises(OutputError, match="precious' exists already"):
+        check_output(tmp_path / "nope" / ".." / "precious")
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_what_appears_during_the_work_is_not_replaced(tmp_path, overwrite):
+    def write():
+        with new_folder(tmp_path / "m", holds="a", overwrite=overwrite) as partial:
+            (partial / "a").touch()
+            (tmp_path / "m").mkdir()
+            (tmp_path / "m" / "thesis").touch()
+
+    with pytest.raises(OutputError, match="exists already|is not overwritten"):
+        write()
+    assert names(tmp_path / "m") == ["thesis"]
+    assert names(tmp_path) == ["m"]
+
+
+def killed(folder, code):
+    """Run code in a process that kills itself, as `kill -9` would."""
+    start = "import os, signal; from pathlib import Path; from harmonrank.data.files import *;"
+    end = "    os.kill(os.getpid(), signal.SIGKILL)"
+    code = f"{start}\n{code}\n{end}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("writer", ["new_file(Path('x'))", "new_folder(Path('x'), holds='a')"])
+def test_the_next_writer_removes_what_a_killed_one_left(tmp_path, writer):
+    killed(tmp_path, f"with {writer}:")
+    assert len(names(tmp_path)) == 1
+    with new_file(tmp_path / "other") as partial:
+        partial.touch()
+    assert len(names(tmp_path)) == 2
+    with new_file(tmp_path / "x") as partial:
+        partial.touch()
+    assert names(tmp_path) == ["other", "x"]
+
+
+def test_a_running_writers_file_is_left_alone(tmp_path):
+    with new_file(tmp_path / "x", overwrite=True) as first:
+        first.write_text("first")
+        with new_file(tmp_path / "x", overwrite=True) as second:
+            second.write_text("second")
+        assert (tmp_path / "x").read_text() == "second"
+    assert (tmp_path / "x").read_text() == "first"
+    assert names(tmp_path) == ["x"]
+
+
+def test_a_folder_that_was_moved_aside_and_never_replaced_comes_back(tmp_path):
+    with new_folder(tmp_path / "m", holds="a") as partial:
+        (partial / "a").write_text("old")
+    (tmp_path / "m").rename(tmp_path / ".m.0123abcd.replaced")
+    with (
+        pytest.raises(OutputError, match="m' exists already"),
+        new_folder(tmp_path / "m", holds="a") as partial,
+    ):
+        (partial / "a").write_text("new")
+    assert (tmp_path / "m" / "a").read_text() == "old"
+    assert names(tmp_path) == ["m"]
+
+
+def test_work_that_was_cut_short_is_found_again(tmp_path):
+    killed(
+        tmp_path,
+        "with resumable_folder('m', {'n': 1}, holds='a') as partial:\n"
+        "    (partial / 'done').touch()",
+    )
+    with resumable_folder(tmp_path / "m", {"n": 1}, holds="a") as partial:
+        assert (partial / "done").exists()
+        (partial / "a").touch()
+    assert names(tmp_path) == ["m"]
+    assert names(tmp_path / "m") == ["a", "done"]
+
+
+@pytest.mark.parametrize("key", [b"", b"{", b'{"n": 2}', b"\xff"])
+def test_work_whose_key_is_another_or_cannot_be_read_begins_anew(tmp_path, key):
+    (tmp_path / ".m.resumable").mkdir()
+    (tmp_path / ".m.resumable" / "key.json").write_bytes(key)
+    (tmp_path / ".m.resumable" / "done").touch()
+    with resumable_folder(tmp_path / "m", {"n": 1}, holds="a") as partial:
+        assert names(partial) == ["key.json"]
+        (partial / "a").touch()
+    assert names(tmp_path / "m") == ["a"]
+
+
+def test_two_at_once_are_told_apart(tmp_path):
+    with resumable_folder(tmp_path / "m", {"n": 1}, holds="a") as partial:
+        (partial / "a").write_text("first")
+        with (
+            pytest.raises(OutputError, match="m' is being written by another process; wait"),
+            resumable_folder(tmp_path / "m", {"n": 2}, holds="a"),
+        ):
+            pass
+    assert (tmp_path / "m" / "a").read_text() == "first"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_sentence():
+    with (
+        pytest.raises(OutputError, match="'/dev/full' cannot be written: No space left on device."),
+        new_file("/dev/full") as partial,
+    ):
+        write_json(partial, {"a": 1})

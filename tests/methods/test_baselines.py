@@ -87,7 +87,7 @@ def test_a_batch_that_shows_no_objective_gives_a_policy_no_gradient():
         ("aucm", {"inner_rate": 0.6}, "`inner_rate` must lie in"),
         ("logistic", {"ridges": ()}, "'ridges' .* must be a list, each a number above 0"),
         ("lightgbm", {"leaves": (1,)}, "'leaves' .* a list, each a whole number from 2"),
-        ("lightgbm", {"trees": 0}, "`trees` must be above 0"),
+        ("lightgbm", {"trees": 0}, "'trees' .* a whole number from 1"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(name, option, message):

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
+from harmonrank.data.decoding import decode
 from harmonrank.metrics import calibration_error
 from harmonrank.prediction.calibrator import Calibrator, calibration_facts
+from harmonrank.prediction.stored import CalibratorForm
 
 
 def drawn(rows=20_000, seed=0):
@@ -28,7 +30,7 @@ def test_calibration_repairs_scores_on_rows_it_did_not_see(kind):
 def test_order_is_kept_and_the_map_survives_being_stored(kind):
     scores, labels = drawn(3000)
     fitted = Calibrator.fit(scores, labels, kind)
-    again = Calibrator.from_dict(fitted.to_dict())
+    again = Calibrator.from_form(decode(fitted.to_dict(), CalibratorForm, "calibrator"), 2)
     grid = np.stack([np.linspace(0, 1, 101)] * 2, axis=1)
     np.testing.assert_array_equal(fitted(grid), again(grid))
     assert (np.diff(fitted(grid), axis=0) >= 0).all()

@@ -1,9 +1,11 @@
 import numpy as np
 import polars as pl
 
+from harmonrank.data.decoding import decode
 from harmonrank.prediction.encoder import Encoder
 from harmonrank.prediction.folds import Folds
 from harmonrank.prediction.ids import IdCodes
+from harmonrank.prediction.stored import EncoderForm
 from harmonrank.prediction.stream import RowStream
 
 
@@ -66,7 +68,8 @@ def test_an_unknown_user_has_no_codes_but_the_unknown_ones(log):
 
 def test_an_encoder_survives_being_stored(log):
     encoder = Encoder.fit(log, 1 << 20)
-    again = Encoder.restore(*encoder.state())
+    parts, arrays = encoder.state()
+    again = Encoder.restore(decode(parts, EncoderForm, "encoder"), arrays)
     frame = next(log.batches("valid"))
     first, second = encoder.rows(frame), again.rows(frame)
     np.testing.assert_array_equal(first.keys, second.keys)

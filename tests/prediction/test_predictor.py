@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import polars as pl
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from harmonrank.data import Schema
 from harmonrank.errors import ModelFileError, UsageError
@@ -128,36 +129,76 @@ def test_another_logs_rows_are_new_whatever_part_they_are_of(log, model, tmp_pat
         np.testing.assert_allclose(scored["p_is_click"].to_numpy(), expected, rtol=1e-4)
 
 
-def test_a_predictor_that_was_saved_before_there_were_finals_scores_as_before(
-    log, without_finals, tmp_path
-):
-    from safetensors.numpy import load_file, save_file
-
+def change(folder, name, edit):
+    """Change a file of a saved predictor and make all checksums right again."""
     from harmonrank.data.files import sha256
 
-    old = shutil.copytree(without_finals, tmp_path / "old")
-    document = json.loads((old / "predictor.json").read_text())
-    document["format"] = 1
-    del document["config"]["refits"]
-    (old / "predictor.json").write_text(json.dumps(document))
-    arrays = load_file(old / "encoder.safetensors")
-    arrays["counts"] = arrays.pop("counts/train")
-    save_file(arrays, old / "encoder.safetensors")
-    names = json.loads((old / "checksums.json").read_text())
-    (old / "checksums.json").write_text(json.dumps({name: sha256(old / name) for name in names}))
-    loaded, now = load_predictor(old), load_predictor(without_finals)
-    assert loaded.config.refits == 0
-    for part in ("train", "valid", "test"):
-        frame = next(log.batches(part))
-        p = score_frame(loaded, frame, own=part)
-        np.testing.assert_array_equal(p, score_frame(now, frame, own=part))
-        if part != "train":
-            np.testing.assert_array_equal(p, score_frame(loaded, frame))
+    path = folder / name
+    if path.suffix == ".json":
+        document = json.loads(path.read_text())
+        edit(document)
+        path.write_text(json.dumps(document))
+    else:
+        arrays = load_file(path)
+        edit(arrays)
+        save_file(arrays, path)
+        facts = path.with_suffix(".json")
+        if facts.is_file():
+            change(folder, facts.name, lambda parts: parts.update(sha256=sha256(path)))
+    names = json.loads((folder / "checksums.json").read_text())
+    (folder / "checksums.json").write_text(json.dumps({n: sha256(folder / n) for n in names}))
+
+
+@pytest.mark.parametrize(
+    ("name", "edit", "reason"),
+    [
+        ("predictor.json", lambda d: d.update(format=2), "reads format 3, so fit it again"),
+        ("predictor.json", lambda d: d.update(members=["../x"]), "`members` must be"),
+        ("predictor.json", lambda d: d["config"].update(refits=-1), "'refits' of predict must be"),
+        (
+            "predictor.json",
+            lambda d: d["folds"].update(count=1),
+            "expected int >= 2 at folds.count",
+        ),
+        ("encoder.safetensors", lambda a: a["users/codes"].fill(10**9), "not rows of the embed"),
+        ("encoder.safetensors", lambda a: a["users/codes"].fill(-1), r"must lie in \[0"),
+        ("encoder.safetensors", lambda a: a["users/ids"].fill(3), "'users/ids' must rise"),
+        (
+            "encoder.safetensors",
+            lambda a: a.update({"users/codes": a["users/codes"][:-1]}),
+            "not rows of the embedding",
+        ),
+        (
+            "encoder.safetensors",
+            lambda a: a.update({"counts/train": a["counts/train"][:5]}),
+            "the counts must have|must be float32 of shape",
+        ),
+        (
+            "full.safetensors",
+            lambda a: a.update({"embedding.table": a["embedding.table"][:5]}),
+            "'embedding.table' must be float32 of shape",
+        ),
+        ("full.json", lambda d: d["calibrator"].update(maps=[]), "the calibrator must have"),
+        ("full.json", lambda d: d["facts"].update(epochs="x"), "expected int, got str at facts.ep"),
+    ],
+)
+def test_a_predictor_with_right_checksums_and_wrong_content_is_refused(
+    model, tmp_path, name, edit, reason
+):
+    copy = shutil.copytree(model, tmp_path / "copy")
+    change(copy, name, edit)
+    with pytest.raises(ModelFileError, match=reason):
+        load_predictor(copy)
 
 
 def test_fewer_than_no_refits_are_refused():
-    with pytest.raises(UsageError, match=r"`refits` must be 0 or more. Got -1"):
+    with pytest.raises(UsageError, match="'refits' of predict must be .* from 0 to 500. Got -1"):
         PredictorConfig(refits=-1)
+
+
+def test_no_file_measures_time(model):
+    for file in model.glob("*.json"):
+        assert "second" not in file.read_text().replace("checkpoint_seconds", "")
 
 
 def test_a_damaged_predictor_is_refused(model, tmp_path):

@@ -77,8 +77,16 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:
         # The reader of our output went away, as `| head` does.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence()
         sys.exit(0)
+    except OSError as error:
+        # A disk that is full or gone; what a verb writes or reads itself it names.
+        _silence()
+        _complain(f"Error: {error.strerror or error}; make room or choose another place.")
+        sys.exit(2)
+    except MemoryError:
+        _complain("Error: the memory of this machine does not suffice; use fewer rows.")
+        sys.exit(2)
     except Exception as error:
         if os.environ.get("HARMONRANK_DEBUG"):
             raise
@@ -87,6 +95,11 @@ def main() -> None:
             "This is our mistake; HARMONRANK_DEBUG=1 shows where it happened."
         )
         sys.exit(1)
+
+
+def _silence() -> None:
+    """Let what is still to be printed go nowhere, so that nothing fails again at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str) -> None:

@@ -94,26 +94,13 @@ def fit_command(
 
 def config_of(network: str, epochs: int | None, settings: tuple[str, ...]) -> Any:
     """Return the options of a predictor, checked."""
-    import dataclasses
-
-    from harmonrank.errors import UsageError, did_you_mean
+    from harmonrank.options import checked_options
     from harmonrank.prediction import PredictorConfig
 
     options = {"network": network, **parse_settings(settings)}
     if epochs is not None:
         options["epochs"] = epochs
-    known = {field.name: field for field in dataclasses.fields(PredictorConfig)}
-    for name, value in options.items():
-        if name not in known:
-            raise UsageError(f"A predictor has no option '{name}'. {did_you_mean(name, known)}")
-        default = known[name].default
-        # The only default that is None stands for a number of rows.
-        wanted: Any = int if default is None else type(default)
-        right = int | float if wanted is float else wanted
-        if not isinstance(value, right) or (isinstance(value, bool) and wanted is not bool):
-            usual = "chosen by the number of rows" if default is None else repr(default)
-            raise UsageError(f"Option '{name}' is {usual} if not given. Got {value!r}.")
-    return PredictorConfig(**options)
+    return PredictorConfig(**checked_options("predict", PredictorConfig, options))
 
 
 @command.command("score")

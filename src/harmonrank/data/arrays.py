@@ -1,7 +1,9 @@
 """Stored arrays: each is declared once, and checked before anything computes with it."""
 
-__all__ = ["Array", "array_header", "read_arrays", "write_arrays"]
+__all__ = ["Array", "array_header", "array_names", "digest", "read_arrays", "write_arrays"]
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,7 +72,7 @@ def write_arrays(
     """Write arrays as safetensors, with the permissions that any new file gets."""
     path.touch()
     mode = path.stat().st_mode
-    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     save_file(contiguous, path, metadata=None if header is None else dict(header))
     path.chmod(mode)
 
@@ -96,6 +98,22 @@ def read_arrays(path: Path, declared: Mapping[str, Array]) -> dict[str, np.ndarr
     for name, array in declared.items():
         array.check(name, arrays[name])
     return arrays
+
+
+def digest(arrays: Mapping[str, np.ndarray], header: Mapping[str, str]) -> str:
+    """Return a checksum of arrays and the texts beside them, for a file that keeps its own."""
+    whole = hashlib.sha256(json.dumps(sorted(header.items())).encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        whole.update(json.dumps([name, str(array.dtype), array.shape]).encode())
+        whole.update(np.asarray(array, order="C").data)
+    return whole.hexdigest()
+
+
+def array_names(path: Path) -> list[str]:
+    """Return the names of the arrays of a file."""
+    with _opened(path) as file:
+        return list(file.keys())
 
 
 def array_header(path: Path) -> dict[str, str]:

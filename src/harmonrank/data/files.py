@@ -15,22 +15,28 @@ import hashlib
 import json
 import math
 import os
-import shutil
-import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TypeVar, overload
 
+from safetensors import SafetensorError
+
 from harmonrank.data.decoding import MOST_BYTES, decode_json
+from harmonrank.data.staging import held, remove, replace, staged, swept
 from harmonrank.errors import DataError, OutputError
 
 T = TypeVar("T")
 
+_KEY = "key.json"
+
 
 def check_output(path: str | Path, *, overwrite: bool = False, holds: str | None = None) -> Path:
-    """Return the path if something new can be written there, before any work is done.
+    """Return the resolved path if something new can be written there, before any work is done.
+
+    Links are followed, so that what they point to is replaced, and `..` is taken out first: what
+    is looked at is what is written.
 
     Args:
         path: Where to write; folders above it are made when needed.
@@ -40,16 +46,16 @@ def check_output(path: str | Path, *, overwrite: bool = False, holds: str | None
     """
     path = Path(path)
     with _writing(path):
-        _refuse_existing(path, overwrite, holds)
         if _is_device(path):
             return path
-        parent = path.absolute().parent
-        existing = next(p for p in [parent, *parent.parents] if p.exists())
+        target = path.resolve()
+        _refuse_existing(target, path, overwrite, holds)
+        existing = next(p for p in target.parents if p.exists())
         if not existing.is_dir():
             raise OutputError(f"'{path}' cannot be written: '{existing}' is not a folder.")
         # Only an attempt tells: permissions say nothing about a read-only disk, or to root.
         with TemporaryFile(dir=existing):
-            return path
+            return target
 
 
 @contextmanager
@@ -58,23 +64,24 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OutputError:
         raise
-    except OSError as error:
-        raise OutputError(f"'{path}' cannot be written: {error.strerror or error}.") from error
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+        raise OutputError(f"'{path}' cannot be written: {reason}.") from error
 
 
-def _refuse_existing(path: Path, overwrite: bool, holds: str | None) -> None:
-    if not path.exists() or _is_device(path):
+def _refuse_existing(target: Path, path: Path, overwrite: bool, holds: str | None) -> None:
+    if not target.exists():
         return
     if not overwrite:
         raise OutputError(
             f"'{path}' exists already; choose another name or pass --overwrite "
             "(in Python, overwrite=True)."
         )
-    if holds is None and path.is_dir():
+    if holds is None and target.is_dir():
         raise OutputError(f"'{path}' is a folder; choose the name of a file.")
-    if holds is not None and not path.is_dir():
+    if holds is not None and not target.is_dir():
         raise OutputError(f"'{path}' is a file; choose the name of a folder.")
-    if holds is not None and any(path.iterdir()) and not (path / holds).is_file():
+    if holds is not None and any(target.iterdir()) and not (target / holds).is_file():
         raise OutputError(
             f"'{path}' is a folder without {holds}, so it is not overwritten; choose another name."
         )
@@ -87,24 +94,34 @@ def _is_device(path: Path) -> bool:
 
 @contextmanager
 def new_file(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """Yield a hidden sibling to write to; it takes the name when the block ends well."""
-    path = check_output(path, overwrite=overwrite)
-    if _is_device(path):
-        yield path
+    """Yield a hidden file to write to; it takes the name when the block ends well."""
+    target = check_output(path, overwrite=overwrite)
+    if _is_device(target):
+        with _writing(target):
+            yield target
         return
-    with _staged(path) as partial:
-        yield partial
+    with _writing(target), staged(target) as folder:
+        made = folder / target.name
+        yield made
+        _flush(made)
+        _refuse_existing(target, target, overwrite, None)
+        replace(made, target)
 
 
 @contextmanager
 def new_folder(path: str | Path, *, holds: str, overwrite: bool = False) -> Iterator[Path]:
-    """Yield a hidden sibling folder to fill; it takes the name when the block ends well.
+    """Yield a hidden folder to fill; it takes the name when the block ends well.
 
     Only a folder with the file `holds`, or an empty one, is ever overwritten.
     """
-    with _staged(check_output(path, overwrite=overwrite, holds=holds)) as partial:
-        partial.mkdir()
-        yield partial
+    target = check_output(path, overwrite=overwrite, holds=holds)
+    with _writing(target), staged(target) as folder:
+        made = folder / target.name
+        made.mkdir()
+        yield made
+        _flush(made)
+        _refuse_existing(target, target, overwrite, holds)
+        replace(made, target)
 
 
 @contextmanager
@@ -115,62 +132,54 @@ def resumable_folder(
 
     It takes the name when the block ends well. One that was begun with another `key`, the JSON
     that stands for the work, is begun anew; one whose work the data do not allow is removed.
+
+    Raises:
+        OutputError: Another process is at work on the same output.
     """
-    path = check_output(path, overwrite=overwrite, holds=holds).resolve()
-    partial = path.with_name(f".{path.name[:200]}.resumable")
-    with _writing(path):
-        if not (partial / "key.json").is_file() or read_json(partial / "key.json") != key:
-            _remove(partial)
-            partial.mkdir(parents=True)
-            write_json(partial / "key.json", key)
-        try:
-            yield partial
-        except DataError:
-            _remove(partial)
-            raise
-        (partial / "key.json").unlink()
-        _flush(partial)
-        _replace(partial, path)
-
-
-@contextmanager
-def _staged(path: Path) -> Iterator[Path]:
-    # Links are followed, so that what they point to is replaced; `.` gets its real name.
-    path = path.resolve()
-    partial = path.with_name(f".{path.name[:200]}.{uuid.uuid4().hex[:8]}.partial")
-    try:
-        with _writing(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            yield partial
+    target = check_output(path, overwrite=overwrite, holds=holds)
+    partial = target.with_name(f".{target.name[:200]}.resumable")
+    with _writing(target):
+        partial.mkdir(parents=True, exist_ok=True)
+        swept(target)
+        with held(partial) as mine:
+            if not mine:
+                raise OutputError(
+                    f"'{path}' is being written by another process; wait for it to end, or choose "
+                    "another name."
+                )
+            _begin(partial, key)
+            try:
+                yield partial
+            except DataError:
+                remove(partial)
+                raise
+            # What a killed run of the same work was writing when it ended.
+            for left in partial.rglob(".*.partial"):
+                remove(left)
+            (partial / _KEY).unlink()
             _flush(partial)
-            _replace(partial, path)
-    finally:
-        _remove(partial)
+            _refuse_existing(target, target, overwrite, holds)
+            replace(partial, target)
 
 
-def _replace(partial: Path, path: Path) -> None:
-    # A rename replaces a file or an empty folder in one step; a full folder steps aside first.
-    if path.is_dir():
-        aside = path.with_name(f".{path.name[:200]}.{uuid.uuid4().hex[:8]}.replaced")
-        path.rename(aside)
-        partial.rename(path)
-        _remove(aside)
-    else:
-        partial.replace(path)
+def _begin(partial: Path, key: Mapping[str, Any]) -> None:
+    """Empty a folder that was begun with another key, or with one that cannot be read."""
+    try:
+        same = read_json(partial / _KEY) == decode_json(to_json(key).encode(), object, "key")
+    except DataError:
+        same = False
+    if not same:
+        for left in partial.iterdir():
+            remove(left)
+        with new_file(partial / _KEY) as made:
+            write_json(made, key)
 
 
-def _flush(partial: Path) -> None:
+def _flush(made: Path) -> None:
     # The rename must not reach the disk before the bytes do.
-    for file in [partial] if partial.is_file() else [f for f in partial.rglob("*") if f.is_file()]:
+    for file in [made] if made.is_file() else [f for f in made.rglob("*") if f.is_file()]:
         with file.open("rb") as stream:
             os.fsync(stream.fileno())
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def to_json(value: Any) -> str:

@@ -2,13 +2,14 @@
 
 __all__ = ["CalibrationFacts", "Calibrator", "calibration_facts"]
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
+from harmonrank.errors import DataError
 from harmonrank.metrics import calibration_error, fit_isotonic, fit_logistic, logit, sigmoid
+from harmonrank.prediction.stored import CalibratorForm
 
 _FEWEST = 20
 _STEPS, _PRECISION = 50, 1e-9
@@ -73,15 +74,35 @@ class Calibrator:
         return type(self)(self.kind, tuple(maps))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `from_dict` reads."""
+        """Return what `from_form` reads, as plain values."""
         maps = [None if m is None else [m[0].tolist(), m[1].tolist()] for m in self.maps]
         return {"kind": self.kind, "maps": maps}
 
     @classmethod
-    def from_dict(cls, parts: Mapping[str, Any]) -> Self:
-        """Build a calibrator from its JSON form."""
-        maps = (None if m is None else (np.array(m[0]), np.array(m[1])) for m in parts["maps"])
-        return cls(parts["kind"], tuple(maps))
+    def from_form(cls, form: CalibratorForm, objectives: int) -> Self:
+        """Build a calibrator from what `to_dict` returned, decoded.
+
+        Raises:
+            DataError: It is of other objectives, or a map is no rising curve of probabilities.
+        """
+        if len(form.maps) != objectives:
+            raise DataError(f"the calibrator must have {objectives} maps, got {len(form.maps)}")
+        maps = [
+            None if m is None else (np.array(m[0], np.float64), np.array(m[1], np.float64))
+            for m in form.maps
+        ]
+        if not all(found is None or _sound(form.kind, *found) for found in maps):
+            raise DataError(f"the calibrator has a map that is not {form.kind}")
+        return cls(form.kind, tuple(maps))
+
+
+def _sound(kind: str, x: np.ndarray, y: np.ndarray) -> bool:
+    """Tell whether stored numbers are slope and intercept, or knots of a rising curve."""
+    finite = bool(np.isfinite(x).all() and np.isfinite(y).all())
+    if kind == "platt":
+        return finite and x.shape == y.shape == ()
+    rising = kind == "isotonic" and x.ndim == 1 and x.shape == y.shape and len(x) > 0
+    return finite and rising and bool((np.diff(x) >= 0).all() and (np.abs(y - 0.5) <= 0.5).all())
 
 
 def calibration_facts(

@@ -2,14 +2,18 @@
 
 __all__ = ["NETWORKS", "NetworkConfig", "PredictorConfig"]
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Annotated, Literal
 
-from harmonrank.errors import UsageError, did_you_mean
+from msgspec import Meta
+
+from harmonrank.errors import UsageError
+from harmonrank.options import Count, Nonnegative, Rate, Seconds, Share, Width, checked_options
 
 NETWORKS = ("mmoe", "ple", "esmm")
 """What can stand on the embeddings."""
 
+_MOST_WEIGHTS = 1 << 26
 _MOST_ROWS, _FEWEST_ROWS, _FEWEST_STEPS = 8192, 256, 64
 
 
@@ -57,61 +61,40 @@ class PredictorConfig:
     """
 
     network: Literal["mmoe", "ple", "esmm"] = "mmoe"
-    embedding: int = 16
+    embedding: Width = 16
     products: bool = True
     first_order: bool = False
-    experts: int = 4
-    expert_width: int = 64
-    tower_width: int = 32
-    levels: int = 2
-    dropout: float = 0.1
-    shrinkage: float = 10.0
-    id_rows: int = 1 << 20
-    learning_rate: float = 3e-3
-    table_rate: float = 0.1
-    weight_decay: float = 1e-4
+    experts: Annotated[int, Meta(ge=1, le=256)] = 4
+    expert_width: Width = 64
+    tower_width: Width = 32
+    levels: Annotated[int, Meta(ge=1, le=16)] = 2
+    dropout: Share = 0.1
+    shrinkage: Nonnegative = 10.0
+    id_rows: Count = 1 << 20
+    learning_rate: Rate = 3e-3
+    table_rate: Rate = 0.1
+    weight_decay: Nonnegative = 1e-4
     averaging: bool = True
-    batch_rows: int | None = None
-    pool_rows: int = 1 << 20
-    epochs: int = 10
-    patience: int = 2
-    refits: int = 3
-    valid_rows: int = 500_000
+    batch_rows: Count | None = None
+    pool_rows: Count = 1 << 20
+    epochs: Count = 10
+    patience: Count = 2
+    refits: Annotated[int, Meta(ge=0, le=500)] = 3
+    valid_rows: Count = 500_000
     calibration: Literal["platt", "isotonic", "none"] = "platt"
-    checkpoint_seconds: float = 20.0
+    checkpoint_seconds: Seconds = 20.0
 
     def __post_init__(self) -> None:
-        if self.network not in NETWORKS:
-            hint = did_you_mean(str(self.network), NETWORKS)
-            raise UsageError(f"There is no network '{self.network}'. {hint}")
-        if self.calibration not in ("platt", "isotonic", "none"):
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        checked_options("predict", PredictorConfig, given)
+        weights = (
+            self.experts * self.levels * self.expert_width * (self.embedding + self.tower_width)
+        )
+        if weights > _MOST_WEIGHTS:
             raise UsageError(
-                f"`calibration` must be 'platt', 'isotonic' or 'none'. Got '{self.calibration}'."
+                f"A network of about {weights:,} weights is too large, at most {_MOST_WEIGHTS:,}; "
+                "lower `experts`, `expert_width` or `embedding`."
             )
-        for name in (
-            "embedding",
-            "experts",
-            "expert_width",
-            "tower_width",
-            "levels",
-            "id_rows",
-            "learning_rate",
-            "table_rate",
-            "batch_rows",
-            "pool_rows",
-            "epochs",
-            "patience",
-            "valid_rows",
-        ):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise UsageError(f"`{name}` must be above 0. Got {value}.")
-        if not 0 <= self.dropout < 1:
-            raise UsageError(f"`dropout` must lie in [0, 1). Got {self.dropout}.")
-        for name in ("shrinkage", "refits"):
-            value = getattr(self, name)
-            if not value >= 0:
-                raise UsageError(f"`{name}` must be 0 or more. Got {value}.")
 
     def step_rows(self, rows: int) -> int:
         """Return how many rows a step takes where an epoch has `rows`.

@@ -3,19 +3,19 @@
 __all__ = ["Encoder"]
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
 from harmonrank.data import ContextEncoder
-from harmonrank.data.context import ContextForm
-from harmonrank.data.decoding import decode
+from harmonrank.data.arrays import Array
 from harmonrank.data.logs import ImportedLog
 from harmonrank.errors import DataError
 from harmonrank.prediction.embedding import Layout, Rows
 from harmonrank.prediction.side import Side, SideFields, typed
+from harmonrank.prediction.stored import EncoderForm
 
 _SAMPLE_ROWS = 500_000
 _SMALL = 1001
@@ -117,6 +117,7 @@ class Encoder:
             "objectives": list(self.objectives),
             "context": self.context.to_list(),
             "numeric": list(self.numeric),
+            "parts": list(self.counts),
         }
         arrays = {f"counts/{part}": counts for part, counts in self.counts.items()}
         for name, fields, side in zip(
@@ -127,26 +128,35 @@ class Encoder:
             arrays |= {f"{name}/ids": side.index.known, f"{name}/codes": side.codes}
         return parts, arrays
 
+    @staticmethod
+    def declare(form: EncoderForm) -> dict[str, Array]:
+        """Declare the arrays that `state` returned."""
+        declared = {f"counts/{part}": Array(("rows",), "float32", low=0.0) for part in form.parts}
+        for name, side in (("users", form.users), ("items", form.items)):
+            for key, array in SideFields.declare(side).items():
+                shape = tuple(s if isinstance(s, int) else f"{name}: {s}" for s in array.shape)
+                declared[f"{name}/{key}"] = replace(array, shape=shape)
+        return declared
+
     @classmethod
-    def restore(cls, parts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        """Take over what `state` returned."""
-        fields, sides = [], []
-        for name in ("users", "items"):
-            mine = _within(arrays, f"{name}/")
-            fields.append(SideFields.restore(parts[name], mine))
-            sides.append(Side.restore(mine["ids"], mine["codes"]))
-        # Before there were networks of two parts, the counts were those of training rows.
-        counts = {"train": arrays["counts"]} if "counts" in arrays else _within(arrays, "counts/")
-        form = decode(parts["context"], ContextForm, "`context`")
-        return cls(
-            tuple(parts["objectives"]),
-            fields[0],
-            fields[1],
-            ContextEncoder.from_form(form, [part.name for part in form]),
-            tuple(parts["numeric"]),
-            counts,
-            (sides[0], sides[1]),
+    def restore(cls, form: EncoderForm, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Take over what `state` returned, decoded, with arrays as declared."""
+        mine = [_within(arrays, f"{name}/") for name in ("users", "items")]
+        users, items = (
+            SideFields.restore(side, known)
+            for side, known in zip((form.users, form.items), mine, strict=True)
         )
+        sides = (
+            Side.restore(users, mine[0], 0),
+            Side.restore(items, mine[1], sum(users.slots)),
+        )
+        context = ContextEncoder.from_form(form.context, [part.name for part in form.context])
+        counts = _within(arrays, "counts/")
+        rows = sum(users.slots) + sum(items.slots) + sum(context.slots)
+        if "train" not in counts or any(len(count) != rows for count in counts.values()):
+            raise DataError(f"the counts must have {rows} rows, of training rows at least")
+        objectives, numeric = tuple(form.objectives), tuple(form.numeric)
+        return cls(objectives, users, items, context, numeric, counts, sides)
 
 
 class _Survey:

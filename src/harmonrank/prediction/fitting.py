@@ -15,6 +15,7 @@ import torch
 from harmonrank import __version__
 from harmonrank.data.files import resumable_folder
 from harmonrank.data.logs import ImportedLog
+from harmonrank.errors import DataError
 from harmonrank.prediction.calibrator import Calibrator, calibration_facts
 from harmonrank.prediction.clock import Clock
 from harmonrank.prediction.config import PredictorConfig
@@ -154,17 +155,25 @@ class _Fitting:
 
     def _member(self, name: str, index: int, train: Callable[[], Member]) -> Member:
         """Return a member, trained unless the folder holds it."""
-        kept = (self.folder / f"{name}.json").is_file()
+        kept = self._kept(name)
         members = 1 + self._count + self.config.refits
-        self.on_event(MemberStarted(name, index, members, kept))
-        if kept:
-            layout, M = self.encoder.layout, len(self.encoder.objectives)
-            return Member.load(self.folder, name, layout, M, self.config)
-        member = train()
-        member.save(self.folder, name)
+        self.on_event(MemberStarted(name, index, members, kept is not None))
+        member = kept or train()
+        if kept is None:
+            member.save(self.folder, name)
+            member.network.embedding.release()
         (self.folder / f"{name}.checkpoint").unlink(missing_ok=True)
-        member.network.embedding.release()
         return member
+
+    def _kept(self, name: str) -> Member | None:
+        """Return what an earlier run has left of a member, if it is whole."""
+        if not (self.folder / f"{name}.json").is_file():
+            return None
+        layout, M = self.encoder.layout, len(self.encoder.objectives)
+        try:
+            return Member.load(self.folder, name, layout, M, self.config)
+        except DataError:
+            return None
 
     def _validated(self, name: str, without: int | None) -> Member:
         seed = 1009 * self.seed + (0 if without is None else 1 + without)

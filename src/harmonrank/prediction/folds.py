@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.logs import ImportedLog
-from harmonrank.errors import UsageError
+from harmonrank.errors import DataError, UsageError
+from harmonrank.prediction.stored import FoldsForm
 
 _SAMPLE_ROWS = 1_000_000
 _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
@@ -52,6 +53,18 @@ class Folds:
         shares = np.linspace(0, 1, count + 1)[1:-1]
         edges = np.quantile(times, shares, method="nearest")
         return cls(count, "time", c.time, tuple(int(edge) for edge in edges))
+
+    @classmethod
+    def from_form(cls, form: FoldsForm) -> Self:
+        """Take over stored folds.
+
+        Raises:
+            DataError: The edges do not cut time into that many blocks.
+        """
+        wanted = form.count - 1 if form.by == "time" else 0
+        if len(form.edges) != wanted or sorted(form.edges) != form.edges:
+            raise DataError(f"`folds` must have {wanted} rising edges, got {form.edges}")
+        return cls(form.count, form.by, form.column, tuple(form.edges))
 
     def of(self, frame: pl.DataFrame) -> np.ndarray:
         """Return the fold of each row, from 0.

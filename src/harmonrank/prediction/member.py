@@ -2,20 +2,21 @@
 
 __all__ = ["Member", "MemberFacts"]
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
 
-from harmonrank.data.files import read_json, write_json
+from harmonrank.data.arrays import Array, read_arrays, write_arrays
+from harmonrank.data.files import new_file, read_json, sha256, write_json
+from harmonrank.errors import DataError
 from harmonrank.prediction.calibrator import CalibrationFacts, Calibrator
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Layout, Rows
 from harmonrank.prediction.network import Network
+from harmonrank.prediction.stored import FactsForm, MemberForm
 
 _ONLY_TRAINING = "embedding.squares"
 
@@ -25,7 +26,9 @@ class MemberFacts:
     """How a training went.
 
     Attributes:
-        rows_per_second: Training rows, reading included, validation not.
+        seconds: Of the process that trained it. Times are not stored, so that a fit that was
+            interrupted leaves the same bytes as one that was not.
+        rows_per_second: Training rows, reading included, validation not; nor is this stored.
         valid_auc: AUC of each objective on the validation rows; None where it has one class. Empty
             if the network has learned from them.
         calibration: Error of each objective before and after; empty likewise.
@@ -33,18 +36,28 @@ class MemberFacts:
 
     epochs: int
     best_epoch: int
-    seconds: float
-    rows_per_second: float
+    seconds: float | None
+    rows_per_second: float | None
     valid_auc: tuple[float | None, ...]
     calibration: tuple[CalibrationFacts, ...]
 
     @classmethod
-    def from_dict(cls, parts: Mapping[str, Any]) -> Self:
-        """Build what `asdict` returned."""
-        known = dict(parts)
-        known["valid_auc"] = tuple(known["valid_auc"])
-        known["calibration"] = tuple(CalibrationFacts(**c) for c in known["calibration"])
-        return cls(**known)
+    def from_form(cls, form: FactsForm) -> Self:
+        """Build the facts from what `to_dict` returned, decoded."""
+        calibration = (
+            CalibrationFacts(_known(c.before), _known(c.after), c.positives)
+            for c in form.calibration
+        )
+        areas = tuple(form.valid_auc)
+        return cls(form.epochs, form.best_epoch, None, None, areas, tuple(calibration))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is stored, as plain values."""
+        return {k: v for k, v in asdict(self).items() if k not in ("seconds", "rows_per_second")}
+
+
+def _known(value: float | None) -> float:
+    return float("nan") if value is None else value
 
 
 @dataclass(frozen=True)
@@ -63,21 +76,36 @@ class Member:
         """Write the weights, then the facts, which say that the member is complete."""
         tensors = self.network.state_dict()
         tensors.pop(_ONLY_TRAINING)
-        save_file({k: v.contiguous() for k, v in tensors.items()}, folder / f"{name}.safetensors")
-        parts = {"calibrator": self.calibrator.to_dict(), "facts": asdict(self.facts)}
-        partial = folder / f"{name}.json.partial"
-        write_json(partial, parts)
-        partial.replace(folder / f"{name}.json")
+        weights = folder / f"{name}.safetensors"
+        write_arrays(weights, {k: v.numpy() for k, v in tensors.items()})
+        parts = {
+            "calibrator": self.calibrator.to_dict(),
+            "facts": self.facts.to_dict(),
+            "sha256": sha256(weights),
+        }
+        with new_file(folder / f"{name}.json", overwrite=True) as partial:
+            write_json(partial, parts)
 
     @classmethod
     def load(
         cls, folder: Path, name: str, layout: Layout, objectives: int, config: PredictorConfig
     ) -> Self:
-        """Read what `save` wrote."""
-        parts = read_json(folder / f"{name}.json")
+        """Read what `save` wrote.
+
+        Raises:
+            DataError: Weights or facts are missing, damaged, or of another network.
+        """
+        form = read_json(folder / f"{name}.json", MemberForm)
+        weights = folder / f"{name}.safetensors"
+        if not weights.is_file() or sha256(weights) != form.sha256:
+            raise DataError(f"'{weights.name}' does not match its checksum")
         network = Network(layout, np.full(objectives, 0.5), config, torch.Generator())
-        tensors = load_file(folder / f"{name}.safetensors")
-        tensors[_ONLY_TRAINING] = network.embedding.squares
-        network.load_state_dict(tensors)
-        calibrator = Calibrator.from_dict(parts["calibrator"])
-        return cls(network, calibrator, MemberFacts.from_dict(parts["facts"]))
+        state = network.state_dict()
+        squares = state.pop(_ONLY_TRAINING)
+        declared = {n: Array(tuple(value.shape), "float32") for n, value in state.items()}
+        arrays = read_arrays(weights, declared)
+        network.load_state_dict(
+            {n: torch.from_numpy(array) for n, array in arrays.items()} | {_ONLY_TRAINING: squares}
+        )
+        calibrator = Calibrator.from_form(form.calibrator, objectives)
+        return cls(network, calibrator, MemberFacts.from_form(form.facts))

@@ -17,25 +17,26 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
 
 from harmonrank import __version__
+from harmonrank.data.arrays import read_arrays, write_arrays
 from harmonrank.data.files import read_json, sha256, write_json
 from harmonrank.data.logs import ImportedLog
-from harmonrank.errors import DataError, ModelFileError
+from harmonrank.errors import DataError, ModelFileError, UsageError
 from harmonrank.metrics import logit, sigmoid
+from harmonrank.options import checked_options
 from harmonrank.prediction.calibrator import Calibrator
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Rows
 from harmonrank.prediction.encoder import Encoder
 from harmonrank.prediction.folds import Folds
 from harmonrank.prediction.member import Member
+from harmonrank.prediction.stored import PredictorForm
 
-FORMAT = 2
+FORMAT = 3
 MODEL = "predictor.json"
 """The file that tells a saved predictor from any other folder."""
 
@@ -130,7 +131,7 @@ def mean_score(members: Mapping[str, Member], rows: Rows) -> np.ndarray:
 def save_predictor(predictor: Predictor, folder: Path) -> None:
     """Write all but the members, which are there already, and the checksums of every file."""
     parts, arrays = predictor.encoder.state()
-    save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, folder / _ENCODER)
+    write_arrays(folder / _ENCODER, arrays)
     folds = predictor.folds
     document = {
         "format": FORMAT,
@@ -152,7 +153,7 @@ def load_predictor(path: str | Path) -> Predictor:
     """Read a saved predictor; nothing in it is ever executed.
 
     Raises:
-        ModelFileError: The folder is not a saved predictor, is damaged, or of a newer format.
+        ModelFileError: The folder is not a saved predictor, is damaged, or of another format.
     """
     path = Path(path)
     if not (path / MODEL).is_file() or not (path / _CHECKSUMS).is_file():
@@ -160,32 +161,53 @@ def load_predictor(path: str | Path) -> Predictor:
             f"'{path}' is not a saved predictor; make one with `harmonrank predict fit`."
         )
     try:
-        for name, expected in read_json(path / _CHECKSUMS).items():
-            if not (path / name).is_file() or sha256(path / name) != expected:
-                raise ModelFileError(
-                    f"'{path / name}' does not match its checksum: the saved predictor is damaged; "
-                    "copy it again or fit it again."
-                )
-        document = read_json(path / MODEL)
-        if document["format"] > FORMAT:
+        sums = read_json(path / _CHECKSUMS, dict[str, str])
+        _check_sum(path, MODEL, sums)
+        header = read_json(path / MODEL, _Header)
+        if header.format != FORMAT:
+            remedy = "update it" if header.format > FORMAT else "fit it again"
             raise ModelFileError(
-                f"'{path}' was written by harmonrank {document['harmonrank']}; update this one."
+                f"'{path}' has predictor format {header.format}, written by harmonrank "
+                f"{header.harmonrank}; harmonrank {__version__} reads format {FORMAT}, "
+                f"so {remedy}."
             )
-        return _read(path, document)
-    except (KeyError, TypeError, ValueError, SafetensorError, DataError) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(f"The saved predictor '{path}' is damaged: {error}.") from error
+        return _read(path, read_json(path / MODEL, PredictorForm), sums)
+    except ModelFileError:
+        raise
+    except (DataError, UsageError) as error:
+        reason = str(error).rstrip(".")
+        raise ModelFileError(
+            f"The saved predictor '{path}' is damaged: {reason}; fit it again."
+        ) from error
 
 
-def _read(path: Path, document: dict[str, Any]) -> Predictor:
-    # One that was saved before there were final members has none.
-    config = PredictorConfig(**{"refits": 0, **document["config"]})
-    encoder = Encoder.restore(document["encoder"], load_file(path / _ENCODER))
+class _Header(msgspec.Struct):
+    """What every format has."""
+
+    format: int
+    harmonrank: str
+
+
+def _check_sum(path: Path, name: str, sums: Mapping[str, str]) -> None:
+    if not (path / name).is_file() or sha256(path / name) != sums.get(name):
+        raise ModelFileError(
+            f"'{path / name}' does not match its checksum: the saved predictor is damaged; "
+            "copy it again or fit it again."
+        )
+
+
+def _read(path: Path, form: PredictorForm, sums: Mapping[str, str]) -> Predictor:
+    config = PredictorConfig(**checked_options("predict", PredictorConfig, form.config))
+    folds = None if form.folds is None else Folds.from_form(form.folds)
+    names = [FULL, *(f"fold-{k}" for k in range(folds.count if folds else 0))]
+    names += [f"{FINAL}{k}" for k in range(config.refits)]
+    if form.members != names:
+        raise DataError(f"`members` must be {names}, got {form.members}")
+    for name in (_ENCODER, *(f"{n}.{end}" for n in names for end in ("json", "safetensors"))):
+        _check_sum(path, name, sums)
+    arrays = read_arrays(path / _ENCODER, Encoder.declare(form.encoder))
+    encoder = Encoder.restore(form.encoder, arrays)
     layout, M = encoder.layout, len(encoder.objectives)
-    members = {n: Member.load(path, n, layout, M, config) for n in document["members"]}
-    folds = document["folds"]
-    if folds is not None:
-        folds = Folds(**{**folds, "edges": tuple(folds["edges"])})
-    calibrator = Calibrator.from_dict(document["calibrator"])
-    return Predictor(config, encoder, document["log"], folds, members, calibrator)
+    members = {n: Member.load(path, n, layout, M, config) for n in names}
+    calibrator = Calibrator.from_form(form.calibrator, M)
+    return Predictor(config, encoder, form.log, folds, members, calibrator)

@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import ContextEncoder
-from harmonrank.data.context import ContextForm
-from harmonrank.data.decoding import decode
+from harmonrank.data.arrays import Array
 from harmonrank.data.logs import FeatureTable
+from harmonrank.errors import DataError
 from harmonrank.prediction.ids import IdCodes
+from harmonrank.prediction.stored import SideForm
 
 _MOST_VALUES = 1000
 
@@ -87,13 +88,27 @@ class SideFields:
         arrays = {"": self.id.known, **{n: c.known for n, c in self.large.items()}}
         return parts, {f"known/{name}": values for name, values in arrays.items()}
 
+    @staticmethod
+    def declare(form: SideForm) -> dict[str, Array]:
+        """Declare the arrays of stored fields and of the entities that have them."""
+        ids = {
+            f"known/{n}": Array((f"known {n}",), "int64", strictly=True, least=0)
+            for n in ("", *form.shared)
+        }
+        fields = 1 + len(form.shared) - ("" in form.shared) + len(form.small)
+        return ids | {
+            "ids": Array(("entities",), "int64", strictly=True, least=0),
+            "codes": Array(("entities and one", fields), "int32", low=0),
+        }
+
     @classmethod
-    def restore(cls, parts: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        """Take over what `state` returned."""
-        codes = {n: IdCodes(arrays[f"known/{n}"], k) for n, k in parts["shared"].items()}
-        form = decode(parts["small"], ContextForm, "`small`")
-        small = ContextEncoder.from_form(form, [part.name for part in form])
-        return cls(parts["key"], codes.pop(""), codes, small, tuple(parts["numeric"]))
+    def restore(cls, form: SideForm, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Take over stored fields, whose arrays are as declared."""
+        if "" not in form.shared:
+            raise DataError("`shared` lacks the ID itself")
+        codes = {n: IdCodes(arrays[f"known/{n}"], k) for n, k in form.shared.items()}
+        small = ContextEncoder.from_form(form.small, [part.name for part in form.small])
+        return cls(form.key, codes.pop(""), codes, small, tuple(form.numeric))
 
 
 @dataclass(frozen=True)
@@ -123,8 +138,13 @@ class Side:
         return cls(IdCodes(ids), (codes + starts).astype(np.int32))
 
     @classmethod
-    def restore(cls, ids: np.ndarray, codes: np.ndarray) -> "Side":
-        """Take over stored entities."""
+    def restore(cls, fields: SideFields, arrays: Mapping[str, np.ndarray], offset: int) -> "Side":
+        """Take over stored entities, whose codes must be rows of their fields."""
+        ids, codes = arrays["ids"], arrays["codes"]
+        ends = offset + np.cumsum(fields.slots)
+        below, above = codes < ends - fields.slots, codes >= ends
+        if len(codes) != len(ids) + 1 or below.any() or above.any():
+            raise DataError(f"the codes of '{fields.key}' are not rows of the embedding")
         return cls(IdCodes(ids), codes)
 
     def find(self, ids: np.ndarray) -> np.ndarray:

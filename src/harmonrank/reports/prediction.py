@@ -35,7 +35,7 @@ def predictor_facts(predictor: Predictor) -> dict[str, Any]:
         "epochs": full.best_epoch + 1,
         "refits": len(finals),
         "refit_epochs": finals[0].best_epoch + 1 if finals else None,
-        "seconds": sum(f.seconds for f in (full, *folds, *finals)),
+        "seconds": sum(f.seconds or 0.0 for f in (full, *folds, *finals)),
         "rows_per_second": full.rows_per_second,
         "valid": objectives,
     }

@@ -2,17 +2,32 @@
 
 __all__ = ["Checkpoint", "Progress"]
 
-import json
+import math
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from msgspec import Meta
 from torch import Tensor, nn
 
-from harmonrank.data.files import new_file
-from harmonrank.errors import ModelFileError
+from harmonrank.data.arrays import (
+    Array,
+    array_header,
+    array_names,
+    digest,
+    read_arrays,
+    write_arrays,
+)
+from harmonrank.data.decoding import decode, decode_json
+from harmonrank.data.files import new_file, to_json
+from harmonrank.errors import DataError, ModelFileError
+
+Whole = Annotated[int, Meta(ge=0, le=2**53)]
+
+_OPTIMIZER, _CHECKSUM = "optimizer/", "sha256"
 
 
 @dataclass
@@ -81,42 +96,101 @@ class Checkpoint:
         self._network.load_state_dict(self._best)
 
     def save(self, path: Path, progress: Progress, fingerprint: str) -> None:
-        """Write all state; the old checkpoint stays until the new one is complete."""
+        """Write all state with its checksum; the old checkpoint stays until it is complete."""
         tensors = {f"now/{name}": value for name, value in self._network.state_dict().items()}
         tensors |= {f"best/{name}": value for name, value in self._best.items()}
         for index, values in self._optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer/{index}/{name}": value for name, value in values.items()}
-        header = {"progress": json.dumps(asdict(progress)), "fingerprint": fingerprint}
-        tensors = {name: value.contiguous().clone() for name, value in tensors.items()}
+            tensors |= {f"{_OPTIMIZER}{index}/{name}": value for name, value in values.items()}
+        arrays = {name: value.detach().cpu().numpy() for name, value in tensors.items()}
+        header = {"progress": to_json(asdict(progress)), "fingerprint": fingerprint}
+        header[_CHECKSUM] = digest(arrays, header)
         with new_file(path, overwrite=True) as partial:
-            save_file(tensors, partial, metadata=header)
+            write_arrays(partial, arrays, header)
 
     def load(self, path: Path, fingerprint: str) -> Progress:
-        """Take over the state of a file, if it is of the same data and options."""
+        """Take over the state of a file, if it is whole and of the same data and options."""
         try:
-            with safe_open(path, framework="pt") as file:
-                header = file.metadata()
-                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError) as error:
+            header = decode(array_header(path), _Header, "its header")
+            if header.fingerprint != fingerprint:
+                raise ModelFileError(
+                    f"The checkpoint '{path}' is of other data, options or seed; "
+                    "delete it to start again, or repeat the command it was made with."
+                )
+            arrays = read_arrays(path, self._declared(array_names(path)))
+            texts = {"progress": header.progress, "fingerprint": header.fingerprint}
+            if digest(arrays, texts) != header.sha256:
+                raise DataError("it does not match its checksum")
+            progress = decode_json(header.progress.encode(), _Stored, "its progress").progress()
+        except DataError as error:
+            reason = str(error).rstrip(".")
             raise ModelFileError(
-                f"The checkpoint '{path}' cannot be read ({error}); delete it to start again."
+                f"The checkpoint '{path}' cannot be read ({reason}); delete it to start again."
             ) from None
-        if header["fingerprint"] != fingerprint:
-            raise ModelFileError(
-                f"The checkpoint '{path}' is of other data, options or seed; "
-                "delete it to start again, or repeat the command it was made with."
-            )
+        self._take_over({name: torch.from_numpy(array) for name, array in arrays.items()})
+        return progress
+
+    def _declared(self, names: list[str]) -> dict[str, Array]:
+        """Declare the weights of the network, and what the optimiser may know of each."""
+        declared: dict[str, Array] = {}
+        for name, value in self._network.state_dict().items():
+            array = _like(value)
+            declared |= {f"now/{name}": array, f"best/{name}": array}
+        parameters = [p for group in self._optimizer.param_groups for p in group["params"]]
+        for name in names:
+            found = re.fullmatch(rf"{_OPTIMIZER}(\d{{1,9}})/(step|\w+)", name)
+            if found and int(found[1]) < len(parameters):
+                parameter = parameters[int(found[1])]
+                declared[name] = _like(torch.zeros(()) if found[2] == "step" else parameter)
+        return declared
+
+    def _take_over(self, tensors: dict[str, Tensor]) -> None:
         self._network.load_state_dict(_part(tensors, "now/"))
         self._best = _part(tensors, "best/")
-        self._load_optimizer(_part(tensors, "optimizer/"))
-        return Progress(**json.loads(header["progress"]))
-
-    def _load_optimizer(self, tensors: dict[str, Tensor]) -> None:
         state: dict[int, dict[str, Tensor]] = {}
-        for name, value in tensors.items():
+        for name, value in _part(tensors, _OPTIMIZER).items():
             index, key = name.split("/", 1)
             state.setdefault(int(index), {})[key] = value
         self._optimizer.load_state_dict({**self._optimizer.state_dict(), "state": state})
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    """The texts of a checkpoint."""
+
+    progress: str
+    fingerprint: str
+    sha256: str
+
+
+class _Stored(msgspec.Struct, forbid_unknown_fields=True):
+    """`Progress` as JSON, which has no infinity."""
+
+    epoch: Whole
+    step: Whole
+    loss_sum: float | None
+    share_sum: float | None
+    shares: Whole
+    best_epoch: Whole
+    best_valid: float | None
+    history: list[tuple[float | None, float | None, float | None]]
+
+    def progress(self) -> Progress:
+        """Return the progress; what was not finite was none, or worse than any."""
+        nan = float("nan")
+        return Progress(
+            self.epoch,
+            self.step,
+            nan if self.loss_sum is None else self.loss_sum,
+            nan if self.share_sum is None else self.share_sum,
+            self.shares,
+            self.best_epoch,
+            float("-inf") if self.best_valid is None else self.best_valid,
+            [(nan if a is None else a, nan if b is None else b, c) for a, b, c in self.history],
+        )
+
+
+def _like(tensor: Tensor) -> Array:
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return Array(tuple(tensor.shape), dtype, low=-math.inf, high=math.inf)
 
 
 def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -1,0 +1,108 @@
+"""Staging: hidden folders in which outputs are made until they are complete.
+
+A writer holds a lock on its folder. The lock ends with the process, however it ends, so that the
+next writer of the same output can tell the leftovers of a killed one from a running one.
+"""
+
+__all__ = ["held", "remove", "replace", "staged", "swept"]
+
+import os
+import re
+import shutil
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
+
+_PARTIAL, _REPLACED = "partial", "replaced"
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[bool]:
+    """Hold the lock of a folder, and yield whether it was free."""
+    if sys.platform == "win32":  # no such locks: leftovers stay, and nobody is told of the other
+        yield True
+        return
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:
+            # A file system without locks, as some network ones are: as if there were none.
+            yield True
+            return
+        # Who waited may have the lock of a folder that was removed meanwhile.
+        yield folder.exists() and os.path.samestat(os.fstat(lock), folder.stat())
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def staged(path: Path) -> Iterator[Path]:
+    """Yield an empty hidden folder beside a path, ours alone; it is gone at the end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    swept(path)
+    with ExitStack() as stack:
+        folder = _locked(path, stack)
+        try:
+            yield folder
+        finally:
+            remove(folder)
+
+
+def _locked(path: Path, stack: ExitStack) -> Path:
+    """Make a hidden folder and lock it; another one if it was swept away before it was locked."""
+    while True:
+        folder = _sibling(path, _PARTIAL)
+        folder.mkdir()
+        with suppress(FileNotFoundError):
+            if stack.enter_context(held(folder)):
+                return folder
+
+
+def swept(path: Path) -> None:
+    """Remove what killed writers of an output have left beside it.
+
+    An output that was moved aside to be replaced, and never was, gets its name back.
+    """
+    left = re.compile(rf"\.{re.escape(path.name[:200])}\.[0-9a-f]{{8}}\.({_PARTIAL}|{_REPLACED})")
+    for folder in sorted(path.parent.iterdir()):
+        found = left.fullmatch(folder.name)
+        if not found or not folder.is_dir():
+            continue
+        with suppress(OSError), held(folder) as free:
+            if free and found[1] == _REPLACED and not path.exists():
+                folder.rename(path)
+            elif free:
+                remove(folder)
+
+
+def replace(made: Path, path: Path) -> None:
+    """Give what was made its name; a full folder of that name steps aside first."""
+    if not path.is_dir():
+        made.replace(path)
+        return
+    with held(path):
+        aside = _sibling(path, _REPLACED)
+        path.rename(aside)
+        made.rename(path)
+        remove(aside)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _sibling(path: Path, end: str) -> Path:
+    return path.with_name(f".{path.name[:200]}.{uuid.uuid4().hex[:8]}.{end}")
