@@ -1,6 +1,5 @@
 import json
 
-import polars as pl
 import pytest
 
 import harmonrank as hr
@@ -17,9 +16,11 @@ def model(world_folder, tmp_path):
 
 def test_json_holds_the_numbers_of_the_python_call(run, model, world_folder):
     done = run("evaluate", model, world_folder / "test.parquet", "--json", "-")
-    quality = hr.load(model).evaluate(world_folder / "test.parquet")
-    as_is = {"shifts": [], "adapted": [], "auc_sum_as_is": quality.auc_sum.estimate}
-    expected = {"method": "closed-form", **quality.to_dict(), **as_is}
+    loaded = hr.load(model)
+    quality = loaded.evaluate(world_folder / "test.parquet")
+    drift = loaded.drift(world_folder / "test.parquet")
+    more = {"recalibrated": False, "auc_sum_as_fitted": quality.auc_sum.estimate}
+    expected = {"method": "closed-form", **quality.to_dict(), **more, "drift": drift.to_dict()}
     assert json.loads(done.out) == expected
     assert f"{quality.auc_sum.estimate:.4f}" in done.err
 
@@ -43,19 +44,17 @@ def test_weights_may_be_changed(run, model, world_folder):
     assert numbers["auc_sum"] == pytest.approx(sum(auc.values()) + 2 * auc["buy"])
 
 
-def test_a_table_that_changes_half_way_is_measured_as_it_is_scored(run, tmp_path):
+def test_recalibration_is_said_with_what_it_changed(run, tmp_path):
     old = world("conflict")
     new = old.with_upstream(("like",), a=1.6, b=-1.0)
-    halves = [
-        as_frame(old, old.sample(270_000, seed=2)),
-        as_frame(new, new.sample(280_000, seed=3)),
-    ]
-    pl.concat(halves).write_parquet(tmp_path / "t.parquet")
-    model = hr.HarmonRank().fit(as_frame(old, old.sample(30_000, seed=1)), world_schema(old))
+    as_frame(new, new.sample(30_000, seed=2)).write_parquet(tmp_path / "t.parquet")
+    model = hr.ClosedForm().fit(as_frame(old, old.sample(30_000, seed=1)), world_schema(old))
     model.save(tmp_path / "m")
-    done = run("evaluate", tmp_path / "m", tmp_path / "t.parquet", "--json", "-")
-    found = json.loads(done.out)
-    assert found["auc_sum"] == model.evaluate(tmp_path / "t.parquet").auc_sum.estimate
-    assert found["adapted"] == ["p_like"]
-    assert "from row 262,144 on" in done.err
-    assert found["auc_sum_as_is"] < found["auc_sum"]
+    done = run("evaluate", tmp_path / "m", tmp_path / "t.parquet", "--recalibrate", "--json", "-")
+    found, again = json.loads(done.out), model.recalibrated(tmp_path / "t.parquet")
+    assert found["recalibrated"]
+    assert found["auc_sum"] == again.evaluate(tmp_path / "t.parquet").auc_sum.estimate
+    assert found["auc_sum_as_fitted"] == model.evaluate(tmp_path / "t.parquet").auc_sum.estimate
+    assert found["drift"]["replaced"] == ["p_like"]
+    assert "Recalibrated on 30,000 rows, without labels: p_buy (median " in done.err
+    assert f"As fitted, AUC-sum is {found['auc_sum_as_fitted']:.4f}." in done.err

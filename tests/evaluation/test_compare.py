@@ -31,7 +31,8 @@ def board(world_folder):
 
 def test_the_json_form_is_the_contract_that_other_programs_read(board):
     numbers = json.loads(json.dumps(board.to_dict(), allow_nan=False))
-    assert set(numbers) == {"objectives", "rows", "ceiling", "methods"}
+    keys = {"objectives", "rows", "ceiling", "methods", "recalibrated", "drift"}
+    assert set(numbers) == keys
     assert numbers["objectives"] == ["buy", "comment", "follow", "like", "long_view"]
     assert numbers["rows"] == {"train": 8000, "test": 4000}
     assert {method["name"] for method in numbers["methods"]} == set(BOTH)
@@ -187,7 +188,7 @@ def test_a_kept_result_of_anything_else_is_made_again(table, schema, tmp_path, c
     assert not events[-1].kept
 
 
-def test_scores_that_were_read_on_a_new_scale_are_named(tmp_path):
+def test_every_method_is_shown_recalibrated_and_as_fitted(tmp_path):
     old = world("conflict")
     new = old.with_upstream(("like",), a=1.6, b=-1.0)
     train, test = (
@@ -195,11 +196,29 @@ def test_scores_that_were_read_on_a_new_scale_are_named(tmp_path):
         as_frame(new, new.sample(30_000, seed=2)),
     )
     names = ["harmonrank", "closed-form"]
+    plain = {e.name: e for e in hr.compare(train, test, world_schema(old), names).entries}
     for _ in range(2):  # fitted, then kept
-        board = hr.compare(train, test, world_schema(old), names, runs=tmp_path)
-        notes = {entry.name: entry.note for entry in board.entries}
-        assert "reads p_like on a new scale" in notes["harmonrank"]
-        assert notes["closed-form"] is None
-        adapted = {m["name"]: m["adapted"] for m in board.to_dict()["methods"]}
-        assert adapted == {"harmonrank": ["p_like"], "closed-form": []}
-        assert notes["harmonrank"] in board.to_table().to_markdown()
+        board = hr.compare(train, test, world_schema(old), names, runs=tmp_path, recalibrate=True)
+        assert board.drift.replaced == ("p_like",)
+        assert board.to_dict()["recalibrated"]
+        for entry in board.entries:
+            assert entry.as_fitted == plain[entry.name].quality
+            assert entry.quality.regret < entry.as_fitted.regret - 0.005
+        table = board.to_table()
+        assert [c.title for c in table.columns[:3]] == ["method", "AUC-sum", "as fitted"]
+        assert [row[2] for row in table.rows[1:]] == [e.as_fitted.total for e in board.entries]
+        assert "without labels" in str(table)
+
+
+def test_rows_of_weight_0_count_for_nothing_in_a_comparison(table, schema):
+    schema = replace(schema, sample_weight="v")
+    real, lies = (table.with_columns(v=pl.lit(v)) for v in (1.0, 0.0))
+    lies = lies.with_columns(buy=1 - pl.col("buy"), p_buy=1 - pl.col("p_buy"))
+    one, other = (
+        hr.compare(rows, rows, schema, ["closed-form", "logistic"]).to_dict()
+        for rows in (real, pl.concat([real, lies]))
+    )
+    for board in (one, other):
+        for entry in board["methods"]:
+            del entry["fit_seconds"]
+    assert one == other

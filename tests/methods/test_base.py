@@ -8,7 +8,7 @@ from harmonrank import ClosedForm, HarmonRankPaper, Schema
 from harmonrank.data import read_log
 from harmonrank.errors import DataError, UsageError
 from harmonrank.methods import method_class
-from harmonrank.methods.base import split_off
+from harmonrank.methods.split import split_off
 from logs import small_table
 
 SMALL = {"epochs": 2, "batch_rows": 200, "buckets": 8}
@@ -218,12 +218,3 @@ def test_evaluate_and_explain_agree_on_effective_weights(table, schema):
     model = method_class("harmonrank")().fit(table.head(300), schema)
     quality = model.evaluate(table.tail(300))
     assert quality.effective_weights == pytest.approx(model.explain()["effective_weight"])
-
-
-def test_recalibration_refuses_what_cannot_tell_anything(table, schema):
-    model = method_class("harmonrank")().fit(table, schema)
-    with pytest.raises(DataError, match="needs at least 1,000 recent rows"):
-        model.recalibrate(table)
-    many = pl.concat([table] * 2).with_columns(p_buy=pl.lit(0.5))
-    with pytest.raises(DataError, match="'p_buy' has one value in all recent rows"):
-        model.recalibrate(many)

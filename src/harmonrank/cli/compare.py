@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import as_is, columns, numbers, parse_names, reports, schema_of
+from harmonrank.cli.options import columns, numbers, parse_names, recalibrate, reports, schema_of
 
 
 @click.command("compare")
@@ -30,7 +30,7 @@ from harmonrank.cli.options import as_is, columns, numbers, parse_names, reports
     type=click.Path(path_type=Path),
     help="Folder that keeps finished methods; repeat the command to go on.",
 )
-@as_is
+@recalibrate
 @reports
 @numbers
 def command(
@@ -40,7 +40,7 @@ def command(
     methods: str,
     seed: int,
     runs: Path | None,
-    as_is: bool,
+    recalibrate: bool,
     report: Path | None,
     figures: Path | None,
     style: str,
@@ -52,6 +52,7 @@ def command(
 
     In a world the ceiling is known, and each method's regret is how far below it stays.
     """
+    from harmonrank.cli.drift_notes import drift_notes, say
     from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
     from harmonrank.evaluation import compare
@@ -70,12 +71,14 @@ def command(
                 valid=valid,
                 seed=seed,
                 runs=kept,
-                adapt=not as_is,
+                recalibrate=recalibrate,
                 on_event=show.event,
             )
             title = f"{len(board.entries)} fusions of {', '.join(board.objectives)}"
-            notes = [entry.note for entry in board.entries if entry.note]
+            assert board.drift is not None
+            notes = drift_notes(board.drift, recalibrated=recalibrate)
             reporting.compared(title, board, kept, train, test, schema, seed, caveats=notes)
+    say(notes)
     show.result(board.to_table(), board.to_dict(), style=style)
     if all(entry.error for entry in board.entries):
         raise SystemExit(1)

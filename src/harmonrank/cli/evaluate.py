@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import as_is, numbers, parse_pairs, reports, weights
+from harmonrank.cli.options import numbers, parse_pairs, recalibrate, reports, weights
 from harmonrank.errors import UsageError
 
 
@@ -14,7 +14,7 @@ from harmonrank.errors import UsageError
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @weights
-@as_is
+@recalibrate
 @click.option(
     "--train",
     type=click.Path(path_type=Path),
@@ -26,7 +26,7 @@ def command(
     model: Path,
     data: Path,
     weights: str | None,
-    as_is: bool,
+    recalibrate: bool,
     train: Path | None,
     report: Path | None,
     figures: Path | None,
@@ -35,13 +35,11 @@ def command(
     quiet: bool,
 ) -> None:
     """Measure how well MODEL ranks DATA, a table that has labels."""
-    from dataclasses import asdict
-
+    from harmonrank.cli.drift_notes import drift_notes, say
     from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
     from harmonrank.data import read_log
     from harmonrank.methods import load
-    from harmonrank.methods.shift import shift_notes
 
     if train is not None and report is None and figures is None:
         raise UsageError("--train serves the page alone; add --report FILE.")
@@ -49,27 +47,23 @@ def command(
     with Show(quiet=quiet, json_file=json_file) as show:
         reporting = Reporting(report, figures, show)
         log, named = read_log(data, fitted.schema), parse_pairs(weights)
-        shifts, replaced = fitted.shifts(log), [] if as_is else fitted.replaced(log)
-        notes = shift_notes(shifts, replaced)
-        quality = plain = fitted.evaluate(log, weights=named, adapt=False)
-        if replaced:
+        drift, quality = fitted.drift(log), fitted.evaluate(log, weights=named)
+        notes, as_fitted = drift_notes(drift, recalibrated=recalibrate), quality
+        if recalibrate:
+            fitted = fitted.recalibrated(log)
             quality = fitted.evaluate(log, weights=named)
-            fitted = fitted.adapted(log)
-            notes.append(
-                f"With all scores read as at the fit, AUC-sum is {plain.auc_sum.estimate:.4f}."
-            )
+            notes.append(f"As fitted, AUC-sum is {as_fitted.auc_sum.estimate:.4f}.")
         title = f"{fitted.name} on {data.name}"
         reporting.evaluated(title, fitted, quality, data, train=train, caveats=notes)
-    for note in notes:
-        click.echo(f"Note: {note}", err=True)
+    say(notes)
     show.result(
         quality.to_table(),
         {
             "method": fitted.name,
             **quality.to_dict(),
-            "shifts": [asdict(shift) for shift in shifts],
-            "adapted": list(dict.fromkeys(shift.column for shift in replaced)),
-            "auc_sum_as_is": plain.auc_sum.estimate,
+            "recalibrated": recalibrate,
+            "auc_sum_as_fitted": as_fitted.auc_sum.estimate,
+            "drift": drift.to_dict(),
         },
         style=style,
     )

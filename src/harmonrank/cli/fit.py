@@ -105,7 +105,7 @@ def _measure(show: Any, model: Any, valid: Any) -> tuple[Any, Any]:
     if valid is None:
         return None, None
     try:
-        quality = model.evaluate(valid, adapt=False)
+        quality = model.evaluate(valid)
     except DataError as error:
         # The model is fitted and written: rows that cannot measure it are no failure.
         show.line(f"Not measured on the validation rows: {error}")

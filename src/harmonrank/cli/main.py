@@ -20,7 +20,7 @@ _VERBS = {
     "fit": "Fit one model.",
     "score": "Add the fused score to a table.",
     "evaluate": "Measure how well a model ranks a table that has labels.",
-    "recalibrate": "Follow a change of upstream scores, without labels.",
+    "recalibrate": "Adjust a model to changed upstream scores, without labels.",
     "explain": "Show what a model learned, and its effective weights.",
     "pipeline": "From raw logs to a comparison of fusions, with one command.",
     "compare": "Fit many methods on the same rows; print a leaderboard.",

@@ -1,7 +1,6 @@
 """Options that verbs share, and the objects they become."""
 
 __all__ = [
-    "as_is",
     "check_device",
     "columns",
     "figures_option",
@@ -11,6 +10,7 @@ __all__ = [
     "parse_names",
     "parse_pairs",
     "parse_settings",
+    "recalibrate",
     "reports",
     "schema_of",
     "weights",
@@ -55,12 +55,12 @@ def weights(function: F) -> F:
     )
 
 
-def as_is(function: F) -> F:
-    """Add --as-is."""
+def recalibrate(function: F) -> F:
+    """Add --recalibrate."""
     return click.option(
-        "--as-is",
+        "--recalibrate",
         is_flag=True,
-        help="Read all scores as at the fit, even where an upstream model was replaced.",
+        help="First recalibrate on these rows, without labels, as after an upstream change.",
     )(function)
 
 

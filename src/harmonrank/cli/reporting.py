@@ -71,8 +71,8 @@ class Reporting:
         models = self._models(runs, [e.name for e in board.entries if e.error is None])
         before, now = read_log(train, schema), read_log(test, schema)
         # What the page shows of a model is the one whose figures it shows.
-        anew = {entry.name for entry in board.entries if entry.adapted}
-        models = {n: m.adapted(now) if n in anew else m for n, m in models.items()}
+        if board.recalibrated:
+            models = {name: model.recalibrated(now) for name, model in models.items()}
         self._write(title, board, models, now, before, seed, **about)
 
     def _models(self, runs: Path, names: list[str]) -> dict[str, Method]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import as_is, numbers, output, parse_pairs, weights
+from harmonrank.cli.options import numbers, output, parse_pairs, recalibrate, weights
 
 
 @click.command("score")
@@ -15,7 +15,7 @@ from harmonrank.cli.options import as_is, numbers, output, parse_pairs, weights
 @output("Table to write: parquet, csv or arrow.")
 @click.option("--column", default="fused", show_default=True, help="Name of the new column.")
 @weights
-@as_is
+@recalibrate
 @numbers
 def command(
     model: Path,
@@ -23,7 +23,7 @@ def command(
     out: Path,
     column: str,
     weights: str | None,
-    as_is: bool,
+    recalibrate: bool,
     overwrite: bool,
     json_file: str | None,
     quiet: bool,
@@ -31,26 +31,34 @@ def command(
     """Write DATA with the fused score of MODEL as one more column; rows stay in order."""
     from time import perf_counter
 
+    from harmonrank.cli.drift_notes import drift_notes, say
     from harmonrank.cli.show import Show
     from harmonrank.methods import load
+    from harmonrank.methods.drift import Drift
     from harmonrank.methods.scoring import score_file
 
     fitted = load(model)
+    found: list[Drift] = []
     with Show(quiet=quiet, json_file=json_file) as show:
         started = perf_counter()
+        if recalibrate:
+            found.append(fitted.drift(data))
+            fitted = fitted.recalibrated(data)
         rows = score_file(
             fitted,
             data,
             out,
             column=column,
             weights=parse_pairs(weights),
-            adapt=not as_is,
             overwrite=overwrite,
-            on_note=lambda note: click.echo(f"Note: {note}", err=True),
+            on_drift=None if recalibrate else found.append,
             on_rows=lambda done, total: show.advance("score ", done, total, f"{done:,} rows"),
         )
         seconds = perf_counter() - started
+    (drift,) = found
+    say(drift_notes(drift, recalibrated=recalibrate))
+    written = {"rows": rows, "seconds": seconds, "output": str(out), "column": column}
     show.result(
         f"Scored {rows:,} rows in {seconds:.1f} s; wrote {out}.",
-        {"rows": rows, "seconds": seconds, "output": str(out), "column": column},
+        {**written, "recalibrated": recalibrate, "drift": drift.to_dict()},
     )

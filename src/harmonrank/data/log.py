@@ -1,18 +1,17 @@
 """Log: the checked columns of a table as arrays."""
 
-__all__ = ["Log", "read_log"]
+__all__ = ["Log"]
 
 import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
 from harmonrank.data.schema import Schema
-from harmonrank.data.tables import Source, column_names, describe, open_table
 from harmonrank.errors import DataError
 
 
@@ -51,6 +50,10 @@ class Log:
         """Return the share of positives of each objective, by sample weight."""
         return np.average(self.known_labels(), axis=0, weights=self.sample_weight)
 
+    def with_scores(self, scores: np.ndarray) -> Self:
+        """Return the same rows with other scores."""
+        return replace(self, scores=scores)
+
     def take(self, index: np.ndarray) -> Self:
         """Return some rows, in the order of the index."""
         return self._rows(index, self.context[index])
@@ -66,6 +69,74 @@ class Log:
         # The same rows each time: what is measured on them must not change by itself.
         rng = np.random.default_rng(0)
         return np.sort(rng.choice(self.rows, most, replace=False, shuffle=False))
+
+    def counted(self) -> Self:
+        """Return the rows that count: all but those of sample weight 0.
+
+        Raises:
+            DataError: No row has a weight above 0.
+        """
+        weight = self.sample_weight
+        if weight is None or weight.all():
+            return self
+        if not weight.any():
+            raise DataError(
+                f"All {self.rows:,} rows have sample weight 0; expected at least one that counts."
+            )
+        return self.take(np.flatnonzero(weight))
+
+    def aligned(self, schema: Schema, *, labels: bool = True) -> Self:
+        """Return these rows as a table that is read with another schema gives them.
+
+        Columns are put in the schema's order, and those that it does not name are left out.
+
+        Raises:
+            DataError: A column that the schema names is not here.
+        """
+        if labels and self.labels is None:
+            raise DataError("The log was read without labels; read it with `labels=True`.")
+        have = self.schema
+        if _columns_of(have) == _columns_of(schema):
+            return self if have.weights == schema.weights else replace(self, schema=schema)
+        self._require("context column", have.context, schema.context)
+        scores = self._require("score column", have.score_columns, schema.score_columns)
+        weighted = have.sample_weight == schema.sample_weight
+        found = replace(
+            self,
+            schema=schema,
+            scores=np.ascontiguousarray(self.scores[:, scores]),
+            context=self.context.drop([n for n in have.context if n not in schema.context]).select(
+                schema.context or pl.all()
+            ),
+            labels=None,
+            request=None,
+            sample_weight=self.sample_weight if weighted else None,
+            truth=None,
+        )
+        if not labels:
+            return found
+        objectives = self._require("label column", have.names, schema.names)
+        for role in ("request", "sample_weight"):
+            wanted = getattr(schema, role)
+            if wanted is not None:
+                self._require(f"{role} column", (getattr(have, role),), (wanted,))
+        truth = self.truth if schema.truth else None
+        return replace(
+            found,
+            labels=self.known_labels()[:, objectives],
+            request=None if schema.request is None else self.request,
+            truth=None if truth is None else truth[:, objectives],
+        )
+
+    def _require(self, role: str, there: Sequence[str | None], wanted: Sequence[str]) -> list[int]:
+        """Return the place of each wanted column; refuse a log that lacks one."""
+        for name in wanted:
+            if name not in there:
+                raise DataError(
+                    f"The log was read without {role} '{name}'; read its table again with a "
+                    "schema that names it."
+                )
+        return [there.index(name) for name in wanted]
 
     def _rows(self, index: np.ndarray | slice, context: pl.DataFrame) -> Self:
         def of(array: np.ndarray | None) -> np.ndarray | None:
@@ -104,122 +175,7 @@ class Log:
                 )
 
 
-def read_log(
-    source: Source,
-    schema: Schema,
-    *,
-    labels: bool = True,
-    first_row: int = 0,
-    name: str | None = None,
-) -> Log:
-    """Read and check the columns that a schema names.
-
-    Args:
-        source: A path or a polars, pandas or pyarrow table.
-        schema: Which column is what.
-        labels: Also read labels, requests, sample weights and, where there, true probabilities.
-        first_row: Where the source begins in a larger table, so that errors name the right row.
-        name: What errors call the source; its path if left out.
-
-    Raises:
-        DataError: A column is missing, of the wrong type, or holds a value that its role
-            does not allow; the first offending row and their number are named.
-    """
-    columns = [*schema.score_columns, *schema.context]
-    truth = _truth_columns(source, schema) if labels else []
-    if labels:
-        columns += [*schema.names, *truth]
-        columns += [name for name in (schema.request, schema.sample_weight) if name]
-    frame = open_table(source, columns)
-    check = _Check(name or describe(source), first_row)
-    log = Log(
-        schema=schema,
-        scores=check.probabilities(frame, schema.score_columns, "Score"),
-        # To select nothing would forget how many rows there are; to drop all does not.
-        context=frame.select(schema.context) if schema.context else frame.drop(frame.columns),
-    )
-    if not labels:
-        return log
-    weight = schema.sample_weight
-    return replace(
-        log,
-        labels=check.labels(frame, schema.names),
-        request=_request(frame[schema.request]) if schema.request else None,
-        sample_weight=check.sample_weight(frame[weight]) if weight else None,
-        truth=check.probabilities(frame, truth, "Truth") if truth else None,
-    )
-
-
-def _truth_columns(source: Source, schema: Schema) -> list[str]:
-    """Return the truth columns if the schema and the table have one for each objective."""
-    columns = [schema.truth[name] for name in schema.names if name in schema.truth]
-    known = len(columns) == len(schema.names) and set(columns) <= set(column_names(source))
-    return columns if known else []
-
-
-def _request(series: pl.Series) -> np.ndarray:
-    # Only equality of requests matters, so text becomes numbers.
-    if series.dtype.is_signed_integer() and not series.null_count():
-        return series.cast(pl.Int64).to_numpy()
-    if series.dtype.is_nested():
-        raise DataError(
-            f"Request column '{series.name}' must hold numbers or text. Got type {series.dtype}; "
-            "convert it first."
-        )
-    return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
-
-
-@dataclass(frozen=True)
-class _Check:
-    """Turns columns into arrays, or says what is wrong with them and where."""
-
-    table: str
-    first_row: int
-
-    def _column(self, role: str, name: str) -> str:
-        table = "the table" if self.table == "The table" else self.table
-        return f"{role} column '{name}' of {table}"
-
-    def probabilities(self, frame: pl.DataFrame, columns: Sequence[str], role: str) -> np.ndarray:
-        for name in columns:
-            column = self._column(role, name)
-            self._numeric(frame[name], column, "numbers in [0, 1]")
-            self._refuse(frame[name], frame[name].is_between(0, 1), f"{column} must lie in [0, 1]")
-        single = all(frame.schema[name] == pl.Float32 for name in columns)
-        kind = pl.Float32 if single else pl.Float64
-        return frame.select(pl.col(columns).cast(kind)).to_numpy(order="c")
-
-    def labels(self, frame: pl.DataFrame, columns: Sequence[str]) -> np.ndarray:
-        for name in columns:
-            series, column = frame[name], self._column("Label", name)
-            if series.dtype == pl.Boolean:
-                allowed = series.is_not_null()
-            else:
-                self._numeric(series, column, "0 and 1")
-                allowed = (series == 0) | (series == 1)
-            self._refuse(series, allowed, f"{column} must be 0 or 1")
-        return frame.select(pl.col(columns).cast(pl.UInt8)).to_numpy(order="c")
-
-    def sample_weight(self, series: pl.Series) -> np.ndarray:
-        column = self._column("Weight", series.name)
-        self._numeric(series, column, "numbers from 0 up")
-        allowed = series.is_between(0, float("inf"), closed="left")
-        self._refuse(series, allowed, f"{column} must be finite and 0 or more")
-        return series.cast(pl.Float64).to_numpy()
-
-    def _numeric(self, series: pl.Series, column: str, expected: str) -> None:
-        if not series.dtype.is_numeric():
-            raise DataError(
-                f"{column} must hold {expected}. Got type {series.dtype}; convert it first."
-            )
-
-    def _refuse(self, series: pl.Series, allowed: pl.Series, rule: str) -> None:
-        allowed = allowed.fill_null(value=False)
-        if allowed.all():
-            return
-        rows = (~allowed).arg_true()
-        value = "null" if series[rows[0]] is None else series[rows[0]]
-        raise DataError(
-            f"{rule}. Got {value} in row {self.first_row + rows[0]:,} (counted from 0), "
-            f"and {len(rows):,} such row{'s' * (len(rows) > 1)} in all; drop or repair them."
-        )
+def _columns_of(schema: Schema) -> tuple[Any, ...]:
+    """Return which column is what, in order, whatever the weights."""
+    order = (schema.names, schema.score_columns, tuple(schema.context))
+    return (*order, schema.request, schema.sample_weight, schema.truth)

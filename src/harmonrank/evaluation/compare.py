@@ -16,6 +16,8 @@ from harmonrank.errors import HarmonRankError, UsageError
 from harmonrank.evaluation.leaderboard import Entry, Leaderboard, leaderboard_of
 from harmonrank.evaluation.store import Store, digest
 from harmonrank.methods import METHODS, Method, Quality, method_class, quality_of
+from harmonrank.methods.drift_measurement import drift_of
+from harmonrank.methods.reference import Reference
 from harmonrank.metrics import bootstrap_sums
 
 _REPLICATES = 200
@@ -50,7 +52,7 @@ def compare(
     seed: int = 0,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     runs: str | Path | None = None,
-    adapt: bool = True,
+    recalibrate: bool = False,
     on_event: Callable[[Any], None] = lambda _: None,
 ) -> Leaderboard:
     """Fit every method on the same rows and measure it on the same test rows.
@@ -67,8 +69,8 @@ def compare(
         options: Options of a method by its name.
         runs: A folder that keeps each finished method's model and result. A method that is
             there already, of the same data, options and seed, is not fitted again.
-        adapt: Let methods that can `follow` the test rows; entries tell which scores they read
-            on a new scale.
+        recalibrate: Measure every method after `recalibrated` on the test rows, without labels;
+            entries also tell its quality as fitted.
         on_event: Called with the start and end of each method and its training events.
     """
     options = options or {}
@@ -80,8 +82,9 @@ def compare(
     rows, exam = read_log(train, schema), read_log(test, schema)
     rows.require_both_classes("training")
     exam.require_both_classes("test")
+    rows, exam = rows.counted(), exam.counted()
     valid_log = None if valid is None else read_log(valid, schema)
-    keep = None if runs is None else _Runs(Path(runs), [rows, exam, valid_log], seed, adapt)
+    keep = None if runs is None else _Runs(Path(runs), [rows, exam, valid_log], seed, recalibrate)
     entries = []
     for index, (name, kind) in enumerate(classes.items()):
         on_event(MethodStarted(name, index, len(classes)))
@@ -89,12 +92,13 @@ def compare(
         entry = None if keep is None else keep.find(method)
         kept = entry is not None
         if entry is None:
-            entry = _run(method, rows, valid_log, exam, seed, adapt, on_event)
+            entry = _run(method, rows, valid_log, exam, seed, recalibrate, on_event)
             if keep is not None and entry.error is None:
                 keep.put(method, entry)
         on_event(MethodEnded(entry, index, len(classes), kept))
         entries.append(entry)
-    return leaderboard_of(rows, exam, entries)
+    drift = drift_of(Reference.of(rows), exam)
+    return leaderboard_of(rows, exam, entries, drift, recalibrated=recalibrate)
 
 
 def _run(
@@ -103,14 +107,18 @@ def _run(
     valid: Log | None,
     exam: Log,
     seed: int,
-    adapt: bool,
+    recalibrate: bool,
     on_event: Callable[[Any], None],
 ) -> Entry:
     started = perf_counter()
     try:
         method.fit(rows, rows.schema, valid=valid, seed=seed, on_event=on_event)
         seconds = perf_counter() - started
-        fused, weights = method.score(exam, adapt=adapt), rows.schema.weight_vector
+        weights, as_fitted = rows.schema.weight_vector, None
+        if recalibrate:
+            as_fitted = method.evaluate(exam)
+        scorer = method.recalibrated(exam) if recalibrate else method
+        fused = scorer.score(exam)
         resampled = bootstrap_sums(
             fused,
             exam.known_labels(),
@@ -120,9 +128,7 @@ def _run(
             replicates=_REPLICATES,
         )
         quality = quality_of(fused, exam, weights, method.prevalence)
-        found = method.replaced(exam) if adapt else []
-        adapted = tuple(dict.fromkeys(shift.column for shift in found))
-        return Entry(method.name, seconds, quality, adapted=adapted, resampled=resampled)
+        return Entry(method.name, seconds, quality, as_fitted=as_fitted, resampled=resampled)
     except HarmonRankError as error:
         return Entry(method.name, perf_counter() - started, error=str(error))
     except Exception as error:
@@ -133,11 +139,13 @@ def _run(
 class _Runs:
     """Finished methods in a folder: NAME/ is the model, NAME.json its result."""
 
-    def __init__(self, folder: Path, logs: Sequence[Log | None], seed: int, adapt: bool) -> None:
+    def __init__(
+        self, folder: Path, logs: Sequence[Log | None], seed: int, recalibrate: bool
+    ) -> None:
         self._store = Store(folder)
         self._shared = [
             seed,
-            adapt,
+            recalibrate,
             __version__,
             [log and log.fingerprint() for log in logs],
             _REPLICATES,
@@ -154,7 +162,7 @@ class _Runs:
                 method.name,
                 parts["fit_seconds"],
                 Quality.from_dict(parts["quality"]),
-                adapted=tuple(parts["adapted"]),
+                as_fitted=parts["as_fitted"] and Quality.from_dict(parts["as_fitted"]),
                 resampled=np.array(parts["resampled"], dtype=np.float64),
             )
 
@@ -167,7 +175,7 @@ class _Runs:
         parts = {
             "fit_seconds": entry.fit_seconds,
             "quality": entry.quality.to_dict(),
-            "adapted": list(entry.adapted),
+            "as_fitted": entry.as_fitted and entry.as_fitted.to_dict(),
             "resampled": entry.resampled.tolist(),
         }
         self._store.put(method.name, self._key(method), parts)

@@ -10,6 +10,7 @@ import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.methods import Quality, ceiling_of
+from harmonrank.methods.drift import Drift
 from harmonrank.metrics import Interval, percentiles
 from harmonrank.table import Cell, Column, Style, Table
 
@@ -22,8 +23,7 @@ class Entry:
         fit_seconds: None if it was fitted before.
         behind: How far its AUC-sum by labels is behind the first of the board, paired bootstrap;
             negative if ahead of it.
-        adapted: Score columns that it read on a new scale, as if their upstream models were
-            replaced since training.
+        as_fitted: Its quality before it was recalibrated on the test rows, where it was.
         resampled: Its AUC-sum on each resampled test log, the same logs for every method.
     """
 
@@ -32,23 +32,13 @@ class Entry:
     quality: Quality | None = None
     error: str | None = None
     behind: Interval | None = None
-    adapted: tuple[str, ...] = ()
+    as_fitted: Quality | None = None
     resampled: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
     @property
     def tied(self) -> bool:
         """Whether the test rows cannot tell it from the first of the board."""
         return self.behind is not None and self.behind.low <= 0
-
-    @property
-    def note(self) -> str | None:
-        """What has to be known of its figures, if anything."""
-        if not self.adapted:
-            return None
-        return (
-            f"{self.name} reads {', '.join(self.adapted)} on a new scale: in the test rows they "
-            "have moved and correlated scores have not, as when an upstream model is replaced."
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form that other programs read."""
@@ -61,7 +51,7 @@ class Entry:
             "behind_best": None if behind is None else behind.estimate,
             "behind_best_ci": None if behind is None else [behind.low, behind.high],
             "tied_with_best": self.tied if behind is not None else None,
-            "adapted": list(self.adapted),
+            "as_fitted": self.as_fitted and self.as_fitted.to_dict(),
             "fit_seconds": self.fit_seconds,
             "error": self.error,
         }
@@ -73,6 +63,8 @@ class Leaderboard:
 
     Attributes:
         train_rows: None where the methods were fitted before.
+        drift: Of the test rows' scores since training.
+        recalibrated: Whether all methods were recalibrated on the test rows.
     """
 
     objectives: tuple[str, ...]
@@ -80,6 +72,8 @@ class Leaderboard:
     test_rows: int
     ceiling: float | None
     entries: tuple[Entry, ...]
+    drift: Drift | None = None
+    recalibrated: bool = False
 
     @property
     def qualities(self) -> dict[str, Quality]:
@@ -92,13 +86,14 @@ class Leaderboard:
         columns = (
             Column("method"),
             Column("AUC-sum", ".4f"),
+            *[Column("as fitted", ".4f")] * self.recalibrated,
             Column("95 % interval", align="right", spare=True),
             Column("regret" if known else "behind", ".4f"),
             # What is_click and is_comment have in common is the first to go.
             *(Column(o, ".3f", short=o.removeprefix("is_"), least=5) for o in self.objectives),
             *[Column("fit s", ".1f")] * timed,
         )
-        blanks = ("",) * (len(self.objectives) + timed)
+        blanks = ("",) * (self.recalibrated + len(self.objectives) + timed)
         rows: list[tuple[Any, ...]] = [("ceiling", self.ceiling, "", 0, *blanks)] * known
         rows += [self._row(entry, blanks) for entry in self.entries]
         emphasis: dict[int, Style] = {0: "dim"} if known else {}
@@ -120,6 +115,7 @@ class Leaderboard:
         return (
             entry.name,
             Cell(quality.total, mark="=" * tied),
+            *[entry.as_fitted and entry.as_fitted.total] * self.recalibrated,
             str(quality.auc_sum),
             behind if quality.regret is None else quality.regret,
             *(quality.areas[name] for name in self.objectives),
@@ -135,7 +131,8 @@ class Leaderboard:
             yield "AUCs by true probabilities, intervals by labels. Regret: ceiling − AUC-sum."
         if any(entry.tied for entry in self.entries[1:]):
             yield "=: the test labels cannot tell it from the first (paired bootstrap, 95 %)."
-        yield from (entry.note for entry in self.entries if entry.note)
+        if self.recalibrated:
+            yield "Recalibrated on the test rows, without labels. As fitted: AUC-sum before that."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form that other programs read."""
@@ -144,10 +141,14 @@ class Leaderboard:
             "rows": {"train": self.train_rows, "test": self.test_rows},
             "ceiling": self.ceiling,
             "methods": [entry.to_dict() for entry in self.entries],
+            "recalibrated": self.recalibrated,
+            "drift": self.drift and self.drift.to_dict(),
         }
 
 
-def leaderboard_of(train: Log, test: Log, entries: Sequence[Entry]) -> Leaderboard:
+def leaderboard_of(
+    train: Log, test: Log, entries: Sequence[Entry], drift: Drift, *, recalibrated: bool = False
+) -> Leaderboard:
     """Put entries in order and measure each against the first."""
     ordered = sorted(entries, key=_place)
     return Leaderboard(
@@ -156,6 +157,8 @@ def leaderboard_of(train: Log, test: Log, entries: Sequence[Entry]) -> Leaderboa
         test.rows,
         ceiling_of(test, test.schema.weight_vector),
         tuple(replace(entry, behind=_behind(ordered[0], entry)) for entry in ordered),
+        drift,
+        recalibrated,
     )
 
 

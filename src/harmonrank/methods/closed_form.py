@@ -49,8 +49,7 @@ class ClosedForm(ProbabilityMethod):
             curve = calibrate(log.scores[:, m], labels.astype(np.float64), log.sample_weight)
             self._curves.append((np.atleast_1d(curve[0]), np.atleast_1d(curve[1])))
 
-    def probabilities(self, log: Log) -> np.ndarray:
-        """Return the calibrated probability of each objective, (rows, objectives)."""
+    def _probabilities(self, log: Log) -> np.ndarray:
         p = np.empty(log.scores.shape)
         for m, (first, second) in enumerate(self._curves):
             if self.config.calibration == "logistic":

@@ -121,8 +121,7 @@ class LightGBM(ProbabilityMethod):
         codes = self._encoder.encode(log.context)
         return np.concatenate([log.scores.astype(np.float64), codes], axis=1)
 
-    def probabilities(self, log: Log) -> np.ndarray:
-        """Return the probability of each objective, (rows, objectives)."""
+    def _probabilities(self, log: Log) -> np.ndarray:
         return self._trees.probabilities(self._features(log))
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

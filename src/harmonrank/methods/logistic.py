@@ -93,8 +93,7 @@ class Logistic(ProbabilityMethod):
         x = np.clip((logit(log.scores) - self._centre) / self._spread, -_FARTHEST, _FARTHEST)
         return Design.of(x, self._encoder.encode(log.context), self._encoder.slots)
 
-    def probabilities(self, log: Log) -> np.ndarray:
-        """Return the probability of each objective, (rows, objectives)."""
+    def _probabilities(self, log: Log) -> np.ndarray:
         return predict(self._design(log), self._theta)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

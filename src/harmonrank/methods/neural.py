@@ -8,6 +8,7 @@ __all__ = ["History", "NeuralConfig", "NeuralMethod"]
 import sys
 from abc import abstractmethod
 from collections.abc import Mapping
+from copy import copy, deepcopy
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -115,11 +116,11 @@ class NeuralMethod(Method):
         network, self.history = learn(self, fit, network, self.config.epochs)
         self._use(network)
 
-    def update(self, table: Source, *, passes: int = 1, seed: int = 0) -> Self:
-        """Go on learning: some passes over newer rows, from the present weights.
+    def updated(self, table: Source, *, passes: int = 1, seed: int = 0) -> Self:
+        """Return a new model that went on learning: some passes over newer rows.
 
-        The optimiser starts afresh, context values keep the codes they have, and no row is set
-        aside: what the last pass leaves is kept.
+        It starts from the weights of this one. The optimiser starts afresh, context values keep the
+        codes they have, and no row is set aside: what the last pass leaves is kept.
 
         Args:
             table: Rows with labels, of the columns that the fit had.
@@ -128,14 +129,15 @@ class NeuralMethod(Method):
         """
         from harmonrank.methods.neural_fit import learn
 
-        log = table if isinstance(table, Log) else read_log(table, self.schema)
+        log = self._expected(read_log(table, self.schema).counted())
         weights = self.schema.weight_vector
         fit = Fit(log, log.take(np.arange(0)), weights, seed, "cpu", lambda _: None, None)
+        newer = copy(self)
         # Who updates once does so again and again: kernels are worth compiling.
-        network, _ = learn(self, fit, self.network, passes, rows_seen=sys.maxsize)
-        self._use(network)
-        self.prevalence = log.prevalence()
-        return self
+        network, _ = learn(newer, fit, deepcopy(self.network), passes, rows_seen=sys.maxsize)
+        newer._use(network)
+        newer.prevalence = log.prevalence()
+        return newer
 
     def _use(self, network: "Network") -> None:
         self._built, self._scorer = network.cpu().eval(), None
@@ -202,7 +204,7 @@ class NeuralMethod(Method):
             return None
         from harmonrank.methods.neural_fit import mean_attention
 
-        log = table if isinstance(table, Log) else read_log(table, self.schema, labels=False)
+        log = self._expected(read_log(table, self.schema, labels=False))
         return mean_attention(self.network, log.scores.astype(np.float32, copy=False))
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

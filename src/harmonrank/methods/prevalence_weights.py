@@ -31,8 +31,7 @@ class PrevalenceWeights(ProbabilityMethod):
     def _fit(self, fit: Fit) -> None:
         del fit
 
-    def probabilities(self, log: Log) -> np.ndarray:
-        """Return the scores, trusted as they are."""
+    def _probabilities(self, log: Log) -> np.ndarray:
         return log.scores.astype(np.float64, copy=False)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from harmonrank.data import Log
+from harmonrank.data import Log, Source, read_log
 from harmonrank.methods.base import Method
 
 
@@ -17,16 +17,20 @@ class ProbabilityMethod(Method):
     enter after the fit, so they can be changed without another one.
     """
 
+    def probabilities(self, table: Source) -> np.ndarray:
+        """Return the calibrated probability of each objective, (rows, objectives)."""
+        return self._probabilities(self._expected(read_log(table, self.schema, labels=False)))
+
     @abstractmethod
-    def probabilities(self, log: Log) -> np.ndarray:
-        """Return the probability of each objective, (rows, objectives)."""
+    def _probabilities(self, log: Log) -> np.ndarray:
+        """Return the probabilities of checked rows."""
 
     def _score(self, log: Log) -> np.ndarray:
         return self._score_weighted(log, self.schema.weight_vector)
 
     def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
         effective = weights / (self.prevalence * (1 - self.prevalence))
-        return weighted_sum(self.probabilities(log), effective)
+        return weighted_sum(self._probabilities(log), effective)
 
 
 def weighted_sum(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from harmonrank.data.files import new_folder, read_json, sha256, write_json
 from harmonrank.errors import DataError, DependencyError, HarmonRankError, ModelFileError
 from harmonrank.methods.base import Method
 from harmonrank.methods.catalogue import method_class
+from harmonrank.methods.state import ReferenceState
 
 FORMAT = 2
 MODEL = "model.json"
@@ -42,6 +43,7 @@ class _Document(_Header, forbid_unknown_fields=True):
     config: dict[str, Any]
     schema: dict[str, Any]
     prevalence: list[Annotated[float, Meta(gt=0, lt=1)]]
+    reference: ReferenceState
     state: dict[str, Any]
 
 
@@ -49,6 +51,7 @@ def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
     """Write a fitted method; the folder appears when it is complete."""
     schema = method.schema  # refuses a method that is not fitted
     parts, arrays = method._state()
+    reference, reference_arrays = method._reference_state()
     document = {
         "format": FORMAT,
         "harmonrank": harmonrank.__version__,
@@ -56,11 +59,12 @@ def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
         "config": dataclasses.asdict(method.config),
         "schema": schema.to_dict(),
         "prevalence": method.prevalence.tolist(),
+        "reference": reference,
         "state": parts,
     }
     with new_folder(path, holds=MODEL, overwrite=overwrite) as folder:
         write_json(folder / MODEL, document)
-        write_arrays(folder / _WEIGHTS, arrays)
+        write_arrays(folder / _WEIGHTS, arrays | reference_arrays)
         sums = {name: sha256(folder / name) for name in (MODEL, _WEIGHTS)}
         write_json(folder / _CHECKSUMS, sums)
 
@@ -106,7 +110,10 @@ def _restored(path: Path, document: _Document) -> Method:
             f"got {len(document.prevalence)}"
         )
     state: Any = decode(document.state, method.State, "`state`")
-    method._restore(state, read_arrays(path / _WEIGHTS, method._declare(state)))
+    declared = {**method._declare(state), **method._declare_reference(document.reference)}
+    arrays = read_arrays(path / _WEIGHTS, declared)
+    method._restore_reference(document.reference, arrays)
+    method._restore(state, arrays)
     return method
 
 

@@ -6,7 +6,6 @@ import gzip
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Self, cast
 
@@ -19,9 +18,14 @@ from harmonrank.data import read_log
 from harmonrank.data.files import check_output, new_file
 from harmonrank.data.tables import check_columns, column_names, file_kind, open_table
 from harmonrank.errors import DataError, UsageError
-from harmonrank.methods.base import PIECE_ROWS, Method
-from harmonrank.methods.shift import shift_notes
+from harmonrank.methods.base import Method
+from harmonrank.methods.drift import Drift
 
+PIECE_ROWS = 262_144
+"""Files are scored in pieces of so many rows."""
+
+# Enough to tell a replaced model, and little beside the scoring of a piece.
+_DRIFT_ROWS = 32_768
 # Columns are read this far ahead; without a bound, a whole row group is held in memory.
 _READ_BYTES = 1 << 20
 
@@ -36,10 +40,9 @@ def score_file(
     *,
     column: str = "fused",
     weights: Mapping[str, float] | None = None,
-    adapt: bool = True,
     overwrite: bool = False,
     on_rows: Callable[[int, int], None] = lambda *_: None,
-    on_note: Callable[[str], None] = lambda _: None,
+    on_drift: Callable[[Drift], None] | None = None,
 ) -> int:
     """Write the rows of `source`, in order, with the fused score; return their number.
 
@@ -53,11 +56,9 @@ def score_file(
         output: parquet, csv or arrow, by its ending.
         column: Name of the new column.
         weights: Other objective weights.
-        adapt: Let the model `follow` the rows, as `method.score` does.
         overwrite: Replace `output` if it exists.
         on_rows: Called with the rows done and the rows in all.
-        on_note: Called with a sentence for each score that is read on a new scale, and for each
-            that has moved far by the first rows.
+        on_drift: Called with the drift of the first piece; it changes no score.
     """
     source, output = Path(source), Path(output)
     kind, names = file_kind(output), column_names(source)
@@ -67,13 +68,10 @@ def score_file(
     check_output(output, overwrite=overwrite)
 
     def fuse(frame: pl.DataFrame, first_row: int) -> np.ndarray:
-        nonlocal method
         log = read_log(frame, method.schema, labels=False, first_row=first_row, name=f"'{source}'")
-        method, found = method.follow(log) if adapt else (method, [])
-        found = [replace(shift, first_row=first_row) for shift in found]
-        for note in shift_notes(method.shifts(log) if first_row == 0 else [], found):
-            on_note(note)
-        return method.score(log, weights=weights, adapt=False)
+        if on_drift is not None and first_row == 0:
+            on_drift(method.drift(log.take(log.drawn(_DRIFT_ROWS))))
+        return method.score(log, weights=weights)
 
     if file_kind(source) == "parquet" and kind == "parquet":
         with new_file(output, overwrite=overwrite) as partial:

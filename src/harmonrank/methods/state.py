@@ -1,6 +1,6 @@
 """State: the JSON parts of saved models, as types that loading decodes them to."""
 
-__all__ = ["ContextState", "NoState"]
+__all__ = ["ContextState", "NoState", "ReferenceState"]
 
 import msgspec
 
@@ -20,3 +20,9 @@ class ContextState(msgspec.Struct, forbid_unknown_fields=True):
     def encoder(self, schema: Schema) -> ContextEncoder:
         """Return the encoder of the schema's context columns."""
         return ContextEncoder.from_form(self.context, schema.context)
+
+
+class ReferenceState(ContextState, forbid_unknown_fields=True):
+    """What the scores of the fit looked like, and of the recalibration if there was one."""
+
+    recalibrated: bool

@@ -58,14 +58,6 @@ class Heads:
         heads += effects[of_row]
         return heads  # (rows, M)
 
-    def deviations(self, logits: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return each coordinate's deviation from its context's mean, in standard deviations."""
-        contexts, of_row = distinct_contexts(codes, self.slots)
-        deviation = np.sqrt(self.law.variance_of(contexts)) * self.law.scale
-        centre = self.law.centre_of(contexts)[of_row]
-        away: np.ndarray = (self.coordinate(logits) - centre) / deviation[of_row]
-        return away
-
     def affine(self, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each context's intercepts (contexts, M) and slopes (contexts, M, M).
 

@@ -79,13 +79,6 @@ class Law:
         variance: np.ndarray = np.exp(self.log_variance + np.clip(effect, -4.0, 4.0))
         return variance
 
-    @property
-    def correlation(self) -> np.ndarray:
-        """Of the deviations at the fit, over all contexts."""
-        deviation = np.exp(self.log_variance / 2)
-        found: np.ndarray = self.covariance / np.outer(deviation, deviation)
-        return found
-
     def precision_of(self, contexts: np.ndarray) -> np.ndarray:
         """Return the inverse covariance in each context, (contexts, M, M).
 

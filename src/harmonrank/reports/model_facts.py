@@ -182,10 +182,10 @@ def _probe(log: Log) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _spread(model: Method, log: Log) -> float:
-    spread = float(np.std(model.score(log.take(log.drawn(_SPREAD_ROWS)), adapt=False)))
+    spread = float(np.std(model.score(log.take(log.drawn(_SPREAD_ROWS)))))
     return spread if spread > 0 else 1.0
 
 
 def _score(model: Method, log: Log, scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
     typed = np.ascontiguousarray(scores, dtype=log.scores.dtype)
-    return model.score(Log(log.schema, typed, log.context[rows]), adapt=False)
+    return model.score(Log(log.schema, typed, log.context[rows]))

@@ -3,7 +3,6 @@
 __all__ = ["Answers", "Arm", "Impressions", "matured", "newest", "rows_of", "serve"]
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -139,8 +138,7 @@ class Arm:
         requests, items, M = hour.scores.shape
         context = pl.DataFrame({n: np.repeat(v, items) for n, v in hour.context.items()})
         log = Log(self._schema, hour.scores.reshape(-1, M), context)
-        # Requests are served one by one, and a single one proves nothing.
-        return self._model.score(log, adapt=False).reshape(requests, items)
+        return self._model.score(log).reshape(requests, items)
 
     def remember(self, rows: Impressions) -> None:
         """Add an hour to the log."""
@@ -164,7 +162,7 @@ class Arm:
         held = hash_shares(log.request, "held out") < _HELD_OUT
         held[0] = True  # never none
         exam = log.take(np.flatnonzero(held))
-        newer = deepcopy(model).update(log.take(np.flatnonzero(~held)), seed=self._seed + 1 + now)
+        newer = model.updated(log.take(np.flatnonzero(~held)), seed=self._seed + 1 + now)
         before, after = (
             np.nansum(self._schema.weight_vector * auc(m.score(exam), exam.known_labels()))
             for m in (model, newer)

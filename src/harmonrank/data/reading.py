@@ -1,0 +1,142 @@
+"""Reading a log: the columns that a schema names, checked."""
+
+__all__ = ["read_log"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data.log import Log
+from harmonrank.data.schema import Schema
+from harmonrank.data.tables import Source, column_names, describe, open_table
+from harmonrank.errors import DataError
+
+
+def read_log(
+    source: Source,
+    schema: Schema,
+    *,
+    labels: bool = True,
+    sample_weight: bool = False,
+    first_row: int = 0,
+    name: str | None = None,
+) -> Log:
+    """Read and check the columns that a schema names.
+
+    Args:
+        source: A path, a polars, pandas or pyarrow table, or a log that was read before, whose
+            columns are put in the order of the schema (see `Log.aligned`).
+        schema: Which column is what.
+        labels: Also read labels, requests, sample weights and, where there, true probabilities.
+        sample_weight: Without labels: also read sample weights, where the table has them.
+        first_row: Where the source begins in a larger table, so that errors name the right row.
+        name: What errors call the source; its path if left out.
+
+    Raises:
+        DataError: A column is missing, of the wrong type, or holds a value that its role
+            does not allow; the first offending row and their number are named.
+    """
+    if isinstance(source, Log):
+        return source.aligned(schema, labels=labels)
+    columns = [*schema.score_columns, *schema.context]
+    truth = _truth_columns(source, schema) if labels else []
+    if labels:
+        columns += [*schema.names, *truth]
+        columns += [name for name in (schema.request, schema.sample_weight) if name]
+    elif sample_weight and schema.sample_weight in column_names(source):
+        columns.append(schema.sample_weight)
+    frame = open_table(source, columns)
+    check = _Check(name or describe(source), first_row)
+    log = Log(
+        schema=schema,
+        scores=check.probabilities(frame, schema.score_columns, "Score"),
+        # To select nothing would forget how many rows there are; to drop all does not.
+        context=frame.select(schema.context) if schema.context else frame.drop(frame.columns),
+    )
+    if schema.sample_weight in columns:
+        log = replace(log, sample_weight=check.sample_weight(frame[schema.sample_weight]))
+    if not labels:
+        return log
+    return replace(
+        log,
+        labels=check.labels(frame, schema.names),
+        request=_request(frame[schema.request]) if schema.request else None,
+        truth=check.probabilities(frame, truth, "Truth") if truth else None,
+    )
+
+
+def _truth_columns(source: Source, schema: Schema) -> list[str]:
+    """Return the truth columns if the schema and the table have one for each objective."""
+    columns = [schema.truth[name] for name in schema.names if name in schema.truth]
+    known = len(columns) == len(schema.names) and set(columns) <= set(column_names(source))
+    return columns if known else []
+
+
+def _request(series: pl.Series) -> np.ndarray:
+    # Only equality of requests matters, so text becomes numbers.
+    if series.dtype.is_signed_integer() and not series.null_count():
+        return series.cast(pl.Int64).to_numpy()
+    if series.dtype.is_nested():
+        raise DataError(
+            f"Request column '{series.name}' must hold numbers or text. Got type {series.dtype}; "
+            "convert it first."
+        )
+    return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
+
+
+@dataclass(frozen=True)
+class _Check:
+    """Turns columns into arrays, or says what is wrong with them and where."""
+
+    table: str
+    first_row: int
+
+    def _column(self, role: str, name: str) -> str:
+        table = "the table" if self.table == "The table" else self.table
+        return f"{role} column '{name}' of {table}"
+
+    def probabilities(self, frame: pl.DataFrame, columns: Sequence[str], role: str) -> np.ndarray:
+        for name in columns:
+            column = self._column(role, name)
+            self._numeric(frame[name], column, "numbers in [0, 1]")
+            self._refuse(frame[name], frame[name].is_between(0, 1), f"{column} must lie in [0, 1]")
+        single = all(frame.schema[name] == pl.Float32 for name in columns)
+        kind = pl.Float32 if single else pl.Float64
+        return frame.select(pl.col(columns).cast(kind)).to_numpy(order="c")
+
+    def labels(self, frame: pl.DataFrame, columns: Sequence[str]) -> np.ndarray:
+        for name in columns:
+            series, column = frame[name], self._column("Label", name)
+            if series.dtype == pl.Boolean:
+                allowed = series.is_not_null()
+            else:
+                self._numeric(series, column, "0 and 1")
+                allowed = (series == 0) | (series == 1)
+            self._refuse(series, allowed, f"{column} must be 0 or 1")
+        return frame.select(pl.col(columns).cast(pl.UInt8)).to_numpy(order="c")
+
+    def sample_weight(self, series: pl.Series) -> np.ndarray:
+        column = self._column("Weight", series.name)
+        self._numeric(series, column, "numbers from 0 up")
+        allowed = series.is_between(0, float("inf"), closed="left")
+        self._refuse(series, allowed, f"{column} must be finite and 0 or more")
+        return series.cast(pl.Float64).to_numpy()
+
+    def _numeric(self, series: pl.Series, column: str, expected: str) -> None:
+        if not series.dtype.is_numeric():
+            raise DataError(
+                f"{column} must hold {expected}. Got type {series.dtype}; convert it first."
+            )
+
+    def _refuse(self, series: pl.Series, allowed: pl.Series, rule: str) -> None:
+        allowed = allowed.fill_null(value=False)
+        if allowed.all():
+            return
+        rows = (~allowed).arg_true()
+        value = "null" if series[rows[0]] is None else series[rows[0]]
+        raise DataError(
+            f"{rule}. Got {value} in row {self.first_row + rows[0]:,} (counted from 0), "
+            f"and {len(rows):,} such row{'s' * (len(rows) > 1)} in all; drop or repair them."
+        )

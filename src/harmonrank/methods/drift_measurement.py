@@ -1,0 +1,64 @@
+"""Measuring drift: the scores of a table against the reference of a model."""
+
+__all__ = ["drift_of"]
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from harmonrank.data import Log
+from harmonrank.methods.drift import CONSTANT_SCALE, SAME_OFFSET, ColumnDrift, Drift
+from harmonrank.methods.reference import RECENT_ROWS, Reference
+from harmonrank.methods.replacement import replacement_of
+from harmonrank.model.spread import Spread
+
+_BLOCKS = 8
+_FREQUENT = 0.05
+
+
+def drift_of(reference: Reference, log: Log, most: int = RECENT_ROWS) -> Drift:
+    """Compare the scores of rows with the reference of the fit.
+
+    Args:
+        reference: Of the fit, or of the last recalibration.
+        log: Rows; those of sample weight 0 do not count.
+        most: Rows that are looked at, drawn at random.
+    """
+    log = log.counted()
+    log = log.take(log.drawn(most)) if log.rows > most else log
+    away, constant = reference.deviations(log), Spread.of(log.scores, log.sample_weight).width == 0
+    offset, scale = _moves(reference, away, constant, log.sample_weight)
+    columns = tuple(
+        ColumnDrift(name, log.rows, float(offset[m]), float(scale[m]))
+        for m, name in enumerate(log.schema.score_columns)
+    )
+
+    def moves_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        weight = None if log.sample_weight is None else log.sample_weight[rows]
+        return _moves(reference, away[rows], constant, weight)
+
+    parts = {"consecutive blocks of rows": np.array_split(np.arange(log.rows), _BLOCKS)}
+    if frequent := list(_frequent(reference.codes(log))):
+        parts["frequent context values"] = frequent
+    replaced, evidence = replacement_of(columns, reference.correlation, parts, moves_of)
+    return Drift(log.rows, columns, replaced, evidence)
+
+
+def _moves(
+    reference: Reference, away: np.ndarray, constant: np.ndarray, weight: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return offset and scale of each score; one that never had a spread has not moved."""
+    now, known = Spread.of(away, weight), reference.width > 0
+    was_constant = reference.constant > 0
+    # One value has no scale, though its deviations from the contexts' medians have one.
+    scale = np.where(constant, 0.0, now.width / np.where(was_constant, CONSTANT_SCALE, 1.0))
+    same = constant & was_constant & (np.abs(now.middle) < SAME_OFFSET)
+    offset = np.where(known & ~same, now.middle, 0.0)
+    return offset, np.where(known & ~same, scale, 1.0)
+
+
+def _frequent(codes: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the rows of each context value that many rows have."""
+    for feature in codes.T:
+        for code in np.flatnonzero(np.bincount(feature) >= _FREQUENT * len(codes)):
+            yield np.flatnonzero(feature == code)

@@ -1,0 +1,99 @@
+"""Recalibrating: the part of a method that knows what its scores looked like at the fit."""
+
+__all__ = ["Recalibrating"]
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+
+from harmonrank.data import Log, Schema, Source, read_log
+from harmonrank.data.arrays import Array
+from harmonrank.methods.drift import Drift
+from harmonrank.methods.drift_measurement import drift_of
+from harmonrank.methods.recalibration import Recalibration, recent_rows
+from harmonrank.methods.reference import Reference, reference_arrays
+from harmonrank.methods.state import ReferenceState
+
+# Where the arrays of the two references are in a saved model.
+_FIT, _NOW = "reference", "recalibrated"
+
+
+class Recalibrating:
+    """Reports drift and recalibrates: every method can do both, without labels."""
+
+    _reference: Reference | None = None
+    _recalibration: Recalibration | None = None
+
+    @property
+    @abstractmethod
+    def schema(self) -> Schema:
+        """Which column is what."""
+
+    def drift(self, table: Source) -> Drift:
+        """Report how far each score column has moved since the fit, given the context.
+
+        The report also says whether an upstream model was replaced, and by what evidence. Labels
+        are not needed. After a recalibration, drift counts from there.
+        """
+        log = read_log(table, self.schema, labels=False, sample_weight=True)
+        return drift_of(self._known_reference(), log)
+
+    def recalibrated(self, table: Source) -> Self:
+        """Return a new model for upstream scores that have changed; labels are not needed.
+
+        The table holds recent rows with the new scores, at least 1,000 that count.
+        """
+        log, reference = recent_rows(table, self.schema), self._known_reference()
+        changed = copy(self)
+        changed._reference = reference.remeasured(log)
+        changed._recalibrate(log, reference)
+        return changed
+
+    def _recalibrate(self, log: Log, before: Reference) -> None:  # noqa: ARG002
+        """Adjust this copy to recent rows: match moments, unless a method knows better."""
+        fit = before if self._recalibration is None else self._recalibration.fit
+        self._recalibration = Recalibration(fit, self._known_reference())
+
+    def _keep_reference(self, log: Log) -> None:
+        """Keep what the scores of the fit look like."""
+        self._reference, self._recalibration = Reference.of(log), None
+
+    def _known_reference(self) -> Reference:
+        assert self._reference is not None, "a fitted method knows its scores"
+        return self._reference
+
+    def _expected(self, log: Log) -> Log:
+        """Return rows with the scores that the method learned to fuse."""
+        return log if self._recalibration is None else self._recalibration.log(log)
+
+    def _expected_request(self, scores: np.ndarray, context: Mapping[str, Any]) -> np.ndarray:
+        """Return the scores of one request as the method learned to fuse them."""
+        if self._recalibration is None:
+            return scores
+        codes = self._recalibration.now.encoder.encode_values(context)
+        return self._recalibration.scores(scores, np.tile(codes, (len(scores), 1)))
+
+    def _reference_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return what is kept of the scores, as JSON parts and arrays."""
+        now, recalibration = self._known_reference(), self._recalibration
+        parts = {"context": now.encoder.to_list(), "recalibrated": recalibration is not None}
+        if recalibration is None:
+            return parts, now.arrays(_FIT)
+        return parts, recalibration.fit.arrays(_FIT) | now.arrays(_NOW)
+
+    def _declare_reference(self, state: ReferenceState) -> dict[str, Array]:
+        """Return what each array of `_reference_state` must be."""
+        slots, M = sum(state.encoder(self.schema).slots), len(self.schema.names)
+        declared = reference_arrays(_FIT, M, slots)
+        return declared | reference_arrays(_NOW, M, slots) if state.recalibrated else declared
+
+    def _restore_reference(self, state: ReferenceState, arrays: dict[str, np.ndarray]) -> None:
+        """Take what `_reference_state` returned out of the arrays of a saved model."""
+        encoder = state.encoder(self.schema)
+        self._reference, self._recalibration = Reference.restored(encoder, _FIT, arrays), None
+        if state.recalibrated:
+            fit, self._reference = self._reference, Reference.restored(encoder, _NOW, arrays)
+            self._recalibration = Recalibration(fit, self._reference)

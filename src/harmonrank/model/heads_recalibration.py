@@ -1,0 +1,25 @@
+"""Heads for upstream scores that have changed: the law of the logits is measured again."""
+
+__all__ = ["recalibrated_heads"]
+
+from dataclasses import replace
+
+import numpy as np
+
+from harmonrank.model.heads import Heads
+from harmonrank.model.law import fit_law
+from harmonrank.model.spread import Spread
+
+
+def recalibrated_heads(
+    heads: Heads, logits: np.ndarray, codes: np.ndarray, weight: np.ndarray | None = None
+) -> Heads:
+    """Return the heads for recent logits; their coefficients stay as they are.
+
+    Scale and offset per context and the noise of each score are measured again from the scores
+    alone (see `Law.recalibrated`).
+    """
+    coordinate = heads.coordinate.refitted(logits)
+    places = coordinate(logits)
+    now = fit_law(Spread.of(places, weight).clipped(places), codes, heads.slots, weight)
+    return replace(heads, coordinate=coordinate, law=heads.law.recalibrated(now, len(logits)))
