@@ -1,59 +1,54 @@
-"""Draw the README's figure from stored regrets.
+"""Draw the README's figure, regrets on a log scale, from stored results.
 
-python benchmarks/figure.py benchmarks/results/regret.json docs/regret.svg
+    python benchmarks/figure.py
+
+reads benchmarks/results/regret.json and writes docs/regret.svg; other paths may be given in this
+order. It shows whatever worlds and methods the results hold, means over seeds, and needs Plotly
+and a Chromium browser as `--figures` does.
 """
 
 import json
 import sys
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from math import log
 from pathlib import Path
 from statistics import mean
+from typing import Any
 
-WIDTH, ROW, LEFT, BAR = 760, 22, 200, 9
-COLOURS = {"elive": "#0072B2", "qkvideo": "#E69F00", "conflict": "#009E73"}
-LARGEST = 0.06
+from harmonrank.reports.figures import regret_plot
+from harmonrank.reports.pictures import write_picture
+
+ROOT = Path(__file__).parents[1]
+TITLE = "Regret: how far below the best possible AUC-sum (further left is better)"
+
+
+def regrets_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """Return each method's mean regret by world; the method with the least, on the whole, first."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if "regret" in row:
+            found[row["method"]][row["world"]].append(row["regret"])
+    means = {m: {w: mean(values) for w, values in each.items()} for m, each in found.items()}
+    # Regrets differ by orders of magnitude from world to world, so logarithms are averaged.
+    return dict(sorted(means.items(), key=lambda pair: mean(map(_log, pair[1].values()))))
+
+
+def _log(regret: float) -> float:
+    return log(max(regret, 1e-6))
 
 
 def main(source: Path, target: Path) -> None:
-    regrets: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in json.loads(source.read_text())["results"]:
-        if "regret" in row:
-            regrets[row["method"]][row["world"]].append(row["regret"])
-    order = sorted(regrets, key=lambda m: mean(mean(v) for v in regrets[m].values()))
-    height = 70 + len(order) * (ROW + 14)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
-        'font-family="system-ui, sans-serif" font-size="13">',
-        f'<rect width="{WIDTH}" height="{height}" fill="#fff"/>',
-        '<text x="12" y="22" font-size="15" font-weight="600">'
-        "Regret: how far below the best possible AUC-sum (shorter is better)</text>",
-    ]
-    for i, (world, colour) in enumerate(COLOURS.items()):
-        x = LEFT + i * 110
-        parts.append(f'<rect x="{x}" y="34" width="12" height="12" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 18}" y="45">{world}</text>')
-    for i, method in enumerate(order):
-        y = 62 + i * (ROW + 14)
-        weight = ' font-weight="600"' if method == "harmonrank" else ""
-        parts.append(
-            f'<text x="{LEFT - 10}" y="{y + 18}" text-anchor="end"{weight}>{method}</text>'
-        )
-        for k, (world, colour) in enumerate(COLOURS.items()):
-            if world not in regrets[method]:
-                continue
-            value = mean(regrets[method][world])
-            length = min(value / LARGEST, 1) * (WIDTH - LEFT - 70)
-            top = y + k * (BAR + 1)
-            parts.append(
-                f'<rect x="{LEFT}" y="{top}" width="{length:.1f}" height="{BAR}" fill="{colour}"/>'
-            )
-            more = " →" if value > LARGEST else ""
-            parts.append(
-                f'<text x="{LEFT + length + 5:.1f}" y="{top + BAR}" font-size="10" fill="#333">'
-                f"{value:.4f}{more}</text>"
-            )
-    target.write_text("\n".join([*parts, "</svg>"]) + "\n")
+    regrets = regrets_of(json.loads(source.read_text(encoding="utf-8"))["results"])
+    named = {f"<b>{m}</b>" if m == "harmonrank" else m: found for m, found in regrets.items()}
+    write_picture(regret_plot(TITLE, named), target)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    paths = [Path(path) for path in sys.argv[1:]]
+    main(
+        *[
+            *paths,
+            *[ROOT / "benchmarks/results/regret.json", ROOT / "docs/regret.svg"][len(paths) :],
+        ]
+    )

@@ -44,8 +44,8 @@ def test_every_chart_has_a_place_and_its_numbers(page):
     )
     places = re.findall(r'data-figure="([^"]*)"', own)
     assert sorted(places) == sorted(figures)
-    assert own.count("<details class=numbers>") >= 8
-    assert own.count("<div class=static><svg ") == len(places)
+    assert own.count("<details class=numbers open>") >= 8
+    assert own.count("<h3>") == len(places)
 
 
 def test_command_seed_and_versions_are_told_and_escaped(page, facts):

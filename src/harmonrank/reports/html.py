@@ -2,7 +2,7 @@
 
 __all__ = ["Card", "html_page", "page", "plotly_script", "write_html"]
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import import_module
 from importlib.resources import files
@@ -17,7 +17,6 @@ from harmonrank.methods.extras import import_extra
 from harmonrank.reports.facts import Facts, Run
 from harmonrank.reports.plots import Plot
 from harmonrank.reports.sections import Section, sections
-from harmonrank.reports.svg import svg
 
 _DIGITS = 6
 _SHORT = 12
@@ -70,7 +69,7 @@ def plotly_script() -> str:
 
 def figure(plot: Plot) -> dict[str, Any]:
     """Return what the page's script draws."""
-    return {"data": plot.data, "layout": plot.layout, "height": plot.height, "title": plot.title}
+    return {"data": plot.data, "layout": plot.layout, "height": plot.height, "wide": plot.wide}
 
 
 def _asset(name: str) -> str:
@@ -129,8 +128,7 @@ def _text(words: str) -> str:
 
 def _section(section: Section) -> str:
     notes = "".join(f"<li>{_text(note)}</li>" for note in section.notes)
-    hidden = {name for name, _, _, on in section.legend if not on}
-    plots = "".join(_plot(plot, hidden) for plot in section.plots)
+    plots = "".join(map(_plot, section.plots))
     return (
         f'<section id="{section.key}"><h2>{_text(section.title)}</h2>'
         f"<p class=lead>{_text(section.lead)}</p>"
@@ -143,12 +141,11 @@ def _section(section: Section) -> str:
     )
 
 
-def _plot(plot: Plot, hidden: Collection[str]) -> str:
-    """Return a picture that needs no script, and the place where the script draws its own."""
+def _plot(plot: Plot) -> str:
+    """Return the place where the script draws; without one, the numbers stand for the chart."""
     wide = " wide" * plot.wide
     return (
         f'<figure class="plot{wide}"><figcaption>{escape(plot.title)}</figcaption>'
-        f"<div class=static>{svg(plot, hidden)}</div>"
         f'<div class=chart data-figure="{escape(plot.name)}" style="height:{plot.height}px" '
         f'role=img aria-label="{escape(plot.title)}"></div></figure>'
     )
@@ -171,11 +168,15 @@ def _css(color: str) -> str:
 
 
 def _numbers(section: Section) -> str:
-    """Return the numbers behind the charts, folded away."""
+    """Return the numbers behind the charts, which the script folds away when it draws them."""
     tables = "".join(
         f"<h3>{escape(p.title)}</h3>{p.table.to_html(sortable=True)}" for p in section.plots
     )
-    return f"<details class=numbers><summary>Numbers</summary>{tables}</details>" if tables else ""
+    return (
+        f"<details class=numbers open><summary>Numbers</summary>{tables}</details>"
+        if tables
+        else ""
+    )
 
 
 def _run(run: Run) -> str:

@@ -1,6 +1,6 @@
-"""Pictures: every chart of a report as a PNG file, drawn by a browser that nobody sees."""
+"""Pictures: charts as files, drawn by a browser that nobody sees."""
 
-__all__ = ["find_browser", "write_page_pictures", "write_pictures"]
+__all__ = ["find_browser", "write_page_pictures", "write_picture", "write_pictures"]
 
 import os
 import re
@@ -12,10 +12,11 @@ from json import loads
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harmonrank.data.files import new_folder, write_json
+from harmonrank.data.files import new_file, new_folder, write_json
 from harmonrank.errors import DependencyError, OutputError
-from harmonrank.reports.facts import Facts
-from harmonrank.reports.html import html_page
+from harmonrank.reports.facts import Facts, Run
+from harmonrank.reports.html import html_page, page
+from harmonrank.reports.plots import Plot
 from harmonrank.reports.sections import Section, sections
 
 LIST = "figures.json"
@@ -46,7 +47,8 @@ _SCRIPT = """<script>
   for (const chart of document.querySelectorAll(".chart")) {
     const wide = chart.closest(".wide"), named = chart.data.filter((t) => t.name);
     const part = chart.closest("section").querySelector("h2").textContent;
-    const caption = `${part}: ${chart.closest("figure").querySelector("figcaption").textContent}`;
+    const title = chart.closest("figure").querySelector("figcaption").textContent;
+    const caption = [part, title].filter(Boolean).join(": ");
     const data = chart.data.map((t) => ({ ...t, showlegend: Boolean(t.name) }));
     const size = { width: wide ? 1000 : 640, height: chart.layout.height + 80 };
     const layout = {
@@ -58,9 +60,9 @@ _SCRIPT = """<script>
       },
       margin: { ...chart.layout.margin, t: 50, b: 80 },
     };
-    const options = { format: "png", scale: 2, ...size };
-    const image = await Plotly.toImage({ data, layout }, options);
-    pictures[chart.dataset.figure] = image.split(",")[1];
+    const options = { format: "$format", scale: "$format" === "svg" ? 1 : 2, ...size };
+    const image = (await Plotly.toImage({ data, layout }, options)).split(/,(.*)/s)[1];
+    pictures[chart.dataset.figure] = options.format === "svg" ? btoa(unescape(image)) : image;
   }
   const answer = document.createElement("pre");
   answer.id = "pictures";
@@ -94,22 +96,37 @@ def write_pictures(facts: Facts, folder: str | Path) -> list[str]:
     return write_page_pictures(html_page(facts), sections(facts), folder)
 
 
-def write_page_pictures(page: str, parts: Sequence[Section], folder: str | Path) -> list[str]:
+def write_page_pictures(whole: str, parts: Sequence[Section], folder: str | Path) -> list[str]:
     """Write every chart of a page with these sections, as `write_pictures` does."""
-    browser = find_browser()
     titles = {plot.name: plot.title for part in parts for plot in part.plots}
-    with TemporaryDirectory() as scratch:
-        path = Path(scratch) / "page.html"
-        before, _, after = page.rpartition("</body>")
-        path.write_text(before + _SCRIPT + after, encoding="utf-8")
-        pictures = _drawn(browser, path, Path(scratch) / "profile")
+    pictures = _pictures(whole, "png")
     if set(pictures) != set(titles):
-        raise OutputError(f"{browser} drew {len(pictures)} of {len(titles)} pictures; try again.")
+        raise OutputError(f"{len(pictures)} of {len(titles)} pictures were drawn; try again.")
     with new_folder(folder, holds=LIST, overwrite=True) as partial:
         for name, image in pictures.items():
-            (partial / f"{name}.png").write_bytes(b64decode(image))
+            (partial / f"{name}.png").write_bytes(image)
         write_json(partial / LIST, titles)
     return list(titles)
+
+
+def write_picture(plot: Plot, path: str | Path) -> None:
+    """Write one chart as SVG or PNG, by the suffix of the file."""
+    path = Path(path)
+    whole = page("", Run("", None, "", {}), (), [Section("chart", "", "", (plot,))])
+    (image,) = _pictures(whole, path.suffix.removeprefix(".")).values()
+    with new_file(path, overwrite=True) as partial:
+        partial.write_bytes(image)
+
+
+def _pictures(whole: str, form: str) -> dict[str, bytes]:
+    """Return the image of every chart of a page, by its name."""
+    browser = find_browser()
+    with TemporaryDirectory() as scratch:
+        path = Path(scratch) / "page.html"
+        before, _, after = whole.rpartition("</body>")
+        path.write_text(before + _SCRIPT.replace("$format", form) + after, encoding="utf-8")
+        drawn = _drawn(browser, path, Path(scratch) / "profile")
+    return {name: b64decode(image) for name, image in drawn.items()}
 
 
 def _drawn(browser: str, page: Path, profile: Path) -> dict[str, str]:

@@ -12,6 +12,7 @@ __all__ = [
     "heatmap",
     "leaderboard_plots",
     "pull_plot",
+    "regret_plot",
     "response_plots",
     "style",
     "tradeoff_plots",
@@ -22,5 +23,6 @@ from harmonrank.reports.figures._board import auc_bars, auc_plots, leaderboard_p
 from harmonrank.reports.figures._calibration import calibration_plots
 from harmonrank.reports.figures._common import ceiling_line, heatmap, style
 from harmonrank.reports.figures._curves import drift_plots, epoch_plots, training_plots
+from harmonrank.reports.figures._regret import regret_plot
 from harmonrank.reports.figures._relations import correlation_plots, tradeoff_plots
 from harmonrank.reports.figures._weights import context_plots, pull_plot, response_plots

@@ -3,11 +3,11 @@
 __all__ = ["auc_bars", "auc_plots", "leaderboard_plots"]
 
 from collections.abc import Mapping, Sequence
-from math import log
 from typing import Any
 
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import ceiling_line
+from harmonrank.reports.figures._regret import regret_plot
 from harmonrank.reports.plots import ACCENT, INK, MUTED, Plot, plot
 from harmonrank.table import table_of
 
@@ -69,7 +69,8 @@ def leaderboard_plots(facts: Facts) -> list[Plot]:
         )
     ]
     if ceiling is not None:
-        plots.append(_regret_plot(facts, names, height, rows))
+        regrets = {name: {"regret": q.regret or 0.0} for name, q in qualities.items()}
+        plots.append(regret_plot("Regret: what is still to be had", regrets, facts.focus))
     return plots
 
 
@@ -86,36 +87,6 @@ def _dots(facts: Facts, names: list[str], x: list[float], label: str, what: str)
         },
         "hovertemplate": f"%{{y}}<br>{what} %{{x:.4f}}<extra></extra>",
     }
-
-
-def _regret_plot(facts: Facts, names: list[str], height: int, rows: dict[str, Any]) -> Plot:
-    regret = [max(q.regret or 0.0, 1e-6) for q in facts.board.qualities.values()]
-    dots = _dots(facts, names, regret, "regret", "regret")
-    dots["text"], dots["textposition"] = [f"{r:.4f}" for r in regret], "middle right"
-    dots["mode"] = "markers+text"
-    stems: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [v for r in regret for v in (min(regret) / 2, r, None)],
-        "y": [v for n in names for v in (n, n, None)],
-        "line": {"color": MUTED, "width": 1},
-        "hoverinfo": "skip",
-    }
-    return plot(
-        "regret",
-        "Regret: what is still to be had",
-        [stems, dots],
-        table_of(("method", "regret"), tuple(zip(names, regret, strict=True)), {"regret": ".5f"}),
-        x={
-            "title": "ceiling − AUC-sum (log scale)",
-            "type": "log",
-            "range": [log(min(regret) / 2, 10), log(max(regret) * 12, 10)],
-            "dtick": 1,
-        },
-        y=rows,
-        height=height,
-        showlegend=False,
-    )
 
 
 def auc_plots(facts: Facts) -> list[Plot]:

@@ -1,12 +1,16 @@
 // Draws the figures in the colours of the theme, sorts tables, toggles traces. No request is made.
 (() => {
-  // Where Plotly could not start, the pictures and tables stay as they are.
+  // Where Plotly could not start, the numbers stay in place of the charts.
   if (!window.Plotly) return;
   const root = document.documentElement;
   root.classList.add("scripted");
   const figures = JSON.parse(document.getElementById("figures").textContent);
   const charts = [...document.querySelectorAll(".chart")];
+  const folds = [...document.querySelectorAll(".numbers")];
   const hidden = new WeakMap();
+  // On paper charts are redrawn in light colours, two beside each other, and numbers unfold.
+  const paper = matchMedia("print");
+  const [PAGE, HALF] = [660, 322];
   const config = {
     displaylogo: false, responsive: true, scrollZoom: false, showTips: false,
     // Without a pointer that hovers, the buttons would cover the chart for good.
@@ -38,8 +42,9 @@
     const titled = (own) => ({ ...axis, ...own, title: { ...own.title, font: { size: 12.5 } } });
     const own = themed(figure.layout);
     const narrow = window.innerWidth < 560;
+    const width = paper.matches ? (figure.wide ? PAGE : HALF) : undefined;
     return {
-      ...own, height: figure.height, autosize: true,
+      ...own, height: figure.height, autosize: !paper.matches, width,
       font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: css("--text") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       margin: { l: 46, r: narrow ? 14 : 18, t: figure.layout.showlegend ? 64 : 14, b: 44 },
@@ -70,9 +75,6 @@
         off.has(name) ? off.delete(name) : off.add(name);
         button.setAttribute("aria-pressed", String(!off.has(name)));
         section.querySelectorAll(".chart").forEach(draw);
-        section.querySelectorAll(".static [data-trace]").forEach((part) => {
-          part.classList.toggle("off", off.has(part.dataset.trace));
-        });
       });
     }
   }
@@ -104,6 +106,7 @@
   }
 
   async function start() {
+    folds.forEach((fold) => { fold.open = false; });
     document.querySelectorAll("table.sortable").forEach(sortable);
     legends();
     for (const chart of charts) {
@@ -116,5 +119,11 @@
 
   const again = () => charts.forEach(draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", again);
+  let unfolded = [];
+  paper.addEventListener("change", () => {
+    if (paper.matches) unfolded = folds.filter((fold) => fold.open);
+    folds.forEach((fold) => { fold.open = paper.matches || unfolded.includes(fold); });
+    again();
+  });
   start();
 })();
