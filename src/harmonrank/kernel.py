@@ -5,19 +5,22 @@ __all__ = [
     "finish",
     "inline_kernel",
     "kernel",
-    "parallel_kernel",
     "product_kernel",
     "sum_kernel",
     "watch",
 ]
 
+import os
 import platform
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
+
+from harmonrank.kernel_cache import cached
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,25 +28,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 def kernel(function: F) -> F:
     """Compile a loop at its first call and keep the machine code for the next process.
 
-    Numba's cache notices a change of the file that holds the kernel, but not of a kernel in
-    another file that it calls. So kernels that call each other live in one file.
+    A kernel may call kernels of other files; a change there compiles it again as well.
     """
-    return cast(F, numba.njit(cache=True, nogil=True)(function))
+    return _compiled(function)
 
 
 def inline_kernel(function: F) -> F:
     """Compile a small function that other kernels of the same file call in their inner loop."""
-    return cast(F, numba.njit(cache=True, nogil=True, inline="always")(function))
-
-
-def parallel_kernel(function: F) -> F:
-    """Compile a loop whose `prange` uses all threads; its result must not depend on timing."""
-    return cast(F, numba.njit(cache=True, nogil=True, parallel=True)(function))
+    return _compiled(function, inline="always")
 
 
 def product_kernel(function: F) -> F:
     """Compile a loop that may add a product in one instruction, rounded once instead of twice."""
-    return cast(F, numba.njit(cache=True, nogil=True, fastmath={"contract"})(function))
+    return _compiled(function, fastmath={"contract"})
 
 
 def sum_kernel(function: F) -> F:
@@ -51,8 +48,12 @@ def sum_kernel(function: F) -> F:
 
     The order is fixed by the machine code, so the same machine adds the same way every time.
     """
-    freedom = {"reassoc", "nsz", "contract"}
-    return cast(F, numba.njit(cache=True, nogil=True, fastmath=freedom)(function))
+    return _compiled(function, fastmath={"reassoc", "nsz", "contract"})
+
+
+def _compiled(function: F, **options: Any) -> F:
+    # Threads are ours (`together`), never numba's: those do not survive a fork.
+    return cast(F, cached(numba.njit(nogil=True, **options)(function)))
 
 
 def _adding(_typing: Any, address: Any, _amount: Any) -> Any:
@@ -117,3 +118,12 @@ def watch(claims: Any, parts: int, looks: int) -> bool:
             return True
         _pause()
     return False
+
+
+if hasattr(os, "register_at_fork"):
+    # A fork waits for a compilation in another thread, whose lock the child could never get.
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )

@@ -1,7 +1,6 @@
 from dataclasses import replace
 from itertools import product
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,6 +12,7 @@ from harmonrank.data.worlds._normal import sigmoid_mean
 from harmonrank.data.worlds._recipes import RECIPES
 from harmonrank.errors import UsageError
 from harmonrank.metrics import auc
+from harmonrank.threads import limited_threads
 from reference import auc_by_pairs, posterior_by_importance
 
 THREE = {"elive": ("buy", "follow", "long_view"), "qkvideo": ("click", "like", "follow")}
@@ -233,12 +233,9 @@ def test_redraws_are_reproducible_and_never_the_preset():
 
 def test_same_seed_same_rows_on_any_number_of_threads(preset):
     sample = preset.sample(20_000, seed=1)
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
-        assert_same(preset.sample(20_000, seed=1), sample)
-    finally:
-        numba.set_num_threads(threads)
+    for threads in (1, 2):
+        with limited_threads(threads):
+            assert_same(preset.sample(20_000, seed=1), sample)
     assert (preset.sample(20_000, seed=2).scores != sample.scores).mean() > 0.99
 
 

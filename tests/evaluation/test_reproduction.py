@@ -3,10 +3,8 @@
 import json
 from dataclasses import make_dataclass, replace
 
-import numba
 import numpy as np
 import pytest
-import torch
 
 from harmonrank.errors import DataError, UsageError
 from harmonrank.evaluation.reproduction import (
@@ -32,6 +30,7 @@ from harmonrank.evaluation.reproduction.claims import (
     verdict,
 )
 from harmonrank.methods.mbce import Mbce
+from harmonrank.threads import limited_threads
 
 TINY = replace(QUICK, rows=2000, seeds=2, epochs=1, shares=(0.5,), seconds=0.0)
 FITS = ("main", "losses", "components", "buckets", "skew", "pareto", "relations")
@@ -39,12 +38,9 @@ FITS = ("main", "losses", "components", "buckets", "skew", "pareto", "relations"
 
 @pytest.fixture(scope="module", autouse=True)
 def one_thread():
-    """Kernels set the threads of PyTorch too, and on tiny batches threads only wait."""
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1)
-    torch.set_num_threads(1)
-    yield
-    numba.set_num_threads(threads)
+    """On tiny batches threads only wait."""
+    with limited_threads(1):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -360,12 +356,9 @@ def test_bad_data_is_refused_before_any_work(tmp_path):
 
 def test_a_timing_has_one_name_whatever_kernels_do_to_the_threads():
     cell = SpeedCell(data_of("elive", 2000), "inference", 1.0)
-    threads, before = torch.get_num_threads(), cell.key
-    torch.set_num_threads(threads + 1)
-    try:
+    before = cell.key
+    with limited_threads(7):
         assert cell.key == before
-    finally:
-        torch.set_num_threads(threads)
 
 
 def test_an_unknown_table_is_refused(tmp_path):

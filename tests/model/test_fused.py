@@ -1,3 +1,4 @@
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,9 @@ import torch
 from harmonrank.errors import UsageError
 from harmonrank.model import Network, NetworkConfig
 from harmonrank.model.fused import Scorer, Step, covers
+from harmonrank.model.fused._forward import fuse_parts
+from harmonrank.threads import limited_threads
+from harmonrank.training.torch_threads import torch_threads
 
 SLOTS = (6, 4)
 BASE = NetworkConfig(objectives=4, context_slots=SLOTS)
@@ -52,10 +56,8 @@ CONFIGS = [
 @pytest.fixture(autouse=True)
 def _one_thread():
     """Spare the tests the waiting of threads for each other on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with limited_threads(1), torch_threads(1):
+        yield
 
 
 def network_of(config, seed=0):
@@ -209,6 +211,46 @@ def test_weights_return_to_the_network_unchanged():
 def test_an_empty_table_has_no_scores():
     scores, context = rows_of(BASE)
     assert Scorer.of(network_of(BASE))(scores[:0], context[:0]).shape == (0,)
+
+
+@pytest.fixture
+def half_strange():
+    """Return scores and context of eight parts; half of the codes, the other thread's, are bad."""
+    scores, context = rows_of(BASE, n=8192)
+    context[4096:, 0] = 99
+    return scores, context
+
+
+def test_what_another_thread_found_is_seen_before_that_thread_returns(
+    monkeypatch, request, half_strange
+):
+    done, go_on = threading.Event(), threading.Event()
+    request.addfinalizer(go_on.set)
+
+    def slow_to_return(claims, who, *given):
+        if who == 0:
+            done.wait()
+        fuse_parts(claims, who, *given)
+        if who == 1:
+            done.set()
+            go_on.wait()
+
+    monkeypatch.setattr("harmonrank.model.fused._scorer.fuse_parts", slow_to_return)
+    scorer = Scorer.of(network_of(BASE))
+    with limited_threads(2), pytest.raises(UsageError, match="code that training did not have"):
+        scorer(*half_strange)
+
+
+def test_an_unknown_code_is_refused_each_time_on_two_threads(half_strange):
+    scorer, accepted = Scorer.of(network_of(BASE)), 0
+    with limited_threads(2):
+        for _ in range(3000):
+            try:
+                scorer(*half_strange)
+                accepted += 1
+            except UsageError:
+                pass
+    assert accepted == 0
 
 
 @pytest.mark.parametrize("code", [-1, 6])

@@ -6,20 +6,14 @@ from harmonrank.prediction import PredictorConfig, fit_predictor
 from harmonrank.prediction.experts import Thinned, draw_from
 from harmonrank.prediction.pieces import Pieces
 from harmonrank.prediction.scoring import score_frame
+from harmonrank.threads import limited_threads
+from harmonrank.training.torch_threads import torch_threads
 
 SMALL = PredictorConfig(epochs=1, batch_rows=6000, embedding=4, expert_width=8, tower_width=4)
 
 
-@pytest.fixture
-def threads():
-    before = torch.get_num_threads()
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
-
-
-def test_pieces_come_back_in_order(threads):
-    threads(2)
-    with Pieces() as pieces:
+def test_pieces_come_back_in_order():
+    with limited_threads(2), Pieces() as pieces:
         assert pieces.map(lambda n: 2 * n, range(50)) == [2 * n for n in range(50)]
 
 
@@ -28,20 +22,20 @@ def test_an_error_in_a_piece_is_raised():
         pieces.map(lambda n: 1 / n, [1, 0])
 
 
-def test_each_piece_keeps_torch_to_its_thread_and_the_caller_keeps_its_own(threads):
-    threads(2)
-    with Pieces() as pieces:
-        assert pieces.map(lambda _: torch.get_num_threads(), range(4)) == [1] * 4
-    assert torch.get_num_threads() == 2
+def test_each_piece_keeps_torch_to_its_thread_and_the_caller_keeps_its_own():
+    with torch_threads(2):
+        with limited_threads(2), Pieces() as pieces:
+            assert pieces.map(lambda _: torch.get_num_threads(), range(4)) == [1] * 4
+        assert torch.get_num_threads() == 2
 
 
-def test_the_number_of_threads_does_not_change_what_is_learned(log, tmp_path, threads):
+def test_the_number_of_threads_does_not_change_what_is_learned(log, tmp_path):
     frame = next(log.batches("test"))
     found = []
     for count in (1, 2):
-        threads(count)
-        predictor = fit_predictor(log, tmp_path / f"{count}", SMALL, folds=0, seed=1)
-        found.append(score_frame(predictor, frame))
+        with limited_threads(count):
+            predictor = fit_predictor(log, tmp_path / f"{count}", SMALL, folds=0, seed=1)
+            found.append(score_frame(predictor, frame))
     np.testing.assert_array_equal(*found)
 
 

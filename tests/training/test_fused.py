@@ -7,6 +7,7 @@ import torch
 from harmonrank.losses import bce_loss, rank_auc_loss
 from harmonrank.model import Network, NetworkConfig
 from harmonrank.model.fused import _scorer
+from harmonrank.threads import limited_threads
 from harmonrank.training import (
     Arrays,
     EpochEnded,
@@ -18,6 +19,7 @@ from harmonrank.training import (
 )
 from harmonrank.training import learner as learner_module
 from harmonrank.training.learner import FusedLearner, TorchLearner, learner_for
+from harmonrank.training.torch_threads import torch_threads
 
 SLOTS = (5, 3)
 CONFIG = NetworkConfig(objectives=3, context_slots=SLOTS, buckets=20)
@@ -27,10 +29,8 @@ TRAINING = TrainingConfig(batch_rows=512, epochs=3)
 @pytest.fixture(autouse=True)
 def _one_thread():
     """Spare the tests the waiting of threads for each other on a busy machine."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with limited_threads(1), torch_threads(1):
+        yield
 
 
 @pytest.fixture(params=["torch", "fused"])

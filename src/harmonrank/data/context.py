@@ -76,11 +76,11 @@ class _Feature:
     def _text(self, series: pl.Series) -> np.ndarray:
         known = series.cast(pl.String).cast(pl.Enum(list(self.values)), strict=False)
         codes = known.to_physical().cast(pl.Int32) + 1
-        return codes.fill_null(UNKNOWN).to_numpy()
+        return _filled(codes, UNKNOWN).to_numpy()
 
     def _integer(self, series: pl.Series) -> np.ndarray:
         known, whole = np.array(self.values, dtype=np.int64), _whole(series)
-        raw = whole.fill_null(0).to_numpy()
+        raw = _filled(whole, 0).to_numpy()
         if self._dense is not None:
             # Values on either side of the known ones meet the table's ends, which are unknown.
             low, high = known[0] - 1, known[-1] + 1
@@ -103,7 +103,7 @@ class _Feature:
         return codes
 
     def _number(self, series: pl.Series) -> np.ndarray:
-        raw = series.cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        raw = series.cast(pl.Float64).to_numpy()  # null becomes NaN
         place = np.searchsorted(np.array(self.values, dtype=np.float64), raw, side="right") + 1
         return np.where(np.isnan(raw), UNKNOWN, place).astype(np.int32)
 
@@ -228,6 +228,11 @@ def _kind(dtype: pl.DataType) -> str:
     if isinstance(dtype, pl.String | pl.Categorical | pl.Enum):
         return "text"
     return str(dtype)
+
+
+def _filled(series: pl.Series, value: int) -> pl.Series:
+    """Return the series without nulls; unlike `fill_null` it needs none of Polars' threads."""
+    return series.set(series.is_null(), value) if series.null_count() else series
 
 
 def _whole(series: pl.Series) -> pl.Series:

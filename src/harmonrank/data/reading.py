@@ -53,7 +53,7 @@ def read_log(
         schema=schema,
         scores=check.probabilities(frame, schema.score_columns, "Score"),
         # To select nothing would forget how many rows there are; to drop all does not.
-        context=frame.select(schema.context) if schema.context else frame.drop(frame.columns),
+        context=frame[list(schema.context)] if schema.context else frame.drop(frame.columns),
     )
     if schema.sample_weight in columns:
         log = replace(log, sample_weight=check.sample_weight(frame[schema.sample_weight]))
@@ -65,6 +65,14 @@ def read_log(
         request=_request(frame[schema.request]) if schema.request else None,
         truth=check.probabilities(frame, truth, "Truth") if truth else None,
     )
+
+
+def _stacked(frame: pl.DataFrame, columns: Sequence[str], kind: type[np.generic]) -> np.ndarray:
+    """Return columns side by side, (rows, columns), with none of Polars' threads."""
+    values = np.empty((frame.height, len(columns)), kind)
+    for place, name in enumerate(columns):
+        values[:, place] = frame[name].to_numpy()
+    return values
 
 
 def _truth_columns(source: Source, schema: Schema) -> list[str]:
@@ -101,10 +109,10 @@ class _Check:
         for name in columns:
             column = self._column(role, name)
             self._numeric(frame[name], column, "numbers in [0, 1]")
-            self._refuse(frame[name], frame[name].is_between(0, 1), f"{column} must lie in [0, 1]")
+            allowed = (frame[name] >= 0) & (frame[name] <= 1)
+            self._refuse(frame[name], allowed, f"{column} must lie in [0, 1]")
         single = all(frame.schema[name] == pl.Float32 for name in columns)
-        kind = pl.Float32 if single else pl.Float64
-        return frame.select(pl.col(columns).cast(kind)).to_numpy(order="c")
+        return _stacked(frame, columns, np.float32 if single else np.float64)
 
     def labels(self, frame: pl.DataFrame, columns: Sequence[str]) -> np.ndarray:
         for name in columns:
@@ -115,7 +123,7 @@ class _Check:
                 self._numeric(series, column, "0 and 1")
                 allowed = (series == 0) | (series == 1)
             self._refuse(series, allowed, f"{column} must be 0 or 1")
-        return frame.select(pl.col(columns).cast(pl.UInt8)).to_numpy(order="c")
+        return _stacked(frame, columns, np.uint8)
 
     def sample_weight(self, series: pl.Series) -> np.ndarray:
         column = self._column("Weight", series.name)
@@ -131,7 +139,8 @@ class _Check:
             )
 
     def _refuse(self, series: pl.Series, allowed: pl.Series, rule: str) -> None:
-        allowed = allowed.fill_null(value=False)
+        # Not `fill_null`, which needs Polars' threads.
+        allowed = allowed & series.is_not_null()
         if allowed.all():
             return
         rows = (~allowed).arg_true()

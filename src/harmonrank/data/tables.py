@@ -20,6 +20,7 @@ from typing import Any
 
 import polars as pl
 
+from harmonrank.data.forks import require_polars_threads
 from harmonrank.errors import DataError, did_you_mean
 
 Source = Any
@@ -156,6 +157,7 @@ def _is_a(source: Source, package: str, *names: str) -> bool:
 
 def _open_file(path: Path, columns: list[str]) -> pl.DataFrame:
     kind = file_kind(path)
+    require_polars_threads(f"Reading '{path}'")
     with _reading(path, kind):
         if kind == "parquet":
             return pl.read_parquet(path, columns=columns)
@@ -199,17 +201,18 @@ def _file_columns(path: Path, kind: str) -> list[str]:
 
 def _from_memory(source: Source, columns: list[str]) -> pl.DataFrame:
     if isinstance(source, pl.LazyFrame):
+        require_polars_threads("A lazy table")
         return source.select(columns).collect()
+    # Column by column, which needs none of Polars' threads: they do not survive a fork.
     if isinstance(source, pl.DataFrame):
-        return source.select(columns)
+        return source[columns]
     if _is_a(source, "pyarrow", "Table", "RecordBatch"):
-        frame = pl.from_arrow(source.select(columns))
-    else:
-        named = source.set_axis([str(name) for name in source.columns], axis="columns")
-        # A NaN stays one, so that an error can call it by its name.
-        frame = pl.from_pandas(named[columns], nan_to_null=False)
-    assert isinstance(frame, pl.DataFrame)
-    return frame
+        return pl.DataFrame([pl.Series(name, source.column(name)) for name in columns])
+    named = source.set_axis([str(name) for name in source.columns], axis="columns")
+    # A NaN stays one, so that an error can call it by its name.
+    return pl.DataFrame(
+        [pl.from_pandas(named[name], nan_to_null=False).alias(name) for name in columns]
+    )
 
 
 def check_columns(source: Source, there: Iterable[str], wanted: Iterable[str]) -> None:

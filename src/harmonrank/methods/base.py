@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.arrays import Array
+from harmonrank.data.log import taken
 from harmonrank.errors import DataError, UsageError
 from harmonrank.methods.quality import Quality, quality_of
 from harmonrank.methods.recalibrating import Recalibrating
@@ -221,7 +222,7 @@ class Method(Recalibrating, ABC):
             raise DataError(f"The context lacks '{missing[0]}'; set it to None if it is not known.")
         frame = pl.DataFrame({name: [context[name]] for name in self.schema.context})
         rows = np.zeros(len(scores), np.int64)
-        log = Log(self.schema, scores, frame[rows] if frame.width else frame)
+        log = Log(self.schema, scores, taken(frame, rows) if frame.width else frame)
         return self._fused(log, weights)
 
     @abstractmethod

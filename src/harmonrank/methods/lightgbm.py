@@ -2,9 +2,6 @@
 
 __all__ = ["LightGBM", "LightGBMConfig"]
 
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -19,6 +16,7 @@ from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.state import ContextState
 from harmonrank.methods.trees import Trees, tree_arrays
 from harmonrank.options import Count, Nonnegative, Rate
+from harmonrank.together import map_parts
 
 Leaves = Annotated[int, Meta(ge=2, le=131_072)]
 """What LightGBM can grow."""
@@ -82,7 +80,9 @@ class LightGBM(ProbabilityMethod):
             known = answers.min() < answers.max()
             return self._boost(lightgbm, rows, exam if known else None, fit.seed)
 
-        boosters = _side_by_side(boost, range(objectives))
+        # One objective per thread: threads inside a tree wait for each other at every node, and on
+        # a busy machine mostly wait.
+        boosters = map_parts(boost, range(objectives))
         self._trees = Trees.of([booster.model_to_string() for booster in boosters])
 
     def _boost(self, lightgbm: Any, rows: Any, exam: Any | None, seed: int) -> Any:
@@ -134,12 +134,3 @@ class LightGBM(ProbabilityMethod):
     def _restore(self, state: ContextState, arrays: dict[str, np.ndarray]) -> None:
         self._encoder = state.encoder(self.schema)
         self._trees = Trees.restored(arrays)
-
-
-def _side_by_side(work: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-    """Do one objective per thread.
-
-    Threads inside a tree wait for each other at every node, and on a busy machine mostly wait.
-    """
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return list(pool.map(work, items))

@@ -5,10 +5,10 @@ __all__ = ["Design", "fit_ridge", "log_loss", "predict"]
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
-from harmonrank.kernel import parallel_kernel
+from harmonrank.kernel import kernel
+from harmonrank.together import each_part, edges_of
 
 # Sums are taken in this many pieces whatever the threads, so they do not depend on them.
 _PIECES = 16
@@ -17,6 +17,7 @@ _SOLVER_STEPS = 60
 # Up to this many coefficients the matrix of second derivatives is built and inverted.
 _DENSE_SIZE = 400
 _DENSE_PIECES = 4
+_PREDICTED_ROWS = 4096  # A request's rows are one part.
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,14 @@ class Design:
 
 def predict(design: Design, theta: np.ndarray) -> np.ndarray:
     """Return σ(x·θ_m) for (size, objectives) coefficients, (rows, objectives)."""
-    p: np.ndarray = _probabilities(design.numbers, design.codes, theta)
+    numbers, codes = design.numbers, design.codes
+    p = np.empty((len(numbers), theta.shape[1]))
+    edges = edges_of(len(p), _PREDICTED_ROWS)
+
+    def work(part: int) -> None:
+        _probabilities(edges[part], edges[part + 1], numbers, codes, theta, p)
+
+    each_part(work, len(edges) - 1)
     return p
 
 
@@ -113,7 +121,15 @@ def _objective(
     design: Design, labels: np.ndarray, weight: np.ndarray, theta: np.ndarray, decay: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return loss, gradient, each row's curvature v p(1−p) and the diagonal of the Hessian."""
-    loss, slope, curve, diagonal = _sweep(design.numbers, design.codes, labels, weight, theta)
+    numbers, codes = design.numbers, design.codes
+    loss = np.zeros((_PIECES, theta.shape[1]))
+    slope, diagonal = np.zeros((2, _PIECES, *theta.shape))
+    curve = np.empty((len(numbers), theta.shape[1]))
+
+    def work(piece: int) -> None:
+        _sweep(piece, numbers, codes, labels, weight, theta, loss, slope, curve, diagonal)
+
+    each_part(work, _PIECES)
     return (
         loss.sum(axis=0) + 0.5 * (decay * theta**2).sum(axis=0),
         slope.sum(axis=0) + decay * theta,
@@ -128,7 +144,11 @@ def _newton(
     """Solve H_m x = slope_m for every objective."""
     if design.size > _DENSE_SIZE:
         return _conjugate_gradients(design, curve, diagonal, slope, decay)
-    upper = _hessian(design.numbers, design.codes, curve, design.size).sum(axis=0)
+    pieces = np.zeros((_DENSE_PIECES, design.size, design.size, slope.shape[1]))
+    each_part(
+        lambda piece: _hessian(piece, design.numbers, design.codes, curve, pieces), _DENSE_PIECES
+    )
+    upper = pieces.sum(axis=0)
     # A tiny ridge on all of it keeps a slot that no row has from being singular.
     step: np.ndarray = np.empty_like(slope)
     for m in range(slope.shape[1]):
@@ -147,8 +167,7 @@ def _conjugate_gradients(
     direction, energy = z, (residual * z).sum(axis=0)
     goal = 1e-5 * energy
     for _ in range(_SOLVER_STEPS):
-        image = _product(design.numbers, design.codes, curve, direction).sum(axis=0)
-        image += decay * direction
+        image = _image(design, curve, direction) + decay * direction
         along = np.maximum((direction * image).sum(axis=0), 1e-300)
         x = x + (energy / along) * direction
         residual = residual - (energy / along) * image
@@ -160,103 +179,103 @@ def _conjugate_gradients(
     return x
 
 
-@parallel_kernel
-def _sweep(numbers: Any, codes: Any, labels: Any, weight: Any, theta: Any) -> Any:
-    """Return per piece of rows the loss, its gradient and the Hessian's diagonal; and v p(1−p)."""
-    n, K = numbers.shape
-    size, M = theta.shape
-    loss = np.zeros((_PIECES, M))
-    slope = np.zeros((_PIECES, size, M))
-    diagonal = np.zeros((_PIECES, size, M))
-    curve = np.empty((n, M))
-    for piece in numba.prange(_PIECES):
-        g, h, logit = np.empty(M), np.empty(M), np.empty(M)
-        for i in range(piece * n // _PIECES, (piece + 1) * n // _PIECES):
-            for m in range(M):
-                logit[m] = theta[0, m]
-            for k in range(K):
-                for m in range(M):
-                    logit[m] += numbers[i, k] * theta[1 + k, m]
-            for c in range(codes.shape[1]):
-                for m in range(M):
-                    logit[m] += theta[codes[i, c], m]
-            for m in range(M):
-                small = np.exp(-abs(logit[m]))
-                p = (1.0 if logit[m] >= 0 else small) / (1.0 + small)
-                away = -logit[m] if labels[i, m] > 0 else logit[m]
-                loss[piece, m] += weight[i] * (np.log1p(small) + max(away, 0.0))
-                g[m] = weight[i] * (p - labels[i, m])
-                h[m] = weight[i] * p * (1.0 - p)
-                curve[i, m] = h[m]
-                slope[piece, 0, m] += g[m]
-                diagonal[piece, 0, m] += h[m]
-            for k in range(K):
-                x = numbers[i, k]
-                for m in range(M):
-                    slope[piece, 1 + k, m] += x * g[m]
-                    diagonal[piece, 1 + k, m] += x * x * h[m]
-            for c in range(codes.shape[1]):
-                for m in range(M):
-                    slope[piece, codes[i, c], m] += g[m]
-                    diagonal[piece, codes[i, c], m] += h[m]
-    return loss, slope, curve, diagonal
+def _image(design: Design, curve: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """Return Xᵀ(curve_m · X d_m), the Hessian's product with a direction."""
+    image = np.zeros((_PIECES, *direction.shape))
+    each_part(
+        lambda piece: _product(piece, design.numbers, design.codes, curve, direction, image),
+        _PIECES,
+    )
+    total: np.ndarray = image.sum(axis=0)
+    return total
 
 
-@parallel_kernel
-def _hessian(numbers: Any, codes: Any, curve: Any, size: int) -> Any:
-    """Return per piece of rows the upper half of Xᵀ diag(curve_m) X, (size, size, objectives)."""
-    n, K = numbers.shape
-    M, C = curve.shape[1], codes.shape[1]
-    upper = np.zeros((_DENSE_PIECES, size, size, M))
-    for piece in numba.prange(_DENSE_PIECES):
-        place, value = np.arange(1 + K + C), np.ones(1 + K + C)
-        for i in range(piece * n // _DENSE_PIECES, (piece + 1) * n // _DENSE_PIECES):
-            value[1 : 1 + K] = numbers[i]
-            for c in range(C):
-                place[1 + K + c] = codes[i, c]
-            for a in range(1 + K + C):
-                for b in range(a, 1 + K + C):
-                    both = value[a] * value[b]
-                    for m in range(M):
-                        upper[piece, place[a], place[b], m] += both * curve[i, m]
-    return upper
-
-
-@parallel_kernel
-def _product(numbers: Any, codes: Any, curve: Any, direction: Any) -> Any:
-    """Return per piece of rows Xᵀ(curve_m · X d_m), the Hessian's product with a direction."""
-    n, K = numbers.shape
-    size, M = direction.shape
-    image = np.zeros((_PIECES, size, M))
-    for piece in numba.prange(_PIECES):
-        t = np.empty(M)
-        for i in range(piece * n // _PIECES, (piece + 1) * n // _PIECES):
-            for m in range(M):
-                t[m] = direction[0, m]
-            for k in range(K):
-                for m in range(M):
-                    t[m] += numbers[i, k] * direction[1 + k, m]
-            for c in range(codes.shape[1]):
-                for m in range(M):
-                    t[m] += direction[codes[i, c], m]
-            for m in range(M):
-                t[m] *= curve[i, m]
-                image[piece, 0, m] += t[m]
-            for k in range(K):
-                for m in range(M):
-                    image[piece, 1 + k, m] += numbers[i, k] * t[m]
-            for c in range(codes.shape[1]):
-                for m in range(M):
-                    image[piece, codes[i, c], m] += t[m]
-    return image
-
-
-@parallel_kernel
-def _probabilities(numbers: Any, codes: Any, theta: Any) -> Any:
+@kernel
+def _sweep(
+    piece: int, numbers: Any, codes: Any, labels: Any, weight: Any, theta: Any, loss: Any,
+    slope: Any, curve: Any, diagonal: Any,
+) -> None:  # fmt: skip
+    """Add a piece's loss, gradient and diagonal of the Hessian; write its rows' v p(1−p)."""
     n, K = numbers.shape
     M = theta.shape[1]
-    p = np.empty((n, M))
-    for i in numba.prange(n):
+    g, h, logit = np.empty(M), np.empty(M), np.empty(M)
+    for i in range(piece * n // _PIECES, (piece + 1) * n // _PIECES):
+        for m in range(M):
+            logit[m] = theta[0, m]
+        for k in range(K):
+            for m in range(M):
+                logit[m] += numbers[i, k] * theta[1 + k, m]
+        for c in range(codes.shape[1]):
+            for m in range(M):
+                logit[m] += theta[codes[i, c], m]
+        for m in range(M):
+            small = np.exp(-abs(logit[m]))
+            p = (1.0 if logit[m] >= 0 else small) / (1.0 + small)
+            away = -logit[m] if labels[i, m] > 0 else logit[m]
+            loss[piece, m] += weight[i] * (np.log1p(small) + max(away, 0.0))
+            g[m] = weight[i] * (p - labels[i, m])
+            h[m] = weight[i] * p * (1.0 - p)
+            curve[i, m] = h[m]
+            slope[piece, 0, m] += g[m]
+            diagonal[piece, 0, m] += h[m]
+        for k in range(K):
+            x = numbers[i, k]
+            for m in range(M):
+                slope[piece, 1 + k, m] += x * g[m]
+                diagonal[piece, 1 + k, m] += x * x * h[m]
+        for c in range(codes.shape[1]):
+            for m in range(M):
+                slope[piece, codes[i, c], m] += g[m]
+                diagonal[piece, codes[i, c], m] += h[m]
+
+
+@kernel
+def _hessian(piece: int, numbers: Any, codes: Any, curve: Any, upper: Any) -> None:
+    """Add a piece's upper half of Xᵀ diag(curve_m) X, (size, size, objectives)."""
+    n, K = numbers.shape
+    M, C = curve.shape[1], codes.shape[1]
+    place, value = np.arange(1 + K + C), np.ones(1 + K + C)
+    for i in range(piece * n // _DENSE_PIECES, (piece + 1) * n // _DENSE_PIECES):
+        value[1 : 1 + K] = numbers[i]
+        for c in range(C):
+            place[1 + K + c] = codes[i, c]
+        for a in range(1 + K + C):
+            for b in range(a, 1 + K + C):
+                both = value[a] * value[b]
+                for m in range(M):
+                    upper[piece, place[a], place[b], m] += both * curve[i, m]
+
+
+@kernel
+def _product(piece: int, numbers: Any, codes: Any, curve: Any, direction: Any, image: Any) -> None:
+    """Add a piece's share of `_image`."""
+    n, K = numbers.shape
+    M = direction.shape[1]
+    t = np.empty(M)
+    for i in range(piece * n // _PIECES, (piece + 1) * n // _PIECES):
+        for m in range(M):
+            t[m] = direction[0, m]
+        for k in range(K):
+            for m in range(M):
+                t[m] += numbers[i, k] * direction[1 + k, m]
+        for c in range(codes.shape[1]):
+            for m in range(M):
+                t[m] += direction[codes[i, c], m]
+        for m in range(M):
+            t[m] *= curve[i, m]
+            image[piece, 0, m] += t[m]
+        for k in range(K):
+            for m in range(M):
+                image[piece, 1 + k, m] += numbers[i, k] * t[m]
+        for c in range(codes.shape[1]):
+            for m in range(M):
+                image[piece, codes[i, c], m] += t[m]
+
+
+@kernel
+def _probabilities(low: int, high: int, numbers: Any, codes: Any, theta: Any, p: Any) -> None:
+    K, M = numbers.shape[1], theta.shape[1]
+    for i in range(low, high):
         for m in range(M):
             logit = theta[0, m]
             for k in range(K):
@@ -265,4 +284,3 @@ def _probabilities(numbers: Any, codes: Any, theta: Any) -> Any:
                 logit += theta[codes[i, c], m]
             small = np.exp(-abs(logit))
             p[i, m] = (1.0 if logit >= 0 else small) / (1.0 + small)
-    return p

@@ -10,8 +10,8 @@ import numpy as np
 
 from harmonrank.data.arrays import Array
 from harmonrank.errors import DataError
-from harmonrank.kernel import claim, finish, kernel
-from harmonrank.model.together import edges_of, threads, together
+from harmonrank.kernel import kernel
+from harmonrank.together import each_part, edges_of
 
 _CATEGORY, _MISSING = 1, 0b1100  # bits of LightGBM's decision types
 _WORD = 32
@@ -95,14 +95,10 @@ class Trees:
         edges = edges_of(len(features), _PART_ROWS)
         given = tuple(getattr(self, field.name) for field in fields(self))
 
-        def work(claims: np.ndarray, who: int) -> None:
-            part = claim(claims, who, len(edges) - 1)
-            while part < len(edges) - 1:
-                _score(*given, features, edges[part], edges[part + 1], p)  # type: ignore
-                finish(claims)
-                part = claim(claims, who, len(edges) - 1)
+        def work(part: int) -> None:
+            _score(*given, features, edges[part], edges[part + 1], p)  # type: ignore
 
-        together(work, len(edges) - 1, threads())
+        each_part(work, len(edges) - 1)
         return p
 
 

@@ -9,9 +9,7 @@ a group that explains nothing is shrunk to nothing. So nothing is tuned and no r
 __all__ = ["fit_heads"]
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from os import cpu_count
 
 import numpy as np
 
@@ -19,6 +17,7 @@ from harmonrank.model.coordinate import fit_coordinate
 from harmonrank.model.heads import GROUPS, Heads
 from harmonrank.model.heads_sums import HeadSums
 from harmonrank.model.law import fit_law
+from harmonrank.together import map_parts
 
 _STEPS = 25
 _START_PRECISION = (4.0, 4.0, 4.0, 4.0, 100.0, 30.0)
@@ -96,8 +95,7 @@ class _Curve:
     def at(cls, theta: np.ndarray, data: HeadSums) -> "_Curve":
         """Look at all rows once."""
         sums = data.at(theta)
-        with ThreadPoolExecutor(cpu_count() or 1) as pool:
-            found = list(pool.map(lambda m: data.derivatives(m, *sums), range(len(theta))))
+        found = map_parts(lambda m: data.derivatives(m, *sums), range(len(theta)))
         return cls(theta, np.stack([f[0] for f in found]), np.stack([f[1] for f in found]))
 
     def top(self, prior: np.ndarray, decay: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

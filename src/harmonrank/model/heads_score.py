@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.kernel import claim, finish, inline_kernel, kernel
+from harmonrank.kernel import inline_kernel, kernel
 from harmonrank.model.coordinate import SMALLEST_SCORE
 from harmonrank.model.heads import Heads
 from harmonrank.model.law import distinct_contexts
-from harmonrank.model.together import edges_of, threads, together
+from harmonrank.together import each_part, edges_of
 
 # Up to this many, the tables of all contexts are made at once and kept.
 _KEPT_CONTEXTS = 100_000
@@ -59,14 +59,7 @@ class HeadScorer:
         edges = edges_of(len(scores), _PART_ROWS)
         given = (*self._map, scores, of_row, intercept, slope)
 
-        def work(claims: np.ndarray, who: int) -> None:
-            part = claim(claims, who, len(edges) - 1)
-            while part < len(edges) - 1:
-                task(*given, edges[part], edges[part + 1])
-                finish(claims)
-                part = claim(claims, who, len(edges) - 1)
-
-        together(work, len(edges) - 1, threads())
+        each_part(lambda part: task(*given, edges[part], edges[part + 1]), len(edges) - 1)
 
 
 @kernel

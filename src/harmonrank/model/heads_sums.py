@@ -8,15 +8,14 @@ their contexts, which makes all loops run over neighbouring floats.
 
 __all__ = ["HeadSums"]
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from os import cpu_count
 from typing import Any
 
 import numpy as np
 
 from harmonrank.kernel import inline_kernel, kernel, sum_kernel
 from harmonrank.model.law import Law, distinct_contexts
+from harmonrank.together import each_part
 
 # Rows of one context are added up in float32 by this many, then in float64.
 _RUN_ROWS = 2048
@@ -107,8 +106,7 @@ class HeadSums:
             np.exp(z, out=z)  # NumPy's is a vector loop
             _add_runs(self.away, self.labels, self.weight, self.run_start, low, high, z, found)
 
-        with ThreadPoolExecutor(cpu_count() or 1) as pool:
-            list(pool.map(add, range(len(cuts) - 1)))
+        each_part(add, len(cuts) - 1)
         gradient = np.zeros((M, len(self.contexts), M + 1))
         curvature = np.zeros((M, len(self.contexts), M + 1, M + 1))
         _add_to_contexts(found, self.run_context, gradient, curvature)

@@ -3,12 +3,11 @@
 The two kernels stand in one file because they read codes in the same way.
 """
 
-__all__ = ["pool", "step_rows"]
+__all__ = ["pool", "step_field"]
 
-import numba
 import numpy as np
 
-from harmonrank.kernel import kernel, parallel_kernel
+from harmonrank.kernel import kernel
 
 _EPSILON = 1e-8
 
@@ -55,8 +54,9 @@ def pool(
                     wide[i, k] += table[r, width + k]
 
 
-@parallel_kernel
-def step_rows(
+@kernel
+def step_field(
+    job: int,
     table: np.ndarray,
     squares: np.ndarray,
     scratch: np.ndarray,
@@ -72,7 +72,7 @@ def step_rows(
     wide_slope: np.ndarray,
     rates: np.ndarray,
 ) -> None:
-    """Take one step of row-wise Adagrad on the table rows that a batch touched, and no others.
+    """Take one step of row-wise Adagrad on the rows of a field that a batch touched.
 
     g_r = Σ_{i touches r} slope_i + hits_r·shrink_r·table_r;
     squares_r += mean g_r²; table_r −= rate_f · g_r / √squares_r, embedding and wide part apart.
@@ -80,6 +80,7 @@ def step_rows(
     Fields own disjoint table rows, so that one thread per field meets no other.
 
     Args:
+        job: Which field, counted over all sides.
         table: As in `pool`; changed.
         squares: (table rows, 2), sums of squared gradients; changed.
         scratch: Like the table, all 0 before and after.
@@ -98,37 +99,36 @@ def step_rows(
     rows, sides = keys.shape
     total = table.shape[1]
     ends = np.cumsum(np.append(fields, context.shape[1]))
-    for job in numba.prange(ends[-1]):
-        s = np.searchsorted(ends, job, side="right")
-        count = fields[s] if s < sides else context.shape[1]
-        f = job - (ends[s] - count)
-        touched = np.empty(rows, np.int64)
-        distinct = 0
-        for i in range(rows):
-            r = np.int64(flat[starts[s] + keys[i, s] * count + f] if s < sides else context[i, f])
-            if hits[r] == 0:
-                touched[distinct] = r
-                distinct += 1
-            hits[r] += 1
-            for k in range(width):
-                scratch[r, k] += pooled_slope[i, s * width + k]
-            for k in range(width, total):
-                scratch[r, k] += wide_slope[i, k - width]
-        for place in range(distinct):
-            r = touched[place]
-            pull = hits[r] * shrink[r]
-            hits[r] = 0
-            for part in range(2):
-                low, high = (0, width) if part == 0 else (width, total)
-                if high == low:
-                    continue
-                size = np.float32(0)
-                for k in range(low, high):
-                    g = scratch[r, k] + pull * table[r, k]
-                    scratch[r, k] = g
-                    size += g * g
-                squares[r, part] += size / (high - low)
-                step = rates[job] / (np.sqrt(squares[r, part]) + _EPSILON)
-                for k in range(low, high):
-                    table[r, k] -= step * scratch[r, k]
-                    scratch[r, k] = 0
+    s = np.searchsorted(ends, job, side="right")
+    count = fields[s] if s < sides else context.shape[1]
+    f = job - (ends[s] - count)
+    touched = np.empty(rows, np.int64)
+    distinct = 0
+    for i in range(rows):
+        r = np.int64(flat[starts[s] + keys[i, s] * count + f] if s < sides else context[i, f])
+        if hits[r] == 0:
+            touched[distinct] = r
+            distinct += 1
+        hits[r] += 1
+        for k in range(width):
+            scratch[r, k] += pooled_slope[i, s * width + k]
+        for k in range(width, total):
+            scratch[r, k] += wide_slope[i, k - width]
+    for place in range(distinct):
+        r = touched[place]
+        pull = hits[r] * shrink[r]
+        hits[r] = 0
+        for part in range(2):
+            low, high = (0, width) if part == 0 else (width, total)
+            if high == low:
+                continue
+            size = np.float32(0)
+            for k in range(low, high):
+                g = scratch[r, k] + pull * table[r, k]
+                scratch[r, k] = g
+                size += g * g
+            squares[r, part] += size / (high - low)
+            step = rates[job] / (np.sqrt(squares[r, part]) + _EPSILON)
+            for k in range(low, high):
+                table[r, k] -= step * scratch[r, k]
+                scratch[r, k] = 0

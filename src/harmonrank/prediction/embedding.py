@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from harmonrank.prediction._pooling import pool, step_rows
+from harmonrank.prediction._pooling import pool, step_field
+from harmonrank.together import each_part
 
 
 @dataclass(frozen=True)
@@ -163,22 +164,11 @@ class Embedding(nn.Module):
             self._scratch = np.zeros_like(table)
             self._hits = np.zeros(len(table), np.int32)
         lay = self._layout
-        step_rows(
-            table,
-            self.squares.numpy(),
-            self._scratch,
-            self._hits,
-            self._shrink,
-            lay.flat,
-            lay.starts,
-            lay.fields,
-            rows.keys,
-            rows.context,
-            self.width,
-            pooled_slope.numpy(),
-            wide_slope.numpy(),
-            self._rates,
-        )
+        state = (table, self.squares.numpy(), self._scratch, self._hits, self._shrink)
+        codes = (lay.flat, lay.starts, lay.fields, rows.keys, rows.context)
+        slopes = (pooled_slope.numpy(), wide_slope.numpy(), self._rates)
+        fields = int(lay.fields.sum()) + rows.context.shape[1]
+        each_part(lambda f: step_field(f, *state, *codes, self.width, *slopes), fields)
 
     def forget_untouched(self) -> None:
         """Put the rows that training never touched at 0, the mean of their prior."""

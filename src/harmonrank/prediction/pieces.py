@@ -9,12 +9,14 @@ from typing import Self, TypeVar
 
 import torch
 
+from harmonrank.threads import thread_count
+
 Given = TypeVar("Given")
 Found = TypeVar("Found")
 
 
 class Pieces:
-    """Threads for pieces of work, as many as PyTorch has, each of which keeps PyTorch to itself.
+    """Threads for pieces of work, `thread_count` of them, each of which keeps PyTorch to itself.
 
     A step has a dozen operations of a millisecond each. PyTorch would divide every one of them
     among its threads, and its threads and those of our own loops would wait for each other; a
@@ -26,8 +28,9 @@ class Pieces:
     """
 
     def __enter__(self) -> Self:
-        threads = torch.get_num_threads()
-        self._pool = ThreadPoolExecutor(threads, initializer=lambda: torch.set_num_threads(1))
+        self._pool = ThreadPoolExecutor(
+            thread_count(), initializer=lambda: torch.set_num_threads(1)
+        )
         return self
 
     def __exit__(

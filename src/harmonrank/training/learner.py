@@ -23,9 +23,10 @@ from torch import Tensor, nn
 
 from harmonrank.model import Network
 from harmonrank.model.fused import Step, covers
+from harmonrank.threads import thread_count
 from harmonrank.training.arrays import Arrays
 from harmonrank.training.flat_adam import FlatAdam
-from harmonrank.training.one_thread import one_thread
+from harmonrank.training.torch_threads import torch_threads
 
 _SMALL_FIT = 200_000  # Rows seen in a time that is worth a compilation.
 
@@ -96,12 +97,13 @@ class TorchLearner:
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Call the network, its gradient and the optimiser."""
         self._network.train()
-        batch = self._rows.batch(torch.from_numpy(index).to(self._rows.scores.device))
-        value = loss(self._network(batch.scores, batch.context), batch)
-        self.optimizer.zero_grad(set_to_none=True)
-        if value.loss.requires_grad:
-            value.loss.backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step()
+        with torch_threads():
+            batch = self._rows.batch(torch.from_numpy(index).to(self._rows.scores.device))
+            value = loss(self._network(batch.scores, batch.context), batch)
+            self.optimizer.zero_grad(set_to_none=True)
+            if value.loss.requires_grad:
+                value.loss.backward()  # type: ignore[no-untyped-call]
+                self.optimizer.step()
         return StepTaken(float(value.loss.detach()), value.gradient_share)
 
     def publish(self) -> None:
@@ -130,9 +132,8 @@ class FusedLearner:
         self, network: Network, rows: Arrays, build: Build, slope: SlopeFunction | None = None
     ) -> None:
         self._network, self._rows, self._slope = network, rows, slope
-        self._step = Step(
-            network, rows.scores.numpy(), rows.context.numpy(), threads=torch.get_num_threads()
-        )
+        scores, context = rows.scores.numpy(), rows.context.numpy()
+        self._step = Step(network, scores, context, threads=thread_count())
         self._flat = nn.Parameter(torch.from_numpy(self._step.weights.vector).float())
         self._flat.grad = torch.zeros_like(self._flat)
         self.optimizer = build([self._flat])
@@ -142,7 +143,7 @@ class FusedLearner:
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Run both kernels around the loss, then the optimiser."""
         assert self._flat.grad is not None
-        with one_thread():
+        with torch_threads(1):
             batch = self._rows.batch(torch.from_numpy(index))
             fused = self._step.forward(index)
             found = self._slope(fused, batch) if self._slope else _differentiate(loss, fused, batch)

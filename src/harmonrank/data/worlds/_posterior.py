@@ -4,13 +4,13 @@ __all__ = ["conditional_probabilities"]
 
 from typing import TYPE_CHECKING
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.data.worlds._normal import NODES, normal_nodes
 from harmonrank.data.worlds._parts import Floats
-from harmonrank.kernel import inline_kernel, parallel_kernel
+from harmonrank.kernel import inline_kernel, kernel
+from harmonrank.together import each_part
 
 if TYPE_CHECKING:
     from harmonrank.data.worlds._view import View
@@ -40,7 +40,7 @@ def conditional_probabilities(
     hidden = world.classes
     levels, level = np.unique(hidden.noise, return_inverse=True)
     out = np.empty_like(o)
-    _posterior(
+    given = (
         o - view.mu,
         view.mu + effect,
         view.tau,
@@ -56,6 +56,7 @@ def conditional_probabilities(
         *normal_nodes(nodes),
         out,
     )
+    each_part(lambda chunk: _posterior(chunk, *given), -(-len(o) // CHUNK))
     return out
 
 
@@ -140,8 +141,9 @@ def _weigh(
         weight[k] /= total
 
 
-@parallel_kernel
+@kernel
 def _posterior(
+    chunk: int,
     deviation: Floats,
     base: Floats,
     tau: Floats,
@@ -160,36 +162,35 @@ def _posterior(
 ) -> None:
     n, M = deviation.shape
     K, E = len(log_share), len(levels)
-    for chunk in numba.prange((n + CHUNK - 1) // CHUNK):
-        prior, L, V = np.empty((M, M)), np.empty((E, M, M)), np.empty((E, M, M))
-        tilt, log_volume = np.empty((E, M, x.size)), np.empty(E)
-        u, weight = np.empty((K, M)), np.empty(K)
-        first = chunk * CHUNK
-        for i in range(first, min(first + CHUNK, n)):
-            # The rows of a request share all but the mean of z | o.
-            same = i > first
-            for m in range(M):
-                same = same and tau[i, m] == tau[i - 1, m]
-            for k in range(gain.shape[1]):
-                same = same and gain[i, k] == gain[i - 1, k]
-            if not same:
-                _prior(gain[i], loadings, own, prior)
-                for e in range(E):
-                    _factor(tau[i], prior, shared, levels[e], x, L[e], V[e], tilt[e])
-                    log_volume[e] = np.log(np.diag(L[e])).sum()
-            _weigh(deviation[i], level, log_share, chance, score, L, log_volume, u, weight)
-            for m in range(M):
-                total = 0.0
-                for k in range(K):
-                    if weight[k] < NEGLIGIBLE:
-                        continue
-                    e = level[k]
-                    mean = base[i, m] + chance[k, m]
-                    for r in range(M):
-                        mean += V[e, r, m] * u[k, r]
-                    odds = np.exp(-mean)
-                    inner = 0.0
-                    for q in range(x.size):
-                        inner += w[q] / (1.0 + odds * tilt[e, m, q])
-                    total += weight[k] * inner
-                out[i, m] = total
+    prior, L, V = np.empty((M, M)), np.empty((E, M, M)), np.empty((E, M, M))
+    tilt, log_volume = np.empty((E, M, x.size)), np.empty(E)
+    u, weight = np.empty((K, M)), np.empty(K)
+    first = chunk * CHUNK
+    for i in range(first, min(first + CHUNK, n)):
+        # The rows of a request share all but the mean of z | o.
+        same = i > first
+        for m in range(M):
+            same = same and tau[i, m] == tau[i - 1, m]
+        for k in range(gain.shape[1]):
+            same = same and gain[i, k] == gain[i - 1, k]
+        if not same:
+            _prior(gain[i], loadings, own, prior)
+            for e in range(E):
+                _factor(tau[i], prior, shared, levels[e], x, L[e], V[e], tilt[e])
+                log_volume[e] = np.log(np.diag(L[e])).sum()
+        _weigh(deviation[i], level, log_share, chance, score, L, log_volume, u, weight)
+        for m in range(M):
+            total = 0.0
+            for k in range(K):
+                if weight[k] < NEGLIGIBLE:
+                    continue
+                e = level[k]
+                mean = base[i, m] + chance[k, m]
+                for r in range(M):
+                    mean += V[e, r, m] * u[k, r]
+                odds = np.exp(-mean)
+                inner = 0.0
+                for q in range(x.size):
+                    inner += w[q] / (1.0 + odds * tilt[e, m, q])
+                total += weight[k] * inner
+            out[i, m] = total

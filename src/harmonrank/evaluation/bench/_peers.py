@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from harmonrank.evaluation.bench._result import Work
-from harmonrank.training.one_thread import one_thread
+from harmonrank.training.torch_threads import torch_threads
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -43,7 +43,7 @@ def on_one_thread(work: Work) -> Work:
     """
 
     def run() -> None:
-        with one_thread():
+        with torch_threads(1):
             work()
 
     return run

@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
 from harmonrank import __version__
 from harmonrank.data import Log
@@ -18,6 +17,7 @@ from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.methods import method_class
 from harmonrank.model import Network, NetworkConfig
+from harmonrank.threads import thread_count
 from harmonrank.training import BatchEnded
 
 BATCH = 10_240
@@ -64,7 +64,7 @@ class SpeedCell(Cell):
         return {
             "rates": rates({name: make(name, log) for name in names}, self.seconds),
             "batch": min(log.rows, BATCH),
-            "threads": torch.get_num_threads(),
+            "threads": thread_count(),
             "load": load,
             "sizes": _sizes(log),
         }

@@ -370,27 +370,28 @@ def fuse_parts(
     claims: Array, who: int, edges: Array, index: Array, codes: Array, shares: Array,
     scores: Array, context: Array, first: Array, sizes: Array, knots: Array, inner: Array,
     cells: Array, contexts: Array, M: int, d: int, attend: bool, ask: bool, smooth: bool,
-    bias: Any, derive: bool, place: Array, share: Array, J: Array, s: Array,
-) -> int:  # fmt: skip
+    bias: Any, derive: bool, place: Array, share: Array, J: Array, s: Array, unknown: Array,
+) -> None:  # fmt: skip
     """Fuse rows part by part, as long as there are parts that no other thread has claimed.
 
     A part is the blocks between two edges. To train (`derive`), rows are given as `codes[index]`
     and `shares[index]`, and their places, shares and derivatives are kept: (blocks, objectives +
     features, BLOCK), (blocks, objectives, BLOCK) and (blocks, derivatives, BLOCK). To score, they
-    are given as scores and context codes. One kernel serves both, as it is the one that takes long
-    to compile.
+    are given as scores and context codes, and unknown[part] is how many of its codes the tables do
+    not have. One kernel serves both, as it is the one that takes long to compile.
 
-    Returns:
-        How many context codes the tables do not have.
+    All results of a part are written before it counts as finished: the caller may go on as soon
+    as all parts are, and before this function returns.
     """
-    R, unknown = BLOCK, 0
+    R = BLOCK
     b = _new_block(M, cells.shape[1], contexts.shape[1], R)
     here, part_of = np.empty((1, len(first), R), np.int32), np.empty((1, M, R), np.float32)
     while True:
         part = claim(claims, who, len(edges) - 1)
         if part >= len(edges) - 1:
-            return unknown
+            return
         low, high = edges[part], edges[part + 1]
+        strange = 0
         if derive:
             _touch(codes, shares, index[low * R : high * R], smooth)
         for k in range(low, high):
@@ -401,7 +402,7 @@ def fuse_parts(
                 _place_codes(codes, shares, rows, first, smooth, place, share, k, n)
                 _load_block(b, cells, contexts, place, share, smooth, k, n)
             else:
-                unknown += _place_scores(
+                strange += _place_scores(
                     scores[start : start + n], context[start : start + n], first, sizes, knots,
                     inner, smooth, here[0], part_of[0], n,
                 )  # fmt: skip
@@ -411,4 +412,6 @@ def fuse_parts(
                 _derive_block(b, d, attend, ask, smooth, n, J, k)
             for r in range(n):
                 s[start + r] = b.s[0, r]
+        if not derive:
+            unknown[part] = strange
         finish(claims)

@@ -15,7 +15,7 @@ from harmonrank.model.fused._codes import MOST_CODES, check_shapes, unknown_code
 from harmonrank.model.fused._forward import BLOCK, fuse_parts
 from harmonrank.model.fused._tables import Tables
 from harmonrank.model.fused._weights import Weights
-from harmonrank.model.together import edges_of, threads, together
+from harmonrank.together import edges_of, together
 
 if TYPE_CHECKING:
     from harmonrank.model.network import Network
@@ -80,19 +80,16 @@ class Scorer:
         context = np.ascontiguousarray(context, np.int32)
         M = self._tables.config.objectives
         check_shapes(scores, context, M, len(self._tables.first) - M)
-        fused = np.empty(len(scores), np.float32)
-        tables, unknown = self._tables, []
+        tables, fused = self._tables, np.empty(len(scores), np.float32)
         edges = edges_of(-(-len(scores) // BLOCK), _BLOCKS)
+        unknown = np.zeros(len(edges) - 1, np.int64)
         together(
-            lambda claims, who: unknown.append(
-                fuse_parts(
-                    claims, who, edges, _NO_INDEX, _NO_CODES, _NO_SHARES, scores, context,
-                    *tables.network, False, _NO_PLACES, _NO_SHARE, _NO_DERIVATIVES, fused,
-                )
+            lambda claims, who: fuse_parts(
+                claims, who, edges, _NO_INDEX, _NO_CODES, _NO_SHARES, scores, context,
+                *tables.network, False, _NO_PLACES, _NO_SHARE, _NO_DERIVATIVES, fused, unknown,
             ),
             len(edges) - 1,
-            threads(),
         )  # fmt: skip
-        if sum(unknown):
+        if unknown.any():
             raise unknown_code()
         return fused.astype(np.float64)

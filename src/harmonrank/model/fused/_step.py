@@ -12,13 +12,14 @@ from harmonrank.model.fused._codes import check_shapes, code_rows
 from harmonrank.model.fused._forward import BLOCK, fuse_parts
 from harmonrank.model.fused._tables import Tables
 from harmonrank.model.fused._weights import Weights
-from harmonrank.model.together import edges_of, together
+from harmonrank.together import edges_of, together
 
 if TYPE_CHECKING:
     from harmonrank.model.network import Network
 
 _BLOCKS = 8  # A thousand rows: a tenth of a millisecond.
 _NO_SCORES, _NO_CONTEXT = np.empty((0, 0), np.float32), np.empty((0, 0), np.int32)
+_NO_COUNTS = np.empty(0, np.int64)
 
 
 class Step:
@@ -61,7 +62,7 @@ class Step:
         together(
             lambda claims, who: fuse_parts(
                 claims, who, room.small, index, self._codes, self._shares, _NO_SCORES, _NO_CONTEXT,
-                *tables.network, True, room.place, room.share, room.J, fused,
+                *tables.network, True, room.place, room.share, room.J, fused, _NO_COUNTS,
             ),
             len(room.small) - 1,
             self._threads,

@@ -2,12 +2,14 @@
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from harmonrank.kernel import claim, finish
-from harmonrank.model.together import edges_of, together
+from harmonrank.threads import limited_threads
+from harmonrank.together import each_part, edges_of, map_parts, together
 
 
 def take_all(done, claims, who, parts):
@@ -55,6 +57,53 @@ def test_an_error_of_this_thread_is_raised():
 
     with pytest.raises(ValueError, match="0"):
         together(fail, 3, 1)
+
+
+def test_an_error_of_another_thread_is_raised():
+    begun = threading.Event()
+
+    def fail(part):
+        if part:
+            begun.set()
+            raise ValueError(part)
+        begun.wait()
+
+    with pytest.raises(ValueError, match="1"):
+        each_part(fail, 2, 2)
+
+
+def test_an_error_waits_for_the_parts_that_others_work_on():
+    begun, done = threading.Event(), []
+
+    def work(part):
+        if part:
+            begun.set()
+            done.append(sum(range(100_000)))
+        else:
+            begun.wait()
+            raise ValueError(part)
+
+    with pytest.raises(ValueError, match="0"):
+        each_part(work, 2, 2)
+    assert len(done) == 1
+
+
+def test_results_come_back_in_order():
+    assert map_parts(lambda n: 2 * n, range(50), threads=3) == [2 * n for n in range(50)]
+
+
+def test_a_part_may_itself_be_a_job():
+    def inner(n):
+        return sum(map_parts(lambda k: k * n, range(20), threads=3))
+
+    for _ in range(50):
+        assert map_parts(inner, range(8), threads=3) == [190 * n for n in range(8)]
+
+
+def test_jobs_of_several_threads_do_not_mix():
+    with ThreadPoolExecutor(4) as callers, limited_threads(3):
+        found = callers.map(lambda n: map_parts(lambda k: k + n, range(30), threads=3), range(40))
+        assert list(found) == [[k + n for k in range(30)] for n in range(40)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

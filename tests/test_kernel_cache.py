@@ -1,0 +1,69 @@
+"""Kernels on disk: compiled again when anything they are made of changes."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+_HELPER = """
+from harmonrank.kernel import kernel
+FACTOR = {factor}
+
+@kernel
+def scaled(x):
+    return {body}
+"""
+_CALLER = """
+from harmonrank.kernel import kernel
+from helper import FACTOR, scaled
+
+@kernel
+def total(x):
+    return scaled(x) + FACTOR
+"""
+_TELL = """
+import caller
+value = caller.total(1.0)
+print(value, sum(caller.total.stats.cache_hits.values()), caller.total._cache.cache_path)
+"""
+
+
+@pytest.fixture
+def tell(tmp_path):
+    """Return a function that runs the caller in a new process with a helper of these lines."""
+    (tmp_path / "caller.py").write_text(_CALLER, encoding="utf-8")
+
+    def run(factor, body, **environment):
+        helper = _HELPER.format(factor=factor, body=body)
+        (tmp_path / "helper.py").write_text(helper, encoding="utf-8")
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **environment}
+        done = subprocess.run(
+            [sys.executable, "-c", _TELL], cwd=tmp_path, env=environment, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        value, hits, path = done.stdout.split()
+        return float(value), int(hits), path
+
+    return run
+
+
+def test_a_kernel_is_compiled_again_when_what_it_is_made_of_changes(tell, tmp_path):
+    assert tell(0, "x * 2.0")[:2] == (2.0, 0)
+    assert tell(0, "x * 2.0")[:2] == (2.0, 1)
+    # Another kernel that it calls, then a constant that it imports.
+    assert tell(0, "x * 3.0")[:2] == (3.0, 0)
+    assert tell(5, "x * 3.0")[:2] == (8.0, 0)
+    # A damaged cache is as good as none.
+    for path in (tmp_path / "__pycache__").glob("*.nb[ic]"):
+        path.write_bytes(path.read_bytes()[:40])
+    assert tell(5, "x * 3.0")[:2] == (8.0, 0)
+
+
+def test_kernels_work_where_nothing_can_be_written(tell, tmp_path):
+    # A file where the folder should be: nobody, root included, can write into it.
+    (tmp_path / "__pycache__").write_text("in the way", encoding="utf-8")
+    (tmp_path / "home").write_text("in the way", encoding="utf-8")
+    home = str(tmp_path / "home")
+    assert tell(0, "x * 2.0", HOME=home, XDG_CACHE_HOME=home) == (2.0, 0, "None")
