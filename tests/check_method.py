@@ -1,13 +1,17 @@
 """What every method must do, whatever it is: one claim per function."""
 
+import dataclasses
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 import harmonrank as hr
+from harmonrank.data import open_table
 from harmonrank.methods import method_class
+from harmonrank.methods.scoring import score_file
 from harmonrank.metrics import auc
 
 _NETWORK = {"epochs": 3, "batch_rows": 500, "buckets": 10, "key_width": 4, "learning_rate": 0.1}
@@ -57,19 +61,68 @@ def fitted(name, schema=SCHEMA, train=None, valid=None, seed=0):
     return method_class(name)(**SMALL.get(name, {})).fit(train, schema, valid=valid, seed=seed)
 
 
+@cache
+def quick(name):
+    """Return a model that claims share; none of them may change it."""
+    return fitted(name)
+
+
+def after_a_swap(table):
+    """Return rows as they come after the upstream model of `like` was replaced."""
+    odds = pl.col("p_like") / (1 - pl.col("p_like"))
+    moved = (odds.log() * 1.6 - 1.0).exp()
+    return table.with_columns(p_like=moved / (1 + moved))
+
+
 def finds_a_planted_truth(name):
     test = planted(4000, seed=2)
-    reached = auc(fitted(name).score(test), test.select("buy", "like").to_numpy())
+    reached = auc(quick(name).score(test), test.select("buy", "like").to_numpy())
     best = auc(test["p_buy"] / 0.16 + test["p_like"] / 0.24, test.select("buy", "like").to_numpy())
     # Half of the way from chance to about the best there is.
     assert reached.sum() - 1 > (best.sum() - 1) / 2
 
 
-def does_not_care_for_the_order_of_rows(name):
-    model, test = fitted(name), planted(500, seed=2)
-    order = np.random.default_rng(0).permutation(500)
-    np.testing.assert_array_equal(model.score(test[order]), model.score(test)[order])
-    np.testing.assert_array_equal(model.score(test[:1]), model.score(test)[:1])
+def scores_a_row_the_same_among_any_rows(name):
+    """All permutations, slices and concatenations, after an upstream change too."""
+    model, rows = quick(name), 50_000
+    table, others = after_a_swap(planted(rows, seed=2)), planted(30_000, seed=3)
+    fused = model.score(table)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(rows)
+    np.testing.assert_array_equal(model.score(table[order]), fused[order])
+    cuts = np.sort(rng.integers(0, rows, (4, 2)), axis=1).tolist()
+    for low, high in [*cuts, [0, 1], [rows - 1, rows], [5, 2054], [100, 20_101]]:
+        np.testing.assert_array_equal(model.score(table[low:high]), fused[low:high])
+    joined = model.score(pl.concat([table[20_000:], others, table[:20_000]]))
+    np.testing.assert_array_equal(joined[:30_000], fused[20_000:])
+    np.testing.assert_array_equal(joined[30_000:60_000], model.score(others))
+    np.testing.assert_array_equal(joined[60_000:], fused[:20_000])
+
+
+def scores_a_row_the_same_by_every_way_in(name):
+    """A table, a request, the best rows of each request, and files agree."""
+    model, rows = quick(name), 50_000
+    table = after_a_swap(planted(rows, seed=2)).with_row_index("row")
+    fused = model.score(table)
+    for context in ({"hour": 3, "age": "old"}, {"hour": 99, "age": None}):
+        there = (pl.col("hour") == 3) & (pl.col("age") == "old")
+        at = table.filter(there)["row"].to_numpy()[:1000]
+        scores = table[at].select("p_buy", "p_like").to_numpy()
+        changed = table[at].with_columns(
+            hour=pl.lit(context["hour"]), age=pl.lit(context["age"], pl.String)
+        )
+        for count in (1, 7, len(at)):
+            np.testing.assert_array_equal(
+                model.score_request(scores[:count], context), model.score(changed)[:count]
+            )
+    best = model.rank(table, k=3)
+    np.testing.assert_array_equal(best["fused"].to_numpy(), fused[best["row"].to_numpy()])
+    with tempfile.TemporaryDirectory() as folder:
+        source, output = Path(folder) / "in.parquet", Path(folder) / "out.arrow"
+        table.write_parquet(source, row_group_size=7000)
+        for target in (output, output.with_suffix(".parquet")):
+            score_file(model, source, target)
+            np.testing.assert_array_equal(open_table(target, ["fused"])["fused"].to_numpy(), fused)
 
 
 def leaves_its_input_alone(name):
@@ -85,7 +138,7 @@ def leaves_its_input_alone(name):
 
 
 def is_the_same_once_saved_and_loaded(name):
-    model, test = fitted(name), planted(500, seed=2)
+    model, test = quick(name), planted(500, seed=2)
     with tempfile.TemporaryDirectory() as folder:
         model.save(Path(folder) / "model")
         again = hr.load(Path(folder) / "model")
@@ -102,7 +155,7 @@ def is_the_same_for_the_same_seed(name):
 
 
 def scores_context_never_seen(name):
-    model, test = fitted(name), planted(100, seed=2)
+    model, test = quick(name), planted(100, seed=2)
     strange = test.with_columns(hour=pl.lit(99), age=pl.lit("ageless"))
     missing = test.with_columns(hour=pl.lit(None, pl.Int64), age=pl.lit(None, pl.String))
     assert np.isfinite(model.score(strange)).all()
@@ -117,14 +170,23 @@ def works_with_one_objective_and_no_context(name):
 
 
 def heeds_sample_weights(name):
-    schema = hr.Schema(SCHEMA.objectives, context=SCHEMA.context, sample_weight="weight")
-    train, test = planted(), planted(4000, seed=2)
-    model = fitted(name, schema, train)
-    assert auc(model.score(test), test["like"].to_numpy()) > 0.55
-    # A row of weight 0 is as good as removed: here, rows that say the opposite.
-    lies = train.with_columns(buy=1 - pl.col("buy"), like=1 - pl.col("like"), weight=pl.lit(0.0))
-    model = fitted(name, schema, pl.concat([train, lies]))
-    assert auc(model.score(test), test["like"].to_numpy()) > 0.55
+    schema = dataclasses.replace(SCHEMA, sample_weight="weight")
+    train, valid, test = planted(), planted(1000, seed=1), planted(4000, seed=2)
+    model = fitted(name, schema, train, valid)
+    fused = model.score(test)
+    assert auc(fused, test["like"].to_numpy()) > 0.55
+    # A row of weight 0 is as good as removed: here, rows that say the opposite, in odd contexts.
+    lies = {name: 1 - pl.col(name) for name in ("buy", "like", "p_buy", "p_like")}
+    train, valid, measured = (
+        pl.concat([rows.with_columns(**lies, hour=pl.lit(23, pl.Int64), weight=pl.lit(0.0)), rows])
+        for rows in (train, valid, test)
+    )
+    again = fitted(name, schema, train, valid)
+    np.testing.assert_array_equal(again.score(test), fused)
+    assert again.drift(measured) == model.drift(test)
+    assert again.evaluate(measured) == model.evaluate(test)
+    recalibrated = (model.recalibrated(rows).score(test) for rows in (test, measured))
+    np.testing.assert_array_equal(*recalibrated)
 
 
 def does_without_an_objective_in_validation(name):
@@ -137,7 +199,8 @@ def does_without_an_objective_in_validation(name):
 
 CLAIMS = (
     finds_a_planted_truth,
-    does_not_care_for_the_order_of_rows,
+    scores_a_row_the_same_among_any_rows,
+    scores_a_row_the_same_by_every_way_in,
     leaves_its_input_alone,
     is_the_same_once_saved_and_loaded,
     is_the_same_for_the_same_seed,

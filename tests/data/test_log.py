@@ -6,6 +6,7 @@ import pytest
 from harmonrank import Schema
 from harmonrank.data import read_log
 from harmonrank.errors import DataError
+from harmonrank.methods import method_class
 from logs import small_table
 
 
@@ -181,3 +182,90 @@ def test_a_table_is_left_untouched(table, schema):
     before = frame.copy()
     read_log(frame, schema)
     pd.testing.assert_frame_equal(frame, before)
+
+
+def same_rows(one, other):
+    for name in ("scores", "labels", "request", "sample_weight", "truth"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert one.context.equals(other.context)
+    assert one.schema == other.schema
+    assert one.schema.names == other.schema.names
+
+
+OTHER_ORDER = Schema(
+    {"like": "p_like", "buy": "p_buy"}, context=["age", "hour"], request="request_id"
+)
+
+
+def test_a_log_with_columns_in_another_order_is_put_in_order(table, schema):
+    log = read_log(table, OTHER_ORDER)
+    same_rows(read_log(log, schema), read_log(table, schema))
+    assert read_log(log, OTHER_ORDER) is log
+
+
+def test_a_model_scores_a_log_of_another_order_like_its_table(table, schema):
+    for name in ("closed-form", "logistic", "harmonrank"):
+        model = method_class(name)().fit(table, schema)
+        log = read_log(table, OTHER_ORDER)
+        np.testing.assert_array_equal(model.score(log), model.score(table))
+        assert model.evaluate(log) == model.evaluate(table)
+        assert model.drift(log) == model.drift(table)
+        again = method_class(name)().fit(log, schema)
+        np.testing.assert_array_equal(again.score(table), model.score(table))
+
+
+def test_a_log_keeps_what_a_schema_names_and_leaves_out_the_rest(table):
+    frame = table.with_columns(v=pl.lit(2.0), q_buy=pl.col("p_buy"), q_like=pl.col("p_like"))
+    truth = {"buy": "q_buy", "like": "q_like"}
+    objectives = {"buy": "p_buy", "like": "p_like"}
+    wide = Schema(objectives, ["hour", "age"], "request_id", sample_weight="v", truth=truth)
+    for narrow in (
+        Schema({"like": "p_like"}, truth={"like": "q_like"}),
+        Schema({"like": "p_like"}, ["age"], "request_id"),
+        Schema({"like": "p_like", "buy": "p_buy"}, ["age"], sample_weight="v", truth=truth),
+        Schema(objectives, ["hour", "age"], "request_id", {"buy": 2}, "v", truth),
+    ):
+        same_rows(read_log(read_log(frame, wide), narrow), read_log(frame, narrow))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "sentence"),
+    [
+        (Schema({"buy": "p_buy", "share": "p_share"}), "without score column 'p_share'"),
+        (Schema({"purchase": "p_buy"}), "without label column 'purchase'"),
+        (Schema({"buy": "p_buy"}, ["region"]), "without context column 'region'"),
+        (Schema({"buy": "p_buy"}, request="session"), "without request column 'session'"),
+        (Schema({"buy": "p_buy"}, sample_weight="v"), "without sample weight column 'v'"),
+    ],
+)
+def test_a_log_that_lacks_a_column_is_refused(table, schema, wanted, sentence):
+    with pytest.raises(DataError, match=f"The log was read {sentence}; read its table again"):
+        read_log(read_log(table, schema), wanted)
+
+
+def test_labels_matter_only_where_they_are_needed(table, schema):
+    blind = read_log(table, schema, labels=False)
+    assert read_log(blind, schema, labels=False) is blind
+    renamed = Schema({"purchase": "p_buy"}, ["hour"], request="session")
+    assert read_log(read_log(table, schema), renamed, labels=False).labels is None
+    with pytest.raises(DataError, match="was read without labels; read it with `labels=True`"):
+        read_log(blind, schema)
+
+
+def test_rows_of_weight_0_do_not_count(table):
+    schema = Schema({"buy": "p_buy"}, sample_weight="v")
+    log = read_log(table.with_columns(v=pl.int_range(pl.len()) % 3), schema)
+    assert log.counted().rows == 400
+    assert log.counted().sample_weight.min() == 1
+    with pytest.raises(DataError, match="All 600 rows have sample weight 0"):
+        read_log(table.with_columns(v=pl.lit(0)), schema).counted()
+
+
+def test_weights_of_rows_without_labels_are_read_where_they_are_there(table):
+    schema = Schema({"buy": "p_buy"}, sample_weight="v")
+    frame = table.with_columns(v=pl.lit(2.0)).drop("buy")
+    found = read_log(frame, schema, labels=False, sample_weight=True)
+    assert (found.sample_weight == 2).all()
+    assert read_log(frame, schema, labels=False).sample_weight is None
+    without = read_log(frame.drop("v"), schema, labels=False, sample_weight=True)
+    assert without.sample_weight is None

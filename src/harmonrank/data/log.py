@@ -1,6 +1,6 @@
 """Log: the checked columns of a table as arrays."""
 
-__all__ = ["Log", "taken"]
+__all__ = ["Log", "selected", "taken"]
 
 import hashlib
 import json
@@ -105,9 +105,7 @@ class Log:
             self,
             schema=schema,
             scores=np.ascontiguousarray(self.scores[:, scores]),
-            context=self.context.drop([n for n in have.context if n not in schema.context]).select(
-                schema.context or pl.all()
-            ),
+            context=selected(self.context, schema.context),
             labels=None,
             request=None,
             sample_weight=self.sample_weight if weighted else None,
@@ -119,7 +117,7 @@ class Log:
         for role in ("request", "sample_weight"):
             wanted = getattr(schema, role)
             if wanted is not None:
-                self._require(f"{role} column", (getattr(have, role),), (wanted,))
+                self._require(f"{role.replace('_', ' ')} column", (getattr(have, role),), (wanted,))
         truth = self.truth if schema.truth else None
         return replace(
             found,
@@ -186,3 +184,8 @@ def taken(frame: pl.DataFrame, index: np.ndarray) -> pl.DataFrame:
     # A column that is dropped keeps the number of rows where there is no other.
     rows = pl.DataFrame({"": index}).drop("")
     return pl.DataFrame([series.gather(index) for series in frame]) if frame.width else rows
+
+
+def selected(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Return some columns; to select none would forget how many rows there are."""
+    return frame[list(columns)] if columns else frame.drop(frame.columns)

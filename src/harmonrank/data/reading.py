@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from harmonrank.data.log import Log
+from harmonrank.data.log import Log, selected
 from harmonrank.data.schema import Schema
 from harmonrank.data.tables import Source, column_names, describe, open_table
 from harmonrank.errors import DataError
@@ -52,8 +52,7 @@ def read_log(
     log = Log(
         schema=schema,
         scores=check.probabilities(frame, schema.score_columns, "Score"),
-        # To select nothing would forget how many rows there are; to drop all does not.
-        context=frame[list(schema.context)] if schema.context else frame.drop(frame.columns),
+        context=selected(frame, schema.context),
     )
     if schema.sample_weight in columns:
         log = replace(log, sample_weight=check.sample_weight(frame[schema.sample_weight]))
