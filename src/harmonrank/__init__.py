@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harmonrank.losses import rank_auc_loss
     from harmonrank.methods.closed_form import ClosedForm
     from harmonrank.methods.harmonrank import HarmonRank
+    from harmonrank.methods.harmonrank_network import HarmonRankNetwork
     from harmonrank.methods.harmonrank_paper import HarmonRankPaper
     from harmonrank.methods.saved import load
     from harmonrank.metrics import auc
@@ -27,6 +28,7 @@ __all__ = [
     "ClosedForm",
     "HarmonRank",
     "HarmonRankError",
+    "HarmonRankNetwork",
     "HarmonRankPaper",
     "Schema",
     "__version__",
@@ -43,6 +45,7 @@ _PLACES = {
     "ClosedForm": "methods.closed_form",
     "HarmonRank": "methods.harmonrank",
     "HarmonRankError": "errors",
+    "HarmonRankNetwork": "methods.harmonrank_network",
     "HarmonRankPaper": "methods.harmonrank_paper",
     "Schema": "data.schema",
     "auc": "metrics",

@@ -24,7 +24,12 @@ print(*[name for name in heavy if name in sys.modules])
 
 @pytest.mark.parametrize(
     "method",
-    [hr.HarmonRank(), hr.HarmonRankPaper(epochs=1, buckets=8), hr.ClosedForm()],
+    [
+        hr.HarmonRank(),
+        hr.HarmonRankNetwork(epochs=1),
+        hr.HarmonRankPaper(epochs=1, buckets=8),
+        hr.ClosedForm(),
+    ],
     ids=lambda method: method.name,
 )
 def test_scoring_imports_neither_pytorch_nor_training_code(method, table, schema, tmp_path):
@@ -35,7 +40,12 @@ def test_scoring_imports_neither_pytorch_nor_training_code(method, table, schema
     assert done.stdout.split() == []
 
 
-METHODS = [hr.HarmonRank(), hr.HarmonRankPaper(epochs=1, buckets=8), Logistic()]
+METHODS = [
+    hr.HarmonRank(),
+    hr.HarmonRankNetwork(epochs=1),
+    hr.HarmonRankPaper(epochs=1, buckets=8),
+    Logistic(),
+]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "harmonrank": ("harmonrank", "HarmonRank"),
+    "harmonrank-network": ("harmonrank_network", "HarmonRankNetwork"),
     "harmonrank-paper": ("harmonrank_paper", "HarmonRankPaper"),
     "mbce": ("mbce", "Mbce"),
     "label-aggregation": ("label_aggregation", "LabelAggregation"),

@@ -3,7 +3,7 @@
 PyTorch is imported when a network is trained or looked into, and not to score with it.
 """
 
-__all__ = ["History", "NeuralConfig", "NeuralMethod"]
+__all__ = ["History", "NeuralConfig", "NeuralMethod", "NeuralState"]
 
 import sys
 from abc import abstractmethod
@@ -74,6 +74,10 @@ class NeuralState(ContextState, forbid_unknown_fields=True):
     """The values of the context columns, and how the training went."""
 
     history: list[tuple[float | None, float | None, float | None]]
+
+    def known_history(self) -> History:
+        """Return the history with NaN for what was not finite, which is stored as null."""
+        return tuple((_known(a), _known(b), c) for a, b, c in self.history)
 
 
 class NeuralMethod(Method):
@@ -218,9 +222,8 @@ class NeuralMethod(Method):
     def _restore(self, state: NeuralState, arrays: dict[str, np.ndarray]) -> None:
         self.encoder = state.encoder(self.schema)
         self._weights, self._built, self._scorer = arrays, None, None
-        self.history = tuple((_known(a), _known(b), c) for a, b, c in state.history)
+        self.history = state.known_history()
 
 
 def _known(value: float | None) -> float:
-    # What was not finite is stored as null.
     return float("nan") if value is None else value

@@ -1,17 +1,18 @@
 """Neural fit: train a method's network, and look into it, with PyTorch."""
 
-__all__ = ["forward", "learn", "mean_attention"]
+__all__ = ["arrays_of", "fingerprint", "forward", "learn", "mean_attention"]
 
 import hashlib
 import json
 from dataclasses import asdict
 from itertools import count
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from harmonrank.data import Log
+from harmonrank.data import ContextEncoder, Log
 from harmonrank.methods.base import Fit
 from harmonrank.methods.neural import History, NeuralMethod
 from harmonrank.methods.weighting import Fixed, weighting_of
@@ -22,6 +23,14 @@ from harmonrank.training import Arrays, Finished, LossSlope, LossValue, Training
 
 _PIECE = 65_536
 _MEMORY = "memory"
+
+
+class Encoding(Protocol):
+    """A method whose network reads context codes."""
+
+    name: ClassVar[str]
+    config: Any
+    encoder: ContextEncoder
 
 
 def learn(
@@ -42,7 +51,7 @@ def learn(
         epochs: In place of the method's own.
         rows_seen: See `harmonrank.training.train`.
     """
-    rows, valid = (_arrays(method, log, fit.device) for log in (fit.train, fit.valid))
+    rows, valid = (arrays_of(method, log, fit.device) for log in (fit.train, fit.valid))
     weighting = weighting_of(method.config.weighting, fit)
     first = method._first_memory(fit) | weighting.memory
     method._memory = {name: value.to(fit.device) for name, value in first.items()}
@@ -73,7 +82,7 @@ def learn(
         slope=slope if type(method)._slope is not NeuralMethod._slope else None,
         seed=fit.seed,
         checkpoint=fit.checkpoint,
-        fingerprint=_fingerprint(method, fit) if fit.checkpoint else "",
+        fingerprint=fingerprint(method, fit) if fit.checkpoint else "",
         rows_seen=rows_seen,
     ):
         if isinstance(event, Finished):
@@ -117,7 +126,8 @@ def mean_attention(network: Network, scores: np.ndarray) -> np.ndarray:
     return mean
 
 
-def _arrays(method: NeuralMethod, log: Log, device: str) -> Arrays:
+def arrays_of(method: Encoding, log: Log, device: str) -> Arrays:
+    """Return the rows of a log for the training loop."""
     weight = log.sample_weight
     return Arrays(
         _tensor(log.scores.astype(np.float32, copy=False), device),
@@ -140,7 +150,7 @@ def _attach(network: Network, memory: dict[str, Tensor]) -> None:
     network.add_module(_MEMORY, module)
 
 
-def _fingerprint(method: NeuralMethod, fit: Fit) -> str:
+def fingerprint(method: Encoding, fit: Fit) -> str:
     """Return a digest of all that decides the fit's result."""
     options = [method.name, asdict(method.config), fit.seed, fit.weights.tolist()]
     digest = hashlib.sha256(json.dumps(options).encode())

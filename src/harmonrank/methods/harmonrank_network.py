@@ -1,0 +1,123 @@
+"""The paper's architecture with one head per objective, as a residual on the closed form."""
+
+__all__ = ["HarmonRankNetwork", "NetworkMethodConfig"]
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harmonrank.data import ContextEncoder, Log
+from harmonrank.data.arrays import Array
+from harmonrank.methods.base import Fit
+from harmonrank.methods.neural import History, NeuralState
+from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
+from harmonrank.model.objective_config import ObjectiveConfig
+from harmonrank.model.objective_scorer import ObjectiveScorer
+from harmonrank.options import Count, Positive, Rate, Width
+
+if TYPE_CHECKING:
+    from harmonrank.model.objective_network import ObjectiveNetwork
+
+_SIZE = ("width", "key_width", "buckets", "context_width")
+_BOUNDS = (("prior.centre", -1e3, 1e3), ("prior.spread", 1e-6, 1e3), ("share", 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class NetworkMethodConfig:
+    """Size of the network (see ObjectiveConfig), its training (TrainingConfig) and shrinkage.
+
+    Attributes:
+        ridge: How strongly what the heads add to the closed form is pulled to 0, in rows.
+        slope_ridge: The same for slopes that depend on the context.
+    """
+
+    width: Width = 8
+    key_width: Width = 16
+    buckets: Width = 16
+    context_width: Width = 8
+    learning_rate: Rate = 0.01
+    batch_rows: Count = 4_096
+    steps: Count = 1_200
+    epochs: Count | None = None
+    ridge: Positive = 100.0
+    slope_ridge: Positive = 100.0
+
+
+class HarmonRankNetwork(ProbabilityMethod):
+    """Fuses s = Σ_m w_m p_m/(π_m(1−π_m)), p_m by a head of the paper's network.
+
+    Scores pass smooth buckets on their logit, self-attention between objectives, cross-attention
+    with the context as the query, a gate and a linear path. Every head begins as the closed form,
+    its own score calibrated, and learns what to add by its likelihood, shrunk by a ridge. How much
+    of that each head keeps, from nothing to all, the validation rows decide.
+    """
+
+    name = "harmonrank-network"
+    Config = NetworkMethodConfig
+    State = NeuralState
+
+    encoder: ContextEncoder
+    history: History = ()
+    _weights: Mapping[str, np.ndarray]
+    _scorer: ObjectiveScorer
+
+    def _fit(self, fit: Fit) -> None:
+        from harmonrank.methods.harmonrank_network_fit import learn
+
+        self.encoder = ContextEncoder.fit(fit.train.context)
+        size = self._size(fit.train.scores.shape[1], self.encoder.slots)
+        weights, self.history = learn(self, fit, size)
+        self._use(size, weights)
+
+    def _size(self, objectives: int, slots: tuple[int, ...]) -> ObjectiveConfig:
+        options = asdict(self.config)
+        return ObjectiveConfig(objectives, slots, **{name: options[name] for name in _SIZE})
+
+    def _use(self, size: ObjectiveConfig, weights: Mapping[str, np.ndarray]) -> None:
+        self._weights, self._scorer = weights, ObjectiveScorer(size, weights)
+
+    @property
+    def network(self) -> "ObjectiveNetwork":
+        """The network in PyTorch, with the fitted weights."""
+        import torch
+
+        from harmonrank.model.objective_network import ObjectiveNetwork
+
+        network = ObjectiveNetwork(self._scorer.config).eval()
+        network.load_state_dict({n: torch.from_numpy(w.copy()) for n, w in self._weights.items()})
+        return network
+
+    def _probabilities(self, log: Log) -> np.ndarray:
+        return self._scorer(log.scores, self.encoder.encode(log.context))
+
+    def _score_request(
+        self, scores: np.ndarray, context: Mapping[str, Any], weights: np.ndarray | None
+    ) -> np.ndarray:
+        codes = np.tile(self.encoder.encode_values(context), (len(scores), 1))
+        weights = self.schema.weight_vector if weights is None else weights
+        effective = weights / (self.prevalence * (1 - self.prevalence))
+        return weighted_sum(self._scorer(scores, codes), effective)
+
+    def explain(self, weights: Mapping[str, float] | None = None) -> dict[str, dict[str, float]]:
+        """Return facts of each objective: also how much of its learned residual is kept."""
+        kept = self._weights["share"].astype(np.float64).tolist()
+        facts = super().explain(weights)
+        return {**facts, "residual_share": dict(zip(self.schema.names, kept, strict=True))}
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        parts = {"context": self.encoder.to_list(), "history": self.history}
+        return parts, dict(self._weights)
+
+    def _declare(self, state: NeuralState) -> dict[str, Array]:
+        size = self._size(len(self.schema.names), state.encoder(self.schema).slots)
+        declared = {name: Array(shape, "float32") for name, shape in size.shapes.items()}
+        for name, low, high in _BOUNDS:
+            declared[name] = replace(declared[name], low=low, high=high)
+        return declared
+
+    def _restore(self, state: NeuralState, arrays: dict[str, np.ndarray]) -> None:
+        self.encoder = state.encoder(self.schema)
+        self._use(self._size(len(self.schema.names), self.encoder.slots), arrays)
+        self.history = state.known_history()

@@ -1,0 +1,149 @@
+"""Fit of the network with one head per objective, with PyTorch."""
+
+__all__ = ["learn"]
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from harmonrank.data import Log
+from harmonrank.methods.base import Fit
+from harmonrank.methods.neural import History
+from harmonrank.methods.neural_fit import arrays_of, fingerprint
+from harmonrank.methods.probability import weighted_sum
+from harmonrank.metrics import auc, fit_logistic, logit, sigmoid
+from harmonrank.model.objective_config import ObjectiveConfig
+from harmonrank.model.objective_network import ObjectiveNetwork
+from harmonrank.model.objective_scorer import ObjectiveScorer
+from harmonrank.training import Arrays, Finished, LossValue, train
+from harmonrank.training.cosine import CosineConfig
+
+if TYPE_CHECKING:
+    from harmonrank.methods.harmonrank_network import HarmonRankNetwork
+
+_HALVINGS = 30
+
+
+def learn(
+    method: "HarmonRankNetwork", fit: Fit, size: ObjectiveConfig
+) -> tuple[dict[str, np.ndarray], History]:
+    """Train the heads on top of the closed form; return the network's arrays and its history."""
+    rows = arrays_of(method, fit.train, fit.device)
+    network = ObjectiveNetwork(size, torch.Generator().manual_seed(fit.seed))
+    _set_prior(network, fit.train)
+    network.to(fit.device)
+    options, total = method.config, _total_weight(fit.train)
+
+    def loss(z: Tensor, batch: Arrays) -> LossValue:
+        weight = None if batch.sample_weight is None else batch.sample_weight[:, None].to(z)
+        # The sum over heads of the mean over rows.
+        surprise = binary_cross_entropy_with_logits(z, batch.labels, weight) * z.shape[1]
+        energy = network.energy(options.slope_ridge / options.ridge)
+        return LossValue(surprise + options.ridge / (2 * total) * energy)
+
+    config = CosineConfig(
+        learning_rate=options.learning_rate,
+        batch_rows=options.batch_rows,
+        steps=options.steps,
+        patience_steps=options.steps,
+        epochs=options.epochs,
+        rows=len(rows),
+    )
+    history: History = ()
+    for event in train(
+        network,
+        rows,
+        loss,
+        _Exam(method, fit),
+        config,
+        seed=fit.seed,
+        checkpoint=fit.checkpoint,
+        fingerprint=fingerprint(method, fit) if fit.checkpoint else "",
+    ):
+        if isinstance(event, Finished):
+            history = event.history
+        fit.on_event(event)
+    weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
+    weights["share"] = _shares(method, fit.valid, ObjectiveScorer(size, weights), weights)
+    return weights, history
+
+
+def _total_weight(log: Log) -> float:
+    return float(log.rows if log.sample_weight is None else log.sample_weight.sum())
+
+
+def _set_prior(network: ObjectiveNetwork, log: Log) -> None:
+    """Calibrate each score on its own, and measure its scale."""
+    prior, weight = network.prior, log.sample_weight
+    x = logit(log.scores)
+    centre = np.average(x, axis=0, weights=weight)
+    spread = np.sqrt(np.average((x - centre) ** 2, axis=0, weights=weight))
+    prior.centre.copy_(torch.from_numpy(centre))
+    # A score that never changes says nothing; any scale will do.
+    prior.spread.copy_(torch.from_numpy(np.where(spread > 1e-6, spread, 1.0)))
+    for m, labels in enumerate(log.known_labels().T):
+        a, b = fit_logistic(log.scores[:, m], labels.astype(np.float64), weight)
+        prior.slope[m], prior.intercept[m] = a, b
+
+
+class _Exam:
+    """The validation AUC-sum of a network; without rows a later network is a better one."""
+
+    def __init__(self, method: "HarmonRankNetwork", fit: Fit) -> None:
+        pi = fit.train.prevalence()
+        self._log, self._weights, self._later = fit.valid, fit.weights, count()
+        self._effective = fit.weights / (pi * (1 - pi))
+        self._codes = method.encoder.encode(fit.valid.context)
+
+    def __call__(self, network: ObjectiveNetwork) -> float:
+        if not self._log.rows:
+            return float(next(self._later))
+        p = ObjectiveScorer.of(network)(self._log.scores, self._codes)
+        labels, weight = self._log.known_labels(), self._log.sample_weight
+        areas = auc(weighted_sum(p, self._effective), labels, sample_weight=weight)
+        # An objective that the validation rows do not show cannot vote.
+        return float(np.nansum(self._weights * areas))
+
+
+def _shares(
+    method: "HarmonRankNetwork",
+    valid: Log,
+    scorer: ObjectiveScorer,
+    weights: dict[str, np.ndarray],
+) -> np.ndarray:
+    """Return the share t of each head's residual, in [0, 1], of most likelihood on the valid rows.
+
+    The log loss is convex in t, so its slope tells on which side the best one is. A head whose
+    objective lacks a class there keeps all of its residual.
+    """
+    shares = np.ones(scorer.config.objectives, np.float32)
+    if not valid.rows:
+        return shares
+    slope, intercept = weights["prior.slope"], weights["prior.intercept"]
+    before = slope * logit(valid.scores) + intercept
+    added = logit(scorer(valid.scores, method.encoder.encode(valid.context))) - before
+    weight = np.ones(valid.rows) if valid.sample_weight is None else valid.sample_weight
+    for m, labels in enumerate(valid.known_labels().T):
+        if labels[weight > 0].min(initial=1) == labels[weight > 0].max(initial=0):
+            continue
+        shares[m] = _best_share(before[:, m], added[:, m], labels, weight)
+    return shares
+
+
+def _best_share(
+    before: np.ndarray, added: np.ndarray, labels: np.ndarray, weight: np.ndarray
+) -> float:
+    def slope(t: float) -> float:
+        return float((weight * added) @ (sigmoid(before + t * added) - labels))
+
+    if slope(1.0) <= 0:
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if slope(middle) > 0 else (middle, high)
+    return low
