@@ -19,11 +19,13 @@ from harmonrank.model.heads import Heads, head_arrays
 from harmonrank.model.heads_recalibration import recalibrated_heads
 from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.law import Law, law_arrays
+from harmonrank.model.residual import Residual, residual_arrays
 
 # Rarer context values share the slot of the unknown: they would cost more than they tell.
 _MOST_VALUES = 100
 _LAW = [field.name for field in fields(Law)]
 _COORDINATE = [field.name for field in fields(Coordinate)]
+_RESIDUAL = [field.name for field in fields(Residual) if field.name != "slots"]
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class HarmonRank(ProbabilityMethod):
         heads = self._heads
         arrays = {f"law/{name}": getattr(heads.law, name) for name in _LAW}
         arrays |= {f"coordinate/{name}": getattr(heads.coordinate, name) for name in _COORDINATE}
+        arrays |= {f"residual/{name}": getattr(heads.residual, name) for name in _RESIDUAL}
         arrays |= {name: getattr(heads, name) for name in ("theta", "precision", "shared")}
         return {"context": self.encoder.to_list()}, arrays
 
@@ -111,11 +114,14 @@ class HarmonRank(ProbabilityMethod):
         M, slots = len(self.schema.names), state.encoder(self.schema).slots
         declared = {f"law/{name}": array for name, array in law_arrays(M, slots).items()}
         declared |= {f"coordinate/{n}": array for n, array in coordinate_arrays(M).items()}
+        declared |= {f"residual/{n}": array for n, array in residual_arrays(M, slots).items()}
         return declared | head_arrays(M, slots)
 
     def _restore(self, state: ContextState, arrays: dict[str, np.ndarray]) -> None:
         self.encoder = state.encoder(self.schema)
         law = Law(**{name: arrays[f"law/{name}"] for name in _LAW})
         coordinate = Coordinate(**{name: arrays[f"coordinate/{name}"] for name in _COORDINATE})
-        rest = (arrays[name] for name in ("theta", "precision", "shared"))
-        self._use(Heads(coordinate, law, self.encoder.slots, *rest))
+        slots = self.encoder.slots
+        residual = Residual(slots, **{name: arrays[f"residual/{name}"] for name in _RESIDUAL})
+        theta, precision, shared = (arrays[name] for name in ("theta", "precision", "shared"))
+        self._use(Heads(coordinate, law, slots, theta, precision, shared, residual))

@@ -23,6 +23,7 @@ import numpy as np
 from harmonrank.data.arrays import Array
 from harmonrank.model.coordinate import Coordinate
 from harmonrank.model.law import Law, distinct_contexts
+from harmonrank.model.residual import Residual, inputs_of
 
 GROUPS = ("own", "by context", "surprise", "mean", "others", "context")
 """The groups of coefficients after the intercept, in order."""
@@ -39,6 +40,7 @@ class Heads:
         theta: (M, 5 + M − 1 + slots) intercept, then the groups in order.
         precision: λ of each group's prior; a large one says that the data had no use for it.
         shared: The mean that the objectives share, of the first four groups.
+        residual: What is added to the logits that the above give.
     """
 
     coordinate: Coordinate
@@ -47,21 +49,40 @@ class Heads:
     theta: np.ndarray
     precision: np.ndarray
     shared: np.ndarray
+    residual: Residual
 
     def logits(self, logits: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the logit of each head, (rows, M): the definition that the kernels follow."""
         contexts, of_row = distinct_contexts(codes, self.slots)
-        numbers = _numbers(self.law, self.coordinate(logits), contexts, of_row)  # (rows, M, 4 + M)
+        places = self.coordinate(logits)
+        numbers = _numbers(self.law, places, contexts, of_row)  # (rows, M, 4 + M)
         M = numbers.shape[1]
         effects = self.law.sum_of(self.theta[:, 4 + M :].T, contexts)  # (contexts, M)
         heads: np.ndarray = np.einsum("nmk,mk->nm", numbers, self.theta[:, : 4 + M])
         heads += effects[of_row]
+        unit, shift, mean, surprise = self.standard(contexts)
+        away = places * unit + (shift - mean)[of_row]
+        inputs = inputs_of(away, mean[of_row], surprise[of_row])  # (rows, 2M + 1)
+        heads += self.residual.logits(heads, inputs, codes)
         return heads  # (rows, M)
+
+    def standard(self, contexts: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return what turns coordinates into the inputs of `Residual`.
+
+        u = ℓ·unit + shift and away = u − mean, with unit (M,), shift and mean (contexts, M); the
+        surprise is (contexts, M, M) times away. After a recalibration u is in units of the fit.
+        """
+        deviation = np.exp(self.law.log_variance / 2)
+        unit = 1 / (self.law.scale * deviation)
+        mean = self.law.mean_of(contexts) / deviation
+        surprise = self.law.precision_of(contexts) * np.outer(deviation, deviation)
+        return unit, mean - self.law.centre_of(contexts) * unit, mean, surprise
 
     def affine(self, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each context's intercepts (contexts, M) and slopes (contexts, M, M).
 
-        Given the context every head is linear in the coordinates: h = intercept + slope·ℓ.
+        Given the context every head is linear in the coordinates, h = intercept + slope·ℓ, but
+        for the curves and surfaces of its residual.
         """
         M = len(self.law.base)
         points = np.concatenate([np.zeros((1, M)), np.eye(M)])  # 0 and the unit vectors
@@ -71,7 +92,11 @@ class Heads:
         heads = heads.reshape(len(contexts), M + 1, M)
         intercept = heads[:, 0] + self.law.sum_of(self.theta[:, 4 + M :].T, contexts)
         slope = np.swapaxes(heads[:, 1:] - heads[:, :1], 1, 2)
-        return intercept, np.ascontiguousarray(slope)
+        more, steeper = self.residual.affine(contexts)
+        unit, shift, _, _ = self.standard(contexts)
+        stretch = 1 + self.residual.linear[:, 1]
+        intercept = stretch * intercept + more + np.einsum("cmj,cj->cm", steeper, shift)
+        return intercept, np.ascontiguousarray(stretch[:, None] * slope + steeper * unit)
 
     def noise_shares(self) -> np.ndarray:
         """Return how much of each score's variance the heads take for noise, 0 to 1."""
@@ -80,7 +105,7 @@ class Heads:
 
 
 def head_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
-    """Declare the arrays of stored `Heads`, but for those of its coordinate and law."""
+    """Declare the arrays of stored `Heads`, but for those of its parts."""
     return {
         "theta": Array((M, 4 + M + sum(slots)), low=-1e9, high=1e9),
         "precision": Array((len(GROUPS),), low=0.0),

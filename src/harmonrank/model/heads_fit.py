@@ -17,6 +17,9 @@ from harmonrank.model.coordinate import fit_coordinate
 from harmonrank.model.heads import GROUPS, Heads
 from harmonrank.model.heads_sums import HeadSums
 from harmonrank.model.law import fit_law
+from harmonrank.model.residual import Residual
+from harmonrank.model.residual_fit import fit_residual
+from harmonrank.model.residual_sums import ResidualRows
 from harmonrank.together import map_parts
 
 _STEPS = 25
@@ -39,9 +42,10 @@ def fit_heads(
     weight: np.ndarray | None = None,
     on_step: Callable[[int, int], None] = lambda *_: None,
     *,
+    residual: bool = True,
     overwrite: bool = False,
 ) -> Heads:
-    """Fit coordinates, their law, the heads of all objectives and the precisions they share.
+    """Fit coordinates, their law, the heads of all objectives and what these leave unexplained.
 
     Args:
         logits: (rows, M) of the scores.
@@ -50,25 +54,38 @@ def fit_heads(
         labels: (rows, M) of 0 and 1.
         weight: (rows,) sample weights.
         on_step: Called with the number of the step and the most there can be.
+        residual: Without it, heads are linear in the coordinates given the context.
         overwrite: The logits are not needed any more; saves their memory.
     """
-    M, D = logits.shape[1], 4 + logits.shape[1] + sum(slots)
+    M = logits.shape[1]
+    steps = _STEPS + M * residual
     coordinate = fit_coordinate(logits, labels, weight)
     places = coordinate(logits, out=logits if overwrite else None)
     law = fit_law(places, codes, slots, weight)
     data = HeadSums.of(law, places, codes, slots, labels, weight)
     del places
     prevalence = np.clip(np.average(labels, axis=0, weights=weight), 1e-9, 1 - 1e-9)
-    theta = np.zeros((M, D))
+    theta = np.zeros((M, 4 + M + sum(slots)))
     theta[:, 0], theta[:, 1] = np.log(prevalence / (1 - prevalence)), 1.0
-    heads = Heads(coordinate, law, slots, theta, np.array(_START_PRECISION), _PLAIN)
-    group = _group_of(M, D)
+    none = Residual.none(M, slots)
+    heads = Heads(coordinate, law, slots, theta, np.array(_START_PRECISION), _PLAIN, none)
+    heads = _linear(heads, data, lambda step: on_step(step, steps))
+    if residual:
+        rows = ResidualRows.of(data, slots, heads.theta)
+        found = fit_residual(rows, lambda m: on_step(_STEPS + m + 1, steps))
+        heads = replace(heads, residual=found)
+    on_step(steps, steps)
+    return heads
+
+
+def _linear(heads: Heads, data: HeadSums, on_step: Callable[[int], None]) -> Heads:
+    """Take Newton steps until they no longer move the ranking."""
+    group = _group_of(*heads.theta.shape)
     for step in range(_STEPS):
         heads, change = _step(heads, _Curve.at(heads.theta, data), group)
-        on_step(step + 1, _STEPS)
+        on_step(step + 1)
         if change < _ENOUGH:
             break
-    on_step(_STEPS, _STEPS)
     return heads
 
 

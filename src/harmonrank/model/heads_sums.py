@@ -91,7 +91,7 @@ class HeadSums:
             theta: (M, coefficients) of every head.
         """
         M = len(self.away)
-        intercept, slope = self._affine(theta)
+        intercept, slope = self.affine(theta)
         pairs = (M + 1) * (M + 2) // 2
         found = np.empty((len(self.run_context), M, M + 1 + pairs), np.float32)
         cuts = _chunks(self.run_start)
@@ -128,7 +128,7 @@ class HeadSums:
         curved[:K, K:] = curved[K:, :K].T
         return slopes, curved
 
-    def _affine(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def affine(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each context's intercepts (contexts, M) and slopes (contexts, M, M) in away."""
         M = len(self.away)
         K = 4 + M

@@ -22,6 +22,8 @@ from harmonrank.evaluation.bench._size import Size
 from harmonrank.evaluation.bench._torch_heads import TorchHeads
 from harmonrank.methods import Method, method_class
 from harmonrank.model.fused import Scorer
+from harmonrank.model.heads_score import HeadScorer
+from harmonrank.model.residual import Residual
 
 _NAMES = ("harmonrank", "harmonrank-paper")
 Score = Callable[[np.ndarray, np.ndarray], object]
@@ -80,8 +82,9 @@ def _both(method: Any) -> tuple[Score, nn.Module]:
     if method.name == "harmonrank-paper":
         return Scorer.of(method.network), method.network
     effective = np.array([*method.effective_weights.values()])
-    ours = partial(method._scorer.fuse, effective=effective)
-    return ours, TorchHeads(method._heads, effective).eval()
+    # The peer knows linear heads only, so both score without a residual.
+    heads = replace(method._heads, residual=Residual.none(len(effective), method._heads.slots))
+    return partial(HeadScorer(heads).fuse, effective=effective), TorchHeads(heads, effective).eval()
 
 
 def _single(log: Log) -> np.ndarray:

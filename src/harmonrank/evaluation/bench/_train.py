@@ -32,7 +32,7 @@ def cases(size: Size) -> list[Case]:
         Case("training step, rank loss against BCE", partial(_rank_against_bce, size)),
         Case("training step, BCE", partial(_bce_step, size)),
         Case("training step, AUCM", partial(_aucm_step, size)),
-        Case("fit of the default's heads", partial(head_fit, size)),
+        Case("fit of the default's linear heads", partial(head_fit, size)),
         *profile(size),
     ]
 

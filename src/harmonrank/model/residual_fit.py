@@ -1,0 +1,228 @@
+"""Fitting the residual: evidence admits groups of coefficients, and decides how far to shrink them.
+
+Each head is fitted on its own. A first pass adds up every group's gradient at the linear head, and
+from a sample of rows its own block of curvature. Where the evidence of a normal prior on that group
+alone gains enough, the group is admitted. Newton steps then fit all admitted groups together, with
+MacKay's (1992) updates λ = γ/Σω² for the precision of each group.
+
+Curves and surfaces are smooth a priori: their knots have the covariance of a Matérn process, of
+which the leading directions are kept. So the coefficients that are shrunk are ω with θ = L ω.
+"""
+
+__all__ = ["fit_residual"]
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from harmonrank.model.residual import CURVE_KNOTS, SURFACE_KNOTS, Residual, residual_shapes
+from harmonrank.model.residual_sums import CURVE, KINDS, SURFACE, Group, ResidualRows, groups_of
+
+_GAIN = 3.0  # nats
+_LENGTH = 0.25  # Part of the range over which a curve may bend.
+_CURVE_DIRECTIONS, _SURFACE_DIRECTIONS = 10, 16
+_PRECISIONS = np.geomspace(1e-2, 1e6, 49)
+_LEAST, _MOST = 1e-2, 1e6
+_NEWTON_STEPS, _ROUNDS = 5, 8
+_CURVATURES = 2  # Steps for which the curvature is added up again; later it hardly changes.
+_SAMPLE = 100_000
+_ENOUGH = 0.15  # Posterior standard deviations.
+
+
+def fit_residual(rows: ResidualRows, on_head: Callable[[int], None] = lambda _: None) -> Residual:
+    """Fit the residual of every head; `on_head` is called with the number of each, once done."""
+    M = rows.heads.shape[1]
+    groups = groups_of(M, rows.slots)
+    shapes = residual_shapes(M, rows.slots)
+    found = {name: np.zeros(shapes[name]) for name in ("linear", *KINDS)}
+    flat = {name: array.reshape(M, -1) for name, array in found.items()}
+    for m in range(M):
+        head = _fit_head(rows, m, groups)
+        flat["linear"][m] = head.theta[: 2 + M]
+        start = 2 + M
+        for group in head.groups:
+            there = slice(group.first, group.first + group.size)
+            flat[KINDS[group.kind]][m, there] = head.theta[start : start + group.size]
+            start += group.size
+        on_head(m)
+    return Residual(rows.slots, rows.low, rows.high, **found)
+
+
+@dataclass(frozen=True)
+class _Head:
+    """The admitted groups of one head and their coefficients."""
+
+    groups: list[Group]
+    theta: np.ndarray
+
+
+def _fit_head(rows: ResidualRows, m: int, groups: list[Group]) -> _Head:
+    M = rows.heads.shape[1]
+    logits = np.ascontiguousarray(rows.heads[:, m])
+    groups, theta, precision, gradient, value = _admitted(rows, m, groups, logits)
+    for step_number in range(_NEWTON_STEPS if groups else 0):
+        if step_number < _CURVATURES:
+            prior = _Prior(groups, M)
+            sample = rows.sample(logits, min(_SAMPLE, len(logits)))
+            curvature = rows.curvature(m, groups, len(theta), *sample)
+        new, precision, change = _settled(theta, gradient, curvature, prior, precision)
+        step, before = 1.0, value - prior.penalty(theta, precision)
+        while True:
+            trial = theta + step * (new - theta)
+            value, gradient = rows.at(m, groups, trial, logits)
+            if value - prior.penalty(trial, precision) > before - 1e-3 or step < 0.1:
+                break
+            step /= 2
+        theta = trial
+        if change < _ENOUGH:
+            break
+        if step_number + 1 < _CURVATURES:
+            groups, theta, precision, gradient = _pruned(groups, theta, precision, gradient, M)
+    return _Head(groups, theta)
+
+
+def _admitted(
+    rows: ResidualRows, m: int, groups: list[Group], logits: np.ndarray
+) -> tuple[list[Group], np.ndarray, np.ndarray, np.ndarray, float]:
+    """Return the groups whose own evidence gains enough, ready for a first step."""
+    M = rows.heads.shape[1]
+    theta = np.zeros(2 + M + sum(g.size for g in groups))
+    value, gradient = rows.at(m, groups, theta, logits)
+    blocks = rows.blocks(groups, *rows.sample(logits, min(_SAMPLE, len(logits))))
+    prior = _Prior(groups, M)
+    # The linear coefficients are a group of their own, but for intercept and own slope.
+    keep, precision = [], [1e-6, 10.0, 100.0]
+    for g, (group, block) in enumerate(zip(groups, blocks, strict=True)):
+        pull, curved = gradient[prior.of_theta(3 + g)], block
+        if 3 + g in prior.roots:
+            L = prior.roots[3 + g]
+            curved, axes = np.linalg.eigh(L.T @ block.reshape(group.size, group.size) @ L)
+            pull = axes.T @ (L.T @ pull)
+        total = np.maximum(curved, 0.0) + _PRECISIONS[:, None]
+        gains = 0.5 * (pull**2 / total - np.log(total / _PRECISIONS[:, None])).sum(axis=1)
+        best = int(gains.argmax())
+        keep.append(bool(gains[best] > _GAIN))
+        if keep[-1]:
+            precision.append(_PRECISIONS[best])
+    rest = _kept(groups, keep, theta, gradient, M)
+    return rest[0], rest[1], np.array(precision), rest[2], value
+
+
+def _kept(
+    groups: list[Group], keep: list[bool], theta: np.ndarray, gradient: np.ndarray, M: int
+) -> tuple[list[Group], np.ndarray, np.ndarray]:
+    """Return some groups, with their coefficients and gradients."""
+    chosen = [np.full(g.size, k) for g, k in zip(groups, keep, strict=True)]
+    mask = np.concatenate([np.ones(2 + M, bool), *chosen])
+    return [g for g, k in zip(groups, keep, strict=True) if k], theta[mask], gradient[mask]
+
+
+def _pruned(
+    groups: list[Group], theta: np.ndarray, precision: np.ndarray, gradient: np.ndarray, M: int
+) -> tuple[list[Group], np.ndarray, np.ndarray, np.ndarray]:
+    """Drop the groups that the evidence shrank to nothing."""
+    keep = [bool(p < _MOST / 10) for p in precision[3:]]
+    groups, theta, gradient = _kept(groups, keep, theta, gradient, M)
+    return groups, theta, precision[[True] * 3 + keep], gradient
+
+
+def _matern_root(knots: int) -> np.ndarray:
+    """Return L with L Lᵀ the covariance of a Matérn process (ν = 3/2) at even knots."""
+    place = np.linspace(0.0, 1.0, knots)
+    far = np.sqrt(3.0) * np.abs(place[:, None] - place) / _LENGTH
+    variance, axes = np.linalg.eigh((1 + far) * np.exp(-far))
+    root: np.ndarray = axes[:, ::-1] * np.sqrt(np.maximum(variance[::-1], 0.0))
+    return root
+
+
+def _leading(root: np.ndarray, directions: int) -> np.ndarray:
+    order = np.argsort(-(root**2).sum(axis=0), kind="stable")
+    return np.ascontiguousarray(root[:, order[:directions]])
+
+
+_CURVE_ROOT = _leading(_matern_root(CURVE_KNOTS), _CURVE_DIRECTIONS)
+_SURFACE_ROOT = _leading(
+    np.kron(_matern_root(SURFACE_KNOTS), _matern_root(SURFACE_KNOTS)), _SURFACE_DIRECTIONS
+)
+
+
+class _Prior:
+    """The prior of a head's coefficients: θ = L ω with ω normal of its group's precision."""
+
+    def __init__(self, groups: list[Group], M: int) -> None:
+        roots = {CURVE: _CURVE_ROOT, SURFACE: _SURFACE_ROOT}
+        self.roots = {3 + i: roots[g.kind] for i, g in enumerate(groups) if g.kind in roots}
+        sizes = [1, 1, M, *(g.size for g in groups)]
+        ranks = [self.roots[g].shape[1] if g in self.roots else n for g, n in enumerate(sizes)]
+        self._theta, self._omega = np.cumsum([0, *sizes]), np.cumsum([0, *ranks])
+        self.group = np.repeat(np.arange(len(ranks)), ranks)
+
+    def of_theta(self, g: int) -> slice:
+        return slice(self._theta[g], self._theta[g + 1])
+
+    def _of_omega(self, g: int) -> slice:
+        return slice(self._omega[g], self._omega[g + 1])
+
+    def whitened(self, rows: np.ndarray) -> np.ndarray:
+        """Return Lᵀ times rows that belong to θ."""
+        white = np.empty((self._omega[-1], *rows.shape[1:]))
+        for g in range(len(self._theta) - 1):
+            part = rows[self.of_theta(g)]
+            white[self._of_omega(g)] = self.roots[g].T @ part if g in self.roots else part
+        return white
+
+    def coloured(self, omega: np.ndarray) -> np.ndarray:
+        """Return θ of ω."""
+        theta = np.empty(self._theta[-1])
+        for g in range(len(self._theta) - 1):
+            part = omega[self._of_omega(g)]
+            theta[self.of_theta(g)] = self.roots[g] @ part if g in self.roots else part
+        return theta
+
+    def white(self, theta: np.ndarray) -> np.ndarray:
+        """Return ω of θ."""
+        omega = np.empty(self._omega[-1])
+        for g in range(len(self._theta) - 1):
+            part = theta[self.of_theta(g)]
+            if g in self.roots:
+                L = self.roots[g]
+                part = (L.T @ part) / (L**2).sum(axis=0)  # The columns are orthogonal.
+            omega[self._of_omega(g)] = part
+        return omega
+
+    def penalty(self, theta: np.ndarray, precision: np.ndarray) -> float:
+        """Return ½ Σ λ ω²."""
+        return float(0.5 * (precision[self.group] * self.white(theta) ** 2).sum())
+
+
+def _settled(
+    theta: np.ndarray,
+    gradient: np.ndarray,
+    curvature: np.ndarray,
+    prior: _Prior,
+    precision: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return coefficients and precisions that fit each other on the quadratic at theta.
+
+    The change is the largest, in posterior standard deviations.
+    """
+    curved = prior.whitened(prior.whitened(curvature).T)
+    start = prior.white(theta)
+    pull = prior.whitened(gradient) + curved @ start
+    omega = start
+    for _ in range(_ROUNDS):
+        decay = precision[prior.group]
+        covariance = np.linalg.inv(curved + np.diag(decay))
+        before, omega = omega, covariance @ pull
+        spread = np.maximum(np.diagonal(covariance), 1e-30)
+        known = np.bincount(prior.group, 1 - decay * spread)
+        energy = np.bincount(prior.group, omega**2)
+        new = np.clip(np.maximum(known, 1e-3) / np.maximum(energy, 1e-12), _LEAST, _MOST)
+        new[:2] = precision[:2]
+        moved = float((np.abs(omega - before) / np.sqrt(spread)).max())
+        precision = new
+        if moved < _ENOUGH:
+            break
+    change = float((np.abs(omega - start) / np.sqrt(spread)).max())
+    return prior.coloured(omega), precision, change

@@ -1,0 +1,241 @@
+"""Loops of the residual's fit: rows touch few coefficients, so sums are scattered, not multiplied.
+
+A row touches one coefficient of a group of context values, slopes or pairs, two of a curve, four of
+a surface. A table of groups has a row for each: kind, first and second input or feature, size.
+"""
+
+__all__ = [
+    "CURVE",
+    "PAIR",
+    "SLOPE",
+    "SURFACE",
+    "VALUE",
+    "add_blocks",
+    "add_curvature",
+    "add_gradient",
+    "fill",
+]
+
+from typing import Any
+
+import numpy as np
+
+from harmonrank.kernel import inline_kernel, kernel
+from harmonrank.model.residual import CURVE_KNOTS, NEAR, SURFACE_KNOTS
+
+VALUE, CURVE, SLOPE, SURFACE, PAIR = range(5)
+
+
+@kernel
+def fill(
+    away: Any, mean: Any, surprise: Any, intercept: Any, slope: Any, start: Any, number: Any,
+    low: int, high: int, inputs: Any, heads: Any, context: Any,
+) -> None:  # fmt: skip
+    """Write inputs, logits of the linear heads and context of some runs (see `inputs_of`)."""
+    M = len(away)
+    for run in range(low, high):
+        c = number[run]
+        for i in range(start[run], start[run + 1]):
+            context[i] = c
+            distance = 0.0
+            for j in range(M):
+                r, h = 0.0, intercept[c, j]
+                for k in range(M):
+                    r += surprise[c, j, k] * away[k, i]
+                    h += slope[c, j, k] * away[k, i]
+                heads[i, j] = h
+                distance += r * away[j, i]
+                inputs[i, j] = away[j, i] + mean[c, j]
+                inputs[i, M + j] = r / np.sqrt(surprise[c, j, j])
+            inputs[i, 2 * M] = np.log(distance / M + NEAR)
+
+
+@kernel
+def _layout(table: Any, start: int) -> Any:
+    """Return where each kind begins in the table, and each group's coefficients in theta."""
+    kinds, starts = np.zeros(PAIR + 1, np.int64), np.empty(len(table), np.int64)
+    for t in range(len(table)):
+        starts[t] = start
+        start += table[t, 3]
+        for kind in range(table[t, 0] + 1, PAIR + 1):
+            kinds[kind] += 1
+    return kinds, starts
+
+
+@inline_kernel
+def _places(v: Any, low: Any, per_unit: Any, knots: int, cell: Any, share: Any) -> None:
+    """Write the knot at or below each input, and the share of the next one."""
+    for i in range(len(v)):
+        place = min(max((v[i] - low[i]) * per_unit[i], 0.0), 1.0) * (knots - 1)
+        cell[i] = min(int(place), knots - 2)
+        share[i] = place - cell[i]
+
+
+@inline_kernel
+def _touch(
+    kind: int, a: int, b: int, v: Any, code: Any, slots: Any, cell: Any, share: Any, wide: Any,
+    part: Any, index: Any, number: Any, n: int, start: int,
+) -> int:  # fmt: skip
+    """Write the coefficients of one group that a row touches, from place n on; return the next."""
+    if kind == CURVE:
+        index[n], number[n] = start + cell[a], 1.0 - share[a]
+        index[n + 1], number[n + 1] = start + cell[a] + 1, share[a]
+        return n + 2
+    if kind == SURFACE:
+        corner = start + wide[a] * SURFACE_KNOTS + wide[b]
+        index[n], number[n] = corner, (1.0 - part[a]) * (1.0 - part[b])
+        index[n + 1], number[n + 1] = corner + 1, (1.0 - part[a]) * part[b]
+        index[n + 2], number[n + 2] = corner + SURFACE_KNOTS, part[a] * (1.0 - part[b])
+        index[n + 3], number[n + 3] = corner + SURFACE_KNOTS + 1, part[a] * part[b]
+        return n + 4
+    if kind == VALUE:
+        index[n], number[n] = start + code[a], 1.0
+    elif kind == SLOPE:
+        index[n], number[n] = start + code[b], v[a]
+    else:
+        index[n], number[n] = start + code[a] * slots[b] + code[b], 1.0
+    return n + 1
+
+
+@kernel
+def _row(
+    v: Any, code: Any, head: float, M: int, slots: Any, low: Any, per_unit: Any, table: Any,
+    cell: Any, share: Any, wide: Any, part: Any, index: Any, number: Any,
+) -> int:  # fmt: skip
+    """Write all coefficients that a row touches and their numbers; return how many."""
+    index[0], number[0], index[1], number[1] = 0, 1.0, 1, head
+    for j in range(M):
+        index[2 + j], number[2 + j] = 2 + j, v[j]
+    _places(v, low, per_unit, CURVE_KNOTS, cell, share)
+    _places(v, low, per_unit, SURFACE_KNOTS, wide, part)
+    n, start = 2 + M, 2 + M
+    for t in range(len(table)):
+        n = _touch(
+            table[t, 0], table[t, 1], table[t, 2], v, code, slots, cell, share, wide, part, index,
+            number, n, start,
+        )  # fmt: skip
+        start += table[t, 3]
+    return n
+
+
+@kernel
+def add_gradient(
+    m: int, begin: int, end: int, labels: Any, weight: Any, table: Any, theta: Any, out: Any,
+    gradient: Any, low: Any, per_unit: Any, slots: Any, inputs: Any, contexts: Any, context: Any,
+    heads: Any,
+) -> float:  # fmt: skip
+    """Write the logit of every row, add the gradient; return the log-likelihood.
+
+    The hot loop of the fit: groups of one kind follow each other, so that it branches on no kind.
+    """
+    M, V = heads.shape[1], inputs.shape[1]
+    cell, share = np.empty(V, np.int64), np.empty(V)
+    wide, part = np.empty(V, np.int64), np.empty(V)
+    kinds, starts = _layout(table, 2 + M)
+    first_curve, first_slope = kinds[CURVE], kinds[SLOPE]
+    first_surface, first_pair = kinds[SURFACE], kinds[PAIR]
+    bends = first_slope > first_curve
+    joins = first_pair > first_surface
+    value = 0.0
+    for i in range(begin, end):
+        v, code, head = inputs[i], contexts[context[i]], np.float64(heads[i, m])
+        z = head + theta[0] + theta[1] * head
+        for j in range(M):
+            z += theta[2 + j] * v[j]
+        for t in range(first_curve):
+            z += theta[starts[t] + code[table[t, 1]]]
+        if bends:
+            _places(v, low, per_unit, CURVE_KNOTS, cell, share)
+        for t in range(first_curve, first_slope):
+            k, x = starts[t] + cell[table[t, 1]], share[table[t, 1]]
+            z += theta[k] + x * (theta[k + 1] - theta[k])
+        for t in range(first_slope, first_surface):
+            z += theta[starts[t] + code[table[t, 2]]] * v[table[t, 1]]
+        if joins:
+            _places(v, low, per_unit, SURFACE_KNOTS, wide, part)
+        for t in range(first_surface, first_pair):
+            a, b = table[t, 1], table[t, 2]
+            k, x, y = starts[t] + wide[a] * SURFACE_KNOTS + wide[b], part[a], part[b]
+            near = theta[k] + y * (theta[k + 1] - theta[k])
+            far = theta[k + SURFACE_KNOTS]
+            far += y * (theta[k + SURFACE_KNOTS + 1] - far)
+            z += near + x * (far - near)
+        for t in range(first_pair, len(table)):
+            z += theta[starts[t] + code[table[t, 1]] * slots[table[t, 2]] + code[table[t, 2]]]
+        out[i] = z
+        e = np.exp(-abs(z))
+        p = 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
+        g = weight[i] * (labels[i] - p)
+        value += weight[i] * (labels[i] * z - max(z, 0.0) - np.log1p(e))
+        gradient[0] += g
+        gradient[1] += g * head
+        for j in range(M):
+            gradient[2 + j] += g * v[j]
+        for t in range(first_curve):
+            gradient[starts[t] + code[table[t, 1]]] += g
+        for t in range(first_curve, first_slope):
+            k, x = starts[t] + cell[table[t, 1]], g * share[table[t, 1]]
+            gradient[k] += g - x
+            gradient[k + 1] += x
+        for t in range(first_slope, first_surface):
+            gradient[starts[t] + code[table[t, 2]]] += g * v[table[t, 1]]
+        for t in range(first_surface, first_pair):
+            a, b = table[t, 1], table[t, 2]
+            k, x, y = starts[t] + wide[a] * SURFACE_KNOTS + wide[b], g * part[a], part[b]
+            gradient[k] += (g - x) * (1.0 - y)
+            gradient[k + 1] += (g - x) * y
+            gradient[k + SURFACE_KNOTS] += x * (1.0 - y)
+            gradient[k + SURFACE_KNOTS + 1] += x * y
+        for t in range(first_pair, len(table)):
+            gradient[starts[t] + code[table[t, 1]] * slots[table[t, 2]] + code[table[t, 2]]] += g
+    return value
+
+
+@kernel
+def add_blocks(
+    rows: Any, table: Any, corners: Any, curvature: Any, low: Any, per_unit: Any, slots: Any,
+    inputs: Any, contexts: Any, context: Any,
+) -> None:  # fmt: skip
+    """Add the blocks of curvature between each group's own coefficients."""
+    V = inputs.shape[1]
+    cell, share = np.empty(V, np.int64), np.empty(V, np.float32)
+    wide, part = np.empty(V, np.int64), np.empty(V, np.float32)
+    index, number = np.empty(4, np.int64), np.empty(4, np.float32)
+    for i in rows:
+        _places(inputs[i], low, per_unit, CURVE_KNOTS, cell, share)
+        _places(inputs[i], low, per_unit, SURFACE_KNOTS, wide, part)
+        for t in range(len(table)):
+            n = _touch(
+                table[t, 0], table[t, 1], table[t, 2], inputs[i], contexts[context[i]], slots,
+                cell, share, wide, part, index, number, 0, 0,
+            )  # fmt: skip
+            if n == 1:
+                curvature[corners[t] + index[0]] += number[0] * number[0]
+            else:
+                for k in range(n):
+                    row = corners[t] + index[k] * table[t, 3]
+                    for other in range(n):
+                        curvature[row + index[other]] += number[k] * number[other]
+
+
+@kernel
+def add_curvature(
+    m: int, rows: Any, table: Any, curvature: Any, low: Any, per_unit: Any, slots: Any,
+    inputs: Any, contexts: Any, context: Any, heads: Any,
+) -> None:  # fmt: skip
+    """Add the lower half of Σ x xᵀ over some rows."""
+    M, V = heads.shape[1], inputs.shape[1]
+    cell, share = np.empty(V, np.int64), np.empty(V, np.float32)
+    wide, part = np.empty(V, np.int64), np.empty(V, np.float32)
+    most = 2 + M + 4 * len(table)
+    index, number = np.empty(most, np.int64), np.empty(most, np.float32)
+    for i in rows:
+        n = _row(
+            inputs[i], contexts[context[i]], heads[i, m], M, slots, low, per_unit, table, cell,
+            share, wide, part, index, number,
+        )  # fmt: skip
+        for k in range(n):
+            row, x = curvature[index[k]], number[k]
+            # Groups come in ascending order, and so do the corners of a surface.
+            for other in range(k + 1):
+                row[index[other]] += x * number[other]

@@ -1,0 +1,203 @@
+"""Sums of the residual: gradient and curvature of a head's likelihood in chosen groups.
+
+Gradients are of all rows. Curvature is of a sample, drawn in proportion to p(1−p), which is what a
+row adds to it.
+"""
+
+__all__ = ["CURVE", "KINDS", "SURFACE", "Group", "ResidualRows", "groups_of"]
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from harmonrank.model.heads_sums import HeadSums
+from harmonrank.model.residual import CURVE_KNOTS, SURFACE_KNOTS, context_pairs, surface_pairs
+from harmonrank.model.residual_kernels import (
+    CURVE,
+    PAIR,
+    SLOPE,
+    SURFACE,
+    VALUE,
+    add_blocks,
+    add_curvature,
+    add_gradient,
+    fill,
+)
+from harmonrank.together import each_part
+
+KINDS = ("value", "curve", "slope", "surface", "pair")
+"""The array of `Residual` that holds the coefficients of each kind."""
+
+# Rows are added up in this many parts, whatever the number of threads, so that it does not matter.
+_PARTS = 4
+_ENDS = (0.002, 0.998)  # Quantiles where the first and the last knot are.
+_END_ROWS = 200_000
+
+
+@dataclass(frozen=True)
+class Group:
+    """Coefficients that one precision shrinks.
+
+    Attributes:
+        kind: VALUE, CURVE, SLOPE, SURFACE or PAIR.
+        a, b: The input or feature, and the second one.
+        size: How many coefficients.
+        first: Where its coefficients begin in the array of its kind.
+    """
+
+    kind: int
+    a: int
+    b: int
+    size: int
+    first: int
+
+
+def groups_of(M: int, slots: tuple[int, ...]) -> list[Group]:
+    """Return all groups that a head may have."""
+    start = np.cumsum([0, *slots]).tolist()
+    found = [Group(VALUE, f, f, size, start[f]) for f, size in enumerate(slots)]
+    found += [Group(CURVE, i, i, CURVE_KNOTS, i * CURVE_KNOTS) for i in range(2 * M + 1)]
+    found += [
+        Group(SLOPE, j, f, size, j * start[-1] + start[f])
+        for j in range(M)
+        for f, size in enumerate(slots)
+    ]
+    area = SURFACE_KNOTS**2
+    found += [Group(SURFACE, i, k, area, n * area) for n, (i, k) in enumerate(surface_pairs(M))]
+    first = 0
+    for f, g in context_pairs(slots):
+        found.append(Group(PAIR, f, g, slots[f] * slots[g], first))
+        first += slots[f] * slots[g]
+    return found
+
+
+@dataclass(frozen=True)
+class ResidualRows:
+    """Rows as the kernels take them, in the order of their contexts.
+
+    Attributes:
+        slots: Codes per context feature.
+        low, high: (V,) first and last knot of each input.
+        inputs: (rows, V) of `inputs_of`, float32.
+        contexts: (contexts, features) distinct codes.
+        context: (rows,) which of them a row has.
+        heads: (rows, M) logits of the linear heads, float32.
+        labels: (M, rows) of 0 and 1.
+        weight: (rows,), float32.
+    """
+
+    slots: tuple[int, ...]
+    low: np.ndarray
+    high: np.ndarray
+    inputs: np.ndarray
+    contexts: np.ndarray
+    context: np.ndarray
+    heads: np.ndarray
+    labels: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, data: HeadSums, slots: tuple[int, ...], theta: np.ndarray) -> "ResidualRows":
+        """Take over the rows that the linear heads were fitted on."""
+        M, rows = data.away.shape
+        inputs = np.empty((rows, 2 * M + 1), np.float32)
+        heads = np.empty((rows, M), np.float32)
+        context = np.empty(rows, np.int32)
+        runs = len(data.run_context)
+        given = data.away, data.mean, data.surprise, *data.affine(theta)
+
+        def take(part: int) -> None:
+            low, high = runs * part // _PARTS, runs * (part + 1) // _PARTS
+            fill(*given, data.run_start, data.run_context, low, high, inputs, heads, context)
+
+        each_part(take, _PARTS)
+        low, high = _ends(inputs)
+        return cls(
+            slots, low, high, inputs, data.contexts, context, heads, data.labels, data.weight
+        )
+
+    @cached_property
+    def _given(self) -> Any:
+        return (
+            self.low, 1.0 / (self.high - self.low), np.array(self.slots, np.int64), self.inputs,
+            self.contexts, self.context, self.heads,
+        )  # fmt: skip
+
+    def at(
+        self, m: int, groups: list[Group], theta: np.ndarray, out: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return log-likelihood and gradient of head m; write its logits to `out`.
+
+        Args:
+            m: The head.
+            groups: Which have coefficients.
+            theta: 2 + M linear ones, then those of the groups.
+            out: (rows,), float32.
+        """
+        gradient, value = np.zeros((_PARTS, len(theta))), np.zeros(_PARTS)
+        table, rows = _table(groups), len(out)
+
+        def add(part: int) -> None:
+            low, high = rows * part // _PARTS, rows * (part + 1) // _PARTS
+            value[part] = add_gradient(
+                m, low, high, self.labels[m], self.weight, table, theta, out, gradient[part],
+                *self._given,
+            )  # fmt: skip
+
+        each_part(add, _PARTS)
+        return float(value.sum()), gradient.sum(axis=0)
+
+    def sample(self, logits: np.ndarray, size: int) -> tuple[np.ndarray, float]:
+        """Return rows drawn in proportion to weight·p(1−p), and what each of them stands for.
+
+        The draw is systematic: at equal distances along the running total.
+        """
+        p = 1.0 / (1.0 + np.exp(-logits))
+        total = np.cumsum(self.weight * p * (1 - p), dtype=np.float64)
+        each = total[-1] / size
+        rows = np.searchsorted(total, each * (np.arange(size) + 0.5))
+        return np.minimum(rows, len(total) - 1), float(each)
+
+    def blocks(self, groups: list[Group], rows: np.ndarray, each: float) -> list[np.ndarray]:
+        """Return each group's own block of curvature, from a sample.
+
+        The block of a group of which a row touches one coefficient is a diagonal.
+        """
+        areas = [g.size**2 if g.kind in (CURVE, SURFACE) else g.size for g in groups]
+        corners = np.cumsum([0, *areas], dtype=np.int64)
+        curvature, table = np.zeros((_PARTS, corners[-1])), _table(groups)
+        pieces = np.array_split(rows, _PARTS)
+        each_part(
+            lambda part: add_blocks(
+                pieces[part], table, corners, curvature[part], *self._given[:-1]
+            ),
+            _PARTS,
+        )
+        return np.split(each * curvature.sum(axis=0), corners[1:-1])
+
+    def curvature(
+        self, m: int, groups: list[Group], size: int, rows: np.ndarray, each: float
+    ) -> np.ndarray:
+        """Return the negative Hessian of head m in all its coefficients, from a sample."""
+        curvature, table = np.zeros((_PARTS, size, size)), _table(groups)
+        pieces = np.array_split(rows, _PARTS)
+        each_part(
+            lambda part: add_curvature(m, pieces[part], table, curvature[part], *self._given),
+            _PARTS,
+        )
+        lower = curvature.sum(axis=0)
+        whole: np.ndarray = each * (lower + np.tril(lower, -1).T)
+        return whole
+
+
+def _ends(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first and the last knot of each input: extreme quantiles."""
+    low, high = np.quantile(inputs[:: max(1, len(inputs) // _END_ROWS)], _ENDS, axis=0)
+    flat = high - low < 1e-6
+    return np.where(flat, low - 1.0, low), np.where(flat, high + 1.0, high)
+
+
+def _table(groups: list[Group]) -> np.ndarray:
+    return np.array([(g.kind, g.a, g.b, g.size) for g in groups], np.int64).reshape(-1, 4)

@@ -1,0 +1,215 @@
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from harmonrank.model.heads_fit import fit_heads
+from harmonrank.model.heads_recalibration import recalibrated_heads
+from harmonrank.model.heads_score import HeadScorer
+from harmonrank.model.law import distinct_contexts
+from harmonrank.model.residual import Residual, inputs_of, residual_arrays
+from harmonrank.model.residual_kernels import CURVE, SURFACE
+from harmonrank.model.residual_sums import ResidualRows, groups_of
+from harmonrank.threads import limited_threads
+
+SLOTS = (4, 3)
+
+
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+def drawn(bend, rows=40_000, seed=0):
+    """Scores of three objectives whose true logit is their own score, bent by `bend`."""
+    rng = np.random.default_rng(seed)
+    codes = np.stack([rng.integers(0, s, rows) for s in SLOTS], axis=1).astype(np.int32)
+    common = rng.normal(size=(rows, 1))
+    u = 0.6 * common + 0.8 * rng.normal(size=(rows, 3))
+    truth = sigmoid(np.array([-1.5, -1.0, -2.0]) + u + bend(u, codes))
+    labels = (rng.random((rows, 3)) < truth).astype(np.int8)
+    return 1.3 * u - 1.0, codes, labels, truth
+
+
+def nothing(u, codes):
+    return 0.0
+
+
+def product(u, codes):
+    return np.outer(1.2 * np.tanh(u[:, 0]) * np.tanh(u[:, 1]), [1.0, 1.0, 0.0])
+
+
+def fold(u, codes):
+    return np.outer(-2.5 * np.maximum(u[:, 2] - 0.5, 0.0), [0.0, 0.0, 1.0])
+
+
+def by_context(u, codes):
+    return np.outer(np.array([-0.8, 0.0, 0.4, 0.9])[codes[:, 0]] * u[:, 1], [0.0, 0.0, 1.0])
+
+
+def cells(u, codes):
+    return np.outer(np.where((codes[:, 0] == 1) & (codes[:, 1] == 2), 1.5, 0.0), [1.0, 1.0, 1.0])
+
+
+@pytest.fixture(scope="module")
+def bent():
+    logits, codes, labels, _ = drawn(product)
+    return fit_heads(logits, codes, SLOTS, labels)
+
+
+def excess(heads, logits, codes, truth):
+    """Cross entropy beyond that of the truth, in thousandths of a nat per row and head."""
+    p = sigmoid(heads.logits(logits, codes))
+    return 1e3 * (truth * np.log(truth / p) + (1 - truth) * np.log((1 - truth) / (1 - p))).mean()
+
+
+def without(heads):
+    return replace(heads, residual=Residual.none(3, SLOTS))
+
+
+@pytest.mark.parametrize("bend", [product, fold, by_context, cells])
+def test_residual_finds_what_linear_heads_miss(bend):
+    logits, codes, labels, _ = drawn(bend)
+    heads = fit_heads(logits, codes, SLOTS, labels)
+    logits, codes, _, truth = drawn(bend, seed=1)
+    linear = excess(without(heads), logits, codes, truth)
+    assert excess(heads, logits, codes, truth) < 0.4 * linear
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_residual_does_no_harm_where_there_is_nothing_to_find(seed):
+    logits, codes, labels, _ = drawn(nothing, rows=20_000, seed=10 + seed)
+    heads = fit_heads(logits, codes, SLOTS, labels)
+    logits, codes, _, truth = drawn(nothing, seed=1)
+    linear = excess(without(heads), logits, codes, truth)
+    assert excess(heads, logits, codes, truth) < linear + 0.05
+
+
+def test_kernel_scores_as_the_definition_says(bent):
+    logits, codes, _, _ = drawn(product, rows=3_000, seed=2)
+    assert len(bent.residual.joined) > 0
+    expected = sigmoid(bent.logits(logits, codes))
+    scorer, scores = HeadScorer(bent), sigmoid(logits)
+    np.testing.assert_allclose(scorer.probabilities(scores, codes), expected, atol=1e-6)
+    weights = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(scorer.fuse(scores, codes, weights), expected @ weights, rtol=1e-5)
+
+
+def test_more_heads_than_a_vector_holds_are_scored_alike():
+    rng = np.random.default_rng(0)
+    M = 10
+    u = rng.normal(size=(6_000, M)) + rng.normal(size=(6_000, 1))
+    truth = sigmoid(u - 1 + 1.5 * np.tanh(u) * np.tanh(u[:, :1]))
+    labels = (rng.random(truth.shape) < truth).astype(np.int8)
+    codes = np.zeros((len(u), 1), np.int32)
+    heads = fit_heads(u, codes, (1,), labels)
+    assert len(heads.residual.joined) > 0
+    found = HeadScorer(heads).probabilities(sigmoid(u), codes)
+    np.testing.assert_allclose(found, sigmoid(heads.logits(u, codes)), atol=1e-6)
+
+
+def test_gradient_and_curvature_match_brute_force(bent):
+    rng = np.random.default_rng(3)
+    rows, M = 400, 3
+    codes = np.stack([rng.integers(0, s, rows) for s in SLOTS], axis=1)
+    contexts, of_row = distinct_contexts(codes, SLOTS)
+    inputs = rng.normal(size=(rows, 2 * M + 1)).astype(np.float32)
+    heads = rng.normal(size=(rows, M)).astype(np.float32)
+    labels = rng.integers(0, 2, (M, rows)).astype(np.float32)
+    weight = rng.uniform(0.5, 2, rows).astype(np.float32)
+    low, high = np.full(2 * M + 1, -2.0), np.full(2 * M + 1, 2.0)
+    data = ResidualRows(
+        SLOTS, low, high, inputs, contexts, of_row.astype(np.int32), heads, labels, weight
+    )
+    groups = groups_of(M, SLOTS)
+    size = 2 + M + sum(group.size for group in groups)
+    theta = 0.1 * rng.normal(size=size)
+
+    def residual(theta):
+        """Put the coefficients of head 1 where the definition looks for them."""
+        names = ("value", "curve", "slope", "surface", "pair")
+        none = Residual.none(M, SLOTS)
+        arrays = {name: getattr(none, name).copy() for name in ("linear", *names)}
+        arrays["linear"][1], start = theta[: 2 + M], 2 + M
+        for group in groups:
+            flat = arrays[names[group.kind]].reshape(M, -1)
+            flat[1, group.first : group.first + group.size] = theta[start : start + group.size]
+            start += group.size
+        return replace(none, low=low, high=high, **arrays)
+
+    def logit(theta):
+        inputs64, heads64 = inputs.astype(np.float64), heads.astype(np.float64)
+        return heads64[:, 1] + residual(theta).logits(heads64, inputs64, codes)[:, 1]
+
+    X = np.stack([logit(column) - heads[:, 1] for column in np.eye(size)], axis=1)
+    out = np.empty(rows, np.float32)
+    value, gradient = data.at(1, groups, theta, out)
+    z = logit(theta)
+    np.testing.assert_allclose(out, z, atol=1e-5)
+    expected = weight @ (labels[1] * z - np.logaddexp(0, z))
+    np.testing.assert_allclose(value, expected, rtol=1e-6)
+    np.testing.assert_allclose(gradient, X.T @ (weight * (labels[1] - sigmoid(z))), atol=1e-3)
+    every = np.arange(rows)
+    curvature = data.curvature(1, groups, size, every, 1.0)
+    np.testing.assert_allclose(curvature, X.T @ X, atol=1e-3)
+    start = 2 + M
+    for group, block in zip(groups, data.blocks(groups, every, 1.0), strict=True):
+        part = curvature[start : start + group.size, start : start + group.size]
+        whole = block.reshape(part.shape) if group.kind in (CURVE, SURFACE) else np.diag(block)
+        np.testing.assert_allclose(whole, part, atol=1e-9)
+        start += group.size
+
+
+def test_sample_stands_for_the_curvature_of_all_rows():
+    rng = np.random.default_rng(4)
+    rows, M = 20_000, 2
+    inputs = rng.normal(size=(rows, 2 * M + 1)).astype(np.float32)
+    heads = (inputs[:, :M] - 4).astype(np.float32)
+    weight = rng.uniform(0.5, 2, rows).astype(np.float32)
+    ends = np.full(2 * M + 1, 2.0)
+    zeros = np.zeros(rows, np.int32)
+    data = ResidualRows(
+        (1,), -ends, ends, inputs, np.zeros((1, 1), np.int64), zeros, heads,
+        np.zeros((M, rows), np.float32), weight,
+    )  # fmt: skip
+    logits = heads[:, 0].copy()
+    found = data.curvature(0, [], 2 + M, *data.sample(logits, 5_000))
+    p = sigmoid(logits.astype(np.float64))
+    X = np.column_stack([np.ones(rows), logits, inputs[:, :M]])
+    expected = (X.T * (weight * p * (1 - p))) @ X
+    np.testing.assert_allclose(found, expected, rtol=0.02, atol=0.02 * np.abs(expected).max())
+
+
+def test_surprise_and_distance_are_standard_where_the_law_holds():
+    rng = np.random.default_rng(5)
+    covariance = np.array([[1.0, 0.6], [0.6, 1.0]])
+    away = rng.multivariate_normal([0, 0], covariance, size=50_000)
+    surprise = np.broadcast_to(np.linalg.inv(covariance), (50_000, 2, 2))
+    inputs = inputs_of(away, np.full((50_000, 2), 0.5), surprise)
+    np.testing.assert_allclose(inputs[:, :2], away + 0.5)
+    np.testing.assert_allclose(inputs[:, 2:4].std(axis=0), 1.0, atol=0.02)
+    np.testing.assert_allclose((np.exp(inputs[:, 4]) - 0.1).mean(), 1.0, atol=0.02)
+
+
+def test_threads_do_not_change_the_fit(bent):
+    logits, codes, labels, _ = drawn(product)
+    with limited_threads(2):
+        again = fit_heads(logits, codes, SLOTS, labels)
+    for field in fields(Residual):
+        np.testing.assert_array_equal(
+            getattr(again.residual, field.name), getattr(bent.residual, field.name)
+        )
+
+
+def test_recalibrated_heads_keep_what_the_residual_found(bent):
+    logits, codes, _, truth = drawn(product, seed=7)
+    changed = logits * np.array([1.0, 1.5, 1.0]) + np.array([0.0, 0.7, 0.0])
+    now = recalibrated_heads(bent, changed, codes)
+    before, after = (excess(h, x, codes, truth) for h, x in ((bent, logits), (now, changed)))
+    assert after < before + 0.2
+    assert excess(bent, changed, codes, truth) > before + 5
+
+
+def test_declared_arrays_are_those_of_the_residual(bent):
+    for name, array in residual_arrays(3, SLOTS).items():
+        assert getattr(bent.residual, name).shape == array.shape
+        array.check(name, getattr(bent.residual, name))
