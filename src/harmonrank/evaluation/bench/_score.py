@@ -3,6 +3,7 @@
 __all__ = ["cases"]
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from statistics import median
