@@ -24,6 +24,7 @@ from typing import Any
 from harmonrank.data import Log, read_log
 from harmonrank.data.worlds import WORLDS, world
 from harmonrank.evaluation.simulation import as_frame, world_schema
+from harmonrank.events import EpochEnded
 from harmonrank.methods import method_class
 from harmonrank.metrics import auc
 
@@ -67,7 +68,7 @@ def measure(method: str, options: dict[str, Any], train: Log, valid: Log) -> dic
     epochs: list[Any] = []
 
     def keep(event: Any) -> None:
-        if type(event).__name__ == "EpochEnded":
+        if isinstance(event, EpochEnded):
             epochs.append(event)
 
     started = time.perf_counter()

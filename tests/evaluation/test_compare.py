@@ -8,8 +8,8 @@ import pytest
 import harmonrank as hr
 from harmonrank.data.worlds import world
 from harmonrank.errors import DataError, UsageError
-from harmonrank.evaluation import MethodEnded, MethodStarted
 from harmonrank.evaluation.simulation import as_frame, world_schema
+from harmonrank.events import MethodEnded, MethodStarted
 from harmonrank.methods.closed_form import ClosedForm
 from harmonrank.metrics import Interval
 
@@ -96,7 +96,10 @@ def test_events_tell_which_method_begins_and_ends(table, schema):
     board = hr.compare(table, table, schema, ["closed-form", "closed-form"], on_event=events.append)
     (entry,) = board.entries
     measured = replace(entry, behind=None)
-    assert events == [MethodStarted("closed-form", 0, 1), MethodEnded(measured, 0, 1)]
+    assert events == [
+        MethodStarted("closed-form", 0, 1),
+        MethodEnded("closed-form", 0, 1, measured),
+    ]
 
 
 def test_every_method_gets_the_same_rows_whatever_its_place(table, schema):
@@ -222,3 +225,15 @@ def test_rows_of_weight_0_count_for_nothing_in_a_comparison(table, schema):
         for entry in board["methods"]:
             del entry["fit_seconds"]
     assert one == other
+
+
+def test_the_end_of_a_fit_hands_its_model_on_and_a_kept_one_has_none(table, schema, tmp_path):
+    events = []
+    hr.compare(table, table, schema, ["closed-form"], runs=tmp_path, on_event=events.append)
+    model = events[-1].model
+    np.testing.assert_array_equal(
+        model.score(table), hr.load(tmp_path / "closed-form").score(table)
+    )
+    hr.compare(table, table, schema, ["closed-form"], runs=tmp_path, on_event=events.append)
+    assert events[-1].kept
+    assert events[-1].model is None

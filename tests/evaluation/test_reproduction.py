@@ -11,8 +11,6 @@ from harmonrank.evaluation.reproduction import (
     PAPER,
     QUICK,
     TABLES,
-    CellEnded,
-    CellStarted,
     Estimate,
     PaperTable,
     Settings,
@@ -29,6 +27,7 @@ from harmonrank.evaluation.reproduction.claims import (
     student_quantile,
     verdict,
 )
+from harmonrank.events import CellEnded, CellStarted
 from harmonrank.methods.mbce import Mbce
 from harmonrank.threads import limited_threads
 

@@ -1,6 +1,7 @@
 import pytest
 
-from harmonrank.evaluation.steps import StepEnded, Steps
+from harmonrank.evaluation.steps import Steps
+from harmonrank.events import StepEnded
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import torch
 from scipy.optimize import minimize
 
 from check_method import SCHEMA, SMALL, planted
+from harmonrank.events import EpochEnded
 from harmonrank.methods import method_class
 from harmonrank.training.weightings import min_norm_weights, raise_the_last
 
@@ -84,7 +85,7 @@ def test_a_fit_that_was_killed_remembers_what_its_loss_knew(name, weighting, tmp
         pass
 
     def kill(event):
-        if type(event).__name__ == "EpochEnded" and event.epoch == 1:
+        if isinstance(event, EpochEnded) and event.epoch == 1:
             raise Killed
 
     path = tmp_path / "checkpoint"

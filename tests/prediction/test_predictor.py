@@ -10,10 +10,10 @@ from safetensors.numpy import load_file, save_file
 
 from harmonrank.data import Schema
 from harmonrank.errors import ModelFileError, UsageError
+from harmonrank.events import EpochEnded, MemberStarted, Resumed
 from harmonrank.metrics import auc
 from harmonrank.prediction import (
     NETWORKS,
-    MemberStarted,
     PredictorConfig,
     fit_predictor,
     load_predictor,
@@ -21,7 +21,6 @@ from harmonrank.prediction import (
     score_rows,
 )
 from harmonrank.prediction.scoring import score_frame
-from harmonrank.training import EpochEnded
 
 QUICK = PredictorConfig(
     epochs=3, batch_rows=512, expert_width=16, tower_width=8, embedding=4, pool_rows=3000, refits=2
@@ -231,7 +230,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_weights(log, model, tmp_path, me
     events = []
     fit_predictor(log, path, QUICK, folds=3, seed=1, on_event=events.append)
     assert [e.name for e in events if isinstance(e, MemberStarted) and e.kept] == running[:-1]
-    assert [type(event).__name__ for event in events].count("Resumed") == 1
+    assert sum(isinstance(event, Resumed) for event in events) == 1
     for name in ("full", "fold-0", "fold-1", "fold-2", "final-0", "final-1"):
         first, second = (load_predictor(p).members[name].network for p in (model, path))
         for key, value in first.state_dict().items():

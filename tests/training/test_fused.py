@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 import torch
 
+from harmonrank.events import EpochEnded, Resumed
 from harmonrank.losses import bce_loss, rank_auc_loss
 from harmonrank.model import Network, NetworkConfig
 from harmonrank.model.fused import _scorer
 from harmonrank.threads import limited_threads
 from harmonrank.training import (
     Arrays,
-    EpochEnded,
     Finished,
     LossValue,
-    Resumed,
     TrainingConfig,
     train,
 )

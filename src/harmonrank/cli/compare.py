@@ -55,6 +55,7 @@ def command(
     from harmonrank.cli.drift_notes import drift_notes, say
     from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
+    from harmonrank.data import read_log
     from harmonrank.evaluation import compare
     from harmonrank.methods import METHODS
 
@@ -62,22 +63,22 @@ def command(
     names = METHODS if methods == "all" else tuple(parse_names(methods))
     with Show(quiet=quiet, json_file=json_file) as show:
         reporting = Reporting(report, figures, show)
-        with reporting.runs(runs) as kept:
-            board = compare(
-                train,
-                test,
-                schema,
-                names,
-                valid=valid,
-                seed=seed,
-                runs=kept,
-                recalibrate=recalibrate,
-                on_event=show.event,
-            )
-            title = f"{len(board.entries)} fusions of {', '.join(board.objectives)}"
-            assert board.drift is not None
-            notes = drift_notes(board.drift, recalibrated=recalibrate)
-            reporting.compared(title, board, kept, train, test, schema, seed, caveats=notes)
+        rows, exam = read_log(train, schema), read_log(test, schema)
+        board = compare(
+            rows,
+            exam,
+            schema,
+            names,
+            valid=valid,
+            seed=seed,
+            runs=runs,
+            recalibrate=recalibrate,
+            on_event=reporting.event,
+        )
+        title = f"{len(board.entries)} fusions of {', '.join(board.objectives)}"
+        assert board.drift is not None
+        notes = drift_notes(board.drift, recalibrated=recalibrate)
+        reporting.compared(title, board, rows, exam, seed, runs=runs, caveats=notes)
     say(notes)
     show.result(board.to_table(), board.to_dict(), style=style)
     if all(entry.error for entry in board.entries):

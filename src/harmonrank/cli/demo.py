@@ -48,7 +48,7 @@ def command(
     """
     from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
-    from harmonrank.data import Schema
+    from harmonrank.data import Schema, read_log
     from harmonrank.data.files import check_output
     from harmonrank.data.worlds import world as find_world
     from harmonrank.evaluation import compare, simulate
@@ -64,20 +64,14 @@ def command(
         show.line(f"Simulating {rows:,} training rows of the world '{world}'.")
         simulate(place, rows, folder, seed=seed, overwrite=overwrite)
         schema = Schema.read(folder / SCHEMA)
-        tables = {name: folder / f"{name}.parquet" for name in ("train", "valid", "test")}
-        with reporting.runs(None) as kept:
-            board = compare(
-                tables["train"],
-                tables["test"],
-                schema,
-                METHODS,
-                valid=tables["valid"],
-                seed=seed,
-                runs=kept,
-                on_event=show.event,
-            )
-            title = f"Every fusion on the world ‘{world}’"
-            reporting.compared(title, board, kept, tables["train"], tables["test"], schema, seed)
+        train, valid, test = (
+            read_log(folder / f"{name}.parquet", schema) for name in ("train", "valid", "test")
+        )
+        board = compare(
+            train, test, schema, METHODS, valid=valid, seed=seed, on_event=reporting.event
+        )
+        title = f"Every fusion on the world ‘{world}’"
+        reporting.compared(title, board, train, test, seed)
     show.result(board.to_table(), board.to_dict(), style=style)
 
 

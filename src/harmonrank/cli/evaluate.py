@@ -54,7 +54,7 @@ def command(
             quality = fitted.evaluate(log, weights=named)
             notes.append(f"As fitted, AUC-sum is {as_fitted.auc_sum.estimate:.4f}.")
         title = f"{fitted.name} on {data.name}"
-        reporting.evaluated(title, fitted, quality, data, train=train, caveats=notes)
+        reporting.evaluated(title, fitted, quality, log, train=train, caveats=notes)
     say(notes)
     show.result(
         quality.to_table(),

@@ -99,6 +99,7 @@ def command(
     from harmonrank.cli.predict import config_of
     from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
+    from harmonrank.data import read_log
     from harmonrank.evaluation.pipeline import PIPELINE_STEPS, PipelineConfig, run_pipeline
     from harmonrank.evaluation.steps import Steps
     from harmonrank.methods import METHODS
@@ -120,15 +121,17 @@ def command(
         result = run_pipeline(source, out, config, steps=steps, on_event=show.event)
 
         def draw(reporting: Reporting) -> None:
-            tables = {part: out / "scores" / f"{part}.parquet" for part in ("train", "test")}
+            train, test = (
+                read_log(out / "scores" / f"{part}.parquet", result.schema)
+                for part in ("train", "test")
+            )
             reporting.compared(
                 f"From {source.columns.kind} logs to a fused ranking",
                 result.board,
-                out / "runs",
-                tables["train"],
-                tables["test"],
-                result.schema,
+                train,
+                test,
                 seed,
+                runs=out / "runs",
                 prediction=result.prediction,
                 caveats=result.caveats,
             )
@@ -139,7 +142,8 @@ def command(
             shown = [result.digest, dict(result.prediction), list(result.caveats)]
             steps.run("report", {"shown": shown}, [page.name], lambda: draw(drawn))
             show.line(f"Report: {page}")
-        draw(pictured)
+        if pictured.wanted:
+            draw(pictured)
         for caveat in result.caveats:
             show.line(f"Note: {caveat}")
     numbers_of = {

@@ -4,19 +4,18 @@ __all__ = ["Reporting"]
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from harmonrank.cli.show import Show
-from harmonrank.data import Log, Schema, Source, read_log
+from harmonrank.data import Log, Source, read_log
 from harmonrank.data.files import check_output
 from harmonrank.errors import HarmonRankError
 from harmonrank.evaluation import Leaderboard
+from harmonrank.events import MethodEnded
 from harmonrank.methods import Method, Quality, load
 from harmonrank.reports import Facts, board_of, collect, run_of, write_html, write_pictures
 from harmonrank.reports.html import plotly_script
@@ -31,6 +30,7 @@ class Reporting:
 
     def __init__(self, report: Path | None, figures: Path | None, show: Show) -> None:
         self._report, self._figures, self._show = report, figures, show
+        self._models: dict[str, Method] = {}
         if self.wanted:
             plotly_script()
         if report is not None:
@@ -44,53 +44,49 @@ class Reporting:
         """Whether there is anything to write."""
         return self._report is not None or self._figures is not None
 
-    @contextmanager
-    def runs(self, runs: Path | None) -> Iterator[Path | None]:
-        """Yield where a comparison keeps its models; a passing place if only a report needs it."""
-        if runs is not None or not self.wanted:
-            yield runs
-            return
-        with TemporaryDirectory() as scratch:
-            yield Path(scratch)
+    def event(self, event: Any) -> None:
+        """Show an event, and keep the model that a comparison hands on for the report."""
+        if self.wanted and isinstance(event, MethodEnded) and event.model is not None:
+            self._models[event.name] = event.model
+        self._show.event(event)
 
     def compared(
         self,
         title: str,
         board: Leaderboard,
-        runs: Path | None,
-        train: Source,
-        test: Source,
-        schema: Schema,
+        train: Log,
+        test: Log,
         seed: int,
+        *,
+        runs: Path | None = None,
         **about: Any,
     ) -> None:
-        """Write the report of a comparison whose models are in `runs`; `collect` takes the rest."""
-        if not self.wanted or runs is None:
+        """Write the report of a comparison; models of an earlier run are in `runs`."""
+        if not self.wanted:
             return
         self._show.line("Drawing the report.")
-        models = self._models(runs, [e.name for e in board.entries if e.error is None])
-        before, now = read_log(train, schema), read_log(test, schema)
-        # What the page shows of a model is the one whose figures it shows.
-        if board.recalibrated:
-            models = {name: model.recalibrated(now) for name, model in models.items()}
-        self._write(title, board, models, now, before, seed, **about)
+        models = {name: self._model(name, runs, board, test) for name in board.qualities}
+        known = {name: model for name, model in models.items() if model is not None}
+        self._write(title, board, known, test, train, seed, **about)
 
-    def _models(self, runs: Path, names: list[str]) -> dict[str, Method]:
-        models = {}
-        for name in names:
-            try:
-                models[name] = load(runs / name)
-            except HarmonRankError as error:
-                # Its figures are known; only what the model itself would tell is left out.
-                self._show.line(f"{name} is without curves: {error}")
-        return models
+    def _model(self, name: str, runs: Path | None, board: Leaderboard, test: Log) -> Method | None:
+        """Return the model whose figures the page shows."""
+        if name in self._models or runs is None:
+            return self._models.get(name)
+        try:
+            model = load(runs / name)
+        except HarmonRankError as error:
+            # Its figures are known; only what the model itself would tell is left out.
+            self._show.line(f"{name} is without curves: {error}")
+            return None
+        return model.recalibrated(test) if board.recalibrated else model
 
     def evaluated(
         self,
         title: str,
         model: Method,
         quality: Quality,
-        data: Source,
+        log: Log,
         *,
         train: Source | None,
         caveats: Sequence[str],
@@ -100,7 +96,7 @@ class Reporting:
             return
         self._show.line("Drawing the report.")
         model = _reweighted(model, quality.weights)
-        log = read_log(data, model.schema)
+        log = read_log(log, model.schema)
         before = None if train is None else read_log(train, model.schema)
         board = board_of(model, quality)
         self._write(title, board, {model.name: model}, log, before, None, caveats=caveats)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harmonrank.cli.options import figures_option, format_option, numbers
+from harmonrank.events import BatchEnded, CellEnded, CellStarted, FitStep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -184,27 +185,26 @@ class _Progress:
 
     def __init__(self, show: "Show") -> None:
         self._show, self._kept = show, 0
-        self._cell: Any = None
+        self._cell: CellStarted | None = None
 
     def event(self, event: Any) -> None:
-        """Show an event by its kind."""
-        kind = type(event).__name__
-        if kind == "CellStarted":
+        """Show an event by its type."""
+        if isinstance(event, CellStarted):
             self._cell = event
             self._advance(0)
-        elif kind == "BatchEnded":
+        elif isinstance(event, BatchEnded):
             self._advance((event.epoch + (event.step + 1) / event.steps) / event.epochs)
-        elif kind == "FitStep":
+        elif isinstance(event, FitStep):
             self._advance(event.step / max(event.steps, 1))
-        elif kind == "CellEnded" and event.kept:
+        elif isinstance(event, CellEnded) and event.kept:
             self._kept += 1
-        elif kind == "CellEnded":
-            self._show.line(f"[{event.index + 1}/{event.cells}] {event.name}: {_told(event)}")
+        elif isinstance(event, CellEnded):
+            self._show.line(f"{event.place}: {_told(event)}")
 
     def _advance(self, share: float) -> None:
         if self._cell is not None:
             done, name = self._cell.index + min(share, 1), self._cell.name
-            self._show.advance("reproduce ", done, self._cell.cells, name[:40])
+            self._show.advance("reproduce ", done, self._cell.total, name[:40])
 
     def end(self) -> None:
         """Say what was not done again."""
@@ -212,7 +212,7 @@ class _Progress:
             self._show.line(f"{self._kept} experiments were kept from an earlier run.")
 
 
-def _told(event: Any) -> str:
+def _told(event: CellEnded) -> str:
     if "error" in event.result:
         return f"failed: {event.result['error']}"
     areas = event.result.get("auc")

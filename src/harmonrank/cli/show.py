@@ -4,6 +4,7 @@ __all__ = ["Show"]
 
 import math
 import sys
+from functools import singledispatchmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -12,6 +13,19 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from harmonrank.data.files import check_output, new_file, to_json, write_json
+from harmonrank.events import (
+    BatchEnded,
+    EpochEnded,
+    FitStep,
+    ImportStep,
+    MemberStarted,
+    MethodEnded,
+    MethodStarted,
+    Resumed,
+    ScoredRows,
+    StepEnded,
+    StepStarted,
+)
 from harmonrank.table import Table
 
 _EPOCH_LINES = 20
@@ -73,21 +87,22 @@ class Show:
             self._task, description=what, completed=done, total=max(total, 1), note=note
         )
 
+    @singledispatchmethod
     def event(self, event: Any) -> None:
-        """Show an event of a training loop or a comparison, by its kind."""
-        handler = getattr(self, f"_on_{type(event).__name__}", None)
-        if handler is not None:
-            handler(event)
+        """Show an event by its type; one that nobody waits for is passed over."""
 
-    def _on_Resumed(self, event: Any) -> None:  # noqa: N802
+    @event.register
+    def _resumed(self, event: Resumed) -> None:
         self.line(f"{self._prefix}resumed in epoch {event.epoch + 1}, step {event.step}")
 
-    def _on_BatchEnded(self, event: Any) -> None:  # noqa: N802
+    @event.register
+    def _batch_ended(self, event: BatchEnded) -> None:
         done = event.epoch + (event.step + 1) / event.steps
         note = f"epoch {event.epoch + 1} of at most {event.epochs}"
         self.advance(self._prefix or "fit ", done, event.epochs, note)
 
-    def _on_EpochEnded(self, event: Any) -> None:  # noqa: N802
+    @event.register
+    def _epoch_ended(self, event: EpochEnded) -> None:
         # Epochs of few rows come by the hundred; a reader wants to see some of them.
         if (event.epoch + 1) % -(-event.epochs // _EPOCH_LINES):
             return
@@ -100,34 +115,41 @@ class Show:
             f"{self._prefix}epoch {event.epoch + 1}: loss {event.loss:.4f}{valid}{share}{best}"
         )
 
-    def _on_MemberStarted(self, event: Any) -> None:  # noqa: N802
-        self._prefix = f"[{event.index + 1}/{event.members}] {event.name} "
-        if event.kept:
-            self.line(f"{self._prefix}kept from an earlier run")
-
-    def _on_StepStarted(self, event: Any) -> None:  # noqa: N802
-        self.line(f"[{event.index + 1}/{event.steps}] {event.name} …")
-
-    def _on_StepEnded(self, event: Any) -> None:  # noqa: N802
-        self._prefix = ""
-        done = "kept: nothing it depends on has changed" if event.kept else "done"
-        place = f"[{event.index + 1}/{event.steps}] {event.name}"
-        self.line(f"{place} {done} ({event.seconds:.1f} s)")
-
-    def _on_ImportStep(self, event: Any) -> None:  # noqa: N802
-        self.advance(f"{event.stage} ", event.done, event.total, f"{event.rows:,} rows")
-
-    def _on_ScoredRows(self, event: Any) -> None:  # noqa: N802
-        self.advance(f"score {event.part} ", event.done, event.total, f"{event.done:,} rows")
-
-    def _on_FitStep(self, event: Any) -> None:  # noqa: N802
+    @event.register
+    def _fit_step(self, event: FitStep) -> None:
         self.advance(self._prefix or "fit ", event.step, event.steps)
 
-    def _on_MethodStarted(self, event: Any) -> None:  # noqa: N802
-        self._prefix = f"[{event.index + 1}/{event.methods}] {event.name} "
+    @event.register
+    def _import_step(self, event: ImportStep) -> None:
+        self.advance(f"{event.stage} ", event.done, event.total, f"{event.rows:,} rows")
+
+    @event.register
+    def _scored_rows(self, event: ScoredRows) -> None:
+        self.advance(f"score {event.part} ", event.done, event.total, f"{event.done:,} rows")
+
+    @event.register
+    def _member_started(self, event: MemberStarted) -> None:
+        self._prefix = f"{event.place} "
+        if event.kept:
+            self.line(f"{event.place} kept from an earlier run")
+
+    @event.register
+    def _step_started(self, event: StepStarted) -> None:
+        self.line(f"{event.place} …")
+
+    @event.register
+    def _step_ended(self, event: StepEnded) -> None:
+        self._prefix = ""
+        done = "kept: nothing it depends on has changed" if event.kept else "done"
+        self.line(f"{event.place} {done} ({event.seconds:.1f} s)")
+
+    @event.register
+    def _method_started(self, event: MethodStarted) -> None:
+        self._prefix = f"{event.place} "
         self.advance(self._prefix, 0, 1)
 
-    def _on_MethodEnded(self, event: Any) -> None:  # noqa: N802
+    @event.register
+    def _method_ended(self, event: MethodEnded) -> None:
         entry = event.entry
         result = (
             f"failed: {entry.error}"
@@ -135,7 +157,7 @@ class Show:
             else f"AUC-sum {entry.quality.auc_sum.estimate:.4f} in {entry.fit_seconds:.1f} s"
             + " (kept from an earlier run)" * event.kept
         )
-        self.line(f"{self._prefix}{result}")
+        self.line(f"{event.place} {result}")
 
     def result(self, shown: RenderableType | None, numbers: Any, *, style: str = "table") -> None:
         """Print the result for people, and its numbers as JSON where asked.

@@ -1,9 +1,8 @@
 """Compare: many methods on the same rows, one leaderboard."""
 
-__all__ = ["MethodEnded", "MethodStarted", "compare"]
+__all__ = ["compare"]
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,31 +14,13 @@ from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.errors import HarmonRankError, UsageError
 from harmonrank.evaluation.leaderboard import Entry, Leaderboard, leaderboard_of
 from harmonrank.evaluation.store import Store, digest
+from harmonrank.events import MethodEnded, MethodStarted, OnEvent
 from harmonrank.methods import METHODS, Method, Quality, method_class, quality_of
 from harmonrank.methods.drift_measurement import drift_of
 from harmonrank.methods.reference import Reference
 from harmonrank.metrics import bootstrap_sums
 
 _REPLICATES = 200
-
-
-@dataclass(frozen=True)
-class MethodStarted:
-    """A method's fit begins; `index` counts from 0."""
-
-    name: str
-    index: int
-    methods: int
-
-
-@dataclass(frozen=True)
-class MethodEnded:
-    """A method has its result; `kept` if an earlier run had it already."""
-
-    entry: Entry
-    index: int
-    methods: int
-    kept: bool = False
 
 
 def compare(
@@ -53,7 +34,7 @@ def compare(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     runs: str | Path | None = None,
     recalibrate: bool = False,
-    on_event: Callable[[Any], None] = lambda _: None,
+    on_event: OnEvent = lambda _: None,
 ) -> Leaderboard:
     """Fit every method on the same rows and measure it on the same test rows.
 
@@ -71,7 +52,8 @@ def compare(
             there already, of the same data, options and seed, is not fitted again.
         recalibrate: Measure every method after `recalibrated` on the test rows, without labels;
             entries also tell its quality as fitted.
-        on_event: Called with the start and end of each method and its training events.
+        on_event: Called with the start and end of each method and its training events; the end of
+            a fit hands its model on.
     """
     options = options or {}
     classes = {name: method_class(name) for name in dict.fromkeys(methods)}
@@ -89,13 +71,13 @@ def compare(
     for index, (name, kind) in enumerate(classes.items()):
         on_event(MethodStarted(name, index, len(classes)))
         method = kind(**options.get(name, {}))
-        entry = None if keep is None else keep.find(method)
+        entry, model = None if keep is None else keep.find(method), None
         kept = entry is not None
         if entry is None:
-            entry = _run(method, rows, valid_log, exam, seed, recalibrate, on_event)
+            entry, model = _run(method, rows, valid_log, exam, seed, recalibrate, on_event)
             if keep is not None and entry.error is None:
                 keep.put(method, entry)
-        on_event(MethodEnded(entry, index, len(classes), kept))
+        on_event(MethodEnded(name, index, len(classes), entry, kept, model))
         entries.append(entry)
     drift = drift_of(Reference.of(rows), exam)
     return leaderboard_of(rows, exam, entries, drift, recalibrated=recalibrate)
@@ -108,8 +90,9 @@ def _run(
     exam: Log,
     seed: int,
     recalibrate: bool,
-    on_event: Callable[[Any], None],
-) -> Entry:
+    on_event: OnEvent,
+) -> tuple[Entry, Method | None]:
+    """Return a method's result, and the model that has it."""
     started = perf_counter()
     try:
         method.fit(rows, rows.schema, valid=valid, seed=seed, on_event=on_event)
@@ -128,12 +111,12 @@ def _run(
             replicates=_REPLICATES,
         )
         quality = quality_of(fused, exam, weights, method.prevalence)
-        return Entry(method.name, seconds, quality, as_fitted=as_fitted, resampled=resampled)
-    except HarmonRankError as error:
-        return Entry(method.name, perf_counter() - started, error=str(error))
+        entry = Entry(method.name, seconds, quality, as_fitted=as_fitted, resampled=resampled)
+        return entry, scorer
     except Exception as error:
-        message = f"{type(error).__name__}: {error}"
-        return Entry(method.name, perf_counter() - started, error=message)
+        ours = isinstance(error, HarmonRankError)
+        message = str(error) if ours else f"{type(error).__name__}: {error}"
+        return Entry(method.name, perf_counter() - started, error=message), None
 
 
 class _Runs:

@@ -1,39 +1,15 @@
 """Steps: work whose outcome is kept until its inputs change."""
 
-__all__ = ["StepEnded", "StepStarted", "Steps"]
+__all__ = ["Steps"]
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from harmonrank import __version__
 from harmonrank.evaluation.store import Store, digest, file_sums
-
-
-@dataclass(frozen=True)
-class StepStarted:
-    """A step's work begins; `index` counts from 0."""
-
-    name: str
-    index: int
-    steps: int
-
-
-@dataclass(frozen=True)
-class StepEnded:
-    """A step has its outcome; `kept` if an earlier run had it already, from the same inputs.
-
-    Attributes:
-        seconds: What the work took, whenever it was done.
-    """
-
-    name: str
-    index: int
-    steps: int
-    seconds: float
-    kept: bool
+from harmonrank.events import StepEnded, StepStarted
 
 
 class Steps:

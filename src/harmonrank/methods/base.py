@@ -1,6 +1,6 @@
 """Method: what every way to fuse can do."""
 
-__all__ = ["Fit", "FitStep", "Method"]
+__all__ = ["Fit", "Method"]
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -43,14 +43,6 @@ class Fit:
     device: str
     on_event: Callable[[Any], None]
     checkpoint: Path | None
-
-
-@dataclass(frozen=True)
-class FitStep:
-    """A fit that is no training loop took a step; it takes at most `steps`."""
-
-    step: int
-    steps: int
 
 
 class Method(Recalibrating, ABC):

@@ -10,7 +10,8 @@ import numpy as np
 
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
-from harmonrank.methods.base import Fit, FitStep
+from harmonrank.events import FitStep
+from harmonrank.methods.base import Fit
 from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.reference import Reference
 from harmonrank.methods.state import ContextState

@@ -4,8 +4,9 @@ __all__ = ["Clock"]
 
 from time import perf_counter
 
+from harmonrank.events import BatchEnded, EpochEnded, Resumed
 from harmonrank.prediction.member import MemberFacts
-from harmonrank.training import BatchEnded, EpochEnded, Event, Finished, Resumed
+from harmonrank.training import Event, Finished
 
 
 class Clock:

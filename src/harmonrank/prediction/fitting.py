@@ -1,6 +1,6 @@
 """Fitting: the networks of a predictor, trained into a folder that may hold some already."""
 
-__all__ = ["MemberStarted", "fit_predictor"]
+__all__ = ["fit_predictor"]
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -16,6 +16,7 @@ from harmonrank import __version__
 from harmonrank.data.files import resumable_folder
 from harmonrank.data.logs import ImportedLog
 from harmonrank.errors import DataError
+from harmonrank.events import MemberStarted
 from harmonrank.prediction.calibrator import Calibrator, calibration_facts
 from harmonrank.prediction.clock import Clock
 from harmonrank.prediction.config import PredictorConfig
@@ -39,16 +40,6 @@ from harmonrank.prediction.stream import RowStream
 
 _FINAL_SEEDS = 500
 """Where the seeds of final members begin, beyond those of any folds."""
-
-
-@dataclass(frozen=True)
-class MemberStarted:
-    """The training of a member begins; `index` counts from 0."""
-
-    name: str
-    index: int
-    members: int
-    kept: bool = False
 
 
 def fit_predictor(

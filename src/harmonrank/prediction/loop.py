@@ -13,6 +13,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from harmonrank.errors import DivergenceError
+from harmonrank.events import BatchEnded, EpochEnded, Resumed
 from harmonrank.metrics import auc
 from harmonrank.prediction.average import Average
 from harmonrank.prediction.config import PredictorConfig
@@ -21,7 +22,7 @@ from harmonrank.prediction.experts import draw_from
 from harmonrank.prediction.network import Network
 from harmonrank.prediction.pieces import Pieces
 from harmonrank.prediction.stream import RowStream
-from harmonrank.training import BatchEnded, EpochEnded, Event, Finished, Resumed
+from harmonrank.training import Event, Finished
 from harmonrank.training.checkpoint import Checkpoint, Progress
 
 _PIECE_ROWS = 2048

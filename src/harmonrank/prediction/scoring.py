@@ -1,9 +1,8 @@
 """Scoring: a log or a table with the predicted probability of every objective."""
 
-__all__ = ["SCHEMA", "ScoredRows", "fusion_schema", "score_frame", "score_log", "score_rows"]
+__all__ = ["SCHEMA", "fusion_schema", "score_frame", "score_log", "score_rows"]
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ from harmonrank.data.files import check_output, new_file, new_folder
 from harmonrank.data.logs import PARTS, ImportedLog
 from harmonrank.data.tables import check_columns, column_names
 from harmonrank.errors import UsageError
+from harmonrank.events import ScoredRows
 from harmonrank.prediction.embedding import Rows
 from harmonrank.prediction.predictor import Predictor, fingerprint
 
@@ -26,15 +26,6 @@ _CHUNK_ROWS = 262_144
 _CONTEXT_VALUES = 16
 _USER_COLUMNS = 4
 _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
-
-
-@dataclass(frozen=True)
-class ScoredRows:
-    """So many rows of a part are scored."""
-
-    part: str
-    done: int
-    total: int
 
 
 def score_log(

@@ -3,24 +3,14 @@
 from harmonrank.training.arrays import Arrays
 from harmonrank.training.config import TrainingConfig
 from harmonrank.training.learner import LossSlope, LossValue
-from harmonrank.training.loop import (
-    BatchEnded,
-    EpochEnded,
-    Event,
-    Finished,
-    Resumed,
-    train,
-)
+from harmonrank.training.loop import Event, Finished, train
 
 __all__ = [
     "Arrays",
-    "BatchEnded",
-    "EpochEnded",
     "Event",
     "Finished",
     "LossSlope",
     "LossValue",
-    "Resumed",
     "TrainingConfig",
     "train",
 ]

@@ -1,11 +1,8 @@
 """The training loop: a function that yields what happens."""
 
 __all__ = [
-    "BatchEnded",
-    "EpochEnded",
     "Event",
     "Finished",
-    "Resumed",
     "train",
 ]
 
@@ -20,6 +17,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from harmonrank.errors import DivergenceError
+from harmonrank.events import BatchEnded, EpochEnded, Resumed
 from harmonrank.training.arrays import Arrays
 from harmonrank.training.checkpoint import Checkpoint, Progress
 from harmonrank.training.config import Plan, TrainingConfig
@@ -27,36 +25,6 @@ from harmonrank.training.learner import Learner, LossFunction, SlopeFunction, le
 from harmonrank.training.shuffle import random_batches
 
 N = TypeVar("N", bound=nn.Module)
-
-
-@dataclass(frozen=True)
-class Resumed:
-    """A checkpoint was found and training goes on from it."""
-
-    epoch: int
-    step: int
-
-
-@dataclass(frozen=True)
-class BatchEnded:
-    """One step was taken; epoch and step count from 0."""
-
-    epoch: int
-    step: int
-    steps: int
-    epochs: int
-
-
-@dataclass(frozen=True)
-class EpochEnded:
-    """All rows were seen once more."""
-
-    epoch: int
-    epochs: int
-    loss: float
-    valid_auc_sum: float
-    best_epoch: int
-    gradient_share: float | None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Interaction logs: official files of public data sets in, one layout of parquet out."""
 
 from harmonrank.data.logs._columns import LOG_TOML, FeatureTable, LogColumns
-from harmonrank.data.logs._import import ImportStep, import_log
+from harmonrank.data.logs._import import import_log
 from harmonrank.data.logs._imported import ImportedLog
 from harmonrank.data.logs._kuairand import find_kuairand
 from harmonrank.data.logs._source import LogSource
@@ -13,7 +13,6 @@ __all__ = [
     "PARTS",
     "TENREC_FILES",
     "FeatureTable",
-    "ImportStep",
     "ImportedLog",
     "LogColumns",
     "LogSource",

@@ -1,6 +1,6 @@
 """Import: official files become parts of parquet, chunk by chunk."""
 
-__all__ = ["ImportStep", "import_log"]
+__all__ = ["import_log"]
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -18,21 +18,11 @@ from harmonrank.data.logs._source import LogSource, check_labels
 from harmonrank.data.logs._split import PARTS, Cuts, KeyCounts
 from harmonrank.data.logs._tables import write_table
 from harmonrank.errors import DataError
+from harmonrank.events import ImportStep
 
 _CHUNK_BYTES = 48 << 20
 _KEPT = "progress"
 _TABLES = ("users.parquet", "items.parquet")
-
-
-@dataclass(frozen=True)
-class ImportStep:
-    """So much of a stage is done, in chunks; `kept` if an earlier run did it."""
-
-    stage: str
-    done: int
-    total: int
-    rows: int
-    kept: bool = False
 
 
 def import_log(

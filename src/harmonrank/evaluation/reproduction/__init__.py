@@ -1,7 +1,7 @@
 """The paper's tables and figures, made again, each claim with its verdict."""
 
 from harmonrank.evaluation.reproduction._data import Data, data_of
-from harmonrank.evaluation.reproduction._run import TABLES, CellEnded, CellStarted, reproduce
+from harmonrank.evaluation.reproduction._run import TABLES, reproduce
 from harmonrank.evaluation.reproduction._settings import PAPER, QUICK, Settings
 from harmonrank.evaluation.reproduction._table import Estimate, Outcome, PaperTable, Row, Verdict
 
@@ -9,8 +9,6 @@ __all__ = [
     "PAPER",
     "QUICK",
     "TABLES",
-    "CellEnded",
-    "CellStarted",
     "Data",
     "Estimate",
     "Outcome",

@@ -1,15 +1,13 @@
 """Cell: one experiment, from its data to a few numbers; a finished one is never run again."""
 
-__all__ = ["Cell", "OnEvent"]
+__all__ = ["Cell"]
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from harmonrank.evaluation.store import digest
-
-OnEvent = Callable[[Any], None]
+from harmonrank.events import OnEvent
 
 
 class Cell(ABC):

@@ -12,8 +12,9 @@ import numpy as np
 from harmonrank import __version__
 from harmonrank.data import Log
 from harmonrank.data.worlds import best_score
-from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
+from harmonrank.evaluation.reproduction._cell import Cell
 from harmonrank.evaluation.reproduction._data import Data, Logs
+from harmonrank.events import OnEvent
 from harmonrank.methods import Method, ceiling_of, method_class
 from harmonrank.metrics import auc, bootstrap_sums
 

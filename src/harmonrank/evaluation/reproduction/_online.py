@@ -12,13 +12,13 @@ import numpy as np
 
 from harmonrank import __version__
 from harmonrank.evaluation.online import HourEnded, OnlineResult, run_online
-from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
+from harmonrank.evaluation.reproduction._cell import Cell
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._study import NAMES, Results, Study
 from harmonrank.evaluation.reproduction._table import Estimate, PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import ONLINE, estimate_of, verdict
-from harmonrank.methods.base import FitStep
+from harmonrank.events import FitStep, OnEvent
 
 _ARMS = {"base": "mbce", "rl": "reinforce", "paper": "harmonrank-paper", "ours": "harmonrank"}
 _EXACT = "by true chance"

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
+from harmonrank.evaluation.reproduction._cell import Cell
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._study import Results, Study
 from harmonrank.evaluation.reproduction._table import PaperTable, Row
 from harmonrank.evaluation.reproduction.claims import estimate_of, verdict
+from harmonrank.events import OnEvent
 from harmonrank.metrics import spearman
 
 _NETWORK = "harmonrank-paper"

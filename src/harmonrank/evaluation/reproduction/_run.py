@@ -1,9 +1,8 @@
 """Run: the cells of some tables one after another, then the tables from their results."""
 
-__all__ = ["TABLES", "CellEnded", "CellStarted", "reproduce"]
+__all__ = ["TABLES", "reproduce"]
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -23,6 +22,7 @@ from harmonrank.evaluation.reproduction._table import PaperTable
 from harmonrank.evaluation.reproduction._timed import Timed
 from harmonrank.evaluation.reproduction._variants import Variants
 from harmonrank.evaluation.store import Store
+from harmonrank.events import CellEnded, CellStarted, OnEvent
 
 EXPERIMENTS: tuple[Experiment, ...] = (
     Main(),
@@ -38,27 +38,6 @@ TABLES = tuple(experiment.key for experiment in EXPERIMENTS)
 """What can be made again on its own; 'all' is everything."""
 
 
-@dataclass(frozen=True)
-class CellStarted:
-    """An experiment begins; `index` counts from 0."""
-
-    name: str
-    index: int
-    cells: int
-
-
-@dataclass(frozen=True)
-class CellEnded:
-    """An experiment has its result; `kept` if an earlier run had it already."""
-
-    name: str
-    index: int
-    cells: int
-    seconds: float
-    result: dict[str, Any]
-    kept: bool = False
-
-
 def reproduce(
     tables: Sequence[str],
     settings: Settings = PAPER,
@@ -66,7 +45,7 @@ def reproduce(
     runs: str | Path,
     data: str | None = None,
     command: str = "",
-    on_event: Callable[[Any], None] = lambda _: None,
+    on_event: OnEvent = lambda _: None,
 ) -> tuple[PaperTable, ...]:
     """Make tables of the paper again.
 
@@ -119,9 +98,7 @@ def _place(cell: Cell) -> tuple[str, ...]:
     return tuple(f"{part:06d}" if isinstance(part, int) else str(part) for part in cell.place)
 
 
-def _run_all(
-    cells: Sequence[Cell], store: Store, on_event: Callable[[Any], None]
-) -> dict[str, dict[str, Any]]:
+def _run_all(cells: Sequence[Cell], store: Store, on_event: OnEvent) -> dict[str, dict[str, Any]]:
     found = {}
     for index, cell in enumerate(cells):
         result = store.find(cell.key, cell.digest, _decoded)
@@ -146,7 +123,7 @@ def _decoded(content: Any) -> dict[str, Any]:
     return dict(content)
 
 
-def _result(cell: Cell, store: Store, on_event: Callable[[Any], None]) -> dict[str, Any]:
+def _result(cell: Cell, store: Store, on_event: OnEvent) -> dict[str, Any]:
     """Run a cell; an error that the data or settings explain is its result."""
     checkpoint = _checkpoint(cell, store)
     checkpoint.parent.mkdir(parents=True, exist_ok=True)

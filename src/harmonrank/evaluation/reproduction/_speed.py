@@ -13,12 +13,12 @@ import numpy as np
 
 from harmonrank import __version__
 from harmonrank.data import Log
-from harmonrank.evaluation.reproduction._cell import Cell, OnEvent
+from harmonrank.evaluation.reproduction._cell import Cell
 from harmonrank.evaluation.reproduction._data import Data
+from harmonrank.events import BatchEnded, OnEvent
 from harmonrank.methods import method_class
 from harmonrank.model import Network, NetworkConfig
 from harmonrank.threads import thread_count
-from harmonrank.training import BatchEnded
 
 BATCH = 10_240
 _LOSSES = ("mbce", "pairwise-logistic", "aucm", "harmonrank-paper")
