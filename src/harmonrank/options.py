@@ -1,6 +1,7 @@
 """Options: types with bounds for the fields of a config, and the check of what a user gives."""
 
 __all__ = [
+    "Buckets",
     "Count",
     "Nonnegative",
     "Positive",
@@ -22,8 +23,11 @@ from msgspec import Meta
 
 from harmonrank.errors import UsageError, did_you_mean
 
-Width = Annotated[int, Meta(ge=1, le=4096)]
-"""Of a vector inside a network: a wider one would not fit the memory of any machine of ours."""
+Width = Annotated[int, Meta(ge=1, le=1024)]
+"""Of a vector inside a network: a step with a wider one would take minutes."""
+
+Buckets = Annotated[int, Meta(ge=1, le=1_000_000)]
+"""Rows of a table per score."""
 
 Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 """Of rows, steps, epochs, trees: at least one."""
@@ -93,7 +97,7 @@ def _describe(hint: Any) -> str:
 
 
 def _bounds(meta: msgspec.Meta) -> str:
-    """Return what a bound adds to a description: ' from 1 to 4,096'."""
+    """Return what a bound adds to a description: ' from 1 to 1,024'."""
     words = {
         "gt": "above",
         "ge": "from",

@@ -297,10 +297,16 @@ def test_wrong_option_of_a_method(fit, setting, sentence):
     [
         (
             "epochs=lots",
-            "Option 'epochs' of harmonrank-paper must be a whole number or null. Got 'lots'.",
+            "Option 'epochs' of harmonrank-paper must be a whole number from 1 to 2,147,483,647 or "
+            "null. Got 'lots'.",
         ),
-        ("epochs=0", "`epochs` must be above 0. Got 0."),
-        ("width=-3", "`width` must be at least 1. Got -3."),
+        ("epochs=0", "'epochs' of harmonrank-paper must be a whole number from 1 to"),
+        ("width=-3", "'width' of harmonrank-paper must be a whole number from 1 to 1,024. Got -3."),
+        ("width=100000", "must be a whole number from 1 to 1,024. Got 100000."),
+        ("buckets=0", "'buckets' of harmonrank-paper must be a whole number from 1 to 1,000,000"),
+        ("weight_decay=-1", "'weight_decay' of harmonrank-paper must be a number from 0 to"),
+        ("learning_rate=NaN", "'learning_rate' of harmonrank-paper must be a number above 0"),
+        ("learning_rate=1e999", "'learning_rate' of harmonrank-paper must be a number above 0"),
     ],
 )
 def test_wrong_option_of_a_network(fit, setting, sentence):

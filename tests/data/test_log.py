@@ -1,3 +1,5 @@
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -269,3 +271,41 @@ def test_weights_of_rows_without_labels_are_read_where_they_are_there(table):
     assert read_log(frame, schema, labels=False).sample_weight is None
     without = read_log(frame.drop("v"), schema, labels=False, sample_weight=True)
     assert without.sample_weight is None
+
+
+def test_columns_named_like_patterns_are_plain_names(tmp_path):
+    frame = pl.DataFrame({"*": [0.1, 0.2], "^b.*$": [0, 1], "buy": [1, 1], "c": ["x", "y"]})
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_csv(tmp_path / "t.csv")
+    frame.write_ipc(tmp_path / "t.arrow")
+    schema = Schema({"^b.*$": "*"}, context=["c"])
+    tables = [
+        frame,
+        frame.lazy(),
+        *(tmp_path / f"t.{kind}" for kind in ("parquet", "csv", "arrow")),
+    ]
+    for source in tables:
+        log = read_log(source, schema)
+        assert log.scores.ravel().tolist() == [0.1, 0.2]
+        assert log.known_labels().ravel().tolist() == [0, 1]
+        assert log.context.columns == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("weights", "reason"),
+    [
+        (["1", "2"], "must hold numbers from 0 up. Got type String"),
+        ([1e308, 1e308], "has an infinite sum; divide all weights by the largest"),
+        ([Decimal("-1"), Decimal(1)], "must be finite and 0 or more"),
+    ],
+)
+def test_sample_weights_that_cannot_be_meant_are_refused(weights, reason):
+    frame = pl.DataFrame({"p": [0.1, 0.2], "y": [0, 1], "w": weights})
+    with pytest.raises(DataError, match=reason):
+        read_log(frame, Schema({"y": "p"}, sample_weight="w"))
+
+
+def test_decimal_sample_weights_are_numbers():
+    frame = pl.DataFrame({"p": [0.1, 0.2], "y": [0, 1], "w": [Decimal("1.5"), Decimal(2)]})
+    log = read_log(frame, Schema({"y": "p"}, sample_weight="w"))
+    assert log.sample_weight.tolist() == [1.5, 2.0]

@@ -75,10 +75,18 @@ def test_a_method_that_fails_is_listed_last_and_the_others_go_on(table, schema, 
     assert {bad[key] for key in ("auc_sum", "ci", "regret")} == {None}
 
 
-def test_an_error_of_ours_is_given_as_its_sentence(table, schema):
-    options = {"harmonrank-paper": {"epochs": -1}}
-    board = hr.compare(table, table, schema, BOTH, options=options)
-    assert board.entries[1].error == "`epochs` must be above 0. Got -1."
+def test_an_error_of_ours_is_given_as_its_sentence(table, schema, monkeypatch):
+    def refuse(*_):
+        raise DataError("Rows are too few.")
+
+    monkeypatch.setattr("harmonrank.methods.harmonrank_paper.HarmonRankPaper._fit", refuse)
+    board = hr.compare(table, table, schema, BOTH)
+    assert board.entries[1].error == "Rows are too few."
+
+
+def test_a_wrong_option_is_told_before_anything_is_fitted(table, schema):
+    with pytest.raises(UsageError, match="'epochs' of harmonrank-paper must be"):
+        hr.compare(table, table, schema, BOTH, options={"harmonrank-paper": {"epochs": -1}})
 
 
 def test_the_ceiling_is_known_even_if_every_method_fails(world_folder, monkeypatch):

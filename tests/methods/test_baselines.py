@@ -82,9 +82,9 @@ def test_a_batch_that_shows_no_objective_gives_a_policy_no_gradient():
 @pytest.mark.parametrize(
     ("name", "option", "message"),
     [
-        ("reinforce", {"draws": 1}, "`draws` must be at least 2"),
-        ("reinforce", {"sigma": 0.0}, "`sigma` must be above 0"),
-        ("aucm", {"inner_rate": 0.6}, "`inner_rate` must lie in"),
+        ("reinforce", {"draws": 1}, "'draws' of reinforce must be a whole number from 2"),
+        ("reinforce", {"sigma": 0.0}, "'sigma' of reinforce must be a number above 0"),
+        ("aucm", {"inner_rate": 0.6}, "'inner_rate' of aucm must be a number above 0 up to 0.5"),
         ("logistic", {"ridges": ()}, "'ridges' .* must be a list, each a number above 0"),
         ("lightgbm", {"leaves": (1,)}, "'leaves' .* a list, each a whole number from 2"),
         ("lightgbm", {"trees": 0}, "'trees' .* a whole number from 1"),

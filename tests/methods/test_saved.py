@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import harmonrank as hr
-from harmonrank.errors import ModelFileError, OutputError
+from harmonrank.errors import DataError, ModelFileError, OutputError, UsageError
 
 FILES = ["checksums.json", "model.json", "weights.safetensors"]
 
@@ -202,3 +202,11 @@ def test_a_path_that_cannot_be_written_is_refused(model, tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="'.*file' is not a folder"):
         model.save(tmp_path / "file" / "m")
+
+
+def test_scores_that_are_not_finite_are_refused(model, table, monkeypatch):
+    monkeypatch.setattr(type(model), "_score", lambda *_: np.array([1.0, np.inf]))
+    with pytest.raises(DataError, match="Some fused scores are not finite: the weights are too la"):
+        model.score(table)
+    with pytest.raises(UsageError, match="The weight of 'buy' must be at most 1e\\+100, so that"):
+        model.score(table, weights={"buy": 1e308})

@@ -16,15 +16,16 @@ __all__ = [
     "weights",
 ]
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from harmonrank.errors import UsageError
+from harmonrank.data.decoding import decode_json
+from harmonrank.errors import DataError, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -170,6 +171,8 @@ def parse_pairs(text: str | None, option: str = "--weights") -> dict[str, float]
             raise UsageError(f"{option} names '{name}' twice; each must be named once.")
         try:
             pairs[name] = float(number)
+            if option != "--weights" and not isfinite(pairs[name]):
+                raise ValueError  # what a schema says of weights is said there
         except ValueError:
             raise UsageError(f"{option} takes pairs such as buy=2,like=1. Got '{part}'.") from None
     return pairs
@@ -182,10 +185,11 @@ def parse_settings(settings: tuple[str, ...]) -> dict[str, Any]:
         key, equals, value = setting.partition("=")
         if not equals:
             raise UsageError(f"--set takes NAME=VALUE, such as epochs=5. Got '{setting}'.")
+        name = key.strip().replace("-", "_")
         try:
-            options[key.strip().replace("-", "_")] = json.loads(value)
-        except json.JSONDecodeError:
-            options[key.strip().replace("-", "_")] = value
+            options[name] = decode_json(value.encode(), object, setting)
+        except DataError:
+            options[name] = value
     return options
 
 

@@ -168,7 +168,7 @@ class ContextEncoder:
         """Return the codes, (rows, features) int32."""
         codes = np.empty((frame.height, len(self.features)), dtype=np.int32)
         for column, feature in enumerate(self.features):
-            codes[:, column] = feature.encode(frame[feature.name])
+            codes[:, column] = feature.encode(frame[feature.name].alias("value"))
         return codes
 
     def encode_values(self, values: Mapping[str, Any]) -> np.ndarray:
@@ -245,23 +245,22 @@ def _whole(series: pl.Series) -> pl.Series:
 
 
 def _fit_feature(series: pl.Series, most_values: int) -> _Feature:
-    kind = _kind(series.dtype)
+    kind, name = _kind(series.dtype), series.name
+    series = series.alias("value")  # its own name may be a pattern to polars
     if series.dtype == pl.Null:
-        return _Feature(series.name, "text", ())
+        return _Feature(name, "text", ())
     if kind == "number":
         finite = series.cast(pl.Float64).drop_nulls().to_numpy()
         finite = finite[np.isfinite(finite)]
         shares = np.linspace(0, 1, _QUANTILES + 1)[1:-1]
         edges = np.unique(np.quantile(finite, shares)) if len(finite) else np.empty(0)
-        return _Feature(series.name, kind, tuple(edges.tolist()))
+        return _Feature(name, kind, tuple(edges.tolist()))
     if kind not in ("integer", "text"):
         raise DataError(
-            f"Context column '{series.name}' must hold text or numbers. Got type {series.dtype}; "
+            f"Context column '{name}' must hold text or numbers. Got type {series.dtype}; "
             "convert it first."
         )
     values = (_whole(series) if kind == "integer" else series.cast(pl.String)).drop_nulls()
-    counts = values.value_counts(name="count").sort(
-        ["count", series.name], descending=[True, False]
-    )
-    kept = counts[series.name].head(most_values).sort()
-    return _Feature(series.name, kind, tuple(kept.to_list()))
+    counts = values.value_counts(name="count").sort(["count", "value"], descending=[True, False])
+    kept = counts["value"].head(most_values).sort()
+    return _Feature(name, kind, tuple(kept.to_list()))

@@ -188,4 +188,5 @@ def taken(frame: pl.DataFrame, index: np.ndarray) -> pl.DataFrame:
 
 def selected(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """Return some columns; to select none would forget how many rows there are."""
-    return frame[list(columns)] if columns else frame.drop(frame.columns)
+    found = [frame[name] for name in columns]  # not `select`: a name may be a pattern
+    return pl.DataFrame(found) if found else frame.drop(frame.columns)

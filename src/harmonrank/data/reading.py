@@ -90,7 +90,7 @@ def _request(series: pl.Series) -> np.ndarray:
             f"Request column '{series.name}' must hold numbers or text. Got type {series.dtype}; "
             "convert it first."
         )
-    return series.rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
+    return series.alias("").rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,13 @@ class _Check:
     def sample_weight(self, series: pl.Series) -> np.ndarray:
         column = self._column("Weight", series.name)
         self._numeric(series, column, "numbers from 0 up")
-        allowed = series.is_between(0, float("inf"), closed="left")
+        weight = series.alias("").cast(pl.Float64)
+        allowed = weight.is_between(0, float("inf"), closed="left")
         self._refuse(series, allowed, f"{column} must be finite and 0 or more")
-        return series.cast(pl.Float64).to_numpy()
+        found = weight.to_numpy()
+        if found.mean(dtype=np.longdouble) * len(found) > np.finfo(np.float64).max:
+            raise DataError(f"{column} has an infinite sum; divide all weights by the largest.")
+        return found
 
     def _numeric(self, series: pl.Series, column: str, expected: str) -> None:
         if not series.dtype.is_numeric():
@@ -138,8 +142,8 @@ class _Check:
             )
 
     def _refuse(self, series: pl.Series, allowed: pl.Series, rule: str) -> None:
-        # Not `fill_null`, which needs Polars' threads.
-        allowed = allowed & series.is_not_null()
+        # Not `fill_null`, which needs Polars' threads. Without its name, which may be a pattern.
+        allowed = allowed & series.alias("").is_not_null()
         if allowed.all():
             return
         rows = (~allowed).arg_true()

@@ -6,13 +6,14 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from math import isfinite
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from harmonrank.errors import DataError, UsageError, did_you_mean
+
+_LARGEST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,14 @@ class Schema:
         changes = changes or {}
         for name, weight in changes.items():
             self._require("weights", name)
-            if isinstance(weight, str | bool) or not (isfinite(weight) and weight >= 0):
+            if not _is_weight(weight):
                 raise UsageError(
                     f"The weight of '{name}' must be a number from 0 up. Got {weight}."
+                )
+            if weight > _LARGEST_WEIGHT:
+                raise UsageError(
+                    f"The weight of '{name}' must be at most {_LARGEST_WEIGHT:g}, so that fused "
+                    f"scores stay finite. Got {weight:g}; only ratios of weights count."
                 )
         merged = {**self.weights, **changes}
         vector = np.array([float(merged.get(name, 1.0)) for name in self.objectives])
@@ -172,6 +178,13 @@ class Schema:
             else:
                 plain.append(f"{key} = {_toml(value)}")
         return "\n\n".join(["\n".join(plain)] * bool(plain) + tables) + "\n"
+
+
+def _is_weight(value: Any) -> bool:
+    """Tell whether something is a number from 0 up, and no truth value."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    return bool(0 <= value < float("inf"))
 
 
 def _toml(value: Any) -> str:

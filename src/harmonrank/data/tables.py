@@ -20,6 +20,9 @@ from typing import Any
 
 import polars as pl
 
+# A column may be called '*' or '^a$', which polars would take for a pattern anywhere else.
+from polars.selectors import by_name
+
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.errors import DataError, did_you_mean
 
@@ -80,11 +83,11 @@ def grouped_sums(
     check_columns(source, column_names(source), columns)
     if not isinstance(source, str | Path):
         lazy = source if isinstance(source, pl.LazyFrame) else _from_memory(source, columns).lazy()
-        return query(lazy.select(columns)).collect(engine="streaming")
+        return query(lazy.select(by_name(*columns))).collect(engine="streaming")
     path = Path(source)
     kind = file_kind(path)
     with _reading(path, kind):
-        lazy = _scan(path, kind, text).select(columns)
+        lazy = _scan(path, kind, text).select(by_name(*columns))
         if kind == "csv":
             return query(lazy).collect(engine="streaming")
         return _piecewise(lazy, query, list(keys))
@@ -159,13 +162,15 @@ def _open_file(path: Path, columns: list[str]) -> pl.DataFrame:
     kind = file_kind(path)
     require_polars_threads(f"Reading '{path}'")
     with _reading(path, kind):
-        if kind == "parquet":
-            return pl.read_parquet(path, columns=columns)
         if kind == "csv":
             # All rows decide a column's type: one that begins with whole numbers may go on
-            # with fractions.
-            return pl.read_csv(path, columns=columns, infer_schema_length=None)
-        return pl.read_ipc(path, columns=columns)
+            # with fractions. Columns are named by their places.
+            there = _file_columns(path, kind)
+            places = sorted(there.index(name) for name in columns)
+            frame = pl.read_csv(path, columns=places, infer_schema_length=None)
+        else:
+            frame = _scan(path, kind, ()).select(by_name(*columns)).collect()
+        return pl.DataFrame([frame[name] for name in columns])
 
 
 @contextmanager
@@ -202,10 +207,10 @@ def _file_columns(path: Path, kind: str) -> list[str]:
 def _from_memory(source: Source, columns: list[str]) -> pl.DataFrame:
     if isinstance(source, pl.LazyFrame):
         require_polars_threads("A lazy table")
-        return source.select(columns).collect()
+        return source.select(by_name(*columns)).collect()
     # Column by column, which needs none of Polars' threads: they do not survive a fork.
     if isinstance(source, pl.DataFrame):
-        return source[columns]
+        return pl.DataFrame([source[name] for name in columns])
     if _is_a(source, "pyarrow", "Table", "RecordBatch"):
         return pl.DataFrame([pl.Series(name, source.column(name)) for name in columns])
     named = source.set_axis([str(name) for name in source.columns], axis="columns")

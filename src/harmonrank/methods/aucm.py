@@ -3,14 +3,15 @@
 __all__ = ["Aucm", "AucmConfig"]
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import torch
+from msgspec import Meta
 from torch import Tensor
 
-from harmonrank.errors import UsageError
 from harmonrank.methods.base import Fit
 from harmonrank.methods.neural import NeuralConfig, NeuralMethod
+from harmonrank.options import Count, Nonnegative, Positive, Rate
 
 if TYPE_CHECKING:
     from harmonrank.training import Arrays, LossValue
@@ -27,16 +28,12 @@ class AucmConfig(NeuralConfig):
         inner_rate: Step size of a, b and α.
     """
 
-    learning_rate: float = 0.003
-    weight_decay: float = 0.01
-    steps: int = 6_000
-    patience_steps: int = 600
-    margin: float = 1.0
-    inner_rate: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 0 < self.inner_rate <= 0.5:
-            raise UsageError(f"`inner_rate` must lie in (0, 0.5]. Got {self.inner_rate}.")
+    learning_rate: Rate = 0.003
+    weight_decay: Nonnegative = 0.01
+    steps: Count = 6_000
+    patience_steps: Count = 600
+    margin: Positive = 1.0
+    inner_rate: Annotated[float, Meta(gt=0, le=0.5)] = 0.5
 
 
 class Aucm(NeuralMethod):

@@ -151,7 +151,7 @@ class Method(Recalibrating, ABC):
         return self._fused(log, None if weights is None else self.schema.weights_with(weights))
 
     def _fused(self, log: Log, weights: np.ndarray | None) -> np.ndarray:
-        return self._score(log) if weights is None else self._score_weighted(log, weights)
+        return _finite(self._score(log) if weights is None else self._score_weighted(log, weights))
 
     def score_request(
         self,
@@ -173,7 +173,7 @@ class Method(Recalibrating, ABC):
         context = context or {}
         p = self._expected_request(checked_candidates(scores, self.schema.names), context)
         merged = None if weights is None else self.schema.weights_with(weights)
-        return self._score_request(p, context, merged)
+        return _finite(self._score_request(p, context, merged))
 
     def rank(self, table: Source, k: int = 10) -> pl.DataFrame:
         """Return the best k rows of every request, best first, with their score and place."""
@@ -231,6 +231,16 @@ class Method(Recalibrating, ABC):
     @abstractmethod
     def _restore(self, state: Any, arrays: dict[str, np.ndarray]) -> None:
         """Take over what `_state` returned: parts as `State`, and arrays as declared."""
+
+
+def _finite(fused: np.ndarray) -> np.ndarray:
+    """Return fused scores, or refuse those that no ranking can use."""
+    if not np.isfinite(fused).all():
+        raise DataError(
+            "Some fused scores are not finite: the weights are too large, or the model is damaged; "
+            "use weights around 1, or fit the model again."
+        )
+    return fused
 
 
 def _with_unit_weights(log: Log) -> Log:

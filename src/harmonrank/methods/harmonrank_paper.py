@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from harmonrank.methods.neural import NeuralConfig, NeuralMethod
+from harmonrank.options import Count, Nonnegative, Positive, Rate
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,11 +23,11 @@ class PaperConfig(NeuralConfig):
     Rate, decay and strength are tuned, see benchmarks/tune_baselines.py.
     """
 
-    learning_rate: float = 0.003
-    weight_decay: float = 0.01
-    steps: int = 6_000
-    patience_steps: int = 600
-    strength: float = 3.0
+    learning_rate: Rate = 0.003
+    weight_decay: Nonnegative = 0.01
+    steps: Count = 6_000
+    patience_steps: Count = 600
+    strength: Positive = 3.0
     regularization: Literal["l2", "kl"] = "l2"
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from harmonrank.methods.base import Fit
 from harmonrank.methods.neural import NeuralConfig, NeuralMethod
+from harmonrank.options import Count, Nonnegative, Rate
 
 if TYPE_CHECKING:
     from harmonrank.training import Arrays, LossValue
@@ -26,10 +27,10 @@ class LabelAggregationConfig(NeuralConfig):
             counts it w_m/(π_m(1−π_m)), whose regression is the best score for Σ_m w_m AUC_m.
     """
 
-    learning_rate: float = 0.003
-    weight_decay: float = 0.001
-    steps: int = 6_000
-    patience_steps: int = 600
+    learning_rate: Rate = 0.003
+    weight_decay: Nonnegative = 0.001
+    steps: Count = 6_000
+    patience_steps: Count = 600
     values: Literal["plain", "optimal"] = "plain"
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from harmonrank.methods.neural import NeuralConfig, NeuralMethod
+from harmonrank.options import Count, Nonnegative, Rate
 
 if TYPE_CHECKING:
     from harmonrank.training import Arrays, LossValue
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 class MbceConfig(NeuralConfig):
     """Options of the network and its training, tuned by benchmarks/tune_baselines.py."""
 
-    learning_rate: float = 0.03
-    weight_decay: float = 0.001
-    steps: int = 6_000
-    patience_steps: int = 600
+    learning_rate: Rate = 0.03
+    weight_decay: Nonnegative = 0.001
+    steps: Count = 6_000
+    patience_steps: Count = 600
 
 
 class Mbce(NeuralMethod):

@@ -22,6 +22,7 @@ from harmonrank.model import NetworkConfig
 from harmonrank.model.fused import Scorer, covers
 from harmonrank.model.knots import Scale
 from harmonrank.model.stored import network_arrays
+from harmonrank.options import Buckets, Count, Nonnegative, Rate, Width
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,9 +45,9 @@ class NeuralConfig:
             (see `harmonrank.methods.weighting`).
     """
 
-    width: int = 2
-    key_width: int = 32
-    buckets: int | None = 300
+    width: Width = 2
+    key_width: Width = 32
+    buckets: Buckets | None = 300
     scale: Scale = "raw"
     interpolate: bool = False
     self_attention: bool = True
@@ -55,13 +56,13 @@ class NeuralConfig:
     gate: bool = True
     linear: bool = True
     optimizer: Literal["adam", "sgd"] = "adam"
-    learning_rate: float = 0.01
-    weight_decay: float = 0.0
-    batch_rows: int = 10_240
-    steps: int = 2_000
-    patience_steps: int = 400
-    epochs: int | None = None
-    patience: int | None = None
+    learning_rate: Rate = 0.01
+    weight_decay: Nonnegative = 0.0
+    batch_rows: Count = 10_240
+    steps: Count = 2_000
+    patience_steps: Count = 400
+    epochs: Count | None = None
+    patience: Count | None = None
     weighting: Literal["fixed", "pantheon", "min-norm"] = "fixed"
 
     def part(self, kind: type) -> dict[str, Any]:

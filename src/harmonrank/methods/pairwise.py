@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from harmonrank.methods.neural import NeuralConfig, NeuralMethod
+from harmonrank.options import Count, Nonnegative, Positive, Rate
 
 if TYPE_CHECKING:
     from harmonrank.training import Arrays, LossValue
@@ -20,11 +21,11 @@ class PairwiseSquareConfig(NeuralConfig):
     Rate and decay are tuned, see benchmarks/tune_baselines.py.
     """
 
-    learning_rate: float = 0.003
-    weight_decay: float = 0.01
-    steps: int = 6_000
-    patience_steps: int = 600
-    margin: float = 1.0
+    learning_rate: Rate = 0.003
+    weight_decay: Nonnegative = 0.01
+    steps: Count = 6_000
+    patience_steps: Count = 600
+    margin: Positive = 1.0
 
 
 class PairwiseSquare(NeuralMethod):
@@ -58,10 +59,10 @@ class PairwiseLogisticConfig(NeuralConfig):
     Rate and decay are tuned, see benchmarks/tune_baselines.py.
     """
 
-    learning_rate: float = 0.003
-    weight_decay: float = 0.001
-    steps: int = 6_000
-    patience_steps: int = 600
+    learning_rate: Rate = 0.003
+    weight_decay: Nonnegative = 0.001
+    steps: Count = 6_000
+    patience_steps: Count = 600
 
 
 class PairwiseLogistic(NeuralMethod):

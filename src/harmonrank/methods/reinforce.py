@@ -3,15 +3,16 @@
 __all__ = ["Reinforce", "ReinforceConfig", "auc_sums"]
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from zlib import crc32
 
 import numpy as np
 import torch
+from msgspec import Meta
 from torch import Tensor
 
-from harmonrank.errors import UsageError
 from harmonrank.methods.neural import NeuralConfig, NeuralMethod
+from harmonrank.options import Count, Nonnegative, Positive, Rate
 
 if TYPE_CHECKING:
     from harmonrank.training import Arrays, LossValue
@@ -30,19 +31,13 @@ class ReinforceConfig(NeuralConfig):
         draws: How often each batch is drawn; the mean reward of the other draws is the baseline.
     """
 
-    batch_rows: int = 512
-    learning_rate: float = 0.003
-    weight_decay: float = 0.01
-    steps: int = 24_000
-    patience_steps: int = 6_000
-    sigma: float = 0.1
-    draws: int = 32
-
-    def __post_init__(self) -> None:
-        if not self.sigma > 0:
-            raise UsageError(f"`sigma` must be above 0. Got {self.sigma}.")
-        if self.draws < 2:
-            raise UsageError(f"`draws` must be at least 2, for a baseline. Got {self.draws}.")
+    batch_rows: Count = 512
+    learning_rate: Rate = 0.003
+    weight_decay: Nonnegative = 0.01
+    steps: Count = 24_000
+    patience_steps: Count = 6_000
+    sigma: Positive = 0.1
+    draws: Annotated[int, Meta(ge=2, le=10_000)] = 32
 
 
 class Reinforce(NeuralMethod):

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from harmonrank.data import read_log
 from harmonrank.data.files import check_output, new_file
 from harmonrank.data.tables import check_columns, column_names, file_kind, open_table
-from harmonrank.errors import DataError, UsageError
+from harmonrank.errors import DataError, OutputError, UsageError
 from harmonrank.methods.base import Method
 from harmonrank.methods.drift import Drift
 
@@ -87,6 +87,13 @@ def score_file(
 
 
 def _write(frame: pl.DataFrame, path: Path, kind: str, *, compress: bool) -> None:
+    try:
+        _write_as(frame, path, kind, compress=compress)
+    except pl.exceptions.PolarsError as error:
+        raise OutputError(f"'{path}' cannot be written: {str(error).rstrip('.')}.") from None
+
+
+def _write_as(frame: pl.DataFrame, path: Path, kind: str, *, compress: bool) -> None:
     if kind == "parquet":
         frame.write_parquet(path)
     elif kind == "arrow":

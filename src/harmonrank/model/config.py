@@ -8,6 +8,8 @@ from typing import get_args
 from harmonrank.errors import UsageError
 from harmonrank.model.knots import Scale, knot_count
 
+_MOST_CELLS = 1 << 26
+
 
 @dataclass(frozen=True)
 class NetworkConfig:
@@ -49,9 +51,15 @@ class NetworkConfig:
     def __post_init__(self) -> None:
         object.__setattr__(self, "context_slots", tuple(self.context_slots))
         sizes = {"objectives": self.objectives, "width": self.width, "key_width": self.key_width}
-        for name, size in {**sizes, "buckets": self.buckets or 1}.items():
+        for name, size in {**sizes, "buckets": 1 if self.buckets is None else self.buckets}.items():
             if size < 1:
                 raise UsageError(f"`{name}` must be at least 1. Got {size}.")
+        cells = self.objectives * (self.buckets or 1) * self.width
+        if cells > _MOST_CELLS:
+            raise UsageError(
+                f"{cells:,} numbers in the tables of scores are too many, at most {_MOST_CELLS:,}; "
+                "lower `buckets` or `width`."
+            )
         if self.interpolate and self.buckets == 1:
             raise UsageError("`buckets` must be at least 2 to interpolate. Got 1.")
         if self.scale not in get_args(Scale):

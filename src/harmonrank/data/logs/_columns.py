@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
+from harmonrank.data.decoding import decode
 from harmonrank.errors import DataError, did_you_mean
 
 LOG_TOML = "log.toml"
@@ -103,23 +104,11 @@ class LogColumns:
         for key in parts:
             if key not in known:
                 raise DataError(f"'{path}' has an unknown part '{key}'. {did_you_mean(key, known)}")
-        for key, value in parts.items():
-            if isinstance(value, list):
-                parts[key] = tuple(value)
-            elif key in ("users", "items"):
-                parts[key] = _table(path, key, value)
-        try:
-            return cls(**parts)
-        except TypeError as error:
-            raise DataError(f"'{path}' does not name all columns of a log: {error}.") from None
-
-
-def _table(path: str | Path, key: str, parts: dict[str, Any]) -> FeatureTable:
-    lists: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in parts.items()}
-    try:
-        return FeatureTable(**lists)
-    except TypeError as error:
-        raise DataError(f"'{path}' has a wrong part [{key}]: {error}.") from None
+        columns = decode(parts, cls, f"'{path}' does not name the columns of a log")
+        for table in (columns.users, columns.items):
+            if table is not None and Path(table.file).name != table.file:
+                raise DataError(f"'{path}' names a file '{table.file}' outside of its folder.")
+        return columns
 
 
 def _toml(value: Any) -> str:

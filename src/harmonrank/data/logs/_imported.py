@@ -9,9 +9,10 @@ from typing import Any, Self
 
 import polars as pl
 
+from harmonrank.data.decoding import decode
 from harmonrank.data.files import read_json, sha256
 from harmonrank.data.logs._columns import LOG_TOML, FeatureTable, LogColumns
-from harmonrank.data.logs._manifest import MANIFEST
+from harmonrank.data.logs._manifest import MANIFEST, Manifest
 from harmonrank.data.logs._split import PARTS
 from harmonrank.errors import DataError, UsageError, did_you_mean
 
@@ -40,11 +41,19 @@ class ImportedLog:
                 "Make one with `harmonrank data import`."
             )
         manifest = read_json(folder / MANIFEST)
+        decode(manifest, Manifest, f"'{folder / MANIFEST}' is damaged")
         for name, about in manifest["files"].items():
             file = folder / name
             if not file.is_file() or file.stat().st_size != about["bytes"]:
                 raise DataError(f"'{file}' is missing or damaged; import the log again.")
-        return cls(folder, LogColumns.read(folder / LOG_TOML), manifest)
+        columns = LogColumns.read(folder / LOG_TOML)
+        if any(
+            set(of_part) != set(columns.objectives) for of_part in manifest["positives"].values()
+        ):
+            raise DataError(
+                f"'{folder}' counts other objectives than it has; import the log again."
+            )
+        return cls(folder, columns, manifest)
 
     @property
     def rows(self) -> dict[str, int]:
@@ -69,7 +78,11 @@ class ImportedLog:
     ) -> Iterator[pl.DataFrame]:
         """Yield frames of at most so many rows, in order; one file is in memory at a time."""
         for file in self.parts(part):
-            frame = pl.read_parquet(file, columns=None if columns is None else list(columns))
+            try:
+                frame = pl.read_parquet(file, columns=None if columns is None else list(columns))
+            except (pl.exceptions.PolarsError, OSError) as error:
+                reason = str(error).strip().splitlines()[0].rstrip(".")
+                raise DataError(f"'{file}' cannot be read: {reason}; import it again.") from None
             yield from frame.iter_slices(rows)
 
     def users(self) -> pl.DataFrame | None:

@@ -1,13 +1,14 @@
 """Manifest: where an imported log came from, and what every file of it holds."""
 
-__all__ = ["FORMAT", "MANIFEST", "about", "manifest_of", "positives_of"]
+__all__ = ["FORMAT", "MANIFEST", "Manifest", "about", "manifest_of", "positives_of"]
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import polars as pl
+from msgspec import Meta
 
 from harmonrank.data.files import sha256
 from harmonrank.data.logs._columns import LogColumns
@@ -16,6 +17,45 @@ from harmonrank.data.logs._split import PARTS
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+
+Rows = Annotated[int, Meta(ge=0, le=2**53)]
+File = Annotated[str, Meta(pattern=r"^((train|valid|test)/)?[\w-]+\.parquet$")]
+
+
+class _About(TypedDict):
+    """A file of an imported log."""
+
+    bytes: Rows
+    sha256: str
+    rows: Rows
+
+
+class _Counts(TypedDict):
+    """A number for each part."""
+
+    train: Rows
+    valid: Rows
+    test: Rows
+
+
+class _Positives(TypedDict):
+    """The positives of each objective in each part."""
+
+    train: dict[str, Rows]
+    valid: dict[str, Rows]
+    test: dict[str, Rows]
+
+
+class Manifest(TypedDict):
+    """What `manifest_of` returns, as far as it is read again; the rest is for people."""
+
+    format: int
+    kind: str
+    rows: _Counts
+    positives: _Positives
+    notes: list[str]
+    oddities: dict[str, Rows]
+    files: dict[File, _About]
 
 
 def about(path: Path) -> dict[str, Any]:
