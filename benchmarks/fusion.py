@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Log, read_log
-from harmonrank.data.worlds import WORLDS, World, best_score, world
+from harmonrank.data.worlds import WORLDS as DRAWN
+from harmonrank.data.worlds import best_score
 from harmonrank.errors import HarmonRankError
 from harmonrank.evaluation.simulation import as_frame, world_schema
+from harmonrank.evaluation.worlds import WORLDS, AnyWorld, world
 from harmonrank.methods import METHODS, method_class
 from harmonrank.metrics import auc
 
@@ -30,7 +32,7 @@ FREE = ("closed-form", "prevalence-weights")
 LATER = 40_000_000
 
 
-def log_of(place: World, rows: int, seed: int, start: int, *, truth: bool = False) -> Log:
+def log_of(place: AnyWorld, rows: int, seed: int, start: int, *, truth: bool = False) -> Log:
     sample = place.sample(rows, seed=seed, start=start, with_truth=truth)
     return read_log(as_frame(place, sample), world_schema(place))
 
@@ -124,7 +126,8 @@ def swap(options: argparse.Namespace, results: Results) -> None:
     default = ["harmonrank", "harmonrank-paper", "closed-form", "logistic", "lightgbm"]
     names = default if options.methods == list(METHODS) else options.methods
     for seed, name in cells(options):
-        if results.has(world=name, rows=options.rows, seed=seed):
+        # Networks that were trained cannot be swapped.
+        if name not in DRAWN or results.has(world=name, rows=options.rows, seed=seed):
             continue
         place = world(name)
         train, valid, exam = logs(place, options.rows, seed)
@@ -147,7 +150,8 @@ def swap(options: argparse.Namespace, results: Results) -> None:
 def skew(options: argparse.Namespace, results: Results) -> None:
     names = ["harmonrank", "logistic", "harmonrank-paper"]
     for seed, name in cells(options):
-        if name == "qkvideo" or results.has(world=name, seed=seed, method=names[-1]):
+        # These have no purchases.
+        if name in ("qkvideo", "trained") or results.has(world=name, seed=seed, method=names[-1]):
             continue
         train, valid, exam = logs(world(name), options.rows, seed)
         for method in names:
@@ -172,7 +176,9 @@ def fewer(log: Log, odds: int, seed: int) -> Log:
     return log.take(np.setdiff1d(np.arange(log.rows), gone))
 
 
-def logs(place: World, rows: int, seed: int, exam_rows: int | None = None) -> tuple[Log, Log, Log]:
+def logs(
+    place: AnyWorld, rows: int, seed: int, exam_rows: int | None = None
+) -> tuple[Log, Log, Log]:
     exam = log_of(place, exam_rows or rows // 2, seed, LATER, truth=True)
     return log_of(place, rows, seed, 0), log_of(place, rows // 2, seed, rows), exam
 

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.data.worlds import WORLDS, Sample, World, best_score, world
+from harmonrank.data.worlds import Sample, best_score
+from harmonrank.evaluation.worlds import WORLDS, AnyWorld, world
 from harmonrank.metrics import auc
 
 try:
@@ -80,7 +81,7 @@ def logistic(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return beta
 
 
-def regrets(drawn: World, rows: int) -> dict[str, float]:
+def regrets(drawn: AnyWorld, rows: int) -> dict[str, float]:
     """Regret of calibrated own scores and of logistic regressions, both with optimal weights."""
     train, test = drawn.sample(rows, seed=11, with_truth=False), drawn.sample(rows // 2, seed=12)
     own, every = np.empty_like(test.scores), np.empty_like(test.scores)

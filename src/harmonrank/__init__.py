@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harmonrank.data.schema import Schema
-    from harmonrank.data.worlds import world
     from harmonrank.errors import HarmonRankError
     from harmonrank.evaluation.compare import compare
+    from harmonrank.evaluation.worlds import world
     from harmonrank.losses import rank_auc_loss
     from harmonrank.methods.closed_form import ClosedForm
     from harmonrank.methods.harmonrank import HarmonRank
@@ -54,7 +54,7 @@ _PLACES = {
     "rank": "ranking",
     "rank_auc_loss": "losses",
     "soft_rank": "ranking",
-    "world": "data.worlds",
+    "world": "evaluation.worlds",
 }
 
 

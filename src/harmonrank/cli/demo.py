@@ -50,9 +50,9 @@ def command(
     from harmonrank.cli.show import Show
     from harmonrank.data import Schema, read_log
     from harmonrank.data.files import check_output
-    from harmonrank.data.worlds import world as find_world
     from harmonrank.evaluation import compare, simulate
     from harmonrank.evaluation.simulation import SCHEMA
+    from harmonrank.evaluation.worlds import world as find_world
     from harmonrank.methods import METHODS
 
     place = find_world(world)

@@ -4,12 +4,15 @@ __all__ = ["command"]
 
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harmonrank.cli.options import numbers, output, parse_names
 from harmonrank.errors import UsageError
+
+if TYPE_CHECKING:
+    from harmonrank.data.worlds import World
 
 
 @click.command("simulate")
@@ -60,7 +63,8 @@ def command(
     """Write the log of WORLD to a folder.
 
     Worlds: elive, qkvideo and conflict; backbone, tails, interactions and leak, which each break
-    an assumption of these; kuairand and tenrec, which are raw logs.
+    an assumption of these; trained, whose scores are by a network that is trained first (a minute
+    or more); kuairand and tenrec, which are raw logs.
 
     The folder holds train.parquet, valid.parquet, test.parquet, schema.toml and ceiling.json.
     Of kuairand and tenrec it holds raw logs in the files of those data sets, with truth.parquet
@@ -69,9 +73,11 @@ def command(
     from harmonrank.cli.log_worlds import is_log_world, simulate_raw_log
     from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output
-    from harmonrank.data.worlds import world as find_world
+    from harmonrank.data.worlds import World
     from harmonrank.evaluation import simulate
     from harmonrank.evaluation.simulation import SCHEMA
+    from harmonrank.evaluation.worlds import TRAINED
+    from harmonrank.evaluation.worlds import world as find_world
 
     if is_log_world(world):
         _refuse(world, {"--objectives": objectives, "--drift": drift or None})
@@ -89,16 +95,18 @@ def command(
         )
         return
     _refuse(world, {"--users": users, "--items": items, "--file": file})
+    if world == TRAINED:
+        _refuse(world, {"--objectives": objectives, "--drift": drift or None})
     check_output(out, overwrite=overwrite, holds=SCHEMA)
     if not isfinite(drift):
         raise UsageError(f"--drift must be a finite number. Got {drift}.")
-    place = find_world(world, redraw=redraw)
-    if objectives:
-        place = place.subset(parse_names(objectives))
-    if drift:
-        place = place.drifting(mu_amplitude=drift)
     done = 0
     with Show(quiet=quiet, json_file=json_file) as show:
+        if world == TRAINED:
+            show.line("Training the upstream networks on a simulated log.")
+        place = find_world(world, redraw=redraw)
+        if isinstance(place, World):
+            place = _changed(place, objectives, drift)
 
         def on_table(name: str, count: int) -> None:
             nonlocal done
@@ -112,6 +120,12 @@ def command(
         f"Best possible AUC-sum on the test rows: {summary['ceiling']:.4f}.",
         summary,
     )
+
+
+def _changed(world: "World", objectives: str | None, drift: float) -> "World":
+    if objectives:
+        world = world.subset(parse_names(objectives))
+    return world.drifting(mu_amplitude=drift) if drift else world
 
 
 def _refuse(world: str, given: dict[str, Any]) -> None:

@@ -11,8 +11,9 @@ import polars as pl
 
 from harmonrank.data import Schema
 from harmonrank.data.files import new_folder, write_json
-from harmonrank.data.worlds import Sample, World, best_score
+from harmonrank.data.worlds import Sample, best_score
 from harmonrank.errors import UsageError
+from harmonrank.evaluation.worlds import AnyWorld
 from harmonrank.metrics import auc
 
 SCHEMA = "schema.toml"
@@ -22,7 +23,7 @@ FEWEST_ROWS = 4
 """So that the test table has two rows, which is what a ranking needs."""
 
 
-def world_schema(world: World) -> Schema:
+def world_schema(world: AnyWorld) -> Schema:
     """Return the schema of the tables that `simulate` writes."""
     return Schema(
         objectives={name: f"p_{name}" for name in world.objectives},
@@ -33,7 +34,7 @@ def world_schema(world: World) -> Schema:
 
 
 def simulate(
-    world: World,
+    world: AnyWorld,
     rows: int,
     path: str | Path,
     *,
@@ -68,7 +69,7 @@ def simulate(
     return summary
 
 
-def as_frame(world: World, sample: Sample) -> pl.DataFrame:
+def as_frame(world: AnyWorld, sample: Sample) -> pl.DataFrame:
     """Return a sample as the table that `world_schema` describes."""
     schema = world_schema(world)
     columns: dict[str, np.ndarray] = {"request_id": sample.request, **sample.context}
@@ -79,7 +80,7 @@ def as_frame(world: World, sample: Sample) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _ceiling(world: World, sample: Sample) -> dict[str, Any]:
+def _ceiling(world: AnyWorld, sample: Sample) -> dict[str, Any]:
     assert sample.truth is not None
     best = auc(best_score(sample.truth), sample.truth)
     return {

@@ -93,6 +93,31 @@ class KuaiRandWorld:
             for part in blocks(file, seed):
                 yield self._block(part, begin, end)
 
+    def showings(
+        self, rng: np.random.Generator, of_row: np.ndarray
+    ) -> tuple[pl.DataFrame, np.ndarray]:
+        """Draw requests of later days: the columns that a predictor reads, and true logits.
+
+        Args:
+            rng: Where the draws come from.
+            of_row: (rows,), the request of each row, from 0; its rows share user, hour and tab.
+        """
+        requests = int(of_row[-1]) + 1
+        user = choose(rng, self._activity, requests)[of_row]
+        hour, tab = (choose(rng, shares, requests)[of_row] for shares in (_HOURS, _TABS))
+        item = choose(rng, self._popularity, len(of_row))
+        frame = pl.DataFrame(
+            {
+                "user_id": user,
+                "video_id": item,
+                "hour": hour,
+                "tab": tab,
+                "is_rand": np.zeros(len(user), np.int64),
+                "duration_ms": self._duration[item],
+            }
+        )
+        return frame, self.truth.logits(user, item, hour, tab)
+
     def _block(self, part: BlockUsers, begin: int, end: int) -> Block:
         user, rng, n = part.user, part.rng, len(part.user)
         at_random = part.file.index == 2

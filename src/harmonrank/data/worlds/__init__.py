@@ -17,15 +17,19 @@ __all__ = [
     "Swap",
     "World",
     "best_score",
+    "block_generator",
     "draw_candidates",
+    "draw_requests",
+    "sample_blocks",
     "world",
 ]
 
 from harmonrank.data.worlds._candidates import Candidates, draw_candidates
+from harmonrank.data.worlds._draws import block_generator, draw_requests
 from harmonrank.data.worlds._hidden import Hidden
 from harmonrank.data.worlds._interactions import Interactions
 from harmonrank.data.worlds._parts import Additive, Drift, Swap
 from harmonrank.data.worlds._presets import WORLDS, world
-from harmonrank.data.worlds._sampling import Sample
+from harmonrank.data.worlds._sampling import Sample, sample_blocks
 from harmonrank.data.worlds._truth import best_score
 from harmonrank.data.worlds._world import World

@@ -1,6 +1,15 @@
 """Draws: the randomness of rows, and what a world makes of it."""
 
-__all__ = ["BLOCK", "Draws", "Rows", "draw_block", "latent_logits", "upstream_scores"]
+__all__ = [
+    "BLOCK",
+    "Draws",
+    "Rows",
+    "block_generator",
+    "draw_block",
+    "draw_requests",
+    "latent_logits",
+    "upstream_scores",
+]
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,10 +50,6 @@ class Draws:
     backbone: Floats
     hidden: Floats
 
-    def cut(self, rows: slice) -> "Draws":
-        """Keep these rows."""
-        return Draws(*(values[rows] for values in vars(self).values()))
-
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -54,36 +59,38 @@ class Rows:
     context: dict[str, NDArray[np.int16]]
     label: Floats
 
-    def cut(self, rows: slice) -> "Rows":
-        """Keep these rows."""
-        context = {name: values[rows] for name, values in self.context.items()}
-        return Rows(self.request[rows], context, self.label[rows])
-
 
 def draw_block(world: "World", seed: int, block: int) -> tuple[Draws, Rows]:
     """Draw a whole block; objectives draw by their name, so a sub-set of them draws the same."""
-    rng = _generator(seed, block, 0)
-    shortest, longest = world.request_rows
-    sizes = rng.integers(shortest, longest + 1, BLOCK // shortest + 1)
-    starts = np.cumsum(sizes) - sizes
-    of_row = np.repeat(np.arange(sizes.size), sizes)[:BLOCK]
+    rng = block_generator(seed, block, 0)
+    starts, of_row = draw_requests(rng, world.request_rows)
     context = {}
     for name, share in world.categories.items():
-        category = np.searchsorted(np.cumsum(share)[:-1], rng.random(sizes.size), side="right")
+        category = np.searchsorted(np.cumsum(share)[:-1], rng.random(starts.size), side="right")
         context[name] = category.astype(np.int16)[of_row]
     factors = rng.standard_normal((BLOCK, world.loadings.shape[1]))
     own, noise = normals = np.empty((2, BLOCK, len(world.objectives)))
     label = np.empty((BLOCK, len(world.objectives)))
     for m, objective in enumerate(world.objectives):
-        rng = _generator(seed, block, 1 + crc32(objective.encode()))
+        rng = block_generator(seed, block, 1 + crc32(objective.encode()))
         normals[:, :, m] = rng.standard_normal((2, BLOCK))
         label[:, m] = rng.random(BLOCK)
-    unseen = _generator(seed, block, 0, 0)
+    unseen = block_generator(seed, block, 0, 0)
     draws = Draws(factors, own, noise, unseen.standard_normal(BLOCK), unseen.random(BLOCK))
     return draws, Rows(block * BLOCK + starts[of_row], context, label)
 
 
-def _generator(seed: int, block: int, *key: int) -> np.random.Generator:
+def draw_requests(
+    rng: np.random.Generator, request_rows: tuple[int, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return where the requests of a block start, and the request of each of its rows."""
+    shortest, longest = request_rows
+    sizes = rng.integers(shortest, longest + 1, BLOCK // shortest + 1)
+    return np.cumsum(sizes) - sizes, np.repeat(np.arange(sizes.size), sizes)[:BLOCK]
+
+
+def block_generator(seed: int, block: int, *key: int) -> np.random.Generator:
+    """Return a generator of a block that no other block and no other key has."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(block, *key)))
 
 

@@ -14,6 +14,7 @@ from harmonrank.data.worlds._world import World
 from harmonrank.errors import UsageError, did_you_mean
 
 WORLDS: tuple[str, ...] = tuple(RECIPES)
+"""The worlds that are drawn; `harmonrank.evaluation.worlds` has the trained one too."""
 
 
 @cache

@@ -1,21 +1,15 @@
 """Drawing rows from a world, block by block, so that the same seed always gives the same rows."""
 
-__all__ = ["Sample", "draw"]
+__all__ = ["Sample", "draw", "sample_blocks"]
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.data.worlds._draws import (
-    BLOCK,
-    Draws,
-    Rows,
-    draw_block,
-    latent_logits,
-    upstream_scores,
-)
+from harmonrank.data.worlds._draws import BLOCK, draw_block, latent_logits, upstream_scores
 from harmonrank.data.worlds._parts import Floats
 from harmonrank.errors import UsageError
 
@@ -44,11 +38,49 @@ class Sample:
     time: Floats
     truth: Floats | None
 
+    @classmethod
+    def empty(
+        cls, objectives: Sequence[str], features: Iterable[str], rows: int, *, with_truth: bool
+    ) -> "Sample":
+        """Return rows that are still to be filled."""
+        shape = (rows, len(objectives))
+        return cls(
+            scores=np.empty(shape),
+            labels=np.empty(shape, np.uint8),
+            context={name: np.empty(rows, np.int16) for name in features},
+            request=np.empty(rows, np.int64),
+            time=np.empty(rows),
+            truth=np.empty(shape) if with_truth else None,
+        )
 
-def draw(
-    world: "World", rows: int, seed: int, start: int, horizon: int | None, with_truth: bool
+    def put(self, rows: slice, other: "Sample", inside: slice) -> None:
+        """Fill rows by rows `inside` of another sample; its truth too if both have one."""
+        for name in ("scores", "labels", "request", "time"):
+            getattr(self, name)[rows] = getattr(other, name)[inside]
+        for name, values in other.context.items():
+            self.context[name][rows] = values[inside]
+        if self.truth is not None and other.truth is not None:
+            self.truth[rows] = other.truth[inside]
+
+
+def sample_blocks(
+    empty: Callable[[int], Sample],
+    block_of: Callable[[int, float], Sample],
+    rows: int,
+    seed: int,
+    start: int,
+    horizon: int | None,
 ) -> Sample:
-    """Return rows start … start + rows of the stream that `seed` stands for."""
+    """Return rows start … start + rows of an endless stream of blocks.
+
+    Args:
+        empty: Makes a sample of so many rows that are still to be filled.
+        block_of: Draws a whole block, given its number and the horizon.
+        rows: how many.
+        seed: What the blocks are drawn with.
+        start: number of the first row.
+        horizon: number of the row at which time would be 1; the end of the sample if left out.
+    """
     for name, value in (("rows", rows), ("seed", seed), ("start", start)):
         if value < 0:
             raise UsageError(f"`{name}` must be 0 or more. Got {value}.")
@@ -56,42 +88,35 @@ def draw(
     horizon = end if horizon is None else horizon
     if horizon < end:
         raise UsageError(f"`horizon` must reach to the last row, {end}. Got {horizon}.")
-    out = _empty(world, rows, with_truth)
+    out = empty(rows)
     for block in range(start // BLOCK, -(-end // BLOCK)):
         first, last = max(start, block * BLOCK), min(end, (block + 1) * BLOCK)
         inside = slice(first - block * BLOCK, last - block * BLOCK)
-        draws, drawn = draw_block(world, seed, block)
-        place = slice(first - start, last - start)
-        _fill(world, draws.cut(inside), drawn.cut(inside), max(horizon, 1), out, place)
-    if out.truth is not None:
-        _fill_truth(world, out, out.truth)
+        out.put(slice(first - start, last - start), block_of(block, max(horizon, 1)), inside)
     return out
 
 
-def _empty(world: "World", rows: int, with_truth: bool) -> Sample:
-    shape = (rows, len(world.objectives))
-    return Sample(
-        scores=np.empty(shape),
-        labels=np.empty(shape, np.uint8),
-        context={name: np.empty(rows, np.int16) for name in world.categories},
-        request=np.empty(rows, np.int64),
-        time=np.empty(rows),
-        truth=np.empty(shape) if with_truth else None,
-    )
+def draw(
+    world: "World", rows: int, seed: int, start: int, horizon: int | None, with_truth: bool
+) -> Sample:
+    """Return rows start … start + rows of the stream that `seed` stands for."""
 
+    def empty(count: int) -> Sample:
+        return Sample.empty(world.objectives, world.categories, count, with_truth=with_truth)
 
-def _fill(
-    world: "World", draws: Draws, drawn: Rows, horizon: int, out: Sample, rows: slice
-) -> None:
-    time = drawn.request / horizon
-    view = world.at(drawn.context, time)
-    z, o = latent_logits(world, view, drawn.context, draws)
-    out.scores[rows] = upstream_scores(view, o)
-    out.labels[rows] = drawn.label < 1 / (1 + np.exp(-z))
-    out.request[rows] = drawn.request
-    out.time[rows] = time
-    for name, values in drawn.context.items():
-        out.context[name][rows] = values
+    def block_of(block: int, horizon: float) -> Sample:
+        draws, drawn = draw_block(world, seed, block)
+        time = drawn.request / horizon
+        view = world.at(drawn.context, time)
+        z, o = latent_logits(world, view, drawn.context, draws)
+        labels = (drawn.label < 1 / (1 + np.exp(-z))).astype(np.uint8)
+        scores = upstream_scores(view, o).astype(np.float64)
+        return Sample(scores, labels, drawn.context, drawn.request, time, None)
+
+    out = sample_blocks(empty, block_of, rows, seed, start, horizon)
+    if out.truth is not None:
+        _fill_truth(world, out, out.truth)
+    return out
 
 
 def _fill_truth(world: "World", sample: Sample, truth: Floats) -> None:
