@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harmonrank.methods.harmonrank_paper import HarmonRankPaper
     from harmonrank.methods.saved import load
     from harmonrank.metrics import auc
+    from harmonrank.model import Network, NetworkConfig
     from harmonrank.ranking import rank, soft_rank
 
 __version__ = "0.1.0"
@@ -30,6 +31,8 @@ __all__ = [
     "HarmonRankError",
     "HarmonRankNetwork",
     "HarmonRankPaper",
+    "Network",
+    "NetworkConfig",
     "Schema",
     "__version__",
     "auc",
@@ -47,6 +50,8 @@ _PLACES = {
     "HarmonRankError": "errors",
     "HarmonRankNetwork": "methods.harmonrank_network",
     "HarmonRankPaper": "methods.harmonrank_paper",
+    "Network": "model",
+    "NetworkConfig": "model",
     "Schema": "data.schema",
     "auc": "metrics",
     "compare": "evaluation.compare",

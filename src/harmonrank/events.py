@@ -10,6 +10,7 @@ __all__ = [
     "CellStarted",
     "EpochEnded",
     "FitStep",
+    "HealthMeasured",
     "ImportStep",
     "MemberStarted",
     "MethodEnded",
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harmonrank.evaluation.leaderboard import Entry
     from harmonrank.methods.base import Method
+    from harmonrank.model.health import Health
 
 OnEvent = Callable[[Any], None]
 
@@ -61,6 +63,13 @@ class EpochEnded:
     valid_auc_sum: float
     best_epoch: int
     gradient_share: float | None
+
+
+@dataclass(frozen=True)
+class HealthMeasured:
+    """Training is over and the paths of the network were measured."""
+
+    health: "Health"
 
 
 @dataclass(frozen=True)

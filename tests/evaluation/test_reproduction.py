@@ -28,7 +28,7 @@ from harmonrank.evaluation.reproduction.claims import (
     verdict,
 )
 from harmonrank.events import CellEnded, CellStarted
-from harmonrank.methods.mbce import Mbce
+from harmonrank.methods.other_losses import Mbce
 from harmonrank.threads import limited_threads
 
 TINY = replace(QUICK, rows=2000, seeds=2, epochs=1, shares=(0.5,), seconds=0.0)
@@ -113,7 +113,7 @@ def test_tables_share_experiments(tmp_path, runs, tables):
     events = []
     reproduce(["buckets", "components", "losses"], TINY, runs=runs, on_event=events.append)
     kept = [event.name for event in events]
-    assert len(kept) == len(set(kept)) == 2 * (1 + 3 + 5 + 3)
+    assert len(kept) == len(set(kept)) == 2 * (1 + 4 + 5 + 4), "few on the logit are the default"
     assert kept.count("elive-5 harmonrank-paper seed=0") == 1
 
 
@@ -179,12 +179,15 @@ def test_the_papers_protocol_treats_all_networks_alike_and_our_default_as_it_is(
     networks = [PAPER.options(name) for name in ("mbce", "reinforce", "harmonrank-paper")]
     assert networks[0] == networks[1] == networks[2]
     assert networks[0] == {
+        "buckets": 300,
+        "scale": "raw",
+        "interpolate": False,
         "optimizer": "sgd",
         "learning_rate": 1e-4,
         "weight_decay": 0.0,
         "batch_rows": 10_240,
         "epochs": 500,
-        "patience": 500,
+        "early_stopping": False,
     }
     assert PAPER.options("harmonrank") == {}
     assert (PAPER.rows, PAPER.seeds) == (1_000_000, 3)
@@ -192,7 +195,7 @@ def test_the_papers_protocol_treats_all_networks_alike_and_our_default_as_it_is(
 
 def test_a_budget_changes_what_it_says_and_the_words_say_it():
     budget = Settings(epochs=50, rows=300_000)
-    assert budget.options("mbce")["epochs"] == budget.options("mbce")["patience"] == 50
+    assert budget.options("mbce")["epochs"] == 50
     assert "50 epochs" in budget.words()
     tuned = Settings(protocol="tuned", steps=4000, batch_rows=2048)
     assert tuned.options("mbce") == {"steps": 4000, "batch_rows": 2048}

@@ -121,3 +121,29 @@ def test_strength_must_be_positive():
     scores, labels = batch()
     with pytest.raises(UsageError, match="strength"):
         rank_auc_loss(scores, labels, strength=0.0)
+
+
+def test_published_pairs_count_all_the_same():
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(400, generator=generator, dtype=torch.float64)
+    labels = (torch.rand(400, 3, generator=generator) < torch.tensor([0.02, 0.2, 0.5])).double()
+    positive = labels.sum(dim=0)
+    pairs = positive * (400 - positive)
+    parts = rank_auc_loss(scores, labels, strength=2.0, return_parts=True)
+    expected = (pairs * (1 - parts.soft_auc)).sum() / pairs.mean()
+    found = rank_auc_loss(scores, labels, strength=2.0, pairs="published")
+    torch.testing.assert_close(found, expected)
+
+
+def test_one_objective_is_the_same_both_ways():
+    scores, labels = torch.tensor([0.1, 0.4, 0.2, 0.9]), torch.tensor([0, 1, 0, 1])
+    each, published = (rank_auc_loss(scores, labels, pairs=p) for p in ("each", "published"))
+    assert each == published
+
+
+def test_an_absent_objective_counts_nothing_in_published_pairs():
+    scores = torch.randn(50, generator=torch.Generator().manual_seed(0))
+    labels = torch.zeros(50, 2)
+    labels[:9, 0] = 1
+    both = rank_auc_loss(scores, labels, pairs="published")
+    assert both == rank_auc_loss(scores, labels[:, 0], pairs="published")

@@ -18,12 +18,14 @@ def batch(rows=500, objectives=3, seed=0):
 @pytest.mark.parametrize("regularization", ["l2", "kl"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("strength", [0.3, 3.0])
-def test_equals_autograd(regularization, weighted, strength):
+@pytest.mark.parametrize("pairs", ["each", "published"])
+def test_equals_autograd(regularization, weighted, strength, pairs):
     scores, labels = batch()
     w = torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64)
     v = torch.rand(len(scores), dtype=torch.float64) if weighted else None
     scores.requires_grad_()
     options = {"strength": strength, "regularization": regularization, "sample_weight": v}
+    options["pairs"] = pairs
     patterns = Patterns.of(labels)
     expected = rank_auc_loss(scores, patterns, objective_weights=w, **options, return_parts=True)
     expected.loss.backward()
@@ -80,3 +82,9 @@ def test_patterns_refuse_more_objectives_than_they_have_bits_for():
 def test_patterns_of_another_length_are_refused():
     with pytest.raises(UsageError, match="one row per score row, 3. Got 2"):
         rank_auc_loss(torch.zeros(3), Patterns.of(torch.eye(2).int()))
+
+
+def test_an_unknown_way_to_count_pairs_is_refused():
+    scores, labels = batch(20)
+    with pytest.raises(UsageError, match="`pairs` must be 'each' or 'published'. Got 'all'."):
+        rank_auc_loss(scores, labels, pairs="all")

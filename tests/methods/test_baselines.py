@@ -3,9 +3,11 @@ import pytest
 import torch
 
 from check_method import SCHEMA, SMALL, planted
+from harmonrank.data import read_log
 from harmonrank.errors import UsageError
 from harmonrank.methods import method_class
-from harmonrank.methods.reinforce import auc_sums
+from harmonrank.methods.base import Fit
+from harmonrank.methods.network_losses import LOSSES, auc_sums
 from harmonrank.metrics import auc
 from harmonrank.training import Arrays
 
@@ -15,14 +17,21 @@ def fitted(name, **options):
     return method.fit(planted(), SCHEMA, valid=planted(1000, seed=1))
 
 
+def loss_of(name, **options):
+    """Return the loss of a method on planted rows."""
+    method, log = method_class(name)(**options), read_log(planted(), SCHEMA)
+    fit = Fit(log, log, np.ones(2), 0, "cpu", lambda _: None, None)
+    return LOSSES[method.loss](method.config, fit)
+
+
 @pytest.mark.parametrize(("values", "power"), [("plain", 0), ("optimal", 1)])
 def test_aggregated_labels_have_unit_variance_and_the_right_ratio(values, power):
-    method = fitted("label-aggregation", values=values)
+    found = loss_of("label-aggregation", values=values).values.numpy()
     labels = planted().select("buy", "like").to_numpy()
-    assert (labels @ method._values.numpy()).std() == pytest.approx(1)
+    assert (labels @ found).std() == pytest.approx(1)
     pi = labels.mean(0)
     ratio = (pi * (1 - pi)) ** -power
-    np.testing.assert_allclose(method._values / method._values[0], ratio / ratio[0])
+    np.testing.assert_allclose(found / found[0], ratio / ratio[0])
 
 
 def test_the_optimal_entry_of_the_catalogue_is_the_optimal_option():
@@ -34,27 +43,28 @@ def test_the_optimal_entry_of_the_catalogue_is_the_optimal_option():
 
 
 def test_the_inner_problem_of_aucm_moves_to_its_saddle():
-    method = fitted("aucm", inner_rate=0.5)
+    loss = loss_of("aucm", inner_rate=0.5)
     scores = torch.tensor([1.0, 0.0, 2.0, -1.0])
     labels = torch.tensor([[1, 0], [0, 0], [1, 0], [0, 0]])
-    before = {name: value.clone() for name, value in method._memory.items()}
-    method._remember(scores, Arrays(scores[:, None], labels, labels))
+    loss.memory["a"][:] = 0.3
+    before = {name: value.clone() for name, value in loss.memory.items()}
+    loss.remember(scores, Arrays(scores[:, None], labels, labels))
     # A rate of one half goes all the way: a = μ⁺, b = μ⁻, α = [margin − Δμ]₊.
-    assert method._memory["a"][0] == pytest.approx(1.5)
-    assert method._memory["b"][0] == pytest.approx(-0.5)
-    assert method._memory["alpha"][0] == 0
+    assert loss.memory["a"][0] == pytest.approx(1.5)
+    assert loss.memory["b"][0] == pytest.approx(-0.5)
+    assert loss.memory["alpha"][0] == 0
     # The second objective has no positive here and keeps what it had.
     for name in ("a", "b", "alpha"):
-        assert method._memory[name][1] == before[name][1]
+        assert loss.memory[name][1] == before[name][1]
 
 
 def test_a_policy_gradient_agrees_with_the_reward_it_climbs():
-    method = method_class("reinforce")(draws=4000, sigma=1.0)
+    loss = loss_of("reinforce", draws=4000, sigma=1.0)
     rng = np.random.default_rng(0)
     labels = torch.from_numpy((rng.random((40, 1)) < 0.4).astype(np.uint8))
     scores = torch.from_numpy(rng.normal(size=40)).requires_grad_()
     batch = Arrays(labels, labels, labels)
-    method._loss(scores, batch, torch.ones(1)).loss.backward()
+    loss.value(scores, batch, torch.ones(1)).loss.backward()
     slope = -scores.grad.numpy()
     positive = labels[:, 0].numpy() > 0
     # To raise a positive or lower a negative is rewarded.
@@ -72,10 +82,10 @@ def test_a_reward_is_the_auc_sum():
 
 
 def test_a_batch_that_shows_no_objective_gives_a_policy_no_gradient():
-    method = method_class("reinforce")()
+    loss = loss_of("reinforce")
     labels = torch.zeros((10, 2), dtype=torch.uint8)
     scores = torch.linspace(0, 1, 10).requires_grad_()
-    method._loss(scores, Arrays(labels, labels, labels), torch.ones(2)).loss.backward()
+    loss.value(scores, Arrays(labels, labels, labels), torch.ones(2)).loss.backward()
     np.testing.assert_array_equal(scores.grad, 0)
 
 

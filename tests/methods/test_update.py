@@ -5,7 +5,7 @@ from harmonrank.data import read_log
 from harmonrank.data.worlds import world
 from harmonrank.evaluation.simulation import as_frame, world_schema
 from harmonrank.methods import load
-from harmonrank.methods.mbce import Mbce
+from harmonrank.methods.other_losses import Mbce
 
 QKVIDEO = world("qkvideo")
 SCHEMA = world_schema(QKVIDEO)

@@ -13,7 +13,9 @@ SWITCHES = ("self_attention", "personalised", "cross_attention", "gate", "linear
 def test_declared_arrays_are_those_of_the_network(slots, buckets):
     for values in product([True, False], repeat=len(SWITCHES)):
         switches = dict(zip(SWITCHES, values, strict=True))
-        config = NetworkConfig(3, slots, 2, 4, buckets, **switches)
+        config = NetworkConfig(
+            objectives=3, context_slots=slots, key_width=4, buckets=buckets, **switches
+        )
         state = Network(config).state_dict()
         declared = network_arrays(config)
         assert {n: a.shape for n, a in declared.items()} == {

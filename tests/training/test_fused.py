@@ -74,9 +74,9 @@ def run(network, rows, config=TRAINING, loss=rank_loss, **options):
 
 
 def test_a_small_fit_is_left_to_torch_and_a_large_one_to_the_kernels():
-    rows, build = rows_of(), TRAINING.build
-    assert isinstance(learner_for(new_network(), rows, build, rows_seen=1000), TorchLearner)
-    assert isinstance(learner_for(new_network(), rows, build, rows_seen=10**7), FusedLearner)
+    rows = rows_of()
+    assert isinstance(learner_for(new_network(), rows, TRAINING, rows_seen=1000), TorchLearner)
+    assert isinstance(learner_for(new_network(), rows, TRAINING, rows_seen=10**7), FusedLearner)
 
 
 def test_a_network_of_too_many_codes_is_trained_by_torch_and_says_so_once(caplog):
@@ -84,7 +84,7 @@ def test_a_network_of_too_many_codes_is_trained_by_torch_and_says_so_once(caplog
     network = new_network(config=replace(CONFIG, buckets=70_000))
     with caplog.at_level("INFO", logger="harmonrank"):
         for _ in range(2):
-            chosen = learner_for(network, rows_of(), TRAINING.build, rows_seen=10**7)
+            chosen = learner_for(network, rows_of(), TRAINING, rows_seen=10**7)
             assert isinstance(chosen, TorchLearner)
     assert [record.message for record in caplog.records] == [
         "With 65,536 buckets or context values a network runs on PyTorch."
@@ -107,7 +107,7 @@ def test_both_learners_take_the_same_steps(optimizer, weighted, buckets):
     rows, index = rows_of(weighted=weighted), np.arange(0, 3000, 2)
     networks = [new_network(config=replace(CONFIG, **buckets)) for _ in range(2)]
     learners = [
-        kind(network, rows, config.build)
+        kind(network, rows, config)
         for kind, network in zip((TorchLearner, FusedLearner), networks, strict=True)
     ]
     for _ in range(3):
@@ -203,6 +203,6 @@ def test_a_loss_without_a_gradient_changes_nothing(path):
 
 def test_torch_keeps_its_threads():
     before = torch.get_num_threads()
-    learner = FusedLearner(new_network(), rows_of(), TRAINING.build)
+    learner = FusedLearner(new_network(), rows_of(), TRAINING)
     learner.step(np.arange(100), rank_loss)
     assert torch.get_num_threads() == before

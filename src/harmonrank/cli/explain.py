@@ -25,5 +25,8 @@ def command(model: Path, weights: str | None, json_file: str | None, quiet: bool
 
     fitted = load(model)
     facts = fitted.explain(parse_pairs(weights))
+    health = getattr(fitted, "health", None)
+    numbers = {} if health is None else {"health": health.to_dict()}
     with Show(quiet=quiet, json_file=json_file) as show:
-        show.result(explanation_table(fitted.name, facts), {"method": fitted.name, **facts})
+        table = explanation_table(fitted.name, facts, health)
+        show.result(table, {"method": fitted.name, **facts, **numbers})

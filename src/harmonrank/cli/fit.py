@@ -94,7 +94,14 @@ def command(
         checkpoint.unlink(missing_ok=True)
         show.line(f"Fitted {method} in {seconds:.1f} s; wrote {out}.")
     table, valid_numbers = _measure(show, model, valid_log)
-    result = {"method": method, "model": str(out), "fit_seconds": seconds, "valid": valid_numbers}
+    result: dict[str, Any] = {
+        "method": method,
+        "model": str(out),
+        "fit_seconds": seconds,
+        "valid": valid_numbers,
+    }
+    if (health := getattr(model, "health", None)) is not None:
+        result["health"] = health.to_dict()
     show.result(table, result)
 
 

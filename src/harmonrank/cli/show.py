@@ -17,6 +17,7 @@ from harmonrank.events import (
     BatchEnded,
     EpochEnded,
     FitStep,
+    HealthMeasured,
     ImportStep,
     MemberStarted,
     MethodEnded,
@@ -114,6 +115,10 @@ class Show:
         self.line(
             f"{self._prefix}epoch {event.epoch + 1}: loss {event.loss:.4f}{valid}{share}{best}"
         )
+
+    @event.register
+    def _health_measured(self, event: HealthMeasured) -> None:
+        self.line(f"{self._prefix}{event.health.words()}")
 
     @event.register
     def _fit_step(self, event: FitStep) -> None:

@@ -6,10 +6,12 @@ is differentiable in the scores.
 
 __all__ = [
     "MOST_OBJECTIVES",
+    "AucmSlope",
     "Patterns",
     "RankAucParts",
     "RankAucSlope",
     "aucm_loss",
+    "aucm_slope",
     "aucm_solved_loss",
     "bce_loss",
     "label_aggregation_loss",
@@ -23,6 +25,7 @@ __all__ = [
 ]
 
 from harmonrank.losses._aucm import aucm_loss, aucm_solved_loss
+from harmonrank.losses._aucm_slope import AucmSlope, aucm_slope
 from harmonrank.losses._hinge import squared_hinge_loss
 from harmonrank.losses._logistic import pairwise_logistic_loss
 from harmonrank.losses._pairwise import pairwise_square_loss

@@ -41,6 +41,7 @@ def rank_auc_loss(
     *,
     strength: float = ...,
     regularization: Literal["l2", "kl"] = ...,
+    pairs: Literal["each", "published"] = ...,
     objective_weights: Tensor | None = ...,
     sample_weight: Tensor | None = ...,
     return_parts: Literal[False] = ...,
@@ -54,6 +55,7 @@ def rank_auc_loss(
     *,
     strength: float = ...,
     regularization: Literal["l2", "kl"] = ...,
+    pairs: Literal["each", "published"] = ...,
     objective_weights: Tensor | None = ...,
     sample_weight: Tensor | None = ...,
     return_parts: Literal[True],
@@ -66,6 +68,7 @@ def rank_auc_loss(
     *,
     strength: float = 1.0,
     regularization: Literal["l2", "kl"] = "l2",
+    pairs: Literal["each", "published"] = "each",
     objective_weights: Tensor | None = None,
     sample_weight: Tensor | None = None,
     return_parts: bool = False,
@@ -75,6 +78,11 @@ def rank_auc_loss(
     softAUC_m = (⟨r, y_m⟩ − n⁺(n⁺+1)/2) / (n⁺ n⁻), with r the soft rank of the scores. So L is
     linear in r with coefficients −c_i, c_i = Σ_m w_m y_im / (n⁺_m n⁻_m). The factor 1/(n⁺ n⁻)
     stays: without it the sum over objectives has another optimum.
+
+    The paper drops that factor as a constant, which it is for one objective alone. `pairs` of
+    "published" gives its loss, Σ_m w_m n⁺_m n⁻_m (1 − softAUC_m), divided by the mean of n⁺n⁻ over
+    the objectives that are present: one number per batch, which brings the loss to the same size
+    as with "each", so that learning rates can be compared. Common objectives then count more.
 
     With row weights v, r is the weighted mid-rank W_< + (W_= + 1)/2 made soft and
     softAUC = (Σ v y r − W⁺(W⁺+1)/2) / (W⁺ W⁻): the mid-ranks of the positives among themselves sum
@@ -92,6 +100,7 @@ def rank_auc_loss(
             which say the same in fewer numbers.
         strength: Dimensionless smoothing of the soft rank; towards 0 it becomes the exact rank.
         regularization: "l2" or "kl", as in `harmonrank.ranking.soft_rank`.
+        pairs: "each" objective's pairs count as one AUC, or every pair the same ("published").
         objective_weights: w, (objectives,); ones by default.
         sample_weight: v, (rows,); ones by default. A row of weight 0 counts as
             removed.
@@ -116,7 +125,7 @@ def rank_auc_loss(
     else:
         # The product keeps the loss in the caller's graph, so backward() works on any batch.
         soft_auc, share = lifted.sum() * torch.zeros_like(w), 0.0
-    weights = torch.where(present, w, 0.0)
+    weights = w * torch.from_numpy(sums.counts(pairs)).to(w)
     loss = weights.sum() - weights @ soft_auc
     if not return_parts:
         return loss

@@ -28,6 +28,7 @@ def rank_auc_slope(
     *,
     strength: float = 1.0,
     regularization: Literal["l2", "kl"] = "l2",
+    pairs: Literal["each", "published"] = "each",
     sample_weight: Tensor | None = None,
 ) -> RankAucSlope:
     """`rank_auc_loss` and the gradient that autograd finds of it.
@@ -48,7 +49,7 @@ def rank_auc_slope(
     weights = None if sums.weights is None else sums.weights[None]
     soft = SoftRanks(strength, regularization == "kl", weights=weights)
     ranks = soft.solve(scores.astype(np.float64)[None])[0]
-    w = np.where(sums.present, objective_weights, 0.0)
+    w = sums.counts(pairs) * objective_weights
     loss = float(w.sum() - w @ sums.forward(ranks))
     slope = soft.gradient(sums.backward(-w)[None])[0].astype(np.float32)
     return RankAucSlope(loss, slope, float(soft.pooled[0]) / len(scores))

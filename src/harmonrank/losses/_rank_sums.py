@@ -1,14 +1,15 @@
 """Rank sums: from the soft ranks of a batch to the soft AUC of each objective, and back."""
 
-__all__ = ["RankSums"]
+__all__ = ["RankSums", "labels_of"]
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from harmonrank.errors import UsageError
 from harmonrank.kernel import kernel
 from harmonrank.losses._patterns import Patterns
 
@@ -35,13 +36,26 @@ class RankSums:
     """
 
     def __init__(self, labels: Tensor | Patterns, weights: Tensor | None = None) -> None:
-        self._labels = labels if isinstance(labels, Patterns) else _Labels(labels)
+        self._labels = labels_of(labels)
         self.weights: Array | None = None if weights is None else weights.cpu().numpy()
         self._W = float(len(labels) if self.weights is None else self.weights.sum())
         positive, negative = self._labels.mass(self.weights)
         self.present = (positive > 0) & (negative > 0)
         # An absent objective has no pairs; dividing by infinity avoids its 0/0.
         self._pairs = np.where(self.present, positive * negative, np.inf)
+
+    def counts(self, pairs: Literal["each", "published"]) -> Array:
+        """Return what each objective's 1 − AUC counts, (objectives,); 0 for an absent one.
+
+        1 with "each". With "published" in proportion to its pairs, W⁺W⁻, and 1 on average.
+        """
+        if pairs not in ("each", "published"):
+            raise UsageError(f"`pairs` must be 'each' or 'published'. Got '{pairs}'.")
+        if pairs == "each" or not self.present.any():
+            return self.present.astype(np.float64)
+        own = np.where(self.present, self._pairs, 0.0)
+        counted: Array = own / own[self.present].mean()
+        return counted
 
     def soft_auc(self, ranks: Tensor) -> Tensor:
         """½ + Σ v y (r − (W+1)/2) / (W⁺W⁻) of each objective, differentiable in the ranks.
@@ -77,11 +91,16 @@ class _SoftAuc(torch.autograd.Function):
         return gradient.to(slopes.device), None
 
 
+def labels_of(labels: Tensor | Patterns) -> "Patterns | _Labels":
+    """Return labels with the verbs of `Patterns`."""
+    return labels if isinstance(labels, Patterns) else _Labels(labels)
+
+
 class _Labels:
     """Labels as they are, with the verbs of `Patterns`."""
 
     def __init__(self, labels: Tensor) -> None:
-        self._y: Array = labels.cpu().contiguous().numpy()
+        self._y: Array = labels.double().cpu().contiguous().numpy()
 
     def mass(self, v: Array | None) -> tuple[Array, Array]:
         positive, negative = np.zeros((2, self._y.shape[1]))

@@ -60,6 +60,7 @@ def learn(
         loss,
         _Exam(method, fit),
         config,
+        build=config.build,
         seed=fit.seed,
         checkpoint=fit.checkpoint,
         fingerprint=fingerprint(method, fit) if fit.checkpoint else "",

@@ -1,67 +1,58 @@
 """The published method: the network of the paper trained on its rank-sum AUC loss."""
 
-__all__ = ["HarmonRankPaper", "PaperConfig"]
+__all__ = ["PUBLISHED", "HarmonRankPaper", "PaperConfig"]
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-import numpy as np
+from typing import Any, Literal
 
 from harmonrank.methods.neural import NeuralConfig, NeuralMethod
-from harmonrank.options import Count, Nonnegative, Positive, Rate
+from harmonrank.options import Positive, Rate
 
-if TYPE_CHECKING:
-    from torch import Tensor
+PUBLISHED: dict[str, Any] = {
+    "buckets": 300,
+    "scale": "raw",
+    "interpolate": False,
+    "optimizer": "sgd",
+    "learning_rate": 1e-4,
+    "weight_decay": 0.0,
+    "batch_rows": 10_240,
+    "epochs": 500,
+    "early_stopping": False,
+    "pairs": "published",
+    "strength": 8.0,
+}
+"""The paper's own recipe. It prints no scale of the buckets, which is read as ⌊s·B⌋, and no ε:
+assumed is ε = 1, which at 10,240 rows makes soft ranks linear in the scores, as all from strength
+8 on are (docs/soft-ranks.md)."""
 
-    from harmonrank.training import Arrays, LossSlope, LossValue
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PaperConfig(NeuralConfig):
-    """Options of the network and its training, and how soft the ranks are.
+    """Options of the network and its training, and of the loss.
 
-    Rate, decay and strength are tuned, see benchmarks/tune_baselines.py.
+    Attributes:
+        preset: 'tuned', the defaults here (benchmarks/tune_baselines.py), or 'paper', the
+            paper's own recipe; options given beside it hold.
+        strength: How soft the ranks are.
+        regularization: Of the soft ranks, 'l2' or 'kl'.
+        pairs: 'each' counts an objective's pairs as one AUC; 'published' counts every pair the
+            same, as the paper's loss does once it drops 1/(n⁺n⁻). See `rank_auc_loss`.
     """
 
-    learning_rate: Rate = 0.003
-    weight_decay: Nonnegative = 0.01
-    steps: Count = 6_000
-    patience_steps: Count = 600
-    strength: Positive = 3.0
+    learning_rate: Rate = 0.03
+    preset: Literal["tuned", "paper"] = "tuned"
+    strength: Positive = 1.0
     regularization: Literal["l2", "kl"] = "l2"
+    pairs: Literal["each", "published"] = "each"
 
 
 class HarmonRankPaper(NeuralMethod):
     """Minimises Σ_m w_m (1 − soft AUC_m) of the fused score, one soft rank for all objectives."""
 
     name = "harmonrank-paper"
+    loss = "rank-auc"
     Config = PaperConfig
 
-    def _loss(self, fused: "Tensor", batch: "Arrays", weights: "Tensor") -> "LossValue":
-        from harmonrank.losses import rank_auc_loss
-        from harmonrank.training import LossValue
-
-        parts = rank_auc_loss(
-            fused,
-            batch.patterns,
-            strength=self.config.strength,
-            regularization=self.config.regularization,
-            objective_weights=weights,
-            sample_weight=batch.sample_weight,
-            return_parts=True,
-        )
-        return LossValue(parts.loss, parts.gradient_share)
-
-    def _slope(self, fused: np.ndarray, batch: "Arrays", weights: "Tensor") -> "LossSlope":
-        from harmonrank.losses import rank_auc_slope
-        from harmonrank.training import LossSlope
-
-        found = rank_auc_slope(
-            fused,
-            batch.patterns,
-            weights.numpy(),
-            strength=self.config.strength,
-            regularization=self.config.regularization,
-            sample_weight=batch.sample_weight,
-        )
-        return LossSlope(*found)
+    def __init__(self, **options: Any) -> None:
+        preset = PUBLISHED if options.get("preset") == "paper" else {}
+        super().__init__(**{**preset, **options})

@@ -6,11 +6,10 @@ PyTorch is imported when a network is trained or looked into, and not to score w
 __all__ = ["History", "NeuralConfig", "NeuralMethod", "NeuralState"]
 
 import sys
-from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy, deepcopy
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -18,17 +17,17 @@ from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.data.arrays import Array
 from harmonrank.methods.base import Fit, Method
 from harmonrank.methods.state import ContextState
-from harmonrank.model import NetworkConfig
+from harmonrank.model import NetworkConfig, NetworkOptions, TrainingConfig
 from harmonrank.model.fused import Scorer, covers
+from harmonrank.model.health import Health
 from harmonrank.model.knots import Scale
 from harmonrank.model.stored import network_arrays
-from harmonrank.options import Buckets, Count, Nonnegative, Rate, Width
+from harmonrank.options import Buckets, Count, Rate
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from harmonrank.model import Network
-    from harmonrank.training import Arrays, LossSlope, LossValue
 
 _KNOTS = "scores.knots"
 
@@ -36,45 +35,41 @@ History = tuple[tuple[float, float, float | None], ...]
 """Of every epoch its loss, validation AUC-sum and share of items with a gradient."""
 
 
-@dataclass(frozen=True)
-class NeuralConfig:
-    """Size and switches of the network (see NetworkConfig) and its training (TrainingConfig).
+@dataclass(frozen=True, kw_only=True)
+class NeuralConfig(NetworkOptions, TrainingConfig):
+    """Options of the network and of its training, under their own names.
+
+    The defaults are tuned, see benchmarks/tune_baselines.py; the published ones are those of
+    `NetworkOptions`.
 
     Attributes:
         weighting: Whether the objectives' weights stay as given or move while the network learns
             (see `harmonrank.methods.weighting`).
     """
 
-    width: Width = 2
-    key_width: Width = 32
-    buckets: Buckets | None = 300
-    scale: Scale = "raw"
-    interpolate: bool = False
-    self_attention: bool = True
-    personalised: bool = True
-    cross_attention: bool = True
-    gate: bool = True
-    linear: bool = True
-    optimizer: Literal["adam", "sgd"] = "adam"
+    buckets: Buckets | None = 8
+    scale: Scale = "logit"
+    interpolate: bool = True
     learning_rate: Rate = 0.01
-    weight_decay: Nonnegative = 0.0
-    batch_rows: Count = 10_240
-    steps: Count = 2_000
-    patience_steps: Count = 400
-    epochs: Count | None = None
-    patience: Count | None = None
+    steps: Count = 6_000
+    patience_steps: Count = 600
     weighting: Literal["fixed", "pantheon", "min-norm"] = "fixed"
 
-    def part(self, kind: type) -> dict[str, Any]:
-        """Return the options that another config has too."""
-        shared = {field.name for field in fields(kind)}
-        return {key: value for key, value in asdict(self).items() if key in shared}
+    def __post_init__(self) -> None:
+        NetworkOptions.__post_init__(self)
+        TrainingConfig.__post_init__(self)
+
+    def network(self, objectives: int, context_slots: tuple[int, ...]) -> NetworkConfig:
+        """Return what the network is told: the options it has, and what the data say."""
+        chosen = {field.name: getattr(self, field.name) for field in fields(NetworkOptions)}
+        return NetworkConfig(objectives=objectives, context_slots=context_slots, **chosen)
 
 
 class NeuralState(ContextState, forbid_unknown_fields=True):
     """The values of the context columns, and how the training went."""
 
     history: list[tuple[float | None, float | None, float | None]]
+    health: Health | None = None
 
     def known_history(self) -> History:
         """Return the history with NaN for what was not finite, which is stored as null."""
@@ -82,48 +77,32 @@ class NeuralState(ContextState, forbid_unknown_fields=True):
 
 
 class NeuralMethod(Method):
-    """Trains the paper's network; a subclass gives the loss.
+    """Trains the paper's network; a subclass names the loss, of `methods.network_losses`."""
 
-    What a loss must know from step to step it keeps in `_memory` and changes in place: the
-    tensors are part of every checkpoint.
-    """
-
+    loss: ClassVar[str]
     Config = NeuralConfig
     State = NeuralState
 
     encoder: ContextEncoder
     history: History = ()
+    health: Health | None = None
+    """Whether each path of the network does something; known once fitted."""
     _memory: dict[str, "Tensor"]
     _weights: Mapping[str, np.ndarray]
     _scorer: Scorer | None = None
     _built: "Network | None" = None
-
-    @abstractmethod
-    def _loss(self, fused: "Tensor", batch: "Arrays", weights: "Tensor") -> "LossValue":
-        """Return the loss of a batch's fused scores."""
-
-    def _slope(self, fused: np.ndarray, batch: "Arrays", weights: "Tensor") -> "LossSlope":
-        """Return the loss and its slope at once, where that is faster than a graph."""
-        raise NotImplementedError
-
-    def _first_memory(self, fit: Fit) -> dict[str, "Tensor"]:  # noqa: ARG002
-        """Return what the loss remembers before the first step."""
-        return {}
-
-    def _remember(self, fused: "Tensor", batch: "Arrays") -> None:
-        """Change the memory after the loss of a step."""
 
     def _fit(self, fit: Fit) -> None:
         from harmonrank.methods.neural_fit import learn
 
         self.encoder = ContextEncoder.fit(fit.train.context)
         network = self._new_network(fit).to(fit.device)
-        network, self.history = learn(self, fit, network, self.config.epochs)
-        self._use(network)
+        self._use(*learn(self, fit, network, self.config.epochs))
 
-    def updated(self, table: Source, *, passes: int = 1, seed: int = 0) -> Self:
+    def updated(self, table: Source, *, passes: int = 20, seed: int = 0) -> Self:
         """Return a new model that went on learning: some passes over newer rows.
 
+        Twenty of them by default, as the paper makes over each batch that arrives.
         It starts from the weights of this one. The optimiser starts afresh, context values keep the
         codes they have, and no row is set aside: what the last pass leaves is kept.
 
@@ -139,12 +118,13 @@ class NeuralMethod(Method):
         fit = Fit(log, log.take(np.arange(0)), weights, seed, "cpu", lambda _: None, None)
         newer = copy(self)
         # Who updates once does so again and again: kernels are worth compiling.
-        network, _ = learn(newer, fit, deepcopy(self.network), passes, rows_seen=sys.maxsize)
-        newer._use(network)
+        learned = learn(newer, fit, deepcopy(self.network), passes, rows_seen=sys.maxsize)
+        newer._use(learned.network, self.history, learned.health)
         newer.prevalence = log.prevalence()
         return newer
 
-    def _use(self, network: "Network") -> None:
+    def _use(self, network: "Network", history: History, health: Health) -> None:
+        self.history, self.health = history, health
         self._built, self._scorer = network.cpu().eval(), None
         self._weights = {name: value.numpy() for name, value in network.state_dict().items()}
 
@@ -164,7 +144,8 @@ class NeuralMethod(Method):
         return self._built
 
     def _network_config(self, objectives: int) -> NetworkConfig:
-        return NetworkConfig(objectives, self.encoder.slots, **self.config.part(NetworkConfig))
+        found: NetworkConfig = self.config.network(objectives, self.encoder.slots)
+        return found
 
     def _new_network(self, fit: Fit) -> "Network":
         import torch
@@ -213,17 +194,18 @@ class NeuralMethod(Method):
         return mean_attention(self.network, log.scores.astype(np.float32, copy=False))
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        parts = {"context": self.encoder.to_list(), "history": self.history}
+        health = None if self.health is None else asdict(self.health)
+        parts = {"context": self.encoder.to_list(), "history": self.history, "health": health}
         return parts, dict(self._weights)
 
     def _declare(self, state: NeuralState) -> dict[str, Array]:
         M, slots = len(self.schema.names), state.encoder(self.schema).slots
-        return network_arrays(NetworkConfig(M, slots, **self.config.part(NetworkConfig)))
+        return network_arrays(self.config.network(M, slots))
 
     def _restore(self, state: NeuralState, arrays: dict[str, np.ndarray]) -> None:
         self.encoder = state.encoder(self.schema)
         self._weights, self._built, self._scorer = arrays, None, None
-        self.history = state.known_history()
+        self.health, self.history = state.health, state.known_history()
 
 
 def _known(value: float | None) -> float:

@@ -1,25 +1,36 @@
 """Neural fit: train a method's network, and look into it, with PyTorch."""
 
-__all__ = ["arrays_of", "fingerprint", "forward", "learn", "mean_attention"]
+__all__ = ["Learned", "arrays_of", "fingerprint", "forward", "learn", "mean_attention"]
 
 import hashlib
 import json
-from dataclasses import asdict
+import logging
+from dataclasses import asdict, replace
 from itertools import count
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from harmonrank.data import ContextEncoder, Log
+from harmonrank.events import HealthMeasured
 from harmonrank.methods.base import Fit
+from harmonrank.methods.network_losses import LOSSES
 from harmonrank.methods.neural import History, NeuralMethod
 from harmonrank.methods.weighting import Fixed, weighting_of
 from harmonrank.metrics import auc
 from harmonrank.model import Network
 from harmonrank.model.fused import Scorer, covers
-from harmonrank.training import Arrays, Finished, LossSlope, LossValue, TrainingConfig, train
+from harmonrank.model.health import Health
+from harmonrank.training import (
+    Arrays,
+    Finished,
+    LossSlope,
+    LossValue,
+    health_of,
+    train,
+)
 
 _PIECE = 65_536
 _MEMORY = "memory"
@@ -33,19 +44,27 @@ class Encoding(Protocol):
     encoder: ContextEncoder
 
 
+class Learned(NamedTuple):
+    """A trained network, what each epoch gave (see `harmonrank.training.Finished`), and health."""
+
+    network: Network
+    history: History
+    health: Health
+
+
 def learn(
     method: NeuralMethod,
     fit: Fit,
     network: Network,
     epochs: int | None,
     rows_seen: int | None = None,
-) -> tuple[Network, History]:
+) -> Learned:
     """Train a network; return it as it was when it ranked the validation rows best, if any.
 
-    The history tells of each epoch, see `harmonrank.training.Finished`.
+    A path that does nothing is logged as a warning.
 
     Args:
-        method: Gives loss, memory and options.
+        method: Gives the loss and options.
         fit: Rows, weights, seed.
         network: On the device of the fit.
         epochs: In place of the method's own.
@@ -53,33 +72,34 @@ def learn(
     """
     rows, valid = (arrays_of(method, log, fit.device) for log in (fit.train, fit.valid))
     weighting = weighting_of(method.config.weighting, fit)
-    first = method._first_memory(fit) | weighting.memory
+    chosen = LOSSES[method.loss](method.config, fit)
+    first = chosen.memory | weighting.memory
     method._memory = {name: value.to(fit.device) for name, value in first.items()}
-    weighting.memory = method._memory
+    chosen.memory = {name: method._memory[name] for name in chosen.memory}
+    weighting.memory = {name: method._memory[name] for name in weighting.memory}
     _attach(network, method._memory)
 
     def loss(fused: Tensor, batch: Arrays) -> LossValue:
-        weights = weighting.weights(fused, lambda s, w: method._loss(s, batch, w).loss)
-        value = method._loss(fused, batch, weights)
-        method._remember(fused.detach(), batch)
+        weights = weighting.weights(fused, lambda s, w: chosen.value(s, batch, w).loss)
+        value = chosen.value(fused, batch, weights)
+        chosen.remember(fused.detach(), batch)
         return value
 
     def slope(fused: np.ndarray, batch: Arrays) -> LossSlope:
         scores = torch.from_numpy(fused)
-        weights = weighting.weights(scores, lambda s, w: method._loss(s, batch, w).loss)
-        value = method._slope(fused, batch, weights)
-        method._remember(scores, batch)
+        weights = weighting.weights(scores, lambda s, w: chosen.value(s, batch, w).loss)
+        value = chosen.slope(fused, batch, weights)
+        chosen.remember(scores, batch)
         return value
 
-    config = TrainingConfig(**{**method.config.part(TrainingConfig), "epochs": epochs})
     history: History = ()
     for event in train(
         network,
         rows,
         loss,
         _Exam(fit, valid, weighting),
-        config,
-        slope=slope if type(method)._slope is not NeuralMethod._slope else None,
+        replace(method.config, epochs=epochs),
+        slope=slope if chosen.has_slope else None,
         seed=fit.seed,
         checkpoint=fit.checkpoint,
         fingerprint=fingerprint(method, fit) if fit.checkpoint else "",
@@ -89,7 +109,11 @@ def learn(
             history = event.history
         fit.on_event(event)
     delattr(network, _MEMORY)
-    return network, history
+    health = health_of(network, valid if len(valid) else rows, fit.seed)
+    if health.warning:
+        logging.getLogger("harmonrank").warning(health.warning)
+    fit.on_event(HealthMeasured(health))
+    return Learned(network, history, health)
 
 
 class _Exam:

@@ -1,18 +1,21 @@
 """The ensemble network, and the heads of the default."""
 
-__all__ = ["Network", "NetworkConfig"]
+__all__ = ["Network", "NetworkConfig", "NetworkOptions", "TrainingConfig"]
 
 from typing import TYPE_CHECKING, Any
 
 from harmonrank.lazy import attribute
 
 if TYPE_CHECKING:
-    from harmonrank.model.config import NetworkConfig
+    from harmonrank.model.config import NetworkConfig, NetworkOptions
     from harmonrank.model.network import Network
+    from harmonrank.model.training import TrainingConfig
 
 _PLACES = {
     "Network": "network",
     "NetworkConfig": "config",
+    "NetworkOptions": "config",
+    "TrainingConfig": "training",
 }
 
 

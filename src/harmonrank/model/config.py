@@ -1,26 +1,25 @@
 """Config: the size of the network, and what is left out of it."""
 
-__all__ = ["NetworkConfig"]
+__all__ = ["NetworkConfig", "NetworkOptions"]
 
 from dataclasses import dataclass
 from typing import get_args
 
 from harmonrank.errors import UsageError
 from harmonrank.model.knots import Scale, knot_count
+from harmonrank.options import Buckets, Width
 
 _MOST_CELLS = 1 << 26
 
 
-@dataclass(frozen=True)
-class NetworkConfig:
-    """The size of the network, and a switch for each part that an ablation removes.
+@dataclass(frozen=True, kw_only=True)
+class NetworkOptions:
+    """What can be chosen of the network, with a switch for each part that an ablation removes.
 
     The defaults are the published size: 2,426 parameters outside the tables for five
     objectives and four context features.
 
     Attributes:
-        objectives: How many scores are fused.
-        context_slots: How many codes each context feature has, the unknown one included.
         width: Width d of a score's embedding.
         key_width: Width d_k of queries, keys and values.
         buckets: Buckets per score; None feeds the score itself, times a learned vector.
@@ -35,11 +34,9 @@ class NetworkConfig:
         linear: Without it, the linear path is left out.
     """
 
-    objectives: int
-    context_slots: tuple[int, ...] = ()
-    width: int = 2
-    key_width: int = 32
-    buckets: int | None = 300
+    width: Width = 2
+    key_width: Width = 32
+    buckets: Buckets | None = 300
     scale: Scale = "raw"
     interpolate: bool = False
     self_attention: bool = True
@@ -49,22 +46,40 @@ class NetworkConfig:
     linear: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "context_slots", tuple(self.context_slots))
-        sizes = {"objectives": self.objectives, "width": self.width, "key_width": self.key_width}
-        for name, size in {**sizes, "buckets": 1 if self.buckets is None else self.buckets}.items():
-            if size < 1:
+        for name in ("width", "key_width", "buckets"):
+            size = getattr(self, name)
+            if size is not None and size < 1:
                 raise UsageError(f"`{name}` must be at least 1. Got {size}.")
+        if self.interpolate and self.buckets == 1:
+            raise UsageError("`buckets` must be at least 2 to interpolate. Got 1.")
+        if self.scale not in get_args(Scale):
+            known = ", ".join(get_args(Scale))
+            raise UsageError(f"`scale` must be one of {known}. Got '{self.scale}'.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkConfig(NetworkOptions):
+    """The options of a network, and what the data say of its size.
+
+    Attributes:
+        objectives: How many scores are fused.
+        context_slots: How many codes each context feature has, the unknown one included.
+    """
+
+    objectives: int
+    context_slots: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "context_slots", tuple(self.context_slots))
+        if self.objectives < 1:
+            raise UsageError(f"`objectives` must be at least 1. Got {self.objectives}.")
         cells = self.objectives * (self.buckets or 1) * self.width
         if cells > _MOST_CELLS:
             raise UsageError(
                 f"{cells:,} numbers in the tables of scores are too many, at most {_MOST_CELLS:,}; "
                 "lower `buckets` or `width`."
             )
-        if self.interpolate and self.buckets == 1:
-            raise UsageError("`buckets` must be at least 2 to interpolate. Got 1.")
-        if self.scale not in get_args(Scale):
-            known = ", ".join(get_args(Scale))
-            raise UsageError(f"`scale` must be one of {known}. Got '{self.scale}'.")
 
     @property
     def context_features(self) -> int:

@@ -3,7 +3,7 @@
 __all__ = ["Network"]
 
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -46,14 +46,16 @@ class Network(nn.Module):
 
     def forward(self, scores: Tensor, context: Tensor) -> Tensor:
         """Fuse (rows, objectives) scores given (rows, features) context codes."""
+        return self.paths(scores, context).fused  # (rows,)
+
+    def paths(self, scores: Tensor, context: Tensor) -> "Paths":
+        """Return what each path adds to the fused score, and the attentions."""
         x = self.scores(scores)  # (rows, objectives, width)
         P = self.context(context)  # (rows, features)
-        fused: Tensor = self.relation_aware(x, P)  # (rows,)
-        if self.gated is not None:
-            fused = fused + self.gated(x)  # (rows,)
-        if self.linear is not None:
-            fused = fused + _scalar(self.linear, x.flatten(1))  # (rows,)
-        return fused
+        s1, A_r, A_p = self.relation_aware(x, P)  # (rows,)
+        s2 = None if self.gated is None else self.gated(x)  # (rows,)
+        s3 = None if self.linear is None else _scalar(self.linear, x.flatten(1))  # (rows,)
+        return Paths(s1, s2, s3, A_r, A_p)
 
     @torch.no_grad()
     def _reset(self, generator: torch.Generator | None) -> None:
@@ -65,6 +67,22 @@ class Network(nn.Module):
             else:
                 bound = 1 / sqrt(parameter.shape[-1])
                 parameter.uniform_(-bound, bound, generator=generator)
+
+
+class Paths(NamedTuple):
+    """The parts of fused scores; None for what a switch leaves out."""
+
+    relation_aware: Tensor  # s1, (rows,)
+    gated: Tensor | None  # s2, (rows,)
+    linear: Tensor | None  # s3, (rows,)
+    A_r: Tensor | None  # who listens to whom, (rows, objectives, objectives)
+    A_p: Tensor | None  # what the context asks for, (rows, 1, objectives)
+
+    @property
+    def fused(self) -> Tensor:
+        """S = s1 + s2 + s3, (rows,)."""
+        others = (s for s in (self.gated, self.linear) if s is not None)
+        return sum(others, self.relation_aware)
 
 
 class ScoreEmbedding(nn.Module):
@@ -132,17 +150,18 @@ class RelationAware(nn.Module):
             self.context_value = nn.Linear(k, k, bias=False)
         self.output = nn.Linear(k if config.cross_attention else M * k + C, 1)
 
-    def forward(self, x: Tensor, P: Tensor) -> Tensor:
-        x_r = self.attend(x) @ self.value(x) if self.self_attention else self.value(x)  # (n, M, k)
+    def forward(self, x: Tensor, P: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        A_r = self.attend(x) if self.self_attention else None  # (n, M, M)
+        x_r = self.value(x) if A_r is None else A_r @ self.value(x)  # (n, M, k)
         if not self.cross_attention:
             together = torch.cat([x_r.flatten(1), P], dim=1)  # (n, M·k + C)
-            return _scalar(self.output, together)  # (n,)
+            return _scalar(self.output, together), A_r, None  # (n,)
         if P.shape[1] == 0:
             P = P.new_ones(len(P), 1)  # (n, 1)
         Q_p = self.context_query(P).unsqueeze(1)  # (n, 1, k)
         K_p, V_p = self.context_key(x_r), self.context_value(x_r)  # (n, M, k)
         A_p = torch.softmax(Q_p @ K_p.mT / self.scale, dim=2)  # (n, 1, M)
-        return _scalar(self.output, (A_p @ V_p).squeeze(1))  # (n,)
+        return _scalar(self.output, (A_p @ V_p).squeeze(1)), A_r, A_p  # (n,)
 
     def attend(self, x: Tensor) -> Tensor:
         """Return A_r, how much each objective listens to each other, (rows, M, M)."""

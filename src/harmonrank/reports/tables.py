@@ -13,6 +13,7 @@ __all__ = [
 from collections.abc import Mapping
 from typing import Any
 
+from harmonrank.model.health import Health
 from harmonrank.reports.drift import PSI_DRIFTED, PSI_MOVED
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.model_facts import Bin
@@ -26,13 +27,16 @@ _EXPLAINED = {
 }
 
 
-def explanation_table(method: str, facts: Mapping[str, Mapping[str, float]]) -> Table:
-    """Return what a method learned of each objective, an objective per row."""
+def explanation_table(
+    method: str, facts: Mapping[str, Mapping[str, float]], health: Health | None = None
+) -> Table:
+    """Return what a method learned of each objective, an objective per row, and its health."""
     columns = [Column(f.replace("_", " "), _EXPLAINED.get(f, ".3f"), widest=10) for f in facts]
     rows = [(name, *(values[name] for values in facts.values())) for name in facts["weight"]]
     note = "Effective weight: w/(π(1−π)), what a unit of probability counts."
-    head = Column("objective", least=12)
-    return Table((head, *columns), tuple(rows), title=f"Method: {method}", notes=(note,))
+    notes = [note] if health is None else [note, health.words(), health.warning or ""]
+    head, shown = Column("objective", least=12), tuple(n for n in notes if n)
+    return Table((head, *columns), tuple(rows), title=f"Method: {method}", notes=shown)
 
 
 def prediction_table(prediction: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from harmonrank.training.config import TrainingConfig
+from harmonrank.model.training import TrainingConfig
 
 
 class CosineAdam(torch.optim.Adam):
@@ -43,7 +43,7 @@ class CosineAdam(torch.optim.Adam):
         return super().step(closure)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CosineConfig(TrainingConfig):
     """How a network is trained when the rate falls with the steps.
 

@@ -1,6 +1,7 @@
 """Learner: takes one training step on some rows, by PyTorch or by the fused kernels."""
 
 __all__ = [
+    "Build",
     "FusedLearner",
     "Learner",
     "LossFunction",
@@ -14,6 +15,7 @@ __all__ = [
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -23,9 +25,10 @@ from torch import Tensor, nn
 
 from harmonrank.model import Network
 from harmonrank.model.fused import Step, covers
+from harmonrank.model.training import TrainingConfig
 from harmonrank.threads import thread_count
 from harmonrank.training.arrays import Arrays
-from harmonrank.training.flat_adam import FlatAdam
+from harmonrank.training.decay import Decay, decayed, optimizer_of
 from harmonrank.training.torch_threads import torch_threads
 
 _SMALL_FIT = 200_000  # Rows seen in a time that is worth a compilation.
@@ -90,9 +93,13 @@ class TorchLearner:
 
     kind: ClassVar = "torch"
 
-    def __init__(self, network: nn.Module, rows: Arrays, build: Build) -> None:
+    def __init__(
+        self, network: nn.Module, rows: Arrays, config: TrainingConfig, build: Build | None = None
+    ) -> None:
         self._network, self._rows = network, rows
-        self.optimizer = build(list(network.parameters()))
+        self.optimizer = (build or partial(optimizer_of, config))(list(network.parameters()))
+        named = network.named_parameters()
+        self._decay = Decay(config, [(p, torch.ones(())) for name, p in named if decayed(name)])
 
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Call the network, its gradient and the optimiser."""
@@ -103,6 +110,7 @@ class TorchLearner:
             self.optimizer.zero_grad(set_to_none=True)
             if value.loss.requires_grad:
                 value.loss.backward()  # type: ignore[no-untyped-call]
+                self._decay.step()
                 self.optimizer.step()
         return StepTaken(float(value.loss.detach()), value.gradient_share)
 
@@ -121,24 +129,30 @@ class FusedLearner:
     Args:
         network: To be trained.
         rows: The training rows.
-        build: Makes the optimiser of some parameters.
+        config: Optimiser, rate and decay.
         slope: The loss and its slope at once, where the loss has such a form; else autograd finds
             the slope.
+        build: Makes the optimiser of some parameters, in place of the config's.
     """
 
     kind: ClassVar = "fused"
 
     def __init__(
-        self, network: Network, rows: Arrays, build: Build, slope: SlopeFunction | None = None
+        self,
+        network: Network,
+        rows: Arrays,
+        config: TrainingConfig,
+        slope: SlopeFunction | None = None,
+        build: Build | None = None,
     ) -> None:
         self._network, self._rows, self._slope = network, rows, slope
         scores, context = rows.scores.numpy(), rows.context.numpy()
         self._step = Step(network, scores, context, threads=thread_count())
         self._flat = nn.Parameter(torch.from_numpy(self._step.weights.vector).float())
         self._flat.grad = torch.zeros_like(self._flat)
-        self.optimizer = build([self._flat])
-        plain = FlatAdam.fits(self.optimizer)
-        self._update = FlatAdam(self.optimizer).step if plain else self.optimizer.step
+        self.optimizer = (build or partial(optimizer_of, config))([self._flat])
+        acts = self._step.weights.marked(decayed)
+        self._decay = Decay(config, [(self._flat, torch.from_numpy(acts).float())])
 
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Run both kernels around the loss, then the optimiser."""
@@ -150,7 +164,8 @@ class FusedLearner:
             if found.slope is not None:
                 self._step.backward(found.slope)
                 self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))
-                self._update()
+                self._decay.step()
+                self.optimizer.step()
         self._read()
         return StepTaken(found.loss, found.gradient_share)
 
@@ -181,9 +196,10 @@ def _differentiate(loss: LossFunction, fused: NDArray[np.float32], batch: Arrays
 def learner_for(
     network: nn.Module,
     rows: Arrays,
-    build: Build,
+    config: TrainingConfig,
     rows_seen: int,
     slope: SlopeFunction | None = None,
+    build: Build | None = None,
 ) -> Learner:
     """Choose the kernels where they can stand in and are worth it, else PyTorch.
 
@@ -193,15 +209,16 @@ def learner_for(
     Args:
         network: To be trained, on its device.
         rows: The training rows.
-        build: Makes the optimiser of some parameters.
+        config: Optimiser, rate and decay.
         rows_seen: Rows times epochs; a small fit is over before the kernels are compiled.
         slope: See `FusedLearner`.
+        build: See `FusedLearner`.
     """
     if not isinstance(network, Network) or not _on_cpu(network, rows):
-        return TorchLearner(network, rows, build)
+        return TorchLearner(network, rows, config, build)
     if not covers(network.config) or rows_seen < _SMALL_FIT:
-        return TorchLearner(network, rows, build)
-    return FusedLearner(network, rows, build, slope)
+        return TorchLearner(network, rows, config, build)
+    return FusedLearner(network, rows, config, slope, build)
 
 
 def _on_cpu(network: nn.Module, rows: Arrays) -> bool:

@@ -18,10 +18,10 @@ from torch import nn
 
 from harmonrank.errors import DivergenceError
 from harmonrank.events import BatchEnded, EpochEnded, Resumed
+from harmonrank.model.training import Plan, TrainingConfig
 from harmonrank.training.arrays import Arrays
 from harmonrank.training.checkpoint import Checkpoint, Progress
-from harmonrank.training.config import Plan, TrainingConfig
-from harmonrank.training.learner import Learner, LossFunction, SlopeFunction, learner_for
+from harmonrank.training.learner import Build, Learner, LossFunction, SlopeFunction, learner_for
 from harmonrank.training.shuffle import random_batches
 
 N = TypeVar("N", bound=nn.Module)
@@ -53,12 +53,15 @@ def train(
     config: TrainingConfig,
     *,
     slope: SlopeFunction | None = None,
+    build: Build | None = None,
     seed: int = 0,
     checkpoint: Path | None = None,
     fingerprint: str = "",
     rows_seen: int | None = None,
 ) -> Iterator[Event]:
     """Train a network, yield what happens, and leave it with the weights of its best epoch.
+
+    Without early stopping, the last epoch counts as the best.
 
     Row order depends on the seed and the epoch alone and a checkpoint holds all other state,
     so a run that was killed goes on to the same weights, bit for bit, as one that was not.
@@ -70,6 +73,7 @@ def train(
         validate: Validation AUC-sum of the network, higher is better.
         config: Optimiser, batches, length.
         slope: The loss and its slope at once, where there is such a form, for the fused learner.
+        build: Makes the optimiser, in place of the config's.
         seed: Decides the order of rows.
         checkpoint: Where state is kept; if the file exists, training goes on from it.
         fingerprint: Of data and options; a checkpoint of another one is refused.
@@ -77,7 +81,7 @@ def train(
     """
     plan = config.plan(len(rows))
     seen = len(rows) * plan.passes * plan.epochs if rows_seen is None else rows_seen
-    learner = learner_for(network, rows, config.build, seen, slope)
+    learner = learner_for(network, rows, config, seen, slope, build)
     state = Checkpoint(network, learner.optimizer)
     fingerprint = f"{fingerprint}/{learner.kind}"
     progress = Progress()
@@ -93,14 +97,15 @@ def train(
         return monotonic()
 
     saved_at = monotonic()
-    while progress.epoch < plan.epochs and progress.since_best < plan.patience:
+    patience = plan.patience if config.early_stopping else plan.epochs
+    while progress.epoch < plan.epochs and progress.since_best < patience:
         for event in _epoch(learner, len(rows), loss, config, plan, seed, progress):
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield event
         learner.publish()
         valid = validate(network)
-        if valid > progress.best_valid:
+        if valid > progress.best_valid or not config.early_stopping:
             state.keep_best()
             progress.best_valid, progress.best_epoch = valid, progress.epoch
         ended = EpochEnded(
@@ -117,7 +122,7 @@ def train(
         yield ended
     state.restore_best()
     reason: Literal["epochs", "patience"] = (
-        "epochs" if progress.since_best < plan.patience else "patience"
+        "epochs" if progress.since_best < patience else "patience"
     )
     history = tuple((loss, valid, share) for loss, valid, share in progress.history)
     yield Finished(progress.best_epoch, progress.best_valid, reason, history)

@@ -17,7 +17,7 @@ from harmonrank.evaluation.bench._peers import compiled, on_one_thread, peer
 from harmonrank.evaluation.bench._result import Case, Result, Work, measure
 from harmonrank.evaluation.bench._rows import world_log
 from harmonrank.evaluation.bench._size import Size
-from harmonrank.losses import aucm_loss, bce_loss, rank_auc_loss, rank_auc_slope
+from harmonrank.losses import aucm_loss, aucm_slope, bce_loss, rank_auc_loss, rank_auc_slope
 from harmonrank.model import Network, NetworkConfig
 from harmonrank.training import Arrays, LossSlope, LossValue, TrainingConfig
 from harmonrank.training.learner import FusedLearner, Learner, SlopeFunction, TorchLearner
@@ -48,7 +48,7 @@ class _Steps:
             torch.from_numpy(encoder.encode(log.context)),
             torch.from_numpy(log.known_labels()),
         )
-        self._config = NetworkConfig(log.scores.shape[1], encoder.slots)
+        self._config = NetworkConfig(objectives=log.scores.shape[1], context_slots=encoder.slots)
         steps = log.rows // size.batch_rows
         order = np.random.default_rng(0).permutation(log.rows)[: steps * size.batch_rows]
         self._batches = np.sort(order.reshape(steps, size.batch_rows), axis=1)
@@ -65,11 +65,13 @@ class _Steps:
         return batch.scores, batch.context
 
     def fused(self, loss: Loss, slope: SlopeFunction | None = None) -> Work:
-        return self._stepping(FusedLearner(self.network(), self._rows, _adam, slope), loss)
+        return self._stepping(
+            FusedLearner(self.network(), self._rows, TrainingConfig(), slope), loss
+        )
 
     def torch(self, loss: Loss, network: Any = None) -> Work:
         network = self.network() if network is None else network
-        return self._stepping(TorchLearner(network, self._rows, _adam), loss)
+        return self._stepping(TorchLearner(network, self._rows, TrainingConfig()), loss)
 
     def _stepping(self, learner: Learner, loss: Loss) -> Work:
         """Return a function that takes the next step of an epoch that never ends."""
@@ -83,10 +85,6 @@ class _Steps:
 
         coming = index()
         return lambda: learner.step(next(coming), value)
-
-
-def _adam(parameters: list[torch.nn.Parameter]) -> torch.optim.Optimizer:
-    return TrainingConfig().build(parameters)
 
 
 def _rank_step(size: Size) -> Result:
@@ -138,11 +136,16 @@ def _aucm_step(size: Size) -> Result:
     steps = _Steps(size)
     objectives = steps.example()[0].shape[1]
     a, b, alpha = (torch.zeros(objectives) for _ in range(3))
+    zero = np.zeros(objectives)
 
-    def ours(fused: Tensor, labels: Tensor) -> Tensor:
+    def loss(fused: Tensor, labels: Tensor) -> Tensor:
         return aucm_loss(fused, labels, a, b, alpha)
 
-    work = {"ours": steps.fused(ours), "torch-eager": steps.torch(ours)}
+    def slope(fused: np.ndarray, batch: Arrays) -> LossSlope:
+        found = aucm_slope(fused, batch.patterns, zero + 1, a=zero, b=zero, alpha=zero)
+        return LossSlope(found.loss, found.slope)
+
+    work = {"ours": steps.fused(loss, slope), "torch-eager": steps.torch(loss)}
     libauc = peer("libauc.losses")
     if libauc is not None:
         terms = [libauc.AUCMLoss(device="cpu") for _ in range(objectives)]

@@ -2,7 +2,7 @@
 
 __all__ = ["FitCell", "fewer_positives"]
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -17,20 +17,14 @@ from harmonrank.evaluation.reproduction._data import Data, Logs
 from harmonrank.events import OnEvent
 from harmonrank.methods import Method, ceiling_of, method_class
 from harmonrank.metrics import auc, bootstrap_sums
+from harmonrank.model import NetworkOptions
 
 REPLICATES = 200
 _ATTENTION_ROWS = 50_000
 # With fewer rows a fit is over before a checkpoint is worth its writing.
 _LONG_ROWS = 200_000
-# Options that name a variant, and their values in the published network.
-_PUBLISHED = {
-    "buckets": 300,
-    "self_attention": True,
-    "personalised": True,
-    "cross_attention": True,
-    "gate": True,
-    "linear": True,
-}
+# Options that name a variant where they differ from the method's own.
+_NAMING = {field.name for field in fields(NetworkOptions)} | {"pairs"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +51,8 @@ class FitCell(Cell):
     @property
     def name(self) -> str:
         """Data, method, what is special, and the seed."""
-        special = [f"{k}={v}" for k, v in self.options if k in _PUBLISHED and v != _PUBLISHED[k]]
+        own = method_class(self.method).Config
+        special = [f"{k}={v}" for k, v in self.options if k in _NAMING and v != getattr(own, k)]
         if self.weights is not None:
             pairs = zip(self.objectives, self.weights, strict=True)
             special += [f"{name}={w:g}" for name, w in pairs if w]

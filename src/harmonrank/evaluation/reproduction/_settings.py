@@ -3,14 +3,14 @@
 __all__ = ["PAPER", "QUICK", "Settings"]
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from harmonrank.errors import UsageError
 from harmonrank.methods import method_class
+from harmonrank.methods.harmonrank_paper import PUBLISHED
 from harmonrank.methods.neural import NeuralConfig
 
-_PAPER_EPOCHS, _PAPER_RATE, _PAPER_BATCH = 500, 1e-4, 10_240
 _FEWEST_ROWS = 1000
 
 
@@ -20,7 +20,8 @@ class Settings:
 
     Attributes:
         protocol: 'paper' trains all networks alike, as printed: SGD at a rate of 1e-4, batches of
-            10,240 rows, 500 epochs, the best of them by validation rows. 'tuned' gives each
+            10,240 rows, 500 epochs, the last of them kept, 300 buckets of the raw score. 'tuned'
+            gives each
             method the optimiser, rate and batch that suit it (benchmarks/tune_baselines.py).
         rows: Training rows; half as many to validate and to test.
         epochs: In place of the protocol's own.
@@ -65,15 +66,11 @@ class Settings:
         return options
 
     def _as_printed(self) -> dict[str, Any]:
-        epochs = self.epochs or _PAPER_EPOCHS
-        return {
-            "optimizer": "sgd",
-            "learning_rate": _PAPER_RATE,
-            "weight_decay": 0.0,
-            "batch_rows": self.batch_rows or _PAPER_BATCH,
-            "epochs": epochs,
-            "patience": epochs,
-        }
+        """Return the paper's recipe, which is every network's here, whatever its loss."""
+        known = {field.name for field in fields(NeuralConfig)}
+        options = {name: value for name, value in PUBLISHED.items() if name in known}
+        changed = {"batch_rows": self.batch_rows, "epochs": self.epochs}
+        return options | {name: value for name, value in changed.items() if value is not None}
 
     def _within(self, config: type[NeuralConfig]) -> dict[str, Any]:
         """Return what a budget changes of a method's own options: it only makes them smaller."""
@@ -88,12 +85,13 @@ class Settings:
 
     def words(self) -> str:
         """Describe the protocol, its name before a colon."""
-        rate = f"{self.learning_rate or _PAPER_RATE:g}"
+        rate = f"{self.learning_rate or PUBLISHED['learning_rate']:g}"
         if self.protocol == "paper":
             return (
                 f"paper protocol: networks by SGD, rate {rate}, batches of "
-                f"{self.batch_rows or _PAPER_BATCH:,} rows, {self.epochs or _PAPER_EPOCHS} epochs "
-                "of which the best by validation rows is kept"
+                f"{self.batch_rows or PUBLISHED['batch_rows']:,} rows, "
+                f"{self.epochs or PUBLISHED['epochs']} epochs "
+                "of which the last is kept, 300 buckets of the raw score"
             )
         changes = []
         if self.epochs is not None:

@@ -137,7 +137,7 @@ def _scorer(name: str, log: Log) -> Rate:
 def _sizes(log: Log) -> dict[str, float]:
     """Return parameters outside the tables, and FLOPs of a batch: 2 per multiply-add."""
     features, M = len(log.schema.context), log.scores.shape[1]
-    network = Network(NetworkConfig(M, (2,) * features))
+    network = Network(NetworkConfig(objectives=M, context_slots=(2,) * features))
     parameters = sum(p.numel() for n, p in network.named_parameters() if not n.endswith("table"))
     d, k = network.config.width, network.config.key_width
     attention = 6 * M * d * k + 4 * M * M * k

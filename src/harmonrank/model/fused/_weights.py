@@ -2,7 +2,7 @@
 
 __all__ = ["Weights"]
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -43,6 +43,11 @@ class Weights:
 
     def __getitem__(self, name: str) -> Vector:
         return self._views[name]
+
+    def marked(self, chosen: Callable[[str], bool]) -> Vector:
+        """Return a vector with 1 at the weights whose name is chosen, and 0 elsewhere."""
+        parts = [np.full(view.size, float(chosen(name))) for name, view in self._views.items()]
+        return np.concatenate(parts)
 
     def read(self, network: "nn.Module") -> None:
         """Take over a network's parameters."""

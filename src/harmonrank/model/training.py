@@ -1,14 +1,16 @@
-"""Config: how a network is trained, and the plan that this makes for some rows."""
+"""Training: how a network is to be trained, and the plan that this makes for some rows.
+
+It stands beside the network's own options since a model stores both; what trains is in
+`harmonrank.training`.
+"""
 
 __all__ = ["Plan", "TrainingConfig"]
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import torch
-from torch import nn
-
 from harmonrank.errors import UsageError
+from harmonrank.options import Count, Nonnegative, Rate, Seconds
 
 _EPOCH_STEPS = 10  # Fewer steps than these are not worth a look at the validation rows.
 
@@ -22,7 +24,7 @@ class Plan(NamedTuple):
     patience: int  # in epochs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
     """How a network is trained.
 
@@ -31,23 +33,29 @@ class TrainingConfig:
 
     Attributes:
         optimizer: 'adam', or 'sgd' as in the paper.
+        weight_decay: Decoupled: each step shrinks the weights that it acts on by this times the
+            rate, and the gradient knows nothing of it. See `harmonrank.training.decayed` for
+            which they are.
         batch_rows: Rows per step; an epoch is cut into equal batches of about this size.
         steps: About so many are taken, in whole epochs.
         patience_steps: About so many steps without a better validation AUC-sum end the training.
         epochs: In place of `steps`: how often each row is seen.
         patience: In place of `patience_steps`: epochs without a better validation AUC-sum.
+        early_stopping: Stop when the patience is over, and keep the weights of the best epoch;
+            without it all steps are taken and the last weights are kept.
         checkpoint_seconds: At most this much work is lost when the process is killed.
     """
 
     optimizer: Literal["adam", "sgd"] = "adam"
-    learning_rate: float = 0.01
-    weight_decay: float = 0.0
-    batch_rows: int = 10_240
-    steps: int = 2_000
-    patience_steps: int = 400
-    epochs: int | None = None
-    patience: int | None = None
-    checkpoint_seconds: float = 20.0
+    learning_rate: Rate = 0.01
+    weight_decay: Nonnegative = 0.0
+    batch_rows: Count = 10_240
+    steps: Count = 2_000
+    patience_steps: Count = 400
+    epochs: Count | None = None
+    patience: Count | None = None
+    early_stopping: bool = True
+    checkpoint_seconds: Seconds = 20.0
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "batch_rows", "steps", "patience_steps"):
@@ -76,12 +84,6 @@ class TrainingConfig:
         steps = passes * pass_steps
         epochs = self.epochs or _over(self.steps, steps)
         return Plan(steps, passes, epochs, self.patience or _over(self.patience_steps, steps))
-
-    def build(self, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
-        """Return the optimiser of some parameters."""
-        kind = torch.optim.Adam if self.optimizer == "adam" else torch.optim.SGD
-        # One call for all parameters: a small network's update is otherwise all overhead.
-        return kind(parameters, lr=self.learning_rate, weight_decay=self.weight_decay, fused=True)
 
 
 def _over(a: int, b: int) -> int:
