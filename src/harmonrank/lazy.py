@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from harmonrank.extras import needs_extras
+
 
 def attribute(room: str, name: str, places: Mapping[str, str]) -> Any:
     """Return a name of a room, and keep it there; for a module's `__getattr__`.
@@ -18,6 +20,7 @@ def attribute(room: str, name: str, places: Mapping[str, str]) -> Any:
     """
     if name not in places:
         raise AttributeError(f"module '{room}' has no attribute '{name}'")
-    value = getattr(import_module(f"{room}.{places[name]}"), name)
+    with needs_extras(name):
+        value = getattr(import_module(f"{room}.{places[name]}"), name)
     setattr(sys.modules[room], name, value)
     return value

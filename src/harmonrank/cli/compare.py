@@ -57,10 +57,9 @@ def command(
     from harmonrank.cli.show import Show
     from harmonrank.data import read_log
     from harmonrank.evaluation import compare
-    from harmonrank.methods import METHODS
 
     schema = schema_of(**column_options)
-    names = METHODS if methods == "all" else tuple(parse_names(methods))
+    names = methods if methods == "all" else parse_names(methods)
     with Show(quiet=quiet, json_file=json_file) as show:
         reporting = Reporting(report, figures, show)
         rows, exam = read_log(train, schema), read_log(test, schema)

@@ -53,7 +53,6 @@ def command(
     from harmonrank.evaluation import compare, simulate
     from harmonrank.evaluation.simulation import SCHEMA
     from harmonrank.evaluation.worlds import world as find_world
-    from harmonrank.methods import METHODS
 
     place = find_world(world)
     if out is not None:
@@ -68,7 +67,7 @@ def command(
             read_log(folder / f"{name}.parquet", schema) for name in ("train", "valid", "test")
         )
         board = compare(
-            train, test, schema, METHODS, valid=valid, seed=seed, on_event=reporting.event
+            train, test, schema, "all", valid=valid, seed=seed, on_event=reporting.event
         )
         title = f"Every fusion on the world ‘{world}’"
         reporting.compared(title, board, train, test, seed)

@@ -11,6 +11,7 @@ import click
 
 from harmonrank import __version__
 from harmonrank.errors import HarmonRankError, did_you_mean
+from harmonrank.extras import needs_extras
 
 _VERBS = {
     "demo": "The main job on a built-in world: simulate, fit, leaderboard with ceiling.",
@@ -64,7 +65,8 @@ def harmonrank() -> None:
 def main() -> None:
     """Run the command line; exit 2 for the user's mistake, 1 for ours."""
     try:
-        harmonrank.main(standalone_mode=False)
+        with needs_extras(" ".join(["harmonrank", *sys.argv[1:2]])):
+            harmonrank.main(standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
         error.show()

@@ -15,7 +15,14 @@ from harmonrank.errors import HarmonRankError, UsageError
 from harmonrank.evaluation.leaderboard import Entry, Leaderboard, leaderboard_of
 from harmonrank.evaluation.store import Store, digest
 from harmonrank.events import MethodEnded, MethodStarted, OnEvent
-from harmonrank.methods import METHODS, Method, Quality, method_class, quality_of
+from harmonrank.methods import (
+    METHODS,
+    Method,
+    Quality,
+    installed_methods,
+    method_class,
+    quality_of,
+)
 from harmonrank.methods.drift_measurement import drift_of
 from harmonrank.methods.reference import Reference
 from harmonrank.metrics import bootstrap_sums
@@ -27,7 +34,7 @@ def compare(
     train: Source,
     test: Source,
     schema: Schema,
-    methods: Sequence[str],
+    methods: Sequence[str] | str = "all",
     *,
     valid: Source | None = None,
     seed: int = 0,
@@ -44,7 +51,8 @@ def compare(
         train: Training rows.
         test: Rows to measure on, with labels.
         schema: Which column is what.
-        methods: Names of methods.
+        methods: Names of methods; 'all' are those whose packages are installed, and the log
+            tells which are left out.
         valid: Validation rows; split off the training rows if left out.
         seed: Given to every fit.
         options: Options of a method by its name.
@@ -56,6 +64,8 @@ def compare(
             a fit hands its model on.
     """
     options = options or {}
+    if isinstance(methods, str):
+        methods = installed_methods() if methods == "all" else (methods,)
     classes = {name: method_class(name) for name in dict.fromkeys(methods)}
     if not classes:
         raise UsageError(f"Name at least one method. Known: {', '.join(METHODS)}.")

@@ -16,6 +16,7 @@ from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.arrays import Array
 from harmonrank.data.log import taken
 from harmonrank.errors import DataError, UsageError
+from harmonrank.extras import needs_extras
 from harmonrank.methods.quality import Quality, quality_of
 from harmonrank.methods.recalibrating import Recalibrating
 from harmonrank.methods.request import checked_candidates
@@ -54,6 +55,8 @@ class Method(Recalibrating, ABC):
 
     name: ClassVar[str]
     Config: ClassVar[type]
+    needs: ClassVar[str | None] = None
+    """The optional package without which it cannot be fitted; a saved model scores without."""
     uses_valid: ClassVar[bool] = True
     """Whether the fit looks at validation rows; without them some training rows are set aside."""
     State: ClassVar[type] = NoState
@@ -122,17 +125,18 @@ class Method(Recalibrating, ABC):
         else:
             valid_log = train_log
         train_log, valid_log = _with_unit_weights(train_log), _with_unit_weights(valid_log)
-        self._fit(
-            Fit(
-                train_log,
-                valid_log,
-                schema.weight_vector,
-                seed,
-                device,
-                on_event or (lambda _: None),
-                None if checkpoint is None else Path(checkpoint),
+        with needs_extras(self.name):
+            self._fit(
+                Fit(
+                    train_log,
+                    valid_log,
+                    schema.weight_vector,
+                    seed,
+                    device,
+                    on_event or (lambda _: None),
+                    None if checkpoint is None else Path(checkpoint),
+                )
             )
-        )
         self.prevalence = train_log.prevalence()
         self._keep_reference(train_log)
         self._schema = schema

@@ -1,11 +1,13 @@
 """The catalogue of methods: a name to the class that does it, imported when asked for."""
 
-__all__ = ["METHODS", "method_class"]
+__all__ = ["METHODS", "installed_methods", "method_class"]
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.extras import is_installed, remedy
 
 if TYPE_CHECKING:
     from harmonrank.methods.base import Method
@@ -45,3 +47,20 @@ def method_class(name: str) -> "type[Method]":
     module, attribute = _PLACES[name]
     found: type[Method] = getattr(import_module(f"harmonrank.methods.{module}"), attribute)
     return found
+
+
+def installed_methods() -> tuple[str, ...]:
+    """Return the methods whose packages are there; the log tells which are left out, and why."""
+    absent: dict[str, list[str]] = {}
+    for name in METHODS:
+        package = method_class(name).needs
+        if package is not None and not is_installed(package):
+            absent.setdefault(package, []).append(name)
+    for package, names in absent.items():
+        logging.getLogger("harmonrank").warning(
+            "Left out, as the package '%s' is missing: %s; %s.",
+            package,
+            ", ".join(names),
+            remedy(package),
+        )
+    return tuple(name for name in METHODS if not any(name in names for names in absent.values()))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.methods.extras import import_extra
+from harmonrank.extras import import_extra
 from harmonrank.methods.formula import Form, Formula, FormulaMethod, Objective
 
 _WIDEST = 5.0
@@ -18,11 +18,12 @@ class FormulaTpe(FormulaMethod):
     """One Optuna study per form over log a and log b; needs the extra `search`."""
 
     name = "formula-tpe"
+    needs = "optuna"
 
     def _search(
         self, form: Form, objectives: int, evaluate: Objective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
-        optuna = import_extra("optuna", extra="search", method=self.name)
+        optuna = import_extra("optuna", who=self.name)
         sampler = optuna.samplers.TPESampler(seed=int(rng.integers(2**31)), multivariate=True)
         with _quiet(optuna):
             study = optuna.create_study(direction="maximize", sampler=sampler)

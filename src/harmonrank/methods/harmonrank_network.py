@@ -10,6 +10,7 @@ import numpy as np
 
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
+from harmonrank.extras import needs_extras
 from harmonrank.methods.base import Fit
 from harmonrank.methods.neural import History, NeuralState
 from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
@@ -55,6 +56,7 @@ class HarmonRankNetwork(ProbabilityMethod):
     """
 
     name = "harmonrank-network"
+    needs = "torch"
     Config = NetworkMethodConfig
     State = NeuralState
 
@@ -81,9 +83,10 @@ class HarmonRankNetwork(ProbabilityMethod):
     @property
     def network(self) -> "ObjectiveNetwork":
         """The network in PyTorch, with the fitted weights."""
-        import torch
+        with needs_extras("The network itself"):
+            import torch
 
-        from harmonrank.model.objective_network import ObjectiveNetwork
+            from harmonrank.model.objective_network import ObjectiveNetwork
 
         network = ObjectiveNetwork(self._scorer.config).eval()
         network.load_state_dict({n: torch.from_numpy(w.copy()) for n, w in self._weights.items()})

@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
+from harmonrank.extras import import_extra
 from harmonrank.methods.base import Fit
-from harmonrank.methods.extras import import_extra
 from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.state import ContextState
 from harmonrank.methods.trees import Trees, tree_arrays
@@ -53,6 +53,7 @@ class LightGBM(ProbabilityMethod):
     """
 
     name = "lightgbm"
+    needs = "lightgbm"
     Config = LightGBMConfig
     State = ContextState
 
@@ -60,7 +61,7 @@ class LightGBM(ProbabilityMethod):
     _trees: Trees
 
     def _fit(self, fit: Fit) -> None:
-        lightgbm = import_extra("lightgbm", extra="lightgbm", method=self.name)
+        lightgbm = import_extra("lightgbm", who=self.name)
         self._encoder = ContextEncoder.fit(fit.train.context)
         train, valid = self._features(fit.train), self._features(fit.valid)
         objectives = fit.train.scores.shape[1]

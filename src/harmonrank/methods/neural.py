@@ -15,10 +15,11 @@ import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.data.arrays import Array
+from harmonrank.extras import needs_extras
 from harmonrank.methods.base import Fit, Method
 from harmonrank.methods.state import ContextState
 from harmonrank.model import NetworkConfig, NetworkOptions, TrainingConfig
-from harmonrank.model.fused import Scorer, covers
+from harmonrank.model.fused import Scorer
 from harmonrank.model.health import Health
 from harmonrank.model.knots import Scale
 from harmonrank.model.stored import network_arrays
@@ -80,6 +81,7 @@ class NeuralMethod(Method):
     """Trains the paper's network; a subclass names the loss, of `methods.network_losses`."""
 
     loss: ClassVar[str]
+    needs = "torch"
     Config = NeuralConfig
     State = NeuralState
 
@@ -111,7 +113,8 @@ class NeuralMethod(Method):
             passes: How often each row is seen.
             seed: Decides the order of rows.
         """
-        from harmonrank.methods.neural_fit import learn
+        with needs_extras("Learning on"):
+            from harmonrank.methods.neural_fit import learn
 
         log = self._expected(read_log(table, self.schema).counted())
         weights = self.schema.weight_vector
@@ -132,16 +135,20 @@ class NeuralMethod(Method):
     def network(self) -> "Network":
         """The network with the fitted weights."""
         if self._built is None:
-            import torch
-
-            from harmonrank.model import Network
-
-            config = self._network_config(len(self.schema.names))
-            network = Network(config, knots=self._weights[_KNOTS]).eval()
-            weights = {name: torch.from_numpy(array) for name, array in self._weights.items()}
-            network.load_state_dict(weights)
-            self._built = network
+            with needs_extras("The network itself"):
+                self._built = self._rebuilt()
         return self._built
+
+    def _rebuilt(self) -> "Network":
+        import torch
+
+        from harmonrank.model import Network
+
+        config = self._network_config(len(self.schema.names))
+        network = Network(config, knots=self._weights[_KNOTS]).eval()
+        weights = {name: torch.from_numpy(array) for name, array in self._weights.items()}
+        network.load_state_dict(weights)
+        return network
 
     def _network_config(self, objectives: int) -> NetworkConfig:
         found: NetworkConfig = self.config.network(objectives, self.encoder.slots)
@@ -169,17 +176,9 @@ class NeuralMethod(Method):
         return self._fuse(scores, np.tile(self.encoder.encode_values(context), (len(scores), 1)))
 
     def _fuse(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        scores, config = (
-            scores.astype(np.float32, copy=False),
-            self._network_config(scores.shape[1]),
-        )
-        if not covers(config):
-            from harmonrank.methods.neural_fit import forward
-
-            return forward(self.network, scores, codes)
         if self._scorer is None:
-            self._scorer = Scorer(config, self._weights)
-        return self._scorer(scores, codes)
+            self._scorer = Scorer(self._network_config(scores.shape[1]), self._weights)
+        return self._scorer(scores.astype(np.float32, copy=False), codes)
 
     def attention(self, table: Source) -> np.ndarray | None:
         """Return the mean over rows of A_r, how much each objective listens to each other.
@@ -188,7 +187,8 @@ class NeuralMethod(Method):
         """
         if not self.config.self_attention:
             return None
-        from harmonrank.methods.neural_fit import mean_attention
+        with needs_extras("The attention of a network"):
+            from harmonrank.methods.neural_fit import mean_attention
 
         log = self._expected(read_log(table, self.schema, labels=False))
         return mean_attention(self.network, log.scores.astype(np.float32, copy=False))

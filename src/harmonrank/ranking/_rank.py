@@ -3,19 +3,22 @@
 __all__ = ["rank"]
 
 import math
-from typing import Any, TypeVar
+import sys
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from harmonrank.errors import UsageError
 from harmonrank.kernel import kernel
 from harmonrank.ranking._sort import extremes, sort_rows
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 Array = NDArray[Any]
 
-Scores = TypeVar("Scores", torch.Tensor, NDArray[np.generic])
+Scores = TypeVar("Scores", "Tensor", NDArray[np.generic])
 
 
 def rank(scores: Scores) -> Scores:
@@ -28,12 +31,15 @@ def rank(scores: Scores) -> Scores:
     >>> rank(np.array([0.3, 0.1, 0.3, 0.9]))
     array([2.5, 1. , 2.5, 4. ])
     """
-    if isinstance(scores, torch.Tensor):
-        # bfloat16 has no numpy counterpart; float32 holds all its values.
-        held = scores.detach().cpu()
-        held = held.float() if held.dtype in (torch.float16, torch.bfloat16) else held
-        return torch.from_numpy(_rank_array(held.numpy())).to(scores.device)
-    return _rank_array(np.asarray(scores))
+    if "torch" in sys.modules:  # Who has a tensor has imported PyTorch; an array needs none.
+        import torch
+
+        if isinstance(scores, torch.Tensor):
+            # bfloat16 has no numpy counterpart; float32 holds all its values.
+            held = scores.detach().cpu()
+            held = held.float() if held.dtype in (torch.float16, torch.bfloat16) else held
+            return torch.from_numpy(_rank_array(held.numpy())).to(scores.device)
+    return _rank_array(np.asarray(scores))  # type: ignore[return-value]
 
 
 def _rank_array(scores: NDArray[np.generic]) -> NDArray[np.float64]:

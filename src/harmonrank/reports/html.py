@@ -13,7 +13,7 @@ from string import Template
 from typing import Any
 
 from harmonrank.data.files import new_file
-from harmonrank.methods.extras import import_extra
+from harmonrank.extras import import_extra
 from harmonrank.reports.facts import Facts, Run
 from harmonrank.reports.plots import Plot
 from harmonrank.reports.sections import Section, sections
@@ -60,7 +60,7 @@ def page(title: str, run: Run, cards: Sequence[Card], parts: Sequence[Section]) 
 
 def plotly_script() -> str:
     """Return Plotly's JavaScript, which the Python package carries."""
-    import_extra("plotly", extra="report", method=_WHO)
+    import_extra("plotly", who=_WHO)
     offline = import_module("plotly.offline")
     script: str = offline.get_plotlyjs()
     # The one sequence that would end the script element early.

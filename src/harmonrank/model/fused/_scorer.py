@@ -27,15 +27,16 @@ _NO_SHARE = _NO_DERIVATIVES = np.empty((0, 0, BLOCK), np.float32)
 
 
 def covers(config: NetworkConfig) -> bool:
-    """Tell whether the kernels can stand in for a network of this shape, and log once if not.
+    """Tell whether the kernels can train a network of this shape, and log once if not.
 
-    A code has two bytes, so that only a table of very many rows is left to PyTorch.
+    A code has two bytes, so that only a table of very many rows is left to PyTorch. To score,
+    no codes are kept, and the kernels serve every shape.
 
     >>> covers(NetworkConfig(objectives=5)), covers(NetworkConfig(objectives=5, buckets=70_000))
     (True, False)
     """
     if max(config.buckets or 0, *config.context_slots, 0) >= MOST_CODES:
-        _say(f"With {MOST_CODES:,} buckets or context values a network runs on PyTorch.")
+        _say(f"With {MOST_CODES:,} buckets or context values a network is trained by PyTorch.")
         return False
     return True
 

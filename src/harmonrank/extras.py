@@ -1,0 +1,59 @@
+"""Extras: packages that only some things need, with the remedy where one is missing."""
+
+__all__ = ["import_extra", "is_installed", "needs_extras", "remedy"]
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from harmonrank.errors import DependencyError
+
+_EXTRAS = {
+    "lightgbm": "lightgbm",
+    "optuna": "search",
+    "pandas": "pandas",
+    "plotly": "report",
+    "torch": "torch",
+}
+"""Which extra installs a package."""
+
+
+@contextmanager
+def needs_extras(who: str) -> Iterator[None]:
+    """Turn the absence of an optional package within into one sentence with the remedy.
+
+    >>> with needs_extras("mbce"):
+    ...     raise ModuleNotFoundError("No module named 'torch'", name="torch")
+    Traceback (most recent call last):
+    harmonrank.errors.DependencyError: mbce needs the package 'torch'; install it with
+    `pip install 'harmonrank[torch]'`.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        # A package that is there but broken has its own story to tell.
+        if error.name not in _EXTRAS:
+            raise
+        what = f"{who} needs the package '{error.name}'"
+        raise DependencyError(f"{what}; {remedy(error.name)}.") from None
+
+
+def remedy(package: str) -> str:
+    """Return how to get an optional package, as the end of a sentence."""
+    return f"install it with `pip install 'harmonrank[{_EXTRAS[package]}]'`"
+
+
+def import_extra(package: str, *, who: str) -> Any:
+    """Return an optional package."""
+    with needs_extras(who):
+        return import_module(package)
+
+
+def is_installed(package: str) -> bool:
+    """Tell whether a package could be imported, without doing so."""
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
