@@ -47,7 +47,7 @@ def test_other_weights_another_column_and_json(run, folder, model):
         *("--weights", "buy=5", "--column", "s", "--json", "-"),
     )
     numbers = json.loads(done.out)
-    assert set(numbers) == {"rows", "seconds", "output", "column"}
+    assert set(numbers) == {"rows", "seconds", "output", "column", "recalibrated", "drift"}
     assert (numbers["rows"], numbers["column"]) == (600, "s")
     np.testing.assert_array_equal(
         pl.read_parquet(folder / "o.parquet")["s"],

@@ -12,6 +12,7 @@ from harmonrank.evaluation.simulation import as_frame, world_schema
 from harmonrank.events import MethodEnded, MethodStarted
 from harmonrank.methods.closed_form import ClosedForm
 from harmonrank.metrics import Interval
+from harmonrank.table import Column
 
 QUICK = {"harmonrank-paper": {"epochs": 1, "buckets": 16}}
 BOTH = ["harmonrank-paper", "closed-form"]
@@ -218,6 +219,7 @@ def test_every_method_is_shown_recalibrated_and_as_fitted(tmp_path):
         table = board.to_table()
         assert [c.title for c in table.columns[:3]] == ["method", "AUC-sum", "as fitted"]
         assert [row[2] for row in table.rows[1:]] == [e.as_fitted.total for e in board.entries]
+        assert table.rows[0][table.columns.index(Column("regret", ".4f"))] == 0
         assert "without labels" in str(table)
 
 

@@ -11,7 +11,6 @@ from harmonrank.methods.prevalence_weights import PrevalenceWeights
 from harmonrank.metrics import auc, hypervolume
 from harmonrank.reports import collect, run_of
 from harmonrank.reports.data_facts import data_facts
-from harmonrank.reports.drift import drift_of
 from harmonrank.reports.model_facts import (
     attention_of,
     calibration_of,
@@ -19,6 +18,7 @@ from harmonrank.reports.model_facts import (
     pulls_of,
     response_of,
 )
+from harmonrank.reports.stability import stability_of
 
 
 @pytest.fixture
@@ -96,9 +96,9 @@ def test_rows_of_no_weight_do_not_count_in_calibration(log):
 
 
 def test_equal_logs_have_no_drift_and_a_moved_score_has(log):
-    assert [(d.psi, d.ks) for d in drift_of(log, log)] == [(0, 0), (0, 0)]
+    assert [(d.psi, d.ks) for d in stability_of(log, log)] == [(0, 0), (0, 0)]
     moved = replace(log, scores=np.column_stack([log.scores[:, 0] / 2, log.scores[:, 1]]))
-    buy, like = drift_of(log, moved)
+    buy, like = stability_of(log, moved)
     assert buy.psi > 0.25
     assert buy.ks > 0.3
     assert like.psi == 0
@@ -110,7 +110,7 @@ def test_ks_is_that_of_scipy(log):
     from scipy.stats import ks_2samp
 
     other = replace(log, scores=np.random.default_rng(1).beta(2, 4, (500, 2)))
-    for m, drift in enumerate(drift_of(log, other)):
+    for m, drift in enumerate(stability_of(log, other)):
         assert drift.ks == pytest.approx(ks_2samp(log.scores[:, m], other.scores[:, m]).statistic)
 
 

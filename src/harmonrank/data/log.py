@@ -56,11 +56,19 @@ class Log:
 
     def take(self, index: np.ndarray) -> Self:
         """Return some rows, in the order of the index."""
-        return self._rows(index, taken(self.context, index))
 
-    def between(self, low: int, high: int) -> Self:
-        """Return neighbouring rows, without copying them."""
-        return self._rows(slice(low, high), self.context.slice(low, high - low))
+        def of(array: np.ndarray | None) -> np.ndarray | None:
+            return None if array is None else array[index]
+
+        return replace(
+            self,
+            scores=self.scores[index],
+            context=taken(self.context, index),
+            labels=of(self.labels),
+            request=of(self.request),
+            sample_weight=of(self.sample_weight),
+            truth=of(self.truth),
+        )
 
     def drawn(self, most: int) -> np.ndarray:
         """Return the places of rows drawn at random, ascending; all if there are no more."""
@@ -69,6 +77,10 @@ class Log:
         # The same rows each time: what is measured on them must not change by itself.
         rng = np.random.default_rng(0)
         return np.sort(rng.choice(self.rows, most, replace=False, shuffle=False))
+
+    def sampled(self, most: int) -> Self:
+        """Return rows drawn at random, in their order; the log itself if there are no more."""
+        return self if self.rows <= most else self.take(self.drawn(most))
 
     def counted(self) -> Self:
         """Return the rows that count: all but those of sample weight 0.
@@ -135,20 +147,6 @@ class Log:
                     "schema that names it."
                 )
         return [there.index(name) for name in wanted]
-
-    def _rows(self, index: np.ndarray | slice, context: pl.DataFrame) -> Self:
-        def of(array: np.ndarray | None) -> np.ndarray | None:
-            return None if array is None else array[index]
-
-        return replace(
-            self,
-            scores=self.scores[index],
-            context=context,
-            labels=of(self.labels),
-            request=of(self.request),
-            sample_weight=of(self.sample_weight),
-            truth=of(self.truth),
-        )
 
     def fingerprint(self) -> str:
         """Return a digest of all values and the schema: equal logs have the same."""

@@ -93,8 +93,9 @@ class Leaderboard:
             *(Column(o, ".3f", short=o.removeprefix("is_"), least=5) for o in self.objectives),
             *[Column("fit s", ".1f")] * timed,
         )
-        blanks = ("",) * (self.recalibrated + len(self.objectives) + timed)
-        rows: list[tuple[Any, ...]] = [("ceiling", self.ceiling, "", 0, *blanks)] * known
+        blanks = ("",) * (len(self.objectives) + timed)
+        before = ("",) * (1 + self.recalibrated)
+        rows: list[tuple[Any, ...]] = [("ceiling", self.ceiling, *before, 0, *blanks)] * known
         rows += [self._row(entry, blanks) for entry in self.entries]
         emphasis: dict[int, Style] = {0: "dim"} if known else {}
         emphasis |= {known + i: "red" for i, e in enumerate(self.entries) if e.error}
@@ -109,7 +110,7 @@ class Leaderboard:
     def _row(self, entry: Entry, blanks: tuple[str, ...]) -> tuple[Any, ...]:
         quality = entry.quality
         if quality is None:
-            return (entry.name, Cell(None, "failed"), "", "", *blanks)
+            return (entry.name, Cell(None, "failed"), *[""] * (2 + self.recalibrated), *blanks)
         behind = entry.behind and entry.behind.estimate
         tied = entry.tied and entry is not self.entries[0]
         return (

@@ -16,16 +16,14 @@ _BLOCKS = 8
 _FREQUENT = 0.05
 
 
-def drift_of(reference: Reference, log: Log, most: int = RECENT_ROWS) -> Drift:
+def drift_of(reference: Reference, log: Log) -> Drift:
     """Compare the scores of rows with the reference of the fit.
 
     Args:
         reference: Of the fit, or of the last recalibration.
-        log: Rows; those of sample weight 0 do not count.
-        most: Rows that are looked at, drawn at random.
+        log: Rows; those of sample weight 0 do not count, and of very many some are drawn.
     """
-    log = log.counted()
-    log = log.take(log.drawn(most)) if log.rows > most else log
+    log = log.counted().sampled(RECENT_ROWS)
     away, constant = reference.deviations(log), Spread.of(log.scores, log.sample_weight).width == 0
     offset, scale = _moves(reference, away, constant, log.sample_weight)
     columns = tuple(

@@ -61,4 +61,4 @@ def recent_rows(table: Source, schema: Schema) -> Log:
             f"Recalibration needs at least {FEWEST_RECENT:,} recent rows that count to tell a "
             f"change from chance. Got {log.rows:,}; wait for more."
         )
-    return log.take(log.drawn(RECENT_ROWS)) if log.rows > RECENT_ROWS else log
+    return log.sampled(RECENT_ROWS)

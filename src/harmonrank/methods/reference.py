@@ -51,7 +51,7 @@ class Reference:
     @classmethod
     def of(cls, log: Log, encoder: ContextEncoder | None = None) -> Self:
         """Measure the scores of rows that count, at most `RECENT_ROWS` of them."""
-        log = log.take(log.drawn(RECENT_ROWS)) if log.rows > RECENT_ROWS else log
+        log = log.sampled(RECENT_ROWS)
         encoder = encoder or ContextEncoder.fit(log.context, _MOST_VALUES)
         logits, weight = logit_of(log.scores), log.sample_weight
         raw = Spread.of(logits, weight)

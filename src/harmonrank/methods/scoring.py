@@ -70,7 +70,7 @@ def score_file(
     def fuse(frame: pl.DataFrame, first_row: int) -> np.ndarray:
         log = read_log(frame, method.schema, labels=False, first_row=first_row, name=f"'{source}'")
         if on_drift is not None and first_row == 0:
-            on_drift(method.drift(log.take(log.drawn(_DRIFT_ROWS))))
+            on_drift(method.drift(log.sampled(_DRIFT_ROWS)))
         return method.score(log, weights=weights)
 
     if file_kind(source) == "parquet" and kind == "parquet":

@@ -9,7 +9,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.data.context import UNKNOWN, ContextEncoder
 from harmonrank.metrics import spearman
-from harmonrank.reports.drift import sample
+from harmonrank.reports.stability import SHOWN_ROWS
 
 _RARE_POSITIVES = 100
 _MANY_VALUES = 1000
@@ -71,7 +71,7 @@ def data_facts(test: Log, train: Log | None = None) -> DataFacts:
     objectives = _objectives(test, train)
     context = _context(test, train)
     rows = {} if train is None else {"train": train.rows}
-    some = sample(test)
+    some = test.sampled(SHOWN_ROWS)
     return DataFacts(
         rows=rows | {"test": test.rows},
         requests=None if test.request is None else len(np.unique(test.request)),

@@ -15,7 +15,6 @@ from harmonrank.data import Log
 from harmonrank.evaluation import Entry, Leaderboard
 from harmonrank.methods import Method, Quality
 from harmonrank.reports.data_facts import DataFacts, data_facts
-from harmonrank.reports.drift import Drift, drift_of, sample
 from harmonrank.reports.model_facts import (
     Bin,
     Curve,
@@ -25,6 +24,7 @@ from harmonrank.reports.model_facts import (
     pulls_of,
     response_of,
 )
+from harmonrank.reports.stability import SHOWN_ROWS, Stability, stability_of
 from harmonrank.reports.tradeoffs import Tradeoff, tradeoffs_of
 
 _PACKAGES = ("numpy", "numba", "torch", "polars", "pyarrow", "plotly")
@@ -82,7 +82,7 @@ class Facts:
     upstream: tuple[tuple[Bin, ...], ...] = ()
     context_pulls: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     tradeoffs: tuple[Tradeoff, ...] = ()
-    drift: tuple[Drift, ...] = ()
+    drift: tuple[Stability, ...] = ()
     prediction: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
 
@@ -110,8 +110,10 @@ def collect(
         prediction: How good the scores are, where they are our own.
         caveats: What a reader has to know about where the data come from.
     """
+    test, train = test.counted(), None if train is None else train.counted()
     ordered = {name: models[name] for name in board.qualities if name in models}
     focus = "harmonrank" if "harmonrank" in ordered else next(iter(ordered), None)
+    some = test.sampled(SHOWN_ROWS)
     return Facts(
         title=title,
         run=run,
@@ -120,9 +122,9 @@ def collect(
         focus=focus,
         methods={name: _method_facts(model, test) for name, model in ordered.items()},
         upstream=calibration_of(test.scores, test),
-        context_pulls={} if focus is None else pulls_by_context(ordered[focus], sample(test)),
+        context_pulls={} if focus is None else pulls_by_context(ordered[focus], some),
         tradeoffs=() if focus is None else tradeoffs_of(ordered[focus], test, board),
-        drift=() if train is None else drift_of(train, test),
+        drift=() if train is None else stability_of(train, test),
         prediction=prediction or {},
         caveats=tuple(caveats),
     )
@@ -130,7 +132,7 @@ def collect(
 
 def _method_facts(model: Method, test: Log) -> MethodFacts:
     probabilities = getattr(model, "probabilities", None)
-    some = sample(test)
+    some = test.sampled(SHOWN_ROWS)
     return MethodFacts(
         response=response_of(model, some),
         pulls=pulls_of(model, some),

@@ -169,7 +169,7 @@ def _wilson(rate: float, n: float) -> tuple[float, float]:
 def attention_of(model: Method, log: Log) -> tuple[tuple[float, ...], ...]:
     """Return the mean of A_r over some rows; empty for methods without self-attention."""
     attention = getattr(model, "attention", None)
-    found = None if attention is None else attention(log.take(log.drawn(_SPREAD_ROWS)))
+    found = None if attention is None else attention(log.sampled(_SPREAD_ROWS))
     return () if found is None else tuple(tuple(row) for row in found.tolist())
 
 
@@ -182,7 +182,7 @@ def _probe(log: Log) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _spread(model: Method, log: Log) -> float:
-    spread = float(np.std(model.score(log.take(log.drawn(_SPREAD_ROWS)))))
+    spread = float(np.std(model.score(log.sampled(_SPREAD_ROWS))))
     return spread if spread > 0 else 1.0
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from harmonrank.reports import figures
-from harmonrank.reports.drift import PSI_DRIFTED, PSI_MOVED
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.plots import MUTED, PALETTE, Plot
+from harmonrank.reports.stability import PSI_DRIFTED, PSI_MOVED
 from harmonrank.reports.tables import (
     calibration_table,
     context_table,

@@ -52,9 +52,7 @@ def tradeoffs_of(model: Method, log: Log, board: Leaderboard) -> tuple[Tradeoff,
     names = log.schema.names
     if probabilities is None or len(names) < 2:
         return ()
-    if log.rows > _MOST_ROWS:
-        some = np.random.default_rng(0).choice(log.rows, _MOST_ROWS, replace=False)
-        log = log.take(np.sort(some))
+    log = log.sampled(_MOST_ROWS)
     labels = log.known_labels() if log.truth is None else log.truth
     agreement = np.nan_to_num(spearman(log.scores))
     pairs = sorted(combinations(range(len(names)), 2), key=lambda pair: agreement[pair])

@@ -1,6 +1,6 @@
-"""Drift: how far each score's distribution moved from training to test rows."""
+"""Stability: how far each score's distribution moved from training to test rows."""
 
-__all__ = ["PSI_DRIFTED", "PSI_MOVED", "Drift", "drift_of", "sample"]
+__all__ = ["PSI_DRIFTED", "PSI_MOVED", "SHOWN_ROWS", "Stability", "stability_of"]
 
 from dataclasses import dataclass
 
@@ -11,13 +11,15 @@ from harmonrank.data import Log
 PSI_MOVED, PSI_DRIFTED = 0.1, 0.25
 """The customary limits of the population stability index."""
 
-_MOST_ROWS = 200_000
+SHOWN_ROWS = 200_000
+"""A page looks at no more rows: pictures would not show the difference."""
+
 _PSI_BINS = 10
 _SHOWN_BINS = 30
 
 
 @dataclass(frozen=True)
-class Drift:
+class Stability:
     """How a score's distribution moved from training to test rows.
 
     Attributes:
@@ -35,23 +37,16 @@ class Drift:
     test: tuple[float, ...]
 
 
-def sample(log: Log) -> Log:
-    """Return as many rows as a picture can show the difference of."""
-    if log.rows <= _MOST_ROWS:
-        return log
-    return log.take(np.sort(np.random.default_rng(0).choice(log.rows, _MOST_ROWS, replace=False)))
-
-
-def drift_of(train: Log, test: Log) -> tuple[Drift, ...]:
+def stability_of(train: Log, test: Log) -> tuple[Stability, ...]:
     """Compare the distribution of each score between training and test rows."""
-    before, now = sample(train), sample(test)
+    before, now = train.sampled(SHOWN_ROWS), test.sampled(SHOWN_ROWS)
     return tuple(
-        _drift(name, before.scores[:, m].astype(float), now.scores[:, m].astype(float))
+        _stability(name, before.scores[:, m].astype(float), now.scores[:, m].astype(float))
         for m, name in enumerate(test.schema.names)
     )
 
 
-def _drift(name: str, before: np.ndarray, now: np.ndarray) -> Drift:
+def _stability(name: str, before: np.ndarray, now: np.ndarray) -> Stability:
     tenths = np.unique(np.quantile(before, np.linspace(0, 1, _PSI_BINS + 1)[1:-1]))
     # Half a row in an empty bin keeps the logarithm finite.
     p, q = (_shares(x, tenths, 0.5) for x in (before, now))
@@ -61,7 +56,7 @@ def _drift(name: str, before: np.ndarray, now: np.ndarray) -> Drift:
     distance -= np.searchsorted(np.sort(now), both, "right") / len(now)
     low, high = np.quantile(both, [0.001, 0.999])
     edges = _logit_space(low, high, _SHOWN_BINS + 1)
-    return Drift(
+    return Stability(
         name=name,
         psi=float(((q - p) * np.log(q / p)).sum()),
         ks=float(np.abs(distance).max()),
