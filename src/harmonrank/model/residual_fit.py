@@ -26,7 +26,7 @@ _PRECISIONS = np.geomspace(1e-2, 1e6, 49)
 _LEAST, _MOST = 1e-2, 1e6
 _NEWTON_STEPS, _ROUNDS = 5, 8
 _CURVATURES = 2  # Steps for which the curvature is added up again; later it hardly changes.
-_SAMPLE = 100_000
+_SAMPLE = 50_000
 _ENOUGH = 0.15  # Posterior standard deviations.
 
 
