@@ -19,7 +19,9 @@ import numpy as np
 from harmonrank.model.residual import CURVE_KNOTS, SURFACE_KNOTS, Residual, residual_shapes
 from harmonrank.model.residual_sums import CURVE, KINDS, SURFACE, Group, ResidualRows, groups_of
 
-_GAIN = 3.0  # nats
+# Nats that a group must gain, and what is added to them for a head of one positive: of few, the
+# evidence, which takes the likelihood for a quadratic, is less reliable.
+_GAIN, _GAIN_OF_ONE = 3.0, 600.0
 _LENGTH = 0.25  # Part of the range over which a curve may bend.
 _CURVE_DIRECTIONS, _SURFACE_DIRECTIONS = 10, 16
 _PRECISIONS = np.geomspace(1e-2, 1e6, 49)
@@ -91,6 +93,9 @@ def _admitted(
     value, gradient = rows.at(m, groups, theta, logits)
     blocks = rows.blocks(groups, *rows.sample(logits, min(_SAMPLE, len(logits))))
     prior = _Prior(groups, M)
+    positives = float(rows.weight @ rows.labels[m])
+    fewer = max(min(positives, float(rows.weight.sum()) - positives), 1.0)
+    enough = _GAIN + _GAIN_OF_ONE / fewer
     # The linear coefficients are a group of their own, but for intercept and own slope.
     keep, precision = [], [1e-6, 10.0, 100.0]
     for g, (group, block) in enumerate(zip(groups, blocks, strict=True)):
@@ -102,7 +107,7 @@ def _admitted(
         total = np.maximum(curved, 0.0) + _PRECISIONS[:, None]
         gains = 0.5 * (pull**2 / total - np.log(total / _PRECISIONS[:, None])).sum(axis=1)
         best = int(gains.argmax())
-        keep.append(bool(gains[best] > _GAIN))
+        keep.append(bool(gains[best] > enough))
         if keep[-1]:
             precision.append(_PRECISIONS[best])
     rest = _kept(groups, keep, theta, gradient, M)
