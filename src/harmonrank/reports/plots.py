@@ -4,12 +4,15 @@ __all__ = [
     "ACCENT",
     "DASHES",
     "INK",
+    "LEGEND",
     "MUTED",
     "PALETTE",
     "Plot",
     "logit",
     "logit_axis",
     "plot",
+    "scatter",
+    "whiskers",
 ]
 
 import re
@@ -26,6 +29,7 @@ PALETTE = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311", "#9
 DASHES = ("solid", "dash", "dot")
 # The page replaces these names by the colours of its theme, light or dark.
 INK, MUTED, ACCENT = "--ink", "--muted", "--accent"
+LEGEND = {"orientation": "h", "y": 1.04, "yanchor": "bottom", "x": 0}
 
 _TICKS = (1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.999)
 _ROOM = 0.15
@@ -67,6 +71,33 @@ def plot(
     return Plot(
         _file_name(name), title, [dict(d) for d in data], axes | layout, height, wide, table
     )
+
+
+def scatter(
+    name: str,
+    x: Sequence[Any],
+    y: Sequence[Any],
+    hover: str,
+    mode: str = "markers",
+    **look: Any,
+) -> dict[str, Any]:
+    """Return dots, a line or both; `hover` is what a pointer reads of a dot."""
+    trace = {"type": "scatter", "mode": mode, "name": name, "x": x, "y": y}
+    return trace | {"hovertemplate": f"{hover}<extra></extra>"} | look
+
+
+def whiskers(
+    values: Sequence[float], lows: Sequence[float], highs: Sequence[float], **look: Any
+) -> dict[str, Any]:
+    """Return the intervals around some values, as thin lines with ends."""
+    return {
+        "type": "data",
+        "array": [high - value for value, high in zip(values, highs, strict=True)],
+        "arrayminus": [value - low for value, low in zip(values, lows, strict=True)],
+        "thickness": 1.6,
+        "width": 4,
+        **look,
+    }
 
 
 def _file_name(name: str) -> str:

@@ -4,13 +4,12 @@ __all__ = ["ab_page"]
 
 from dataclasses import replace
 from math import isnan
-from typing import Any
 
 from harmonrank.evaluation.ab import Analysis
 from harmonrank.reports.ab._text import ab_table, alarms, left_out, lifts_of, p_text
 from harmonrank.reports.facts import Run
 from harmonrank.reports.html import Card, page
-from harmonrank.reports.plots import ACCENT, MUTED, Plot, plot
+from harmonrank.reports.plots import ACCENT, MUTED, Plot, plot, scatter, whiskers
 from harmonrank.reports.sections import Section
 from harmonrank.table import table_of
 
@@ -50,24 +49,17 @@ def _cards(analysis: Analysis) -> list[Card]:
 def _chart(analysis: Analysis, outcome: str) -> Plot:
     lifts = lifts_of(analysis, outcome)
     known = [lift for lift in lifts if not isnan(lift.low)]
-    dots: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [lift.lift for lift in known],
-        "y": [lift.arm for lift in known],
-        "error_x": {
-            "type": "data",
-            "array": [lift.high - lift.lift for lift in known],
-            "arrayminus": [lift.lift - lift.low for lift in known],
-            "thickness": 2,
-            "width": 5,
-        },
-        "marker": {
-            "size": 11,
-            "color": [MUTED if lift.arm == analysis.aa_arm else ACCENT for lift in known],
-        },
-        "hovertemplate": "%{y}<br>lift %{x:.2f} %<extra></extra>",
-    }
+    values = [lift.lift for lift in known]
+    ends = [lift.low for lift in known], [lift.high for lift in known]
+    colors = [MUTED if lift.arm == analysis.aa_arm else ACCENT for lift in known]
+    dots = scatter(
+        outcome,
+        values,
+        [lift.arm for lift in known],
+        "%{y}<br>lift %{x:.2f} %",
+        error_x=whiskers(values, *ends, thickness=2, width=5),
+        marker={"size": 11, "color": colors},
+    )
     zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper"}
     return plot(
         f"lift-{outcome}",

@@ -3,12 +3,20 @@
 __all__ = ["auc_bars", "auc_plots", "leaderboard_plots"]
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import ceiling_line
 from harmonrank.reports.figures._regret import regret_plot
-from harmonrank.reports.plots import ACCENT, INK, MUTED, Plot, plot
+from harmonrank.reports.plots import (
+    ACCENT,
+    INK,
+    LEGEND,
+    MUTED,
+    Plot,
+    plot,
+    scatter,
+    whiskers,
+)
 from harmonrank.table import table_of
 
 _ROW = 26
@@ -21,72 +29,48 @@ def leaderboard_plots(facts: Facts) -> list[Plot]:
     if not qualities:
         return []
     names, sums = list(qualities), [quality.auc_sum for quality in qualities.values()]
-    bars: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "by labels, 95 % interval",
-        "x": [each.estimate for each in sums],
-        "y": names,
-        "error_x": {
-            "type": "data",
-            "array": [each.high - each.estimate for each in sums],
-            "arrayminus": [each.estimate - each.low for each in sums],
-            "thickness": 1.6,
-            "width": 4,
-            "color": MUTED,
-        },
-        "marker": {"color": MUTED, "size": 7, "symbol": "line-ns-open", "line": {"width": 2}},
-        "hovertemplate": "%{y}<br>AUC-sum by labels %{x:.4f}<extra></extra>",
-    }
-    data, layout = [bars], {}
-    table = table_of(
-        ("method", "AUC-sum", "low", "high"),
-        [(n, each.estimate, each.low, each.high) for n, each in zip(names, sums, strict=True)],
-        dict.fromkeys(("AUC-sum", "low", "high"), _EVERY),
+    values, lows, highs = zip(*((s.estimate, s.low, s.high) for s in sums), strict=True)
+    bars = scatter(
+        "by labels, 95 % interval",
+        values,
+        names,
+        "%{y}<br>AUC-sum by labels %{x:.4f}",
+        error_x=whiskers(values, lows, highs, color=MUTED),
+        marker={"color": MUTED, "size": 7, "symbol": "line-ns-open", "line": {"width": 2}},
     )
-    if ceiling is not None:
-        exact = [quality.total for quality in qualities.values()]
-        data.append(_dots(facts, names, exact, "exact, by true probabilities", "AUC-sum"))
-        layout = ceiling_line(ceiling)
-    else:
-        data.append(_dots(facts, names, bars["x"], "AUC-sum", "AUC-sum"))
+    known = ceiling is not None
+    if not known:
         bars["marker"] = {"color": MUTED, "size": 1}
-    height = 140 + _ROW * len(names)
-    rows = {"autorange": "reversed", "showgrid": False}
+    dots = scatter(
+        "exact, by true probabilities" if known else "AUC-sum",
+        [quality.total for quality in qualities.values()],
+        names,
+        "%{y}<br>AUC-sum %{x:.4f}",
+        marker={"size": 11, "color": [ACCENT if n == facts.focus else INK for n in names]},
+    )
     plots = [
         plot(
             "leaderboard",
-            "AUC-sum on the test rows" + (" and the best possible" if ceiling is not None else ""),
-            data,
-            table,
+            "AUC-sum on the test rows" + " and the best possible" * known,
+            [bars, dots],
+            table_of(
+                ("method", "AUC-sum", "low", "high"),
+                zip(names, values, lows, highs, strict=True),
+                dict.fromkeys(("AUC-sum", "low", "high"), _EVERY),
+            ),
             x={"title": "AUC-sum (no unit)"},
-            y=rows,
-            height=height,
-            wide=ceiling is None,
-            showlegend=ceiling is not None,
-            legend={"orientation": "h", "y": 1.12, "yanchor": "bottom", "x": 0},
-            **layout,
+            y={"autorange": "reversed", "showgrid": False},
+            height=140 + _ROW * len(names),
+            wide=not known,
+            showlegend=known,
+            legend={**LEGEND, "y": 1.12},
+            **({} if ceiling is None else ceiling_line(ceiling)),
         )
     ]
-    if ceiling is not None:
+    if known:
         regrets = {name: {"regret": q.regret or 0.0} for name, q in qualities.items()}
         plots.append(regret_plot("Regret: what is still to be had", regrets, facts.focus))
     return plots
-
-
-def _dots(facts: Facts, names: list[str], x: list[float], label: str, what: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": label,
-        "x": x,
-        "y": names,
-        "marker": {
-            "size": 11,
-            "color": [ACCENT if n == facts.focus else INK for n in names],
-        },
-        "hovertemplate": f"%{{y}}<br>{what} %{{x:.4f}}<extra></extra>",
-    }
 
 
 def auc_plots(facts: Facts) -> list[Plot]:
@@ -120,22 +104,16 @@ def _auc_panel(
     ends: Sequence[float],
 ) -> Plot:
     names = list(areas)
+    values, lows, highs = zip(*areas.values(), strict=True)
     bars = {
         "type": "bar",
         "orientation": "h",
         "base": 0.5,
-        "x": [value - 0.5 for value, _, _ in areas.values()],
+        "x": [value - 0.5 for value in values],
         "y": names,
-        "customdata": [value for value, _, _ in areas.values()],
+        "customdata": values,
         "marker": {"color": [ACCENT if each == focus else MUTED for each in names]},
-        "error_x": {
-            "type": "data",
-            "array": [high - value for value, _, high in areas.values()],
-            "arrayminus": [value - low for value, low, _ in areas.values()],
-            "thickness": 1.2,
-            "width": 3,
-            "color": INK,
-        },
+        "error_x": whiskers(values, lows, highs, thickness=1.2, width=3, color=INK),
         "hovertemplate": "%{y}<br>AUC %{customdata:.4f}<extra></extra>",
     }
     return plot(

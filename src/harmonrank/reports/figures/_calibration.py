@@ -9,7 +9,7 @@ from typing import Any
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import style
 from harmonrank.reports.model_facts import Bin
-from harmonrank.reports.plots import MUTED, Plot, plot
+from harmonrank.reports.plots import MUTED, Plot, plot, scatter, whiskers
 from harmonrank.table import table_of
 
 _WIDE = 100
@@ -28,16 +28,8 @@ def calibration_plots(facts: Facts) -> list[Plot]:
         low = min(max(min(b.predicted, b.observed), 1e-5) for b in every)
         high = min(max(max(b.predicted, b.observed) for b in every) * 1.3, 1.0)
         ends = [low / 1.3, high]
-        data: list[dict[str, Any]] = [
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "x": ends,
-                "y": ends,
-                "line": {"color": MUTED, "dash": "dot", "width": 1.5},
-                "hoverinfo": "skip",
-            }
-        ]
+        equal = {"color": MUTED, "dash": "dot", "width": 1.5}
+        data = [scatter("", ends, ends, "", "lines", line=equal, hoverinfo="skip")]
         data += [_calibration_curve(facts, name, bins) for name, bins in curves.items()]
         scale = {
             "type": "log",
@@ -72,24 +64,19 @@ def calibration_plots(facts: Facts) -> list[Plot]:
 def _calibration_curve(facts: Facts, name: str, bins: Sequence[Bin]) -> dict[str, Any]:
     upstream = name == "upstream scores"
     line = {"color": MUTED, "dash": "dash"} if upstream else style(facts, name)
-    curve: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": name,
-        "meta": name,
-        "x": [b.predicted for b in bins],
+    observed = [b.observed for b in bins]
+    spread = whiskers(
+        observed, [b.low for b in bins], [b.high for b in bins], thickness=1.2, width=3
+    )
+    return scatter(
+        name,
+        [b.predicted for b in bins],
         # A logarithm has no place for none at all.
-        "y": [b.observed if b.observed > 0 else None for b in bins],
-        "line": {**line, "width": 2},
-        "marker": {"size": 6},
-        "hovertemplate": f"{name}<br>predicted %{{x:.3%}}<br>observed %{{y:.3%}}<extra></extra>",
-    }
-    if name == facts.focus:
-        curve["error_y"] = {
-            "type": "data",
-            "array": [b.high - b.observed for b in bins],
-            "arrayminus": [b.observed - b.low for b in bins],
-            "thickness": 1.2,
-            "width": 3,
-        }
-    return curve
+        [value if value > 0 else None for value in observed],
+        f"{name}<br>predicted %{{x:.3%}}<br>observed %{{y:.3%}}",
+        "lines+markers",
+        meta=name,
+        line={**line, "width": 2},
+        marker={"size": 6},
+        **({"error_y": spread} if name == facts.focus else {}),
+    )

@@ -7,7 +7,7 @@ from typing import Any
 
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import style
-from harmonrank.reports.plots import ACCENT, MUTED, Plot, logit, logit_axis, plot
+from harmonrank.reports.plots import ACCENT, LEGEND, MUTED, Plot, logit, logit_axis, plot, scatter
 from harmonrank.table import table_of
 
 _BEADS = 60
@@ -62,19 +62,18 @@ def _epochs_plot(
     showlegend: bool,
 ) -> Plot:
     length = max(map(len, series.values()))
-    data: list[dict[str, Any]] = [
-        {
-            "type": "scatter",
-            "mode": "lines+markers",
-            "name": method,
-            "meta": method,
-            "x": list(range(1, len(values) + 1)),
-            "y": values,
-            "line": {**styles[method], "width": 2},
+    data = [
+        scatter(
+            method,
+            list(range(1, len(values) + 1)),
+            values,
+            f"{method}<br>epoch %{{x}}<br>%{{y:.4g}}",
+            "lines+markers",
+            meta=method,
+            line={**styles[method], "width": 2},
             # Many epochs are a line without beads.
-            "marker": {"size": 5 if length < _BEADS else 1},
-            "hovertemplate": f"{method}<br>epoch %{{x}}<br>%{{y:.4g}}<extra></extra>",
-        }
+            marker={"size": 5 if length < _BEADS else 1},
+        )
         for method, values in series.items()
     ]
     rows = tuple(
@@ -88,7 +87,7 @@ def _epochs_plot(
         x={"title": "epoch", "rangemode": "tozero"},
         y={"title": unit, **({"range": [0, 103]} if name.endswith("gradient") else {})},
         showlegend=showlegend,
-        legend={"orientation": "h", "y": 1.04, "yanchor": "bottom", "x": 0},
+        legend=LEGEND,
     )
 
 
@@ -99,20 +98,20 @@ def drift_plots(facts: Facts) -> list[Plot]:
         middles = [
             (logit(a) + logit(b)) / 2 for a, b in zip(drift.edges, drift.edges[1:], strict=False)
         ]
-        rows = {"train": drift.train, "test": drift.test}
+        filled = {"fill": "tozeroy", "fillcolor": "--soft"}
         data = [
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": name,
-                "x": middles,
-                "y": [100 * v for v in values],
-                "line": {"shape": "hvh", "width": 2, "color": color, "dash": dash},
-                **({"fill": "tozeroy", "fillcolor": "--soft"} if name == "train" else {}),
-                "hovertemplate": f"{name}<br>%{{y:.2f}} % of rows<extra></extra>",
-            }
-            for (name, values), color, dash in zip(
-                rows.items(), (MUTED, ACCENT), ("solid", "solid"), strict=True
+            scatter(
+                name,
+                middles,
+                [100 * v for v in values],
+                f"{name}<br>%{{y:.2f}} % of rows",
+                "lines",
+                line={"shape": "hvh", "width": 2, "color": color},
+                **look,
+            )
+            for name, values, color, look in (
+                ("train", drift.train, MUTED, filled),
+                ("test", drift.test, ACCENT, {}),
             )
         ]
         starts = drift.edges[:-1]

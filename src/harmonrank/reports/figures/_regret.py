@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import log10
 from typing import Any
 
-from harmonrank.reports.plots import ACCENT, INK, MUTED, PALETTE, Plot, plot
+from harmonrank.reports.plots import ACCENT, INK, LEGEND, MUTED, PALETTE, Plot, plot, scatter
 from harmonrank.table import table_of
 
 _ROW = 26
@@ -50,22 +50,17 @@ def regret_plot(
         height=140 + _ROW * len(shown),
         wide=not alone,
         showlegend=not alone,
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        legend=LEGEND,
     )
 
 
 def _stems(shown: Mapping[str, Mapping[str, float]], start: float | None) -> dict[str, Any]:
     """Return a thin line per method, from its least regret or from a start to its largest."""
     ends = {m: (start or min(f.values()), max(f.values())) for m, f in shown.items() if f}
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [v for low, high in ends.values() for v in (low, high, None)],
-        "y": [v for method in ends for v in (method, method, None)],
-        "line": {"color": MUTED, "width": 1},
-        "hoverinfo": "skip",
-        "showlegend": False,
-    }
+    x = [v for low, high in ends.values() for v in (low, high, None)]
+    y = [v for method in ends for v in (method, method, None)]
+    line = {"color": MUTED, "width": 1}
+    return scatter("", x, y, "", "lines", line=line, hoverinfo="skip", showlegend=False)
 
 
 def _dots(
@@ -76,14 +71,13 @@ def _dots(
     if not alone:
         symbol = _SYMBOLS[place % len(_SYMBOLS)]
         marker = {"size": 10, "color": PALETTE[place % len(PALETTE)], "symbol": symbol}
-    return {
-        "type": "scatter",
-        "mode": "markers+text" if alone else "markers",
-        "name": world,
-        "x": list(found.values()),
-        "y": list(found),
-        "marker": marker,
-        "text": [f"{regret:.4f}" for regret in found.values()],
-        "textposition": "middle right",
-        "hovertemplate": f"%{{y}}<br>{world} %{{x:.4f}}<extra></extra>",
-    }
+    return scatter(
+        world,
+        list(found.values()),
+        list(found),
+        f"%{{y}}<br>{world} %{{x:.4f}}",
+        "markers+text" if alone else "markers",
+        marker=marker,
+        text=[f"{regret:.4f}" for regret in found.values()],
+        textposition="middle right",
+    )

@@ -2,10 +2,11 @@
 
 __all__ = ["correlation_plots", "tradeoff_plots"]
 
+from collections.abc import Iterable
 
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import heatmap
-from harmonrank.reports.plots import ACCENT, INK, PALETTE, Plot, plot
+from harmonrank.reports.plots import ACCENT, INK, PALETTE, Plot, plot, scatter
 from harmonrank.table import table_of
 
 _EVERY = ".4f"
@@ -35,44 +36,31 @@ def tradeoff_plots(facts: Facts) -> list[Plot]:
     for t in facts.tradeoffs:
         data = []
         if t.best:
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": "best possible",
-                    "x": [x for x, _ in t.best],
-                    "y": [y for _, y in t.best],
-                    "line": {"color": PALETTE[1], "dash": "dash", "width": 2},
-                    "hovertemplate": "best possible<br>%{x:.4f}, %{y:.4f}<extra></extra>",
-                }
-            )
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": f"{facts.focus}, re-weighted",
-                "x": [x for x, _ in t.points],
-                "y": [y for _, y in t.points],
-                "customdata": [100 * s for s in t.shares],
-                "line": {"color": ACCENT, "width": 2},
-                "marker": {
+            line = {"color": PALETTE[1], "dash": "dash", "width": 2}
+            hover = "best possible<br>%{x:.4f}, %{y:.4f}"
+            data.append(scatter("best possible", *_xy(t.best), hover, "lines", line=line))
+        data += [
+            scatter(
+                f"{facts.focus}, re-weighted",
+                *_xy(t.points),
+                f"weight of {t.first} %{{customdata:.0f}} %<br>"
+                f"{t.first} %{{x:.4f}}<br>{t.second} %{{y:.4f}}",
+                "lines+markers",
+                customdata=[100 * s for s in t.shares],
+                line={"color": ACCENT, "width": 2},
+                marker={
                     "size": [8 if u else 5 for u in t.unbeaten],
                     "symbol": ["circle" if u else "circle-open" for u in t.unbeaten],
                 },
-                "hovertemplate": f"weight of {t.first} %{{customdata:.0f}} %<br>"
-                f"{t.first} %{{x:.4f}}<br>{t.second} %{{y:.4f}}<extra></extra>",
-            }
-        )
-        others = {
-            "type": "scatter",
-            "mode": "markers",
-            "name": "methods as fitted",
-            "x": [x for x, _ in t.others.values()],
-            "y": [y for _, y in t.others.values()],
-            "text": list(t.others),
-            "marker": {"size": 9, "color": INK, "symbol": "x-thin-open", "line": {"width": 2}},
-            "hovertemplate": "%{text}<br>%{x:.4f}, %{y:.4f}<extra></extra>",
-        }
+            ),
+            scatter(
+                "methods as fitted",
+                *_xy(t.others.values()),
+                "%{text}<br>%{x:.4f}, %{y:.4f}",
+                text=list(t.others),
+                marker={"size": 9, "color": INK, "symbol": "x-thin-open", "line": {"width": 2}},
+            ),
+        ]
         reach = f" of {t.best_volume:.4f} possible" if t.best_volume is not None else ""
         said = {
             "x": 0.02,
@@ -86,7 +74,7 @@ def tradeoff_plots(facts: Facts) -> list[Plot]:
             plot(
                 f"frontier-{t.first}-{t.second}",
                 f"{t.first} against {t.second}",
-                [*data, others],
+                data,
                 table_of(
                     (f"weight of {t.first}", f"AUC {t.first}", f"AUC {t.second}", "unbeaten"),
                     tuple(
@@ -107,3 +95,8 @@ def tradeoff_plots(facts: Facts) -> list[Plot]:
             )
         )
     return plots
+
+
+def _xy(points: Iterable[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    pairs = list(points)
+    return [x for x, _ in pairs], [y for _, y in pairs]

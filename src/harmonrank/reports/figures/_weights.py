@@ -7,7 +7,7 @@ from typing import Any
 
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import style
-from harmonrank.reports.plots import MUTED, PALETTE, Plot, logit, logit_axis, plot
+from harmonrank.reports.plots import MUTED, PALETTE, Plot, logit, logit_axis, plot, scatter
 from harmonrank.table import table_of
 
 _ROW = 26
@@ -18,23 +18,19 @@ def response_plots(facts: Facts) -> list[Plot]:
     plots = []
     curves = {n: f.response for n, f in facts.methods.items() if f.response}
     for m, objective in enumerate(facts.board.objectives if curves else ()):
-        data: list[dict[str, Any]] = []
-        for name, responses in curves.items():
-            curve = responses[m]
-            data.append(
-                {
-                    "type": "scatter",
-                    "mode": "lines",
-                    "name": name,
-                    "meta": name,
-                    "x": [logit(p) for p in curve.x],
-                    "y": curve.y,
-                    "customdata": [100 * p for p in curve.x],
-                    "line": style(facts, name) | {"width": 3 if name == facts.focus else 2},
-                    "hovertemplate": f"{name}<br>score %{{customdata:.3g}} %<br>"
-                    "%{y:+.2f} sd<extra></extra>",
-                }
+        data = [
+            scatter(
+                name,
+                [logit(p) for p in responses[m].x],
+                responses[m].y,
+                f"{name}<br>score %{{customdata:.3g}} %<br>%{{y:+.2f}} sd",
+                "lines",
+                meta=name,
+                customdata=[100 * p for p in responses[m].x],
+                line=style(facts, name) | {"width": 3 if name == facts.focus else 2},
             )
+            for name, responses in curves.items()
+        ]
         x = next(iter(curves.values()))[m].x
         picked = range(0, len(x), 4)
         plots.append(

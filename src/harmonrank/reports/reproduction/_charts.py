@@ -8,7 +8,17 @@ from typing import Any
 
 from harmonrank.evaluation.reproduction import PaperTable, Row
 from harmonrank.reports.figures import auc_bars, ceiling_line, epoch_plots, heatmap
-from harmonrank.reports.plots import ACCENT, INK, MUTED, PALETTE, Plot, plot
+from harmonrank.reports.plots import (
+    ACCENT,
+    INK,
+    LEGEND,
+    MUTED,
+    PALETTE,
+    Plot,
+    plot,
+    scatter,
+    whiskers,
+)
 from harmonrank.reports.reproduction._text import number, upper
 from harmonrank.table import Table, table_of
 
@@ -72,48 +82,37 @@ def _dots(name: str, title: str, unit: str, rows: Sequence[Row]) -> Plot:
         y={"autorange": "reversed", "showgrid": False},
         height=150 + _ROW * len(rows),
         showlegend=bool(stated),
-        legend={"orientation": "h", "y": 1.12, "yanchor": "bottom", "x": 0},
+        legend={**LEGEND, "y": 1.12},
         **({} if best is None else ceiling_line(best.mean)),
     )
 
 
 def _ours(rows: Sequence[Row], unit: str) -> dict[str, Any]:
     found = [row.ours for row in rows if row.ours is not None]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "here, 95 % interval",
-        "x": [each.mean for each in found],
-        "y": [row.name for row in rows],
-        "error_x": {
-            "type": "data",
-            "array": [each.reach or 0.0 for each in found],
-            "thickness": 1.6,
-            "width": 4,
-            "color": MUTED,
-        },
-        "marker": {"size": 10, "color": [ACCENT if "ours" in r.name else INK for r in rows]},
-        "text": [number(each.mean, unit) for each in found],
-        "hovertemplate": "%{y}<br>here %{text}<extra></extra>",
-    }
+    means = [each.mean for each in found]
+    ends = (
+        [m + sign * (e.reach or 0) for m, e in zip(means, found, strict=True)] for sign in (-1, 1)
+    )
+    return scatter(
+        "here, 95 % interval",
+        means,
+        [row.name for row in rows],
+        "%{y}<br>here %{text}",
+        error_x=whiskers(means, *ends, color=MUTED),
+        marker={"size": 10, "color": [ACCENT if "ours" in r.name else INK for r in rows]},
+        text=[number(mean, unit) for mean in means],
+    )
 
 
 def _paper(rows: Sequence[Row]) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "name": "paper, on its own data",
-        "x": [row.paper for row in rows],
-        "y": [row.name for row in rows],
-        "marker": {
-            "symbol": "diamond-open",
-            "size": 10,
-            "color": PALETTE[1],
-            "line": {"width": 2},
-        },
-        "text": [number(row.paper, row.unit) for row in rows],
-        "hovertemplate": "%{y}<br>paper %{text}<extra></extra>",
-    }
+    return scatter(
+        "paper, on its own data",
+        [row.paper for row in rows],
+        [row.name for row in rows],
+        "%{y}<br>paper %{text}",
+        marker={"symbol": "diamond-open", "size": 10, "color": PALETTE[1], "line": {"width": 2}},
+        text=[number(row.paper, row.unit) for row in rows],
+    )
 
 
 def _numbers(rows: Sequence[Row], unit: str) -> Table:
@@ -137,17 +136,15 @@ def _fronts(name: str, title: str, curves: Mapping[str, Sequence[Sequence[float]
         x, y = [point[0] for point in points], [point[1] for point in points]
         rows += [(method, a, b) for a, b in zip(x, y, strict=True)]
         data.append(
-            {
-                "type": "scatter",
-                "mode": "lines+markers",
-                "name": method,
-                "x": x,
-                "y": y,
-                "line": style,
-                "marker": {"size": 7, "color": style["color"]},
-                "hovertemplate": f"{method}<br>{first} %{{x:.4f}}<br>{second} %{{y:.4f}}"
-                "<extra></extra>",
-            }
+            scatter(
+                method,
+                x,
+                y,
+                f"{method}<br>{first} %{{x:.4f}}<br>{second} %{{y:.4f}}",
+                "lines+markers",
+                line=style,
+                marker={"size": 7, "color": style["color"]},
+            )
         )
     columns = ("method", f"AUC of {first}", f"AUC of {second}")
     return plot(
@@ -159,5 +156,5 @@ def _fronts(name: str, title: str, curves: Mapping[str, Sequence[Sequence[float]
         y={"title": f"AUC of {second}"},
         height=380,
         showlegend=True,
-        legend={"orientation": "h", "y": 1.04, "yanchor": "bottom", "x": 0},
+        legend=LEGEND,
     )
