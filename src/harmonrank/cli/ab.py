@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import format_option, numbers, parse_names, parse_pairs
+from harmonrank.cli.options import format_option, numbers, parse_names, parse_pairs, report_option
 
 
 @click.group("ab")
@@ -40,12 +40,7 @@ def command() -> None:
 @click.option(
     "--impressions", metavar="A", help="Column of how many impressions a row stands for; else 1."
 )
-@click.option(
-    "--report",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Also write one HTML page with charts.",
-)
+@report_option
 @format_option
 @numbers
 def analyse_command(

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers
+from harmonrank.cli.options import numbers, path_option
 
 
 @click.command("bench")
 @click.argument("what", default="all", metavar="[rank|metrics|train|score|growth|all]")
 @click.option("--quick", is_flag=True, help="Few rows and repeats, to see that all works.")
-@click.option(
+@path_option(
     "--markdown",
-    type=click.Path(path_type=Path),
     metavar="FILE",
     help="Also write the tables as Markdown.",
 )

@@ -7,27 +7,32 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import columns, numbers, parse_names, recalibrate, reports, schema_of
+from harmonrank.cli.options import (
+    columns,
+    numbers,
+    parse_names,
+    path_option,
+    recalibrate,
+    reports,
+    schema_of,
+    seed_option,
+)
 
 
 @click.command("compare")
-@click.option(
-    "--train", required=True, type=click.Path(path_type=Path), help="Table to learn from."
-)
-@click.option(
+@path_option("--train", required=True, help="Table to learn from.")
+@path_option(
     "--valid",
-    type=click.Path(path_type=Path),
     help="Table for selection; split off the training rows if left out.",
 )
-@click.option("--test", required=True, type=click.Path(path_type=Path), help="Table to measure on.")
+@path_option("--test", required=True, help="Table to measure on.")
 @columns
 @click.option(
     "--methods", default="all", show_default=True, metavar="all|A,B", help="Ways to fuse."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option(
+@seed_option
+@path_option(
     "--runs",
-    type=click.Path(path_type=Path),
     help="Folder that keeps finished methods; repeat the command to go on.",
 )
 @recalibrate

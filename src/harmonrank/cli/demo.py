@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harmonrank.cli.options import numbers, output, reports
+from harmonrank.cli.options import numbers, output, reports, seed_option
 
 if TYPE_CHECKING:
     from harmonrank.cli.show import Show
@@ -22,7 +22,7 @@ _PAGE = Path("harmonrank-demo.html")
 @click.option(
     "--rows", type=click.IntRange(1000), default=50_000, show_default=True, help="Training rows."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@seed_option
 @output("Keep the world's files in this folder.", required=False)
 @reports
 @click.option("--no-report", is_flag=True, help="Write no page.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, parse_pairs, recalibrate, reports, weights
+from harmonrank.cli.options import numbers, parse_pairs, path_option, recalibrate, reports, weights
 from harmonrank.errors import UsageError
 
 
@@ -15,9 +15,8 @@ from harmonrank.errors import UsageError
 @click.argument("data", type=click.Path(path_type=Path))
 @weights
 @recalibrate
-@click.option(
+@path_option(
     "--train",
-    type=click.Path(path_type=Path),
     help="Table that it was fitted on; the page then shows how scores have drifted since.",
 )
 @reports

@@ -13,29 +13,23 @@ from harmonrank.cli.options import (
     numbers,
     output,
     parse_settings,
+    path_option,
     schema_of,
+    seed_option,
+    settings_option,
 )
 
 
 @click.command("fit")
-@click.option(
-    "--train", required=True, type=click.Path(path_type=Path), help="Table to learn from."
-)
-@click.option(
+@path_option("--train", required=True, help="Table to learn from.")
+@path_option(
     "--valid",
-    type=click.Path(path_type=Path),
     help="Table for early stopping; split off the training rows if left out.",
 )
 @columns
 @click.option("--method", default="harmonrank", show_default=True, help="A way to fuse.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="An option of the method; may be repeated.",
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@settings_option("An option of the method")
+@seed_option
 @click.option("--device", default="cpu", show_default=True, help="Where a network is trained.")
 @click.option("--restart", is_flag=True, help="Forget the checkpoint of an interrupted fit.")
 @output("Folder of the model.")

@@ -10,9 +10,14 @@ __all__ = [
     "parse_names",
     "parse_pairs",
     "parse_settings",
+    "path_option",
+    "predictor_options",
     "recalibrate",
+    "report_option",
     "reports",
     "schema_of",
+    "seed_option",
+    "settings_option",
     "weights",
 ]
 
@@ -29,14 +34,26 @@ from harmonrank.errors import DataError, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+
+
+def path_option(*names: str, **rest: Any) -> Callable[[F], F]:
+    """Return an option that names a file or a folder."""
+    return click.option(*names, type=click.Path(path_type=Path), **rest)
+
+
+def settings_option(text: str) -> Callable[[F], F]:
+    """Return --set, of which the text says whose options it sets."""
+    return click.option(
+        "--set", "settings", multiple=True, metavar="NAME=VALUE", help=f"{text}; may be repeated."
+    )
+
 
 def columns(function: F) -> F:
     """Add the options that name columns."""
     for decorate in reversed(
         [
-            click.option(
-                "--schema", type=click.Path(path_type=Path), help="TOML file that names columns."
-            ),
+            path_option("--schema", help="TOML file that names columns."),
             click.option("--scores", metavar="A,B", help="Score column of each objective."),
             click.option("--labels", metavar="A,B", help="Label column of each objective."),
             click.option("--context", metavar="A,B", help="Context columns."),
@@ -75,23 +92,43 @@ def numbers(function: F) -> F:
 
 def reports(function: F) -> F:
     """Add --report, --figures and --format."""
-    page = click.option(
-        "--report",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Also write one HTML page with charts.",
-    )
-    return page(figures_option(format_option(function)))
+    return report_option(figures_option(format_option(function)))
+
+
+def report_option(function: F) -> F:
+    """Add --report."""
+    text = "Also write one HTML page with charts."
+    return path_option("--report", metavar="FILE", help=text)(function)
 
 
 def figures_option(function: F) -> F:
     """Add --figures."""
-    return click.option(
-        "--figures",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="Also write each chart as PNG; needs Chromium.",
-    )(function)
+    text = "Also write each chart as PNG; needs Chromium."
+    return path_option("--figures", metavar="DIR", help=text)(function)
+
+
+def predictor_options(least_folds: int, text: str) -> Callable[[F], F]:
+    """Return the options of the networks that predict; the text says what folds are."""
+    networks = click.Choice(["mmoe", "ple", "esmm"])
+    cuts = "How folds are cut; as the log was split if left out."
+    options: list[Callable[[F], F]] = [
+        click.option(
+            "--network", type=networks, default="mmoe", show_default=True, help="What predicts."
+        ),
+        click.option("--epochs", type=click.IntRange(1), help="At most so many passes."),
+        click.option(
+            "--folds", type=click.IntRange(least_folds), default=5, show_default=True, help=text
+        ),
+        click.option("--by", type=click.Choice(["user", "time"]), help=cuts),
+        settings_option("An option of the predictor, such as embedding=8"),
+    ]
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
 
 
 def format_option(function: F) -> F:
@@ -110,13 +147,10 @@ def output(text: str, *, required: bool = True) -> Callable[[F], F]:
     """Add --output, of which the text says what is written there, and --overwrite."""
 
     def decorate(function: F) -> F:
-        place = click.Path(path_type=Path)
         function = click.option(
             "--overwrite", is_flag=True, help="Replace the output if it exists."
         )(function)
-        return click.option("-o", "--output", "out", type=place, required=required, help=text)(
-            function
-        )
+        return path_option("-o", "--output", "out", required=required, help=text)(function)
 
     return decorate
 

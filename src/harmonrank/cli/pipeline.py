@@ -8,18 +8,25 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import figures_option, format_option, numbers, parse_names
+from harmonrank.cli.options import (
+    figures_option,
+    format_option,
+    numbers,
+    parse_names,
+    path_option,
+    predictor_options,
+    seed_option,
+)
 from harmonrank.errors import DataError
 
 
 @click.command("pipeline")
 @click.argument("raw", type=click.Path(path_type=Path))
-@click.option(
+@path_option(
     "-o",
     "--output",
     "out",
     required=True,
-    type=click.Path(path_type=Path),
     help="Folder of all outcomes; a second run into it does only what changed.",
 )
 @click.option(
@@ -31,27 +38,7 @@ from harmonrank.errors import DataError
     help="Whose files RAW holds.",
 )
 @click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
-@click.option(
-    "--network",
-    type=click.Choice(["mmoe", "ple", "esmm"]),
-    default="mmoe",
-    show_default=True,
-    help="What predicts.",
-)
-@click.option("--epochs", type=click.IntRange(1), help="At most so many passes per network.")
-@click.option(
-    "--folds", type=click.IntRange(2), default=5, show_default=True, help="Of the training scores."
-)
-@click.option(
-    "--by", type=click.Choice(["user", "time"]), help="How folds are cut; as the log was split."
-)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="An option of the predictor; may be repeated.",
-)
+@predictor_options(2, "Of the training scores.")
 @click.option(
     "--fusion-rows",
     type=click.IntRange(100),
@@ -66,7 +53,7 @@ from harmonrank.errors import DataError
     metavar="all|A,B",
     help="Ways to fuse.",
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@seed_option
 @figures_option
 @format_option
 @numbers

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import numbers, output, parse_settings
+from harmonrank.cli.options import numbers, output, parse_settings, predictor_options, seed_option
 
 
 @click.group("predict")
@@ -17,34 +17,8 @@ def command() -> None:
 
 @command.command("fit")
 @click.argument("log", type=click.Path(path_type=Path))
-@click.option(
-    "--network",
-    type=click.Choice(["mmoe", "ple", "esmm"]),
-    default="mmoe",
-    show_default=True,
-    help="What stands on the embeddings.",
-)
-@click.option("--epochs", type=click.IntRange(1), help="At most so many passes.")
-@click.option(
-    "--folds",
-    type=click.IntRange(0),
-    default=5,
-    show_default=True,
-    help="Networks that each leave a part of the training rows out; 0 for none.",
-)
-@click.option(
-    "--by",
-    type=click.Choice(["user", "time"]),
-    help="How folds are cut; as the log was split if left out.",
-)
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="An option of the predictor, such as embedding=8; may be repeated.",
-)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@predictor_options(0, "Networks that each leave a part of the training rows out; 0 for none.")
+@seed_option
 @output("Folder of the predictor.")
 @numbers
 def fit_command(

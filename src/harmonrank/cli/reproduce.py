@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import figures_option, format_option, numbers
+from harmonrank.cli.options import figures_option, format_option, numbers, path_option
 from harmonrank.events import BatchEnded, CellEnded, CellStarted, FitStep
 
 if TYPE_CHECKING:
@@ -41,23 +41,20 @@ _FIRST = "elive"
     metavar="FLOAT",
     help="In place of the protocol's own.",
 )
-@click.option(
+@path_option(
     "-o",
     "--output",
     "out",
-    type=click.Path(path_type=Path),
     default=Path("reproduction"),
     show_default=True,
     help="Folder of report.html, reproduction.md and results.json; tables add up in it.",
 )
-@click.option(
+@path_option(
     "--runs",
-    type=click.Path(path_type=Path),
     help="Folder that keeps finished experiments. [runs in the output folder]",
 )
-@click.option(
+@path_option(
     "--markdown",
-    type=click.Path(path_type=Path),
     metavar="FILE",
     help="Also write the Markdown here, under the head that the file has.",
 )
