@@ -26,7 +26,7 @@ def test_a_cell_may_have_a_text_of_its_own_and_a_value_to_sort_by():
     table = table_of(["p"], [(Cell(1e-9, "<.0001", mark="*"),)])
     assert table.to_text() == "       p\n<.0001 *"
     assert "| <.0001 * |" in table.to_markdown()
-    assert '<td class=number data-value="1e-09">&lt;.0001<i> *</i></td>' in table.to_html()
+    assert '<td class=number data-value="1e-09">&lt;.0001<i>&nbsp;*</i></td>' in table.to_html()
 
 
 def test_digits_stay_aligned_beside_a_mark():

@@ -48,4 +48,4 @@ def _cell(cell: Any, text: str, side: str) -> str:
     kind = " class=number" * (side == "right")
     if isinstance(value, int | float):
         kind += f' data-value="{value!r}"'
-    return f"<td{kind}>{escape(text)}{f'<i> {mark}</i>' if mark else ''}</td>"
+    return f"<td{kind}>{escape(text)}{f'<i>&nbsp;{mark}</i>' if mark else ''}</td>"
