@@ -47,7 +47,7 @@ def test_all_paths_are_alive_and_the_context_counts(model, parts):
     with torch.no_grad():
         found = model.network.paths(scores, torch.from_numpy(codes))
     for path in (found.s1, found.s2, found.s3):
-        assert path.std(0).max() > 0.02
+        assert path.std(1).max() > 0.02
     M = len(SCHEMA.names)
     for A in (found.A_r, found.A_p):
         assert (A - 1 / M).abs().mean() > 0.02

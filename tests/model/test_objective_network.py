@@ -83,7 +83,7 @@ def test_embeddings_are_continuous_and_go_on_beyond_the_buckets():
     network = network_of(1, ())
     u = torch.linspace(-8, 8, 4001)[:, None]
     with torch.no_grad():
-        x = network.scores(u)[:, 0]  # (rows, width)
+        x = network.scores(u.T)[0].T  # (rows, width)
     assert (x[1:] - x[:-1]).abs().max() < 0.05
     np.testing.assert_allclose(x[-1, 0] - x[-500, 0], u[-1, 0] - u[-500, 0], rtol=1e-4)
 
@@ -93,8 +93,8 @@ def test_attention_is_a_share_of_every_score():
     scores, codes = rows_of(4, (3,), 50)
     found = network.paths(torch.from_numpy(scores), torch.from_numpy(codes))
     for A in (found.A_r, found.A_p):
-        np.testing.assert_allclose(A.sum(2).detach(), np.ones((50, 4)), rtol=1e-5)
-    assert found.A_p.std(0).max() > 0
+        np.testing.assert_allclose(A.sum(1).detach(), np.ones((4, 50)), rtol=1e-5)
+    assert found.A_p.std(2).max() > 0
 
 
 def test_a_code_that_the_network_does_not_have_is_refused():

@@ -30,6 +30,7 @@ class NetworkMethodConfig:
     """Size of the network (see ObjectiveConfig), its training (TrainingConfig) and shrinkage.
 
     Attributes:
+        batch_rows: Rows per step; a 160th of the rows, from 256 to 4,096, if left out.
         ridge: How strongly what the heads add to the closed form is pulled to 0, in rows.
         slope_ridge: The same for slopes that depend on the context.
     """
@@ -39,9 +40,8 @@ class NetworkMethodConfig:
     buckets: Width = 16
     context_width: Width = 8
     learning_rate: Rate = 0.01
-    batch_rows: Count = 4_096
-    steps: Count = 1_200
-    epochs: Count | None = None
+    epochs: Count = 6
+    batch_rows: Count | None = None
     ridge: Positive = 100.0
     slope_ridge: Positive = 100.0
 

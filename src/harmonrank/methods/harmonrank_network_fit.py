@@ -47,9 +47,7 @@ def learn(
 
     config = CosineConfig(
         learning_rate=options.learning_rate,
-        batch_rows=options.batch_rows,
-        steps=options.steps,
-        patience_steps=options.steps,
+        batch_rows=options.batch_rows or min(max(len(rows) // 160, 256), 4096),
         epochs=options.epochs,
         rows=len(rows),
     )

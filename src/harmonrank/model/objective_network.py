@@ -12,13 +12,13 @@ from harmonrank.model.objective_config import FARTHEST, REACH, SMALLEST_SCORE, O
 
 
 class Paths(NamedTuple):
-    """What each path adds to the heads, and how it attends."""
+    """What each path adds to the heads, and how it attends; rows are the last axis."""
 
-    s1: Tensor  # (rows, objectives), relation-aware
-    s2: Tensor  # (rows, objectives), gated
-    s3: Tensor  # (rows, objectives), linear
-    A_r: Tensor  # (rows, objectives, objectives), how much each score listens to each other
-    A_p: Tensor  # (rows, objectives, objectives), how much each head asks for each score
+    s1: Tensor  # (objectives, rows), relation-aware
+    s2: Tensor  # (objectives, rows), gated
+    s3: Tensor  # (objectives, rows), linear
+    A_r: Tensor  # (objectives, objectives, rows), how much each score listens to each other
+    A_p: Tensor  # (objectives, objectives, rows), how much each head asks for each score
 
 
 class ObjectiveNetwork(nn.Module):
@@ -27,6 +27,8 @@ class ObjectiveNetwork(nn.Module):
     The first part is the closed form: the logit ℓ_m of the objective's own score, calibrated. The
     paths are the paper's, with one output per objective. All outputs begin at 0, so an untrained
     network is the closed form, and t_m in [0, 1] says how much of the residual is kept.
+
+    Inside, rows are the last axis: sums over a few objectives are then sums of long vectors.
 
     Args:
         config: Size.
@@ -51,7 +53,7 @@ class ObjectiveNetwork(nn.Module):
         """Return the logit of every objective given scores and context codes."""
         l = self.prior.logit(scores)  # (rows, objectives)  # noqa: E741
         found = self._paths(l, context)
-        residual = found.s1 + found.s2 + found.s3  # (rows, objectives)
+        residual = (found.s1 + found.s2 + found.s3).T  # (rows, objectives)
         z: Tensor = self.prior(l) + self.share * residual  # (rows, objectives)
         return z
 
@@ -60,10 +62,14 @@ class ObjectiveNetwork(nn.Module):
         return self._paths(self.prior.logit(scores), context)
 
     def _paths(self, l: Tensor, context: Tensor) -> Paths:  # noqa: E741
-        x = self.scores(self.prior.standardise(l))  # (rows, objectives, width)
-        place = context + self.context.first  # (rows, features)
-        s1, A_r, A_p = self.relation_aware(x, self.context(place))
-        return Paths(s1, self.gated(x), self.linear(x, place), A_r, A_p)
+        M, d = self.config.objectives, self.config.width
+        x = self.scores(self.prior.standardise(l).T)  # (objectives, width, rows)
+        tables = [self.relation_aware.queries(self.context.table), *self.linear.tables()]
+        asked = self.context(context, torch.cat(tables, dim=1))  # (columns, rows)
+        q, offset, slope = asked.split([M * d, M, M * M])
+        s1, A_r, A_p = self.relation_aware(x, q.view(M, d, -1))
+        s3 = self.linear(x, offset, slope.view(M, M, -1))  # (objectives, rows)
+        return Paths(s1, self.gated(x), s3, A_r, A_p)
 
     def energy(self, slopes: float) -> Tensor:
         """Return Σ of the squares of what every head makes of its inputs, by which it is shrunk.
@@ -148,16 +154,15 @@ class SmoothBuckets(nn.Module):
         self.table[:, :, 0] = u[:, 0]
 
     def forward(self, u: Tensor) -> Tensor:
-        inside = u.clamp(-REACH, REACH)  # (rows, M)
-        place = (inside + REACH) * ((len(self.grid) - 1) / (2 * REACH))  # (rows, M)
-        near = (1 - (place.unsqueeze(2) - self.grid).abs()).clamp_min(0)  # (rows, M, buckets)
-        x = torch.einsum("nmb,mbd->nmd", near, self.table)  # (rows, M, width)
-        beyond = (u - inside).unsqueeze(2)  # (rows, M, 1)
-        return torch.cat([x[:, :, :1] + beyond, x[:, :, 1:]], dim=2)  # (rows, M, width)
+        inside = u.clamp(-REACH, REACH)  # (M, rows)
+        place = (inside + REACH) * ((len(self.grid) - 1) / (2 * REACH))  # (M, rows)
+        near = (1 - (place.unsqueeze(1) - self.grid[:, None]).abs()).clamp_min(0)  # (M, B, rows)
+        x = self.table.mT @ near  # (M, width, rows)
+        return torch.cat([x[:, :1] + (u - inside).unsqueeze(1), x[:, 1:]], dim=1)
 
 
 class Context(nn.Module):
-    """An embedding of each context value."""
+    """An embedding of each context value, and the sum of what the values of a row ask for."""
 
     first: Tensor
 
@@ -165,11 +170,13 @@ class Context(nn.Module):
         super().__init__()
         slots = config.context_slots
         self.table = nn.Parameter(torch.empty(sum(slots), config.context_width))
-        first = torch.tensor([sum(slots[:i]) for i in range(len(slots))], dtype=torch.long)
+        first = torch.tensor([1 + sum(slots[:i]) for i in range(len(slots))], dtype=torch.long)
         self.register_buffer("first", first, persistent=False)
 
-    def forward(self, place: Tensor) -> Tensor:
-        return nn.functional.embedding(place, self.table).flatten(1)  # (rows, features · width)
+    def forward(self, context: Tensor, table: Tensor) -> Tensor:
+        """Add up rows of a table: row 0, which is for all, and one for each value."""
+        place = nn.functional.pad(context + self.first, (1, 0))  # (rows, 1 + features)
+        return nn.functional.embedding_bag(place, table, mode="sum").T  # (columns, rows)
 
 
 class RelationAware(nn.Module):
@@ -190,18 +197,25 @@ class RelationAware(nn.Module):
 
     def __init__(self, config: ObjectiveConfig) -> None:
         super().__init__()
-        k = config.key_width
-        self.scale = sqrt(k)
+        self.slots, self.scale = config.context_slots, sqrt(config.key_width)
         _declare(self, config, "relation_aware")
 
-    def forward(self, x: Tensor, P: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        W_r = self.query.T @ self.key / self.scale  # (d, d)
-        A_r = torch.softmax((x @ W_r) @ x.mT, dim=2)  # (n, M, M)
-        x_r = A_r @ x  # (n, M, d), times `value` the paper's x_r
-        Q_p = torch.einsum("nc,mkc->nmk", P, self.context_query) + self.context_bias  # (n, M, k)
+    def queries(self, context: Tensor) -> Tensor:
+        """Return what every context value asks for, as a query of x_r, (1 + slots, M · d)."""
         W_p = self.context_key @ self.value / self.scale  # (k, d)
-        A_p = torch.softmax((Q_p @ W_p) @ x_r.mT, dim=2)  # (n, M, M)
-        s1 = ((A_p @ x_r) * self.folded_output()).sum(2)  # (n, M)
+        e, rows = context.shape[1], [self.context_bias.unsqueeze(0)]  # (1, M, k)
+        for feature, values in enumerate(torch.split(context, list(self.slots))):
+            W = self.context_query[:, :, feature * e : (feature + 1) * e]  # (M, k, e)
+            rows.append(torch.einsum("ve,mke->vmk", values, W))
+        return (torch.cat(rows) @ W_p).flatten(1)
+
+    def forward(self, x: Tensor, q: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        W_r = self.query.T @ self.key / self.scale  # (d, d)
+        A_r = torch.softmax(_dots(W_r.T @ x, x), dim=1)  # (M, M, n)
+        # Times `value` this is the paper's x_r.
+        x_r = (A_r.unsqueeze(2) * x).sum(1)  # (M, d, n)
+        A_p = torch.softmax(_dots(q, x_r), dim=1)  # (M, M, n)
+        s1 = (A_p * (self.folded_output() @ x_r).transpose(0, 1)).sum(1)  # (M, n)
         return s1, A_r, A_p
 
     def folded_output(self) -> Tensor:
@@ -222,8 +236,8 @@ class Gated(nn.Module):
         _declare(self, config, "gated")
 
     def forward(self, x: Tensor) -> Tensor:
-        g = torch.sigmoid(x @ self.gate + self.bias)  # (rows, objectives)
-        return (g.unsqueeze(2) * x).flatten(1) @ self.output.T  # (rows, objectives)
+        g = torch.sigmoid(self.gate @ x + self.bias[:, None])  # (objectives, rows)
+        return self.output @ (g.unsqueeze(1) * x).flatten(0, 1)  # (objectives, rows)
 
 
 class Linear(nn.Module):
@@ -238,12 +252,19 @@ class Linear(nn.Module):
         super().__init__()
         _declare(self, config, "linear")
 
-    def forward(self, x: Tensor, place: Tensor) -> Tensor:
-        M = x.shape[1]
-        s3 = x.flatten(1) @ self.output.T + self.bias  # (rows, objectives)
-        s3 = s3 + nn.functional.embedding(place, self.offset).sum(1)  # (rows, objectives)
-        by_context = nn.functional.embedding(place, self.slope.flatten(1)).sum(1)  # (rows, M · M)
-        return s3 + (by_context.view(-1, M, M) @ x[:, :, :1]).squeeze(2)  # (rows, objectives)
+    def tables(self) -> tuple[Tensor, Tensor]:
+        """Return offsets and slopes of every context value; in row 0 those of all."""
+        offset = torch.cat([self.bias.unsqueeze(0), self.offset])  # (1 + slots, M)
+        return offset, nn.functional.pad(self.slope.flatten(1), (0, 0, 1, 0))
+
+    def forward(self, x: Tensor, offset: Tensor, slope: Tensor) -> Tensor:
+        s3 = self.output @ x.flatten(0, 1) + offset  # (objectives, rows)
+        return s3 + (slope * x[:, 0]).sum(1)  # (objectives, rows)
+
+
+def _dots(a: Tensor, b: Tensor) -> Tensor:
+    """Return a_i · b_j of each row, (i, j, rows)."""
+    return (a.unsqueeze(1) * b).sum(2)
 
 
 def _declare(module: nn.Module, config: ObjectiveConfig, part: str) -> None:

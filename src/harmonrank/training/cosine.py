@@ -47,11 +47,14 @@ class CosineAdam(torch.optim.Adam):
 class CosineConfig(TrainingConfig):
     """How a network is trained when the rate falls with the steps.
 
+    On the way the weights are noisy, so those of the end are kept: there is no early stopping.
+
     Attributes:
         rows: How many training rows there are, which decides the number of steps.
         warm_up: Steps over which the rate rises at first.
     """
 
+    early_stopping: bool = False
     rows: int = 1
     warm_up: int = 50
 
