@@ -14,6 +14,7 @@ from harmonrank.extras import needs_extras
 from harmonrank.methods.base import Fit
 from harmonrank.methods.neural import History, NeuralState
 from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
+from harmonrank.model.health import Health
 from harmonrank.model.objective_config import ObjectiveConfig
 from harmonrank.model.objective_scorer import ObjectiveScorer
 from harmonrank.options import Count, Positive, Rate, Width
@@ -62,6 +63,8 @@ class HarmonRankNetwork(ProbabilityMethod):
 
     encoder: ContextEncoder
     history: History = ()
+    health: Health | None = None
+    """Whether each path of the network does something; known once fitted."""
     _weights: Mapping[str, np.ndarray]
     _scorer: ObjectiveScorer
 
@@ -70,7 +73,7 @@ class HarmonRankNetwork(ProbabilityMethod):
 
         self.encoder = ContextEncoder.fit(fit.train.context)
         size = self._size(fit.train.scores.shape[1], self.encoder.slots)
-        weights, self.history = learn(self, fit, size)
+        weights, self.history, self.health = learn(self, fit, size)
         self._use(size, weights)
 
     def _size(self, objectives: int, slots: tuple[int, ...]) -> ObjectiveConfig:
@@ -110,7 +113,8 @@ class HarmonRankNetwork(ProbabilityMethod):
         return {**facts, "residual_share": dict(zip(self.schema.names, kept, strict=True))}
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        parts = {"context": self.encoder.to_list(), "history": self.history}
+        health = None if self.health is None else asdict(self.health)
+        parts = {"context": self.encoder.to_list(), "history": self.history, "health": health}
         return parts, dict(self._weights)
 
     def _declare(self, state: NeuralState) -> dict[str, Array]:
@@ -123,4 +127,4 @@ class HarmonRankNetwork(ProbabilityMethod):
     def _restore(self, state: NeuralState, arrays: dict[str, np.ndarray]) -> None:
         self.encoder = state.encoder(self.schema)
         self._use(self._size(len(self.schema.names), self.encoder.slots), arrays)
-        self.history = state.known_history()
+        self.health, self.history = state.health, state.known_history()

@@ -2,8 +2,9 @@
 
 __all__ = ["learn"]
 
+import logging
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -11,15 +12,17 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from harmonrank.data import Log
+from harmonrank.events import HealthMeasured
 from harmonrank.methods.base import Fit
 from harmonrank.methods.neural import History
 from harmonrank.methods.neural_fit import arrays_of, fingerprint
 from harmonrank.methods.probability import weighted_sum
 from harmonrank.metrics import auc, fit_logistic, logit, sigmoid
+from harmonrank.model.health import Health
 from harmonrank.model.objective_config import ObjectiveConfig
-from harmonrank.model.objective_network import ObjectiveNetwork
+from harmonrank.model.objective_network import HeadSum, ObjectiveNetwork
 from harmonrank.model.objective_scorer import ObjectiveScorer
-from harmonrank.training import Arrays, Finished, LossValue, train
+from harmonrank.training import Arrays, Finished, LossValue, health_of, train
 from harmonrank.training.cosine import CosineConfig
 
 if TYPE_CHECKING:
@@ -28,10 +31,16 @@ if TYPE_CHECKING:
 _HALVINGS = 30
 
 
-def learn(
-    method: "HarmonRankNetwork", fit: Fit, size: ObjectiveConfig
-) -> tuple[dict[str, np.ndarray], History]:
-    """Train the heads on top of the closed form; return the network's arrays and its history."""
+class Learned(NamedTuple):
+    """The arrays of a trained network, what each epoch gave, and whether each path is alive."""
+
+    weights: dict[str, np.ndarray]
+    history: History
+    health: Health
+
+
+def learn(method: "HarmonRankNetwork", fit: Fit, size: ObjectiveConfig) -> Learned:
+    """Train the heads on top of the closed form; a path that does nothing is a warning."""
     rows = arrays_of(method, fit.train, fit.device)
     network = ObjectiveNetwork(size, torch.Generator().manual_seed(fit.seed))
     _set_prior(network, fit.train)
@@ -68,7 +77,14 @@ def learn(
         fit.on_event(event)
     weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
     weights["share"] = _shares(method, fit.valid, ObjectiveScorer(size, weights), weights)
-    return weights, history
+    health = health_of(HeadSum(network), rows, fit.seed)
+    if health.dead:
+        remedy = "try more `epochs` or a smaller `ridge`"
+        logging.getLogger("harmonrank").warning(
+            f"The heads' network is partly dead: {', '.join(health.dead)}; {remedy}."
+        )
+    fit.on_event(HealthMeasured(health))
+    return Learned(weights, history, health)
 
 
 def _total_weight(log: Log) -> float:

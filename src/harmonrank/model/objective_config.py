@@ -35,6 +35,11 @@ class ObjectiveConfig:
     context_width: int = 8
 
     @property
+    def context_features(self) -> int:
+        """How many features describe the context."""
+        return len(self.context_slots)
+
+    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The shape of each array of the network, by name.
 

@@ -1,6 +1,6 @@
 """The paper's network with one head per objective, each a residual on the closed form."""
 
-__all__ = ["ObjectiveNetwork", "Paths"]
+__all__ = ["HeadPaths", "HeadSum", "ObjectiveNetwork"]
 
 from math import pi, sqrt
 from typing import NamedTuple
@@ -8,10 +8,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from harmonrank.model.network import Paths
 from harmonrank.model.objective_config import FARTHEST, REACH, SMALLEST_SCORE, ObjectiveConfig
 
 
-class Paths(NamedTuple):
+class HeadPaths(NamedTuple):
     """What each path adds to the heads, and how it attends; rows are the last axis."""
 
     s1: Tensor  # (objectives, rows), relation-aware
@@ -57,11 +58,11 @@ class ObjectiveNetwork(nn.Module):
         z: Tensor = self.prior(l) + self.share * residual  # (rows, objectives)
         return z
 
-    def paths(self, scores: Tensor, context: Tensor) -> Paths:
+    def paths(self, scores: Tensor, context: Tensor) -> HeadPaths:
         """Return what each path adds, before t."""
         return self._paths(self.prior.logit(scores), context)
 
-    def _paths(self, l: Tensor, context: Tensor) -> Paths:  # noqa: E741
+    def _paths(self, l: Tensor, context: Tensor) -> HeadPaths:  # noqa: E741
         M, d = self.config.objectives, self.config.width
         x = self.scores(self.prior.standardise(l).T)  # (objectives, width, rows)
         tables = [self.relation_aware.queries(self.context.table), *self.linear.tables()]
@@ -69,7 +70,7 @@ class ObjectiveNetwork(nn.Module):
         q, offset, slope = asked.split([M * d, M, M * M])
         s1, A_r, A_p = self.relation_aware(x, q.view(M, d, -1))
         s3 = self.linear(x, offset, slope.view(M, M, -1))  # (objectives, rows)
-        return Paths(s1, self.gated(x), s3, A_r, A_p)
+        return HeadPaths(s1, self.gated(x), s3, A_r, A_p)
 
     def energy(self, slopes: float) -> Tensor:
         """Return Σ of the squares of what every head makes of its inputs, by which it is shrunk.
@@ -100,6 +101,25 @@ class ObjectiveNetwork(nn.Module):
             else:
                 bound = 2 / sqrt(max(parameter.shape[-1], 1))
                 parameter.uniform_(-bound, bound, generator=generator)
+
+
+class HeadSum(nn.Module):
+    """The residuals of all heads added up, before t: one score that can be taken apart."""
+
+    def __init__(self, network: ObjectiveNetwork) -> None:
+        super().__init__()
+        self.network, self.config = network, network.config
+
+    def forward(self, scores: Tensor, context: Tensor) -> Tensor:
+        """Return Σ_m (s1 + s2 + s3)_m of every row."""
+        return self.paths(scores, context).fused
+
+    def paths(self, scores: Tensor, context: Tensor) -> Paths:
+        """Return what each path adds to the sum, and the attentions."""
+        found = self.network.paths(scores, context)
+        s1, s2, s3 = (path.sum(0) for path in (found.s1, found.s2, found.s3))  # (rows,)
+        A_r, A_p = (A.permute(2, 0, 1) for A in (found.A_r, found.A_p))  # (rows, M, M)
+        return Paths(s1, s2, s3, A_r, A_p)
 
 
 class Prior(nn.Module):

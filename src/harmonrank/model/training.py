@@ -7,7 +7,7 @@ It stands beside the network's own options since a model stores both; what train
 __all__ = ["Plan", "TrainingConfig"]
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from harmonrank.errors import UsageError
 from harmonrank.options import Count, Nonnegative, Rate, Seconds
@@ -45,9 +45,6 @@ class TrainingConfig:
             without it all steps are taken and the last weights are kept.
         checkpoint_seconds: At most this much work is lost when the process is killed.
     """
-
-    keeps_last: ClassVar[bool] = False
-    """Whether the last weights are kept, and not those of the best validation AUC-sum."""
 
     optimizer: Literal["adam", "sgd"] = "adam"
     learning_rate: Rate = 0.01

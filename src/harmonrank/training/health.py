@@ -1,21 +1,37 @@
 """Health of a network: its paths taken apart on some rows."""
 
-__all__ = ["health_of"]
+__all__ = ["Separable", "health_of"]
+
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from harmonrank.metrics import spearman
-from harmonrank.model import Network
 from harmonrank.model.health import Health
+from harmonrank.model.network import Paths
 from harmonrank.training.arrays import Arrays
 
 _ROWS = 20_000
 
 
+class Separable(Protocol):
+    """A network whose score is the sum of paths."""
+
+    @property
+    def config(self) -> Any:
+        """Its size, with `context_features`."""
+
+    def __call__(self, scores: Tensor, context: Tensor) -> Tensor:
+        """Return the score of every row."""
+
+    def paths(self, scores: Tensor, context: Tensor) -> Paths:
+        """Return its parts."""
+
+
 @torch.no_grad()
-def health_of(network: Network, rows: Arrays, seed: int = 0) -> Health:
+def health_of(network: Separable, rows: Arrays, seed: int = 0) -> Health:
     """Measure the paths of a network on some 20,000 of the rows, evenly spread.
 
     Args:
