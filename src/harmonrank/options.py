@@ -10,6 +10,7 @@ __all__ = [
     "Share",
     "Width",
     "checked_options",
+    "checked_seed",
 ]
 
 import dataclasses
@@ -76,6 +77,18 @@ def checked_options(name: str, config: type, options: Mapping[str, Any]) -> dict
                 f"Option '{key}' of {name} must be {_describe(hints[key])}. Got {_short(value)}."
             )
     return checked
+
+
+def checked_seed(seed: Any) -> int:
+    """Return a seed as a whole number from 0 up.
+
+    >>> checked_seed(3)
+    3
+    """
+    right = hasattr(seed, "__index__") and not isinstance(seed, bool) and seed >= 0
+    if not right:
+        raise UsageError(f"`seed` must be a whole number from 0 up. Got {_short(seed)}.")
+    return int(seed)
 
 
 def _short(value: Any) -> str:

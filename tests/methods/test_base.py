@@ -101,7 +101,7 @@ def test_rank_takes_what_there_is_where_a_request_is_short(table, schema):
 
 def test_rank_refuses_what_it_cannot_do(table, schema):
     model = ClosedForm().fit(table, schema, valid=table)
-    with pytest.raises(UsageError, match="`k` must be at least 1. Got 0"):
+    with pytest.raises(UsageError, match="`k` must be a whole number of at least 1. Got 0"):
         model.rank(table, k=0)
     with pytest.raises(UsageError, match="has a column 'fused' already; drop or rename it"):
         model.rank(table.with_columns(fused=0.5))
@@ -124,11 +124,11 @@ def test_a_method_that_cannot_change_weights_says_so(table, schema):
         ({"widht": 3}, "harmonrank-paper has no option 'widht'. Did you mean 'width'?"),
         (
             {"epochs": "many"},
-            "Option 'epochs' of harmonrank-paper must be a whole number or null. Got",
+            "Option 'epochs' of harmonrank-paper must be a whole number .* or null. Got",
         ),
-        ({"epochs": 2.5}, "'epochs' of .* must be a whole number or null. Got 2.5"),
-        ({"epochs": True}, "'epochs' of .* must be a whole number or null. Got True"),
-        ({"buckets": "none"}, "'buckets' of .* must be a whole number or null. Got 'none'"),
+        ({"epochs": 2.5}, "'epochs' of .* must be a whole number .* or null. Got 2.5"),
+        ({"epochs": True}, "'epochs' of .* must be a whole number .* or null. Got True"),
+        ({"buckets": "none"}, "'buckets' of .* must be a whole number .* or null. Got 'none'"),
         ({"gate": 1}, "'gate' of .* must be true or false. Got 1"),
         ({"learning_rate": "low"}, "'learning_rate' of .* must be a number"),
         ({"optimizer": "lbfgs"}, "'optimizer' of .* must be 'adam' or 'sgd'"),

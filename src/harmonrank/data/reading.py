@@ -2,8 +2,9 @@
 
 __all__ = ["read_log"]
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -16,7 +17,7 @@ from harmonrank.errors import DataError
 
 def read_log(
     source: Source,
-    schema: Schema,
+    schema: Schema | Mapping[str, Any],
     *,
     labels: bool = True,
     sample_weight: bool = False,
@@ -28,7 +29,7 @@ def read_log(
     Args:
         source: A path, a polars, pandas or pyarrow table, or a log that was read before, whose
             columns are put in the order of the schema (see `Log.aligned`).
-        schema: Which column is what.
+        schema: Which column is what; a dict of its parts will do.
         labels: Also read labels, requests, sample weights and, where there, true probabilities.
         sample_weight: Without labels: also read sample weights, where the table has them.
         first_row: Where the source begins in a larger table, so that errors name the right row.
@@ -38,6 +39,7 @@ def read_log(
         DataError: A column is missing, of the wrong type, or holds a value that its role
             does not allow; the first offending row and their number are named.
     """
+    schema = Schema.of(schema)
     if isinstance(source, Log):
         return source.aligned(schema, labels=labels)
     columns = [*schema.score_columns, *schema.context]

@@ -98,7 +98,7 @@ class Schema:
         Raises:
             UsageError: An objective is unknown, a weight is negative or not finite, or all are 0.
         """
-        changes = changes or {}
+        changes = {} if changes is None else _mapping("weights", changes)
         for name, weight in changes.items():
             self._require("weights", name)
             if not _is_weight(weight):
@@ -141,6 +141,22 @@ class Schema:
             "truth": dict(self.truth),
         }
         return {key: value for key, value in parts.items() if value}
+
+    @classmethod
+    def of(cls, schema: "Schema | Mapping[str, Any]") -> "Schema":
+        """Return a schema as it is, and a dict of its parts as a schema.
+
+        >>> Schema.of({"objectives": {"buy": "p_buy"}}).names
+        ('buy',)
+        """
+        if isinstance(schema, Schema):
+            return schema
+        if not isinstance(schema, Mapping):
+            raise UsageError(
+                "`schema` must be a Schema or a dict of its parts, as in "
+                f"{{'objectives': {{'buy': 'p_buy'}}}}. Got {schema!r}."
+            )
+        return cls.from_dict(schema)
 
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Self:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 import polars as pl
 
@@ -26,8 +26,16 @@ from polars.selectors import by_name
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.errors import DataError, did_you_mean
 
-Source = Any
-"""A path to parquet, csv or arrow, or a polars, pandas or pyarrow table."""
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from harmonrank.data.log import Log
+
+Source = Union[
+    str, Path, pl.DataFrame, pl.LazyFrame, "pd.DataFrame", "pa.Table", "pa.RecordBatch", "Log"
+]
+"""A path to parquet, csv or arrow, a polars, pandas or pyarrow table, or a log read before."""
 
 _READERS = {
     ".parquet": "parquet",
@@ -146,7 +154,8 @@ def column_names(source: Source) -> list[str]:
     if _is_a(source, "pyarrow", "Table", "RecordBatch"):
         return list(source.schema.names)
     if _is_a(source, "pandas", "DataFrame"):
-        return [str(name) for name in source.columns]
+        frame: Any = source
+        return [str(name) for name in frame.columns]
     raise DataError(
         f"A table must be a path or a polars, pandas or pyarrow table. Got {type(source).__name__}."
     )
@@ -204,7 +213,7 @@ def _file_columns(path: Path, kind: str) -> list[str]:
         return next(csv.reader(stream), [])
 
 
-def _from_memory(source: Source, columns: list[str]) -> pl.DataFrame:
+def _from_memory(source: Any, columns: list[str]) -> pl.DataFrame:
     if isinstance(source, pl.LazyFrame):
         require_polars_threads("A lazy table")
         return source.select(by_name(*columns)).collect()

@@ -2,7 +2,7 @@
 
 __all__ = ["compare"]
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -26,6 +26,7 @@ from harmonrank.methods import (
 from harmonrank.methods.drift_measurement import drift_of
 from harmonrank.methods.reference import Reference
 from harmonrank.metrics import bootstrap_sums
+from harmonrank.options import checked_seed
 
 _REPLICATES = 200
 
@@ -33,7 +34,7 @@ _REPLICATES = 200
 def compare(
     train: Source,
     test: Source,
-    schema: Schema,
+    schema: Schema | Mapping[str, Any],
     methods: Sequence[str] | str = "all",
     *,
     valid: Source | None = None,
@@ -50,7 +51,7 @@ def compare(
     Args:
         train: Training rows.
         test: Rows to measure on, with labels.
-        schema: Which column is what.
+        schema: Which column is what; a dict of its parts will do.
         methods: Names of methods; 'all' are those whose packages are installed, and the log
             tells which are left out.
         valid: Validation rows; split off the training rows if left out.
@@ -63,9 +64,11 @@ def compare(
         on_event: Called with the start and end of each method and its training events; the end of
             a fit hands its model on.
     """
-    options = options or {}
+    options, schema, seed = options or {}, Schema.of(schema), checked_seed(seed)
     if isinstance(methods, str):
         methods = installed_methods() if methods == "all" else (methods,)
+    if not isinstance(methods, Iterable) or not all(isinstance(name, str) for name in methods):
+        raise UsageError(f"`methods` must be 'all' or a list of names. Got {methods!r}.")
     classes = {name: method_class(name) for name in dict.fromkeys(methods)}
     if not classes:
         raise UsageError(f"Name at least one method. Known: {', '.join(METHODS)}.")

@@ -12,7 +12,7 @@ from harmonrank.data import Log
 from harmonrank.methods import Quality, ceiling_of
 from harmonrank.methods.drift import Drift
 from harmonrank.metrics import Interval, percentiles
-from harmonrank.table import Cell, Column, Style, Table
+from harmonrank.table import Cell, Column, Style, Table, Tabular
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class Entry:
         }
 
 
-@dataclass(frozen=True)
-class Leaderboard:
+@dataclass(frozen=True, repr=False)
+class Leaderboard(Tabular):
     """The methods in order, the best first; by exact AUC-sum in a world, else by labels.
 
     Attributes:

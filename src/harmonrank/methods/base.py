@@ -17,13 +17,14 @@ from harmonrank.data.arrays import Array
 from harmonrank.data.log import taken
 from harmonrank.errors import DataError, UsageError
 from harmonrank.extras import needs_extras
+from harmonrank.methods.estimator import Estimator
 from harmonrank.methods.quality import Quality, quality_of
 from harmonrank.methods.recalibrating import Recalibrating
-from harmonrank.methods.request import checked_candidates
+from harmonrank.methods.request import checked_candidates, checked_context
 from harmonrank.methods.split import split_off
 from harmonrank.methods.state import NoState
 from harmonrank.methods.top_rows import top_rows
-from harmonrank.options import checked_options
+from harmonrank.options import checked_seed
 
 _VALID_SHARE = 0.1
 
@@ -46,15 +47,13 @@ class Fit:
     checkpoint: Path | None
 
 
-class Method(Recalibrating, ABC):
+class Method(Estimator, Recalibrating, ABC):
     """A way to fuse scores: fit it on a log, then score, rank, evaluate and save.
 
     A subclass names itself and its frozen config, learns in `_fit`, fuses in `_score`, and
     gives and takes its learned state as JSON parts and arrays.
     """
 
-    name: ClassVar[str]
-    Config: ClassVar[type]
     needs: ClassVar[str | None] = None
     """The optional package without which it cannot be fitted; a saved model scores without."""
     uses_valid: ClassVar[bool] = True
@@ -63,7 +62,7 @@ class Method(Recalibrating, ABC):
     """What the JSON parts of `_state` are decoded to when a saved model is loaded."""
 
     def __init__(self, **options: Any) -> None:
-        self.config = self.Config(**checked_options(self.name, self.Config, options))
+        super().__init__(**options)
         self._schema: Schema | None = None
         self.prevalence = np.empty(0)
 
@@ -95,7 +94,7 @@ class Method(Recalibrating, ABC):
     def fit(
         self,
         train: Source,
-        schema: Schema,
+        schema: Schema | Mapping[str, Any],
         *,
         valid: Source | None = None,
         seed: int = 0,
@@ -107,7 +106,7 @@ class Method(Recalibrating, ABC):
 
         Args:
             train: A path, or a polars, pandas or pyarrow table.
-            schema: Which column is what.
+            schema: Which column is what; a dict of its parts will do.
             valid: Rows for early stopping and selection; split off the training rows by
                 request if left out.
             seed: Decides everything that is drawn.
@@ -115,6 +114,7 @@ class Method(Recalibrating, ABC):
             on_event: Called with every event of the training loop.
             checkpoint: A file that keeps the state of a long fit; if it exists, the fit goes on.
         """
+        schema, seed = Schema.of(schema), checked_seed(seed)
         train_log = read_log(train, schema)
         train_log.require_both_classes("training")
         train_log = train_log.counted()
@@ -174,7 +174,7 @@ class Method(Recalibrating, ABC):
             context: The value of each context column, which all candidates share.
             weights: As for `score`.
         """
-        context = context or {}
+        context = checked_context(context)
         p = self._expected_request(checked_candidates(scores, self.schema.names), context)
         merged = None if weights is None else self.schema.weights_with(weights)
         return _finite(self._score_request(p, context, merged))

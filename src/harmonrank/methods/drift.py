@@ -5,7 +5,7 @@ __all__ = ["CONSTANT_SCALE", "SAME_OFFSET", "ColumnDrift", "Drift"]
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harmonrank.table import Table, table_of
+from harmonrank.table import Table, Tabular, table_of
 
 _FEWEST_ROWS = 1000
 # A busy hour or another mix of users moves scores a little; a replaced model moves them like this.
@@ -79,8 +79,8 @@ class ColumnDrift:
         )
 
 
-@dataclass(frozen=True)
-class Drift:
+@dataclass(frozen=True, repr=False)
+class Drift(Tabular):
     """A report on a table's scores; printing it gives a table and the evidence.
 
     Attributes:

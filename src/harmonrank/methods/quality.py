@@ -11,14 +11,14 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.data.worlds import best_score
 from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval, grouped_auc
-from harmonrank.table import Column, Table
+from harmonrank.table import Column, Table, Tabular
 
 LEVEL = 0.95
 """The level of every interval."""
 
 
-@dataclass(frozen=True)
-class Quality:
+@dataclass(frozen=True, repr=False)
+class Quality(Tabular):
     """Metrics of a fused score.
 
     Attributes:

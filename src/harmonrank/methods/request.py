@@ -1,8 +1,9 @@
 """The candidates of one request, as a service has them."""
 
-__all__ = ["checked_candidates"]
+__all__ = ["checked_candidates", "checked_context"]
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +17,15 @@ def checked_candidates(scores: ArrayLike, names: Sequence[str]) -> np.ndarray:
     >>> checked_candidates([[0.1, 0.2]], ["buy", "like"])
     array([[0.1, 0.2]])
     """
-    p = np.asarray(scores)
+    try:
+        p = np.asarray(scores)
+    except ValueError:  # Rows of different lengths.
+        p = np.empty(0, object)
+    if p.dtype.kind not in "fiub":
+        raise DataError(
+            f"`scores` must be numbers, (candidates, {len(names)}). Got {type(scores).__name__} of "
+            f"{p.dtype}; convert it first."
+        )
     if p.ndim != 2 or p.shape[1] != len(names):
         raise DataError(
             f"`scores` must be (candidates, {len(names)}), one column for each of "
@@ -28,3 +37,15 @@ def checked_candidates(scores: ArrayLike, names: Sequence[str]) -> np.ndarray:
             f"`scores` must lie in [0, 1]. Got {p.min()} to {p.max()}; drop or repair them."
         )
     return p
+
+
+def checked_context(context: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the context of a request, which may be left out."""
+    if context is None:
+        return {}
+    if not isinstance(context, Mapping):
+        raise DataError(
+            "`context` must map each context column to its value, as in {'hour': 3}. "
+            f"Got {context!r}."
+        )
+    return context

@@ -3,6 +3,7 @@
 __all__ = ["FORMAT", "MODEL", "load", "save"]
 
 import dataclasses
+from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -15,7 +16,13 @@ from harmonrank.data import Schema
 from harmonrank.data.arrays import read_arrays, write_arrays
 from harmonrank.data.decoding import decode
 from harmonrank.data.files import new_folder, read_json, sha256, write_json
-from harmonrank.errors import DataError, DependencyError, HarmonRankError, ModelFileError
+from harmonrank.errors import (
+    DataError,
+    DependencyError,
+    HarmonRankError,
+    ModelFileError,
+    UsageError,
+)
 from harmonrank.methods.base import Method
 from harmonrank.methods.catalogue import method_class
 from harmonrank.methods.state import ReferenceState
@@ -62,7 +69,7 @@ def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
         "reference": reference,
         "state": parts,
     }
-    with new_folder(path, holds=MODEL, overwrite=overwrite) as folder:
+    with new_folder(_folder(path), holds=MODEL, overwrite=overwrite) as folder:
         write_json(folder / MODEL, document)
         write_arrays(folder / _WEIGHTS, arrays | reference_arrays)
         sums = {name: sha256(folder / name) for name in (MODEL, _WEIGHTS)}
@@ -78,7 +85,7 @@ def load(path: str | Path) -> Method:
     Raises:
         ModelFileError: The folder is not a saved model, is damaged, or of another format.
     """
-    path = Path(path)
+    path = _folder(path)
     _check_sums(path)
     header = _read(path / MODEL, _Header)
     if header.format != FORMAT:
@@ -98,6 +105,12 @@ def load(path: str | Path) -> Method:
             f"{str(error).rstrip('.')}; it was saved by {header.harmonrank}, so use that version "
             "or fit it again."
         ) from error
+
+
+def _folder(path: Any) -> Path:
+    if isinstance(path, str | PathLike):
+        return Path(path)
+    raise UsageError(f"A saved model is named by the path of its folder. Got {path!r}.")
 
 
 def _restored(path: Path, document: _Document) -> Method:

@@ -18,8 +18,8 @@ def top_rows(
     """Return the best k rows of every request, best first, with their score and place."""
     if request is None:
         raise UsageError("`rank` needs requests; name the request column in the schema.")
-    if k < 1:
-        raise UsageError(f"`k` must be at least 1. Got {k}.")
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        raise UsageError(f"`k` must be a whole number of at least 1. Got {k!r}.")
     names = column_names(table)
     for added in ("fused", "place"):
         if added in names:
