@@ -1,0 +1,44 @@
+"""Whatever is read back or given is parsed: no internal error, crash or hang, bounded memory."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fuzzing import KINDS, prepare
+
+SCRIPT = Path(__file__).with_name("fuzzing.py")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fuzz")
+    prepare(folder)
+    return folder
+
+
+def failures(kind, first, count, folder):
+    """Return what went wrong in a batch of cases, run in a process of its own."""
+    command = [sys.executable, SCRIPT, kind, str(first), str(count), folder]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60 + 5 * count)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    wrong = [f"{kind} {line['case']}: {line['wrong']}" for line in lines if "case" in line]
+    if done.returncode:
+        wrong.append(
+            f"{kind} crashed ({done.returncode}) after {lines[-1:]}: {done.stderr[-2000:]}"
+        )
+    return wrong
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_few_altered_inputs_are_used_or_refused(kind, folder):
+    assert failures(kind, 0, 20, folder) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(20, 620, 60))
+@pytest.mark.parametrize("kind", KINDS)
+def test_3000_altered_inputs_are_used_or_refused(kind, first, folder):
+    assert failures(kind, first, 60, folder) == []
