@@ -84,9 +84,9 @@ def mangled(rng, value):
             elif action < 0.25 and isinstance(place, list):
                 place.append(copy.deepcopy(inner))
             elif action < 0.3 and isinstance(place, dict):
-                place[rng.choice(["x", "", "kind", "values"])] = rng.choice(ODD)
+                place[rng.choice(["x", "", "kind", "values"])] = copy.deepcopy(rng.choice(ODD))
             else:
-                place[key] = rng.choice(ODD)
+                place[key] = copy.deepcopy(rng.choice(ODD))
             break
     return value
 
@@ -286,6 +286,8 @@ def main():
     kind, first, count, folder = sys.argv[1], *map(int, sys.argv[2:4]), Path(sys.argv[4])
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
+    if kind == "record":
+        checkpoint()  # imports PyTorch before the clock starts
     for case in range(first, first + count):
         say({"begun": case})
         wrong = run(kind, case, folder)
