@@ -186,7 +186,7 @@ def checkpoint():
     from harmonrank.model import Network, NetworkConfig
     from harmonrank.training.checkpoint import Checkpoint
 
-    network = Network(NetworkConfig(2, (3,), buckets=4, key_width=4))
+    network = Network(NetworkConfig(objectives=2, context_slots=(3,), buckets=4, key_width=4))
     optimizer = torch.optim.Adam(network.parameters())
     network(torch.rand(8, 2), torch.zeros(8, 1, dtype=torch.int32)).sum().backward()
     optimizer.step()
