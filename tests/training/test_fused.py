@@ -193,6 +193,20 @@ def test_the_network_ends_with_the_weights_of_its_best_epoch(path):
         assert torch.equal(value, seen[1][name])
 
 
+def test_without_early_stopping_all_epochs_are_made_and_the_last_weights_kept(path):
+    seen = []
+
+    def validate(network):
+        seen.append(weights_of(network))
+        return -float(len(seen))
+
+    network, config = new_network(), replace(TRAINING, patience=1, early_stopping=False)
+    *_, finished = train(network, rows_of(), rank_loss, validate, config)
+    assert len(seen) == len(finished.history) == 3
+    for name, value in weights_of(network).items():
+        assert torch.equal(value, seen[-1][name])
+
+
 def test_a_loss_without_a_gradient_changes_nothing(path):
     network = new_network()
     before = weights_of(network)

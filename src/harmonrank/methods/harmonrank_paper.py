@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from harmonrank.methods.neural import NeuralConfig, NeuralMethod
-from harmonrank.options import Positive, Rate
+from harmonrank.options import Count, Positive, Rate
 
 PUBLISHED: dict[str, Any] = {
     "buckets": 300,
@@ -40,8 +40,9 @@ class PaperConfig(NeuralConfig):
     """
 
     learning_rate: Rate = 0.03
+    patience_steps: Count = 1_200
     preset: Literal["tuned", "paper"] = "tuned"
-    strength: Positive = 1.0
+    strength: Positive = 0.3
     regularization: Literal["l2", "kl"] = "l2"
     pairs: Literal["each", "published"] = "each"
 
