@@ -97,6 +97,11 @@ class Log:
             )
         return self.take(np.flatnonzero(weight))
 
+    def with_unit_weights(self) -> Self:
+        """Return these rows with sample weights of mean 1: only their ratios may matter."""
+        weight = self.sample_weight
+        return self if weight is None else replace(self, sample_weight=weight / weight.mean())
+
     def aligned(self, schema: Schema, *, labels: bool = True) -> Self:
         """Return these rows as a table that is read with another schema gives them.
 

@@ -4,7 +4,7 @@ __all__ = ["Fit", "Method"]
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -124,7 +124,7 @@ class Method(Estimator, Recalibrating, ABC):
             train_log, valid_log = split_off(train_log, _VALID_SHARE, seed)
         else:
             valid_log = train_log
-        train_log, valid_log = _with_unit_weights(train_log), _with_unit_weights(valid_log)
+        train_log, valid_log = train_log.with_unit_weights(), valid_log.with_unit_weights()
         with needs_extras(self.name):
             self._fit(
                 Fit(
@@ -245,9 +245,3 @@ def _finite(fused: np.ndarray) -> np.ndarray:
             "use weights around 1, or fit the model again."
         )
     return fused
-
-
-def _with_unit_weights(log: Log) -> Log:
-    """Scale sample weights to a mean of 1: only their ratios may matter."""
-    weight = log.sample_weight
-    return log if weight is None else replace(log, sample_weight=weight / weight.mean())
