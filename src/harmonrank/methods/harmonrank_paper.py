@@ -42,7 +42,7 @@ class PaperConfig(NeuralConfig):
     learning_rate: Rate = 0.03
     patience_steps: Count = 1_200
     preset: Literal["tuned", "paper"] = "tuned"
-    strength: Positive = 0.3
+    strength: Positive = 1.0
     regularization: Literal["l2", "kl"] = "l2"
     pairs: Literal["each", "published"] = "each"
 
