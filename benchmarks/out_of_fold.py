@@ -46,8 +46,9 @@ def with_scores(frame: pl.DataFrame, p: np.ndarray, schema: Schema) -> pl.DataFr
 
 
 def run(log: ImportedLog, place: Path, options: argparse.Namespace) -> dict:
-    config = PredictorConfig(network=options.network, refits=0)
-    predictor = fit_predictor(log, place / "model", config, folds=5, seed=options.seed)
+    config = PredictorConfig(network=options.network, epochs=options.epochs, refits=0)
+    folds, seed = options.folds, options.seed
+    predictor = fit_predictor(log, place / "model", config, folds=folds, seed=seed)
     schema, joined = fusion_schema(log)
     users = log.users().select(joined)
     frames = {
@@ -61,15 +62,15 @@ def run(log: ImportedLog, place: Path, options: argparse.Namespace) -> dict:
     own = [names.index(name) for name in kept]
     result: dict = {"rows": log.rows, "objectives": kept, "score_auc": {}, "fusion": []}
     train = {
-        "in-sample": scores_of(predictor, frames["train"], "full", options.seed)[:, own],
-        "out-of-fold": score_frame(predictor, frames["train"], out_of_fold=True)[:, own],
+        "in-sample": scores_of(predictor, frames["train"], "full", seed)[:, own],
+        "out-of-fold": score_frame(predictor, frames["train"], own="train")[:, own],
     }
     for how, p in train.items():
         result["score_auc"][f"train, {how}"] = aucs(p, frames["train"], kept)
     drop = list(log.columns.truth.values())
     for exam in ("mean", "full", "one"):
         later = {
-            part: scores_of(predictor, frames[part], exam, options.seed)[:, own]
+            part: scores_of(predictor, frames[part], exam, seed)[:, own]
             for part in ("valid", "test")
         }
         result["score_auc"][f"test, {exam}"] = aucs(later["test"], frames["test"], kept)
@@ -112,6 +113,8 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=400_000)
     parser.add_argument("--users", type=int, default=5_000)
     parser.add_argument("--items", type=int, default=2_000)
+    parser.add_argument("--epochs", type=int, default=10, help="at most, of each network")
+    parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--network", default="mmoe")
     parser.add_argument("--methods", default="harmonrank,logistic,closed-form")

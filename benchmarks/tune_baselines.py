@@ -7,8 +7,9 @@ does not have.
 
 Worlds are redrawn: cousins of the presets with other numbers, so that nothing is chosen on the
 presets themselves. What counts is the exact regret on validation rows. No test row exists here.
-The defaults in `harmonrank.methods` are the options that the file stores as best, or within .003
-of them in each world, which is the noise of a seed; `best` says where not (`behind`).
+`best` in the file is what a finished search has found, and `behind` names the worlds in which other
+options were better by more than .003. docs/network.md says which searches were finished, and how
+the defaults in `harmonrank.methods` were chosen.
 
     python benchmarks/tune_baselines.py --json benchmarks/results/tuning.json
 

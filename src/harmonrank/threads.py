@@ -20,7 +20,7 @@ def thread_count() -> int:
     """Return how many threads a computation may use, itself included.
 
     One for each core that the process may run on, and no more than OMP_NUM_THREADS where that is
-    set; `limited_threads` overrules both. It is asked anew each time, as either may change.
+    set; `limited_threads` overrules both. It is looked up each time, as either may change.
     """
     limit = _limit.get()
     if limit is not None:

@@ -28,7 +28,7 @@ _FIRST = "elive"
 @click.option(
     "--protocol",
     type=click.Choice(["paper", "tuned"]),
-    help="paper: SGD, 500 epochs; tuned: each method at its best. tuned with --quick.",
+    help="paper: SGD, 500 epochs; tuned: Adam, each method's own defaults. tuned with --quick.",
 )
 @click.option("--rows", type=int, help="Training rows; half as many test rows. [1000000]")
 @click.option("--seeds", type=int, help="How often each experiment is run. [3]")

@@ -31,8 +31,8 @@ class PaperConfig(NeuralConfig):
     """Options of the network and its training, and of the loss.
 
     Attributes:
-        preset: 'tuned', the defaults here (benchmarks/tune_baselines.py), or 'paper', the
-            paper's own recipe; options given beside it hold.
+        preset: 'tuned', the defaults here (docs/network.md says how they were chosen), or 'paper',
+            the paper's own recipe; options given beside it hold.
         strength: How soft the ranks are.
         regularization: Of the soft ranks, 'l2' or 'kl'.
         pairs: 'each' counts an objective's pairs as one AUC; 'published' counts every pair the

@@ -40,8 +40,8 @@ History = tuple[tuple[float, float, float | None], ...]
 class NeuralConfig(NetworkOptions, TrainingConfig):
     """Options of the network and of its training, under their own names.
 
-    The defaults are tuned, see benchmarks/tune_baselines.py; the published ones are those of
-    `NetworkOptions`.
+    The buckets are those that a search found for `harmonrank-paper`; the other losses share them
+    and are not tuned yet (docs/network.md). The published options are those of `NetworkOptions`.
 
     Attributes:
         weighting: Whether the objectives' weights stay as given or move while the network learns

@@ -1,6 +1,7 @@
 """Other losses: methods that train the paper's network by another loss than the paper's.
 
-The defaults are tuned, all with the same budget: benchmarks/tune_baselines.py.
+They share the buckets that were found for `harmonrank-paper` and are not tuned yet: the search of
+benchmarks/tune_baselines.py has been finished for that method alone (docs/network.md).
 """
 
 __all__ = [

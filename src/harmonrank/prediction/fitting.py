@@ -128,7 +128,7 @@ class _Fitting:
         }
 
     def calibrator(self, validated: Mapping[str, Member]) -> Calibrator:
-        """Return the map of a mean of members to probabilities, by rows that they never saw."""
+        """Return the map of a mean of members to probabilities, by the validation rows."""
         scores = mean_score(validated, self._valid)
         return Calibrator.fit(scores, self._valid.labels, self.config.calibration)
 

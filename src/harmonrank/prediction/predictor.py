@@ -54,8 +54,9 @@ class Predictor:
     """Networks of one log, by what they saw of it.
 
     'full' saw all training rows, 'fold-0', 'fold-1', … all but those of a fold: these were chosen
-    by the validation rows and never learned from them. 'final-0', … learned from training and
-    validation rows alike. So every row of the log has networks that never saw its label.
+    by the validation rows, which also calibrated them, and were not trained on those. 'final-0', …
+    were trained on training and validation rows. So every row of the log has networks that were
+    not trained on its label.
 
     Attributes:
         log: Fingerprint of the log.
@@ -82,8 +83,9 @@ class Predictor:
     def score_valid(self, rows: Rows) -> np.ndarray:
         """Return calibrated probabilities of the log's own validation rows, as `score` does.
 
-        By the mean of the members that never learned from them: a fusion is selected by these
-        rows, and scores that saw their labels would mislead it.
+        By the mean of the members that were not trained on them: a fusion is selected by these
+        rows, and in-sample scores would mislead it. Their labels did choose the members' epochs and
+        the calibration.
         """
         return self.calibrator(mean_score(self.validated, rows))
 

@@ -138,7 +138,7 @@ def _table(
 
 
 def score_frame(predictor: Predictor, frame: pl.DataFrame, *, own: str | None = None) -> np.ndarray:
-    """Return probabilities, (rows, objectives) float32, by networks that never saw the labels.
+    """Return probabilities, (rows, objectives) float32, by networks not trained on these rows.
 
     Args:
         predictor: A fitted predictor.

@@ -112,9 +112,9 @@ def newest(rows: Sequence[Impressions], schema: Schema, most: int) -> Log:
 class Arm:
     """A method that learns from its own log alone.
 
-    A network goes on from its present weights, one pass over the window, and what comes of it is
+    A network goes on from its present weights by twenty passes over the window, and the result is
     served only if it ranks a tenth of the requests, which updates never learn from, no worse than
-    before. Any other method is fitted to the window anew.
+    before. Any other method is refitted on the window.
     """
 
     def __init__(

@@ -21,8 +21,8 @@ class Settings:
     Attributes:
         protocol: 'paper' trains all networks alike, as printed: SGD at a rate of 1e-4, batches of
             10,240 rows, 500 epochs, the last of them kept, 300 buckets of the raw score. 'tuned'
-            gives each
-            method the optimiser, rate and batch that suit it (benchmarks/tune_baselines.py).
+            trains each by Adam with its method's own defaults; docs/network.md says which of them
+            were tuned.
         rows: Training rows; half as many to validate and to test.
         epochs: In place of the protocol's own.
         steps: At most so many by the tuned protocol, whose lengths are in steps.

@@ -1,0 +1,83 @@
+"""The docs are true where a test can tell: their code runs, their links lead somewhere."""
+
+import re
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from logs import SCHEMA_TOML, small_table
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+BLOCK = re.compile(r"(<!-- not run: [^\n]+ -->\n)?```python\n(.*?)```", re.DOTALL)
+
+
+def blocks(page):
+    """Return the Python code of a page that runs here, in order."""
+    return [code for left_out, code in BLOCK.findall(page.read_text("utf-8")) if not left_out]
+
+
+@pytest.fixture(scope="module")
+def reader_files(tmp_path_factory):
+    """Return a folder with the reader's own log, as the pages name it, and an imported one."""
+    from harmonrank.data.log_worlds import KuaiRandWorld
+    from harmonrank.data.logs import find_kuairand, import_log
+    from harmonrank.evaluation.log_simulation import simulate_log
+
+    folder = tmp_path_factory.mktemp("docs") / "files"
+    simulate_log(KuaiRandWorld(50, 30), 600, folder / "raw")
+    import_log(find_kuairand(folder / "raw"), folder / "log")
+    for seed, name in enumerate(("train", "test")):
+        small_table(seed=seed).write_parquet(folder / f"{name}.parquet")
+    (folder / "schema.toml").write_text(SCHEMA_TOML, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def reader_folder(reader_files, tmp_path, monkeypatch):
+    """Go to a fresh copy of these files."""
+    copytree(reader_files, tmp_path / "files")
+    monkeypatch.chdir(tmp_path / "files")
+
+
+@pytest.mark.usefixtures("reader_folder")
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda page: page.name)
+def test_the_code_of_a_page_runs_in_order(page):
+    names = {"__name__": page.stem}
+    for code in blocks(page):
+        exec(compile(code, page.name, "exec"), names)
+
+
+def test_few_blocks_are_left_out():
+    texts = [page.read_text("utf-8") for page in PAGES]
+    assert sum(text.count("<!-- not run: ") for text in texts) <= 2
+
+
+def test_what_soft_ranks_md_prints_is_true():
+    from harmonrank.ranking import rank, soft_rank
+
+    names, (code,) = {}, blocks(ROOT / "docs" / "soft-ranks.md")
+    exec(code, names)
+    for function, call in ((rank, "rank(scores)"), (soft_rank, "soft_rank(scores, strength=4.0)")):
+        (said,) = re.findall(re.escape(call) + r"  # ([\d., ]+)", code)
+        found = eval(call, names | {function.__name__: function})
+        assert found.tolist() == pytest.approx([float(x) for x in said.split(",")], abs=5e-5)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_linked_files_exist(page):
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_design_page_names_every_package_and_every_layer_in_order():
+    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    listed = re.search(r"```\n(cli\n.*?)```", text, re.DOTALL)[1].split("\n")
+    config = (ROOT / "pyproject.toml").read_text("utf-8")
+    layers = re.search(r"^layers = \[(.*?)\]", config, re.DOTALL | re.MULTILINE)[1]
+    assert [line for line in listed if line] == re.findall(r'"(.*?)"', layers)
+    named = " ".join(re.findall(r"^\| (`.*?) \|", text, re.MULTILINE))
+    for line in listed:
+        for name in filter(None, line.split(" | ")):
+            assert f"`{name}`" in named, name
