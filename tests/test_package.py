@@ -1,3 +1,4 @@
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,11 @@ import pytest
 import harmonrank as hr
 
 HEAVY = ("torch", "numba", "polars", "numpy", "pandas", "pyarrow", "safetensors", "scipy")
+PUBLIC = [
+    *("ClosedForm", "HarmonRank", "HarmonRankError", "HarmonRankNetwork", "HarmonRankPaper"),
+    *("Network", "NetworkConfig", "Schema", "__version__", "auc", "compare", "load", "rank"),
+    *("rank_auc_loss", "soft_rank", "world"),
+]
 
 
 def loaded_by(code):
@@ -22,7 +28,17 @@ def test_importing_the_package_loads_nothing_heavy():
     assert loaded_by("import harmonrank; harmonrank.__version__; dir(harmonrank)") == []
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["fit", "--help"], ["--hepl"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["fit", "--help"],
+        ["pipeline", "-h"],
+        ["predict", "fit", "-h"],
+        ["--hepl"],
+    ],
+)
 def test_help_loads_nothing_heavy(arguments):
     code = f"""
 import sys
@@ -47,10 +63,19 @@ assert not rooms & set(sys.modules)
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_every_public_name_is_there():
-    for name in hr.__all__:
-        assert getattr(hr, name) is not None
-    assert set(hr.__all__) == set(dir(hr))
+def test_every_public_name_is_there_and_is_what_it_is_called():
+    assert hr.__all__ == dir(hr) == PUBLIC
+    for name in PUBLIC:
+        value = getattr(hr, name)
+        assert getattr(value, "__name__", name) == name
+    # A type checker reads the imports, a running program the lazy names.
+    places = {}
+    for node in ast.walk(ast.parse(Path(hr.__file__).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("harmonrank."):
+            places |= {alias.name: node.module for alias in node.names}
+    lazy = {name: f"harmonrank.{place}" for name, place in hr._PLACES.items()}
+    assert places == lazy | {"attribute": "harmonrank.lazy"}
+    assert sorted(lazy) == [name for name in PUBLIC if name != "__version__"]
 
 
 def test_an_unknown_name_is_an_attribute_error():

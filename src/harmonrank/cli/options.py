@@ -29,7 +29,6 @@ from typing import Any, TypeVar
 
 import click
 
-from harmonrank.data.decoding import decode_json
 from harmonrank.errors import DataError, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -214,6 +213,8 @@ def parse_pairs(text: str | None, option: str = "--weights") -> dict[str, float]
 
 def parse_settings(settings: tuple[str, ...]) -> dict[str, Any]:
     """Read 'epochs=5'; a value is JSON, or else text."""
+    from harmonrank.data.decoding import decode_json
+
     options: dict[str, Any] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
