@@ -1,4 +1,4 @@
-"""Small logs and the command line, for every room."""
+"""Small logs and the command line, for every package."""
 
 import sys
 from dataclasses import dataclass

@@ -1,5 +1,6 @@
 """The docs are true where a test can tell: their code runs, their links lead somewhere."""
 
+import json
 import re
 from pathlib import Path
 from shutil import copytree
@@ -69,6 +70,40 @@ def test_what_soft_ranks_md_prints_is_true():
 def test_linked_files_exist(page):
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize(
+    ("page", "after", "file"),
+    [
+        ("network.md", "Exact regret on validation rows:", "tuning.json"),
+        ("network.md", "`benchmarks/results/network_heads.json`", "network_heads.json"),
+        ("online.md", "exact lift % |", "online-elive.json"),
+        ("prediction.md", "AUC on the test rows:", "prediction.json"),
+    ],
+)
+def test_figures_of_a_table_are_in_the_stored_result(page, after, file):
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    rows = text.partition(after)[2].lstrip("\n").split("\n\n")
+    table = next(part for part in rows if part.lstrip().startswith("|"))
+    stored = list(numbers_in(json.loads((ROOT / "benchmarks" / "results" / file).read_text())))
+    figures = re.findall(r"[-+]?\d*\.\d{2,}", table)
+    assert len(figures) > 4
+    for figure in figures:
+        near = 0.51 * 10.0 ** -len(figure.partition(".")[2])
+        assert any(abs(float(figure) - number) <= near for number in stored), figure
+
+
+def numbers_in(part):
+    """Yield every number of a JSON document, and the mean of numbers that stand together."""
+    if isinstance(part, dict):
+        part = list(part.values())
+    if isinstance(part, list):
+        if part and all(isinstance(one, float) for one in part):
+            yield sum(part) / len(part)
+        for one in part:
+            yield from numbers_in(one)
+    elif isinstance(part, (int, float)):
+        yield part
 
 
 def test_the_design_page_names_every_package_and_every_layer_in_order():

@@ -57,8 +57,8 @@ def test_scoring_loads_no_training_code(tmp_path, table, schema):
     code = f"""
 import sys, harmonrank
 harmonrank.load({str(tmp_path / "m")!r})
-rooms = {{f"harmonrank.{{room}}" for room in ("losses", "training", "evaluation")}}
-assert not rooms & set(sys.modules)
+unwanted = {{f"harmonrank.{{name}}" for name in ("losses", "training", "evaluation")}}
+assert not unwanted & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -1,6 +1,6 @@
-"""Events: what long work tells of itself as it goes; progress, logs and pages are its listeners.
+"""Events: what long work reports as it goes; progress bars, logs and pages are its consumers.
 
-They are here, and not beside the work, so that a listener can tell them apart by type without
+They are here, and not beside the work, so that a consumer can tell them apart by type without
 loading what it may never need.
 """
 

@@ -58,7 +58,7 @@ def analyse_command(
     json_file: str | None,
     quiet: bool,
 ) -> None:
-    """Compare the arms of the experiment that LOG tells of.
+    """Compare the arms of the experiment in LOG.
 
     LOG is parquet, csv or arrow with a row per impression: who saw it, in which arm, and what
     came of it. Users are the unit: intervals are by the delta method on their sums.

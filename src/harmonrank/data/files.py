@@ -131,7 +131,7 @@ def resumable_folder(
     """Yield a hidden sibling folder that is found again if the block was cut short.
 
     It takes the name when the block ends well. One that was begun with another `key`, the JSON
-    that stands for the work, is begun anew; one whose work the data do not allow is removed.
+    that stands for the work, is emptied first; one whose work the data do not allow is removed.
 
     Raises:
         OutputError: Another process is at work on the same output.

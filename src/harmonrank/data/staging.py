@@ -24,7 +24,7 @@ _PARTIAL, _REPLACED = "partial", "replaced"
 @contextmanager
 def held(folder: Path) -> Iterator[bool]:
     """Hold the lock of a folder, and yield whether it was free."""
-    if sys.platform == "win32":  # no such locks: leftovers stay, and nobody is told of the other
+    if sys.platform == "win32":  # no such locks: leftovers stay, writers do not see others
         yield True
         return
     lock = os.open(folder, os.O_RDONLY)

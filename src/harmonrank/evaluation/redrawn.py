@@ -21,7 +21,7 @@ class RedrawnTruth:
 
     x are the standardised logits of all scores and the context one-hot. The hidden units are
     random, the weights β are fitted to true probabilities by Newton's steps on the cross entropy,
-    so p is close to what the scores and the context tell of the true probabilities. Labels drawn
+    so p is close to the true probabilities given the scores and the context. Labels drawn
     from p make it the exact probability given what a fusion sees.
 
     Attributes:

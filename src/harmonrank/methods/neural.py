@@ -181,7 +181,7 @@ class NeuralMethod(Method):
         return self._scorer(scores.astype(np.float32, copy=False), codes)
 
     def attention(self, table: Source) -> np.ndarray | None:
-        """Return the mean over rows of A_r, how much each objective listens to each other.
+        """Return the mean over rows of A_r, how much each objective attends to each other.
 
         (M, M), each row adds up to 1; None for a network without self-attention.
         """

@@ -21,7 +21,7 @@ class Health:
         gated: The same of s2.
         linear: The same of s3.
         self_attention: Mean total variation distance ½ Σ_j |A_ij − 1/M| of A_r's rows from
-            uniform: 0 if every objective listens to all alike, (M−1)/M if to one alone.
+            uniform: 0 if every objective attends to all alike, (M−1)/M if to one alone.
         cross_attention: The same of A_p, how much the context asks each objective.
         context: 1 − the rank correlation of the fused score with itself after the context was
             shuffled between rows: 0 if the context has no effect.

@@ -31,6 +31,6 @@ class Clock:
         self._mark = now
 
     def facts(self, rows: int) -> MemberFacts:
-        """Return what it heard of a training whose epochs have so many rows."""
+        """Return the facts of a training whose epochs have so many rows."""
         speed = rows * (self.epochs - self._before) / max(self.training, 1e-9)
         return MemberFacts(self.epochs, self.best, perf_counter() - self.started, speed, (), ())

@@ -42,7 +42,7 @@ class Run:
 
 @dataclass(frozen=True)
 class MethodFacts:
-    """What a fitted method tells of itself on the test rows; what it cannot tell is empty.
+    """What a report shows of a fitted method on the test rows; what the method lacks is empty.
 
     Attributes:
         response: One curve per objective: the fused score as that objective's score moves.

@@ -95,7 +95,7 @@ def _all(facts: Facts) -> Iterator[Section]:
         "How objectives relate",
         "Orange pulls apart, blue goes together. The diagonal, always 1, is left blank. "
         "Attention A_r is what the paper's network made of these relations: how much the objective "
-        "of a row listens to that of a column; each row adds up to 1.",
+        "of a row attends to that of a column; each row adds up to 1.",
         tuple(figures.correlation_plots(facts)),
     )
     yield _calibration(facts)

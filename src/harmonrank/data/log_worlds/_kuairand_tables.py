@@ -64,7 +64,7 @@ def draw_users(rng: np.random.Generator, users: int) -> tuple[np.ndarray, pl.Dat
     active = choose(rng, np.array(list(_ACTIVE.values())), users)
     telling = {f"onehot_feat{k}": (onehot[k], w) for k, w in _TELLING.items()}
     vectors = draw_vectors(rng, {"active": (active, 1.0), **telling}, 0.85, _WIDTH)
-    # The numbers tell of two axes: those who engage have followers, others have been here long.
+    # The numbers depend on two axes: those who engage have followers, others have been here long.
     fans = log_normal(rng, vectors[:, 0], middle=60, spread=1.8, told=0.5).astype(np.int64)
     follows = log_normal(rng, vectors[:, 0], middle=120, spread=1.2, told=0.3).astype(np.int64)
     friends = (np.minimum(fans, follows) * rng.random(users)).astype(np.int64)

@@ -22,7 +22,7 @@ class Objective:
         name: What it is called.
         rate: How often it happens.
         spread: Standard deviation of its logit.
-        own: Share of a logit's variance that no other objective tells of, half user, half item.
+        own: Share of a logit's variance that no other objective shares, half user, half item.
     """
 
     name: str

@@ -20,7 +20,7 @@ SEED, STEPS = 0, 3
 def strengthened(
     world: "World", objectives: Sequence[str], factor: float, prevalence: Mapping[str, float]
 ) -> "World":
-    """Multiply Λ, σ, τ and all effects of these objectives; solve for the intercepts anew.
+    """Multiply Λ, σ, τ and all effects of these objectives; solve for the intercepts again.
 
     The labels get easier or harder to foresee, while the correlations of the objectives and the
     ratio of noise to signal stay.

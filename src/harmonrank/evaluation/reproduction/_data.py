@@ -1,4 +1,4 @@
-"""Data: the logs an experiment runs on, a world drawn anew per seed or a folder of files."""
+"""Data: the logs an experiment runs on, new rows of a world per seed or a folder of files."""
 
 __all__ = ["Data", "FolderData", "Logs", "WorldData", "data_of"]
 
@@ -97,7 +97,7 @@ class WorldData(Data):
         half = self._rows // 2
         return (
             f"simulated world ‘{self.name}’{stands.get(self.name, '')}, {self._rows:,} training, "
-            f"{half:,} validation and {half:,} test rows, drawn anew for every seed"
+            f"{half:,} validation and {half:,} test rows, other rows for every seed"
         )
 
     def identity(self) -> dict[str, Any]:

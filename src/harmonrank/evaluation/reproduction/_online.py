@@ -140,7 +140,7 @@ class Online(Experiment):
         each = _cells(study)
         title = "Online experiment: lifts over MBCE"
         world = study.data.words().partition(",")[0]
-        data = f"{world}, users and candidates drawn anew for every seed"
+        data = f"{world}, other users and candidates for every seed"
         settings = f"closed loop: {_words(study.settings.online)}; {len(each)} seeds"
         if error := results.error(each):
             return study.table(self.key, title, [], [], [error], settings=settings, data=data)

@@ -87,7 +87,7 @@ def heatmap(
             tuple((o, *row) for o, row in zip(objectives, matrix, strict=True)),
             dict.fromkeys(objectives, ".3f"),
         ),
-        x={"title": "objective" if signed else "listens to", "showgrid": False, "tickangle": -35},
+        x={"title": "objective" if signed else "attends to", "showgrid": False, "tickangle": -35},
         y={"title": "objective", "autorange": "reversed", "showgrid": False},
         height=320,
     )
