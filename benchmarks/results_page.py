@@ -103,8 +103,10 @@ def finding_worlds(found: Regrets) -> str:
     ahead = len(worlds_of(found)) - len(lost)
     told = f"It is behind {'; '.join(lost)}." if lost else "No method is ahead of it anywhere."
     return (
-        f"**Regret** ([regret.json](benchmarks/results/regret.json)): the default is lowest in {ahead} of "
-        f"{len(worlds_of(found))} worlds. {told} Its regret over that of the best other method: {ratios(found)}."
+        f"**Regret** ([regret.json](benchmarks/results/regret.json)): the default is lowest in "
+        f"{ahead} of "
+        f"{len(worlds_of(found))} worlds. {told} Its regret over that of the best other method: "
+        f"{ratios(found)}."
     )
 
 
@@ -140,10 +142,13 @@ def finding_changes() -> str:
     others = {m: max(k["recalibrated"]) for m, k in changes().items() if m != "harmonrank"}
     name = min(others, key=lambda m: others[m])
     return (
-        f"**An upstream change** ([swap.json](benchmarks/results/swap.json), {len(rows)} cases): when upstream models "
-        f"are rescaled, shifted or made noisier, the default as fitted loses up to {number(max(ours['as fitted']))} "
+        f"**An upstream change** ([swap.json](benchmarks/results/swap.json), {len(rows)} cases): "
+        f"when upstream models "
+        f"are rescaled, shifted or made noisier, the default as fitted loses up to "
+        f"{number(max(ours['as fitted']))} "
         f"of AUC-sum beyond what the best possible loses; recalibrated on unlabelled rows, at most "
-        f"{number(max(ours['recalibrated']))}. Every method can be recalibrated; the best other one then loses up to "
+        f"{number(max(ours['recalibrated']))}. Every method can be recalibrated; the best other "
+        f"one then loses up to "
         f"{number(others[name])} (`{name}`)."
     )
 
@@ -167,8 +172,10 @@ def finding_slice() -> str:
     ours = mean(found["harmonrank"])
     name = max((m for m in found if m != "harmonrank"), key=lambda m: mean(found[m]))
     return (
-        f"**Real scores** ([kuairand_slice.json](benchmarks/results/kuairand_slice.json), {seeds} seeds): on 25,445 "
-        f"training rows of KuaiRand the default is first with {first} of {seeds} seeds; mean AUC-sum {ours:.4f}, "
+        f"**Real scores** ([kuairand_slice.json](benchmarks/results/kuairand_slice.json), {seeds} "
+        f"seeds): on 25,445 "
+        f"training rows of KuaiRand the default is first with {first} of {seeds} seeds; mean "
+        f"AUC-sum {ours:.4f}, "
         f"`{name}` {mean(found[name]):.4f}. So few rows hardly tell simple formulas apart."
     )
 
@@ -179,9 +186,12 @@ def small_text() -> str:
     ahead = sum(row["harmonrank"] < other for row, other in zip(rows, free, strict=True))
     ours = [row["harmonrank"] for row in rows]
     return (
-        f"With 20,000, 50,000 and 200,000 training rows, {len({r['world'] for r in rows})} worlds and "
-        f"{len({r['seed'] for r in rows})} seeds the default is ahead of both training-free methods in {ahead} of "
-        f"{len(rows)} cells: regret {number(min(ours))} to {number(max(ours))}, the better of the two "
+        f"With 20,000, 50,000 and 200,000 training rows, {len({r['world'] for r in rows})} worlds "
+        f"and "
+        f"{len({r['seed'] for r in rows})} seeds the default is ahead of both training-free "
+        f"methods in {ahead} of "
+        f"{len(rows)} cells: regret {number(min(ours))} to {number(max(ours))}, the better of the "
+        f"two "
         f"{number(min(free))} to {number(max(free))}."
     )
 
@@ -192,7 +202,9 @@ def skew_table() -> str:
         found[row["method"]].append(row)
     lines = ["| method | 1 in 10,000 | 1 in 100,000 | cases |", "|---|---|---|---|"]
     for method, rows in found.items():
-        drops = [f"{100 * max(r[f'drop 1:{odds}'] for r in rows):.2f} %" for odds in (10000, 100000)]
+        drops = [
+            f"{100 * max(r[f'drop 1:{odds}'] for r in rows):.2f} %" for odds in (10000, 100000)
+        ]
         lines.append(f"| `{method}` | {' | '.join(drops)} | {len(rows)} |")
     return "\n".join(lines)
 
@@ -200,8 +212,8 @@ def skew_table() -> str:
 def slice_table() -> str:
     found = slice_sums()
     lines = ["| method | mean AUC-sum | seeds |", "|---|---|---|"]
-    for method in sorted(found, key=lambda m: -mean(found[m])):
-        lines.append(f"| `{method}` | {mean(found[method]):.4f} | {len(found[method])} |")
+    order = sorted(found, key=lambda m: -mean(found[m]))
+    lines += [f"| `{m}` | {mean(found[m]):.4f} | {len(found[m])} |" for m in order]
     return "\n".join(lines)
 
 
@@ -224,9 +236,12 @@ def readme_block() -> str:
     found = regrets()
     return "\n\n".join(
         [
-            "Regret after 1,000,000 training rows, the distance of the exact AUC-sum from the best possible one "
-            "(lower is better, best in bold). The first three [worlds](docs/worlds.md) satisfy what our default "
-            "assumes, the others each break one assumption. All methods: [docs/results.md](docs/results.md).",
+            "Regret after 1,000,000 training rows, the distance of the exact AUC-sum from the best "
+            "possible one "
+            "(lower is better, best in bold). The first three [worlds](docs/worlds.md) satisfy "
+            "what our default "
+            "assumes, the others each break one assumption. All methods: "
+            "[docs/results.md](docs/results.md).",
             regret_table(found, [m for m in FEW if m in found]),
             "\n".join(
                 f"- {text}" for text in (finding_worlds(found), finding_changes(), finding_slice())
@@ -240,27 +255,34 @@ def results_block() -> str:
     order = sorted(found, key=lambda m: mean(mean(v) for v in found[m].values()))
     sections = {
         "Regret in eight worlds": (
-            f"`{read('regret')['command']}`: exact regret after 1,000,000 training rows, mean over the seeds of the "
+            f"`{read('regret')['command']}`: exact regret after 1,000,000 training rows, mean over "
+            f"the seeds of the "
             "last column, best in bold. An empty cell was not run.\n\n" + regret_table(found, order)
         ),
         "Small data": f"`{read('small')['command']}`. " + small_text(),
         "Skewed labels": (
-            f"`{read('skew')['command']}`: purchases cut to 1 in 10,000 and 1 in 100,000 training rows. Largest "
+            f"`{read('skew')['command']}`: purchases cut to 1 in 10,000 and 1 in 100,000 training "
+            f"rows. Largest "
             "relative drop of the exact AUC-sum:\n\n" + skew_table()
         ),
         "An upstream change": (
-            f"`{read('swap')['command']}`: two upstream models are rescaled, shifted or made noisier after the fit. "
-            "Loss of exact AUC-sum beyond the loss of the best possible, over all cases; every method as fitted and "
-            "recalibrated on 200,000 unlabelled rows (the default by its law, the others by matched moments):\n\n"
-            + change_table()
+            f"`{read('swap')['command']}`: two upstream models are rescaled, shifted or made "
+            f"noisier after the fit. "
+            "Loss of exact AUC-sum beyond the loss of the best possible, over all cases; every "
+            "method as fitted and "
+            "recalibrated on 200,000 unlabelled rows (the default by its law, the others by "
+            "matched moments):\n\n" + change_table()
         ),
         "Real scores": (
-            "`python benchmarks/kuairand_slice.py FOLDER`: 25,445 training rows of KuaiRand, five objectives, gradient "
+            "`python benchmarks/kuairand_slice.py FOLDER`: 25,445 training rows of KuaiRand, five "
+            "objectives, gradient "
             "boosting out of fold upstream, the last two days as test:\n\n" + slice_table()
         ),
         "Scores of our own prediction stage": (
-            "`python benchmarks/large_log.py` and `python benchmarks/out_of_fold.py`: both stages on simulated raw "
-            "logs, AUC-sum of the fused score. Where every upstream score comes from one network that saw all "
+            "`python benchmarks/large_log.py` and `python benchmarks/out_of_fold.py`: both stages "
+            "on simulated raw "
+            "logs, AUC-sum of the fused score. Where every upstream score comes from one network "
+            "that saw all "
             "features, there is little left to fuse, and the methods are tied:\n\n" + stage_tables()
         ),
     }

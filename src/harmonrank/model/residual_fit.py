@@ -2,8 +2,8 @@
 
 Each head is fitted on its own. A first pass adds up every group's gradient at the linear head, and
 from a sample of rows its own block of curvature. Where the evidence of a normal prior on that group
-alone gains enough, the group is admitted. Newton steps then fit all admitted groups together, with
-MacKay's (1992) updates λ = γ/Σω² for the precision of each group.
+alone gains enough, in this head or in the others, the group is admitted. Newton steps then fit all
+admitted groups together, with MacKay's (1992) updates λ = γ/Σω² for the precision of each group.
 
 Curves and surfaces are smooth a priori: their knots have the covariance of a Matérn process, of
 which the leading directions are kept. So the coefficients that are shrunk are ω with θ = L ω.
@@ -39,8 +39,9 @@ def fit_residual(rows: ResidualRows, on_head: Callable[[int], None] = lambda _: 
     shapes = residual_shapes(M, rows.slots)
     found = {name: np.zeros(shapes[name]) for name in ("linear", *KINDS)}
     flat = {name: array.reshape(M, -1) for name, array in found.items()}
+    looks = [_look(rows, m, groups) for m in range(M)]
     for m in range(M):
-        head = _fit_head(rows, m, groups)
+        head = _fit_head(rows, m, groups, looks)
         flat["linear"][m] = head.theta[: 2 + M]
         start = 2 + M
         for group in head.groups:
@@ -52,6 +53,23 @@ def fit_residual(rows: ResidualRows, on_head: Callable[[int], None] = lambda _: 
 
 
 @dataclass(frozen=True)
+class _Look:
+    """A first look at a head: what each group alone would gain.
+
+    Attributes:
+        value: Log-likelihood of the linear head.
+        gradient: Of all groups there.
+        gains: (groups, precisions) evidence, in nats.
+        enough: What a group must gain by itself.
+    """
+
+    value: float
+    gradient: np.ndarray
+    gains: np.ndarray
+    enough: float
+
+
+@dataclass(frozen=True)
 class _Head:
     """The admitted groups of one head and their coefficients."""
 
@@ -59,10 +77,14 @@ class _Head:
     theta: np.ndarray
 
 
-def _fit_head(rows: ResidualRows, m: int, groups: list[Group]) -> _Head:
+def _fit_head(rows: ResidualRows, m: int, groups: list[Group], looks: list[_Look]) -> _Head:
     M = rows.heads.shape[1]
-    logits = np.ascontiguousarray(rows.heads[:, m])
-    groups, theta, precision, gradient, value = _admitted(rows, m, groups, logits)
+    logits, value = np.ascontiguousarray(rows.heads[:, m]), looks[m].value
+    keep, precision = _admitted(looks, m)
+    theta = np.zeros(len(looks[m].gradient))
+    groups, theta, gradient = _kept(groups, keep, theta, looks[m].gradient, M)
+    # The linear coefficients are a group of their own, but for intercept and own slope.
+    precision = np.concatenate([[1e-6, 10.0, 100.0], precision])
     for step_number in range(_NEWTON_STEPS if groups else 0):
         if step_number < _CURVATURES:
             prior = _Prior(groups, M)
@@ -80,24 +102,21 @@ def _fit_head(rows: ResidualRows, m: int, groups: list[Group]) -> _Head:
         if change < _ENOUGH:
             break
         if step_number + 1 < _CURVATURES:
-            groups, theta, precision, gradient = _pruned(groups, theta, precision, gradient, M)
+            keep = [bool(p < _MOST / 10) for p in precision[3:]]
+            groups, theta, gradient = _kept(groups, keep, theta, gradient, M)
+            precision = precision[[True] * 3 + keep]
     return _Head(groups, theta)
 
 
-def _admitted(
-    rows: ResidualRows, m: int, groups: list[Group], logits: np.ndarray
-) -> tuple[list[Group], np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return the groups whose own evidence gains enough, ready for a first step."""
+def _look(rows: ResidualRows, m: int, groups: list[Group]) -> _Look:
+    """Add up what every group alone would gain with each precision."""
     M = rows.heads.shape[1]
+    logits = np.ascontiguousarray(rows.heads[:, m])
     theta = np.zeros(2 + M + sum(g.size for g in groups))
     value, gradient = rows.at(m, groups, theta, logits)
     blocks = rows.blocks(groups, *rows.sample(logits, min(_SAMPLE, len(logits))))
     prior = _Prior(groups, M)
-    positives = float(rows.weight @ rows.labels[m])
-    fewer = max(min(positives, float(rows.weight.sum()) - positives), 1.0)
-    enough = _GAIN + _GAIN_OF_ONE / fewer
-    # The linear coefficients are a group of their own, but for intercept and own slope.
-    keep, precision = [], [1e-6, 10.0, 100.0]
+    gains = np.empty((len(groups), len(_PRECISIONS)))
     for g, (group, block) in enumerate(zip(groups, blocks, strict=True)):
         pull, curved = gradient[prior.of_theta(3 + g)], block
         if 3 + g in prior.roots:
@@ -105,13 +124,30 @@ def _admitted(
             curved, axes = np.linalg.eigh(L.T @ block.reshape(group.size, group.size) @ L)
             pull = axes.T @ (L.T @ pull)
         total = np.maximum(curved, 0.0) + _PRECISIONS[:, None]
-        gains = 0.5 * (pull**2 / total - np.log(total / _PRECISIONS[:, None])).sum(axis=1)
-        best = int(gains.argmax())
-        keep.append(bool(gains[best] > enough))
+        gains[g] = 0.5 * (pull**2 / total - np.log(total / _PRECISIONS[:, None])).sum(axis=1)
+    positives = float(rows.weight @ rows.labels[m])
+    fewer = max(min(positives, float(rows.weight.sum()) - positives), 1.0)
+    return _Look(value, gradient, gains, _GAIN + _GAIN_OF_ONE / fewer)
+
+
+def _admitted(looks: list[_Look], m: int) -> tuple[list[bool], np.ndarray]:
+    """Return which groups head m has, and the precision at which each of them starts.
+
+    A group is admitted by its own evidence, or by that of the other heads if its own does not
+    speak against it at the precision which suits all: a rare objective can prove little alone.
+    """
+    keep, precision = [], []
+    every = np.stack([look.gains for look in looks])  # (M, groups, precisions)
+    total = every.sum(axis=0)
+    for g, own in enumerate(looks[m].gains):
+        best, common = int(own.argmax()), int(total[g].argmax())
+        alone = bool(own[best] > looks[m].enough)
+        others = total[g, common] - own[common]
+        joined = bool(others > _GAIN and own[common] > 0)
+        keep.append(alone or joined)
         if keep[-1]:
-            precision.append(_PRECISIONS[best])
-    rest = _kept(groups, keep, theta, gradient, M)
-    return rest[0], rest[1], np.array(precision), rest[2], value
+            precision.append(_PRECISIONS[best if alone else common])
+    return keep, np.array(precision)
 
 
 def _kept(
@@ -121,15 +157,6 @@ def _kept(
     chosen = [np.full(g.size, k) for g, k in zip(groups, keep, strict=True)]
     mask = np.concatenate([np.ones(2 + M, bool), *chosen])
     return [g for g, k in zip(groups, keep, strict=True) if k], theta[mask], gradient[mask]
-
-
-def _pruned(
-    groups: list[Group], theta: np.ndarray, precision: np.ndarray, gradient: np.ndarray, M: int
-) -> tuple[list[Group], np.ndarray, np.ndarray, np.ndarray]:
-    """Drop the groups that the evidence shrank to nothing."""
-    keep = [bool(p < _MOST / 10) for p in precision[3:]]
-    groups, theta, gradient = _kept(groups, keep, theta, gradient, M)
-    return groups, theta, precision[[True] * 3 + keep], gradient
 
 
 def _matern_root(knots: int) -> np.ndarray:
