@@ -209,6 +209,14 @@ def test_recalibrated_heads_keep_what_the_residual_found(bent):
     assert excess(bent, changed, codes, truth) > before + 5
 
 
+def test_counts_tell_how_many_groups_each_head_has(bent):
+    assert Residual.none(3, SLOTS).counts().tolist() == [0, 0, 0]
+    assert (bent.residual.counts()[:2] > 0).all()
+    one = Residual.none(3, SLOTS)
+    one.slope[2, 1, 4:], one.pair[2, 0], one.curve[0, 3, 5] = 0.5, 0.1, 1.0
+    assert one.counts().tolist() == [1, 0, 2]
+
+
 def test_declared_arrays_are_those_of_the_residual(bent):
     for name, array in residual_arrays(3, SLOTS).items():
         assert getattr(bent.residual, name).shape == array.shape

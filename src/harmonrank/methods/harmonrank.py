@@ -94,13 +94,15 @@ class HarmonRank(ProbabilityMethod):
     def explain(self, weights: Mapping[str, float] | None = None) -> dict[str, dict[str, float]]:
         """Return facts of each objective, with the share of a score's variance taken for noise.
 
-        `slope` is what a standard deviation of the score's logit adds to the head's logit.
+        `slope` is what a standard deviation of the score's logit adds to the head's logit;
+        `effects`, how many curves, interactions and context effects the evidence admitted.
         """
         names, heads = self.schema.names, self._heads
         return {
             **super().explain(weights),
             "noise_share": dict(zip(names, heads.noise_shares().tolist(), strict=True)),
             "slope": dict(zip(names, heads.theta[:, 1].tolist(), strict=True)),
+            "effects": dict(zip(names, heads.residual.counts().tolist(), strict=True)),
         }
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 
@@ -134,6 +134,23 @@ class Residual:
                     corner = self.surface[:, number, cell[:, i] + a, cell[:, k] + b]
                     total += (corner * _part(share[:, i], a) * _part(share[:, k], b)).T
         return total
+
+    def counts(self) -> np.ndarray:
+        """Return how many groups of (2) to (6) each head has, (M,)."""
+        M, ends = len(self.linear), np.cumsum([0, *self.slots])
+        sizes = [self.slots[f] * self.slots[g] for f, g in context_pairs(self.slots)]
+        cells = np.cumsum([0, *sizes])
+        groups = [
+            *(self.value[:, a:b] for a, b in pairwise(ends)),
+            *np.moveaxis(self.curve, 1, 0),
+            *(self.slope[:, j, a:b] for j in range(M) for a, b in pairwise(ends)),
+            *np.moveaxis(self.surface, 1, 0),
+            *(self.pair[:, a:b] for a, b in pairwise(cells)),
+        ]
+        found: np.ndarray = np.zeros(M, int)
+        for group in groups:
+            found += group.reshape(M, -1).any(axis=1)
+        return found
 
     @property
     def curved(self) -> np.ndarray:

@@ -24,6 +24,7 @@ _EXPLAINED = {
     "prevalence": ".3%",
     "effective_weight": ".1%",
     "noise_share": ".0%",
+    "effects": ".0f",
 }
 
 
