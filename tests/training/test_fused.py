@@ -87,7 +87,7 @@ def test_a_network_of_too_many_codes_is_trained_by_torch_and_says_so_once(caplog
             chosen = learner_for(network, rows_of(), TRAINING, rows_seen=10**7)
             assert isinstance(chosen, TorchLearner)
     assert [record.message for record in caplog.records] == [
-        "With 65,536 buckets or context values a network runs on PyTorch."
+        "With 65,536 buckets or context values a network is trained by PyTorch."
     ]
 
 

@@ -103,4 +103,3 @@ def test_the_published_method_is_alive(name):
     assert health.relation_aware > 0.02
     assert health.self_attention > 0.01
     assert health.cross_attention > 0.01
-    assert health.context > 1e-4
