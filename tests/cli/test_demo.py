@@ -1,4 +1,5 @@
 import json
+from importlib import import_module
 
 import pytest
 
@@ -8,7 +9,8 @@ from harmonrank.methods import METHODS
 @pytest.fixture(autouse=True)
 def one_method(monkeypatch, tmp_path):
     """Compare only the closed form: that every method can be compared is tested elsewhere."""
-    monkeypatch.setattr("harmonrank.evaluation.compare.installed_methods", lambda: ("closed-form",))
+    compare = import_module("harmonrank.evaluation.compare")
+    monkeypatch.setattr(compare, "installed_methods", lambda: ("closed-form",))
     monkeypatch.chdir(tmp_path)
 
 

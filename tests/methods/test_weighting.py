@@ -8,8 +8,8 @@ from harmonrank.events import EpochEnded
 from harmonrank.methods import method_class
 from harmonrank.training.weightings import min_norm_weights, raise_the_last
 
-# The policy gradient needs more steps than a test of its weights should take, and heads of their own
-# need no weights in training.
+# The policy gradient needs more steps than a test of its weights should take; a network with heads
+# of its own needs no weights in training.
 NEURAL = [
     name
     for name, options in SMALL.items()
