@@ -189,6 +189,9 @@ def test_correlated_noise_is_left_to_the_coefficients_of_other_scores():
     # Signal and noise share their correlations, so the surprise does not tell the noise.
     assert heads.noise_shares().max() < 0.05
     assert heads.precision[GROUPS.index("others")] < 100
+    exam, exam_logits, exam_codes, _ = drawn("backbone", rows=50_000, start=200_000)
+    plain = regret_of(plainly_calibrated(logits, sample.labels, exam_logits), exam)
+    assert regret(heads, exam, exam_logits, exam_codes) < 0.3 * plain
 
 
 def test_recalibration_follows_an_upstream_swap_without_labels(fitted):
