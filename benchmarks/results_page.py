@@ -101,7 +101,8 @@ def behind(found: Regrets) -> list[str]:
 def finding_worlds(found: Regrets) -> str:
     lost = behind(found)
     ahead = len(worlds_of(found)) - len(lost)
-    told = f"It is behind {'; '.join(lost)}." if lost else "No method that was run there is ahead of it."
+    none = "No method that was run there is ahead of it."
+    told = f"It is behind {'; '.join(lost)}." if lost else none
     return (
         f"**Regret** ([regret.json](benchmarks/results/regret.json)): the default is lowest in "
         f"{ahead} of "
