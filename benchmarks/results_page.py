@@ -18,7 +18,6 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 FEW = ("harmonrank", "harmonrank-network", "lightgbm", "logistic", "harmonrank-paper")
-MATCHED = ("elive", "qkvideo", "conflict")
 
 Regrets = dict[str, dict[str, list[float]]]
 

@@ -57,13 +57,6 @@ def test_stated_figures_are_those_of_stored_results(page):
     assert module.pages()[ROOT / page] == text, "run `python benchmarks/results_page.py`"
 
 
-@pytest.mark.parametrize("page", sorted(p.name for p in (ROOT / "docs").glob("*.md")))
-def test_files_that_the_docs_link_to_exist(page):
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-        assert (ROOT / "docs" / target).exists(), target
-
-
 def test_files_that_the_readme_links_to_exist():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
