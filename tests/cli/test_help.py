@@ -5,11 +5,13 @@ import pytest
 
 VERBS = [
     *("demo", "simulate", "data", "predict", "fit", "score", "evaluate", "recalibrate"),
-    *("explain", "pipeline", "compare", "reproduce", "ab", "bench"),
+    *("explain", "pipeline", "compare", "reproduce", "ab", "registry", "bench"),
 ]
 COMMANDS = [
-    *(verb for verb in VERBS if verb not in ("data", "predict", "ab")),
+    *(verb for verb in VERBS if verb not in ("data", "predict", "ab", "registry")),
     *("data import", "predict fit", "predict score", "ab analyse"),
+    *(f"registry {verb}" for verb in ("init", "list", "show", "publish", "rollback")),
+    *("registry prune", "registry diff"),
 ]
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harmonrank.evaluation.store import Store, digest, file_sums
+from harmonrank.data.digests import digest, file_sums
+from harmonrank.evaluation.store import Store
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)

@@ -27,6 +27,7 @@ _VERBS = {
     "compare": "Fit many methods on the same rows; print a leaderboard.",
     "reproduce": "Make the paper's tables again and judge its claims.",
     "ab": "Analyse the log of an online experiment: lifts, intervals, checks.",
+    "registry": "Versions of a model: publish through guardrails, roll back.",
     "bench": "Measure our speed beside that of the peers that are installed.",
 }
 

@@ -2,6 +2,7 @@
 
 __all__ = [
     "check_output",
+    "flush",
     "new_file",
     "new_folder",
     "read_json",
@@ -24,7 +25,7 @@ from typing import Any, TypeVar, overload
 from safetensors import SafetensorError
 
 from harmonrank.data.decoding import MOST_BYTES, decode_json
-from harmonrank.data.staging import held, remove, replace, staged, swept
+from harmonrank.data.staging import flush_names, held, remove, replace, staged, swept
 from harmonrank.errors import DataError, OutputError
 
 T = TypeVar("T")
@@ -103,7 +104,7 @@ def new_file(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
     with _writing(target), staged(target) as folder:
         made = folder / target.name
         yield made
-        _flush(made)
+        flush(made)
         _refuse_existing(target, target, overwrite, None)
         replace(made, target)
 
@@ -119,7 +120,7 @@ def new_folder(path: str | Path, *, holds: str, overwrite: bool = False) -> Iter
         made = folder / target.name
         made.mkdir()
         yield made
-        _flush(made)
+        flush(made)
         _refuse_existing(target, target, overwrite, holds)
         replace(made, target)
 
@@ -157,7 +158,7 @@ def resumable_folder(
             for left in partial.rglob(".*.partial"):
                 remove(left)
             (partial / _KEY).unlink()
-            _flush(partial)
+            flush(partial)
             _refuse_existing(target, target, overwrite, holds)
             replace(partial, target)
 
@@ -175,10 +176,13 @@ def _begin(partial: Path, key: Mapping[str, Any]) -> None:
             write_json(made, key)
 
 
-def _flush(made: Path) -> None:
-    # The rename must not reach the disk before the bytes do.
-    for file in [made] if made.is_file() else [f for f in made.rglob("*") if f.is_file()]:
-        with file.open("rb") as stream:
+def flush(made: Path) -> None:
+    """Bring a file, or all of a folder, to the disk: a rename must not get there before."""
+    for path in [made, *made.rglob("*")] if made.is_dir() else [made]:
+        if path.is_dir():
+            flush_names(path)
+            continue
+        with path.open("rb") as stream:
             os.fsync(stream.fileno())
 
 

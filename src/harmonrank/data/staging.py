@@ -4,7 +4,7 @@ A writer holds a lock on its folder. The lock ends with the process, however it 
 next writer of the same output can tell the leftovers of a killed one from a running one.
 """
 
-__all__ = ["held", "remove", "replace", "staged", "swept"]
+__all__ = ["flush_names", "held", "remove", "replace", "staged", "swept"]
 
 import os
 import re
@@ -88,12 +88,26 @@ def replace(made: Path, path: Path) -> None:
     """Give what was made its name; a full folder of that name steps aside first."""
     if not path.is_dir():
         made.replace(path)
+        flush_names(path.parent)
         return
     with held(path):
         aside = _sibling(path, _REPLACED)
         path.rename(aside)
         made.rename(path)
+        flush_names(path.parent)
         remove(aside)
+
+
+def flush_names(folder: Path) -> None:
+    """Bring the names in a folder to the disk, so that a rename outlives a power cut."""
+    if sys.platform == "win32":  # a folder cannot be opened there
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems have no such thing
+            os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def remove(path: Path) -> None:

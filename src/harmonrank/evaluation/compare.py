@@ -11,9 +11,10 @@ import numpy as np
 
 from harmonrank import __version__
 from harmonrank.data import Log, Schema, Source, read_log
+from harmonrank.data.digests import digest
 from harmonrank.errors import HarmonRankError, UsageError
 from harmonrank.evaluation.leaderboard import Entry, Leaderboard, leaderboard_of
-from harmonrank.evaluation.store import Store, digest
+from harmonrank.evaluation.store import Store
 from harmonrank.events import MethodEnded, MethodStarted, OnEvent
 from harmonrank.methods import (
     METHODS,

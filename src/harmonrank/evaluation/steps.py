@@ -8,7 +8,8 @@ from time import perf_counter
 from typing import Any
 
 from harmonrank import __version__
-from harmonrank.evaluation.store import Store, digest, file_sums
+from harmonrank.data.digests import digest, file_sums
+from harmonrank.evaluation.store import Store
 from harmonrank.events import StepEnded, StepStarted
 
 

@@ -1,14 +1,14 @@
 """Store: finished work in a folder, found again by its key."""
 
-__all__ = ["Store", "digest", "file_sums"]
+__all__ = ["Store"]
 
-import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harmonrank.data.files import new_file, read_json, sha256, to_json, write_json
+from harmonrank.data.digests import digest
+from harmonrank.data.files import new_file, read_json, to_json, write_json
 from harmonrank.errors import DataError
 
 T = TypeVar("T")
@@ -56,22 +56,3 @@ class Store:
         parts = json.loads(to_json(content))
         with new_file(self.path(name), overwrite=True) as partial:
             write_json(partial, {"key": key, "checksum": digest(parts), "content": parts})
-
-
-def digest(value: Any) -> str:
-    """Return a checksum of JSON parts, whatever the order of their keys.
-
-    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
-    True
-    """
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-def file_sums(folder: Path, outputs: Iterable[str]) -> dict[str, str]:
-    """Return the checksum of every file among the outputs, which may be folders."""
-    found: dict[str, str] = {}
-    for output in outputs:
-        path = folder / output
-        files = sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]
-        found |= {f.relative_to(folder).as_posix(): sha256(f) for f in files}
-    return found

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from harmonrank.data import Log, Schema, Source, read_log
+from harmonrank.data import ContextEncoder, Log, Schema, Source, read_log
 from harmonrank.data.arrays import Array
 from harmonrank.methods.drift import Drift
 from harmonrank.methods.drift_measurement import drift_of
@@ -31,6 +31,11 @@ class Recalibrating:
     @abstractmethod
     def schema(self) -> Schema:
         """Which column is what."""
+
+    @property
+    def context_encoder(self) -> ContextEncoder:
+        """The context columns and their values, as far as the fit saw them."""
+        return self._known_reference().encoder
 
     def drift(self, table: Source) -> Drift:
         """Report how far each score column has moved since the fit, given the context.

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from harmonrank.evaluation.store import digest
+from harmonrank.data.digests import digest
 from harmonrank.events import OnEvent
 
 

@@ -1,0 +1,251 @@
+"""`harmonrank registry`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harmonrank.cli.options import format_option, numbers, parse_settings, path_option
+from harmonrank.errors import UsageError
+
+if TYPE_CHECKING:
+    from harmonrank.registry import Version
+
+REFUSED = 3
+"""The exit code of a publication that the guardrails refused."""
+
+_PATH = click.argument("registry", type=click.Path(path_type=Path))
+
+
+@click.group("registry")
+def command() -> None:
+    """Keep versions of a model, of which one is current.
+
+    A version is published through guardrails, never changed, and current until another one is.
+    """
+
+
+@command.command("init")
+@_PATH
+@click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A guardrail; may be repeated."
+)
+@click.option("--overwrite", is_flag=True, help="Give an existing registry other guardrails.")
+@numbers
+def init(
+    registry: Path,
+    settings: tuple[str, ...],
+    overwrite: bool,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Make an empty registry in the folder REGISTRY.
+
+    Guardrails, with their defaults: tolerance=0.002 (of each objective's AUC),
+    tolerances={"buy":0.01}, evidence=harm|safety, level=0.95, calibration=0.25, shift=0.5,
+    scale=2, require_labels=false; null switches a bound off.
+    """
+    from dataclasses import asdict
+
+    from harmonrank.cli.show import Show
+    from harmonrank.options import checked_options
+    from harmonrank.registry import Guardrails, Registry
+    from harmonrank.table import table_of
+
+    given = checked_options("a registry", Guardrails, parse_settings(settings))
+    with Show(quiet=quiet, json_file=json_file) as show:
+        made = Registry.create(registry, Guardrails(**given), overwrite=overwrite)
+        show.line(f"Registry: {made.path}")
+    facts = asdict(made.guardrails)
+    rows = [(name, str(value)) for name, value in facts.items()]
+    show.result(table_of(("guardrail", "value"), rows), {"guardrails": facts})
+
+
+@command.command("list")
+@_PATH
+@format_option
+@numbers
+def list_command(registry: Path, style: str, json_file: str | None, quiet: bool) -> None:
+    """List the versions of REGISTRY."""
+    from harmonrank.cli.show import Show
+    from harmonrank.registry import Registry
+    from harmonrank.table import Column, Table
+
+    found = Registry(registry)
+    current, versions = found.current(), found.versions()
+    columns = (
+        Column("version"),
+        Column("state"),
+        Column("created"),
+        Column("method"),
+        Column("AUC-sum", ".4f"),
+        Column("parent", spare=True),
+        Column("window", spare=True),
+    )
+    rows = tuple(
+        (v.number, _state(v, current), v.created, v.method, _auc_sum(v), v.parent, v.window)
+        for v in versions
+    )
+    emphasis: Any = {i: "bold" for i, v in enumerate(versions) if v.number == current}
+    numbers_of = {"current": current, "versions": [v.to_dict() for v in versions]}
+    with Show(quiet=quiet, json_file=json_file) as show:
+        show.result(Table(columns, rows, emphasis=emphasis), numbers_of, style=style)
+
+
+def _state(version: "Version", current: int | None) -> str:
+    if version.number == current:
+        return "current"
+    return "accepted" if version.refused is None else "refused"
+
+
+def _auc_sum(version: "Version") -> float | None:
+    return None if version.metrics is None else version.metrics["auc_sum"]
+
+
+@command.command("show")
+@_PATH
+@click.argument("version", type=int, required=False)
+@format_option
+@numbers
+def show_command(
+    registry: Path, version: int | None, style: str, json_file: str | None, quiet: bool
+) -> None:
+    """Show VERSION of REGISTRY, or the current one: its checks, metrics and files."""
+    from harmonrank.cli.show import Show
+    from harmonrank.registry import Registry
+
+    found = Registry(registry)
+    record = found.version(version)
+    with Show(quiet=quiet, json_file=json_file) as show:
+        table = _checks(record, _state(record, found.current()))
+        show.result(table, record.to_dict(), style=style)
+
+
+def _checks(version: "Version", state: str) -> Any:
+    from harmonrank.methods import Quality
+    from harmonrank.table import Column, Table
+
+    words = {True: "passed", False: "refused", None: "not checked"}
+    rows = tuple((check.name, words[check.passed], check.sentence) for check in version.checks)
+    emphasis: Any = {i: "red" for i, check in enumerate(version.checks) if check.passed is False}
+    facts = [f"{version.method}, created {version.created}, parent {version.parent or 'none'}."]
+    facts += [f"Window: {version.window}."] * bool(version.window)
+    facts += [f"Note: {version.note}"] * bool(version.note)
+    if version.metrics is not None:
+        quality = Quality.from_dict(version.metrics)
+        areas = ", ".join(f"{name} {value.estimate:.4f}" for name, value in quality.auc.items())
+        facts.append(f"AUC on {quality.rows:,} rows: {areas}.")
+    columns = (Column("check"), Column("result"), Column("what", widest=48))
+    title = f"Version {version.number}: {state}"
+    return Table(columns, rows, title=title, emphasis=emphasis, notes=tuple(facts))
+
+
+@command.command("publish")
+@_PATH
+@click.argument("model", type=click.Path(path_type=Path), required=False)
+@path_option("--data", help="Table to hold it to; with labels, AUCs are compared.")
+@path_option(
+    "--recalibrated-on",
+    metavar="DATA",
+    help="In place of MODEL: the current version, recalibrated on these recent rows.",
+)
+@click.option("--window", default="", metavar="TEXT", help="The data it was fitted on.")
+@click.option("--note", default="", metavar="TEXT", help="What a reader should know.")
+@format_option
+@numbers
+def publish(
+    registry: Path,
+    model: Path | None,
+    data: Path | None,
+    recalibrated_on: Path | None,
+    window: str,
+    note: str,
+    style: str,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Add MODEL to REGISTRY, and make it current if it passes the guardrails.
+
+    A version that they refuse is kept with the reason, and the exit code is 3.
+    """
+    from harmonrank.cli.show import Show
+    from harmonrank.registry import Registry
+
+    if (model is None) == (recalibrated_on is None):
+        raise UsageError("Name either the folder of a MODEL or --recalibrated-on DATA.")
+    found = Registry(registry)
+    with Show(quiet=quiet, json_file=json_file) as show:
+        if recalibrated_on is None:
+            assert model is not None
+            version = found.publish(model, data, window=window, note=note)
+        else:
+            version = found.publish(
+                found.load().recalibrated(recalibrated_on),
+                recalibrated_on if data is None else data,
+                window=window or found.version().window,
+                note=note,
+                recalibrated=True,
+            )
+    show.result(_checks(version, _state(version, found.current())), version.to_dict(), style=style)
+    if version.refused is not None:
+        raise SystemExit(REFUSED)
+
+
+@command.command("rollback")
+@_PATH
+@click.argument("version", type=int, required=False)
+@numbers
+def rollback(registry: Path, version: int | None, json_file: str | None, quiet: bool) -> None:
+    """Make VERSION of REGISTRY current, or the one that was current before."""
+    from harmonrank.cli.show import Show
+    from harmonrank.registry import Registry
+
+    found = Registry(registry)
+    with Show(quiet=quiet, json_file=json_file) as show:
+        before, record = found.current(), found.rollback(version)
+    text = f"Version {record.number} is current; it was {before}."
+    show.result(text, {"current": record.number, "before": before})
+
+
+@command.command("prune")
+@_PATH
+@click.option(
+    "--keep", type=click.IntRange(1), default=10, show_default=True, help="How many newest stay."
+)
+@numbers
+def prune(registry: Path, keep: int, json_file: str | None, quiet: bool) -> None:
+    """Remove old versions of REGISTRY; the current one and the one before it stay."""
+    from harmonrank.cli.show import Show
+    from harmonrank.registry import Registry
+
+    with Show(quiet=quiet, json_file=json_file) as show:
+        removed = Registry(registry).prune(keep)
+    names = ", ".join(map(str, removed)) or "none"
+    show.result(f"Removed: {names}.", {"removed": removed})
+
+
+@command.command("diff")
+@_PATH
+@click.argument("first", type=int)
+@click.argument("second", type=int)
+@path_option("--data", help="Table that both rank; with labels, AUCs are compared.")
+@format_option
+@numbers
+def diff(
+    registry: Path,
+    first: int,
+    second: int,
+    data: Path | None,
+    style: str,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Show what differs between two versions of REGISTRY."""
+    from harmonrank.cli.show import Show
+    from harmonrank.registry import Registry
+
+    with Show(quiet=quiet, json_file=json_file) as show:
+        found = Registry(registry).diff(first, second, data)
+    show.result(found.to_table(), found.to_dict(), style=style)

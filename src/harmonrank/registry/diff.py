@@ -1,0 +1,108 @@
+"""Diff: what is different between two versions."""
+
+__all__ = ["Diff", "diff_of"]
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harmonrank.data import Source, read_log
+from harmonrank.data.tables import column_names
+from harmonrank.methods import Method
+from harmonrank.metrics import Interval, paired_difference, spearman
+from harmonrank.registry.version import Version
+from harmonrank.table import Column, Table, Tabular
+
+
+@dataclass(frozen=True, repr=False)
+class Diff(Tabular):
+    """Facts of two versions side by side, and how they rank the same rows.
+
+    Attributes:
+        facts: Per objective, each fact that differs, of the first and of the second.
+        auc: By objective, the change of the AUC from the first to the second on the same rows.
+        correlation: Spearman's, of the two fused scores on these rows.
+    """
+
+    first: Version
+    second: Version
+    facts: dict[str, dict[str, tuple[Any, Any]]]
+    auc: dict[str, Interval] | None = None
+    correlation: float | None = None
+
+    def to_table(self) -> Table:
+        """Return a row per fact that differs."""
+        a, b = str(self.first.number), str(self.second.number)
+        columns = (Column("objective"), Column("fact"), Column(a), Column(b))
+        rows: list[tuple[Any, ...]] = [
+            ("", what, getattr(self.first, what), getattr(self.second, what))
+            for what in ("method", "window", "created")
+            if getattr(self.first, what) != getattr(self.second, what)
+        ]
+        for name, facts in self.facts.items():
+            rows += [(name, fact, *pair) for fact, pair in facts.items()]
+        return Table(columns, tuple(rows), notes=tuple(self._notes()))
+
+    def _notes(self) -> list[str]:
+        notes = [] if self.facts else ["No fact of an objective differs."]
+        for name, moved in (self.auc or {}).items():
+            notes.append(f"AUC of {name} on the given rows: {moved.estimate:+.4f} ({moved}).")
+        if self.correlation is not None:
+            notes.append(f"Rank correlation of the fused scores: {self.correlation:.4f}.")
+        return notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "versions": [self.first.to_dict(), self.second.to_dict()],
+            "facts": {name: {k: list(v) for k, v in f.items()} for name, f in self.facts.items()},
+            "auc": self.auc and {name: [m.estimate, m.low, m.high] for name, m in self.auc.items()},
+            "correlation": self.correlation,
+        }
+
+
+def diff_of(
+    versions: tuple[Version, Version], models: tuple[Method, Method], data: Source | None = None
+) -> Diff:
+    """Compare two versions; with data, also how they rank it, and how well if it has labels."""
+    first, second = versions
+    facts = _facts(versions, models)
+    if data is None:
+        return Diff(first, second, facts)
+    schema = models[1].schema
+    labelled = set(schema.names) <= set(column_names(data))
+    log = read_log(data, schema, labels=labelled)
+    old, new = models[0].score(log), models[1].score(log)
+    areas = None
+    if labelled:
+        areas = {
+            name: paired_difference(
+                new,
+                old,
+                log.known_labels()[:, [m]],
+                groups=log.request,
+                sample_weight=log.sample_weight,
+            )
+            for m, name in enumerate(schema.names)
+        }
+    return Diff(first, second, facts, areas, float(spearman(np.stack([old, new], axis=1))[0, 1]))
+
+
+def _facts(
+    versions: tuple[Version, Version], models: tuple[Method, Method]
+) -> dict[str, dict[str, tuple[Any, Any]]]:
+    """Return what differs, by objective and fact; a number that is not known is None."""
+    explained = [model.explain() for model in models]
+    for facts, version in zip(explained, versions, strict=True):
+        if version.metrics is not None:
+            facts["AUC at publication"] = version.metrics["auc"]
+    names = list(dict.fromkeys(name for model in models for name in model.schema.names))
+    kinds = list(dict.fromkeys(kind for facts in explained for kind in facts))
+    found: dict[str, dict[str, tuple[Any, Any]]] = {}
+    for name in names:
+        for kind in kinds:
+            a, b = (facts.get(kind, {}).get(name) for facts in explained)
+            if a != b:
+                found.setdefault(name, {})[kind.replace("_", " ")] = (a, b)
+    return found

@@ -1,0 +1,153 @@
+"""Guardrails: what a new version must hold to become the current one."""
+
+__all__ = ["Guardrails", "checks_of"]
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+import numpy as np
+from msgspec import Meta
+
+from harmonrank.data import Log
+from harmonrank.methods import Method
+from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.metrics import Interval, paired_difference
+from harmonrank.options import Nonnegative
+from harmonrank.registry.version import Check, Summary
+
+_CHANCE = 3.0  # standard errors that a rate may be off by chance
+
+
+@dataclass(frozen=True)
+class Guardrails:
+    """Settings of a registry; null switches a bound off.
+
+    Attributes:
+        tolerance: How far the AUC of an objective may be below that of the current version.
+        tolerances: Other tolerances, by objective.
+        evidence: 'harm' refuses a version that is proven to be worse than the tolerance allows:
+            its whole paired interval lies below. 'safety' refuses one that is not proven to be
+            within it: some of the interval lies below.
+        level: Of the paired interval.
+        calibration: How far the mean probability of an objective may be from the share of
+            positives, as a part of it, beyond chance.
+        shift: How far the median of the fused score may move, in standard deviations.
+        scale: How many times as wide, or as narrow, the fused score may become.
+        require_labels: Whether a version without a labelled table is refused.
+    """
+
+    tolerance: Nonnegative = 0.002
+    tolerances: dict[str, Nonnegative] = field(default_factory=dict)
+    evidence: Literal["harm", "safety"] = "harm"
+    level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
+    calibration: Nonnegative | None = 0.25
+    shift: Nonnegative | None = 0.5
+    scale: Annotated[float, Meta(ge=1, le=1e12)] | None = 2.0
+    require_labels: bool = False
+
+
+def checks_of(
+    rules: Guardrails,
+    new: Method,
+    current: Method | None,
+    log: Log | None,
+    before: Summary | None,
+) -> tuple[list[Check], Summary | None]:
+    """Hold a new version to the guardrails; also return where its fused scores lie.
+
+    Args:
+        rules: The settings.
+        new: As it was read back from the disk.
+        current: What it would replace.
+        log: Rows to measure on, with labels or without.
+        before: Where the fused scores of the current version lay when it was published. It is
+            what rows without labels, such as those of a replaced upstream model, are compared
+            with: the current version itself may be wrong there.
+    """
+    found = [_columns(new, current)]
+    if not found[0].passed:
+        return found, None
+    labelled = log is not None and log.labels is not None
+    if not labelled:
+        what = "no labelled table was given, so no AUC was compared"
+        found.append(Check("labels", False if rules.require_labels else None, what))
+    if log is None:
+        return found, None
+    fused = new.score(log)
+    old = None if current is None else current.score(log)
+    summary = Summary.of(fused)
+    if labelled:
+        found += [] if old is None else _areas(rules, fused, old, log)
+        found += _calibration(rules, new, log)
+        before = None if old is None else Summary.of(old)
+    found += [] if before is None else _distribution(rules, summary, before)
+    return found, summary
+
+
+def _columns(new: Method, current: Method | None) -> Check:
+    """Callers name columns, so a version that needs others belongs into another registry."""
+    now = (*new.schema.objectives.items(), *new.schema.context)
+    if current is None:
+        return Check("columns", True, "the first version says which columns there are")
+    then = (*current.schema.objectives.items(), *current.schema.context)
+    if set(now) == set(then):
+        return Check("columns", True, "objectives, score and context columns are the same")
+    return Check(
+        "columns",
+        False,
+        f"objectives and columns must be those of the current version, {_named(then)}; got "
+        f"{_named(now)}",
+    )
+
+
+def _named(columns: Sequence[Sequence[str]]) -> str:
+    return ", ".join(c if isinstance(c, str) else " from ".join(c) for c in columns)
+
+
+def _areas(rules: Guardrails, fused: np.ndarray, old: np.ndarray, log: Log) -> Iterator[Check]:
+    names = log.schema.names
+    for name, one in zip(names, np.eye(len(names)), strict=True):
+        moved = paired_difference(
+            fused,
+            old,
+            log.known_labels(),
+            objective_weights=one,
+            level=rules.level,
+            groups=log.request,
+            sample_weight=log.sample_weight,
+        )
+        least = -rules.tolerances.get(name, rules.tolerance)
+        passed = bool((moved.low if rules.evidence == "safety" else moved.high) >= least)
+        change = f"AUC changes by {_signed(moved)}"
+        yield Check(f"auc {name}", passed, f"{change}; it may fall by {-least:g}")
+
+
+def _signed(moved: Interval) -> str:
+    return f"{moved.estimate:+.4f} ({moved.low:+.4f} to {moved.high:+.4f})"
+
+
+def _calibration(rules: Guardrails, new: Method, log: Log) -> Iterator[Check]:
+    if rules.calibration is None or not isinstance(new, ProbabilityMethod):
+        return
+    weight = log.sample_weight
+    predicted = np.average(new.probabilities(log), axis=0, weights=weight)
+    observed = log.prevalence()
+    rows = log.rows if weight is None else weight.sum() ** 2 / (weight**2).sum()
+    chance = _CHANCE * np.sqrt(observed * (1 - observed) / rows)
+    allowed = rules.calibration * observed + chance
+    for name, p, y, most in zip(log.schema.names, predicted, observed, allowed, strict=True):
+        what = f"mean probability {p:.4g}, share of positives {y:.4g}; {most:.2g} apart is allowed"
+        yield Check(f"calibration {name}", bool(abs(p - y) <= most), what)
+
+
+def _distribution(rules: Guardrails, now: Summary, before: Summary) -> Iterator[Check]:
+    unit = max(before.width, 1e-300)
+    shift, scale = abs(now.middle - before.middle) / unit, now.width / unit
+    if rules.shift is not None:
+        what = f"median moves by {shift:.2f} standard deviations; {rules.shift:g} is allowed"
+        yield Check("fused median", bool(shift <= rules.shift), what)
+    if rules.scale is not None:
+        inside = bool(1 / rules.scale <= scale <= rules.scale)
+        what = f"width × {scale:.2f}; × {1 / rules.scale:.2f} to × {rules.scale:g} is allowed"
+        yield Check("fused width", inside, what)

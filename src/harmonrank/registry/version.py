@@ -1,0 +1,140 @@
+"""Version: what is known about one immutable model of a registry."""
+
+__all__ = [
+    "GOLDEN",
+    "MODEL_FOLDER",
+    "RECORD",
+    "Check",
+    "Summary",
+    "Version",
+    "check_contents",
+    "contents",
+    "read_version",
+    "write_version",
+]
+
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from harmonrank.data.digests import digest, file_sums
+from harmonrank.data.files import read_json, write_json
+from harmonrank.errors import DataError, ModelFileError
+from harmonrank.model.spread import Spread
+
+RECORD = "version.json"
+"""The file that holds a version's record; it is written last."""
+MODEL_FOLDER, GOLDEN = "model", "golden.json"
+"""The saved model of a version, and the rows by which it is tested."""
+
+
+class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What came of one guardrail.
+
+    Attributes:
+        passed: None if it could not be checked.
+        sentence: What was measured, and what is allowed.
+    """
+
+    name: str
+    passed: bool | None
+    sentence: str
+
+
+class Summary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where fused scores lie: their median, and their width in standard deviations."""
+
+    middle: float
+    width: Annotated[float, Meta(ge=0)]
+
+    @classmethod
+    def of(cls, fused: np.ndarray) -> Self:
+        """Measure some fused scores."""
+        spread = Spread.of(fused[:, None])
+        return cls(float(spread.middle[0]), float(spread.width[0]))
+
+
+class Version(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The record of one version; nothing in it ever changes.
+
+    Attributes:
+        number: Counts up; never used twice.
+        parent: The version that was current when it was published.
+        created: When, in UTC.
+        method: The name of its method.
+        harmonrank: Which release wrote it.
+        window: The data it was fitted on, in the publisher's words.
+        note: What the publisher says about it.
+        recalibrated: Whether it is its parent, recalibrated on recent rows without labels.
+        refused: Why it may not become the current version; None if it may.
+        checks: What the guardrails found.
+        metrics: Its quality at publication, on the labelled table that was given.
+        fused: Where its fused scores lay on that table.
+        checksums: Of every file of the version but its record.
+    """
+
+    number: Annotated[int, Meta(ge=1)]
+    parent: int | None
+    created: str
+    method: str
+    harmonrank: str
+    window: str
+    note: str
+    recalibrated: bool
+    refused: str | None
+    checks: tuple[Check, ...]
+    metrics: dict[str, Any] | None
+    fused: Summary | None
+    checksums: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        parts: dict[str, Any] = msgspec.to_builtins(self)
+        return parts
+
+
+class _Stored(msgspec.Struct, forbid_unknown_fields=True):
+    checksum: str
+    content: dict[str, Any]
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Return the checksum of every file of a version but its record."""
+    return file_sums(folder, [MODEL_FOLDER, GOLDEN])
+
+
+def write_version(folder: Path, version: Version) -> None:
+    """Write the record of a version into its folder."""
+    content = version.to_dict()
+    write_json(folder / RECORD, {"checksum": digest(content), "content": content})
+
+
+def read_version(folder: Path) -> Version:
+    """Read the record of a version, or say what is wrong with it."""
+    try:
+        stored = read_json(folder / RECORD, _Stored)
+        if stored.checksum != digest(stored.content):
+            raise DataError(f"'{folder / RECORD}' does not match its checksum.")
+        return msgspec.convert(stored.content, Version)
+    except (DataError, msgspec.ValidationError) as error:
+        raise ModelFileError(
+            f"Version {folder.name} is damaged: {str(error).rstrip('.')}; roll back to another."
+        ) from None
+
+
+def check_contents(folder: Path, version: Version) -> None:
+    """Refuse a version whose files are not those that were published."""
+    try:
+        found = contents(folder)
+    except OSError as error:
+        raise ModelFileError(f"Version {folder.name} cannot be read: {error.strerror}.") from None
+    if found != version.checksums:
+        changed = sorted({*found, *version.checksums})
+        name = next(n for n in changed if found.get(n) != version.checksums.get(n))
+        raise ModelFileError(
+            f"'{folder / name}' does not match its checksum: version {version.number} is damaged; "
+            "roll back to another, or publish it again."
+        )

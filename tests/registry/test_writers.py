@@ -1,0 +1,118 @@
+"""Writers that meet, and writers that are killed."""
+
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+
+from harmonrank.registry import Registry
+
+PUBLISH = """
+import sys
+from harmonrank.registry import Registry
+registry = Registry(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+for _ in range(int(sys.argv[3])):
+    print(registry.publish(sys.argv[2]).refused, flush=True)
+"""
+
+
+def publisher(registry, model, times=1):
+    command = [sys.executable, "-c", PUBLISH, str(registry.path), str(model), str(times)]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+@pytest.fixture
+def saved(fitted, tmp_path):
+    fitted[0].save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def whole(registry):
+    """Every version that is there is complete, and the current one among them."""
+    for number in registry.numbers():
+        registry.load(number)
+        assert registry.version(number).number == number
+    current = registry.current()
+    assert current is None or registry.version(current).refused is None
+
+
+def test_who_was_overtaken_is_told_and_kept(registry, fitted, monkeypatch):
+    import harmonrank.registry.publishing as publishing
+
+    registry.publish(fitted[0])
+    plain = publishing.checks_of
+
+    def meanwhile(*arguments):
+        monkeypatch.setattr(publishing, "checks_of", plain)
+        registry.publish(fitted[1])
+        return plain(*arguments)
+
+    monkeypatch.setattr(publishing, "checks_of", meanwhile)
+    loser = registry.publish(fitted[2])
+    assert loser.number == 3
+    assert loser.refused == (
+        "publication: version 2 became current while this one was checked; publish it again"
+    )
+    assert registry.current() == 2
+    whole(registry)
+
+
+def test_two_publishers_at_once_get_different_numbers_and_no_one_is_lost(registry, saved):
+    registry.publish(saved)
+    two = [publisher(registry, saved, times=5) for _ in range(2)]
+    for one in two:
+        assert one.stdout.readline() == "ready\n", one.stderr.read()
+    for one in two:
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    refusals = []
+    while any(one.poll() is None for one in two):
+        assert registry.load().name == "closed-form"  # Reading takes no lock.
+    for one in two:
+        out, err = one.communicate()
+        assert one.returncode == 0, err
+        refusals += out.splitlines()
+    assert len(refusals) == 10
+    assert registry.numbers() == list(range(1, 12))
+    states = [registry.version(n).refused for n in range(2, 12)]
+    assert sorted(map(str, states)) == sorted(refusals)
+    moves = [move.version for move in registry.history()]
+    assert moves == [v.number for v in registry.versions() if v.refused is None]
+    whole(registry)
+
+
+def kill_publishers(registry, saved, kills, seed):
+    rng = random.Random(seed)
+    registry.publish(saved)
+    for _ in range(kills):
+        before, current = set(registry.numbers()), registry.current()
+        one = publisher(registry, saved, times=1000)
+        assert one.stdout.readline() == "ready\n", one.stderr.read()
+        one.stdin.write("go\n")
+        one.stdin.flush()
+        time.sleep(rng.uniform(0.005, 0.15))  # a random moment is the point
+        one.kill()
+        one.communicate()
+        registry = Registry(registry.path)
+        assert before <= set(registry.numbers())
+        assert registry.current() >= current
+        whole(registry)
+    registry.publish(saved)
+    hidden = [p.name for p in (registry.path / "versions").iterdir() if p.name.startswith(".")]
+    assert hidden == []
+    assert registry.current() == registry.numbers()[-1]
+
+
+def test_a_killed_publisher_loses_nothing(registry, saved):
+    kill_publishers(registry, saved, kills=3, seed=0)
+
+
+@pytest.mark.slow
+def test_100_killed_publishers_lose_nothing(registry, saved):
+    kill_publishers(registry, saved, kills=100, seed=1)
