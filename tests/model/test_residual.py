@@ -84,6 +84,19 @@ def test_residual_does_no_harm_where_there_is_nothing_to_find(seed):
     assert excess(heads, logits, codes, truth) < linear + 0.05
 
 
+def test_an_effect_that_turns_around_is_not_admitted():
+    logits, codes, labels, _ = drawn(product)
+    turned, _, other, _ = drawn(lambda u, codes: -product(u, codes), rows=15_000, seed=1)
+    later = np.concatenate([logits[:25_000], turned])
+    answers = np.concatenate([labels[:25_000], other])
+    shuffled = np.random.default_rng(0).permutation(len(later))
+    codes = codes[: len(later)]
+    in_order = fit_heads(later, codes, SLOTS, answers)
+    mixed = fit_heads(later[shuffled], codes[shuffled], SLOTS, answers[shuffled])
+    # In the mixture there is a mean effect; in order, the halves of the log contradict each other.
+    assert len(mixed.residual.joined) > len(in_order.residual.joined)
+
+
 def test_kernel_scores_as_the_definition_says(bent):
     logits, codes, _, _ = drawn(product, rows=3_000, seed=2)
     assert len(bent.residual.joined) > 0
@@ -118,8 +131,9 @@ def test_gradient_and_curvature_match_brute_force(bent):
     weight = rng.uniform(0.5, 2, rows).astype(np.float32)
     low, high = np.full(2 * M + 1, -2.0), np.full(2 * M + 1, 2.0)
     data = ResidualRows(
-        SLOTS, low, high, inputs, contexts, of_row.astype(np.int32), heads, labels, weight
-    )
+        SLOTS, low, high, inputs, contexts, of_row.astype(np.int32), heads, labels, weight,
+        np.arange(rows) % 3 == 0,
+    )  # fmt: skip
     groups = groups_of(M, SLOTS)
     size = 2 + M + sum(group.size for group in groups)
     theta = 0.1 * rng.normal(size=size)
@@ -148,6 +162,10 @@ def test_gradient_and_curvature_match_brute_force(bent):
     expected = weight @ (labels[1] * z - np.logaddexp(0, z))
     np.testing.assert_allclose(value, expected, rtol=1e-6)
     np.testing.assert_allclose(gradient, X.T @ (weight * (labels[1] - sigmoid(z))), atol=1e-3)
+    third = np.arange(rows) % 3 == 0
+    residual_rows = third * weight * (labels[1] - sigmoid(heads[:, 1].astype(np.float64)))
+    newer = data.newer_gradient(1, groups, out)
+    np.testing.assert_allclose(newer, X.T @ residual_rows, atol=1e-3)
     every = np.arange(rows)
     curvature = data.curvature(1, groups, size, every, 1.0)
     np.testing.assert_allclose(curvature, X.T @ X, atol=1e-3)
@@ -169,7 +187,7 @@ def test_sample_stands_for_the_curvature_of_all_rows():
     zeros = np.zeros(rows, np.int32)
     data = ResidualRows(
         (1,), -ends, ends, inputs, np.zeros((1, 1), np.int64), zeros, heads,
-        np.zeros((M, rows), np.float32), weight,
+        np.zeros((M, rows), np.float32), weight, np.zeros(rows, bool),
     )  # fmt: skip
     logits = heads[:, 0].copy()
     found = data.curvature(0, [], 2 + M, *data.sample(logits, 5_000))

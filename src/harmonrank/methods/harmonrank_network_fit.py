@@ -22,8 +22,7 @@ from harmonrank.model.health import Health
 from harmonrank.model.objective_config import ObjectiveConfig
 from harmonrank.model.objective_network import HeadSum, ObjectiveNetwork
 from harmonrank.model.objective_scorer import ObjectiveScorer
-from harmonrank.training import Arrays, Finished, LossValue, health_of, train
-from harmonrank.training.cosine import CosineConfig
+from harmonrank.training import Arrays, Finished, LossValue, TrainingConfig, health_of, train
 
 if TYPE_CHECKING:
     from harmonrank.methods.harmonrank_network import HarmonRankNetwork
@@ -54,11 +53,13 @@ def learn(method: "HarmonRankNetwork", fit: Fit, size: ObjectiveConfig) -> Learn
         energy = network.energy(options.slope_ridge / options.ridge)
         return LossValue(surprise + options.ridge / (2 * total) * energy)
 
-    config = CosineConfig(
+    # On the way the weights are noisy, so those of the end are kept.
+    config = TrainingConfig(
         learning_rate=options.learning_rate,
+        schedule="cosine",
+        early_stopping=False,
         batch_rows=options.batch_rows or min(max(len(rows) // 160, 256), 4096),
         epochs=options.epochs,
-        rows=len(rows),
     )
     history: History = ()
     for event in train(
@@ -67,7 +68,6 @@ def learn(method: "HarmonRankNetwork", fit: Fit, size: ObjectiveConfig) -> Learn
         loss,
         _Exam(method, fit),
         config,
-        build=config.build,
         seed=fit.seed,
         checkpoint=fit.checkpoint,
         fingerprint=fingerprint(method, fit) if fit.checkpoint else "",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from harmonrank.methods.neural import NeuralConfig, NeuralMethod
-from harmonrank.options import Count, Positive, Rate
+from harmonrank.options import Positive
 
 PUBLISHED: dict[str, Any] = {
     "buckets": 300,
@@ -14,6 +14,7 @@ PUBLISHED: dict[str, Any] = {
     "interpolate": False,
     "optimizer": "sgd",
     "learning_rate": 1e-4,
+    "schedule": "constant",
     "weight_decay": 0.0,
     "batch_rows": 10_240,
     "epochs": 500,
@@ -39,8 +40,6 @@ class PaperConfig(NeuralConfig):
             same, as the paper's loss does once it drops 1/(n⁺n⁻). See `rank_auc_loss`.
     """
 
-    learning_rate: Rate = 0.03
-    patience_steps: Count = 1_200
     preset: Literal["tuned", "paper"] = "tuned"
     strength: Positive = 1.0
     regularization: Literal["l2", "kl"] = "l2"

@@ -52,8 +52,9 @@ class NeuralConfig(NetworkOptions, TrainingConfig):
     scale: Scale = "logit"
     interpolate: bool = True
     learning_rate: Rate = 0.01
-    steps: Count = 6_000
-    patience_steps: Count = 600
+    schedule: Literal["constant", "cosine"] = "cosine"
+    steps: Count = 3_000
+    patience_steps: Count = 3_000
     weighting: Literal["fixed", "pantheon", "min-norm"] = "fixed"
 
     def __post_init__(self) -> None:

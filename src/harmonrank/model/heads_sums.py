@@ -34,6 +34,7 @@ class HeadSums:
         away: (M, rows) deviations from the context's mean in standard deviations, float32.
         labels: (M, rows), float32.
         weight: (rows,), float32.
+        newer: (rows,) whether a row belongs to the second half of the log.
         run_start: Where each run of rows begins, and the end; a run has one context.
         run_context: The context of each run.
         mean, variance: (contexts, M), in standard deviations.
@@ -45,6 +46,7 @@ class HeadSums:
     away: np.ndarray
     labels: np.ndarray
     weight: np.ndarray
+    newer: np.ndarray
     run_start: np.ndarray
     run_context: np.ndarray
     mean: np.ndarray
@@ -70,12 +72,14 @@ class HeadSums:
         _put(places, labels, of_row, order, law.centre_of(contexts), 1 / deviation, away, answers)
         run_start, run_context = _runs(np.bincount(of_row, minlength=len(contexts)))
         w = np.ones(len(places), np.float32) if weight is None else weight[order]
+        newer = order >= len(order) // 2
         return cls(
             law,
             contexts,
             away,
             answers,
             w.astype(np.float32),
+            newer,
             run_start,
             run_context,
             law.mean_of(contexts) / deviation,

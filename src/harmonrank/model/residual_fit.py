@@ -2,7 +2,9 @@
 
 Each head is fitted on its own. A first pass adds up every group's gradient at the linear head, and
 from a sample of rows its own block of curvature. Where the evidence of a normal prior on that group
-alone gains enough, in this head or in the others, the group is admitted. Newton steps then fit all
+alone gains enough, in this head or in the others, the group is admitted, if what each half of the
+log says about it makes the other half more likely: rows of one user or one day depend on each other,
+and the evidence takes them for independent. Newton steps then fit all
 admitted groups together, with MacKay's (1992) updates λ = γ/Σω² for the precision of each group.
 
 Curves and surfaces are smooth a priori: their knots have the covariance of a Matérn process, of
@@ -60,12 +62,14 @@ class _Look:
         value: Log-likelihood of the linear head.
         gradient: Of all groups there.
         gains: (groups, precisions) evidence, in nats.
+        held: (groups,) log-likelihood that each half of the log gains by what the other says.
         enough: What a group must gain by itself.
     """
 
     value: float
     gradient: np.ndarray
     gains: np.ndarray
+    held: np.ndarray
     enough: float
 
 
@@ -114,20 +118,31 @@ def _look(rows: ResidualRows, m: int, groups: list[Group]) -> _Look:
     logits = np.ascontiguousarray(rows.heads[:, m])
     theta = np.zeros(2 + M + sum(g.size for g in groups))
     value, gradient = rows.at(m, groups, theta, logits)
+    newer = rows.newer_gradient(m, groups, logits)
     blocks = rows.blocks(groups, *rows.sample(logits, min(_SAMPLE, len(logits))))
     prior = _Prior(groups, M)
-    gains = np.empty((len(groups), len(_PRECISIONS)))
+    gains, held = np.empty((len(groups), len(_PRECISIONS))), np.empty(len(groups))
     for g, (group, block) in enumerate(zip(groups, blocks, strict=True)):
-        pull, curved = gradient[prior.of_theta(3 + g)], block
+        there = prior.of_theta(3 + g)
+        halves, curved = np.stack([gradient[there] - newer[there], newer[there]]), block
         if 3 + g in prior.roots:
             L = prior.roots[3 + g]
             curved, axes = np.linalg.eigh(L.T @ block.reshape(group.size, group.size) @ L)
-            pull = axes.T @ (L.T @ pull)
-        total = np.maximum(curved, 0.0) + _PRECISIONS[:, None]
+            halves = halves @ L @ axes
+        curved = np.maximum(curved, 0.0)
+        total = curved + _PRECISIONS[:, None]
+        pull = halves.sum(axis=0)
         gains[g] = 0.5 * (pull**2 / total - np.log(total / _PRECISIONS[:, None])).sum(axis=1)
+        held[g] = _held(*halves, curved / 2, _PRECISIONS[gains[g].argmax()])
     positives = float(rows.weight @ rows.labels[m])
     fewer = max(min(positives, float(rows.weight.sum()) - positives), 1.0)
-    return _Look(value, gradient, gains, _GAIN + _GAIN_OF_ONE / fewer)
+    return _Look(value, gradient, gains, held, _GAIN + _GAIN_OF_ONE / fewer)
+
+
+def _held(older: np.ndarray, newer: np.ndarray, curved: np.ndarray, precision: float) -> float:
+    """Return what the coefficients of each half gain on the other half, on the quadratics there."""
+    a, b = older / (curved + precision), newer / (curved + precision)
+    return float(newer @ a + older @ b - 0.5 * curved @ (a**2 + b**2))
 
 
 def _admitted(looks: list[_Look], m: int) -> tuple[list[bool], np.ndarray]:
@@ -135,15 +150,17 @@ def _admitted(looks: list[_Look], m: int) -> tuple[list[bool], np.ndarray]:
 
     A group is admitted by its own evidence, or by that of the other heads if its own does not
     speak against it at the precision which suits all: a rare objective can prove little alone.
+    The halves of the log must agree about it, those of all heads together if others admit it.
     """
     keep, precision = [], []
     every = np.stack([look.gains for look in looks])  # (M, groups, precisions)
     total = every.sum(axis=0)
     for g, own in enumerate(looks[m].gains):
         best, common = int(own.argmax()), int(total[g].argmax())
-        alone = bool(own[best] > looks[m].enough)
+        alone = bool(own[best] > looks[m].enough and looks[m].held[g] > 0)
         others = total[g, common] - own[common]
-        joined = bool(others > _GAIN and own[common] > 0)
+        agreed = sum(look.held[g] for look in looks) > 0
+        joined = bool(others > _GAIN and own[common] > 0 and agreed)
         keep.append(alone or joined)
         if keep[-1]:
             precision.append(_PRECISIONS[best if alone else common])

@@ -6,7 +6,7 @@ row adds to it.
 
 __all__ = ["CURVE", "KINDS", "SURFACE", "Group", "ResidualRows", "groups_of"]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -86,6 +86,7 @@ class ResidualRows:
         heads: (rows, M) logits of the linear heads, float32.
         labels: (M, rows) of 0 and 1.
         weight: (rows,), float32.
+        newer: (rows,) whether a row belongs to the second half of the log.
     """
 
     slots: tuple[int, ...]
@@ -97,6 +98,7 @@ class ResidualRows:
     heads: np.ndarray
     labels: np.ndarray
     weight: np.ndarray
+    newer: np.ndarray
 
     @classmethod
     def of(cls, data: HeadSums, slots: tuple[int, ...], theta: np.ndarray) -> "ResidualRows":
@@ -115,8 +117,9 @@ class ResidualRows:
         each_part(take, _PARTS)
         low, high = _ends(inputs)
         return cls(
-            slots, low, high, inputs, data.contexts, context, heads, data.labels, data.weight
-        )
+            slots, low, high, inputs, data.contexts, context, heads, data.labels, data.weight,
+            data.newer,
+        )  # fmt: skip
 
     @cached_property
     def _given(self) -> Any:
@@ -148,6 +151,12 @@ class ResidualRows:
 
         each_part(add, _PARTS)
         return float(value.sum()), gradient.sum(axis=0)
+
+    def newer_gradient(self, m: int, groups: list[Group], logits: np.ndarray) -> np.ndarray:
+        """Return the newer half's part of the gradient of head m, where all groups are 0."""
+        newer = replace(self, weight=self.weight * self.newer)
+        zeros = np.zeros(2 + self.heads.shape[1] + sum(g.size for g in groups))
+        return newer.at(m, groups, zeros, logits)[1]
 
     def sample(self, logits: np.ndarray, size: int) -> tuple[np.ndarray, float]:
         """Return rows drawn in proportion to weight·p(1−p), and what each of them stands for.

@@ -7,6 +7,7 @@ It stands beside the network's own options since a model stores both; what train
 __all__ = ["Plan", "TrainingConfig"]
 
 from dataclasses import dataclass
+from math import cos, pi
 from typing import Literal, NamedTuple
 
 from harmonrank.errors import UsageError
@@ -33,6 +34,10 @@ class TrainingConfig:
 
     Attributes:
         optimizer: 'adam', or 'sgd' as in the paper.
+        learning_rate: The size of a step, at its highest.
+        schedule: 'constant' keeps the rate; 'cosine' lets it rise over the first `warm_up` steps
+            and fall to 0 along a cosine, so that the weights come to rest.
+        warm_up: See `schedule`; at most a tenth of all steps.
         weight_decay: Decoupled: each step shrinks the weights that it acts on by this times the
             rate, and the gradient knows nothing of it. See `harmonrank.training.decayed` for
             which they are.
@@ -48,6 +53,8 @@ class TrainingConfig:
 
     optimizer: Literal["adam", "sgd"] = "adam"
     learning_rate: Rate = 0.01
+    schedule: Literal["constant", "cosine"] = "constant"
+    warm_up: Count = 50
     weight_decay: Nonnegative = 0.0
     batch_rows: Count = 10_240
     steps: Count = 2_000
@@ -67,6 +74,21 @@ class TrainingConfig:
                 raise UsageError(f"`{name}` must be above 0. Got {value}.")
         if self.optimizer not in ("adam", "sgd"):
             raise UsageError(f"`optimizer` must be 'adam' or 'sgd'. Got '{self.optimizer}'.")
+        if self.schedule not in ("constant", "cosine"):
+            raise UsageError(f"`schedule` must be 'constant' or 'cosine'. Got '{self.schedule}'.")
+
+    def rate(self, step: int, steps: int) -> float:
+        """Return the learning rate of a step, which counts from 0, of so many.
+
+        >>> config = TrainingConfig(learning_rate=1.0, schedule="cosine", warm_up=10)
+        >>> [round(config.rate(step, 1_000), 3) for step in (0, 9, 500, 999)]
+        [0.1, 1.0, 0.5, 0.0]
+        """
+        if self.schedule == "constant":
+            return self.learning_rate
+        warm_up = max(min(self.warm_up, steps // 10), 1)
+        fallen = 0.5 * (1 + cos(pi * min(step / steps, 1.0)))
+        return self.learning_rate * min((step + 1) / warm_up, 1.0) * fallen
 
     def plan(self, rows: int) -> Plan:
         """Return what this means for a number of rows.

@@ -34,19 +34,26 @@ class Decay:
     """Multiplies weights by 1 − rate · decay, where decay acts (Loshchilov & Hutter, 2019).
 
     Args:
-        config: Gives rate and decay.
+        decay: How much, at a rate of 1.
+        optimizer: Its rate of the moment counts.
         weights: Each with 1 where decay acts and 0 elsewhere, or one of both for all of it.
     """
 
-    def __init__(self, config: TrainingConfig, weights: Iterable[tuple[Tensor, Tensor]]) -> None:
-        size = config.learning_rate * config.weight_decay
-        self._shrunk = [(w, 1 - size * acts) for w, acts in weights] if size else []
+    def __init__(
+        self,
+        decay: float,
+        optimizer: torch.optim.Optimizer,
+        weights: Iterable[tuple[Tensor, Tensor]],
+    ) -> None:
+        self._decay, self._optimizer = decay, optimizer
+        self._weights = list(weights) if decay else []
 
     @torch.no_grad()
     def step(self) -> None:
         """Shrink the weights once."""
-        for weight, factor in self._shrunk:
-            weight.mul_(factor)
+        size = self._decay * self._optimizer.param_groups[0]["lr"]
+        for weight, acts in self._weights:
+            weight.mul_(1 - size * acts)
 
 
 def optimizer_of(config: TrainingConfig, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:

@@ -1,7 +1,6 @@
 """Learner: takes one training step on some rows, by PyTorch or by the fused kernels."""
 
 __all__ = [
-    "Build",
     "FusedLearner",
     "Learner",
     "LossFunction",
@@ -15,7 +14,6 @@ __all__ = [
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -64,7 +62,6 @@ class LossSlope:
 
 LossFunction = Callable[[Tensor, Arrays], LossValue]
 SlopeFunction = Callable[[NDArray[np.float32], Arrays], LossSlope]
-Build = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 
 
 class Learner(Protocol):
@@ -93,13 +90,11 @@ class TorchLearner:
 
     kind: ClassVar = "torch"
 
-    def __init__(
-        self, network: nn.Module, rows: Arrays, config: TrainingConfig, build: Build | None = None
-    ) -> None:
+    def __init__(self, network: nn.Module, rows: Arrays, config: TrainingConfig) -> None:
         self._network, self._rows = network, rows
-        self.optimizer = (build or partial(optimizer_of, config))(list(network.parameters()))
-        named = network.named_parameters()
-        self._decay = Decay(config, [(p, torch.ones(())) for name, p in named if decayed(name)])
+        self.optimizer = optimizer_of(config, list(network.parameters()))
+        acts = [(p, torch.ones(())) for name, p in network.named_parameters() if decayed(name)]
+        self._decay = Decay(config.weight_decay, self.optimizer, acts)
 
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Call the network, its gradient and the optimiser."""
@@ -132,7 +127,6 @@ class FusedLearner:
         config: Optimiser, rate and decay.
         slope: The loss and its slope at once, where the loss has such a form; else autograd finds
             the slope.
-        build: Makes the optimiser of some parameters, in place of the config's.
     """
 
     kind: ClassVar = "fused"
@@ -143,16 +137,15 @@ class FusedLearner:
         rows: Arrays,
         config: TrainingConfig,
         slope: SlopeFunction | None = None,
-        build: Build | None = None,
     ) -> None:
         self._network, self._rows, self._slope = network, rows, slope
         scores, context = rows.scores.numpy(), rows.context.numpy()
         self._step = Step(network, scores, context, threads=thread_count())
         self._flat = nn.Parameter(torch.from_numpy(self._step.weights.vector).float())
         self._flat.grad = torch.zeros_like(self._flat)
-        self.optimizer = (build or partial(optimizer_of, config))([self._flat])
-        acts = self._step.weights.marked(decayed)
-        self._decay = Decay(config, [(self._flat, torch.from_numpy(acts).float())])
+        self.optimizer = optimizer_of(config, [self._flat])
+        acts = torch.from_numpy(self._step.weights.marked(decayed)).float()
+        self._decay = Decay(config.weight_decay, self.optimizer, [(self._flat, acts)])
 
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Run both kernels around the loss, then the optimiser."""
@@ -199,7 +192,6 @@ def learner_for(
     config: TrainingConfig,
     rows_seen: int,
     slope: SlopeFunction | None = None,
-    build: Build | None = None,
 ) -> Learner:
     """Choose the kernels where they can stand in and are worth it, else PyTorch.
 
@@ -212,13 +204,12 @@ def learner_for(
         config: Optimiser, rate and decay.
         rows_seen: Rows times epochs; a small fit is over before the kernels are compiled.
         slope: See `FusedLearner`.
-        build: See `FusedLearner`.
     """
     if not isinstance(network, Network) or not _on_cpu(network, rows):
-        return TorchLearner(network, rows, config, build)
+        return TorchLearner(network, rows, config)
     if not covers(network.config) or rows_seen < _SMALL_FIT:
-        return TorchLearner(network, rows, config, build)
-    return FusedLearner(network, rows, config, slope, build)
+        return TorchLearner(network, rows, config)
+    return FusedLearner(network, rows, config, slope)
 
 
 def _on_cpu(network: nn.Module, rows: Arrays) -> bool:

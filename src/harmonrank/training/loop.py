@@ -21,7 +21,7 @@ from harmonrank.events import BatchEnded, EpochEnded, Resumed
 from harmonrank.model.training import Plan, TrainingConfig
 from harmonrank.training.arrays import Arrays
 from harmonrank.training.checkpoint import Checkpoint, Progress
-from harmonrank.training.learner import Build, Learner, LossFunction, SlopeFunction, learner_for
+from harmonrank.training.learner import Learner, LossFunction, SlopeFunction, learner_for
 from harmonrank.training.shuffle import random_batches
 
 N = TypeVar("N", bound=nn.Module)
@@ -53,7 +53,6 @@ def train(
     config: TrainingConfig,
     *,
     slope: SlopeFunction | None = None,
-    build: Build | None = None,
     seed: int = 0,
     checkpoint: Path | None = None,
     fingerprint: str = "",
@@ -73,7 +72,6 @@ def train(
         validate: Validation AUC-sum of the network, higher is better.
         config: Optimiser, batches, length.
         slope: The loss and its slope at once, where there is such a form, for the fused learner.
-        build: Makes the optimiser, in place of the config's.
         seed: Decides the order of rows.
         checkpoint: Where state is kept; if the file exists, training goes on from it.
         fingerprint: Of data and options; a checkpoint of another one is refused.
@@ -81,7 +79,7 @@ def train(
     """
     plan = config.plan(len(rows))
     seen = len(rows) * plan.passes * plan.epochs if rows_seen is None else rows_seen
-    learner = learner_for(network, rows, config, seen, slope, build)
+    learner = learner_for(network, rows, config, seen, slope)
     state = Checkpoint(network, learner.optimizer)
     fingerprint = f"{fingerprint}/{learner.kind}"
     progress = Progress()
@@ -143,6 +141,8 @@ def _epoch(
         order = [seed, progress.epoch, again]
         batches += random_batches(rows, plan.steps // plan.passes, order)
     for step in range(progress.step, plan.steps):
+        for group in learner.optimizer.param_groups:
+            group["lr"] = config.rate(progress.epoch * plan.steps + step, plan.steps * plan.epochs)
         taken = learner.step(batches[step], loss)
         if not np.isfinite(taken.loss):
             raise DivergenceError(
