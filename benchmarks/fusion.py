@@ -88,7 +88,9 @@ def regret(options: argparse.Namespace, results: Results) -> None:
             try:
                 model, seconds = fitted(method, train, valid, seed)
                 gap = ceiling(exam) - exact(model.score(exam), exam)
-                results.add({**row, "regret": gap, "fit_seconds": seconds})
+                row |= {"regret": gap, "fit_seconds": seconds}
+                health = getattr(model, "health", None)
+                results.add(row if health is None else {**row, "health": health.to_dict()})
             except HarmonRankError as error:
                 results.add({**row, "error": str(error)})
 

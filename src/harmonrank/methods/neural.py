@@ -51,7 +51,7 @@ class NeuralConfig(NetworkOptions, TrainingConfig):
     buckets: Buckets | None = 8
     scale: Scale = "logit"
     interpolate: bool = True
-    learning_rate: Rate = 0.01
+    learning_rate: Rate = 0.02
     schedule: Literal["constant", "cosine"] = "cosine"
     steps: Count = 3_000
     patience_steps: Count = 3_000

@@ -3,9 +3,9 @@
 Each head is fitted on its own. A first pass adds up every group's gradient at the linear head, and
 from a sample of rows its own block of curvature. Where the evidence of a normal prior on that group
 alone gains enough, in this head or in the others, the group is admitted, if what each half of the
-log says about it makes the other half more likely: rows of one user or one day depend on each other,
-and the evidence takes them for independent. Newton steps then fit all
-admitted groups together, with MacKay's (1992) updates λ = γ/Σω² for the precision of each group.
+log says about it makes the other half more likely: rows of one user or one day depend on each
+other, and the evidence takes them for independent. Newton steps then fit all admitted groups
+together, with MacKay's (1992) updates λ = γ/Σω² for the precision of each group.
 
 Curves and surfaces are smooth a priori: their knots have the covariance of a Matérn process, of
 which the leading directions are kept. So the coefficients that are shrunk are ω with θ = L ω.
@@ -133,7 +133,7 @@ def _look(rows: ResidualRows, m: int, groups: list[Group]) -> _Look:
         total = curved + _PRECISIONS[:, None]
         pull = halves.sum(axis=0)
         gains[g] = 0.5 * (pull**2 / total - np.log(total / _PRECISIONS[:, None])).sum(axis=1)
-        held[g] = _held(*halves, curved / 2, _PRECISIONS[gains[g].argmax()])
+        held[g] = _held(halves[0], halves[1], curved / 2, _PRECISIONS[gains[g].argmax()])
     positives = float(rows.weight @ rows.labels[m])
     fewer = max(min(positives, float(rows.weight.sum()) - positives), 1.0)
     return _Look(value, gradient, gains, held, _GAIN + _GAIN_OF_ONE / fewer)
