@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+from harmonrank.kernel_cache import _modules
+from harmonrank.model import heads_kernels
+
 _HELPER = """
 from harmonrank.kernel import kernel
 FACTOR = {factor}
@@ -59,6 +62,11 @@ def test_a_kernel_is_compiled_again_when_what_it_is_made_of_changes(tell, tmp_pa
     for path in (tmp_path / "__pycache__").glob("*.nb[ic]"):
         path.write_bytes(path.read_bytes()[:40])
     assert tell(5, "x * 3.0")[:2] == (8.0, 0)
+
+
+def test_intrinsics_count_as_what_a_kernel_is_made_of():
+    found = _modules(vars(heads_kernels), {})
+    assert {"harmonrank.lanes", "harmonrank.model.elementary"} < set(found)
 
 
 def test_kernels_work_where_nothing_can_be_written(tell, tmp_path):

@@ -72,10 +72,11 @@ def stamp(module: dict[str, Any]) -> str:
 
 
 def _modules(module: dict[str, Any], found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Add a module and those whose kernels it names, by name."""
+    """Add a module and those whose kernels or intrinsics it names, by name."""
     found[module["__name__"]] = module
     for value in list(module.values()):
-        home = getattr(getattr(value, "py_func", None), "__module__", None)
+        made_of = getattr(value, "py_func", None) or getattr(value, "_defn", None)
+        home = getattr(made_of, "__module__", None)
         if home is not None and home not in found and home in sys.modules:
             _modules(vars(sys.modules[home]), found)
     return found

@@ -78,6 +78,9 @@ def each_part(work: Callable[[int], Any], parts: int, threads: int | None = None
     >>> squares
     array([0., 1., 4., 9.])
     """
+    if parts == 1:  # A request: there is nothing to share.
+        work(0)
+        return
 
     def take(claims: NDArray[np.int64], who: int) -> None:
         while (part := claim(claims, who, parts)) < parts:

@@ -7,6 +7,7 @@ from harmonrank.evaluation.bench import _result, _score
 from harmonrank.evaluation.bench._peers import onnx_runtime, peer
 from harmonrank.evaluation.bench._result import interleaved, measure
 from harmonrank.evaluation.bench._rows import schema_of, table_of, world_log, write_repeated
+from harmonrank.evaluation.bench._size import Size
 
 
 def test_work_is_done_in_turn_after_a_call_that_warms_up(monkeypatch):
@@ -63,3 +64,14 @@ def test_a_repeated_log_has_the_rows_and_columns_asked_for(tmp_path, monkeypatch
     assert log.scores.shape == (1000, 3)
     assert len(np.unique(log.request)) == 50
     assert size == pytest.approx(table_of(1000, 3).to_arrow().nbytes, rel=0.05)
+
+
+def test_the_default_is_also_timed_with_what_its_residual_found():
+    size = Size(seconds=0.0, batch_rows=500, request_rows=100, head_rows=20_000)
+    for case in [case for case in _score.cases(size) if case.name.endswith("with residual")][::2]:
+        result = case.run()
+        assert result.ours_seconds > 0
+        assert not result.peers
+        found = [int(word) for word in result.note.split() if word.isdigit()]
+        assert found[1] > 0, "no surface is timed"
+        assert found[2] == 5

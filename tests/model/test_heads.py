@@ -107,7 +107,7 @@ def test_scorer_equals_the_definition(fitted):
     effective = np.array([5.0, 4.0, 3.0, 2.0, 1.0])
     fused = scorer.fuse(sample.scores, codes, effective)
     np.testing.assert_allclose(fused, expected @ effective, rtol=1e-9)
-    scorer._tables = None  # as with more contexts than are kept
+    scorer._records = None  # as with more contexts than are kept
     np.testing.assert_array_equal(scorer.fuse(sample.scores, codes, effective), fused)
 
 

@@ -19,9 +19,9 @@ _SLOTS = {"hour": 24, "app_version": 10, "age": 8, "gender": 3}
 
 
 @cache
-def world_log(rows: int) -> Log:
-    """Return rows of the world 'elive': five objectives, four context features."""
-    place = world("elive")
+def world_log(rows: int, name: str = "elive") -> Log:
+    """Return rows of a world: in 'elive' five objectives and four context features."""
+    place = world(name)
     sample = place.sample(rows, seed=0, with_truth=False)
     return read_log(as_frame(place, sample), world_schema(place))
 

@@ -27,6 +27,9 @@ from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.residual import Residual
 
 _NAMES = ("harmonrank", "harmonrank-paper")
+_BENT = "harmonrank with residual"
+# Of all worlds the one in which the default admits the most curves and surfaces.
+_BENT_WORLD = "tails"
 Score = Callable[[np.ndarray, np.ndarray], object]
 
 
@@ -40,13 +43,18 @@ def cases(size: Size) -> list[Case]:
             Case(f"score a request, {name}", partial(_request, name, size)),
             Case(f"cold start, {name}", partial(_cold_start, name, size)),
         ]
-    return found
+    bent = [
+        Case(f"score, {_BENT}", partial(_bent_arrays, size.batch_rows, size)),
+        Case(f"score, {_BENT}", partial(_bent_arrays, size.score_rows, size)),
+        Case(f"score a request, {_BENT}", partial(_bent_request, size)),
+    ]
+    return found + bent
 
 
 @cache
-def _fitted(name: str, rows: int) -> Method:
+def _fitted(name: str, rows: int, world: str = "elive") -> Method:
     options = {"epochs": 1} if name == "harmonrank-paper" else {}
-    log = world_log(rows)
+    log = world_log(rows, world)
     return method_class(name)(**options).fit(log, log.schema, valid=log)
 
 
@@ -113,7 +121,9 @@ def _arrays(name: str, rows: int, size: Size) -> Result:
     }.items():
         if score is not None:
             work[peer] = in_batches(score)
-    note = None if rows == batch else f"Peers in batches of {batch:,}."
+    notes = ["Linear heads, as the peers have."] if name == "harmonrank" else []
+    notes += [] if rows == batch else [f"Peers in batches of {batch:,}."]
+    note = " ".join(notes) or None
     return measure("score", f"score, {name}", rows, work, size.seconds, note=note)
 
 
@@ -134,6 +144,34 @@ def _request(name: str, size: Size) -> Result:
     if (onnx := contest.onnx(log)) is not None:
         work["onnxruntime"] = lambda: onnx(scores, codes)
     return measure("score", f"score a request, {name}", rows, work, size.seconds)
+
+
+def _bent_arrays(rows: int, size: Size) -> Result:
+    """Score arrays that are ready with the default as it was fitted, where it found most."""
+    model: Any = _fitted("harmonrank", size.head_rows, _BENT_WORLD)
+    log = world_log(rows, _BENT_WORLD)
+    scores, codes = _single(log), model.encoder.encode(log.context)
+    effective = np.array([*model.effective_weights.values()])
+    work: dict[str, Work] = {"ours": lambda: model._scorer.fuse(scores, codes, effective)}
+    return measure("score", f"score, {_BENT}", rows, work, size.seconds, note=_found(model))
+
+
+def _bent_request(size: Size) -> Result:
+    """Score the candidates of one user with the default as it was fitted."""
+    rows, model = size.request_rows, _fitted("harmonrank", size.head_rows, _BENT_WORLD)
+    log = world_log(max(size.batch_rows, rows), _BENT_WORLD)
+    scores, context = _single(log)[:rows], log.context.row(0, named=True)
+    work: dict[str, Work] = {"ours": lambda: model.score_request(scores, context)}
+    note = _found(model)
+    return measure("score", f"score a request, {_BENT}", rows, work, size.seconds, note=note)
+
+
+def _found(model: Any) -> str:
+    residual = model._heads.residual
+    return (
+        f"World '{_BENT_WORLD}': {len(residual.curved)} curves and {len(residual.joined)} "
+        f"surfaces in {len(residual.linear)} heads."
+    )
 
 
 def _cold_start(name: str, size: Size) -> Result:
