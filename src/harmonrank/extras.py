@@ -15,6 +15,7 @@ _EXTRAS = {
     "optuna": "search",
     "pandas": "pandas",
     "plotly": "report",
+    "pyarrow": "pandas",
     "torch": "torch",
 }
 """Which extra installs a package."""

@@ -7,6 +7,7 @@ __all__ = [
     "file_kind",
     "grouped_sums",
     "open_table",
+    "reading",
 ]
 
 import csv
@@ -24,7 +25,8 @@ import polars as pl
 from polars.selectors import by_name
 
 from harmonrank.data.forks import require_polars_threads
-from harmonrank.errors import DataError, did_you_mean
+from harmonrank.errors import DataError, DependencyError, did_you_mean
+from harmonrank.extras import remedy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +96,7 @@ def grouped_sums(
         return query(lazy.select(by_name(*columns))).collect(engine="streaming")
     path = Path(source)
     kind = file_kind(path)
-    with _reading(path, kind):
+    with reading(path, kind):
         lazy = _scan(path, kind, text).select(by_name(*columns))
         if kind == "csv":
             return query(lazy).collect(engine="streaming")
@@ -139,7 +141,7 @@ def column_names(source: Source) -> list[str]:
     if isinstance(source, str | Path):
         path = Path(source)
         kind = file_kind(path)
-        with _reading(path, kind):
+        with reading(path, kind):
             if not path.exists():
                 raise DataError(f"There is no file '{path}'; check its name.")
             if path.is_dir():
@@ -170,7 +172,7 @@ def _is_a(source: Source, package: str, *names: str) -> bool:
 def _open_file(path: Path, columns: list[str]) -> pl.DataFrame:
     kind = file_kind(path)
     require_polars_threads(f"Reading '{path}'")
-    with _reading(path, kind):
+    with reading(path, kind):
         if kind == "csv":
             # All rows decide a column's type: one that begins with whole numbers may go on
             # with fractions. Columns are named by their places.
@@ -183,7 +185,8 @@ def _open_file(path: Path, columns: list[str]) -> pl.DataFrame:
 
 
 @contextmanager
-def _reading(path: Path, kind: str) -> Iterator[None]:
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """Turn what goes wrong while a file is read into one sentence."""
     try:
         yield
     except (pl.exceptions.PolarsError, OSError, *_BROKEN) as error:
@@ -223,10 +226,16 @@ def _from_memory(source: Any, columns: list[str]) -> pl.DataFrame:
     if _is_a(source, "pyarrow", "Table", "RecordBatch"):
         return pl.DataFrame([pl.Series(name, source.column(name)) for name in columns])
     named = source.set_axis([str(name) for name in source.columns], axis="columns")
-    # A NaN stays one, so that an error can call it by its name.
-    return pl.DataFrame(
-        [pl.from_pandas(named[name], nan_to_null=False).alias(name) for name in columns]
-    )
+    try:
+        # A NaN stays one, so that an error can call it by its name.
+        return pl.DataFrame(
+            [pl.from_pandas(named[name], nan_to_null=False).alias(name) for name in columns]
+        )
+    except ImportError:
+        raise DependencyError(
+            "A pandas table with text, categories or missing values needs the package 'pyarrow'; "
+            f"{remedy('pyarrow')}."
+        ) from None
 
 
 def check_columns(source: Source, there: Iterable[str], wanted: Iterable[str]) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+import polars as pl
 
 from harmonrank.data.files import new_folder, write_json
 from harmonrank.data.log_worlds import Block, KuaiRandWorld, TenrecWorld, probability
+from harmonrank.data.parquet import ParquetWriter
 from harmonrank.errors import UsageError
 
 TRUTH = "truth.json"
@@ -71,14 +71,10 @@ class _Writer:
     def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
         self._folder, self._names, self._stack = folder, names, ExitStack()
         self._streams: dict[str, BinaryIO] = {}
-        schema = pa.schema([(f"true_{name}", pa.float32()) for name in names])
         self._truth = self._stack.enter_context(
-            # Probabilities hardly compress, and hardly repeat.
-            pq.ParquetWriter(
-                folder / "truth.parquet", schema, compression="none", use_dictionary=False
-            )
+            # Probabilities hardly compress.
+            ParquetWriter(folder / "truth.parquet", compression="uncompressed")
         )
-        self._schema = schema
 
     def __enter__(self) -> "_Writer":
         return self
@@ -94,8 +90,8 @@ class _Writer:
             target.parent.mkdir(parents=True, exist_ok=True)
             self._streams[name] = self._stack.enter_context(target.open("wb"))
         block.frame.write_csv(self._streams[name], include_header=first)
-        columns = [pa.array(column) for column in probability(block.logits).T.copy()]
-        self._truth.write_table(pa.table(columns, schema=self._schema))
+        p = probability(block.logits)
+        self._truth.put(pl.DataFrame(p, [f"true_{name}" for name in self._names]))
 
 
 class _Judge:

@@ -3,31 +3,24 @@
 __all__ = ["score_file"]
 
 import gzip
-from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
-from typing import IO, Self, cast
+from typing import IO, cast
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from harmonrank.data import read_log
 from harmonrank.data.files import check_output, new_file
+from harmonrank.data.parquet import PIECE_ROWS, ParquetWriter, count_rows, pieces
 from harmonrank.data.tables import check_columns, column_names, file_kind, open_table
 from harmonrank.errors import DataError, OutputError, UsageError
 from harmonrank.methods.base import Method
 from harmonrank.methods.drift import Drift
 
-PIECE_ROWS = 262_144
-"""Files are scored in pieces of so many rows."""
-
 # Enough to tell a replaced model, and little beside the scoring of a piece.
 _DRIFT_ROWS = 32_768
-# Columns are read this far ahead; without a bound, a whole row group is held in memory.
-_READ_BYTES = 1 << 20
 
 Fuse = Callable[[pl.DataFrame, int], np.ndarray]
 """Fused scores of rows, and the number of the first one, which errors count from."""
@@ -108,84 +101,18 @@ def _write_as(frame: pl.DataFrame, path: Path, kind: str, *, compress: bool) -> 
 def _stream(
     source: Path, partial: Path, column: str, fuse: Fuse, on_rows: Callable[[int, int], None]
 ) -> int:
-    with _reading(source):
-        file = pq.ParquetFile(source, buffer_size=_READ_BYTES, pre_buffer=False)
-    total, done = file.metadata.num_rows, 0
+    total, done = count_rows(source), 0
     if total == 0:
         raise DataError(f"'{source}' has no rows; expected at least one.")
-    schema = file.schema_arrow.append(pa.field(column, pa.float64()))
+    kept = pl.read_parquet_metadata(source)
+    # Types are written as they are now; the rest is what others keep with their tables.
+    kept.pop("ARROW:schema", None)
     with (
-        file,
-        pq.ParquetWriter(partial, schema, use_dictionary=_repetitive(schema)) as writer,
-        _Writing(writer, schema) as writing,
-        # Ends before the file is closed, even when scoring fails.
-        closing(_ahead(file, source)) as pieces,
+        ParquetWriter(partial, metadata=kept) as writer,
+        closing(pieces(source, PIECE_ROWS)) as frames,
     ):
-        for batch in pieces:
-            frame = pl.from_arrow(batch)
-            assert isinstance(frame, pl.DataFrame)
-            writing.put(batch, fuse(frame, done))
-            done += batch.num_rows
+        for frame in frames:
+            writer.put(frame.with_columns(pl.Series(column, fuse(frame, done))))
+            done += frame.height
             on_rows(done, total)
     return done
-
-
-def _repetitive(schema: pa.Schema) -> list[str]:
-    """Return the columns worth a dictionary: fractions hardly ever come twice."""
-    return [field.name for field in schema if not pa.types.is_floating(field.type)]
-
-
-def _ahead(file: pq.ParquetFile, source: Path) -> Generator[pa.RecordBatch, None, None]:
-    """Yield the rows in pieces, each decoded while the one before it is worked on."""
-    batches = file.iter_batches(batch_size=PIECE_ROWS)
-
-    def decode() -> pa.RecordBatch | None:
-        with _reading(source):
-            return next(batches, None)
-
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(decode)
-        while (batch := coming.result()) is not None:
-            coming = thread.submit(decode)
-            yield batch
-
-
-class _Writing:
-    """Encodes and writes one piece while the next one is scored."""
-
-    def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema) -> None:
-        self._writer, self._schema = writer, schema
-        self._thread = ThreadPoolExecutor(1)
-        self._last: Future[None] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def put(self, batch: pa.RecordBatch, fused: np.ndarray) -> None:
-        columns = [*batch.columns, pa.array(fused, type=pa.float64())]
-        whole = pa.RecordBatch.from_arrays(columns, schema=self._schema)
-        self._wait()
-        self._last = self._thread.submit(self._writer.write_batch, whole)
-
-    def _wait(self) -> None:
-        if self._last is not None:
-            self._last.result()
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._wait()
-        finally:
-            self._thread.shutdown()
-
-
-@contextmanager
-def _reading(source: Path) -> Iterator[None]:
-    try:
-        yield
-    except (pa.ArrowException, OSError) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".")
-        raise DataError(
-            f"'{source}' cannot be read as parquet: {reason}; it may be truncated or damaged, "
-            "so write it again."
-        ) from None

@@ -3,16 +3,16 @@
 __all__ = ["SCHEMA", "fusion_schema", "score_frame", "score_log", "score_rows"]
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from harmonrank.data import Schema
 from harmonrank.data.files import check_output, new_file, new_folder
 from harmonrank.data.logs import PARTS, ImportedLog
+from harmonrank.data.parquet import PIECE_ROWS, ParquetWriter, count_rows, pieces
 from harmonrank.data.tables import check_columns, column_names
 from harmonrank.errors import UsageError
 from harmonrank.events import ScoredRows
@@ -22,7 +22,6 @@ from harmonrank.prediction.predictor import Predictor, fingerprint
 SCHEMA = "schema.toml"
 """The file that tells scored tables from any other folder."""
 
-_CHUNK_ROWS = 262_144
 _CONTEXT_VALUES = 16
 _USER_COLUMNS = 4
 _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
@@ -68,21 +67,14 @@ def score_log(
     traits = None if users is None or not user_columns else users.select(user_columns)
     with new_folder(path, holds=SCHEMA, overwrite=overwrite) as folder:
         for part in PARTS:
-            done, writer = 0, None
-            try:
-                for frame in log.batches(part, rows=_CHUNK_ROWS):
+            done = 0
+            with ParquetWriter(folder / f"{part}.parquet") as writer:
+                for frame in log.batches(part, rows=PIECE_ROWS):
                     done += frame.height
                     frame = _drawn(frame, log, part, most_rows or {})
                     p = score_frame(predictor, frame, own=part if own else None)
-                    scored = _table(log, part, frame, p, schema, traits)
-                    table = scored.to_arrow()
-                    if writer is None:
-                        writer = pq.ParquetWriter(folder / f"{part}.parquet", table.schema)
-                    writer.write_table(table)
+                    writer.put(_table(log, part, frame, p, schema, traits))
                     on_event(ScoredRows(part, done, log.rows[part]))
-            finally:
-                if writer is not None:
-                    writer.close()
         (folder / SCHEMA).write_text(schema.to_toml(), encoding="utf-8")
     return schema
 
@@ -182,17 +174,16 @@ def score_rows(
         if name in names:
             raise UsageError(f"'{source}' has a column '{name}' already; drop or rename it.")
     check_output(output, overwrite=overwrite)
-    with pq.ParquetFile(source) as file, new_file(output, overwrite=overwrite) as partial:
-        schema, done = file.schema_arrow, 0
-        for name in added:
-            schema = schema.append(pa.field(name, pa.float32()))
-        with pq.ParquetWriter(partial, schema) as writer:
-            for batch in file.iter_batches(batch_size=_CHUNK_ROWS):
-                frame = pl.from_arrow(batch)
-                assert isinstance(frame, pl.DataFrame)
-                p = score_frame(predictor, frame)
-                columns = [*batch.columns, *(pa.array(column) for column in p.T)]
-                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
-                done += batch.num_rows
-                on_event(ScoredRows("rows", done, file.metadata.num_rows))
+    total, done = count_rows(source), 0
+    with (
+        new_file(output, overwrite=overwrite) as partial,
+        ParquetWriter(partial) as writer,
+        closing(pieces(source)) as frames,
+    ):
+        for frame in frames:
+            p = score_frame(predictor, frame)
+            scores = [pl.Series(name, p[:, m]) for m, name in enumerate(added)]
+            writer.put(frame.with_columns(scores))
+            done += frame.height
+            on_event(ScoredRows("rows", done, total))
     return done

@@ -5,29 +5,32 @@ __all__ = ["RowStream"]
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import polars as pl
-import pyarrow.parquet as pq
 
 from harmonrank.data.logs import ImportedLog
+from harmonrank.data.parquet import count_rows, read_piece
 from harmonrank.prediction.embedding import Rows
 from harmonrank.prediction.encoder import Encoder
 from harmonrank.prediction.folds import Folds
 
+# About the row groups that Polars writes, so that hardly a page is decoded twice.
+_GROUP_ROWS = 131_072
+
 
 @dataclass(frozen=True)
 class _Group:
-    """A row group of a parquet file, which is the least that can be read."""
+    """Rows of a file that are read together."""
 
     path: Path
-    number: int
+    first: int
     rows: int
 
 
 class RowStream:
-    """Rows of a log as pools: row groups in random order, mixed within a pool.
+    """Rows of a log as pools: groups of rows in random order, mixed within a pool.
 
     The order depends on the seed and the epoch alone, so that a run which was stopped between two
     pools goes on as if it had not been.
@@ -61,7 +64,7 @@ class RowStream:
         self._columns = list(dict.fromkeys([*encoder.reads, *encoder.objectives, *extra]))
 
     def pools(self, seed: int, epoch: int) -> list[list[_Group]]:
-        """Return the row groups of each pool of an epoch."""
+        """Return the groups of each pool of an epoch."""
         order = np.random.default_rng([seed, epoch, 0x900]).permutation(len(self._groups))
         pools: list[list[_Group]] = [[]]
         for i in order:
@@ -87,15 +90,14 @@ class RowStream:
                 yield rows
 
     def _read(self, group: _Group) -> Rows:
-        with pq.ParquetFile(group.path) as file:
-            table = file.read_row_group(group.number, columns=self._columns, use_threads=False)
-        frame = pl.from_arrow(table)
-        assert isinstance(frame, pl.DataFrame)
+        frame = read_piece(group.path, group.first, group.rows, self._columns)
         if self._folds is not None and self._without is not None:
             frame = frame.filter(self._folds.of(frame) != self._without)
         return self._encoder.rows(frame)
 
 
 def _groups(path: Path) -> list[_Group]:
-    about = pq.read_metadata(path)
-    return [_Group(path, i, about.row_group(i).num_rows) for i in range(about.num_row_groups)]
+    """Cut a file into groups whose sizes differ by one row at the most."""
+    rows = count_rows(path)
+    cuts = np.linspace(0, rows, max(round(rows / _GROUP_ROWS), 1) + 1).round().astype(int).tolist()
+    return [_Group(path, low, high - low) for low, high in pairwise(cuts)]

@@ -27,7 +27,7 @@ from harmonrank.reports.model_facts import (
 from harmonrank.reports.stability import SHOWN_ROWS, Stability, stability_of
 from harmonrank.reports.tradeoffs import Tradeoff, tradeoffs_of
 
-_PACKAGES = ("numpy", "numba", "torch", "polars", "pyarrow", "plotly")
+_PACKAGES = ("numpy", "numba", "torch", "polars", "plotly")
 
 
 @dataclass(frozen=True)

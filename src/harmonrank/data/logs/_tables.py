@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 
 from harmonrank.data.logs._chunks import cut, read_chunk
 from harmonrank.data.logs._source import TableSource
+from harmonrank.data.parquet import ParquetWriter
 from harmonrank.errors import DataError
 
 _CHUNK_BYTES = 16 << 20
@@ -36,20 +36,15 @@ def write_table(source: TableSource, target: Path, odd: Counter[str]) -> int:
 
 
 def _convert(source: TableSource, target: Path, odd: Counter[str]) -> np.ndarray:
-    ids, writer = [], None
-    try:
+    ids = []
+    with ParquetWriter(target, compression="zstd") as writer:
         for chunk in cut(source.path, _CHUNK_BYTES):
             raw = read_chunk(chunk, list(dict.fromkeys(source.names.values())), text=True)
             odd.update(source.count(raw))
             frame = source.clean(raw.select(**{c: pl.col(n) for c, n in source.names.items()}))
             ids.append(_ids(frame, source))
-            table = frame.to_arrow()
-            writer = writer or pq.ParquetWriter(target, table.schema, compression="zstd")
-            writer.write_table(table.cast(writer.schema))
-    finally:
-        if writer is not None:
-            writer.close()
-    if writer is None:
+            writer.put(frame)
+    if not ids:
         raise DataError(f"'{source.path}' has no rows; download it again.")
     return np.concatenate(ids)
 
@@ -68,11 +63,11 @@ def _sort(rough: Path, target: Path, key: str, ids: np.ndarray) -> int:
     """Write the rows of one range of ids after the other, each sorted; return their number."""
     edges = np.unique(np.append(np.sort(ids)[::_ROWS_AT_ONCE], ids.max() + 1)).tolist()
     kept = 0
-    with pq.ParquetWriter(target, pq.read_schema(rough), compression="zstd") as writer:
+    with ParquetWriter(target, compression="zstd") as writer:
         for low, high in pairwise(edges):
             inside = pl.col(key).is_between(low, high, closed="left")
             frame = pl.scan_parquet(rough).filter(inside).collect(engine="streaming")
             frame = frame.unique(key, keep="first", maintain_order=True).sort(key)
-            writer.write_table(frame.to_arrow().cast(writer.schema))
+            writer.put(frame)
             kept += len(frame)
     return kept

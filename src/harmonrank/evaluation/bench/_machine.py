@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 _PACKAGES = (
-    "harmonrank", "numpy", "numba", "torch", "polars", "pyarrow",
+    "harmonrank", "numpy", "numba", "torch", "polars",
     "torchsort", "onnxruntime", "scikit-learn", "libauc",
 )  # fmt: skip
 

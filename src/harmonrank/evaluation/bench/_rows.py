@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 
 from harmonrank.data import Log, Schema, read_log
+from harmonrank.data.parquet import ParquetWriter
 from harmonrank.data.worlds import world
 from harmonrank.evaluation.simulation import as_frame, world_schema
 
@@ -52,13 +52,11 @@ def write_repeated(path: Path, rows: int, objectives: int = 5, *, labels: bool =
     piece = table_of(min(rows, _PIECE), objectives)
     if not labels:
         piece = piece.drop(schema_of(objectives).names)
-    writer, total = None, 0
-    for start in range(0, rows, _PIECE):
-        request = pl.col("request_id") + start // _REQUEST_ROWS
-        part = piece.head(rows - start).with_columns(request).to_arrow()
-        writer = writer or pq.ParquetWriter(path, part.schema)
-        writer.write_table(part)
-        total += part.nbytes
-    assert writer is not None, "a log has rows"
-    writer.close()
-    return int(total)
+    total = 0
+    with ParquetWriter(path) as writer:
+        for start in range(0, rows, _PIECE):
+            request = pl.col("request_id") + start // _REQUEST_ROWS
+            part = piece.head(rows - start).with_columns(request)
+            writer.put(part)
+            total += int(part.estimated_size())
+    return total

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from harmonrank.data import Log, Schema, read_log
 from harmonrank.data.files import read_json, sha256
-from harmonrank.data.tables import check_columns
+from harmonrank.data.parquet import count_rows
+from harmonrank.data.tables import check_columns, column_names
 from harmonrank.data.worlds import WORLDS, World, world
 from harmonrank.errors import DataError, UsageError, did_you_mean
 from harmonrank.evaluation.simulation import SCHEMA, as_frame, world_schema
@@ -158,7 +158,7 @@ class FolderData(Data):
         schema = self._schema
         wanted = (*schema.names, *schema.score_columns, *schema.context)
         for path in (self._path / name for name in _files()):
-            check_columns(path, pq.read_schema(path).names, wanted)
+            check_columns(path, column_names(path), wanted)
 
     def _has_ceiling(self) -> bool:
         path = self._path / "ceiling.json"
@@ -175,7 +175,7 @@ class FolderData(Data):
         about = f", a simulation of the world ‘{self._simulated}’" if self._simulated else ""
         counts = []
         for name, most in zip(_TABLES, self._most(), strict=True):
-            count = pq.read_metadata(self._path / f"{name}.parquet").num_rows
+            count = count_rows(self._path / f"{name}.parquet")
             counts.append(f"{min(count, most or count):,} {_WORDS[name]}")
         rows = f"{counts[0]}, {counts[1]} and {counts[2]} rows"
         return f"folder ‘{self._path.name}’{about}, {rows}, the same for every seed"
