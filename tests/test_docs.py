@@ -79,6 +79,7 @@ def test_linked_files_exist(page):
         ("network.md", "`benchmarks/results/network_heads.json`", "network_heads.json"),
         ("online.md", "exact lift % |", "online-elive.json"),
         ("prediction.md", "AUC on the test rows:", "prediction.json"),
+        ("serving.md", "in milliseconds per request:", "serving_stack.json"),
     ],
 )
 def test_figures_of_a_table_are_in_the_stored_result(page, after, file):

@@ -11,12 +11,15 @@ from typing import Any
 from harmonrank.errors import DependencyError
 
 _EXTRAS = {
+    "httptools": "serve",
     "lightgbm": "lightgbm",
     "optuna": "search",
     "pandas": "pandas",
     "plotly": "report",
     "pyarrow": "pandas",
     "torch": "torch",
+    "uvicorn": "serve",
+    "uvloop": "serve",
 }
 """Which extra installs a package."""
 

@@ -28,6 +28,7 @@ _VERBS = {
     "reproduce": "Make the paper's tables again and judge its claims.",
     "ab": "Analyse the log of an online experiment: lifts, intervals, checks.",
     "registry": "Versions of a model: publish through guardrails, roll back.",
+    "serve": "Answer requests over HTTP with a model, or a registry's current one.",
     "bench": "Measure our speed beside that of the peers that are installed.",
 }
 

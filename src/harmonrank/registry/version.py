@@ -136,5 +136,5 @@ def check_contents(folder: Path, version: Version) -> None:
         name = next(n for n in changed if found.get(n) != version.checksums.get(n))
         raise ModelFileError(
             f"'{folder / name}' does not match its checksum: version {version.number} is damaged; "
-            "roll back to another, or publish it again."
+            "roll back to another version."
         )

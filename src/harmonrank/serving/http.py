@@ -1,0 +1,71 @@
+"""Request and Response: HTTP as plain values, whatever the server."""
+
+__all__ = ["HttpError", "Request", "Response", "json_response"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs
+
+import msgspec
+
+from harmonrank.errors import HarmonRankError
+
+JSON = "application/json"
+
+
+class HttpError(HarmonRankError):
+    """A request that is answered with one sentence and a status."""
+
+    def __init__(self, status: int, sentence: str, headers: Mapping[str, str] | None = None):
+        super().__init__(sentence)
+        self.status, self.headers = status, dict(headers or {})
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request whose body has come.
+
+    Attributes:
+        headers: By lower-case name.
+        query: As in the address, behind '?'.
+    """
+
+    method: str
+    path: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: str = ""
+    body: bytes = b""
+
+    @property
+    def content_type(self) -> str:
+        """What the body is, without parameters."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    def parameter(self, name: str) -> str | None:
+        """Return the last value of a parameter of the address."""
+        try:
+            values = parse_qs(self.query, max_num_fields=100).get(name)
+        except ValueError:
+            raise HttpError(400, "The address has too many parameters.") from None
+        return values[-1] if values else None
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer.
+
+    Attributes:
+        candidates: How many were scored, for the metrics.
+    """
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str = JSON
+    headers: Mapping[str, str] = field(default_factory=dict)
+    candidates: int = 0
+
+
+def json_response(value: Any, status: int = 200, **rest: Any) -> Response:
+    """Return an answer in JSON."""
+    return Response(status, msgspec.json.encode(value), **rest)

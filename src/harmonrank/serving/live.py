@@ -1,0 +1,90 @@
+"""Live: the version that a process serves, and how it moves to another one."""
+
+__all__ = ["Live", "load_target", "registry_of"]
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from harmonrank.data.files import read_json
+from harmonrank.errors import HarmonRankError
+from harmonrank.methods import Method, load
+from harmonrank.registry import Registry
+from harmonrank.registry.registry import CURRENT, SETTINGS
+from harmonrank.serving.runtime import Runtime
+from harmonrank.serving.settings import ServeConfig
+
+_SHORT = 12
+
+
+def registry_of(target: str) -> Registry | None:
+    """Return the registry that a target is; None if it is a saved model."""
+    return Registry(target) if (Path(target) / SETTINGS).is_file() else None
+
+
+def load_target(target: str) -> tuple[Method, str]:
+    """Return the model that a target stands for now, and the name of its version."""
+    registry = registry_of(target)
+    if registry is not None:
+        number = registry.version().number
+        return registry.load(number), str(number)
+    model = load(target)
+    sums = read_json(Path(target) / "checksums.json", dict[str, str])
+    return model, sums["weights.safetensors"][:_SHORT]
+
+
+class Live:
+    """Holds the runtime of the current version; a request takes it once and keeps it.
+
+    Args:
+        config: Of the service.
+        on_event: Called with the name of an event and its facts.
+    """
+
+    def __init__(
+        self, config: ServeConfig, on_event: Callable[[str, Mapping[str, Any]], None]
+    ) -> None:
+        self._config, self._on_event = config, on_event
+        model, version = load_target(config.target)
+        self.runtime = self._ready(model, version)
+        self._registry = registry_of(config.target)
+        self._seen: tuple[int, ...] | None = None
+
+    def _ready(self, model: Method, version: str) -> Runtime:
+        runtime = Runtime(model, version, self._config.points)
+        runtime.warm_up()
+        return runtime
+
+    def refresh(self) -> None:
+        """Move to the current version, if that is another one; a broken one is refused.
+
+        The new version is loaded, tested on its golden rows and warmed up beside the old one, and
+        takes its place by one assignment.
+        """
+        if self._registry is None:
+            return
+        stamp = _stamp(self._registry.path / CURRENT)
+        if stamp == self._seen:
+            return
+        self._seen = stamp
+        number: int | None = None
+        try:
+            number = self._registry.current()
+            if number is None or str(number) == self.runtime.version:
+                return
+            before, self.runtime = (
+                self.runtime.version,
+                self._ready(self._registry.load(number), str(number)),
+            )
+        except (HarmonRankError, OSError) as error:
+            self._on_event("reload refused", {"version": number, "reason": str(error)})
+        else:
+            self._on_event("reloaded", {"version": number, "before": before})
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size

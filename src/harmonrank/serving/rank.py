@@ -1,0 +1,141 @@
+"""Rank: candidates in, the best K out."""
+
+__all__ = ["ARROW", "best", "check_rows", "rank"]
+
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+import polars as pl
+from msgspec import UNSET, Meta, UnsetType
+
+from harmonrank.data.decoding import decode_json
+from harmonrank.errors import DataError
+from harmonrank.serving.http import HttpError, Request, Response, json_response
+from harmonrank.serving.runtime import Candidates, Runtime, named_columns
+
+ARROW = "application/vnd.apache.arrow.stream"
+Value = str | int | float | bool | None
+K = Annotated[int, Meta(ge=1)]
+
+
+class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """One request: columns of its candidates.
+
+    Attributes:
+        scores: The score column of each objective, by name.
+        context: A value that all candidates share, or one for each, by column.
+        ids: What the answer calls the candidates; their index if left out.
+        k: How many of the best are returned; null for all.
+        weights: Other objective weights.
+        point: The name of an operating point.
+        shares: Whether each objective's probability and share are returned too.
+    """
+
+    scores: dict[str, list[float]]
+    context: dict[str, Value | list[Value]] = {}
+    ids: list[str | int] | None = None
+    k: K | None = 10
+    weights: dict[str, float] | None = None
+    point: str | None = None
+    shares: bool = False
+
+
+class _Many(msgspec.Struct, forbid_unknown_fields=True):
+    requests: Annotated[list[RankRequest], Meta(min_length=1, max_length=10_000)]
+
+
+class _Peek(msgspec.Struct):
+    requests: msgspec.Raw | UnsetType = UNSET
+
+
+def rank(runtime: Runtime, request: Request, max_rows: int) -> tuple[Response, list[Candidates]]:
+    """Answer one request or many at once; also return what was scored."""
+    if request.content_type == ARROW:
+        from harmonrank.serving.rank_table import rank_table
+
+        return rank_table(runtime, request, max_rows)
+    if request.content_type not in ("", "application/json"):
+        raise HttpError(415, f"Send application/json or {ARROW}.")
+    what = "The request"
+    if decode_json(request.body, _Peek, what).requests is UNSET:
+        one = decode_json(request.body, RankRequest, what)
+        check_rows(sum(map(len, one.scores.values())) // max(len(one.scores), 1), max_rows)
+        ranked, candidates = _ranked(runtime, one)
+        answer = {"version": runtime.version, "ranked": ranked}
+        return json_response(answer, candidates=candidates.rows), [candidates]
+    many = decode_json(request.body, _Many, what).requests
+    rows = sum(len(column) for one in many for column in [*one.scores.values()][:1])
+    check_rows(rows, max_rows)
+    pairs = [_ranked(runtime, one) for one in many]
+    answer = {"version": runtime.version, "results": [{"ranked": ranked} for ranked, _ in pairs]}
+    return json_response(answer, candidates=rows), [candidates for _, candidates in pairs]
+
+
+def check_rows(rows: int, most: int) -> None:
+    """Refuse more candidates than a request may have."""
+    if rows > most:
+        raise HttpError(
+            413, f"{rows:,} candidates came; at most {most:,} are scored at once, so send less."
+        )
+
+
+def _ranked(runtime: Runtime, one: RankRequest) -> tuple[list[dict[str, Any]], Candidates]:
+    candidates = _candidates(runtime, one)
+    weights = runtime.weights(one.weights, one.point)
+    scored = runtime.score(candidates, weights, probabilities=one.shares)
+    if one.ids is not None and len(one.ids) != candidates.rows:
+        raise DataError(
+            f"`ids` must have one value for each of {candidates.rows:,} candidates. "
+            f"Got {len(one.ids):,}."
+        )
+    order = best(scored.fused, one.k)
+    listed: list[dict[str, Any]] = [
+        {"index": index, "fused": fused}
+        for index, fused in zip(order.tolist(), scored.fused[order].tolist(), strict=True)
+    ]
+    if one.ids is not None:
+        for row in listed:
+            row["id"] = one.ids[row["index"]]
+    if scored.probabilities is not None:
+        p = scored.probabilities[order]
+        parts = zip(listed, p.tolist(), runtime.shares(p, weights).tolist(), strict=True)
+        for row, chances, shares in parts:
+            row["probabilities"] = dict(zip(runtime.objectives, chances, strict=True))
+            row["shares"] = dict(zip(runtime.objectives, shares, strict=True))
+    return listed, candidates
+
+
+def best(fused: np.ndarray, k: int | None) -> np.ndarray:
+    """Return the places of the best k, the best first; of equals the first stays first."""
+    if k is not None and k < len(fused) // 8:
+        # Of those that tie with the last one in, the first must stay in.
+        least = np.partition(fused, len(fused) - k)[len(fused) - k]
+        among = np.flatnonzero(fused >= least)
+        return among[np.argsort(-fused[among], kind="stable")][:k]
+    return np.argsort(-fused, kind="stable")[:k]
+
+
+def _candidates(runtime: Runtime, one: RankRequest) -> Candidates:
+    schema = runtime.model.schema
+    columns, others = named_columns(one.scores, schema.score_columns, "Score")
+    if others:
+        raise DataError(f"The model has no score '{others[0][:100]}'; leave it out.")
+    rows = {len(column) for column in columns}
+    if len(rows) > 1 or 0 in rows:
+        raise DataError(f"All scores must have the same length from 1 up. Got {sorted(rows)}.")
+    for name in one.context:
+        if name not in schema.context:
+            raise DataError(f"The model has no context column '{name[:100]}'; leave it out.")
+    shared = {n: v for n, v in one.context.items() if not isinstance(v, list)}
+    own = {n: _series(n, v, rows) for n, v in one.context.items() if isinstance(v, list)}
+    return Candidates(np.array(columns, np.float64).T, shared, own)
+
+
+def _series(name: str, values: list[Value], rows: set[int]) -> pl.Series:
+    if {len(values)} != rows:
+        raise DataError(f"Context '{name}' must have one value for each candidate, or just one.")
+    try:
+        return pl.Series(name, values)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        raise DataError(f"Context '{name}' must hold either text or numbers, not both.") from None

@@ -1,0 +1,170 @@
+"""Runtime: a loaded model that scores candidates, without HTTP."""
+
+__all__ = ["FUSED", "Candidates", "Runtime", "Scored", "named_columns"]
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data import Log
+from harmonrank.errors import DataError, UsageError, did_you_mean
+from harmonrank.methods import Method
+from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.methods.request import checked_candidates
+
+FUSED = "fused"
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What is to be scored.
+
+    Attributes:
+        scores: (n, objectives), in the order of the model's objectives.
+        shared: The context values that all candidates share.
+        own: Context columns in which they differ, of n values each.
+    """
+
+    scores: np.ndarray
+    shared: Mapping[str, Any] = field(default_factory=dict)
+    own: Mapping[str, pl.Series] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """How many candidates there are."""
+        return len(self.scores)
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Fused scores, and the probability of each objective where it was asked for."""
+
+    fused: np.ndarray
+    probabilities: np.ndarray | None = None
+
+
+class Runtime:
+    """One version of a model, ready to score.
+
+    Args:
+        model: A fitted method.
+        version: Its name in every answer.
+        points: Operating points: objective weights by name. They and the weights of a call are
+            for methods that can change weights after the fit.
+    """
+
+    def __init__(
+        self, model: Method, version: str, points: Mapping[str, Mapping[str, float]] | None = None
+    ) -> None:
+        self.model, self.version = model, version
+        self.points = {name: dict(weights) for name, weights in (points or {}).items()}
+        for weights in self.points.values():
+            model.schema.weights_with(weights)
+        self.has_probabilities = isinstance(model, ProbabilityMethod)
+
+    @cached_property
+    def objectives(self) -> tuple[str, ...]:
+        """The objectives whose probabilities the model knows; none for other methods."""
+        return self.model.schema.names if self.has_probabilities else ()
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """What can be asked for: the fused score and each objective's probability."""
+        return (FUSED, *self.objectives)
+
+    @cached_property
+    def kinds(self) -> dict[str, str]:
+        """Each context column: 'text', 'integer' or 'number'."""
+        return {feature.name: feature.kind for feature in self.model.context_encoder.features}
+
+    def warm_up(self) -> None:
+        """Score a few rows each way, so that no request waits for a kernel to be loaded."""
+        schema = self.model.schema
+        scores = np.full((2, len(schema.names)), 0.5)
+        unknown = dict.fromkeys(schema.context)
+        own = {n: pl.Series(n, [None, None]) for n in schema.context}
+        for single in (scores, scores.astype(np.float32)):
+            self.score(Candidates(single, unknown))
+            self.score(Candidates(single, {}, own), probabilities=self.has_probabilities)
+
+    def weights(
+        self, weights: Mapping[str, float] | None, point: str | None
+    ) -> dict[str, float] | None:
+        """Return the weights of a call: those of an operating point, then its own."""
+        if point is None:
+            return None if weights is None else dict(weights)
+        if point not in self.points:
+            hint = did_you_mean(point, self.points) if self.points else "There are none."
+            raise UsageError(f"There is no operating point '{point}'. {hint}")
+        return {**self.points[point], **(weights or {})}
+
+    def score(
+        self,
+        candidates: Candidates,
+        weights: Mapping[str, float] | None = None,
+        *,
+        probabilities: bool = False,
+    ) -> Scored:
+        """Score candidates as `model.score` scores a table of them, to the last bit."""
+        scores = checked_candidates(candidates.scores, self.model.schema.names)
+        if candidates.own or probabilities:
+            log = self._log(scores, candidates)
+        if candidates.own:
+            fused = self.model.score(log, weights=weights)
+        else:
+            fused = self.model.score_request(scores, candidates.shared, weights=weights)
+        if not probabilities:
+            return Scored(fused)
+        if not isinstance(self.model, ProbabilityMethod):
+            raise UsageError(
+                f"{self.model.name} gives no probability of an objective; ask for '{FUSED}' only."
+            )
+        return Scored(fused, self.model.probabilities(log))
+
+    def shares(self, p: np.ndarray, weights: Mapping[str, float] | None) -> np.ndarray:
+        """Return what part of the fused score each objective contributes, (n, objectives).
+
+        w_m p_m/(π_m(1−π_m)) over its sum, the rows of which are 1.
+        """
+        pi = self.model.prevalence
+        parts = p * (self.model.schema.weights_with(weights) / (pi * (1 - pi)))
+        total = parts.sum(axis=1, keepdims=True)
+        found: np.ndarray = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
+        return found
+
+    def _log(self, scores: np.ndarray, candidates: Candidates) -> Log:
+        schema, n = self.model.schema, candidates.rows
+        columns = []
+        for name in schema.context:
+            if name in candidates.own:
+                columns.append(candidates.own[name].alias(name))
+            elif name in candidates.shared:
+                columns.append(_repeated(name, candidates.shared[name], n))
+            else:
+                raise DataError(f"The context lacks '{name}'; set it to null if it is not known.")
+        frame = pl.DataFrame(columns) if columns else pl.DataFrame({"": np.zeros(n)}).drop("")
+        return Log(schema, scores, frame)
+
+
+def _repeated(name: str, value: Any, n: int) -> pl.Series:
+    try:
+        return pl.Series(name, [value]).gather(np.zeros(n, np.int64))
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        raise DataError(
+            f"Context value '{name}' must be text or a number. Got {str(value)[:40]!r}."
+        ) from None
+
+
+def named_columns(
+    columns: Mapping[str, Any], wanted: Sequence[str], what: str
+) -> tuple[list[Any], list[str]]:
+    """Return the wanted columns in order, and the names of those that nobody wants."""
+    for name in wanted:
+        if name not in columns:
+            came = ", ".join(map(repr, columns))[:200] or "none"
+            raise DataError(f"{what} '{name}' is missing. Got {came}.")
+    return [columns[name] for name in wanted], [name for name in columns if name not in wanted]

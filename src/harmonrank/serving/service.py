@@ -1,0 +1,43 @@
+"""What the processes of a service share: a folder with settings, counters and a sample."""
+
+__all__ = ["CONFIG", "COUNTERS", "KEY", "new_state", "sample_form"]
+
+from dataclasses import asdict
+from pathlib import Path
+
+from harmonrank.data import ContextEncoder, Schema
+from harmonrank.data.context import ContextForm
+from harmonrank.data.decoding import decode
+from harmonrank.data.files import read_json, write_json
+from harmonrank.methods import Method
+from harmonrank.serving.sample import Sample
+from harmonrank.serving.settings import ServeConfig
+from harmonrank.serving.shared import Counters
+
+CONFIG, COUNTERS = "config.json", "counters"
+KEY = "HARMONRANK_API_KEY"
+"""The environment variable that holds the API key; it is never written to a file."""
+_FORM = "sample.json"
+
+
+def new_state(folder: Path, config: ServeConfig, model: Method) -> tuple[Counters, Sample | None]:
+    """Write what workers read, and return what they share."""
+    write_json(folder / CONFIG, asdict(config))
+    counters = Counters(folder / COUNTERS, config.workers)
+    if config.recalibrate == "off":
+        return counters, None
+    encoder = model.context_encoder
+    form = {"schema": model.schema.to_dict(), "context": encoder.to_list()}
+    write_json(folder / _FORM, form)
+    rows = config.sample_rows
+    return counters, Sample(folder, model.schema, encoder, config.workers, rows)
+
+
+def sample_form(folder: Path) -> tuple[Schema, ContextEncoder] | None:
+    """Return the columns of the sample that a service keeps; None if it keeps none."""
+    if not (folder / _FORM).is_file():
+        return None
+    parts = read_json(folder / _FORM)
+    schema = Schema.from_dict(parts["schema"])
+    form: ContextForm = decode(parts["context"], ContextForm, "context")
+    return schema, ContextEncoder.from_form(form, schema.context)

@@ -1,0 +1,91 @@
+"""ServeConfig: how a service runs."""
+
+__all__ = ["ServeConfig", "check_binding", "decode_config"]
+
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from harmonrank.data.decoding import decode
+from harmonrank.errors import UsageError
+from harmonrank.options import Positive
+
+Port = Annotated[int, Meta(ge=0, le=65535)]
+Workers = Annotated[int, Meta(ge=1, le=256)]
+Rows = Annotated[int, Meta(ge=1, le=10_000_000)]
+Bytes = Annotated[int, Meta(ge=1024, le=1 << 30)]
+Queue = Annotated[int, Meta(ge=1, le=100_000)]
+
+
+@dataclass(frozen=True)
+class ServeConfig:
+    """Settings of a service.
+
+    Attributes:
+        target: The folder of a saved model or of a registry.
+        name: Of the model in the Open Inference Protocol.
+        port: 0 takes any that is free.
+        points: Named operating points: objective weights by name.
+        max_bytes: Of a request's body.
+        max_rows: Candidates in a request.
+        queue: Requests that may wait for their turn in a worker; more are answered with 429.
+        timeout: Seconds until a body must have come, and until a request must have its turn.
+        grace: Seconds that requests have to end when the service stops.
+        recalibrate: What happens when an upstream model was replaced.
+        sample_rows: Of what was scored, the service keeps the last so many to measure drift on.
+        drift_seconds: How often drift is measured.
+        poll_seconds: How often a worker looks for a new version.
+        access_log: Whether every request is logged, or only those that failed.
+    """
+
+    target: str
+    name: str = "harmonrank"
+    host: str = "127.0.0.1"
+    port: Port = 8080
+    workers: Workers = 1
+    points: dict[str, dict[str, float]] = field(default_factory=dict)
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    max_bytes: Bytes = 16 << 20
+    max_rows: Rows = 100_000
+    queue: Queue = 256
+    timeout: Positive = 10.0
+    grace: Positive = 10.0
+    recalibrate: Literal["ask", "auto", "off"] = "ask"
+    sample_rows: Rows = 50_000
+    drift_seconds: Positive = 10.0
+    poll_seconds: Positive = 0.5
+    access_log: bool = False
+
+
+def decode_config(parts: Any) -> ServeConfig:
+    """Build the settings from the parts that the service wrote for its workers."""
+    return decode(parts, ServeConfig, "settings")
+
+
+def check_binding(host: str, *, key: bool, anonymous: bool) -> None:
+    """Refuse to listen beyond this machine without a key, unless told.
+
+    >>> check_binding("127.0.0.1", key=False, anonymous=False)
+    >>> check_binding("0.0.0.0", key=False, anonymous=False)
+    Traceback (most recent call last):
+    harmonrank.errors.UsageError: --host 0.0.0.0 can be reached from other machines; set an API
+    key in HARMONRANK_API_KEY or --api-key-file, or pass --anonymous if anyone may ask.
+    """
+    if key or anonymous or _is_loopback(host):
+        return
+    raise UsageError(
+        f"--host {host} can be reached from other machines; set an API key in HARMONRANK_API_KEY "
+        "or --api-key-file, or pass --anonymous if anyone may ask."
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,198 @@
+"""Supervisor: the first process of a service; it starts workers, replaces them, and stops them."""
+
+__all__ = ["serve"]
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from harmonrank.errors import HarmonRankError, UsageError
+from harmonrank.extras import import_extra
+from harmonrank.serving.drift_watch import DriftWatch
+from harmonrank.serving.live import load_target, registry_of
+from harmonrank.serving.logs import log_event
+from harmonrank.serving.runtime import Runtime
+from harmonrank.serving.service import KEY, new_state
+from harmonrank.serving.settings import ServeConfig, check_binding
+from harmonrank.threads import thread_count
+
+_TICK = 0.05
+_YOUNG = 2.0  # A worker that dies so soon after its start may never come up.
+_MOST_YOUNG = 5
+_BACKLOG = 2048
+
+
+def serve(
+    config: ServeConfig,
+    *,
+    key: str | None = None,
+    anonymous: bool = False,
+    on_ready: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Serve until SIGTERM or SIGINT.
+
+    Args:
+        config: How.
+        key: The API key, if there is one.
+        anonymous: Whether other machines may ask without a key.
+        on_ready: Called with the address when all workers answer.
+    """
+    for package in ("uvicorn", "uvloop", "httptools"):
+        import_extra(package, who="harmonrank serve")
+    check_binding(config.host, key=bool(key), anonymous=anonymous)
+    if config.recalibrate == "auto" and registry_of(config.target) is None:
+        raise UsageError(
+            "--recalibrate auto publishes new versions, so it needs a registry; make one with "
+            "`harmonrank registry init`."
+        )
+    _check_tls(config)
+    model, version = load_target(config.target)
+    Runtime(model, version, config.points)
+    with _listening(config) as listener:
+        folder = Path(mkdtemp(prefix="harmonrank-serve-"))
+        watch = None
+        try:
+            counters, sample = new_state(folder, config, model)
+            if sample is not None:
+                watch = DriftWatch(config, folder, sample, log_event)
+            workers = _Workers(folder, listener, config, key)
+            scheme = "http" if config.tls_cert is None else "https"
+            host, port = listener.getsockname()[:2]
+            address = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+            workers.run(
+                lambda: on_ready(address),
+                lambda: bool((counters.records["ready"] == 1).all()),
+                watch,
+            )
+        finally:
+            if watch is None or not watch.alarmed:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_tls(config: ServeConfig) -> None:
+    if (config.tls_cert is None) != (config.tls_key is None):
+        raise UsageError("TLS needs both files: --tls-cert and --tls-key.")
+    if config.tls_cert is None or config.tls_key is None:
+        return
+    import ssl
+
+    try:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(config.tls_cert, config.tls_key)
+    except (OSError, ssl.SSLError) as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"--tls-cert and --tls-key cannot be used: {reason}.") from None
+
+
+def _listening(config: ServeConfig) -> socket.socket:
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((config.host, config.port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise UsageError(
+            f"Port {config.port} of {config.host} cannot be used: {error.strerror or error}; "
+            "choose another with --host and --port."
+        ) from None
+    return listener
+
+
+class _Workers:
+    """The worker processes; all listen on one socket, so that none of its requests is lost."""
+
+    def __init__(
+        self, folder: Path, listener: socket.socket, config: ServeConfig, key: str | None
+    ) -> None:
+        self._folder, self._listener, self._config = folder, listener, config
+        each = max(1, thread_count() // config.workers)
+        self._environment = os.environ | {
+            "OMP_NUM_THREADS": str(each),
+            "POLARS_MAX_THREADS": str(each),
+        }
+        self._environment.pop(KEY, None)
+        self._environment |= {} if key is None else {KEY: key}
+        self._running: dict[int, tuple[subprocess.Popen[bytes], float]] = {}
+        self._young = 0
+        self._stop = threading.Event()
+
+    def run(
+        self, on_ready: Callable[[], None], is_ready: Callable[[], bool], watch: DriftWatch | None
+    ) -> None:
+        """Keep workers running until a signal comes."""
+        before = {s: signal.signal(s, self._signalled) for s in (signal.SIGTERM, signal.SIGINT)}
+        thread = threading.Thread(target=self._look, args=(watch,), daemon=True)
+        try:
+            for worker in range(self._config.workers):
+                self._start(worker)
+            thread.start()
+            announced = False
+            while not self._stop.is_set():
+                self._replace()
+                if not announced and is_ready():
+                    announced = True
+                    on_ready()
+                self._stop.wait(_TICK)
+        finally:
+            self._stop.set()
+            self._end()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            log_event("stopped", {})
+
+    def _signalled(self, *_: Any) -> None:
+        self._stop.set()
+
+    def _start(self, worker: int) -> None:
+        descriptor = self._listener.fileno()
+        arguments = [str(self._folder), str(worker), str(descriptor)]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "harmonrank.serving.worker", *arguments],
+            env=self._environment,
+            pass_fds=[descriptor],
+            # A key that is pressed in the terminal is for this process, which ends them in order.
+            process_group=0,
+        )
+        self._running[worker] = process, time.monotonic()
+        log_event("worker started", {"worker": worker, "process": process.pid})
+
+    def _replace(self) -> None:
+        for worker, (process, started) in list(self._running.items()):
+            if process.poll() is None:
+                continue
+            facts = {"worker": worker, "process": process.pid, "code": process.returncode}
+            log_event("worker died", facts)
+            young = time.monotonic() - started < _YOUNG
+            self._young = self._young + 1 if young else 0
+            if self._young >= _MOST_YOUNG:
+                raise HarmonRankError("Workers end as soon as they start; the log says why.")
+            self._start(worker)
+
+    def _end(self) -> None:
+        for process, _ in self._running.values():
+            process.terminate()
+        deadline = time.monotonic() + self._config.grace + 2
+        for process, _ in self._running.values():
+            try:
+                process.wait(max(deadline - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _look(self, watch: DriftWatch | None) -> None:
+        while watch is not None and not self._stop.wait(self._config.drift_seconds):
+            try:
+                watch.look()
+            except (HarmonRankError, OSError) as error:
+                log_event("drift not measured", {"reason": str(error)})

@@ -1,0 +1,197 @@
+"""Tensors of the Open Inference Protocol v2, as JSON and as binary data behind it."""
+
+__all__ = ["InferenceRequest", "Tensor", "decode_request", "encode_answer", "values_of"]
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+import polars as pl
+from msgspec import UNSET, Meta, Raw, UnsetType
+
+from harmonrank.data.decoding import decode_json
+from harmonrank.errors import DataError
+from harmonrank.serving.http import Request, Response, json_response
+
+HEADER_LENGTH = "inference-header-content-length"
+_TYPES = {
+    "BOOL": np.bool_,
+    "INT8": np.int8,
+    "INT16": np.int16,
+    "INT32": np.int32,
+    "INT64": np.int64,
+    "UINT8": np.uint8,
+    "UINT16": np.uint16,
+    "UINT32": np.uint32,
+    "FP32": np.float32,
+    "FP64": np.float64,
+}
+_FLOATS = ("FP32", "FP64")
+
+
+class Tensor(msgspec.Struct):
+    """One input, or an output that is asked for; what it says beyond this is passed over."""
+
+    name: str
+    datatype: str = ""
+    shape: list[Annotated[int, Meta(ge=0, le=2**40)]] = []
+    parameters: dict[str, Any] = {}
+    data: Raw | UnsetType = UNSET
+
+
+class _Body(msgspec.Struct):
+    inputs: Annotated[list[Tensor], Meta(max_length=10_000)]
+    outputs: Annotated[list[Tensor], Meta(max_length=10_000)] = []
+    id: str = ""
+    parameters: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class InferenceRequest:
+    """A request for inference, and the binary data of its inputs by name."""
+
+    body: _Body
+    binary: Mapping[str, memoryview]
+
+
+def decode_request(request: Request) -> InferenceRequest:
+    """Decode the JSON part, and give each input its part of the binary data behind it."""
+    body = memoryview(request.body)
+    size = _header_length(request, len(body))
+    found = decode_json(bytes(body[:size]), _Body, "The request")
+    rest, place, binary = body[size:], 0, {}
+    for tensor in found.inputs:
+        length = tensor.parameters.get("binary_data_size")
+        if length is None:
+            continue
+        if not isinstance(length, int) or isinstance(length, bool) or length < 0:
+            raise DataError(f"Input '{tensor.name}': binary_data_size must be a number of bytes.")
+        if place + length > len(rest):
+            raise DataError(
+                f"Input '{tensor.name}' announces {length:,} bytes of binary data; "
+                f"{max(len(rest) - place, 0):,} are left in the body."
+            )
+        binary[tensor.name] = rest[place : place + length]
+        place += length
+    if place < len(rest):
+        raise DataError(f"{len(rest) - place:,} bytes follow the data of all inputs.")
+    return InferenceRequest(found, binary)
+
+
+def _header_length(request: Request, length: int) -> int:
+    given = request.headers.get(HEADER_LENGTH)
+    if given is None:
+        return length
+    if not given.isascii() or not given.isdigit() or int(given) > length:
+        raise DataError(
+            f"Inference-Header-Content-Length must be a number up to the body's {length:,} bytes."
+        )
+    return int(given)
+
+
+def values_of(tensor: Tensor, binary: memoryview | None) -> np.ndarray | pl.Series:
+    """Return the values of an input: numbers as an array, BYTES as a series of text."""
+    if len(tensor.shape) != 1:
+        raise DataError(f"Input '{tensor.name}' must have shape [n]. Got {tensor.shape}.")
+    rows = tensor.shape[0]
+    if tensor.datatype == "BYTES":
+        found: np.ndarray | pl.Series = pl.Series(
+            tensor.name, _texts(tensor, binary, rows), pl.String
+        )
+    elif tensor.datatype in _TYPES:
+        found = _numbers(tensor, binary)
+    else:
+        known = ", ".join([*_TYPES, "BYTES"])
+        raise DataError(
+            f"Input '{tensor.name}' has the datatype {tensor.datatype[:20]!r}; known: {known}."
+        )
+    if len(found) != rows:
+        raise DataError(f"Input '{tensor.name}' has shape [{rows}] but {len(found)} values.")
+    return found
+
+
+def _numbers(tensor: Tensor, binary: memoryview | None) -> np.ndarray:
+    kind = np.dtype(_TYPES[tensor.datatype])
+    if binary is not None:
+        if len(binary) % kind.itemsize:
+            raise DataError(
+                f"Input '{tensor.name}' has {len(binary)} bytes, which are no whole number "
+                f"of {tensor.datatype} values."
+            )
+        return np.frombuffer(binary, kind.newbyteorder("<"))
+    element = float if tensor.datatype in _FLOATS else bool if kind == np.bool_ else int
+    data = _json_data(tensor, element)
+    try:
+        return np.array(data, dtype=kind)
+    except OverflowError:
+        raise DataError(
+            f"Input '{tensor.name}' has a value that is no {tensor.datatype}."
+        ) from None
+
+
+def _json_data(tensor: Tensor, element: type) -> list[Any]:
+    if tensor.data is UNSET:
+        raise DataError(f"Input '{tensor.name}' has neither `data` nor binary data.")
+    assert isinstance(tensor.data, Raw)
+    kind: Any = list[element]  # type: ignore[valid-type]
+    found: list[Any] = decode_json(bytes(tensor.data), kind, f"Input '{tensor.name}'")
+    return found
+
+
+def _texts(tensor: Tensor, binary: memoryview | None, rows: int) -> list[str]:
+    if binary is None:
+        return _json_data(tensor, str)
+    raw = bytes(binary)
+    # Candidates of one request share their context: then all elements are the first one.
+    if rows and len(raw) % rows == 0 and raw == raw[: len(raw) // rows] * rows:
+        first = _texts_of(tensor, raw[: len(raw) // rows])
+        if len(first) == 1:
+            return first * rows
+    return _texts_of(tensor, raw)
+
+
+def _texts_of(tensor: Tensor, raw: bytes) -> list[str]:
+    place, found = 0, []
+    while place < len(raw):
+        length = int.from_bytes(raw[place : place + 4], "little")
+        end = place + 4 + length
+        if place + 4 > len(raw) or end > len(raw):
+            raise DataError(f"Input '{tensor.name}' has BYTES that end in the middle of a value.")
+        try:
+            found.append(raw[place + 4 : end].decode())
+        except UnicodeDecodeError:
+            raise DataError(f"Input '{tensor.name}' has BYTES that are no UTF-8 text.") from None
+        place = end
+    return found
+
+
+def encode_answer(
+    head: Mapping[str, Any], outputs: Mapping[str, np.ndarray], binary: Sequence[str]
+) -> Response:
+    """Return outputs as JSON, and those that are named in `binary` behind it.
+
+    Args:
+        head: What the answer says besides its outputs.
+        outputs: Values by name, FP64.
+        binary: The outputs that were asked for as binary data.
+    """
+    listed, blobs = [], []
+    rows = 0
+    for name, values in outputs.items():
+        rows = len(values)
+        part: dict[str, Any] = {"name": name, "datatype": "FP64", "shape": [rows]}
+        if name in binary:
+            blob = np.ascontiguousarray(values, "<f8").tobytes()
+            part["parameters"] = {"binary_data_size": len(blob)}
+            blobs.append(blob)
+        else:
+            part["data"] = values.tolist()
+        listed.append(part)
+    answer = json_response({**head, "outputs": listed}, candidates=rows)
+    if not blobs:
+        return answer
+    headers = {HEADER_LENGTH: str(len(answer.body))}
+    body = b"".join([answer.body, *blobs])
+    return Response(200, body, "application/octet-stream", headers, rows)

@@ -1,0 +1,209 @@
+"""What an application does beside scoring: keys, metrics, reloads, drift."""
+
+import numpy as np
+import polars as pl
+import pytest
+from service import application, ask, expected, order_of, rank_body
+
+import harmonrank as hr
+from harmonrank.errors import UsageError
+from harmonrank.registry import Guardrails, Registry
+from harmonrank.serving.drift_watch import DriftWatch
+from harmonrank.serving.prometheus import metrics_text
+from harmonrank.serving.runtime import Candidates
+from harmonrank.serving.settings import check_binding
+from harmonrank.serving.shared import Slot
+from logs import small_table
+
+
+def test_a_key_is_asked_for_everywhere_but_for_health(default_model, tmp_path, table):
+    default_model.save(tmp_path / "m")
+    app = application(tmp_path / "m", tmp_path / "s", key="secret")
+    body = rank_body(table)
+    assert ask(app, "GET", "/v2/health/live")[0] == 200
+    for path in ("/metrics", "/openapi.json", "/v2", "/nothing"):
+        assert ask(app, "GET", path)[0] == 401
+    for headers in ({}, {"x-api-key": "wrong"}, {"authorization": "Bearer secrets"}):
+        status, answer = ask(app, "POST", "/v1/rank", body, headers)
+        assert status == 401
+        assert "Send the API key" in answer["error"]
+    for headers in ({"x-api-key": "secret"}, {"authorization": "bearer secret"}):
+        assert ask(app, "POST", "/v1/rank", body, headers)[0] == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "example.com"])
+def test_other_machines_need_a_key_unless_told(host):
+    with pytest.raises(UsageError, match=r"can be reached from other machines; set an API key"):
+        check_binding(host, key=False, anonymous=False)
+    check_binding(host, key=True, anonymous=False)
+    check_binding(host, key=False, anonymous=True)
+
+
+def test_a_published_version_is_served_and_a_rollback_too(registry, models, tmp_path, table):
+    app = application(registry.path, tmp_path / "s")
+    body = rank_body(table)
+    assert ask(app, "POST", "/v1/rank", body)[1]["version"] == "1"
+    registry.publish(models[1])
+    app.live.refresh()
+    answer = ask(app, "POST", "/v1/rank", body)[1]
+    assert answer["version"] == "2"
+    assert order_of(answer) == expected(models[1], table)[0]
+    registry.rollback()
+    app.live.refresh()
+    assert ask(app, "POST", "/v1/rank", body)[1]["version"] == "1"
+    assert [event for event, _ in app.events] == ["reloaded", "reloaded"]
+
+
+def test_a_damaged_version_is_refused_and_the_old_one_goes_on(registry, models, tmp_path, table):
+    app = application(registry.path, tmp_path / "s")
+    registry.publish(models[1])
+    file = registry.folder(2) / "model" / "weights.safetensors"
+    raw = bytearray(file.read_bytes())
+    raw[-1] ^= 1
+    file.write_bytes(raw)
+    app.live.refresh()
+    app.live.refresh()
+    assert ask(app, "POST", "/v1/rank", rank_body(table))[1]["version"] == "1"
+    ((event, facts),) = app.events
+    assert (event, facts["version"]) == ("reload refused", 2)
+    assert "does not match its checksum" in facts["reason"]
+    registry.rollback()
+    registry.publish(models[1])
+    app.live.refresh()
+    assert ask(app, "POST", "/v1/rank", rank_body(table))[1]["version"] == "3"
+
+
+def test_metrics_count_over_workers(app):
+    counters = app._counters
+    slot = Slot(counters, 0)
+    slot.answered("rank", 200, 0.0007, 1000)
+    slot.answered("rank", 400, 9.0, 0)
+    drift = {
+        "columns": [{"column": 'p_"buy', "offset": 0.5, "scale": 1.25}],
+        "replaced": ['p_"buy'],
+    }
+    text = metrics_text(counters, "3", drift)
+    for line in (
+        'harmonrank_requests_total{route="rank",status="400"} 1',
+        'harmonrank_request_seconds_bucket{route="rank",le="0.0005"} 0',
+        'harmonrank_request_seconds_bucket{route="rank",le="0.001"} 1',
+        'harmonrank_request_seconds_bucket{route="rank",le="+Inf"} 2',
+        'harmonrank_request_seconds_count{route="rank"} 2',
+        "harmonrank_candidates_total 1000",
+        'harmonrank_version_info{version="3"} 1',
+        'harmonrank_drift_offset{score="p_\\"buy"} 0.5',
+        'harmonrank_drift_scale{score="p_\\"buy"} 1.25',
+        "harmonrank_upstream_replaced 1",
+    ):
+        assert line in text.splitlines()
+    assert ask(app, "GET", "/metrics")[0] == 200
+
+
+def test_the_openapi_document_names_the_columns(app):
+    status, found = ask(app, "GET", "/openapi.json")
+    assert status == 200
+    body = found["paths"]["/v1/rank"]["post"]["requestBody"]["content"]["application/json"]
+    one = body["schema"]["oneOf"][0]
+    assert one["properties"]["scores"]["required"] == ["p_buy", "p_like"]
+    assert "/v2/models/harmonrank/infer" in found["paths"]
+
+
+def test_a_mistake_of_ours_is_a_500_whose_log_has_no_payload(app, table, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("secret payload")
+
+    monkeypatch.setattr("harmonrank.serving.application.rank", fail)
+    status, answer = ask(app, "POST", "/v1/rank", rank_body(table))
+    assert status == 500
+    ((event, facts),) = app.events
+    assert event == "internal error"
+    assert "secret" not in str(facts) + str(answer)
+
+
+def test_the_sample_keeps_the_last_rows_with_their_context(app, table):
+    sample, rows = app.sample, table.head(30)
+    candidates = Candidates(
+        rows.select("p_buy", "p_like").to_numpy(), {"hour": 3}, {"age": rows["age"]}
+    )
+    for _ in range(3):
+        sample.add(0, candidates)
+    frame = sample.frame()
+    assert frame.height == sample.seen == 90
+    assert frame["hour"].unique().to_list() == [3]
+    known = set(zip(rows["p_buy"].cast(pl.Float32), rows["age"], strict=True))
+    assert set(zip(frame["p_buy"], frame["age"], strict=True)) <= known
+    sample.add(0, Candidates(candidates.scores, {"hour": None, "age": "ageless"}))
+    assert sample.frame().tail(1).select("hour", "age").row(0) == (None, None)
+
+
+def moved(table):
+    logit = (pl.col("p_buy") / (1 - pl.col("p_buy"))).log()
+    return table.with_columns(p_buy=1 / (1 + (-(1.6 * logit + 1)).exp()))
+
+
+@pytest.fixture(scope="module")
+def correlated():
+    """Return rows whose scores are correlated, so that other rows would move both."""
+    rng = np.random.default_rng(0)
+    rows = 40_000
+    common = rng.normal(size=(rows, 1))
+    p = 1 / (1 + np.exp(1 - 0.9 * common - 0.4 * rng.normal(size=(rows, 2))))
+    labels = (rng.random(p.shape) < p).astype(np.uint8)
+    base = small_table(rows).select("request_id", "hour", "age")
+    return base.with_columns(
+        p_buy=p[:, 0], p_like=p[:, 1], buy=pl.Series(labels[:, 0]), like=pl.Series(labels[:, 1])
+    )
+
+
+def watched(tmp_path, correlated, mode):
+    schema = hr.Schema({"buy": "p_buy", "like": "p_like"}, ["hour", "age"], "request_id")
+    model = hr.ClosedForm().fit(correlated, schema)
+    registry = Registry.create(tmp_path / "registry", Guardrails())
+    assert registry.publish(model, correlated).refused is None
+    settings = {"sample_rows": 25_000, "recalibrate": mode}
+    app = application(registry.path, tmp_path / "state", **settings)
+    watch = DriftWatch(app._config, tmp_path / "state", app.sample, lambda *e: app.events.append(e))
+
+    def feed(frame):
+        for part in frame.iter_slices(30):
+            own = {name: part[name] for name in ("hour", "age")}
+            app.sample.add(0, Candidates(part.select("p_buy", "p_like").to_numpy(), {}, own))
+
+    return app, watch, registry, feed
+
+
+def test_a_replaced_upstream_model_raises_an_alarm_with_one_command(tmp_path, correlated, run):
+    app, watch, registry, feed = watched(tmp_path, correlated, "ask")
+    assert watch.look() is None
+    feed(correlated)
+    assert watch.look().replaced == ()
+    feed(moved(correlated))
+    assert watch.look().replaced == ("p_buy",)
+    ((event, facts),) = app.events
+    assert event == "upstream replaced"
+    assert facts["scores"] == ["p_buy"]
+    feed(moved(correlated.head(3000)))
+    watch.look()
+    assert len(app.events) == 1, "an alarm is raised once"
+    assert registry.current() == 1, "nothing changes by itself"
+    assert "upstream_replaced 1" in ask(app, "GET", "/metrics")[1].decode()
+    done = run(*facts["command"].split()[1:])
+    assert done.code == 0, done
+    assert registry.current() == 2
+    assert registry.version().recalibrated
+    feed(moved(correlated.head(3000)))
+    assert watch.look().replaced == ()
+
+
+def test_auto_publishes_a_recalibrated_version_through_the_guardrails(tmp_path, correlated):
+    app, watch, registry, feed = watched(tmp_path, correlated, "auto")
+    feed(moved(correlated))
+    watch.look()
+    assert [event for event, _ in app.events] == ["upstream replaced", "recalibrated"]
+    assert registry.version().recalibrated
+    strict = Guardrails(require_labels=True)
+    Registry.create(registry.path, strict, overwrite=True)
+    feed(correlated)
+    watch.look()
+    assert [event for event, _ in app.events][2:] == ["upstream replaced", "recalibration refused"]
+    assert registry.current() == 2

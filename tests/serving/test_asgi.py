@@ -1,0 +1,116 @@
+"""Bodies and queues with bounds, without a server."""
+
+import asyncio
+import json
+
+import pytest
+from service import application, rank_body
+
+from harmonrank.serving.asgi import Asgi
+from harmonrank.serving.shared import Slot
+
+
+@pytest.fixture
+def make(default_model, tmp_path):
+    default_model.save(tmp_path / "m")
+
+    def asgi(**settings):
+        app = application(tmp_path / "m", tmp_path / "s", **settings)
+        app.slot = Slot(app._counters, 0)
+        return Asgi(app, app._config, app.slot, lambda *event: app.events.append(event)), app
+
+    return asgi
+
+
+async def call(asgi, *pieces, headers=(), wait=None, path="/v1/rank", method="POST"):
+    """Send a body in pieces; return status, headers and JSON of the answer."""
+    sent, left = [], list(pieces)
+
+    async def receive():
+        if wait is not None and len(left) < len(pieces):
+            await wait.wait()
+        if not left:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": left.pop(0), "more_body": bool(left)}
+
+    async def send(message):
+        sent.append(message)
+
+    raw = [(name.encode(), text.encode()) for name, text in headers]
+    scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": raw}
+    await asgi(scope, receive, send)
+    if not sent:
+        return None
+    start, body = sent
+    found = {name.decode(): text.decode() for name, text in start["headers"]}
+    assert found["content-length"] == str(len(body["body"])) or method == "HEAD"
+    return start["status"], found, json.loads(body["body"] or b"null")
+
+
+def test_a_body_may_come_in_pieces(make, table):
+    asgi, app = make()
+    raw = json.dumps(rank_body(table)).encode()
+    status, _, whole = asyncio.run(call(asgi, raw))
+    assert status == 200
+    assert asyncio.run(call(asgi, raw[:10], raw[10:50], raw[50:]))[2] == whole
+    assert app._counters.total("candidates") == 40
+    assert app._counters.total("requests")[1, 0] == 2
+
+
+def test_a_body_beyond_the_limit_is_refused_before_it_is_read(make):
+    asgi, _ = make(max_bytes=1024)
+    for pieces, headers in (
+        ((b"x",), [("content-length", str(10**18))]),
+        ((b"x",), [("content-length", "-5")]),
+        ((b"x" * 800, b"x" * 800, b"never read"), []),
+    ):
+        status, found, answer = asyncio.run(call(asgi, *pieces, headers=headers))
+        assert status == 413
+        assert found["connection"] == "close"
+        assert answer["error"] == "A body may have 1,024 bytes; send less at once."
+
+
+def test_a_compressed_body_is_refused(make):
+    asgi, _ = make()
+    headers = [("content-encoding", "gzip")]
+    assert asyncio.run(call(asgi, b"x", headers=headers))[0] == 415
+
+
+def test_a_body_that_does_not_come_times_out(make):
+    asgi, app = make(timeout=0.05)
+
+    async def slow():
+        return await call(asgi, b"{", b"}", wait=asyncio.Event())
+
+    status, _, answer = asyncio.run(slow())
+    assert status == 408
+    assert "within 0.05 seconds" in answer["error"]
+    assert app._counters.total("waiting") == 0
+
+
+def test_a_client_that_goes_away_gets_no_answer(make):
+    asgi, _ = make()
+    assert asyncio.run(call(asgi)) is None
+
+
+def test_more_than_the_queue_holds_are_told_to_come_again(make, table):
+    asgi, app = make(queue=3)
+    raw = json.dumps(rank_body(table)).encode()
+
+    async def burst():
+        return await asyncio.gather(*(call(asgi, raw) for _ in range(10)))
+
+    found = asyncio.run(burst())
+    assert [status for status, _, _ in found].count(200) == 3
+    refused = [answer for answer in found if answer[0] == 429]
+    assert len(refused) == 7
+    assert all(headers["retry-after"] == "1" for _, headers, _ in refused)
+    assert app._counters.total("waiting") == 0
+    assert asyncio.run(call(asgi, raw))[0] == 200
+
+
+def test_head_has_no_body(make):
+    asgi, _ = make()
+    status, headers, body = asyncio.run(call(asgi, b"", path="/v2", method="HEAD"))
+    assert (status, body) == (200, None)
+    assert int(headers["content-length"]) > 0

@@ -1,0 +1,195 @@
+import io
+
+import numpy as np
+import polars as pl
+import pytest
+from service import application, ask, expected, order_of, rank_body
+
+import harmonrank as hr
+from logs import small_table
+
+ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
+
+
+def stream(frame):
+    sink = io.BytesIO()
+    frame.write_ipc_stream(sink)
+    return sink.getvalue()
+
+
+def test_the_best_come_first_with_the_scores_of_a_table(app, default_model, table):
+    status, answer = ask(app, "POST", "/v1/rank", rank_body(table))
+    assert status == 200
+    best, fused = expected(default_model, table)
+    assert order_of(answer) == best
+    assert [row["fused"] for row in answer["ranked"]] == fused
+    assert answer["version"] == app.live.runtime.version
+
+
+def test_a_context_that_all_share_gives_the_same_as_one_for_each(app, table):
+    body = rank_body(table)
+    body["context"] = {"hour": 3, "age": "old"}
+    one = ask(app, "POST", "/v1/rank", body)[1]
+    body["context"] = {"hour": [3] * 20, "age": "old"}
+    assert ask(app, "POST", "/v1/rank", body)[1] == one
+
+
+def test_weights_and_operating_points_change_the_order(app, default_model, table):
+    status, answer = ask(app, "POST", "/v1/rank", rank_body(table, weights={"buy": 9}))
+    assert status == 200
+    assert order_of(answer) == expected(default_model, table, weights={"buy": 9})[0]
+    point = ask(app, "POST", "/v1/rank", rank_body(table, point="sales"))[1]
+    assert order_of(point) == expected(default_model, table, weights={"buy": 3, "like": 0.5})[0]
+    both = ask(app, "POST", "/v1/rank", rank_body(table, point="sales", weights={"like": 9}))[1]
+    assert order_of(both) == expected(default_model, table, weights={"buy": 3, "like": 9})[0]
+
+
+def test_shares_add_up_and_follow_the_weights(app, default_model, table):
+    answer = ask(app, "POST", "/v1/rank", rank_body(table, shares=True, k=None))[1]
+    assert len(answer["ranked"]) == 20
+    p = default_model.probabilities(table.head(20))
+    for row in answer["ranked"]:
+        assert row["probabilities"]["buy"] == p[row["index"], 0]
+        assert sum(row["shares"].values()) == pytest.approx(1)
+    heavy = ask(app, "POST", "/v1/rank", rank_body(table, shares=True, weights={"buy": 99}))[1]
+    assert all(row["shares"]["buy"] > 0.9 for row in heavy["ranked"])
+
+
+def test_ids_name_the_candidates(app, table):
+    ids = [f"item {n}" for n in range(20)]
+    answer = ask(app, "POST", "/v1/rank", rank_body(table, ids=ids))[1]
+    assert [row["id"] for row in answer["ranked"]] == [ids[n] for n in order_of(answer)]
+
+
+def test_many_requests_are_answered_as_one_by_one(app, table):
+    bodies = [rank_body(table, k=k, rows=rows) for k, rows in ((3, 20), (1, 5), (40, 7))]
+    many = ask(app, "POST", "/v1/rank", {"requests": bodies})[1]
+    single = [ask(app, "POST", "/v1/rank", body)[1]["ranked"] for body in bodies]
+    assert [part["ranked"] for part in many["results"]] == single
+
+
+def test_of_equals_the_first_stays_first(app):
+    n = 200
+    body = {"scores": {"p_buy": [0.5] * n, "p_like": [0.5] * n}, "k": 3}
+    body["context"] = {"hour": None, "age": None}
+    assert order_of(ask(app, "POST", "/v1/rank", body)[1]) == [0, 1, 2]
+
+
+def test_an_arrow_table_is_ranked_within_its_requests(app, default_model, table):
+    query = "k=2&shares=true"
+    status, raw = ask(app, "POST", "/v1/rank", stream(table), ARROW, query)
+    assert status == 200, raw
+    found = pl.read_ipc_stream(raw)
+    want = default_model.rank(table.with_row_index("index"), 2)
+    assert found["index"].to_list() == want["index"].to_list()
+    assert found["fused"].to_list() == want["fused"].to_list()
+    assert found["place"].to_list() == want["place"].to_list()
+    assert found["request"].to_list() == want["request_id"].to_list()
+    np.testing.assert_allclose(found["share_buy"] + found["share_like"], 1)
+
+
+def test_an_arrow_table_without_requests_is_ranked_as_one(app, default_model, table):
+    raw = ask(app, "POST", "/v1/rank", stream(table.drop("request_id")), ARROW, "k=4")[1]
+    found = pl.read_ipc_stream(raw)
+    assert found["index"].to_list() == expected(default_model, table, 600, 4)[0]
+    every = ask(app, "POST", "/v1/rank", stream(table.drop("request_id")), ARROW, "k=all")[1]
+    assert pl.read_ipc_stream(every).height == 600
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "sentence"),
+    [
+        (b"", 400, "The request is not JSON"),
+        (b"{", 400, "The request is not JSON"),
+        (b"[]", 400, "expected object, got array"),
+        (b"\xff\xfe", 400, "is not JSON"),
+        (b"[" * 100_000, 400, "The request"),
+        ({}, 400, "missing required field scores"),
+        ({"scores": {"p_buy": [0.1]}}, 400, "Score 'p_like' is missing. Got 'p_buy'."),
+        ({"scores": {"p_buy": [0.1], "p_like": [2.0]}, "context": {}}, 400, "lie in [0, 1]"),
+        ({"scores": {"p_buy": [0.1], "p_like": []}}, 400, "must have the same length"),
+        ({"scores": {"p_buy": [], "p_like": []}}, 400, "from 1 up"),
+        ({"scores": {"p_buy": ["x"], "p_like": [0.1]}}, 400, "expected float, got str"),
+        ({"scores": {"p_buy": [0.1], "p_like": [0.1]}}, 400, "The context lacks 'hour'"),
+        ({"scores": {"p_buy": [0.1], "p_like": [0.1], "x": [1]}}, 400, "no score 'x'"),
+        ({"requests": []}, 400, "length >= 1"),
+        ({"requests": 3}, 400, "expected array"),
+    ],
+)
+def test_a_mistake_is_one_sentence(app, body, status, sentence):
+    found, answer = ask(app, "POST", "/v1/rank", body)
+    assert found == status
+    assert sentence in answer["error"]
+    assert "\n" not in answer["error"]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"context": {"hour": "noon", "age": "old"}}, "was integer in training"),
+        ({"context": {"hour": 3, "age": ["old", 3] * 10}}, "text or numbers"),
+        ({"context": {"hour": 3, "age": ["old"]}}, "one value for each candidate"),
+        ({"context": {"hour": 3, "age": "old", "moon": 1}}, "no context column 'moon'"),
+        ({"k": 0}, "expected int >= 1"),
+        ({"ids": [1]}, "`ids` must have one value for each of 20"),
+        ({"weights": {"buy": -1}}, "must be a number from 0 up"),
+        ({"weights": {"bye": 1}}, "Did you mean 'buy'?"),
+        ({"weights": {"buy": 1e300}}, "must be at most"),
+        ({"point": "sale"}, "Did you mean 'sales'?"),
+        ({"kk": 1}, "unknown field kk"),
+    ],
+)
+def test_a_mistake_in_a_part_is_one_sentence(app, table, change, sentence):
+    status, answer = ask(app, "POST", "/v1/rank", rank_body(table) | change)
+    assert status == 400
+    assert sentence in answer["error"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "query", "sentence"),
+    [
+        (None, "", "no Arrow IPC stream"),
+        (small_table(10).drop("p_buy"), "", "Column 'p_buy' is missing"),
+        (small_table(10).head(0), "", "no rows"),
+        (small_table(10).with_columns(p_buy=pl.lit("x")), "", "must hold numbers"),
+        (small_table(10).with_columns(p_buy=pl.lit(float("nan"))), "", "[0, 1]"),
+        (small_table(10).with_columns(age=pl.lit(3)), "", "was text in training"),
+        (small_table(10), "k=-1", "`k` must be"),
+        (small_table(10), "weights=3", "Parameter `weights`"),
+    ],
+)
+def test_a_mistake_in_an_arrow_table_is_one_sentence(app, frame, query, sentence):
+    body = b"\xff\xff\xff\xff\x10" if frame is None else stream(frame)
+    status, answer = ask(app, "POST", "/v1/rank", body, ARROW, query)
+    assert status == 400
+    assert sentence in answer["error"]
+
+
+def test_a_cut_or_altered_arrow_stream_is_refused_or_ranked(app, table):
+    raw, rng = bytearray(stream(table)), np.random.default_rng(0)
+    for _ in range(100):
+        bad = bytearray(raw[: rng.integers(1, len(raw))])
+        bad[rng.integers(0, len(bad))] ^= 1 << rng.integers(0, 8)
+        assert ask(app, "POST", "/v1/rank", bytes(bad), ARROW)[0] in (200, 400)
+
+
+def test_too_many_rows_and_unknown_types_are_refused(default_model, tmp_path, table):
+    default_model.save(tmp_path / "m")
+    app = application(tmp_path / "m", tmp_path / "s", max_rows=10)
+    for body in (rank_body(table), {"requests": [rank_body(table, rows=6)] * 2}):
+        assert ask(app, "POST", "/v1/rank", body)[0] == 413
+    assert ask(app, "POST", "/v1/rank", stream(table), ARROW)[0] == 413
+    assert ask(app, "POST", "/v1/rank", b"", {"content-type": "text/csv"})[0] == 415
+
+
+def test_a_method_without_probabilities_still_ranks(tmp_path, table, schema):
+    from harmonrank.methods.formula_grid import FormulaGrid
+
+    model = FormulaGrid().fit(table, schema)
+    assert not isinstance(model, hr.ClosedForm)
+    model.save(tmp_path / "m")
+    app = application(tmp_path / "m", tmp_path / "s")
+    assert order_of(ask(app, "POST", "/v1/rank", rank_body(table))[1]) == expected(model, table)[0]
+    status, answer = ask(app, "POST", "/v1/rank", rank_body(table, shares=True))
+    assert status == 400
+    assert "gives no probability" in answer["error"]
