@@ -24,8 +24,7 @@ BLOCK = 64
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _CURVE_CELLS, _SURFACE_CELLS = CURVE_KNOTS - 1, SURFACE_KNOTS - 1
-# Numbers of a cell: a + b x of eight heads, and a + b x + (c + d x) y.
-_CURVE_CELL, _SURFACE_CELL = 2 * SINGLES, 4 * SINGLES
+_NEXT_ROW = SURFACE_KNOTS * SINGLES  # From a knot of a surface to the next along its first input.
 
 
 class _Block(NamedTuple):
@@ -134,10 +133,10 @@ def _add_curves(curved: Any, curves: Any, first: int, n: int, b: Any) -> None:
     """Add the curves of eight heads, whose tables begin at `first`."""
     for i in curved:
         for r in range(n):
-            k, x = first + b.cell[i, r] * _CURVE_CELL, b.share[i, r]
-            curve = lanes(curves, k) + x * lanes(curves, k + SINGLES)
+            k, x = first + b.cell[i, r] * SINGLES, b.share[i, r]
+            curve = (_ONE - x) * lanes(curves, k) + x * lanes(curves, k + SINGLES)
             put_lanes(b.sums, r * SINGLES, lanes(b.sums, r * SINGLES) + curve)
-        first += _CURVE_CELLS * _CURVE_CELL
+        first += CURVE_KNOTS * SINGLES
 
 
 @product_kernel
@@ -149,12 +148,14 @@ def _add_surfaces(pairs: Any, surfaces: Any, first: int, n: int, b: Any) -> None
     for t in range(len(pairs)):
         i, j = pairs[t, 0], pairs[t, 1]
         for r in range(n):
-            k = first + (b.wide[i, r] * _SURFACE_CELLS + b.wide[j, r]) * _SURFACE_CELL
+            k = first + (b.wide[i, r] * SURFACE_KNOTS + b.wide[j, r]) * SINGLES
             x, y = b.part[i, r], b.part[j, r]
-            near = lanes(surfaces, k) + x * lanes(surfaces, k + SINGLES)
-            slope = lanes(surfaces, k + 2 * SINGLES) + x * lanes(surfaces, k + 3 * SINGLES)
-            put_lanes(b.sums, r * SINGLES, lanes(b.sums, r * SINGLES) + (near + y * slope))
-        first += _SURFACE_CELLS * _SURFACE_CELLS * _SURFACE_CELL
+            near = (_ONE - y) * lanes(surfaces, k) + y * lanes(surfaces, k + SINGLES)
+            k += _NEXT_ROW
+            far = (_ONE - y) * lanes(surfaces, k) + y * lanes(surfaces, k + SINGLES)
+            surface = (_ONE - x) * near + x * far
+            put_lanes(b.sums, r * SINGLES, lanes(b.sums, r * SINGLES) + surface)
+        first += SURFACE_KNOTS * SURFACE_KNOTS * SINGLES
 
 
 @product_kernel

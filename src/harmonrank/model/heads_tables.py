@@ -1,10 +1,7 @@
 """Head tables: what scoring looks up, laid out for the kernels.
 
 Given its context a head is linear in the coordinates but for curves and surfaces. So each context
-has a record of numbers, and each cell of a curve or surface the coefficients of a polynomial:
-
-    curve    a + b x                  x, y: how far an input is on its way through the cell
-    surface  a + b x + (c + d x) y
+has a record of numbers, and each knot of a curve or surface the values of eight heads side by side.
 """
 
 __all__ = ["HeadTables"]
@@ -52,9 +49,9 @@ class HeadTables:
             found.low.astype(np.float32),
             (1 / (found.high - found.low)).astype(np.float32),
             curved,
-            _side_by_side(_lines(found.curve[:, curved])),
+            _side_by_side(found.curve[:, curved]),
             pairs,
-            _side_by_side(_patches(found.surface[:, joined])),
+            _side_by_side(found.surface[:, joined]),
         )
         return cls(heads, width, (1 + M) * width + inputs, _coordinate(heads.coordinate), bends)
 
@@ -88,20 +85,8 @@ def _coordinate(map_: Coordinate) -> tuple[np.ndarray, ...]:
     return map_.low, map_.high, per_unit, map_.table, map_.below, map_.above, straight
 
 
-def _lines(curves: np.ndarray) -> np.ndarray:
-    """Return a and b of every cell, the last axis."""
-    return np.stack([curves[..., :-1], np.diff(curves)], axis=-1)
-
-
-def _patches(surfaces: np.ndarray) -> np.ndarray:
-    """Return a, b, c and d of every cell, the last axis; x goes along the first input."""
-    b, c = np.diff(surfaces, axis=-2), np.diff(surfaces, axis=-1)
-    parts = [surfaces[..., :-1, :-1], b[..., :-1], c[..., :-1, :], np.diff(b, axis=-1)]
-    return np.stack(parts, axis=-1)
-
-
 def _side_by_side(tables: np.ndarray) -> np.ndarray:
-    """Lay (M, …) tables out in blocks of eight heads, which stand side by side at each number."""
+    """Lay (M, …) tables out in blocks of eight heads, which stand side by side at each knot."""
     M = len(tables)
     padded = np.zeros((-(-M // SINGLES) * SINGLES, *tables.shape[1:]), np.float32)
     padded[:M] = tables
