@@ -5,16 +5,19 @@ __all__ = ["Application", "route_of"]
 import hmac
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from harmonrank.data.files import read_json
 from harmonrank.errors import DataError, HarmonRankError
+from harmonrank.serving.facts import model_facts, status_facts
 from harmonrank.serving.http import HttpError, Request, Response, json_response
 from harmonrank.serving.inference import infer, model_metadata, server_metadata
-from harmonrank.serving.live import Live
+from harmonrank.serving.live import Live, registry_of
 from harmonrank.serving.openapi import openapi
+from harmonrank.serving.page import PAGE, page_file
 from harmonrank.serving.prometheus import CONTENT_TYPE, metrics_text
 from harmonrank.serving.rank import rank
 from harmonrank.serving.runtime import Candidates
@@ -25,8 +28,8 @@ from harmonrank.serving.shared import Counters
 DRIFT = "drift.json"
 """The file in which the service's first process tells its workers about drift."""
 
-# Whoever checks that a service is up needs no key.
-_OPEN = ("/v2/health/live", "/v2/health/ready")
+# Whoever checks that a service is up needs no key, nor does the page, which asks for it.
+_OPEN = ("/v2/health/live", "/v2/health/ready", *PAGE)
 
 
 class Application:
@@ -57,6 +60,9 @@ class Application:
         self._key = None if key is None else sha256(key.encode()).digest()
         self._on_event = on_event
         self._get: dict[str, Callable[[], Response]] = {
+            **{path: partial(page_file, path) for path in PAGE},
+            "/v1/model": self._facts,
+            "/v1/status": self._status,
             "/metrics": self._metrics,
             "/openapi.json": self._openapi,
             "/v2": lambda: json_response(server_metadata()),
@@ -143,6 +149,14 @@ class Application:
     def _metrics(self) -> Response:
         text = metrics_text(self._counters, self._live.runtime.version, self.drift())
         return Response(200, text.encode(), CONTENT_TYPE)
+
+    def _facts(self) -> Response:
+        registry = registry_of(self._config.target)
+        return json_response(model_facts(self._live.runtime, self._config.name, registry))
+
+    def _status(self) -> Response:
+        version = self._live.runtime.version
+        return json_response(status_facts(self._counters, version, self.drift()))
 
     def _openapi(self) -> Response:
         return json_response(openapi(self._live.runtime, self._config.name))

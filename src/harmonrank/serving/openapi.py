@@ -35,6 +35,8 @@ def openapi(runtime: Runtime, name: str) -> dict[str, Any]:
             },
             {"application/json": {}, ARROW: {}},
         ),
+        "/v1/model": _get("What the model is: objectives, weights, context values, versions."),
+        "/v1/status": _get("How the service does: counts, latency, drift."),
         "/metrics": _get("Metrics for Prometheus.", "text/plain"),
         "/openapi.json": _get("This document."),
     }

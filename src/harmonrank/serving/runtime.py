@@ -81,6 +81,17 @@ class Runtime:
         """Each context column: 'text', 'integer' or 'number'."""
         return {feature.name: feature.kind for feature in self.model.context_encoder.features}
 
+    @cached_property
+    def reweightable(self) -> bool:
+        """Whether a call may have weights of its own."""
+        schema = self.model.schema
+        unknown = Candidates(np.full((1, len(schema.names)), 0.5), dict.fromkeys(schema.context))
+        try:
+            self.score(unknown, dict.fromkeys(schema.names, 1.0))
+        except UsageError:
+            return False
+        return True
+
     def warm_up(self) -> None:
         """Score a few rows each way, so that no request waits for a kernel to be loaded."""
         schema = self.model.schema
