@@ -33,6 +33,8 @@ from logs import SCHEMA_TOML, small_table
 SECONDS = 60
 MEMORY = 8 << 30
 KINDS = ("model", "record", "settings", "schema", "table")
+LOG_KINDS = ("predictor", "log", "raw")
+"""Those of `fuzzing_logs.py`."""
 
 NETWORK = {"epochs": 1, "batch_rows": 300, "buckets": 8, "key_width": 4}
 FITTED = {
@@ -266,7 +268,7 @@ def run(kind, case, folder):
     scratch.mkdir()
     signal.alarm(SECONDS)
     try:
-        globals()[kind](random.Random(f"{kind} {case}"), folder, scratch)
+        _act(kind)(random.Random(f"{kind} {case}"), folder, scratch)
     except HarmonRankError as error:
         return None if "\n" not in str(error).strip() else f"several lines: {error}"
     except BaseException:
@@ -275,6 +277,14 @@ def run(kind, case, folder):
         signal.alarm(0)
         shutil.rmtree(scratch)
     return None
+
+
+def _act(kind):
+    if kind in KINDS:
+        return globals()[kind]
+    import fuzzing_logs
+
+    return getattr(fuzzing_logs, kind)
 
 
 def say(parts):
@@ -288,6 +298,7 @@ def main():
     warnings.simplefilter("ignore")
     if kind == "record":
         checkpoint()  # imports PyTorch before the clock starts
+    _act(kind)
     for case in range(first, first + count):
         say({"begun": case})
         wrong = run(kind, case, folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzzing import KINDS, prepare
+from fuzzing import KINDS, LOG_KINDS, prepare
 
 SCRIPT = Path(__file__).with_name("fuzzing.py")
 
@@ -32,6 +32,15 @@ def failures(kind, first, count, folder):
     return wrong
 
 
+@pytest.fixture(scope="module")
+def log_folder(tmp_path_factory):
+    import fuzzing_logs
+
+    folder = tmp_path_factory.mktemp("fuzz")
+    fuzzing_logs.prepare(folder)
+    return folder
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_few_altered_inputs_are_used_or_refused(kind, folder):
     assert failures(kind, 0, 20, folder) == []
@@ -42,3 +51,14 @@ def test_a_few_altered_inputs_are_used_or_refused(kind, folder):
 @pytest.mark.parametrize("kind", KINDS)
 def test_3000_altered_inputs_are_used_or_refused(kind, first, folder):
     assert failures(kind, first, 60, folder) == []
+
+
+def test_a_few_altered_raw_files_are_imported_or_refused(tmp_path):
+    assert failures("raw", 0, 20, tmp_path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 200, 50))
+@pytest.mark.parametrize("kind", LOG_KINDS)
+def test_600_altered_logs_and_predictors_are_used_or_refused(kind, first, log_folder):
+    assert failures(kind, first, 50, log_folder) == []

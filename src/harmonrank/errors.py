@@ -12,9 +12,11 @@ __all__ = [
     "OutputError",
     "UsageError",
     "did_you_mean",
+    "shown",
 ]
 
 from collections.abc import Iterable
+from typing import Any
 
 
 class HarmonRankError(Exception):
@@ -58,3 +60,16 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     known = list(known)
     near = get_close_matches(word, known, n=1)
     return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
+
+
+def shown(value: Any) -> str:
+    """Return how an error message shows what came: as Python would, in a line that ends.
+
+    >>> shown("x"), shown(list(range(1000)))
+    ("'x'", '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 1...')
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # A number of very many digits, or an object whose own mistake this is.
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 64 else f"{text[:60]}..."

@@ -227,7 +227,9 @@ def test_an_objective_that_only_one_file_lacks_is_not_dropped_in_silence(tmp_pat
     [
         ({"is_like": 3}, "Label column 'is_like' of .* must be 0 or 1. Got 3"),
         ({"is_like": ""}, "Label column 'is_like' of .* must be 0 or 1. Got null"),
-        ({"tab": "home"}, "Column 'tab' of .* must hold whole numbers. Got 'home'"),
+        ({"tab": "home"}, "Column 'tab' of .* must hold whole numbers of 64 bits. Got 'home'"),
+        ({"user_id": "9" * 30}, "Column 'user_id' of .* of 64 bits. Got '9{30}'"),
+        ({"tab": "1e400"}, "Column 'tab' of .* of 64 bits. Got '1e400'"),
         ({"time_ms": ""}, "Column 'time_ms' of .* has 1 missing values"),
     ],
 )
@@ -350,3 +352,24 @@ def test_the_manifest_counts_what_is_there(tmp_path):
         assert len(frame) == rows
         assert frame["is_click"].sum() == manifest["positives"][part]["is_click"]
     assert manifest["source"] == [{"file": "log_standard_4_08_to_4_21_pure.csv", "rows": 40}]
+
+
+def test_a_large_id_keeps_all_its_digits_beside_fractions(tmp_path):
+    changes = {20: {"user_id": 2**53 + 1}, 21: {"user_id": "4.0"}}
+    lines = [log_line(i, **changes.get(i, {})) for i in range(40)]
+    source = find_kuairand(write_kuairand(tmp_path / "raw", lines=lines))
+    import_log(source, tmp_path / "out")
+    users = read_part(tmp_path / "out")["user_id"].to_list()
+    assert users[20:22] == [2**53 + 1, 4]
+
+
+def test_a_log_whose_table_holds_something_else_is_not_opened(tmp_path):
+    import_log(find_kuairand(write_kuairand(tmp_path / "raw")), tmp_path / "out")
+    path = next((tmp_path / "out" / "train").iterdir())
+    pl.read_parquet(path).with_columns(tab=pl.lit(0.5)).write_parquet(path)
+    manifest = tmp_path / "out" / "manifest.json"
+    parts = json.loads(manifest.read_text())
+    parts["files"][f"train/{path.name}"]["bytes"] = path.stat().st_size
+    manifest.write_text(json.dumps(parts))
+    with pytest.raises(DataError, match="Column 'tab' of .* must hold text or whole numbers. Got"):
+        ImportedLog.open(tmp_path / "out")

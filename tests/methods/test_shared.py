@@ -31,6 +31,8 @@ with limited_threads(2):
     before = [model.score(table) for table in tables]
     scores, context = test.select("p_buy", "p_like").to_numpy(), dict(hour=3, age="old")
     request = model.score_request(scores, context)
+    numbered, quality = test, model.evaluate(test)
+    test = test.with_columns(request=pl.format("r{{}}", "request"))
     test.write_parquet({path!r})
     child = os.fork()
     if child == 0:
@@ -38,12 +40,19 @@ with limited_threads(2):
             for table, expected in zip(tables, before, strict=True):
                 np.testing.assert_array_equal(model.score(table), expected)
             np.testing.assert_array_equal(model.score_request(scores, context), request)
-            try:
-                model.score({path!r})
-            except UsageError as error:
-                assert "which this process lost when it was forked" in str(error)
-            else:
-                raise AssertionError("a file was read")
+            assert model.evaluate(numbered).auc == quality.auc
+            for needs_threads in (
+                lambda: model.score({path!r}),
+                lambda: model.rank(test),
+                lambda: model.evaluate(test),
+                lambda: model.fit(test, model.schema),
+            ):
+                try:
+                    needs_threads()
+                except UsageError as error:
+                    assert "which this process lost when it was forked" in str(error)
+                else:
+                    raise AssertionError("it did not need the threads of Polars")
         except BaseException as error:
             print(repr(error))
             os._exit(1)
@@ -69,7 +78,7 @@ if __name__ == "__main__":
 def run(*arguments):
     # A hang is a failure, not a test that never ends.
     command = [sys.executable, "-W", "ignore", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from msgspec import Meta
 
-from harmonrank.errors import DataError
+from harmonrank.errors import DataError, shown
 
 UNKNOWN = 0
 """The code of a null and of every value that training did not see."""
@@ -62,8 +62,8 @@ class _Feature:
             return UNKNOWN
         if isinstance(value, str) != (self.kind == "text"):
             raise DataError(
-                f"Context value '{self.name}' was {self.kind} in training. Got {value!r}; convert "
-                "it to the type of the training table."
+                f"Context value '{self.name}' was {self.kind} in training. Got {shown(value)}; "
+                "convert it to the type of the training table."
             )
         if self.kind == "number":
             return UNKNOWN if value != value else bisect_right(self.values, value) + 1

@@ -3,6 +3,7 @@
 __all__ = ["require_polars_threads"]
 
 import os
+import re
 from pathlib import Path
 
 from harmonrank.errors import UsageError
@@ -20,7 +21,8 @@ def require_polars_threads(what: str) -> None:
 
 
 def _look() -> None:
-    _state["running"] = any(name.startswith("polars-") for name in _thread_names())
+    # Those that compute are numbered; another begins with the import, and nobody waits for it.
+    _state["running"] = any(re.match(r"polars-\d", name) for name in _thread_names())
 
 
 def _lose() -> None:

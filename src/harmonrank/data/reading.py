@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.log import Log, selected
 from harmonrank.data.schema import Schema
 from harmonrank.data.tables import Source, column_names, describe, open_table
@@ -92,6 +93,7 @@ def _request(series: pl.Series) -> np.ndarray:
             f"Request column '{series.name}' must hold numbers or text. Got type {series.dtype}; "
             "convert it first."
         )
+    require_polars_threads(f"A request column of type {series.dtype}")
     return series.alias("").rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from harmonrank.errors import DataError, UsageError, did_you_mean
+from harmonrank.errors import DataError, UsageError, did_you_mean, shown
 
 _LARGEST_WEIGHT = 1e100
 
@@ -74,7 +74,7 @@ class Schema:
 
     def _require(self, role: str, name: str) -> None:
         if name not in self.objectives:
-            hint = did_you_mean(name, self.objectives)
+            hint = did_you_mean(str(name), self.objectives)
             raise UsageError(f"`{role}` names an unknown objective '{name}'. {hint}")
 
     @property
@@ -101,14 +101,15 @@ class Schema:
         changes = {} if changes is None else _mapping("weights", changes)
         for name, weight in changes.items():
             self._require("weights", name)
+            weight = weight.item() if isinstance(weight, np.generic) else weight
             if not _is_weight(weight):
                 raise UsageError(
-                    f"The weight of '{name}' must be a number from 0 up. Got {weight}."
+                    f"The weight of '{name}' must be a number from 0 up. Got {shown(weight)}."
                 )
             if weight > _LARGEST_WEIGHT:
                 raise UsageError(
                     f"The weight of '{name}' must be at most {_LARGEST_WEIGHT:g}, so that fused "
-                    f"scores stay finite. Got {weight:g}; only ratios of weights count."
+                    f"scores stay finite. Got {shown(weight)}; only ratios of weights count."
                 )
         merged = {**self.weights, **changes}
         vector = np.array([float(merged.get(name, 1.0)) for name in self.objectives])
@@ -198,7 +199,7 @@ class Schema:
 
 def _is_weight(value: Any) -> bool:
     """Tell whether something is a number from 0 up, and no truth value."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return bool(0 <= value < float("inf"))
 
@@ -211,7 +212,7 @@ def _toml(value: Any) -> str:
 def _mapping(part: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         example = "{'buy': 2.0}" if part == "weights" else "{'buy': 'p_buy'}"
-        raise UsageError(f"`{part}` must map objectives, as in {example}. Got {value!r}.")
+        raise UsageError(f"`{part}` must map objectives, as in {example}. Got {shown(value)}.")
     return dict(value)
 
 

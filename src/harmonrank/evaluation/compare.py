@@ -12,6 +12,7 @@ import numpy as np
 from harmonrank import __version__
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.digests import digest
+from harmonrank.data.forks import require_polars_threads
 from harmonrank.errors import HarmonRankError, UsageError
 from harmonrank.evaluation.leaderboard import Entry, Leaderboard, leaderboard_of
 from harmonrank.evaluation.store import Store
@@ -65,6 +66,7 @@ def compare(
         on_event: Called with the start and end of each method and its training events; the end of
             a fit hands its model on.
     """
+    require_polars_threads("A comparison")
     options, schema, seed = options or {}, Schema.of(schema), checked_seed(seed)
     if isinstance(methods, str):
         methods = installed_methods() if methods == "all" else (methods,)

@@ -11,6 +11,7 @@ import polars as pl
 
 from harmonrank.data import Schema
 from harmonrank.data.files import new_folder, write_json
+from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.worlds import Sample, best_score
 from harmonrank.errors import UsageError
 from harmonrank.evaluation.worlds import AnyWorld
@@ -47,6 +48,7 @@ def simulate(
     Beside them stand schema.toml and ceiling.json, whose parts are returned. Valid and test
     also hold the true probabilities, which no method may read.
     """
+    require_polars_threads("A simulation")
     if rows < FEWEST_ROWS:
         raise UsageError(f"`rows` must be at least {FEWEST_ROWS}. Got {rows}.")
     half = rows // 2

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.arrays import Array
+from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.log import taken
 from harmonrank.errors import DataError, UsageError
 from harmonrank.extras import needs_extras
@@ -114,6 +115,7 @@ class Method(Estimator, Recalibrating, ABC):
             on_event: Called with every event of the training loop.
             checkpoint: A file that keeps the state of a long fit; if it exists, the fit goes on.
         """
+        require_polars_threads("A fit")
         schema, seed = Schema.of(schema), checked_seed(seed)
         train_log = read_log(train, schema)
         train_log.require_both_classes("training")
@@ -174,7 +176,7 @@ class Method(Estimator, Recalibrating, ABC):
             context: The value of each context column, which all candidates share.
             weights: As for `score`.
         """
-        context = checked_context(context)
+        context = checked_context(context, self.schema.context)
         p = self._expected_request(checked_candidates(scores, self.schema.names), context)
         merged = None if weights is None else self.schema.weights_with(weights)
         return _finite(self._score_request(p, context, merged))

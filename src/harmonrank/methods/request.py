@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harmonrank.errors import DataError
+from harmonrank.errors import DataError, shown
+
+_INTEGERS = 1 << 64  # Those of a table have no more bits.
 
 
 def checked_candidates(scores: ArrayLike, names: Sequence[str]) -> np.ndarray:
@@ -39,13 +41,41 @@ def checked_candidates(scores: ArrayLike, names: Sequence[str]) -> np.ndarray:
     return p
 
 
-def checked_context(context: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return the context of a request, which may be left out."""
+def checked_context(context: Mapping[str, Any] | None, columns: Sequence[str]) -> Mapping[str, Any]:
+    """Return the context of a request, which may be left out: text, numbers or None.
+
+    >>> checked_context({"hour": np.int64(3)}, ["hour"])
+    {'hour': 3}
+    """
     if context is None:
         return {}
     if not isinstance(context, Mapping):
         raise DataError(
             "`context` must map each context column to its value, as in {'hour': 3}. "
-            f"Got {context!r}."
+            f"Got {shown(context)}."
         )
-    return context
+    return {name: _value(name, context[name]) for name in columns if name in context}
+
+
+def _value(name: str, value: Any) -> Any:
+    """Return a context value as a table could hold it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, str) and (value.isascii() or _is_unicode(value)):
+        return value
+    if value is None or isinstance(value, float):
+        return value
+    if isinstance(value, int) and abs(value) < _INTEGERS:
+        return value
+    raise DataError(
+        f"Context value '{name}' must be text, a number or None. Got {shown(value)}; convert it "
+        "first."
+    )
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # Half a character, which no table can hold.
+        return False
+    return True

@@ -13,6 +13,7 @@ import polars as pl
 
 from harmonrank.data import read_log
 from harmonrank.data.files import check_output, new_file
+from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.parquet import PIECE_ROWS, ParquetWriter, count_rows, pieces
 from harmonrank.data.tables import check_columns, column_names, file_kind, open_table
 from harmonrank.errors import DataError, OutputError, UsageError
@@ -53,6 +54,7 @@ def score_file(
         on_rows: Called with the rows done and the rows in all.
         on_drift: Called with the drift of the first piece; it changes no score.
     """
+    require_polars_threads(f"Scoring '{source}'")
     source, output = Path(source), Path(output)
     kind, names = file_kind(output), column_names(source)
     check_columns(source, names, [*method.schema.score_columns, *method.schema.context])

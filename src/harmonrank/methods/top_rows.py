@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Source, open_table
+from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.tables import column_names
 from harmonrank.errors import UsageError
 
@@ -20,6 +21,7 @@ def top_rows(
         raise UsageError("`rank` needs requests; name the request column in the schema.")
     if isinstance(k, bool) or not isinstance(k, int) or k < 1:
         raise UsageError(f"`k` must be a whole number of at least 1. Got {k!r}.")
+    require_polars_threads("`rank`")
     names = column_names(table)
     for added in ("fused", "place"):
         if added in names:

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 
 from harmonrank.data.tables import column_names, file_kind
-from harmonrank.errors import DataError
+from harmonrank.errors import DataError, shown
 
 _MISSING = ["\\N", "NULL", "null", "NaN", "nan"]
 
@@ -83,15 +83,22 @@ def _parse(
 
 
 def to_int(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """Return all columns as whole numbers, or say which value is not one."""
-    number = frame.select(pl.all().cast(pl.Float64, strict=False))
-    for name in frame.columns:
-        before, after = frame[name], number[name]
-        wrong = before.is_not_null() & (after.is_null() | (after != after.floor()))
-        if wrong.any():
-            raise DataError(
-                f"Column '{name}' of '{path}' must hold whole numbers. "
-                f"Got '{before.filter(wrong)[0]}'; repair or drop such rows."
-            )
-    whole = [c for c, kind in frame.schema.items() if kind.is_integer()]
-    return number.with_columns(frame.select(whole)).select(pl.all().cast(pl.Int64))
+    """Return all columns as whole numbers of 64 bits, or say which value is not one."""
+    return pl.DataFrame([_whole(frame[name], path) for name in frame.columns])
+
+
+def _whole(series: pl.Series, path: Path) -> pl.Series:
+    number = series.cast(pl.Float64, strict=False)
+    fits = (number == number.floor()) & (number.abs() < 2.0**63)
+    found = number.set(~fits, None).cast(pl.Int64)
+    if not series.dtype.is_float():
+        # As it is where it can be: a float has too few digits for a large id.
+        exact = series.cast(pl.Int64, strict=False)
+        found = exact.zip_with(exact.is_not_null(), found)
+    wrong = series.is_not_null() & found.is_null()
+    if wrong.any():
+        raise DataError(
+            f"Column '{series.name}' of '{path}' must hold whole numbers of 64 bits. "
+            f"Got {shown(series.filter(wrong)[0])}; repair or drop such rows."
+        )
+    return found

@@ -12,7 +12,9 @@ import polars as pl
 from harmonrank.data.decoding import decode
 from harmonrank.data.files import read_json, sha256
 from harmonrank.data.logs._columns import LOG_TOML, FeatureTable, LogColumns
+from harmonrank.data.logs._kinds import check_kinds, check_table, reading
 from harmonrank.data.logs._manifest import MANIFEST, Manifest
+from harmonrank.data.logs._source import check_labels
 from harmonrank.data.logs._split import PARTS
 from harmonrank.errors import DataError, UsageError, did_you_mean
 
@@ -53,7 +55,13 @@ class ImportedLog:
             raise DataError(
                 f"'{folder}' counts other objectives than it has; import the log again."
             )
-        return cls(folder, columns, manifest)
+        log = cls(folder, columns, manifest)
+        for file in (path for part in PARTS for path in log.parts(part)):
+            check_kinds(file, columns)
+        for table in (columns.users, columns.items):
+            if table is not None:
+                check_kinds(folder / table.file, table)
+        return log
 
     @property
     def rows(self) -> dict[str, int]:
@@ -78,11 +86,9 @@ class ImportedLog:
     ) -> Iterator[pl.DataFrame]:
         """Yield frames of at most so many rows, in order; one file is in memory at a time."""
         for file in self.parts(part):
-            try:
+            with reading(file):
                 frame = pl.read_parquet(file, columns=None if columns is None else list(columns))
-            except (pl.exceptions.PolarsError, OSError) as error:
-                reason = str(error).strip().splitlines()[0].rstrip(".")
-                raise DataError(f"'{file}' cannot be read: {reason}; import it again.") from None
+            check_labels(frame, [o for o in self.columns.objectives if o in frame.columns], file)
             yield from frame.iter_slices(rows)
 
     def users(self) -> pl.DataFrame | None:
@@ -94,4 +100,9 @@ class ImportedLog:
         return self._table(self.columns.items)
 
     def _table(self, table: FeatureTable | None) -> pl.DataFrame | None:
-        return None if table is None else pl.read_parquet(self.folder / table.file)
+        if table is None:
+            return None
+        path = self.folder / table.file
+        with reading(path):
+            frame = pl.read_parquet(path)
+        return check_table(frame, table, path)

@@ -1,0 +1,55 @@
+"""A disk that is full: one sentence, exit code 2, and nothing under its name that is not whole."""
+
+import os
+import subprocess
+
+import pytest
+
+from nursery import Nursery
+from verbs import arguments, content, prepare, prepare_log
+
+VERBS = ("score", "fit", "evaluate", "compare", "import", "predict")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    place = tmp_path_factory.mktemp("full")
+    prepare(place)
+    prepare_log(place)
+    return place
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """Return a disk of a megabyte."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(folder)]
+    if os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("a disk can only be mounted by root, and not everywhere")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_full_disk_is_told_in_one_sentence(place, disk, tmp_path, verb):
+    with Nursery(tmp_path) as nursery:
+        code, errors = nursery.run(*arguments(place, verb, tmp_path / "whole"))
+        assert code == 0, errors
+        expected, refused = content(tmp_path / "whole"), 0
+        for left in (0, 1, 2, 5, 10, 20, 50, 100, 200, 400):
+            (disk / "filler").write_bytes(b"x" * ((1 << 20) - 4096 * (1 + left // 4)))
+            folder = disk / str(left)
+            code, errors = nursery.run(*arguments(place, verb, folder))
+            if code == 0:
+                assert content(folder) == expected
+            else:
+                assert code == 2, errors
+                assert errors.startswith("Error: "), errors
+                assert len(errors.strip().splitlines()) == 1, errors
+                visible = list(folder.glob("[!.]*"))
+                assert verb == "compare" or not visible
+                refused += 1
+            subprocess.run(["rm", "-rf", str(folder), str(disk / "filler")], check=True)
+        assert refused
