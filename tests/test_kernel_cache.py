@@ -75,3 +75,17 @@ def test_kernels_work_where_nothing_can_be_written(tell, tmp_path):
     (tmp_path / "home").write_text("in the way", encoding="utf-8")
     home = str(tmp_path / "home")
     assert tell(0, "x * 2.0", HOME=home, XDG_CACHE_HOME=home) == (2.0, 0, "None")
+
+
+def test_warmed_kernels_are_found_where_nothing_can_be_written(tell, tmp_path, monkeypatch):
+    home = str(tmp_path / "home")
+    (tmp_path / "home").write_text("in the way", encoding="utf-8")
+    assert tell(0, "x * 2.0", HOME=home, XDG_CACHE_HOME=home)[1] == 0
+    # Numba asks whether it may write by making a file for a moment.
+    refusal = "import numba.core.caching as c\n"
+    refusal += "def refuse(self): raise OSError\n"
+    refusal += "c.InTreeCacheLocator.ensure_cache_path = refuse\n"
+    (tmp_path / "sitecustomize.py").write_text(refusal, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    found = tell(0, "x * 2.0", HOME=home, XDG_CACHE_HOME=home, PYTHONPATH=path)
+    assert found == (2.0, 1, str(tmp_path / "__pycache__"))

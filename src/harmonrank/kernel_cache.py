@@ -11,14 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    InTreeCacheLocator,
+    UserProvidedCacheLocator,
+    UserWideCacheLocator,
+)
 
 
 def cached(dispatcher: Any) -> Any:
     """Let a compiled function keep its machine code beside its file, or in the user's cache.
 
-    Where neither can be written it is compiled by every process. A shared temporary folder would
-    be no substitute: what lies there could be someone else's code.
+    Where nothing can be written, what lies there is read all the same: kernels may have been
+    compiled when the package was installed (`harmonrank warm`). Where there is nothing, every
+    process compiles. A shared temporary folder would be no substitute: what lies there could be
+    someone else's code.
     """
     try:
         dispatcher._cache = _KernelCache(dispatcher.py_func)
@@ -27,8 +36,42 @@ def cached(dispatcher: Any) -> Any:
     return dispatcher
 
 
+class _Warmed:
+    """A locator of kernels that were compiled before, in a folder that cannot be written."""
+
+    _py_file: str
+    get_cache_path: Callable[[], str]
+
+    def ensure_cache_path(self) -> None:
+        """Refuse a folder without a kernel of the file."""
+        if not any(Path(self.get_cache_path()).glob(f"{Path(self._py_file).stem}.*.nbi")):
+            raise FileNotFoundError
+
+
+class _WarmedProvided(_Warmed, UserProvidedCacheLocator):
+    """Those in the folder that NUMBA_CACHE_DIR names."""
+
+
+class _WarmedInTree(_Warmed, InTreeCacheLocator):
+    """Those beside the package."""
+
+
+class _Places(CompileResultCacheImpl):
+    """Where kernels may lie: in the first place that serves."""
+
+    _locator_classes = [  # noqa: RUF012 (a list by the class above)
+        UserProvidedCacheLocator,
+        _WarmedProvided,
+        InTreeCacheLocator,
+        _WarmedInTree,
+        UserWideCacheLocator,
+    ]
+
+
 class _KernelCache(FunctionCache):
     """Numba's cache, which by itself notices a change of the kernel's own file only."""
+
+    _impl_class = _Places
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
@@ -48,11 +91,9 @@ class _KernelCache(FunctionCache):
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep the machine code of a signature if the disk has room for it."""
-        try:
+        """Keep the machine code of a signature if the disk can be written and has room for it."""
+        with suppress(OSError):
             super().save_overload(sig, data)
-        except OSError:
-            self.disable()
 
 
 def stamp(module: dict[str, Any]) -> str:

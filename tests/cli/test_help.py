@@ -5,7 +5,7 @@ import pytest
 
 VERBS = [
     *("demo", "simulate", "data", "predict", "fit", "score", "evaluate", "recalibrate"),
-    *("explain", "pipeline", "compare", "reproduce", "ab", "registry", "serve", "bench"),
+    *("explain", "pipeline", "compare", "reproduce", "ab", "registry", "serve", "warm", "bench"),
 ]
 COMMANDS = [
     *(verb for verb in VERBS if verb not in ("data", "predict", "ab", "registry")),

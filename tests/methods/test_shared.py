@@ -78,7 +78,7 @@ if __name__ == "__main__":
 def run(*arguments):
     # A hang is a failure, not a test that never ends.
     command = [sys.executable, "-W", "ignore", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -95,6 +95,26 @@ def test_threads_share_a_model(name):
     with ThreadPoolExecutor(4) as threads:
         for turn, fused in enumerate(threads.map(score, range(24))):
             np.testing.assert_array_equal(fused, expected[turn % 4])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", METHODS)
+def test_50000_calls_of_four_threads_equal_those_of_one(name):
+    model, rng = fitted(name), np.random.default_rng(3)
+    cases = [
+        (rng.random((rows, 2)), {"hour": hour, "age": age})
+        for rows, hour, age in ((1, 3, "old"), (7, None, "young"), (200, 5, "x"), (1500, 9, "old"))
+    ]
+    expected = [model.score_request(*case) for case in cases]
+
+    def calls(turn):
+        return sum(
+            not np.array_equal(model.score_request(*cases[k % 4]), expected[k % 4])
+            for k in range(turn, turn + 100)
+        )
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(calls, range(100))) == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -29,6 +29,7 @@ _VERBS = {
     "ab": "Analyse the log of an online experiment: lifts, intervals, checks.",
     "registry": "Versions of a model: publish through guardrails, roll back.",
     "serve": "Answer requests over HTTP with a model, or a registry's current one.",
+    "warm": "Compile what a model needs to score, before it serves.",
     "bench": "Measure our speed beside that of the peers that are installed.",
 }
 

@@ -1,0 +1,25 @@
+"""Warming: compiling what a model needs to score before the first request comes."""
+
+__all__ = ["warm"]
+
+from time import perf_counter
+
+import numpy as np
+import polars as pl
+
+from harmonrank.methods.base import Method
+
+
+def warm(method: Method) -> float:
+    """Score a row of each kind, so that all kernels are compiled and kept; return the seconds.
+
+    A process that loads the model later finds them on disk, even where it cannot write.
+    """
+    begun, schema = perf_counter(), method.schema
+    context = dict.fromkeys(schema.context)
+    for kind in (np.float32, np.float64):
+        scores = np.full((1, len(schema.names)), 0.5, kind)
+        table = pl.DataFrame(scores, schema=list(schema.score_columns), orient="row")
+        method.score(table.with_columns(pl.lit(None).alias(name) for name in context))
+        method.score_request(scores, context)
+    return perf_counter() - begun
