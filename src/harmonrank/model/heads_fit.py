@@ -20,7 +20,6 @@ from harmonrank.model.law import fit_law
 from harmonrank.model.residual import Residual
 from harmonrank.model.residual_fit import fit_residual
 from harmonrank.model.residual_sums import ResidualRows
-from harmonrank.together import map_parts
 
 _STEPS = 25
 _START_PRECISION = (4.0, 4.0, 4.0, 4.0, 100.0, 30.0)
@@ -111,9 +110,7 @@ class _Curve:
     @classmethod
     def at(cls, theta: np.ndarray, data: HeadSums) -> "_Curve":
         """Look at all rows once."""
-        sums = data.at(theta)
-        found = map_parts(lambda m: data.derivatives(m, *sums), range(len(theta)))
-        return cls(theta, np.stack([f[0] for f in found]), np.stack([f[1] for f in found]))
+        return cls(theta, *data.derivatives(theta))
 
     def top(self, prior: np.ndarray, decay: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients of the largest posterior, and the posterior variances."""

@@ -15,7 +15,7 @@ from harmonrank.kernel import kernel
 from harmonrank.model.heads import Heads
 from harmonrank.model.heads_kernels import score_rows
 from harmonrank.model.heads_tables import HeadTables
-from harmonrank.model.law import distinct_contexts
+from harmonrank.model.law import blocks_of, distinct_contexts
 from harmonrank.together import each_part, edges_of
 
 # Records of all contexts are made at once and kept if they hold no more numbers than this.
@@ -56,13 +56,37 @@ class HeadScorer:
         scores: np.ndarray,
         codes: np.ndarray,
     ) -> None:
-        tables = self._tables
-        if self._records is None:
-            contexts, of_row = distinct_contexts(codes, tables.heads.slots)
-            records = tables.of_contexts(contexts)
-        else:
+        if self._records is not None:
             of_row = _numbered(np.ascontiguousarray(codes), self._slots)
-            records = self._records
+            self._score(p, fused, effective, scores, of_row, self._records)
+            return
+        contexts, of_row = distinct_contexts(codes, self._tables.heads.slots)
+        blocks = list(blocks_of(len(contexts), self._tables.made))
+        if len(blocks) == 1:
+            records = self._tables.of_contexts(contexts)
+            self._score(p, fused, effective, scores, of_row, records)
+            return
+        order = np.argsort(of_row, kind="stable")
+        ends = np.searchsorted(of_row[order], [block.stop for block in blocks])
+        for block, low, high in zip(blocks, [0, *ends], ends, strict=False):
+            rows = order[low:high]
+            part = p[rows] if len(p) else p, fused[rows] if len(fused) else fused
+            records = self._tables.of_contexts(contexts[block])
+            self._score(*part, effective, scores[rows], of_row[rows] - block.start, records)
+            for whole, some in zip((p, fused), part, strict=True):
+                if len(whole):
+                    whole[rows] = some
+
+    def _score(
+        self,
+        p: np.ndarray,
+        fused: np.ndarray,
+        effective: np.ndarray,
+        scores: np.ndarray,
+        of_row: np.ndarray,
+        records: np.ndarray,
+    ) -> None:
+        tables = self._tables
         given: Any = (
             np.ascontiguousarray(scores), of_row, *tables.coordinate, tables.record, tables.width,
             records, *tables.bends, p, fused, effective,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.kernel import inline_kernel, kernel, sum_kernel
-from harmonrank.model.law import Law, distinct_contexts
+from harmonrank.model.law import Law, blocks_of, distinct_contexts
 from harmonrank.together import each_part
 
 # Rows of one context are added up in float32 by this many, then in float64.
@@ -88,49 +88,60 @@ class HeadSums:
             law.precision_of(contexts) * np.outer(deviation, deviation),
         )
 
-    def at(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return Σ g a, (M, contexts, 1 + M), and Σ h a aᵀ, (M, contexts, 1 + M, 1 + M).
+    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients (M, D) and negative Hessians (M, D, D) of the heads' log-likelihoods.
+
+        Sums over the rows of a context are kept for a block of contexts at a time, and blocks are
+        added in order, so that memory is bounded and the result does not depend on the bound.
 
         Args:
-            theta: (M, coefficients) of every head.
+            theta: (M, D) coefficients of every head.
         """
         M = len(self.away)
-        intercept, slope = self.affine(theta)
+        K = 4 + M
+        D = K + len(self.law.mean)
+        slopes, curved = np.zeros((M, D)), np.zeros((M, D, D))
+        given = self.affine(theta)
+        for block in blocks_of(len(self.contexts), M * (M + 1) ** 2):
+            gradient, curvature = self._sums(block, *given)
+            places = K + self.law.first + self.contexts[block]  # (contexts, features)
+
+            def fold(m: int) -> None:
+                mean, excess = self.mean[block, m], self.variance[block, m] - 1  # noqa: B023
+                _fold(
+                    m, mean, excess, np.ascontiguousarray(self.surprise[block, m]),  # noqa: B023
+                    places, gradient[m], curvature[m], slopes[m], curved[m],  # noqa: B023
+                )  # fmt: skip
+
+            each_part(fold, M)
+        curved[:, :K, K:] = np.swapaxes(curved[:, K:, :K], 1, 2)
+        return slopes, curved
+
+    def _sums(
+        self, block: slice, intercept: np.ndarray, slope: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return Σ g a, (M, contexts, 1 + M), and Σ h a aᵀ, (M, contexts, 1 + M, 1 + M)."""
+        M = len(self.away)
         pairs = (M + 1) * (M + 2) // 2
-        found = np.empty((len(self.run_context), M, M + 1 + pairs), np.float32)
-        cuts = _chunks(self.run_start)
+        # Runs are in the order of their contexts.
+        first, last = np.searchsorted(self.run_context, [block.start, block.stop])
+        start, context = self.run_start[first : last + 1], self.run_context[first:last]
+        found = np.empty((len(context), M, M + 1 + pairs), np.float32)
+        cuts = _chunks(start)
 
         def add(chunk: int) -> None:
             low, high = cuts[chunk], cuts[chunk + 1]
-            first, last = self.run_start[low], self.run_start[high]
-            z = np.empty((M, last - first), np.float32)
-            _write_logits(
-                self.away, self.run_start, self.run_context, low, high, intercept, slope, z
-            )
+            z = np.empty((M, start[high] - start[low]), np.float32)
+            _write_logits(self.away, start, context, low, high, intercept, slope, z)
             np.exp(z, out=z)  # NumPy's is a vector loop
-            _add_runs(self.away, self.labels, self.weight, self.run_start, low, high, z, found)
+            _add_runs(self.away, self.labels, self.weight, start, low, high, z, found)
 
         each_part(add, len(cuts) - 1)
-        gradient = np.zeros((M, len(self.contexts), M + 1))
-        curvature = np.zeros((M, len(self.contexts), M + 1, M + 1))
-        _add_to_contexts(found, self.run_context, gradient, curvature)
+        contexts = block.stop - block.start
+        gradient = np.zeros((M, contexts, M + 1))
+        curvature = np.zeros((M, contexts, M + 1, M + 1))
+        _add_to_contexts(found, context - block.start, gradient, curvature)
         return gradient, curvature
-
-    def derivatives(
-        self, m: int, gradient: np.ndarray, curvature: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient and negative Hessian of head m's log-likelihood, from `at`'s sums."""
-        K = 4 + len(self.away)
-        D = K + len(self.law.mean)
-        slopes, curved = np.zeros(D), np.zeros((D, D))
-        places = K + self.law.first + self.contexts  # (contexts, features)
-        surprise = np.ascontiguousarray(self.surprise[:, m])
-        _fold(
-            m, self.mean[:, m], self.variance[:, m] - 1, surprise, places, gradient[m],
-            curvature[m], slopes, curved,
-        )  # fmt: skip
-        curved[:K, K:] = curved[K:, :K].T
-        return slopes, curved
 
     def affine(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each context's intercepts (contexts, M) and slopes (contexts, M, M) in away."""
@@ -139,11 +150,14 @@ class HeadSums:
         intercept = self.law.sum_of(theta[:, K:].T, self.contexts) + theta[:, 0]
         intercept += (theta[:, 1] + theta[:, 4]) * self.mean
         trust = theta[:, 2] * (self.variance - 1) + theta[:, 3]  # (contexts, M)
-        slope = trust[:, :, None] * self.surprise
-        for m in range(M):
-            slope[:, m, m] += theta[m, 1]
-            slope[:, m, [j for j in range(M) if j != m]] += theta[m, 5:K]
-        return intercept.astype(np.float32), slope.astype(np.float32)
+        slopes = np.empty(self.surprise.shape, np.float32)
+        for block in blocks_of(len(self.contexts), M * M):
+            slope = trust[block, :, None] * self.surprise[block]
+            for m in range(M):
+                slope[:, m, m] += theta[m, 1]
+                slope[:, m, [j for j in range(M) if j != m]] += theta[m, 5:K]
+            slopes[block] = slope
+        return intercept.astype(np.float32), slopes
 
 
 def _runs(rows_of_context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

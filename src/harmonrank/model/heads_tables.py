@@ -55,6 +55,12 @@ class HeadTables:
         )
         return cls(heads, width, (1 + M) * width + inputs, _coordinate(heads.coordinate), bends)
 
+    @property
+    def made(self) -> int:
+        """How many numbers are made of a context on the way to its record."""
+        M = len(self.heads.theta)
+        return (M + 1) * M * (4 + M)
+
     def of_contexts(self, contexts: np.ndarray) -> np.ndarray:
         """Return the records of some contexts, one after the other.
 

@@ -13,8 +13,9 @@ signal is shared by all contexts, noise is not. Then ∂ log f / ∂ℓ = −r w
 the *surprise* of each score given the others.
 """
 
-__all__ = ["Law", "distinct_contexts", "fit_law", "law_arrays"]
+__all__ = ["Law", "blocks_of", "distinct_contexts", "fit_law", "law_arrays"]
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +27,7 @@ _VARIANCE_RIDGE = 50.0
 _VARIANCE_STEPS = 8
 _SMALLEST_EIGENVALUE = 0.05
 _DENSE_CONTEXTS = 4_000_000
+_BLOCK_NUMBERS = 16_000_000  # 128 MB at a time, however many contexts there are.
 _DEAD = np.log(1e-9)  # Less variance is what rounding leaves of one value.
 
 
@@ -84,6 +86,13 @@ class Law:
 
         Where signal and noise do not fit together, correlations are shrunk until they do.
         """
+        M = len(self.base)
+        precision = np.empty((len(contexts), M, M))
+        for block in blocks_of(len(contexts), M * M):
+            precision[block] = self._precision_of(contexts[block])
+        return precision
+
+    def _precision_of(self, contexts: np.ndarray) -> np.ndarray:
         deviation = np.sqrt(self.variance_of(contexts))
         M = len(self.base)
         eye = np.eye(M)
@@ -178,6 +187,20 @@ def fit_law(
         change = _additive(gram, _VARIANCE_RIDGE, contexts, over, first, law.spread)
         law = replace(law, spread=law.spread + change)
     return law
+
+
+def blocks_of(contexts: int, numbers: int) -> Iterator[slice]:
+    """Cut contexts into blocks, so that what is computed of each stays within bounds.
+
+    Args:
+        contexts: How many there are.
+        numbers: How many are computed of each context.
+
+    >>> list(blocks_of(5, _BLOCK_NUMBERS // 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    step = max(1, _BLOCK_NUMBERS // numbers)
+    return (slice(low, min(low + step, contexts)) for low in range(0, contexts, step))
 
 
 def distinct_contexts(codes: np.ndarray, slots: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
