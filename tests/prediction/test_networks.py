@@ -3,14 +3,14 @@ import pytest
 import torch
 
 from harmonrank.errors import UsageError
-from harmonrank.prediction.config import NETWORKS, NetworkConfig, PredictorConfig
+from harmonrank.prediction.config import NETWORKS, PredictorConfig, TowerSizes
 from harmonrank.prediction.esmm import ESMM, chained
 from harmonrank.prediction.experts import GroupedLinear, Thinned, mix
 from harmonrank.prediction.mmoe import MMoE
 from harmonrank.prediction.ple import PLE
 
 TOPS = {"mmoe": MMoE, "ple": PLE, "esmm": ESMM}
-SIZES = NetworkConfig(objectives=3, experts=2, expert_width=8, tower_width=4, dropout=0.0)
+SIZES = TowerSizes(objectives=3, experts=2, expert_width=8, tower_width=4, dropout=0.0)
 
 
 def generator():
@@ -99,12 +99,13 @@ def test_bad_numbers_are_refused():
 
 def test_prevalence_is_where_the_logits_begin():
     from harmonrank.prediction.embedding import Layout, Rows
-    from harmonrank.prediction.network import Network
+    from harmonrank.prediction.network import PredictorNetwork
 
     layout = Layout.of([np.array([[0]], np.int32)], 0, np.ones(1, np.float32))
     rows = Rows(np.zeros((1, 1), np.int32), np.zeros((1, 0), np.int32), np.zeros((1, 2), np.uint8))
     for name in NETWORKS:
-        network = Network(layout, np.array([0.3, 0.01]), PredictorConfig(network=name), generator())
+        config = PredictorConfig(network=name)
+        network = PredictorNetwork(layout, np.array([0.3, 0.01]), config, generator())
         np.testing.assert_allclose(network.score(rows)[0], [0.3, 0.01], rtol=1e-4)
 
 

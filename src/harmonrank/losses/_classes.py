@@ -6,7 +6,7 @@ row a pair with itself, of score difference zero (half a win in an AUC), and eve
 keeps that pair: then fractional labels, sample weights and repeated rows all mean the same.
 """
 
-__all__ = ["Moments", "class_mass", "class_moments"]
+__all__ = ["ClassMoments", "class_mass", "class_moments"]
 
 from typing import NamedTuple
 
@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 
-class Moments(NamedTuple):
+class ClassMoments(NamedTuple):
     """Mean and variance of the scores of each class, all (objectives,); finite if not present."""
 
     mean_positive: Tensor
@@ -40,7 +40,7 @@ def class_mass(labels: Tensor, sample_weight: Tensor) -> tuple[Tensor, Tensor]:
     return sample_weight @ labels, sample_weight @ (1 - labels)
 
 
-def class_moments(scores: Tensor, labels: Tensor, sample_weight: Tensor) -> Moments:
+def class_moments(scores: Tensor, labels: Tensor, sample_weight: Tensor) -> ClassMoments:
     """Return the moments of the scores of both classes, differentiable in the scores.
 
     All come from two products of a (3, rows) with a (rows, objectives) matrix. Squares are taken
@@ -54,7 +54,7 @@ def class_moments(scores: Tensor, labels: Tensor, sample_weight: Tensor) -> Mome
     mass_negative, first_negative, second_negative = powers @ (1 - labels)
     mean_positive = first_positive / _or_infinity(mass_positive)
     mean_negative = first_negative / _or_infinity(mass_negative)
-    return Moments(
+    return ClassMoments(
         mean_positive + centre,
         mean_negative + centre,
         second_positive / _or_infinity(mass_positive) - mean_positive.square(),

@@ -1,6 +1,6 @@
 """How the prediction stage is built and trained."""
 
-__all__ = ["NETWORKS", "NetworkConfig", "PredictorConfig"]
+__all__ = ["NETWORKS", "PredictorConfig", "TowerSizes"]
 
 from dataclasses import dataclass, fields
 from typing import Annotated, Literal
@@ -18,7 +18,7 @@ _MOST_ROWS, _FEWEST_ROWS, _FEWEST_STEPS = 8192, 256, 64
 
 
 @dataclass(frozen=True)
-class NetworkConfig:
+class TowerSizes:
     """Sizes of a network on pooled embeddings.
 
     Attributes:
@@ -108,9 +108,9 @@ class PredictorConfig:
             return self.batch_rows
         return min(_MOST_ROWS, max(_FEWEST_ROWS, rows // _FEWEST_STEPS))
 
-    def sizes(self, objectives: int) -> NetworkConfig:
+    def sizes(self, objectives: int) -> TowerSizes:
         """Return the sizes of the network for a number of objectives."""
-        return NetworkConfig(
+        return TowerSizes(
             objectives,
             self.experts,
             self.expert_width,

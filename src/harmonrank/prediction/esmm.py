@@ -5,7 +5,7 @@ __all__ = ["ESMM", "chained"]
 import torch
 from torch import Tensor, nn
 
-from harmonrank.prediction.config import NetworkConfig
+from harmonrank.prediction.config import TowerSizes
 from harmonrank.prediction.experts import GroupedLinear, Thinned, Towers
 
 
@@ -18,7 +18,7 @@ class ESMM(nn.Module):
     """
 
     def __init__(
-        self, inputs: int, config: NetworkConfig, generator: torch.Generator | None = None
+        self, inputs: int, config: TowerSizes, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
         M = config.objectives

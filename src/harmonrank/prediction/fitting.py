@@ -25,7 +25,7 @@ from harmonrank.prediction.encoder import Encoder
 from harmonrank.prediction.folds import Folds
 from harmonrank.prediction.loop import auc_of, train_network
 from harmonrank.prediction.member import Member, MemberFacts
-from harmonrank.prediction.network import Network
+from harmonrank.prediction.network import PredictorNetwork
 from harmonrank.prediction.predictor import (
     FINAL,
     FORMAT,
@@ -192,10 +192,10 @@ class _Fitting:
         parts: tuple[str, ...],
         config: PredictorConfig,
         without: int | None = None,
-    ) -> tuple[Network, MemberFacts]:
+    ) -> tuple[PredictorNetwork, MemberFacts]:
         """Return a network that learned from some parts of the log, stopped by no part of those."""
         layout, generator = self.encoder.layout_of(*parts), torch.Generator().manual_seed(seed)
-        network = Network(layout, _prevalence(self.log, parts), config, generator)
+        network = PredictorNetwork(layout, _prevalence(self.log, parts), config, generator)
         stream = RowStream(self.log, self.encoder, config.pool_rows, self.folds, without, parts)
         clock = Clock()
         for event in train_network(

@@ -19,7 +19,7 @@ from harmonrank.prediction.average import Average
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Rows
 from harmonrank.prediction.experts import draw_from
-from harmonrank.prediction.network import Network
+from harmonrank.prediction.network import PredictorNetwork
 from harmonrank.prediction.pieces import Pieces
 from harmonrank.prediction.stream import RowStream
 from harmonrank.training import Event, Finished
@@ -31,7 +31,7 @@ _AVERAGED = 16
 
 
 def train_network(
-    network: Network,
+    network: PredictorNetwork,
     stream: RowStream,
     valid: Rows | None,
     config: PredictorConfig,
@@ -102,14 +102,14 @@ def train_network(
     yield Finished(progress.best_epoch, progress.best_valid, reason)
 
 
-def auc_of(network: Network, rows: Rows) -> np.ndarray:
+def auc_of(network: PredictorNetwork, rows: Rows) -> np.ndarray:
     """Return the AUC of each objective; nan where there is one class only."""
     scores = network.score(rows)
     return np.array([auc(s, y) for s, y in zip(scores.T, rows.labels.T, strict=True)])
 
 
 def _pool(
-    network: Network,
+    network: PredictorNetwork,
     average: Average,
     optimizer: torch.optim.Optimizer,
     rows: Rows,
@@ -139,7 +139,9 @@ def _pool(
     return mean
 
 
-def _step(network: Network, optimizer: torch.optim.Optimizer, batch: Rows, pieces: Pieces) -> float:
+def _step(
+    network: PredictorNetwork, optimizer: torch.optim.Optimizer, batch: Rows, pieces: Pieces
+) -> float:
     """Change all weights by one step; return the summed loss before it."""
     parameters = list(network.top.parameters())
     # Pieces are as large as the cache likes, not as there are threads: those change nothing.
@@ -159,7 +161,7 @@ def _step(network: Network, optimizer: torch.optim.Optimizer, batch: Rows, piece
 
 
 def _slopes(
-    network: Network, parameters: list[torch.nn.Parameter], rows: Rows, seed: int
+    network: PredictorNetwork, parameters: list[torch.nn.Parameter], rows: Rows, seed: int
 ) -> tuple[float, list[torch.Tensor]]:
     """Return the summed loss of a piece, and its slopes by parameters and embedding."""
     draw_from(seed)

@@ -15,7 +15,7 @@ from harmonrank.errors import DataError
 from harmonrank.prediction.calibrator import CalibrationFacts, Calibrator
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Layout, Rows
-from harmonrank.prediction.network import Network
+from harmonrank.prediction.network import PredictorNetwork
 from harmonrank.prediction.stored import FactsForm, MemberForm
 
 _ONLY_TRAINING = "embedding.squares"
@@ -64,7 +64,7 @@ def _known(value: float | None) -> float:
 class Member:
     """A network and the map from its scores to probabilities."""
 
-    network: Network
+    network: PredictorNetwork
     calibrator: Calibrator
     facts: MemberFacts
 
@@ -99,7 +99,7 @@ class Member:
         weights = folder / f"{name}.safetensors"
         if not weights.is_file() or sha256(weights) != form.sha256:
             raise DataError(f"'{weights.name}' does not match its checksum")
-        network = Network(layout, np.full(objectives, 0.5), config, torch.Generator())
+        network = PredictorNetwork(layout, np.full(objectives, 0.5), config, torch.Generator())
         state = network.state_dict()
         squares = state.pop(_ONLY_TRAINING)
         declared = {n: Array(tuple(value.shape), "float32") for n, value in state.items()}

@@ -5,7 +5,7 @@ __all__ = ["MMoE"]
 import torch
 from torch import Tensor, nn
 
-from harmonrank.prediction.config import NetworkConfig
+from harmonrank.prediction.config import TowerSizes
 from harmonrank.prediction.experts import GroupedLinear, Thinned, Towers, mix
 
 
@@ -16,7 +16,7 @@ class MMoE(nn.Module):
     """
 
     def __init__(
-        self, inputs: int, config: NetworkConfig, generator: torch.Generator | None = None
+        self, inputs: int, config: TowerSizes, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
         M, E = config.objectives, config.experts

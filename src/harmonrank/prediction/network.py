@@ -1,6 +1,6 @@
-"""Network: embeddings below, MMoE, PLE or ESMM above."""
+"""PredictorNetwork: embeddings below, MMoE, PLE or ESMM above."""
 
-__all__ = ["Network"]
+__all__ = ["PredictorNetwork"]
 
 from itertools import combinations
 
@@ -19,7 +19,7 @@ _KINDS = {"mmoe": MMoE, "ple": PLE, "esmm": ESMM}
 _SCORED_ROWS = 4096
 
 
-class Network(nn.Module):
+class PredictorNetwork(nn.Module):
     """The logit of every objective for the rows of a log.
 
     x = [user, item, context, user⊙item, user⊙context, item⊙context], each the sum of its fields'

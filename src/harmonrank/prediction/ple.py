@@ -5,7 +5,7 @@ __all__ = ["PLE"]
 import torch
 from torch import Tensor, nn
 
-from harmonrank.prediction.config import NetworkConfig
+from harmonrank.prediction.config import TowerSizes
 from harmonrank.prediction.experts import GroupedLinear, Thinned, Towers, mix
 
 
@@ -18,7 +18,7 @@ class PLE(nn.Module):
     """
 
     def __init__(
-        self, inputs: int, config: NetworkConfig, generator: torch.Generator | None = None
+        self, inputs: int, config: TowerSizes, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
         self._groups = config.objectives + 1
@@ -48,7 +48,7 @@ class _Level(nn.Module):
     """One extraction: experts and the gates that blend them."""
 
     def __init__(
-        self, inputs: int, config: NetworkConfig, *, last: bool, generator: torch.Generator | None
+        self, inputs: int, config: TowerSizes, *, last: bool, generator: torch.Generator | None
     ) -> None:
         super().__init__()
         M, E, H = config.objectives, config.experts, config.expert_width

@@ -10,12 +10,12 @@ __all__ = [
     "WORLDS",
     "Additive",
     "Candidates",
-    "Drift",
     "Hidden",
     "Interactions",
     "Sample",
     "Swap",
     "World",
+    "WorldDrift",
     "best_score",
     "block_generator",
     "draw_candidates",
@@ -28,7 +28,7 @@ from harmonrank.data.worlds._candidates import Candidates, draw_candidates
 from harmonrank.data.worlds._draws import block_generator, draw_requests
 from harmonrank.data.worlds._hidden import Hidden
 from harmonrank.data.worlds._interactions import Interactions
-from harmonrank.data.worlds._parts import Additive, Drift, Swap
+from harmonrank.data.worlds._parts import Additive, Swap, WorldDrift
 from harmonrank.data.worlds._presets import WORLDS, world
 from harmonrank.data.worlds._sampling import Sample, sample_blocks
 from harmonrank.data.worlds._truth import best_score

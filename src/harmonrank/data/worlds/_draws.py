@@ -2,8 +2,8 @@
 
 __all__ = [
     "BLOCK",
+    "BlockRows",
     "Draws",
-    "Rows",
     "block_generator",
     "draw_block",
     "draw_requests",
@@ -52,7 +52,7 @@ class Draws:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class BlockRows:
     """The rows of a block: requests, their context, and uniform draws that decide on labels."""
 
     request: NDArray[np.int64]
@@ -60,7 +60,7 @@ class Rows:
     label: Floats
 
 
-def draw_block(world: "World", seed: int, block: int) -> tuple[Draws, Rows]:
+def draw_block(world: "World", seed: int, block: int) -> tuple[Draws, BlockRows]:
     """Draw a whole block; objectives draw by their name, so a sub-set of them draws the same."""
     rng = block_generator(seed, block, 0)
     starts, of_row = draw_requests(rng, world.request_rows)
@@ -77,7 +77,7 @@ def draw_block(world: "World", seed: int, block: int) -> tuple[Draws, Rows]:
         label[:, m] = rng.random(BLOCK)
     unseen = block_generator(seed, block, 0, 0)
     draws = Draws(factors, own, noise, unseen.standard_normal(BLOCK), unseen.random(BLOCK))
-    return draws, Rows(block * BLOCK + starts[of_row], context, label)
+    return draws, BlockRows(block * BLOCK + starts[of_row], context, label)
 
 
 def draw_requests(

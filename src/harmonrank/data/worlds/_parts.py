@@ -1,6 +1,6 @@
 """The parts a world is made of: functions of the context, slow drift, and upstream swaps."""
 
-__all__ = ["Additive", "Drift", "Floats", "Swap"]
+__all__ = ["Additive", "Floats", "Swap", "WorldDrift"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,12 +52,12 @@ class Additive:
 
 
 @dataclass(frozen=True, eq=False)
-class Drift:
+class WorldDrift:
     """A slow, known movement of μ that is zero at time 0.
 
     Δμ_m(t) = slope_m t + wave_m (sin 2π(t + phase_m) − sin 2π phase_m)
 
-    >>> drift = Drift(slope=np.array([0.4]), wave=np.zeros(1), phase=np.zeros(1))
+    >>> drift = WorldDrift(slope=np.array([0.4]), wave=np.zeros(1), phase=np.zeros(1))
     >>> drift.at(np.array([0.0, 0.5]))
     array([[0. ], [0.2]])
     """
@@ -72,10 +72,10 @@ class Drift:
         moved: Floats = self.slope * time[:, None] + self.wave * turn
         return moved
 
-    def take(self, columns: Sequence[int]) -> "Drift":
+    def take(self, columns: Sequence[int]) -> "WorldDrift":
         """Keep these objectives."""
         keep = list(columns)
-        return Drift(self.slope[keep], self.wave[keep], self.phase[keep])
+        return WorldDrift(self.slope[keep], self.wave[keep], self.phase[keep])
 
 
 @dataclass(frozen=True)

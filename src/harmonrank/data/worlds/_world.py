@@ -13,7 +13,7 @@ from harmonrank.data.worlds._checks import check_parts, check_shape
 from harmonrank.data.worlds._hidden import Hidden
 from harmonrank.data.worlds._interactions import Interactions
 from harmonrank.data.worlds._normal import NODES
-from harmonrank.data.worlds._parts import Additive, Drift, Floats, Swap
+from harmonrank.data.worlds._parts import Additive, Floats, Swap, WorldDrift
 from harmonrank.data.worlds._posterior import conditional_probabilities
 from harmonrank.data.worlds._prevalence import intercepts
 from harmonrank.data.worlds._sampling import Sample, draw
@@ -69,7 +69,7 @@ class World:
     a: Floats
     b: Additive
     request_rows: tuple[int, int] = (10, 30)
-    drift: Drift | None = None
+    drift: WorldDrift | None = None
     swaps: tuple[Swap, ...] = ()
     backbone: Floats | None = None
     hidden: Hidden | None = None
@@ -200,7 +200,7 @@ class World:
         M = len(self.objectives)
         m = np.arange(M)
         slope = np.where(m % 2, -mu_amplitude, mu_amplitude)
-        drift = Drift(slope, np.full(M, mu_amplitude / 2), m / M)
+        drift = WorldDrift(slope, np.full(M, mu_amplitude / 2), m / M)
         if swap is not None:
             self._columns(swap.objectives)
         return replace(

@@ -13,7 +13,7 @@ from harmonrank.data.tables import Source
 from harmonrank.errors import UsageError, did_you_mean
 from harmonrank.evaluation.ab._chance import holm, two_sided_p
 from harmonrank.evaluation.ab._checks import SPLITS, aa_check, sample_ratio
-from harmonrank.evaluation.ab._moments import Moments, log_ratio, moments_of
+from harmonrank.evaluation.ab._moments import UserMoments, log_ratio, moments_of
 from harmonrank.evaluation.ab._read import UserSums, read_users
 from harmonrank.evaluation.ab._result import Analysis, Lift, Mean
 
@@ -41,7 +41,7 @@ def analyse(
     """Compare the arms of an experiment with its control.
 
     The mean of an arm is Σy/Σn over its users, its variance that of per-user sums (see
-    `Moments`). The interval of a lift is exp(log ratio ± z·error) − 1. Users seen in more than
+    `UserMoments`). The interval of a lift is exp(log ratio ± z·error) − 1. Users seen in more than
     one arm are counted and left out.
 
     >>> import polars as pl
@@ -119,7 +119,7 @@ def _analysis(
     )
 
 
-def _means(arm: str, outcomes: tuple[str, ...], moments: Moments) -> list[Mean]:
+def _means(arm: str, outcomes: tuple[str, ...], moments: UserMoments) -> list[Mean]:
     users, values = int(moments.users[0]), zip(moments.mean[0], moments.variance[0], strict=True)
     return [
         Mean(arm, outcome, users, float(mean), float(variance) ** 0.5)
@@ -128,7 +128,7 @@ def _means(arm: str, outcomes: tuple[str, ...], moments: Moments) -> list[Mean]:
 
 
 def _lifts(
-    arm: str, outcomes: tuple[str, ...], control: Moments, treated: Moments, level: float
+    arm: str, outcomes: tuple[str, ...], control: UserMoments, treated: UserMoments, level: float
 ) -> list[Lift]:
     ratios, errors = log_ratio(control, treated)
     return [

@@ -9,7 +9,7 @@ import numpy as np
 
 from harmonrank.errors import UsageError
 from harmonrank.evaluation.ab._chance import chi_square_p, hash_bits, two_sided_p
-from harmonrank.evaluation.ab._moments import Moments, log_ratio, moments_of
+from harmonrank.evaluation.ab._moments import UserMoments, log_ratio, moments_of
 from harmonrank.evaluation.ab._result import AACheck, SampleRatio
 
 SPLITS = 500
@@ -83,6 +83,6 @@ def aa_p_values(count: np.ndarray, sums: np.ndarray, splits: int, salt: str = "a
     return p_values
 
 
-def _added(parts: Sequence[Moments]) -> Moments:
+def _added(parts: Sequence[UserMoments]) -> UserMoments:
     names = ("users", "n", "nn", "y", "yy", "ny")
-    return Moments(*(np.sum([getattr(part, name) for part in parts], axis=0) for name in names))
+    return UserMoments(*(np.sum([getattr(part, name) for part in parts], axis=0) for name in names))

@@ -1,6 +1,6 @@
-"""Moments: what must be known of many users to compare two groups of them."""
+"""UserMoments: what must be known of many users to compare two groups of them."""
 
-__all__ = ["Moments", "log_ratio", "moments_of", "paired_log_ratio"]
+__all__ = ["UserMoments", "log_ratio", "moments_of", "paired_log_ratio"]
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Moments:
+class UserMoments:
     """Sums over users of n (what is divided by), y (the outcomes) and their products.
 
     All arrays may have leading axes: one entry per group of users. y, yy and ny end in the
@@ -44,9 +44,9 @@ class Moments:
             variance: Array = np.maximum(squares, 0) * scale[..., None]
         return variance
 
-    def without(self, part: "Moments") -> "Moments":
+    def without(self, part: "UserMoments") -> "UserMoments":
         """Return the moments of the users that are not in a part of these."""
-        return Moments(
+        return UserMoments(
             self.users - part.users,
             self.n - part.n,
             self.nn - part.nn,
@@ -56,7 +56,7 @@ class Moments:
         )
 
 
-def moments_of(groups: Array, count: Array, sums: Array) -> Moments:
+def moments_of(groups: Array, count: Array, sums: Array) -> UserMoments:
     """Sum up users by group.
 
     >>> moments_of(np.ones((1, 2)), np.array([2.0, 2.0]), np.array([[1.0], [0.0]])).mean
@@ -70,12 +70,12 @@ def moments_of(groups: Array, count: Array, sums: Array) -> Moments:
     weights = groups.astype(np.float64, copy=False)
     of_count = weights @ np.stack([np.ones_like(count), count, count**2], axis=1)
     users, n, nn = np.moveaxis(of_count, -1, 0)
-    return Moments(
+    return UserMoments(
         users, n, nn, weights @ sums, weights @ sums**2, weights @ (sums * count[:, None])
     )
 
 
-def log_ratio(control: Moments, treated: Moments) -> tuple[Array, Array]:
+def log_ratio(control: UserMoments, treated: UserMoments) -> tuple[Array, Array]:
     """Return log(μ_t/μ_c) and its standard error √(V_t/μ_t² + V_c/μ_c²), by the delta method.
 
     An outcome that never came in a group has no ratio: nan.

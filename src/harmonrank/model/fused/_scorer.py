@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.model.config import NetworkConfig
+from harmonrank.model.fused._block import BLOCK
 from harmonrank.model.fused._codes import MOST_CODES, check_shapes, unknown_code
-from harmonrank.model.fused._forward import BLOCK, fuse_parts
+from harmonrank.model.fused._forward import fuse_parts
 from harmonrank.model.fused._tables import Tables
 from harmonrank.model.fused._weights import Weights
 from harmonrank.together import edges_of, together

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.model.fused._backward import scatter_parts
+from harmonrank.model.fused._block import BLOCK
 from harmonrank.model.fused._codes import check_shapes, code_rows
-from harmonrank.model.fused._forward import BLOCK, fuse_parts
+from harmonrank.model.fused._forward import fuse_parts
 from harmonrank.model.fused._tables import Tables
 from harmonrank.model.fused._weights import Weights
 from harmonrank.together import edges_of, together
