@@ -6,7 +6,9 @@
 ('buy', 'like')
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from harmonrank.lazy import lazy_names
 
 if TYPE_CHECKING:
     from harmonrank.data.schema import Schema
@@ -62,12 +64,8 @@ _PLACES = {
     "world": "evaluation.worlds",
 }
 
-
-def __getattr__(name: str) -> Any:
-    # Names are imported when first used, so that importing the package costs nothing.
-    from harmonrank.lazy import attribute
-
-    return attribute(__name__, name, _PLACES)
+# Names are imported when first used, so that importing the package costs nothing.
+__getattr__ = lazy_names(__name__, _PLACES)
 
 
 def __dir__() -> list[str]:

@@ -34,7 +34,7 @@ def kernel(function: F) -> F:
 
 
 def inline_kernel(function: F) -> F:
-    """Compile a small function that other kernels of the same file call in their inner loop."""
+    """Compile a small function that other kernels call in their inner loop."""
     return _compiled(function, inline="always")
 
 

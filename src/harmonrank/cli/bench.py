@@ -38,13 +38,12 @@ def command(
 
         def on_event(event: bench.CaseStarted | bench.CaseEnded) -> None:
             if isinstance(event, bench.CaseStarted):
-                show.advance("bench ", event.index, event.cases, event.name)
+                show.advance("bench ", event.index, event.total, event.name)
             elif isinstance(event.result, bench.Failure):
                 show.line(f"{event.result.name} failed: {event.result.error}")
             elif isinstance(event.result, bench.Result):
                 done, took = event.result, seconds_text(event.result.ours_seconds)
-                place = f"[{event.index + 1}/{event.cases}]"
-                show.line(f"{place} {done.name}, {done.rows:,} rows: {took}")
+                show.line(f"{event.place}, {done.rows:,} rows: {took}")
 
         report = bench.run(what, size, on_event=on_event)
     if markdown is not None:

@@ -9,6 +9,7 @@ import click
 
 from harmonrank.cli.options import (
     columns,
+    learning_tables,
     numbers,
     parse_names,
     path_option,
@@ -20,11 +21,7 @@ from harmonrank.cli.options import (
 
 
 @click.command("compare")
-@path_option("--train", required=True, help="Table to learn from.")
-@path_option(
-    "--valid",
-    help="Table for selection; split off the training rows if left out.",
-)
+@learning_tables("selection")
 @path_option("--test", required=True, help="Table to measure on.")
 @columns
 @click.option(

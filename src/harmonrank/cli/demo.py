@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harmonrank.cli.options import numbers, output, reports, seed_option
+from harmonrank.cli.options import count_option, numbers, output, reports, seed_option
 
 if TYPE_CHECKING:
     from harmonrank.cli.show import Show
@@ -19,9 +19,7 @@ _PAGE = Path("harmonrank-demo.html")
 
 @click.command("demo")
 @click.option("--world", default="conflict", show_default=True, help="As of `harmonrank simulate`.")
-@click.option(
-    "--rows", type=click.IntRange(1000), default=50_000, show_default=True, help="Training rows."
-)
+@count_option("--rows", 50_000, "Training rows.", least=1000)
 @seed_option
 @output("Keep the world's files in this folder.", required=False)
 @reports

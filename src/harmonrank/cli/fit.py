@@ -10,10 +10,10 @@ import click
 from harmonrank.cli.options import (
     check_device,
     columns,
+    learning_tables,
     numbers,
     output,
     parse_settings,
-    path_option,
     schema_of,
     seed_option,
     settings_option,
@@ -21,11 +21,7 @@ from harmonrank.cli.options import (
 
 
 @click.command("fit")
-@path_option("--train", required=True, help="Table to learn from.")
-@path_option(
-    "--valid",
-    help="Table for early stopping; split off the training rows if left out.",
-)
+@learning_tables("early stopping")
 @columns
 @click.option("--method", default="harmonrank", show_default=True, help="A way to fuse.")
 @settings_option("An option of the method")

@@ -3,8 +3,11 @@
 __all__ = [
     "check_device",
     "columns",
+    "count_option",
     "figures_option",
     "format_option",
+    "learning_tables",
+    "model_to",
     "numbers",
     "output",
     "parse_names",
@@ -33,12 +36,43 @@ from harmonrank.errors import DataError, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-seed_option = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+
+def count_option(
+    name: str, default: int, text: str | None = None, *, least: int = 0
+) -> Callable[[F], F]:
+    """Return an option that is a whole number from `least` up."""
+    kind = click.IntRange(least)
+    return click.option(name, type=kind, default=default, show_default=True, help=text)
+
+
+seed_option = count_option("--seed", 0)
 
 
 def path_option(*names: str, **rest: Any) -> Callable[[F], F]:
     """Return an option that names a file or a folder."""
     return click.option(*names, type=click.Path(path_type=Path), **rest)
+
+
+def learning_tables(valid: str) -> Callable[[F], F]:
+    """Return --train and --valid; the text says what the latter is for."""
+
+    def add(function: F) -> F:
+        text = f"Table for {valid}; split off the training rows if left out."
+        function = path_option("--valid", help=text)(function)
+        return path_option("--train", required=True, help="Table to learn from.")(function)
+
+    return add
+
+
+def model_to(what: str) -> Callable[[F], F]:
+    """Return MODEL, DATA, -o and --json: a saved model and a table give something new."""
+
+    def add(function: F) -> F:
+        path = click.Path(path_type=Path)
+        function = click.argument("data", type=path)(output(what)(numbers(function)))
+        return click.argument("model", type=path)(function)
+
+    return add
 
 
 def settings_option(text: str) -> Callable[[F], F]:
@@ -115,9 +149,7 @@ def predictor_options(least_folds: int, text: str) -> Callable[[F], F]:
             "--network", type=networks, default="mmoe", show_default=True, help="What predicts."
         ),
         click.option("--epochs", type=click.IntRange(1), help="At most so many passes."),
-        click.option(
-            "--folds", type=click.IntRange(least_folds), default=5, show_default=True, help=text
-        ),
+        count_option("--folds", 5, text, least=least_folds),
         click.option("--by", type=click.Choice(["user", "time"]), help=cuts),
         settings_option("An option of the predictor, such as embedding=8"),
     ]

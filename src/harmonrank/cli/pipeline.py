@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from harmonrank.cli.options import (
+    count_option,
     figures_option,
     format_option,
     numbers,
@@ -39,13 +40,7 @@ from harmonrank.errors import DataError
 )
 @click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
 @predictor_options(2, "Of the training scores.")
-@click.option(
-    "--fusion-rows",
-    type=click.IntRange(100),
-    default=1_000_000,
-    show_default=True,
-    help="Fusions are fitted on at most so many rows.",
-)
+@count_option("--fusion-rows", 1_000_000, "Fusions are fitted on at most so many rows.", least=100)
 @click.option(
     "--methods",
     default="harmonrank,closed-form,prevalence-weights,logistic",

@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import numbers, output, parse_settings, predictor_options, seed_option
+from harmonrank.cli.options import (
+    model_to,
+    numbers,
+    output,
+    parse_settings,
+    predictor_options,
+    seed_option,
+)
 
 
 @click.group("predict")
@@ -78,10 +85,7 @@ def config_of(network: str, epochs: int | None, settings: tuple[str, ...]) -> An
 
 
 @command.command("score")
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
-@output("Folder to write, or of a single table a parquet file.")
-@numbers
+@model_to("Folder to write, or of a single table a parquet file.")
 def score_command(
     model: Path, data: Path, out: Path, overwrite: bool, json_file: str | None, quiet: bool
 ) -> None:

@@ -6,14 +6,11 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, output
+from harmonrank.cli.options import model_to
 
 
 @click.command("recalibrate")
-@click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
-@output("Folder of the new model.")
-@numbers
+@model_to("Folder of the new model.")
 def command(
     model: Path, data: Path, out: Path, overwrite: bool, json_file: str | None, quiet: bool
 ) -> None:

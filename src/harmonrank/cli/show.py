@@ -6,7 +6,6 @@ import math
 import sys
 from functools import singledispatchmethod
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console, RenderableType
@@ -64,12 +63,7 @@ class Show:
             self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import numbers, output, parse_names
+from harmonrank.cli.options import count_option, numbers, output, parse_names
 from harmonrank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,20 +17,13 @@ if TYPE_CHECKING:
 
 @click.command("simulate")
 @click.argument("world")
-@click.option(
+@count_option(
     "--rows",
-    type=click.IntRange(4),
-    default=1_000_000,
-    show_default=True,
-    help="Training rows, with half as many each for valid and test; of a log, all rows.",
+    1_000_000,
+    "Training rows, with half as many each for valid and test; of a log, all rows.",
+    least=4,
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Draws other rows of the same world.",
-)
+@count_option("--seed", 0, "Draws other rows of the same world.")
 @click.option("--redraw", type=click.IntRange(0), help="Draws another world of the same kind.")
 @click.option("--objectives", metavar="A,B", help="Only these objectives.")
 @click.option(

@@ -1,12 +1,13 @@
 """Decoding: what is read back becomes typed values, or one sentence about what is wrong with it."""
 
-__all__ = ["MOST_BYTES", "decode", "decode_json"]
+__all__ = ["MOST_BYTES", "check_format", "decode", "decode_json"]
 
 from typing import Any, TypeVar
 
 import msgspec
 
-from harmonrank.errors import DataError
+from harmonrank import __version__
+from harmonrank.errors import DataError, ModelFileError
 
 MOST_BYTES = 1 << 28
 """A larger JSON file is none of ours: all that can be large is stored as arrays."""
@@ -45,6 +46,24 @@ def decode_json(text: bytes, kind: type[T], what: str) -> T:
         raise DataError(f"{what}: {_reason(error)}.") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"{what} is not JSON: {_reason(error)}.") from None
+
+
+def check_format(what: str, found: int, writer: str, expected: int) -> None:
+    """Refuse what another version of the package wrote in another format.
+
+    >>> check_format("'m' has model", 3, "9.0", 2)
+    Traceback (most recent call last):
+    ...
+    harmonrank.errors.ModelFileError: 'm' has model format 3, written by harmonrank 9.0;
+    harmonrank 0.1.0 reads format 2, so update it.
+    """
+    if found == expected:
+        return
+    remedy = "update it" if found > expected else "fit it again"
+    raise ModelFileError(
+        f"{what} format {found}, written by harmonrank {writer}; harmonrank {__version__} reads "
+        f"format {expected}, so {remedy}."
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -14,7 +14,7 @@ from msgspec import Meta
 import harmonrank
 from harmonrank.data import Schema
 from harmonrank.data.arrays import read_arrays, write_arrays
-from harmonrank.data.decoding import decode
+from harmonrank.data.decoding import check_format, decode
 from harmonrank.data.files import new_folder, read_json, sha256, write_json
 from harmonrank.errors import (
     DataError,
@@ -88,13 +88,7 @@ def load(path: str | Path) -> Method:
     path = _folder(path)
     _check_sums(path)
     header = _read(path / MODEL, _Header)
-    if header.format != FORMAT:
-        remedy = "update it" if header.format > FORMAT else "fit it again"
-        raise ModelFileError(
-            f"'{path}' has model format {header.format}, written by harmonrank "
-            f"{header.harmonrank}; harmonrank {harmonrank.__version__} reads format {FORMAT}, "
-            f"so {remedy}."
-        )
+    check_format(f"'{path}' has model", header.format, header.harmonrank, FORMAT)
     try:
         return _restored(path, read_json(path / MODEL, _Document))
     except DependencyError:

@@ -8,15 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.kernel import kernel
-from harmonrank.metrics._inputs import (
-    FloatArray,
-    IntArray,
-    LabelArray,
-    check_labels,
-    check_scores,
-    check_weights,
-    sorting_order,
-)
+from harmonrank.metrics._inputs import FloatArray, IntArray, LabelArray, check_inputs, sorting_order
 
 
 def auc(
@@ -47,9 +39,7 @@ def auc(
     >>> float(auc(scores, labels[:, 0], sample_weight=[1, 1, 1, 3]))
     0.9375
     """
-    values = check_scores(scores)
-    table = check_labels(labels, len(values))
-    weights = check_weights(sample_weight, len(values))
+    values, table, weights = check_inputs(scores, labels, sample_weight)
     ranks = mid_ranks(values, sorting_order(values), weights)
     result = pair_share(*rank_sums(ranks, table, weights))
     # A numpy scalar is a float and keeps the array's methods.

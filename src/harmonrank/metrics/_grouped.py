@@ -10,14 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.errors import UsageError, did_you_mean
 from harmonrank.kernel import kernel
-from harmonrank.metrics._inputs import (
-    FloatArray,
-    IntArray,
-    LabelArray,
-    check_labels,
-    check_scores,
-    check_weights,
-)
+from harmonrank.metrics._inputs import FloatArray, IntArray, LabelArray, check_inputs
 from harmonrank.metrics._requests import request_layout
 
 Weighting = Literal["rows", "equal", "pairs"]
@@ -68,9 +61,7 @@ def grouped_auc(
         raise UsageError(
             f"`weighting` must be 'rows', 'equal' or 'pairs'. Got {weighting!r}. {hint}"
         )
-    values = check_scores(scores)
-    table = check_labels(labels, len(values))
-    weights = check_weights(sample_weight, len(values))
+    values, table, weights = check_inputs(scores, labels, sample_weight)
     order, starts = request_layout(values, groups)
     choice = get_args(Weighting).index(weighting)
     total, say, used = _request_sums(values, order, starts, table, weights, choice)

@@ -9,15 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.kernel import kernel
 from harmonrank.metrics._auc import mid_ranks, pair_share, rank_sums
-from harmonrank.metrics._inputs import (
-    FloatArray,
-    IntArray,
-    LabelArray,
-    check_labels,
-    check_scores,
-    check_weights,
-    sorting_order,
-)
+from harmonrank.metrics._inputs import FloatArray, IntArray, LabelArray, check_inputs, sorting_order
 
 
 def auc_influence(
@@ -43,9 +35,7 @@ def auc_influence(
     >>> influence[:, 0]
     array([ 0.5, -0.5, -0.5,  0.5])
     """
-    values = check_scores(scores)
-    table = check_labels(labels, len(values))
-    weights = check_weights(sample_weight, len(values))
+    values, table, weights = check_inputs(scores, labels, sample_weight)
     order = sorting_order(values)
     ranks = mid_ranks(values, order, weights)
     sums, positive, negative = rank_sums(ranks, table, weights)

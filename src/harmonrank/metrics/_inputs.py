@@ -9,6 +9,7 @@ __all__ = [
     "LabelArray",
     "check_binary",
     "check_groups",
+    "check_inputs",
     "check_labels",
     "check_level",
     "check_paired",
@@ -89,6 +90,14 @@ def check_labels(labels: ArrayLike, rows: int) -> LabelArray:
             f"{values[first]}."
         )
     return values[:, None] if values.ndim == 1 else values
+
+
+def check_inputs(
+    scores: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[NDArray[Any], LabelArray, FloatArray]:
+    """Return scores (n,), labels (n, objectives) and weights (n,), empty if all ones."""
+    values = check_scores(scores)
+    return values, check_labels(labels, len(values)), check_weights(sample_weight, len(values))
 
 
 def check_binary(labels: LabelArray) -> None:

@@ -2,23 +2,22 @@
 
 __all__ = ["Network", "NetworkConfig", "NetworkOptions", "TrainingConfig"]
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from harmonrank.lazy import attribute
+from harmonrank.lazy import lazy_names
 
 if TYPE_CHECKING:
     from harmonrank.model.config import NetworkConfig, NetworkOptions
     from harmonrank.model.network import Network
     from harmonrank.model.training import TrainingConfig
 
-_PLACES = {
-    "Network": "network",
-    "NetworkConfig": "config",
-    "NetworkOptions": "config",
-    "TrainingConfig": "training",
-}
-
-
-def __getattr__(name: str) -> Any:
-    # Scoring needs no PyTorch, which takes longer to import than a model to load.
-    return attribute(__name__, name, _PLACES)
+# Scoring needs no PyTorch, which takes longer to import than a model to load.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Network": "network",
+        "NetworkConfig": "config",
+        "NetworkOptions": "config",
+        "TrainingConfig": "training",
+    },
+)

@@ -4,7 +4,6 @@ __all__ = ["Pieces"]
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from types import TracebackType
 from typing import Self, TypeVar
 
 import torch
@@ -33,12 +32,7 @@ class Pieces:
         )
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._pool.shutdown()
 
     def map(self, work: Callable[[Given], Found], given: Iterable[Given]) -> list[Found]:

@@ -23,6 +23,7 @@ import numpy as np
 
 from harmonrank import __version__
 from harmonrank.data.arrays import read_arrays, write_arrays
+from harmonrank.data.decoding import check_format
 from harmonrank.data.files import read_json, sha256, write_json
 from harmonrank.data.logs import ImportedLog
 from harmonrank.errors import DataError, ModelFileError, UsageError
@@ -166,13 +167,7 @@ def load_predictor(path: str | Path) -> Predictor:
         sums = read_json(path / _CHECKSUMS, dict[str, str])
         _check_sum(path, MODEL, sums)
         header = read_json(path / MODEL, _Header)
-        if header.format != FORMAT:
-            remedy = "update it" if header.format > FORMAT else "fit it again"
-            raise ModelFileError(
-                f"'{path}' has predictor format {header.format}, written by harmonrank "
-                f"{header.harmonrank}; harmonrank {__version__} reads format {FORMAT}, "
-                f"so {remedy}."
-            )
+        check_format(f"'{path}' has predictor", header.format, header.harmonrank, FORMAT)
         return _read(path, read_json(path / MODEL, PredictorForm), sums)
     except ModelFileError:
         raise

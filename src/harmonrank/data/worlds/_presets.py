@@ -24,13 +24,6 @@ def world(name: str, *, redraw: int | None = None) -> World:
     A redraw has other loadings, context effects, noise and upstream scales, and breaks the same
     assumption in another way; it has the same objectives, prevalences, context features and
     nearly the same ceiling.
-
-    >>> world("elive").objectives
-    ('buy', 'comment', 'follow', 'like', 'long_view')
-
-    Args:
-        name: one of `WORLDS`.
-        redraw: seed of the other world.
     """
     if name not in RECIPES:
         raise UsageError(f"There is no world {name!r}. {did_you_mean(name, WORLDS)}")

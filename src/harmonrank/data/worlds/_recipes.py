@@ -3,7 +3,7 @@
 __all__ = ["RECIPES", "Recipe"]
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harmonrank.data.worlds._violations import (
     Violation,
@@ -17,7 +17,7 @@ _USUAL = {"buy": 0.001, "comment": 0.02, "follow": 0.01, "like": 0.05, "long_vie
 _AS_DRAWN = {tuple(_USUAL): 1.0}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Recipe:
     """What all draws of one kind of world share.
 
@@ -37,17 +37,17 @@ class Recipe:
         solved_on: rows on which a redraw gets the ceiling of the preset.
     """
 
-    prevalence: Mapping[str, float]
+    prevalence: Mapping[str, float] = field(default_factory=lambda: _USUAL)
     context: Mapping[str, int]
     loadings: tuple[tuple[float, ...], ...]
-    jitter: float
-    own: float
-    mu: float
+    jitter: float = 0.3
+    own: float = 0.7
+    mu: float = 0.4
     tau: float
-    tau_context: float
-    b_context: float
+    tau_context: float = 0.3
+    b_context: float = 0.25
     seed: int
-    strength: Mapping[tuple[str, ...], float]
+    strength: Mapping[tuple[str, ...], float] = field(default_factory=lambda: _AS_DRAWN)
     violation: Violation | None = None
     # Both worlds are seen on the same draws, so a block is mostly enough: its luck cancels.
     solved_on: int = 16_384
@@ -59,11 +59,7 @@ RECIPES = {
         context={"hour": 24, "app_version": 10, "age": 8, "gender": 3},
         loadings=((1.1, 0.4), (1.15, -0.4), (1.1, 0.2), (1.15, -0.3), (0.9, 0.3)),
         jitter=0.1,
-        own=0.7,
-        mu=0.4,
         tau=0.8,
-        tau_context=0.3,
-        b_context=0.25,
         seed=1,
         # The first factor gives three objectives a ceiling of 2.22, the second all five 3.75.
         strength={("buy", "follow", "long_view"): 0.89, ("comment", "like"): 0.897},
@@ -75,10 +71,7 @@ RECIPES = {
         loadings=((1.6, 0.4), (1.6, 0.2), (1.6, 0.3), (1.5, -0.5), (1.2, -0.4)),
         jitter=0.1,
         own=0.8,
-        mu=0.4,
         tau=0.8,
-        tau_context=0.3,
-        b_context=0.25,
         seed=2,
         # Ceilings of 2.46 and 3.92.
         strength={("click", "like", "follow"): 0.914, ("share", "long_view"): 0.759},
@@ -94,7 +87,6 @@ RECIPES = {
         context={"age": 8, "gender": 3, "region": 6},
         loadings=((1.15, 0.25), (-1.0, 0.5), (0.8, -0.85), (-0.35, 1.1), (-1.0, -0.5)),
         jitter=0.1,
-        own=0.7,
         mu=0.3,
         tau=0.5,
         tau_context=0.25,
@@ -105,61 +97,33 @@ RECIPES = {
     ),
     # Worlds that each break one assumption of those above. Their numbers are drawn more widely.
     "backbone": Recipe(
-        prevalence=_USUAL,
         context={"hour": 24, "age": 8, "gender": 3},
         loadings=((1.1, 0.3), (0.6, -0.9), (1.0, -0.3), (0.2, 1.1), (-0.8, 0.6)),
-        jitter=0.3,
-        own=0.7,
-        mu=0.4,
         tau=0.8,
-        tau_context=0.3,
-        b_context=0.25,
         seed=4,
-        strength=_AS_DRAWN,
         violation=with_backbone,
     ),
     "tails": Recipe(
-        prevalence=_USUAL,
         context={"age": 8, "gender": 3, "region": 6},
         loadings=((1.0, 0.4), (0.9, -0.6), (0.7, 0.8), (-0.4, 1.0), (-0.9, -0.5)),
-        jitter=0.3,
-        own=0.7,
-        mu=0.4,
         tau=0.7,
-        tau_context=0.3,
-        b_context=0.25,
         seed=5,
-        strength=_AS_DRAWN,
         violation=with_tails,
     ),
     "interactions": Recipe(
-        prevalence=_USUAL,
         context={"hour": 24, "age": 8, "gender": 3},
         loadings=((1.0, 0.5), (0.8, -0.8), (0.9, 0.2), (-0.3, 1.0), (-0.9, -0.4)),
-        jitter=0.3,
-        own=0.7,
-        mu=0.4,
         tau=0.6,
-        tau_context=0.3,
-        b_context=0.25,
         seed=6,
-        strength=_AS_DRAWN,
         violation=with_interactions,
         # Pairs of hours and ages are seldom seen: their luck cancels on many requests only.
         solved_on=131_072,
     ),
     "leak": Recipe(
-        prevalence=_USUAL,
         context={"age": 8, "gender": 3, "region": 6},
         loadings=((1.1, 0.3), (0.7, -0.7), (1.0, 0.4), (-0.2, 1.1), (-0.8, -0.6)),
-        jitter=0.3,
-        own=0.7,
-        mu=0.4,
         tau=0.7,
-        tau_context=0.3,
-        b_context=0.25,
         seed=7,
-        strength=_AS_DRAWN,
         violation=with_leak,
     ),
 }

@@ -1,8 +1,8 @@
 """Result: how long something takes us, and how long the same takes others."""
 
-__all__ = ["Accuracy", "Case", "Result", "Work", "interleaved", "measure"]
+__all__ = ["Accuracy", "Case", "Result", "Work", "interleaved", "measure", "rounds"]
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from time import perf_counter
@@ -86,14 +86,24 @@ def interleaved(
         name: max(1, min(most, int(_TURN_SECONDS / _timed(run)))) for name, run in work.items()
     }
     times: dict[str, list[float]] = {name: [] for name in work}
-    started = perf_counter()
-    for round_ in range(most):
-        if round_ >= least and perf_counter() - started > seconds:
-            break
+    for _ in rounds(seconds, least, most):
         for name, run in work.items():
             run()
             times[name] += [_timed(run) for _ in range(turns[name])]
     return {name: median(values) for name, values in times.items()}
+
+
+def rounds(seconds: float, least: int, most: int) -> Iterator[int]:
+    """Count rounds until the time is used up.
+
+    >>> list(rounds(0.0, least=3, most=9))
+    [0, 1, 2]
+    """
+    started = perf_counter()
+    for number in range(most):
+        if number >= least and perf_counter() - started > seconds:
+            return
+        yield number
 
 
 def _timed(run: Work) -> float:

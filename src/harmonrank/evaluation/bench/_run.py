@@ -11,18 +11,15 @@ from harmonrank.errors import UsageError, did_you_mean
 from harmonrank.evaluation.bench._machine import machine
 from harmonrank.evaluation.bench._result import Accuracy, Case, Result
 from harmonrank.evaluation.bench._size import FULL, Size
+from harmonrank.events import Part
 
 PARTS = ("rank", "metrics", "train", "score", "growth")
 """What can be measured on its own; 'all' is everything."""
 
 
 @dataclass(frozen=True)
-class CaseStarted:
-    """A case begins; `index` counts from 0."""
-
-    name: str
-    index: int
-    cases: int
+class CaseStarted(Part):
+    """A case begins."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +31,10 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class CaseEnded:
+class CaseEnded(Part):
     """A case has its result."""
 
     result: Result | Accuracy | Failure
-    index: int
-    cases: int
 
 
 @dataclass(frozen=True)
@@ -79,7 +74,7 @@ def run(
     for index, case in enumerate(cases):
         on_event(CaseStarted(case.name, index, len(cases)))
         found.append(_measured(case))
-        on_event(CaseEnded(found[-1], index, len(cases)))
+        on_event(CaseEnded(case.name, index, len(cases), found[-1]))
     return Report(
         facts,
         tuple(one for one in found if isinstance(one, Result)),

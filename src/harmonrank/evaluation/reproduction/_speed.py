@@ -13,6 +13,7 @@ import numpy as np
 
 from harmonrank import __version__
 from harmonrank.data import Log
+from harmonrank.evaluation.bench._result import rounds
 from harmonrank.evaluation.reproduction._cell import Cell
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.events import BatchEnded, OnEvent
@@ -82,10 +83,7 @@ def rates(work: Mapping[str, Rate], seconds: float) -> dict[str, list[float]]:
     for run in work.values():
         run()
     found: dict[str, list[float]] = {name: [] for name in work}
-    started = perf_counter()
-    for round_ in range(_MOST_ROUNDS):
-        if round_ >= _FEWEST_ROUNDS and perf_counter() - started > seconds:
-            break
+    for _ in rounds(seconds, _FEWEST_ROUNDS, _MOST_ROUNDS):
         for name, run in work.items():
             found[name].append(run())
     return found
