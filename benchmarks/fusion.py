@@ -1,9 +1,10 @@
 """How good every fusion is in worlds: regret, small data, upstream changes, skewed labels.
 
-    python benchmarks/fusion.py regret  --json benchmarks/results/regret.json
-    python benchmarks/fusion.py small   --json benchmarks/results/small.json
-    python benchmarks/fusion.py swap    --json benchmarks/results/swap.json
-    python benchmarks/fusion.py skew    --json benchmarks/results/skew.json
+    python benchmarks/fusion.py regret --json benchmarks/results/regret.json
+    python benchmarks/fusion.py small --json benchmarks/results/small.json
+    python benchmarks/fusion.py swap --json benchmarks/results/swap.json
+    python benchmarks/fusion.py skew --json benchmarks/results/skew.json
+    python benchmarks/fusion.py schedule --json benchmarks/results/schedule.json
 
 Results are exact AUC-sums by true probabilities. A run that was stopped goes on where it was; only
 its missing results are made. `--rows`, `--seeds`, `--worlds` and `--methods` make it smaller.
@@ -170,6 +171,20 @@ def skew(options: argparse.Namespace, results: Results) -> None:
             results.add({**row, "auc_sum": whole})
 
 
+def schedule(options: argparse.Namespace, results: Results) -> None:
+    """What a rate that falls does to the paper's network, in redraws of two worlds."""
+    for name in ("elive", "conflict"):
+        train, valid, exam = logs(world(name, redraw=6), options.rows, 1)
+        for kind, rate in (("constant", 0.03), ("constant", 0.01), ("cosine", 0.02)):
+            row = {"world": name, "rows": options.rows, "schedule": kind, "rate": rate}
+            if results.has(**row):
+                continue
+            method: Any = method_class("harmonrank-paper")(schedule=kind, learning_rate=rate)
+            model = method.fit(train, train.schema, valid=valid, seed=1)
+            gap = ceiling(exam) - exact(model.score(exam), exam)
+            results.add({**row, "regret": gap, "health": model.health.to_dict()})
+
+
 def fewer(log: Log, odds: int, seed: int) -> Log:
     """Drop rows with a purchase until they are one in `odds`."""
     positive = np.flatnonzero(log.known_labels()[:, 0])
@@ -195,7 +210,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parts = {"regret": regret, "small": small, "swap": swap, "skew": skew}
+    parts = {
+        "regret": regret,
+        "small": small,
+        "swap": swap,
+        "skew": skew,
+        "schedule": schedule,
+    }
     parser.add_argument("part", choices=parts)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--seeds", type=int, default=3)

@@ -188,6 +188,7 @@ def test_the_papers_protocol_treats_all_networks_alike_and_our_default_as_it_is(
         "interpolate": False,
         "optimizer": "sgd",
         "learning_rate": 1e-4,
+        "schedule": "constant",
         "weight_decay": 0.0,
         "batch_rows": 10_240,
         "epochs": 500,
@@ -201,10 +202,10 @@ def test_a_budget_changes_what_it_says_and_the_words_say_it():
     budget = Settings(epochs=50, rows=300_000)
     assert budget.options("mbce")["epochs"] == 50
     assert "50 epochs" in budget.words()
-    tuned = Settings(protocol="tuned", steps=4000, batch_rows=2048)
-    assert tuned.options("mbce") == {"steps": 4000, "batch_rows": 2048}
-    assert tuned.options("reinforce") == {"steps": 4000, "batch_rows": 512}, "its own are smaller"
-    assert "at most 4,000 steps" in tuned.words()
+    tuned = Settings(protocol="tuned", steps=2000, batch_rows=2048)
+    assert tuned.options("mbce") == {"steps": 2000, "batch_rows": 2048}
+    assert tuned.options("reinforce") == {"steps": 2000, "batch_rows": 512}, "its own are smaller"
+    assert "at most 2,000 steps" in tuned.words()
     assert Settings(protocol="tuned").options("mbce") == {}
     assert Settings(protocol="tuned").words().endswith("each method's own tuned settings")
 

@@ -38,12 +38,12 @@ class NetworkMethodConfig:
 
     width: Width = 8
     key_width: Width = 16
-    buckets: Width = 16
+    buckets: Width = 8
     context_width: Width = 8
     learning_rate: Rate = 0.01
     epochs: Count = 6
     batch_rows: Count | None = None
-    ridge: Positive = 100.0
+    ridge: Positive = 30.0
     slope_ridge: Positive = 100.0
 
 

@@ -126,7 +126,7 @@ class ReinforceConfig(NeuralConfig):
     batch_rows: Count = 512
     learning_rate: float = 0.003
     steps: Count = 24_000
-    patience_steps: Count = 6_000
+    patience_steps: Count = 24_000
     sigma: Positive = 0.1
     draws: Annotated[int, Meta(ge=2, le=4096)] = 32
 

@@ -11,6 +11,7 @@ __all__ = [
     "bootstrap_difference",
     "bootstrap_sums",
     "calibration_error",
+    "dominance_margin",
     "fit_isotonic",
     "fit_logistic",
     "grouped_auc",
@@ -44,5 +45,5 @@ from harmonrank.metrics._intervals import (
     auc_sum_interval,
     paired_difference,
 )
-from harmonrank.metrics._pareto import hypervolume, pareto_front
+from harmonrank.metrics._pareto import dominance_margin, hypervolume, pareto_front
 from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k

@@ -1,6 +1,6 @@
 """Trade-offs between objectives: which results are unbeaten, and how much they cover."""
 
-__all__ = ["hypervolume", "pareto_front"]
+__all__ = ["dominance_margin", "hypervolume", "pareto_front"]
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,28 @@ def pareto_front(points: ArrayLike, maximise: bool = True) -> NDArray[np.bool_]:
     # In this order a point can only be beaten by one before it.
     order = np.lexsort(table.T)[::-1].astype(np.int64)
     return _unbeaten(np.ascontiguousarray(table), order)
+
+
+def dominance_margin(points: ArrayLike, others: ArrayLike) -> float:
+    """Return by how much the front of `points` dominates that of `others`, to be maximised.
+
+    The largest amount that could be added to every coordinate of the others so that each of them
+    is still matched by some point: minus the additive ε indicator (Zitzler et al. 2003). Above 0
+    every other point is beaten in all coordinates; below 0 some other point is not.
+
+    >>> dominance_margin([[3, 1], [1, 3]], others=[[2, 0], [0, 1]])
+    1.0
+    >>> dominance_margin([[3, 1], [1, 3]], others=[[2, 2]])
+    -1.0
+    """
+    mine, theirs = _check_points(points), _check_points(others)
+    if mine.shape[1] != theirs.shape[1] or not len(mine) or not len(theirs):
+        raise UsageError(
+            "`points` and `others` must be at least one point each, of the same dimensions. "
+            f"Got {mine.shape} and {theirs.shape}."
+        )
+    gaps = (mine[:, None] - theirs).min(axis=2)  # (points, others)
+    return float(gaps.max(axis=0).min())
 
 
 def hypervolume(points: ArrayLike, reference: ArrayLike) -> float:
