@@ -1,15 +1,17 @@
-"""Tune every network with the same budget, so that none loses for want of tuning.
+"""Tune every network in the same way, so that none loses for want of tuning.
 
-All start from the same options and are offered the same moves, one after the other: rate, buckets,
-decay, length, and for some an option of their own. A move is tried on
+All start from the same options and are offered moves, one after the other. The rate, which depends
+on the scale of a loss, is tried for all; buckets, decay and length, which belong to the network that
+all share, for three of them; and options of its own for a loss that has some. A move is tried on
 the first redraw of each world, and again on the second if it is not clearly worse; it is kept if
-the mean regret over worlds and redraws falls. So every network has the same chance.
+the mean regret over worlds and redraws falls.
 
 Worlds are redrawn: cousins of the presets with other numbers, so that nothing is chosen on the
 presets themselves. What counts is the exact regret on validation rows. No test row exists here.
 Batches are smaller than the defaults' and trainings shorter, so that a search takes minutes.
 `best` in the file is what a finished search has found, and `behind` names the worlds in which other
-options were better by more than .003.
+options were better by more than .003. `default` is the regret of the method's own defaults, with its
+larger batches, on the first redraw.
 
     python benchmarks/tune_baselines.py --json benchmarks/results/tuning.json
 
@@ -40,13 +42,13 @@ START: dict[str, Any] = {
     "patience_steps": 1_500,
     "batch_rows": 4_096,
 }
-MOVES: list[dict[str, Any]] = [
-    {"learning_rate": 0.03},
-    {"learning_rate": 0.003},
+RATES: list[dict[str, Any]] = [{"learning_rate": 0.03}, {"learning_rate": 0.003}]
+SHAPES: list[dict[str, Any]] = [
     {"buckets": 16},
     {"weight_decay": 0.1},
     {"steps": 4_500, "patience_steps": 4_500},
 ]
+SHAPED = ("harmonrank-paper", "pairwise-logistic", "aucm")
 OWN: dict[str, list[dict[str, Any]]] = {
     "harmonrank-paper": [
         {"strength": 0.3},
@@ -62,7 +64,7 @@ OWN: dict[str, list[dict[str, Any]]] = {
     "pairwise-square": [],
     "pairwise-logistic": [],
     "aucm": [{"inner_rate": 0.1}, {"inner_rate": 0.02}],
-    "reinforce": [{"sigma": 0.25}, {"batch_rows": 2_048}],
+    "reinforce": [{"batch_rows": 512, "steps": 12_000, "patience_steps": 12_000}],
 }
 NOISE = 0.003
 # One head per objective has options of other names: as many moves of the same kinds.
@@ -117,7 +119,7 @@ class Tuning:
     def __init__(self, path: Path, rows: int, worlds: list[str], seeds: int) -> None:
         self.path, self.rows, self.worlds, self.seeds = path, rows, worlds, seeds
         self._logs: dict[tuple[str, int], tuple[Log, Log]] = {}
-        self.parts: dict[str, Any] = {"rows": rows, "start": START, "moves": MOVES}
+        self.parts: dict[str, Any] = {"rows": rows, "start": START, "moves": [*RATES, *SHAPES]}
         if path.exists():
             stored = json.loads(path.read_text(encoding="utf-8"))
             if any(stored.get(key) != value for key, value in self.parts.items()):
@@ -151,7 +153,7 @@ class Tuning:
         """Offer all moves to a method, and store what is left in the end."""
         here = dict(HEADS_START if method == HEADS else START)
         tried = {json.dumps(here): self.regrets(method, here, self.seeds)}
-        for move in [*([] if method == HEADS else MOVES), *OWN[method]]:
+        for move in _moves(method):
             there = {**here, **move}
             if _mean(self.regrets(method, there, 1)) > _mean(self.regrets(method, here, 1)) + NOISE:
                 continue
@@ -164,6 +166,7 @@ class Tuning:
             "options": here,
             "regret": best,
             "least": least,
+            "default": self.regrets(method, {}, 1),
             "behind": [name for name in self.worlds if best[name] > least[name] + NOISE],
         }
         self.save()
@@ -174,6 +177,11 @@ class Tuning:
         partial = self.path.with_suffix(".partial")
         partial.write_text(json.dumps(self.parts, indent=1) + "\n", encoding="utf-8")
         partial.replace(self.path)
+
+
+def _moves(method: str) -> list[dict[str, Any]]:
+    common = [] if method == HEADS else RATES + SHAPES * (method in SHAPED)
+    return common + OWN[method]
 
 
 def _mean(regrets: dict[str, float]) -> float:
