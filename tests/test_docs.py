@@ -76,7 +76,7 @@ def test_linked_files_exist(page):
     ("page", "after", "file"),
     [
         ("network.md", "Exact regret on validation rows:", "tuning.json"),
-        ("network.md", "`benchmarks/results/network_heads.json`", "network_heads.json"),
+        ("network.md", "([schedule.json]", "schedule.json"),
         ("online.md", "exact lift % |", "online-elive.json"),
         ("prediction.md", "AUC on the test rows:", "prediction.json"),
         ("serving.md", "in milliseconds per request:", "serving_stack.json"),
