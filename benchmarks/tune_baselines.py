@@ -1,16 +1,16 @@
 """Tune every network in the same way, so that none loses for want of tuning.
 
 All start from the same options and are offered moves, one after the other. The rate, which depends
-on the scale of a loss, is tried for all; buckets, decay and length, which belong to the network that
-all share, for three of them; and options of its own for a loss that has some. A move is tried on
-the first redraw of each world, and again on the second if it is not clearly worse; it is kept if
-the mean regret over worlds and redraws falls.
+on the scale of a loss, is tried for all; buckets, decay and length, which belong to the network
+that all share, for three of them; and options of its own for a loss that has some. A move is
+tried on the first redraw of each world, and again on the second if it is not clearly worse; it is
+kept if the mean regret over worlds and redraws falls.
 
 Worlds are redrawn: cousins of the presets with other numbers, so that nothing is chosen on the
 presets themselves. What counts is the exact regret on validation rows. No test row exists here.
 Batches are smaller than the defaults' and trainings shorter, so that a search takes minutes.
 `best` in the file is what a finished search has found, and `behind` names the worlds in which other
-options were better by more than .003. `default` is the regret of the method's own defaults, with its
+options were better by more than .003. `default` is the regret of the method's own defaults, with
 larger batches, on the first redraw.
 
     python benchmarks/tune_baselines.py --json benchmarks/results/tuning.json
