@@ -81,7 +81,6 @@ def command(
     from harmonrank.cli.predict import config_of
     from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
-    from harmonrank.data import read_log
     from harmonrank.evaluation.pipeline import PIPELINE_STEPS, PipelineConfig, run_pipeline
     from harmonrank.evaluation.steps import Steps
     from harmonrank.methods import METHODS
@@ -103,15 +102,11 @@ def command(
         result = run_pipeline(source, out, config, steps=steps, on_event=show.event)
 
         def draw(reporting: Reporting) -> None:
-            train, test = (
-                read_log(out / "scores" / f"{part}.parquet", result.schema)
-                for part in ("train", "test")
-            )
             reporting.compared(
                 f"From {source.columns.kind} logs to a fused ranking",
                 result.board,
-                train,
-                test,
+                result.train,
+                result.test,
                 seed,
                 runs=out / "runs",
                 prediction=result.prediction,

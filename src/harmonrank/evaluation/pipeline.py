@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from harmonrank.data import Schema
+from harmonrank.data import Log, Schema, read_log
 from harmonrank.data.files import new_file, sha256, write_json
 from harmonrank.data.logs import PARTS, ImportedLog, LogSource, import_log
 from harmonrank.errors import DataError
@@ -54,14 +54,16 @@ class PipelineResult:
 
     Attributes:
         board: The fusions in order.
-        schema: Of the scored tables.
+        train: The scored rows that fusions were fitted on.
+        test: The scored rows that they were measured on.
         prediction: Of each objective, how good its score is on the test rows.
         caveats: What a reader of the numbers has to know about the data.
         digest: Of all that a report of this result depends on.
     """
 
     board: Leaderboard
-    schema: Schema
+    train: Log = field(repr=False)
+    test: Log = field(repr=False)
     prediction: Mapping[str, Mapping[str, Any]]
     caveats: tuple[str, ...]
     digest: str
@@ -84,9 +86,10 @@ def run_pipeline(
     log_digest = run.import_step()
     predictor_digest = run.predict_step(log_digest)
     scores_digest, scored = run.score_step(log_digest, predictor_digest)
-    digest, board = run.compare_step(scores_digest, scored)
-    caveats = run.caveats(scored)
-    return PipelineResult(board, run.schema(scored), scored["prediction"], caveats, digest)
+    schema = run.schema(scored)
+    train, test = (read_log(run.table(part), schema) for part in ("train", "test"))
+    digest, board = run.compare_step(scores_digest, train, test)
+    return PipelineResult(board, train, test, scored["prediction"], run.caveats(scored), digest)
 
 
 @dataclass(frozen=True)
@@ -169,11 +172,11 @@ class _Pipeline:
         schema = Schema.read(self.folder / "scores" / SCHEMA)
         lacking = set()
         for part in PARTS:
-            table = pl.scan_parquet(self.folder / "scores" / f"{part}.parquet")
+            table = pl.scan_parquet(self.table(part))
             means = table.select(pl.col(schema.names).mean()).collect().row(0)
             lacking |= {n for n, mean in zip(schema.names, means, strict=True) if mean in (0, 1)}
         kept = [name for name in schema.names if name not in lacking]
-        test = pl.read_parquet(self.folder / "scores" / "test.parquet")
+        test = pl.read_parquet(self.table("test"))
         return {
             "objectives": kept,
             "left_out": sorted(lacking),
@@ -190,13 +193,15 @@ class _Pipeline:
             )
         return Schema.read(self.folder / "scores" / SCHEMA).subset(kept)
 
-    def compare_step(self, scores: str, scored: Mapping[str, Any]) -> tuple[str, Leaderboard]:
+    def table(self, part: str) -> Path:
+        """Return where the scored rows of train, valid or test are."""
+        return self.folder / "scores" / f"{part}.parquet"
+
+    def compare_step(self, scores: str, train: Log, test: Log) -> tuple[str, Leaderboard]:
         """Fit the fusions; a fusion whose rows and options are the same is not fitted again."""
-        schema = self.schema(scored)
-        tables = {part: self.folder / "scores" / f"{part}.parquet" for part in PARTS}
         inputs = {
             "scores": scores,
-            "schema": schema.to_dict(),
+            "schema": train.schema.to_dict(),
             "methods": list(self.config.methods),
             "seed": self.config.seed,
         }
@@ -204,11 +209,11 @@ class _Pipeline:
 
         def board(on_event: Callable[[Any], None]) -> Leaderboard:
             return compare(
-                tables["train"],
-                tables["test"],
-                schema,
+                train,
+                test,
+                train.schema,
                 self.config.methods,
-                valid=tables["valid"],
+                valid=self.table("valid"),
                 seed=self.config.seed,
                 runs=self.folder / "runs",
                 on_event=on_event,

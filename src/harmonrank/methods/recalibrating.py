@@ -49,7 +49,8 @@ class Recalibrating:
     def recalibrated(self, table: Source) -> Self:
         """Return a new model for upstream scores that have changed; labels are not needed.
 
-        The table holds recent rows with the new scores, at least 1,000 that count.
+        The table holds recent rows with the new scores, at least 1,000 that count; all of them are
+        read, so of a long log give the newest rows.
         """
         log, reference = recent_rows(table, self.schema), self._known_reference()
         changed = copy(self)
