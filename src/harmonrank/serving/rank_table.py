@@ -11,8 +11,9 @@ import polars as pl
 
 from harmonrank.data.decoding import decode_json
 from harmonrank.errors import DataError
+from harmonrank.serving.arrow_check import check_stream
 from harmonrank.serving.http import Request, Response
-from harmonrank.serving.rank import ARROW, best, check_rows
+from harmonrank.serving.rank import ARROW, best
 from harmonrank.serving.runtime import Candidates, Runtime, Scored, named_columns
 
 
@@ -20,8 +21,8 @@ def rank_table(
     runtime: Runtime, request: Request, max_rows: int
 ) -> tuple[Response, list[Candidates]]:
     """Rank the rows of an Arrow stream, within requests if it has the schema's request column."""
+    check_stream(request.body, max_rows)
     frame = _read(request.body)
-    check_rows(frame.height, max_rows)
     schema, names = runtime.model.schema, dict.fromkeys(frame.columns)
     named_columns(names, [*schema.score_columns, *schema.context], "Column")
     if frame.height == 0:
