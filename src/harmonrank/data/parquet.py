@@ -1,9 +1,10 @@
 """Parquet in pieces: a file larger than memory is read, and written, a few rows at a time."""
 
-__all__ = ["PIECE_ROWS", "ParquetWriter", "count_rows", "pieces", "read_piece"]
+__all__ = ["PIECE_ROWS", "ParquetWriter", "count_rows", "pieces", "read_piece", "writing"]
 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from queue import Full, Queue
 from typing import Literal, Self
@@ -48,6 +49,19 @@ def pieces(path: Path, rows: int | None = None) -> Generator[pl.DataFrame, None,
             later = first + rows
             coming = thread.submit(read_piece, path, later, rows) if later in starts else None
             yield piece
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Turn what Polars says when it cannot write a table into an error of the system.
+
+    Raises:
+        OSError: The disk is full, or gone.
+    """
+    try:
+        yield
+    except pl.exceptions.PolarsError as error:
+        raise OSError(str(error).splitlines()[0].rstrip(".")) from error
 
 
 class ParquetWriter:
@@ -102,7 +116,7 @@ class ParquetWriter:
 
     def _write(self, schema: pl.Schema) -> None:
         lazy = register_io_source(lambda *_: self._taken(), schema=schema, validate_schema=True)
-        try:
+        with writing():
             lazy.sink_parquet(
                 self._path,
                 compression=self._compression,
@@ -110,8 +124,6 @@ class ParquetWriter:
                 metadata=self._metadata,
                 engine="streaming",
             )
-        except pl.exceptions.PolarsError as error:
-            raise OSError(str(error).rstrip(".")) from error
 
     def _taken(self) -> Iterator[pl.DataFrame]:
         while (piece := self._pieces.get()) is not None:

@@ -12,7 +12,7 @@ import polars as pl
 
 from harmonrank.data.files import new_folder, write_json
 from harmonrank.data.log_worlds import Block, KuaiRandWorld, TenrecWorld, probability
-from harmonrank.data.parquet import ParquetWriter
+from harmonrank.data.parquet import ParquetWriter, writing
 from harmonrank.errors import UsageError
 
 TRUTH = "truth.json"
@@ -43,7 +43,8 @@ def simulate_log(
     with new_folder(path, holds=TRUTH, overwrite=overwrite) as folder:
         for name, table in world.tables().items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            table.write_csv(folder / name)
+            with writing():
+                table.write_csv(folder / name)
         with _Writer(folder, world.truth.names) as writer:
             for block in world.blocks(rows, seed):
                 writer.add(block)
@@ -89,7 +90,8 @@ class _Writer:
             target = self._folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             self._streams[name] = self._stack.enter_context(target.open("wb"))
-        block.frame.write_csv(self._streams[name], include_header=first)
+        with writing():
+            block.frame.write_csv(self._streams[name], include_header=first)
         p = probability(block.logits)
         self._truth.put(pl.DataFrame(p, [f"true_{name}" for name in self._names]))
 

@@ -12,6 +12,7 @@ import polars as pl
 from harmonrank.data import Schema
 from harmonrank.data.files import new_folder, write_json
 from harmonrank.data.forks import require_polars_threads
+from harmonrank.data.parquet import writing
 from harmonrank.data.worlds import Sample, best_score
 from harmonrank.errors import UsageError
 from harmonrank.evaluation.worlds import AnyWorld
@@ -59,7 +60,8 @@ def simulate(
             sample = world.sample(
                 count, seed=seed, start=start, horizon=horizon, with_truth=name != "train"
             )
-            as_frame(world, sample).write_parquet(folder / f"{name}.parquet", statistics=False)
+            with writing():
+                as_frame(world, sample).write_parquet(folder / f"{name}.parquet", statistics=False)
             start += count
             if on_table is not None:
                 on_table(name, count)

@@ -14,9 +14,9 @@ import polars as pl
 from harmonrank.data import read_log
 from harmonrank.data.files import check_output, new_file
 from harmonrank.data.forks import require_polars_threads
-from harmonrank.data.parquet import PIECE_ROWS, ParquetWriter, count_rows, pieces
+from harmonrank.data.parquet import PIECE_ROWS, ParquetWriter, count_rows, pieces, writing
 from harmonrank.data.tables import check_columns, column_names, file_kind, open_table
-from harmonrank.errors import DataError, OutputError, UsageError
+from harmonrank.errors import DataError, UsageError
 from harmonrank.methods.base import Method
 from harmonrank.methods.drift import Drift
 
@@ -75,20 +75,13 @@ def score_file(
     lows = range(0, max(frame.height, 1), PIECE_ROWS)
     fused = np.concatenate([fuse(frame.slice(low, PIECE_ROWS), low) for low in lows])
     frame = frame.with_columns(pl.Series(column, fused))
-    with new_file(output, overwrite=overwrite) as partial:
+    with new_file(output, overwrite=overwrite) as partial, writing():
         _write(frame, partial, kind, compress=output.name.lower().endswith(".gz"))
     on_rows(frame.height, frame.height)
     return frame.height
 
 
 def _write(frame: pl.DataFrame, path: Path, kind: str, *, compress: bool) -> None:
-    try:
-        _write_as(frame, path, kind, compress=compress)
-    except pl.exceptions.PolarsError as error:
-        raise OutputError(f"'{path}' cannot be written: {str(error).rstrip('.')}.") from None
-
-
-def _write_as(frame: pl.DataFrame, path: Path, kind: str, *, compress: bool) -> None:
     if kind == "parquet":
         frame.write_parquet(path)
     elif kind == "arrow":

@@ -162,7 +162,8 @@ def _ask(codes: Any, start: int, n: int, first: Any, context: Any, asked: Any) -
     width = context.shape[1]
     row = np.empty(width, np.float32)
     for r in range(n):
-        row[:] = context[0]
+        for i in range(width):  # A copy of a slice would take seconds to compile.
+            row[i] = context[0, i]
         for feature in range(len(first)):
             value = first[feature] + codes[start + r, feature]
             for i in range(width):

@@ -5,6 +5,7 @@ __all__ = ["Checkpoint", "Progress"]
 import math
 import re
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -126,7 +127,12 @@ class Checkpoint:
             raise ModelFileError(
                 f"The checkpoint '{path}' cannot be read ({reason}); delete it to start again."
             ) from None
-        self._take_over({name: torch.from_numpy(array) for name, array in arrays.items()})
+        try:
+            self._take_over({name: torch.from_numpy(array) for name, array in arrays.items()})
+        except KeyError as error:
+            raise ModelFileError(
+                f"The checkpoint '{path}' lacks {error} of the optimiser; delete it to start again."
+            ) from None
         return progress
 
     def _declared(self, names: list[str]) -> dict[str, Array]:
@@ -136,21 +142,22 @@ class Checkpoint:
             array = _like(value)
             declared |= {f"now/{name}": array, f"best/{name}": array}
         parameters = [p for group in self._optimizer.param_groups for p in group["params"]]
-        for name in names:
-            found = re.fullmatch(rf"{_OPTIMIZER}(\d{{1,9}})/(step|\w+)", name)
-            if found and int(found[1]) < len(parameters):
-                parameter = parameters[int(found[1])]
-                declared[name] = _like(torch.zeros(()) if found[2] == "step" else parameter)
+        known = [re.fullmatch(rf"{_OPTIMIZER}(\d{{1,9}})/(\w+)", name) for name in names]
+        found = [match for match in known if match and int(match[1]) < len(parameters)]
+        # An optimiser knows the same of every parameter that it has moved.
+        for index, key in product({m[1] for m in found}, {m[2] for m in found}):
+            like = torch.zeros(()) if key == "step" else parameters[int(index)]
+            declared[f"{_OPTIMIZER}{index}/{key}"] = _like(like)
         return declared
 
     def _take_over(self, tensors: dict[str, Tensor]) -> None:
-        self._network.load_state_dict(_part(tensors, "now/"))
-        self._best = _part(tensors, "best/")
         state: dict[int, dict[str, Tensor]] = {}
         for name, value in _part(tensors, _OPTIMIZER).items():
             index, key = name.split("/", 1)
             state.setdefault(int(index), {})[key] = value
         self._optimizer.load_state_dict({**self._optimizer.state_dict(), "state": state})
+        self._network.load_state_dict(_part(tensors, "now/"))
+        self._best = _part(tensors, "best/")
 
 
 class _Header(msgspec.Struct, forbid_unknown_fields=True):

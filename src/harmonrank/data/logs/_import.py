@@ -17,6 +17,7 @@ from harmonrank.data.logs._manifest import FORMAT, MANIFEST, about, manifest_of,
 from harmonrank.data.logs._source import LogSource, check_labels
 from harmonrank.data.logs._split import PARTS, Cuts, KeyCounts
 from harmonrank.data.logs._tables import write_table
+from harmonrank.data.parquet import writing
 from harmonrank.errors import DataError
 from harmonrank.events import ImportStep
 
@@ -155,7 +156,8 @@ class _Run:
             mine = frame.filter(part == k)
             if len(mine):
                 file = f"{name}/part-{number:05}.parquet"
-                mine.write_parquet(self.folder / file, compression="zstd", compression_level=1)
+                with writing():
+                    mine.write_parquet(self.folder / file, compression="zstd", compression_level=1)
                 files[file] = {**about(self.folder / file), **positives_of(mine, self.columns)}
         odd = self.source.count(raw)
         return {"source": chunk.path.name, "files": files, "odd": odd, "rows": len(raw)}
