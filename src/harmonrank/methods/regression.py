@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.kernel import kernel
+from harmonrank.kernel import inline_kernel, kernel
 from harmonrank.together import each_part, edges_of
 
 # Sums are taken in this many pieces whatever the threads, so they do not depend on them.
@@ -190,6 +190,19 @@ def _image(design: Design, curve: np.ndarray, direction: np.ndarray) -> np.ndarr
     return total
 
 
+@inline_kernel
+def _linear(numbers: Any, codes: Any, i: int, theta: Any, found: Any) -> None:
+    """Set `found` to row i of Xθ, a number per objective."""
+    for m in range(len(found)):
+        found[m] = theta[0, m]
+    for k in range(numbers.shape[1]):
+        for m in range(len(found)):
+            found[m] += numbers[i, k] * theta[1 + k, m]
+    for c in range(codes.shape[1]):
+        for m in range(len(found)):
+            found[m] += theta[codes[i, c], m]
+
+
 @kernel
 def _sweep(
     piece: int, numbers: Any, codes: Any, labels: Any, weight: Any, theta: Any, loss: Any,
@@ -200,14 +213,7 @@ def _sweep(
     M = theta.shape[1]
     g, h, logit = np.empty(M), np.empty(M), np.empty(M)
     for i in range(piece * n // _PIECES, (piece + 1) * n // _PIECES):
-        for m in range(M):
-            logit[m] = theta[0, m]
-        for k in range(K):
-            for m in range(M):
-                logit[m] += numbers[i, k] * theta[1 + k, m]
-        for c in range(codes.shape[1]):
-            for m in range(M):
-                logit[m] += theta[codes[i, c], m]
+        _linear(numbers, codes, i, theta, logit)
         for m in range(M):
             small = np.exp(-abs(logit[m]))
             p = (1.0 if logit[m] >= 0 else small) / (1.0 + small)
@@ -253,14 +259,7 @@ def _product(piece: int, numbers: Any, codes: Any, curve: Any, direction: Any, i
     M = direction.shape[1]
     t = np.empty(M)
     for i in range(piece * n // _PIECES, (piece + 1) * n // _PIECES):
-        for m in range(M):
-            t[m] = direction[0, m]
-        for k in range(K):
-            for m in range(M):
-                t[m] += numbers[i, k] * direction[1 + k, m]
-        for c in range(codes.shape[1]):
-            for m in range(M):
-                t[m] += direction[codes[i, c], m]
+        _linear(numbers, codes, i, direction, t)
         for m in range(M):
             t[m] *= curve[i, m]
             image[piece, 0, m] += t[m]
