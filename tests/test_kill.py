@@ -107,7 +107,7 @@ def test_200_kills_end_in_the_same_bytes(nursery, place_with_log, tmp_path, verb
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
-def test_300_deaths_before_each_change_end_in_the_same_bytes(
+def test_deaths_before_changes_of_files_end_in_the_same_bytes(
     nursery, place_with_log, tmp_path, verb
 ):
     # A long verb changes hundreds of files, so it dies at some of them.

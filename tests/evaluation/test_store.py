@@ -82,3 +82,11 @@ def test_every_file_of_an_output_has_a_checksum(tmp_path):
     assert list(sums) == ["a/b/c", "d"]
     assert len(set(sums.values())) == 1
     assert digest(sums) != digest({})
+
+
+def test_what_a_killed_writer_left_is_removed_when_its_record_is_found(tmp_path):
+    Store(tmp_path).put("record", "key", 3)
+    for left in (".record.json.0123abcd.partial", ".record.0123abcd.partial"):
+        (tmp_path / left).mkdir()
+    assert Store(tmp_path).find("record", "key", int) == 3
+    assert [path.name for path in tmp_path.iterdir()] == ["record.json"]

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from harmonrank.data.digests import digest
 from harmonrank.data.files import new_file, read_json, to_json, write_json
+from harmonrank.data.staging import swept
 from harmonrank.errors import DataError
 
 T = TypeVar("T")
@@ -42,6 +43,9 @@ class Store:
         """
         if not self.path(name).is_file():
             return None
+        for suffix in ("", ".json"):
+            # Work that is found is not written again, so nothing else removes what was left.
+            swept(self.path(name, suffix))
         try:
             record = read_json(self.path(name))
             if record["key"] != key or record["checksum"] != digest(record["content"]):
