@@ -7,6 +7,7 @@ __all__ = [
     "DataError",
     "DependencyError",
     "DivergenceError",
+    "ExportError",
     "HarmonRankError",
     "ModelFileError",
     "OutputError",
@@ -41,6 +42,10 @@ class OutputError(HarmonRankError, OSError):
 
 class DependencyError(HarmonRankError, ImportError):
     """An optional package is not installed."""
+
+
+class ExportError(HarmonRankError, ArithmeticError):
+    """An exported model does not compute what its source computes."""
 
 
 class DivergenceError(HarmonRankError, ArithmeticError):

@@ -13,6 +13,8 @@ from harmonrank.errors import DependencyError
 _EXTRAS = {
     "httptools": "serve",
     "lightgbm": "lightgbm",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
     "optuna": "search",
     "pandas": "pandas",
     "plotly": "report",

@@ -5,7 +5,8 @@ import pytest
 
 VERBS = [
     *("demo", "simulate", "data", "predict", "fit", "score", "evaluate", "recalibrate"),
-    *("explain", "pipeline", "compare", "reproduce", "ab", "registry", "serve", "warm", "bench"),
+    *("explain", "pipeline", "compare", "reproduce", "ab", "registry", "export", "serve", "warm"),
+    "bench",
 ]
 COMMANDS = [
     *(verb for verb in VERBS if verb not in ("data", "predict", "ab", "registry")),

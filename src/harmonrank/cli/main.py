@@ -28,6 +28,7 @@ _VERBS = {
     "reproduce": "Make the paper's tables again and judge its claims.",
     "ab": "Analyse the log of an online experiment: lifts, intervals, checks.",
     "registry": "Versions of a model: publish through guardrails, roll back.",
+    "export": "Write a model as an ONNX file, checked in ONNX Runtime.",
     "serve": "Answer requests over HTTP with a model, or a registry's current one.",
     "warm": "Compile what a model needs to score, before it serves.",
     "bench": "Measure our speed beside that of the peers that are installed.",

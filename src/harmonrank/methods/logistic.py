@@ -1,6 +1,6 @@
 """Logistic: the probability of each objective from all scores and the context, best weights."""
 
-__all__ = ["Logistic", "LogisticConfig"]
+__all__ = ["FARTHEST", "Logistic", "LogisticConfig"]
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -20,8 +20,8 @@ from harmonrank.options import Positive
 _FIRST_ROWS = 50_000
 # Keeps separable labels finite, and nothing else.
 _OWN_RIDGE = 1e-3
-# Beyond this a standardised logit tells the upstream model's clipping, not its opinion.
-_FARTHEST = 8.0
+FARTHEST = 8.0
+"""Beyond this a standardised logit tells the upstream model's clipping, not its opinion."""
 _LARGEST_LOGIT = 1e3
 
 
@@ -90,7 +90,7 @@ class Logistic(ProbabilityMethod):
         return fit_ridge(part, labels, weight, decay, theta, tolerance=1e-3)
 
     def _design(self, log: Log) -> Design:
-        x = np.clip((logit(log.scores) - self._centre) / self._spread, -_FARTHEST, _FARTHEST)
+        x = np.clip((logit(log.scores) - self._centre) / self._spread, -FARTHEST, FARTHEST)
         return Design.of(x, self._encoder.encode(log.context), self._encoder.slots)
 
     def _probabilities(self, log: Log) -> np.ndarray:

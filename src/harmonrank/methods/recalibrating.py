@@ -37,6 +37,11 @@ class Recalibrating:
         """The context columns and their values, as far as the fit saw them."""
         return self._known_reference().encoder
 
+    @property
+    def recalibration(self) -> Recalibration | None:
+        """What is done to scores before the method sees them, if it was recalibrated that way."""
+        return self._recalibration
+
     def drift(self, table: Source) -> Drift:
         """Report how far each score column has moved since the fit, given the context.
 

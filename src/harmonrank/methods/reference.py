@@ -10,14 +10,13 @@ import numpy as np
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
 from harmonrank.model.coordinate import logit_of
-from harmonrank.model.law import fit_law
+from harmonrank.model.law import MOST_EFFECT, fit_law
 from harmonrank.model.spread import Spread
 
 RECENT_ROWS = 200_000
 """Scores are measured on at most so many rows, drawn at random."""
 
 _MOST_VALUES = 100  # of a context feature; rarer ones share the slot of the unknown
-_MOST_EFFECT = 4.0  # of the context on a log variance
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ class Reference:
         for feature, start in enumerate(first):
             centre += self.mean[start + codes[:, feature]]
             effect += self.spread[start + codes[:, feature]]
-        np.clip(effect, -_MOST_EFFECT, _MOST_EFFECT, out=effect)
+        np.clip(effect, -MOST_EFFECT, MOST_EFFECT, out=effect)
         deviation = np.exp((self.log_variance + effect) / 2)
         return centre + self.middle * deviation, self.width * deviation
 

@@ -1,6 +1,6 @@
 """Saved models: a folder of safetensors and JSON with a format version and checksums."""
 
-__all__ = ["FORMAT", "MODEL", "load", "save"]
+__all__ = ["FORMAT", "MODEL", "checksums", "load", "save"]
 
 import dataclasses
 from os import PathLike
@@ -99,6 +99,11 @@ def load(path: str | Path) -> Method:
             f"{str(error).rstrip('.')}; it was saved by {header.harmonrank}, so use that version "
             "or fit it again."
         ) from error
+
+
+def checksums(path: str | Path) -> dict[str, str]:
+    """Return the checksum of each file of a saved model, as it was saved."""
+    return _read(_folder(path) / _CHECKSUMS, dict[str, str])
 
 
 def _folder(path: Any) -> Path:

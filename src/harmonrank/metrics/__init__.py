@@ -1,6 +1,7 @@
 """Metrics of a fused score: plain functions of arrays, exact, and fast enough to call often."""
 
 __all__ = [
+    "SMALLEST_PROBABILITY",
     "GroupedAUC",
     "Interval",
     "auc",
@@ -34,7 +35,13 @@ from harmonrank.metrics._bootstrap import (
     bootstrap_sums,
     percentiles,
 )
-from harmonrank.metrics._calibration import fit_isotonic, fit_logistic, logit, sigmoid
+from harmonrank.metrics._calibration import (
+    SMALLEST_PROBABILITY,
+    fit_isotonic,
+    fit_logistic,
+    logit,
+    sigmoid,
+)
 from harmonrank.metrics._calibration_error import calibration_error
 from harmonrank.metrics._correlations import spearman
 from harmonrank.metrics._grouped import GroupedAUC, grouped_auc

@@ -1,13 +1,14 @@
 """Calibration: the probability of a label given one score."""
 
-__all__ = ["fit_isotonic", "fit_logistic", "logit", "sigmoid"]
+__all__ = ["SMALLEST_PROBABILITY", "fit_isotonic", "fit_logistic", "logit", "sigmoid"]
 
 import numpy as np
 
 from harmonrank.kernel import kernel
 from harmonrank.ranking import argsort
 
-_SMALLEST = 1e-12
+SMALLEST_PROBABILITY = 1e-12
+"""Probabilities are kept this far from 0 and 1 where their logit is taken."""
 _RIDGE = 1e-3
 
 
@@ -17,7 +18,7 @@ def logit(p: np.ndarray) -> np.ndarray:
     >>> logit(np.array([0.5, 0.0])).round(2)
     array([  0.  , -27.63])
     """
-    p = np.clip(np.asarray(p, dtype=np.float64), _SMALLEST, 1 - _SMALLEST)
+    p = np.clip(np.asarray(p, dtype=np.float64), SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
     odds: np.ndarray = np.log(p) - np.log1p(-p)
     return odds
 
@@ -53,7 +54,7 @@ def fit_logistic(
         away = theta - prior
         return _log_loss(X @ theta, labels, w) + 0.5 * float(away @ ridge @ away)
 
-    pi = np.clip(np.average(labels, weights=w), _SMALLEST, 1 - _SMALLEST)
+    pi = np.clip(np.average(labels, weights=w), SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
     theta = np.array([0.0, np.log(pi / (1 - pi))])
     best = loss_of(theta)
     for _ in range(100):

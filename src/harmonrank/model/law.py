@@ -13,7 +13,15 @@ signal is shared by all contexts, noise is not. Then ∂ log f / ∂ℓ = −r w
 the *surprise* of each score given the others.
 """
 
-__all__ = ["Law", "blocks_of", "distinct_contexts", "fit_law", "law_arrays"]
+__all__ = [
+    "MOST_EFFECT",
+    "SMALLEST_EIGENVALUE",
+    "Law",
+    "blocks_of",
+    "distinct_contexts",
+    "fit_law",
+    "law_arrays",
+]
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -25,7 +33,10 @@ from harmonrank.data.arrays import Array
 _MEAN_RIDGE = 10.0
 _VARIANCE_RIDGE = 50.0
 _VARIANCE_STEPS = 8
-_SMALLEST_EIGENVALUE = 0.05
+SMALLEST_EIGENVALUE = 0.05
+"""Of a correlation matrix; correlations are shrunk until it has no smaller one."""
+MOST_EFFECT = 4.0
+"""Of the context on a log variance."""
 _DENSE_CONTEXTS = 4_000_000
 _BLOCK_NUMBERS = 16_000_000  # 128 MB at a time, however many contexts there are.
 _DEAD = np.log(1e-9)  # Less variance is what rounding leaves of one value.
@@ -78,7 +89,9 @@ class Law:
     def variance_of(self, contexts: np.ndarray) -> np.ndarray:
         """Return v(c), kept within a factor of e⁴ of its base."""
         effect = self.excess + self.sum_of(self.spread, contexts)
-        variance: np.ndarray = np.exp(self.log_variance + np.clip(effect, -4.0, 4.0))
+        variance: np.ndarray = np.exp(
+            self.log_variance + np.clip(effect, -MOST_EFFECT, MOST_EFFECT)
+        )
         return variance
 
     def precision_of(self, contexts: np.ndarray) -> np.ndarray:
@@ -99,7 +112,7 @@ class Law:
         off = self.covariance * (1 - eye)
         correlation = off / (deviation[:, :, None] * deviation[:, None, :]) + eye
         smallest = np.linalg.eigvalsh(correlation)[:, 0] if M > 1 else np.ones(len(contexts))
-        keep = np.minimum(1.0, (1 - _SMALLEST_EIGENVALUE) / np.maximum(1 - smallest, 1e-12))
+        keep = np.minimum(1.0, (1 - SMALLEST_EIGENVALUE) / np.maximum(1 - smallest, 1e-12))
         correlation = eye + keep[:, None, None] * (correlation - eye)
         scaled: np.ndarray = np.linalg.inv(correlation) / (
             deviation[:, :, None] * deviation[:, None, :]

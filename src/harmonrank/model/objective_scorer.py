@@ -34,19 +34,24 @@ class ObjectiveScorer:
     Args:
         config: The network's size.
         weights: Its arrays by name.
+
+    Attributes:
+        prior: Centre, spread, slope, intercept of the closed form, and the share of the residual.
+        context: A row for all contexts, then one per value: queries, offsets and slopes.
+        paths: Table of scores, W_r, folded output, gate and its bias, gated and linear output.
     """
 
     def __init__(self, config: ObjectiveConfig, weights: Mapping[str, NDArray[Any]]) -> None:
         self.config = config
         w = {name: np.asarray(array, np.float64) for name, array in weights.items()}
-        self._prior = _single(*(w[f"prior.{n}"] for n in ("centre", "spread", "slope")))
-        self._prior += _single(w["prior.intercept"], w["share"])
-        self._context = np.ascontiguousarray(_context_table(config, w), np.float32)
+        self.prior = _single(*(w[f"prior.{n}"] for n in ("centre", "spread", "slope")))
+        self.prior += _single(w["prior.intercept"], w["share"])
+        self.context = np.ascontiguousarray(_context_table(config, w), np.float32)
         scale, own = sqrt(config.key_width), "relation_aware."
         W_r = w[own + "query"].T @ w[own + "key"] / scale
         output = w[own + "output"] @ w[own + "context_value"] @ w[own + "value"]
         agnostic = (w["gated.gate"], w["gated.bias"], w["gated.output"], w["linear.output"])
-        self._paths = _single(w["scores.table"], W_r, output, *agnostic)
+        self.paths = _single(w["scores.table"], W_r, output, *agnostic)
         slots = np.array(config.context_slots, np.int64)
         self._slots, self._first = slots, 1 + np.cumsum(slots) - slots
 
@@ -64,7 +69,7 @@ class ObjectiveScorer:
         self._check(scores, codes)
         p = np.empty(scores.shape)
         edges = edges_of(-(-len(scores) // _BLOCK), _PART_BLOCKS)
-        given = (scores, codes, self._first, self._context, *self._prior, *self._paths, p)
+        given = (scores, codes, self._first, self.context, *self.prior, *self.paths, p)
         score: Any = _score
         each_part(lambda part: score(*given, edges[part], edges[part + 1]), len(edges) - 1)
         return p

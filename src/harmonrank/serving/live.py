@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harmonrank.data.files import read_json
 from harmonrank.errors import HarmonRankError
 from harmonrank.methods import Method, load
+from harmonrank.methods.saved import checksums
 from harmonrank.registry import Registry
 from harmonrank.registry.registry import CURRENT, SETTINGS
 from harmonrank.serving.runtime import Runtime
@@ -29,8 +29,7 @@ def load_target(target: str) -> tuple[Method, str]:
         number = registry.version().number
         return registry.load(number), str(number)
     model = load(target)
-    sums = read_json(Path(target) / "checksums.json", dict[str, str])
-    return model, sums["weights.safetensors"][:_SHORT]
+    return model, checksums(target)["weights.safetensors"][:_SHORT]
 
 
 class Live:

@@ -1,0 +1,152 @@
+"""Export: a saved model as one ONNX file, which is checked before it appears."""
+
+__all__ = ["Exported", "export_onnx"]
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import harmonrank
+from harmonrank.data import ContextEncoder
+from harmonrank.data.files import check_output, new_file
+from harmonrank.errors import UsageError
+from harmonrank.methods import Method
+from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.methods.saved import checksums
+from harmonrank.registry.version import MODEL_FOLDER
+from harmonrank.serving.live import load_target, registry_of
+from harmonrank.serving.onnx.check import TOLERANCE, Agreement, check_export, unknown_of
+from harmonrank.serving.onnx.exporters import exporter_of
+from harmonrank.serving.onnx.graph import Graph
+from harmonrank.serving.onnx.inputs import WEIGHTS, Inputs, kinds_of
+from harmonrank.serving.runtime import FUSED
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written.
+
+    Attributes:
+        about: The metadata of the file.
+        agreement: How near to the model it is.
+        size: Of the file, in bytes.
+    """
+
+    about: dict[str, str]
+    agreement: Agreement
+    size: int
+
+
+def export_onnx(
+    target: str | Path,
+    output: str | Path,
+    *,
+    score_type: str = "float64",
+    overwrite: bool = False,
+) -> Exported:
+    """Write a saved model, or the current one of a registry, as an ONNX file.
+
+    Args:
+        target: The folder of a saved model or of a registry.
+        output: The file to write.
+        score_type: Of the score inputs, 'float64' or 'float32'; context, weights and outputs are
+            the same for both.
+        overwrite: Replace the file if it exists.
+
+    Raises:
+        UsageError: The method cannot be exported.
+        ExportError: ONNX Runtime does not give what the model gives.
+    """
+    check_output(output, overwrite=overwrite)
+    if score_type not in ("float32", "float64"):
+        raise UsageError(f"`score_type` must be 'float32' or 'float64'. Got '{score_type}'.")
+    model, version, folder = _source(str(target))
+    graph, encoders = _graph_of(model, score_type)
+    about = _about(model, version, encoders) | {
+        "harmonrank.checksums": json.dumps(checksums(folder))
+    }
+    made = graph.model(
+        model.name,
+        about,
+        producer_name="harmonrank",
+        producer_version=harmonrank.__version__,
+        model_version=int(version) if registry_of(str(target)) else 0,
+    )
+    _check_structure(made)
+    serialized = made.SerializeToString(deterministic=True)
+    agreement = check_export(serialized, model, encoders, score_type)
+    with new_file(output, overwrite=overwrite) as partial:
+        partial.write_bytes(serialized)
+    return Exported(about, agreement, len(serialized))
+
+
+def _source(target: str) -> tuple[Method, str, Path]:
+    """Return a model, the name of its version and its folder."""
+    registry = registry_of(target)
+    if registry is None:
+        return *load_target(target), Path(target)
+    number = registry.version().number
+    return registry.load(number), str(number), registry.folder(number) / MODEL_FOLDER
+
+
+def _check_structure(made: Any) -> None:
+    import onnx
+
+    onnx.checker.check_model(made, full_check=True)
+
+
+def _graph_of(model: Method, score_type: str) -> tuple[Graph, list[ContextEncoder]]:
+    """Return the graph of a model, and the encoders whose values it knows."""
+    export, schema = exporter_of(model), model.schema
+    has = isinstance(model, ProbabilityMethod)
+    outputs = [FUSED, *(schema.names if has else ())]
+    inputs = [*schema.score_columns, *schema.context, *([WEIGHTS] if has else [])]
+    _refuse_shared_names(inputs, outputs)
+    graph = Graph([*inputs, *outputs])
+    columns = Inputs(graph, model, score_type)
+    value = export(model, columns)
+    if not has:
+        graph.output(FUSED, value)
+        return graph, columns.encoders or [model.context_encoder]
+    weights = graph.optional_input(WEIGHTS, schema.weight_vector)
+    effective = weights / (model.prevalence * (1 - model.prevalence))
+    graph.output(FUSED, (value * effective).sum(1))
+    for m, name in enumerate(schema.names):
+        graph.output(name, graph.op("Gather", value, np.array(m), axis=1))
+    return graph, columns.encoders or [model.context_encoder]
+
+
+def _refuse_shared_names(inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    """Refuse a name that would stand for two things: in ONNX it cannot."""
+    names = [*inputs, *outputs]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"'{name}' would name two inputs or outputs of the ONNX file; rename that column "
+                "or objective and fit again."
+            )
+
+
+def _about(model: Method, version: str, encoders: Sequence[ContextEncoder]) -> dict[str, str]:
+    schema, has = model.schema, isinstance(model, ProbabilityMethod)
+    context = {
+        name: {"type": kind, "unknown": None if kind == "float64" else unknown}
+        for name, kind in kinds_of(model).items()
+        for unknown in [unknown_of(encoders, name, kind)]
+    }
+    parts: dict[str, Any] = {
+        "scores": dict(schema.objectives),
+        "context": context,
+        "weights": dict(zip(schema.names, schema.weight_vector.tolist(), strict=True)),
+        "weights_input": has,
+        "probabilities": has,
+        "prevalence": dict(zip(schema.names, model.prevalence.tolist(), strict=True)),
+        "tolerance": TOLERANCE,
+    }
+    words = {"method": model.name, "version": version, "library": harmonrank.__version__}
+    parts = words | {name: json.dumps(part) for name, part in parts.items()}
+    return {f"harmonrank.{name}": part for name, part in parts.items()}

@@ -1,0 +1,161 @@
+"""Graph: an ONNX graph under construction, and values that are computed with like arrays."""
+
+__all__ = ["INPUTS_FIRST", "Graph", "Value"]
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Union
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+# What ONNX Runtime has read since 1.12.
+_OPSETS = {"": 17, "ai.onnx.ml": 3}
+_IR_VERSION = 8
+INPUTS_FIRST = "n"
+"""The name of the first dimension of all inputs and outputs: the rows."""
+
+_TYPES = {
+    "float32": TensorProto.FLOAT,
+    "float64": TensorProto.DOUBLE,
+    "int64": TensorProto.INT64,
+    "str": TensorProto.STRING,
+}
+
+Operand = Union["Value", np.ndarray, float]
+
+
+class Value:
+    """What a node gives: an operand of further nodes, with the arithmetic of an array."""
+
+    def __init__(self, graph: "Graph", name: str) -> None:
+        self.graph, self.name = graph, name
+
+    def __add__(self, other: Operand) -> "Value":
+        return self.graph.op("Add", self, other)
+
+    def __sub__(self, other: Operand) -> "Value":
+        return self.graph.op("Sub", self, other)
+
+    def __mul__(self, other: Operand) -> "Value":
+        return self.graph.op("Mul", self, other)
+
+    def __truediv__(self, other: Operand) -> "Value":
+        return self.graph.op("Div", self, other)
+
+    def __matmul__(self, other: Operand) -> "Value":
+        return self.graph.op("MatMul", self, other)
+
+    def cast(self, kind: str) -> "Value":
+        """Return the numbers as 'float32', 'float64' or 'int64'."""
+        return self.graph.op("Cast", self, to=_TYPES[kind])
+
+    def clip(self, low: float, high: float) -> "Value":
+        """Return float64 numbers within bounds."""
+        return self.graph.op("Clip", self, np.array(low, float), np.array(high, float))
+
+    def log(self) -> "Value":
+        """Return natural logarithms."""
+        return self.graph.op("Log", self)
+
+    def sigmoid(self) -> "Value":
+        """Return 1/(1 + e⁻ˣ); ONNX Runtime's own loses the digits of a small one."""
+        exponential = self.graph.op("Exp", self.graph.op("Neg", self.clip(-700.0, 700.0)))
+        return self.graph.op("Reciprocal", exponential + 1.0)
+
+    def softmax(self) -> "Value":
+        """Return the softmax over the last axis."""
+        return self.graph.op("Softmax", self, axis=-1)
+
+    def sum(self, axis: int) -> "Value":
+        """Return the sum over an axis, which is dropped."""
+        return self.graph.op("ReduceSum", self, np.array([axis]), keepdims=0)
+
+    def new_axis(self, axis: int) -> "Value":
+        """Return the same numbers with one more axis."""
+        return self.graph.op("Unsqueeze", self, np.array([axis]))
+
+    def columns(self, places: np.ndarray) -> "Value":
+        """Return some columns of a matrix."""
+        return self.graph.op("Gather", self, places.astype(np.int64), axis=1)
+
+    def of(self, table: np.ndarray) -> "Value":
+        """Return the rows of a table that these whole numbers name."""
+        return self.graph.op("Gather", table, self, axis=0)
+
+
+class Graph:
+    """Collects the nodes, constants, inputs and outputs of a model.
+
+    Args:
+        reserved: Names of inputs and outputs, which no node may take.
+    """
+
+    def __init__(self, reserved: Iterable[str]) -> None:
+        self._reserved, self._count = frozenset(reserved), 0
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+        self._inputs: list[onnx.ValueInfoProto] = []
+        self._outputs: list[onnx.ValueInfoProto] = []
+
+    def input(self, name: str, kind: str) -> Value:
+        """Declare an input of shape [n]."""
+        self._inputs.append(helper.make_tensor_value_info(name, _TYPES[kind], [INPUTS_FIRST]))
+        return Value(self, name)
+
+    def optional_input(self, name: str, default: np.ndarray) -> Value:
+        """Declare an input that may be left out, of the shape of its default."""
+        kind = _TYPES[default.dtype.name]
+        self._inputs.append(helper.make_tensor_value_info(name, kind, default.shape))
+        self._constants.append(numpy_helper.from_array(default, name))
+        return Value(self, name)
+
+    def output(self, name: str, value: Value) -> None:
+        """Declare an output of shape [n], float64."""
+        self._nodes.append(helper.make_node("Identity", [value.name], [name]))
+        kind = TensorProto.DOUBLE
+        self._outputs.append(helper.make_tensor_value_info(name, kind, [INPUTS_FIRST]))
+
+    def constant(self, array: Operand) -> Value:
+        """Return an array as a value; numbers are float64 unless they are whole."""
+        if isinstance(array, Value):
+            return array
+        name = self._new_name("constant")
+        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return Value(self, name)
+
+    def op(self, kind: str, *operands: Operand, domain: str = "", **attributes: Any) -> Value:
+        """Add a node with one output and return it."""
+        names = [self._operand(operand) for operand in operands]
+        name = self._new_name(kind)
+        self._nodes.append(helper.make_node(kind, names, [name], domain=domain, **attributes))
+        return Value(self, name)
+
+    def concat(self, parts: Sequence[Value]) -> Value:
+        """Return matrices side by side."""
+        return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=1)
+
+    def model(self, name: str, about: Mapping[str, str], **fields: Any) -> onnx.ModelProto:
+        """Return the finished model with `about` as its metadata."""
+        graph = helper.make_graph(self._nodes, name, self._inputs, self._outputs, self._constants)
+        opsets = [helper.make_opsetid(domain, version) for domain, version in _OPSETS.items()]
+        made = helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION, **fields)
+        helper.set_model_props(made, dict(about))
+        return made
+
+    def _operand(self, operand: Operand) -> str:
+        # A scalar has no axes, which np.ascontiguousarray would give it.
+        if isinstance(operand, float | int) or (
+            isinstance(operand, np.ndarray) and operand.ndim == 0
+        ):
+            name = self._new_name("constant")
+            self._constants.append(numpy_helper.from_array(np.array(operand), name))
+            return name
+        return self.constant(operand).name
+
+    def _new_name(self, kind: str) -> str:
+        while True:
+            self._count += 1
+            name = f"{kind.lower()}_{self._count}"
+            if name not in self._reserved:
+                return name
