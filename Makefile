@@ -56,7 +56,8 @@ ABSENT = || echo "$(1) could not be installed; it is left out."
 
 $(BENCH_VENV)/.ready: pyproject.toml constraints.txt
 	test -x $(BENCH_BIN)/python || $(PYTHON) -m venv $(BENCH_VENV)
-	$(PIP) --editable '.[torch]'
+	$(PIP) --editable '.[serve,torch]'
+	$(PIP) fastapi $(call ABSENT,FastAPI)
 	$(PIP) scikit-learn $(call ABSENT,scikit-learn)
 	$(PIP) onnxruntime onnx onnxscript $(call ABSENT,ONNX Runtime)
 	$(PIP) tqdm pandas && $(PIP) --no-deps libauc $(call ABSENT,LibAUC)

@@ -19,6 +19,8 @@ TINY = replace(
     growth_rows=(2000,),
     growth_objectives=(2,),
     objective_rows=2000,
+    serve_seconds=0.5,
+    serve_rows=500,
 )
 
 
@@ -82,8 +84,8 @@ def test_training_is_measured_against_pytorch(run):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", ["score", "growth"])
-def test_scoring_and_growth_keep_the_contract(run, what):
+@pytest.mark.parametrize("what", ["score", "growth", "serve"])
+def test_scoring_growth_and_serving_keep_the_contract(run, what):
     report = json.loads(run("bench", what, "--quick", "--json", "-").out)
     check_contract(report)
     if what == "growth":

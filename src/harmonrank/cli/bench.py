@@ -10,7 +10,7 @@ from harmonrank.cli.options import numbers, path_option
 
 
 @click.command("bench")
-@click.argument("what", default="all", metavar="[rank|metrics|train|score|growth|all]")
+@click.argument("what", default="all", metavar="[rank|metrics|train|score|growth|serve|all]")
 @click.option("--quick", is_flag=True, help="Few rows and repeats, to see that all works.")
 @path_option(
     "--markdown",
@@ -24,7 +24,8 @@ def command(
     """Time ours against peers in this process, in turn; print medians.
 
     Peers are torchsort, PyTorch eager, torch.compile, ONNX Runtime, scikit-learn and LibAUC; one
-    that is not installed is left out. `growth` shows time and memory by rows and objectives.
+    that is not installed is left out. `growth` shows time and memory by rows and objectives;
+    `serve` asks a service on this machine from another process, beside a plain FastAPI server.
     """
     from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output, new_file

@@ -15,6 +15,7 @@ _TITLES = {
     "train": "Training",
     "score": "Scoring",
     "growth": "Growth in rows and objectives",
+    "serve": "Serving over loopback",
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 _PACKAGES = (
     "harmonrank", "numpy", "numba", "torch", "polars",
-    "torchsort", "onnxruntime", "scikit-learn", "libauc",
+    "torchsort", "onnxruntime", "scikit-learn", "libauc", "uvicorn", "fastapi",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ class Result:
     """Median seconds of one piece of work.
 
     Attributes:
-        group: The part of the benchmark: rank, metrics, train, score or growth.
+        group: The part of the benchmark: rank, metrics, train, score, growth or serve.
         name: What was done.
         rows: On how many rows.
         peers: Seconds of those who do the same; who is not installed is not there.

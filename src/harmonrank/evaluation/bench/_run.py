@@ -13,7 +13,7 @@ from harmonrank.evaluation.bench._result import Accuracy, Case, Result
 from harmonrank.evaluation.bench._size import FULL, Size
 from harmonrank.events import Part
 
-PARTS = ("rank", "metrics", "train", "score", "growth")
+PARTS = ("rank", "metrics", "train", "score", "growth", "serve")
 """What can be measured on its own; 'all' is everything."""
 
 

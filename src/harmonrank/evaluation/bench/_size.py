@@ -15,6 +15,8 @@ class Size:
         epochs: Of a network's fit in which all that happens is timed.
         file_rows: Of the file that is scored from parquet to parquet.
         objective_rows: Rows of the fits with few and many objectives.
+        serve_seconds: How long a service is asked.
+        serve_rows: Candidates of a request by binary tensors or Arrow.
     """
 
     seconds: float = 2.0
@@ -31,6 +33,8 @@ class Size:
     growth_rows: tuple[int, ...] = (10_000, 100_000, 1_000_000, 10_000_000)
     growth_objectives: tuple[int, ...] = (2, 5, 10, 20)
     objective_rows: int = 100_000
+    serve_seconds: float = 10.0
+    serve_rows: int = 10_000
 
 
 FULL = Size()
@@ -47,4 +51,5 @@ QUICK = Size(
     growth_rows=(10_000, 100_000),
     growth_objectives=(2, 5),
     objective_rows=10_000,
+    serve_seconds=1.5,
 )
