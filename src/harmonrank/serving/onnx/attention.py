@@ -1,6 +1,6 @@
 """Attention between a few tokens, by products and sums.
 
-ONNX Runtime refuses a product of two stacks of matrices where there are no rows.
+ONNX Runtime fuses a transposition with the product that follows, and then refuses no rows.
 """
 
 __all__ = ["attended", "dots"]

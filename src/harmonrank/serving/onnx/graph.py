@@ -1,6 +1,6 @@
 """Graph: an ONNX graph under construction, and values that are computed with like arrays."""
 
-__all__ = ["INPUTS_FIRST", "Graph", "Value"]
+__all__ = ["Graph", "Value"]
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Union
@@ -9,11 +9,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-# What ONNX Runtime has read since 1.12.
+# Old enough for the runtimes that services have.
 _OPSETS = {"": 17, "ai.onnx.ml": 3}
 _IR_VERSION = 8
-INPUTS_FIRST = "n"
-"""The name of the first dimension of all inputs and outputs: the rows."""
+_ROWS = "n"  # The name of the only dimension of inputs and outputs.
 
 _TYPES = {
     "float32": TensorProto.FLOAT,
@@ -100,7 +99,7 @@ class Graph:
 
     def input(self, name: str, kind: str) -> Value:
         """Declare an input of shape [n]."""
-        self._inputs.append(helper.make_tensor_value_info(name, _TYPES[kind], [INPUTS_FIRST]))
+        self._inputs.append(helper.make_tensor_value_info(name, _TYPES[kind], [_ROWS]))
         return Value(self, name)
 
     def optional_input(self, name: str, default: np.ndarray) -> Value:
@@ -114,7 +113,7 @@ class Graph:
         """Declare an output of shape [n], float64."""
         self._nodes.append(helper.make_node("Identity", [value.name], [name]))
         kind = TensorProto.DOUBLE
-        self._outputs.append(helper.make_tensor_value_info(name, kind, [INPUTS_FIRST]))
+        self._outputs.append(helper.make_tensor_value_info(name, kind, [_ROWS]))
 
     def constant(self, array: Operand) -> Value:
         """Return an array as a value; numbers are float64 unless they are whole."""
