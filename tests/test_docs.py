@@ -2,9 +2,12 @@
 
 import json
 import re
+import shlex
+from importlib import import_module
 from pathlib import Path
 from shutil import copytree
 
+import click
 import pytest
 
 from logs import SCHEMA_TOML, small_table
@@ -64,6 +67,39 @@ def test_what_soft_ranks_md_prints_is_true():
         (said,) = re.findall(re.escape(call) + r"  # ([\d., ]+)", code)
         found = eval(call, names | {function.__name__: function})
         assert found.tolist() == pytest.approx([float(x) for x in said.split(",")], abs=5e-5)
+
+
+def commands(page):
+    """Yield every call of the program that a page shows, in a block or in its text."""
+    text = page.read_text("utf-8")
+    for code in re.findall(r"^```(?:sh|bash)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
+        lines = code.replace("\\\n", " ").splitlines()
+        yield from (line.strip() for line in lines if line.strip().startswith("harmonrank "))
+    yield from re.findall(r"`(harmonrank [a-z][^`…]+)`", text)
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.name)
+def test_every_command_of_a_page_has_its_verb_and_its_options(page):
+    for command in commands(page):
+        verb = import_module("harmonrank.cli.main").harmonrank
+        context = click.Context(verb)
+        arguments = shlex.split(command, comments=True)[1:]
+        while isinstance(verb, click.Group) and arguments:
+            name = arguments.pop(0)
+            verb = verb.get_command(context, name)
+            assert verb is not None, command
+            context = click.Context(verb, parent=context, info_name=name)
+        if not isinstance(verb, click.Group):
+            verb.make_parser(context).parse_args(arguments)
+
+
+def test_the_readme_links_every_page_and_names_every_package():
+    text = (ROOT / "README.md").read_text("utf-8")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert f"docs/{page.name}" in text, page.name
+    named = text.partition("Map of the package:")[2].partition("##")[0]
+    for package in (ROOT / "src" / "harmonrank").glob("*/__init__.py"):
+        assert f"`{package.parent.name}`" in named, package.parent.name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -65,6 +65,7 @@ def test_the_readmes_figure_shows_every_world_and_method_of_the_stored_results(f
     assert names >= {*regrets, *(world for found in regrets.values() for world in found)}, (
         "run `python benchmarks/figure.py`"
     )
+    assert drawn.endswith(figure.mark_of(regrets)), "run `python benchmarks/figure.py`"
 
 
 def test_the_figure_is_drawn_from_any_results(figure, tmp_path):

@@ -40,8 +40,8 @@ History = tuple[tuple[float, float, float | None], ...]
 class NeuralConfig(NetworkOptions, TrainingConfig):
     """Options of the network and of its training, under their own names.
 
-    The buckets are those that a search found for `harmonrank-paper`; the other losses share them
-    and are not tuned yet (docs/network.md). The published options are those of `NetworkOptions`.
+    The defaults are those that searches for several losses found (docs/network.md).
+    The published options are those of `NetworkOptions`.
 
     Attributes:
         weighting: Whether the objectives' weights stay as given or move while the network learns

@@ -1,7 +1,7 @@
 """Other losses: methods that train the paper's network by another loss than the paper's.
 
-They share the buckets that were found for `harmonrank-paper` and are not tuned yet: the search of
-benchmarks/tune_baselines.py has been finished for that method alone (docs/network.md).
+They share the network's options and, but for `reinforce`, the rate; docs/network.md says for which
+of them benchmarks/tune_baselines.py searched for better ones.
 """
 
 __all__ = [
