@@ -6,7 +6,8 @@ import pytest
 from harmonrank.data.worlds import best_score, world
 from harmonrank.metrics import auc
 from harmonrank.model.coordinate import SMALLEST_SCORE, fit_coordinate
-from harmonrank.model.heads import GROUPS, _numbers
+from harmonrank.model.head_columns import BY_CONTEXT, GROUPS, OWN
+from harmonrank.model.heads import _numbers
 from harmonrank.model.heads_fit import fit_heads
 from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.heads_sums import HeadSums, _runs
@@ -117,19 +118,19 @@ def test_sums_are_the_derivatives_of_the_likelihood(fitted, rows):
     weight = np.random.default_rng(1).uniform(0.5, 2, rows)
     places = fitted.coordinate(logits)
     data = HeadSums.of(fitted.law, places, codes, slots, sample.labels, weight)
-    sums = data.at(fitted.theta)
+    slopes, curved = data.derivatives(fitted.theta)
     contexts, of_row = distinct_contexts(codes, slots)
-    numbers = _numbers(fitted.law, places, contexts, of_row)  # (rows, M, 4 + M)
+    numbers = _numbers(fitted.law, places, contexts, of_row)  # (rows, M, width)
     effects = np.concatenate([np.eye(size)[codes[:, f]] for f, size in enumerate(slots)], axis=1)
     for m in (0, 3):
         X = np.concatenate([numbers[:, m], effects], axis=1)  # the whole design
         p = 1 / (1 + np.exp(-X @ fitted.theta[m]))
-        gradient, hessian = data.derivatives(m, *sums)
         mass = np.abs(X).T @ weight
         expected = X.T @ (weight * (sample.labels[:, m] - p))
-        np.testing.assert_allclose(gradient, expected, atol=1e-6 * mass.max())
+        np.testing.assert_allclose(slopes[m], expected, atol=1e-6 * mass.max())
         expected = X.T @ (X * (weight * p * (1 - p))[:, None])
-        np.testing.assert_allclose(hessian, expected, rtol=1e-4, atol=1e-5 * np.abs(expected).max())
+        atol = 1e-5 * np.abs(expected).max()
+        np.testing.assert_allclose(curved[m], expected, rtol=1e-4, atol=atol)
 
 
 def test_a_context_of_many_rows_is_added_up_in_runs():
@@ -150,7 +151,7 @@ def test_denoising_coefficients_are_those_of_tweedie():
     place = world("qkvideo")
     sample, logits, codes, slots = drawn(rows=200_000, place=place)
     heads = fit_heads(logits, codes, slots, sample.labels, residual=False)
-    own, by_context = heads.theta[:, 1], heads.theta[:, 2]
+    own, by_context = heads.theta[:, OWN], heads.theta[:, BY_CONTEXT]
     np.testing.assert_allclose(by_context, -own, rtol=0.25)
     assert by_context.mean() == pytest.approx(-own.mean(), rel=0.1)
     signal = place.at(sample.context, sample.time).a[0] ** 2 * np.diag(place.covariance)

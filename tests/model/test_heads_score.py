@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from harmonrank.model.coordinate import fit_coordinate, logit_of
-from harmonrank.model.heads import GROUPS, Heads
+from harmonrank.model.head_columns import GROUPS, HeadColumns
+from harmonrank.model.heads import Heads
 from harmonrank.model.heads_kernels import BLOCK
 from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.law import fit_law
@@ -43,7 +44,7 @@ def heads_of(M, used):
         arrays["curve"][:, M:] = arrays["surface"][:, M * (M - 1) // 2 :] = 0
     if used == "none":
         arrays["curve"][:] = arrays["surface"][:] = 0
-    theta = 0.3 * rng.normal(size=(M, 4 + M + sum(SLOTS)))
+    theta = 0.3 * rng.normal(size=(M, HeadColumns(M).total(SLOTS)))
     residual = Residual(SLOTS, **arrays)
     return Heads(coordinate, law, SLOTS, theta, np.ones(len(GROUPS)), np.zeros(4), residual)
 

@@ -16,6 +16,7 @@ from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.reference import Reference
 from harmonrank.methods.state import ContextState
 from harmonrank.model.coordinate import Coordinate, coordinate_arrays, logit_of
+from harmonrank.model.head_columns import OWN
 from harmonrank.model.heads import Heads, head_arrays
 from harmonrank.model.heads_recalibration import recalibrated_heads
 from harmonrank.model.heads_score import HeadScorer
@@ -101,7 +102,7 @@ class HarmonRank(ProbabilityMethod):
         return {
             **super().explain(weights),
             "noise_share": dict(zip(names, heads.noise_shares().tolist(), strict=True)),
-            "slope": dict(zip(names, heads.theta[:, 1].tolist(), strict=True)),
+            "slope": dict(zip(names, heads.theta[:, OWN].tolist(), strict=True)),
             "effects": dict(zip(names, heads.residual.counts().tolist(), strict=True)),
         }
 

@@ -14,7 +14,7 @@ With r the surprise and v the variance of `Law`, the first three with coefficien
 −β·(noise share) are exactly Tweedie's denoised logit.
 """
 
-__all__ = ["GROUPS", "Heads", "head_arrays"]
+__all__ = ["Heads", "head_arrays"]
 
 from dataclasses import dataclass
 
@@ -22,11 +22,18 @@ import numpy as np
 
 from harmonrank.data.arrays import Array
 from harmonrank.model.coordinate import Coordinate
+from harmonrank.model.head_columns import (
+    BY_CONTEXT,
+    GROUPS,
+    INTERCEPT,
+    MEAN,
+    OWN,
+    SHARED,
+    SURPRISE,
+    HeadColumns,
+)
 from harmonrank.model.law import Law, distinct_contexts
 from harmonrank.model.residual import Residual, inputs_of
-
-GROUPS = ("own", "by context", "surprise", "mean", "others", "context")
-"""The groups of coefficients after the intercept, in order."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class Heads:
         coordinate: The scale on which each score is taken.
         law: Of the coordinates.
         slots: Codes per context feature.
-        theta: (M, 5 + M − 1 + slots) intercept, then the groups in order.
+        theta: (M, columns) as `HeadColumns` has them: intercept, then the groups in order.
         precision: λ of each group's prior; a large one says that the data had no use for it.
         shared: The mean that the objectives share, of the first four groups.
         residual: What is added to the logits that the above give.
@@ -55,10 +62,10 @@ class Heads:
         """Return the logit of each head, (rows, M): the definition that the kernels follow."""
         contexts, of_row = distinct_contexts(codes, self.slots)
         places = self.coordinate(logits)
-        numbers = _numbers(self.law, places, contexts, of_row)  # (rows, M, 4 + M)
-        M = numbers.shape[1]
-        effects = self.law.sum_of(self.theta[:, 4 + M :].T, contexts)  # (contexts, M)
-        heads: np.ndarray = np.einsum("nmk,mk->nm", numbers, self.theta[:, : 4 + M])
+        numbers = _numbers(self.law, places, contexts, of_row)  # (rows, M, width)
+        columns = HeadColumns(len(self.theta))
+        effects = self.law.sum_of(self.theta[:, columns.context].T, contexts)  # (contexts, M)
+        heads: np.ndarray = np.einsum("nmk,mk->nm", numbers, self.theta[:, columns.numbers])
         heads += effects[of_row]
         unit, shift, mean, surprise = self.standard(contexts)
         away = places * unit + (shift - mean)[of_row]
@@ -85,12 +92,13 @@ class Heads:
         for the curves and surfaces of its residual.
         """
         M = len(self.law.base)
+        columns = HeadColumns(M)
         points = np.concatenate([np.zeros((1, M)), np.eye(M)])  # 0 and the unit vectors
         every = np.repeat(np.arange(len(contexts)), M + 1)
         numbers = _numbers(self.law, np.tile(points, (len(contexts), 1)), contexts, every)
-        heads = np.einsum("nmk,mk->nm", numbers, self.theta[:, : 4 + M])
+        heads = np.einsum("nmk,mk->nm", numbers, self.theta[:, columns.numbers])
         heads = heads.reshape(len(contexts), M + 1, M)
-        intercept = heads[:, 0] + self.law.sum_of(self.theta[:, 4 + M :].T, contexts)
+        intercept = heads[:, 0] + self.law.sum_of(self.theta[:, columns.context].T, contexts)
         slope = np.swapaxes(heads[:, 1:] - heads[:, :1], 1, 2)
         more, steeper = self.residual.affine(contexts)
         unit, shift, _, _ = self.standard(contexts)
@@ -100,35 +108,37 @@ class Heads:
 
     def noise_shares(self) -> np.ndarray:
         """Return how much of each score's variance the heads take for noise, 0 to 1."""
-        share: np.ndarray = np.clip(-self.theta[:, 3] / np.maximum(self.theta[:, 1], 1e-9), 0, 1)
+        own, surprise = self.theta[:, OWN], self.theta[:, SURPRISE]
+        share: np.ndarray = np.clip(-surprise / np.maximum(own, 1e-9), 0, 1)
         return share
 
 
 def head_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
     """Declare the arrays of stored `Heads`, but for those of its parts."""
     return {
-        "theta": Array((M, 4 + M + sum(slots)), low=-1e9, high=1e9),
+        "theta": Array((M, HeadColumns(M).total(slots)), low=-1e9, high=1e9),
         "precision": Array((len(GROUPS),), low=0.0),
-        "shared": Array((4,)),
+        "shared": Array((SHARED.stop - SHARED.start,)),
     }
 
 
 def _numbers(law: Law, places: np.ndarray, contexts: np.ndarray, of_row: np.ndarray) -> np.ndarray:
-    """Return intercept and numbers of every head, (rows, M, 4 + M)."""
+    """Return intercept and numbers of every head, (rows, M, width)."""
     rows, M = places.shape
+    columns = HeadColumns(M)
     base_variance = np.exp(law.log_variance)
     deviation = np.sqrt(base_variance)
     mean = law.mean_of(contexts)
     away = (places - law.centre_of(contexts)[of_row]) / law.scale  # (rows, M)
     r = np.einsum("nij,nj->ni", law.precision_of(contexts)[of_row], away)
     variance = law.variance_of(contexts)[of_row]
-    numbers = np.empty((rows, M, 4 + M))
-    numbers[:, :, 0] = 1.0
-    numbers[:, :, 1] = (away + mean[of_row]) / deviation
-    numbers[:, :, 2] = (variance - base_variance) * r / deviation
-    numbers[:, :, 3] = base_variance * r / deviation
-    numbers[:, :, 4] = mean[of_row] / deviation
+    numbers = np.empty((rows, M, columns.width))
+    numbers[:, :, INTERCEPT] = 1.0
+    numbers[:, :, OWN] = (away + mean[of_row]) / deviation
+    numbers[:, :, BY_CONTEXT] = (variance - base_variance) * r / deviation
+    numbers[:, :, SURPRISE] = base_variance * r / deviation
+    numbers[:, :, MEAN] = mean[of_row] / deviation
     for m in range(M):
-        others = [j for j in range(M) if j != m]
-        numbers[:, m, 5:] = away[:, others] / deviation[others]
+        others = columns.other_than(m)
+        numbers[:, m, columns.others] = away[:, others] / deviation[others]
     return numbers

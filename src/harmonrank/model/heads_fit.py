@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harmonrank.model.coordinate import fit_coordinate
-from harmonrank.model.heads import GROUPS, Heads
+from harmonrank.model.head_columns import GROUPS, INTERCEPT, OTHERS, OWN, SHARED, HeadColumns
+from harmonrank.model.heads import Heads
 from harmonrank.model.heads_sums import HeadSums
 from harmonrank.model.law import fit_law
 from harmonrank.model.residual import Residual
@@ -64,8 +65,8 @@ def fit_heads(
     data = HeadSums.of(law, places, codes, slots, labels, weight)
     del places
     prevalence = np.clip(np.average(labels, axis=0, weights=weight), 1e-9, 1 - 1e-9)
-    theta = np.zeros((M, 4 + M + sum(slots)))
-    theta[:, 0], theta[:, 1] = np.log(prevalence / (1 - prevalence)), 1.0
+    theta = np.zeros((M, HeadColumns(M).total(slots)))
+    theta[:, INTERCEPT], theta[:, OWN] = np.log(prevalence / (1 - prevalence)), 1.0
     none = Residual.none(M, slots)
     heads = Heads(coordinate, law, slots, theta, np.array(_START_PRECISION), _PLAIN, none)
     heads = _linear(heads, data, lambda step: on_step(step, steps))
@@ -79,18 +80,13 @@ def fit_heads(
 
 def _linear(heads: Heads, data: HeadSums, on_step: Callable[[int], None]) -> Heads:
     """Take Newton steps until they no longer move the ranking."""
-    group = _group_of(*heads.theta.shape)
+    group = HeadColumns(len(heads.theta)).groups(heads.slots)
     for step in range(_STEPS):
         heads, change = _step(heads, _Curve.at(heads.theta, data), group)
         on_step(step + 1)
         if change < _ENOUGH:
             break
     return heads
-
-
-def _group_of(M: int, D: int) -> np.ndarray:
-    """Return the group of each coefficient; −1 for the intercept, which is free."""
-    return np.array([-1, 0, 1, 2, 3, *[4] * (M - 1), *[5] * (D - 4 - M)])
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,7 @@ class _Curve:
         pull = self.slope - decay * (self.theta - prior)
         step = (covariance @ pull[:, :, None])[:, :, 0]
         # A logit that jumps by more than 2 has left the region that the curve describes.
-        reach = np.abs(step[:, :5]).max(axis=1, keepdims=True)
+        reach = np.abs(step[:, :OTHERS]).max(axis=1, keepdims=True)
         step *= np.minimum(1.0, 2.0 / np.maximum(reach, 1e-12))
         return self.theta + step, np.diagonal(covariance, axis1=1, axis2=2)
 
@@ -145,10 +141,10 @@ def _step(heads: Heads, curve: _Curve, group: np.ndarray) -> tuple[Heads, float]
 def _update(heads: Heads, curve: _Curve, group: np.ndarray) -> tuple[Heads, np.ndarray]:
     """Find the top of the curve under the present prior, then the prior that fits it best."""
     prior = np.zeros(heads.theta.shape[1])
-    prior[1 : 1 + len(_PLAIN)] = heads.shared
+    prior[SHARED] = heads.shared
     theta, spread = curve.top(prior, np.where(group >= 0, heads.precision[group], 1e-6))
     shared = _shared_means(theta)
-    prior[1 : 1 + len(_PLAIN)] = shared
+    prior[SHARED] = shared
     precision = heads.precision.copy()
     for g in range(len(GROUPS)):
         of_group = group == g
@@ -165,6 +161,6 @@ def _shared_means(theta: np.ndarray) -> np.ndarray:
 
     The shrinkage is that of one more objective which is what a plain calibration would be.
     """
-    total = theta[:, 1 : 1 + len(_PLAIN)].sum(axis=0)
+    total = theta[:, SHARED].sum(axis=0)
     means: np.ndarray = (total + _PLAIN) / (len(theta) + 1)
     return means

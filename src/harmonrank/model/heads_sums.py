@@ -14,6 +14,15 @@ from typing import Any
 import numpy as np
 
 from harmonrank.kernel import inline_kernel, kernel, sum_kernel
+from harmonrank.model.head_columns import (
+    BY_CONTEXT,
+    INTERCEPT,
+    MEAN,
+    OTHERS,
+    OWN,
+    SURPRISE,
+    HeadColumns,
+)
 from harmonrank.model.law import Law, blocks_of, distinct_contexts
 from harmonrank.together import each_part
 
@@ -98,7 +107,7 @@ class HeadSums:
             theta: (M, D) coefficients of every head.
         """
         M = len(self.away)
-        K = 4 + M
+        K = HeadColumns(M).width
         D = K + len(self.law.mean)
         slopes, curved = np.zeros((M, D)), np.zeros((M, D, D))
         given = self.affine(theta)
@@ -109,7 +118,7 @@ class HeadSums:
             def fold(m: int) -> None:
                 mean, excess = self.mean[block, m], self.variance[block, m] - 1  # noqa: B023
                 _fold(
-                    m, mean, excess, np.ascontiguousarray(self.surprise[block, m]),  # noqa: B023
+                    m, K, mean, excess, np.ascontiguousarray(self.surprise[block, m]),  # noqa: B023
                     places, gradient[m], curvature[m], slopes[m], curved[m],  # noqa: B023
                 )  # fmt: skip
 
@@ -146,16 +155,17 @@ class HeadSums:
     def affine(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each context's intercepts (contexts, M) and slopes (contexts, M, M) in away."""
         M = len(self.away)
-        K = 4 + M
-        intercept = self.law.sum_of(theta[:, K:].T, self.contexts) + theta[:, 0]
-        intercept += (theta[:, 1] + theta[:, 4]) * self.mean
-        trust = theta[:, 2] * (self.variance - 1) + theta[:, 3]  # (contexts, M)
+        columns = HeadColumns(M)
+        effects = self.law.sum_of(theta[:, columns.context].T, self.contexts)
+        intercept = effects + theta[:, INTERCEPT]
+        intercept += (theta[:, OWN] + theta[:, MEAN]) * self.mean
+        trust = theta[:, BY_CONTEXT] * (self.variance - 1) + theta[:, SURPRISE]  # (contexts, M)
         slopes = np.empty(self.surprise.shape, np.float32)
         for block in blocks_of(len(self.contexts), M * M):
             slope = trust[block, :, None] * self.surprise[block]
             for m in range(M):
-                slope[:, m, m] += theta[m, 1]
-                slope[:, m, [j for j in range(M) if j != m]] += theta[m, 5:K]
+                slope[:, m, m] += theta[m, OWN]
+                slope[:, m, columns.other_than(m)] += theta[m, columns.others]
             slopes[block] = slope
         return intercept.astype(np.float32), slopes
 
@@ -292,15 +302,14 @@ def _add_to_contexts(found: Any, context: Any, gradient: Any, curvature: Any) ->
 
 @kernel
 def _fold(
-    m: int, mean: Any, excess: Any, surprise: Any, places: Any, ga: Any, haa: Any, slopes: Any,
-    curved: Any,
+    m: int, K: int, mean: Any, excess: Any, surprise: Any, places: Any, ga: Any, haa: Any,
+    slopes: Any, curved: Any,
 ) -> None:  # fmt: skip
     """Turn each context's Σ g a and Σ h a aᵀ into Σ g x and Σ h x xᵀ of head m, and add them up.
 
-    A context value's number is 1 or 0, so its sums are those of its contexts.
+    Each x has K numbers. A context value's number is 1 or 0, so its sums are those of its contexts.
     """
     M, features = surprise.shape[1], places.shape[1]
-    K = 4 + M
     sums, hxa = np.empty((M + 2, M + 1)), np.empty((K, M + 1))
     x = np.empty(K)
     for c in range(len(places)):
@@ -332,12 +341,13 @@ def _fold(
 
 @inline_kernel
 def _numbers(a: Any, m: int, mean: Any, excess: Any, surprise: Any, x: Any) -> None:
-    """Write x = T a: one, own, by context, surprise, mean, others (see `Heads`)."""
+    """Write x = T a: one, own, by context, surprise, mean, others (see `HeadColumns`)."""
     r = 0.0
     for j in range(surprise.size):
         r += surprise[j] * a[1 + j]
-    x[0], x[1], x[2], x[3], x[4] = a[0], a[1 + m] + mean * a[0], excess * r, r, mean * a[0]
-    k = 5
+    x[INTERCEPT], x[OWN], x[MEAN] = a[0], a[1 + m] + mean * a[0], mean * a[0]
+    x[BY_CONTEXT], x[SURPRISE] = excess * r, r
+    k = OTHERS
     for j in range(surprise.size):
         if j != m:
             x[k] = a[1 + j]

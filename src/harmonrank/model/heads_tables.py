@@ -12,6 +12,7 @@ import numpy as np
 
 from harmonrank.lanes import DOUBLES, SINGLES
 from harmonrank.model.coordinate import Coordinate
+from harmonrank.model.head_columns import HeadColumns
 from harmonrank.model.heads import Heads
 from harmonrank.model.residual import surface_pairs
 
@@ -59,7 +60,7 @@ class HeadTables:
     def made(self) -> int:
         """How many numbers are made of a context on the way to its record."""
         M = len(self.heads.theta)
-        return (M + 1) * M * (4 + M)
+        return (M + 1) * M * HeadColumns(M).width
 
     def of_contexts(self, contexts: np.ndarray) -> np.ndarray:
         """Return the records of some contexts, one after the other.

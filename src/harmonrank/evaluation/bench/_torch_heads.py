@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from harmonrank.model.coordinate import Coordinate
+from harmonrank.model.head_columns import INTERCEPT, SHARED, HeadColumns
 from harmonrank.model.heads import Heads
 
 
@@ -29,7 +30,7 @@ class TorchHeads(nn.Module):
 
     def __init__(self, heads: Heads, effective: np.ndarray) -> None:
         super().__init__()
-        law, slots, M = heads.law, heads.slots, len(heads.law.base)
+        law, slots, columns = heads.law, heads.slots, HeadColumns(len(heads.theta))
         self.coordinate = _TorchCoordinate(heads.coordinate)
         every = np.stack(np.unravel_index(np.arange(int(np.prod(slots))), slots), axis=1)
         tables = {
@@ -47,10 +48,10 @@ class TorchHeads(nn.Module):
         self.register_buffer("strides", torch.from_numpy(strides))
         self.register_buffer("first", torch.from_numpy(law.first))
         theta = torch.tensor(heads.theta, dtype=torch.float32)
-        self.intercept = nn.Parameter(theta[:, 0].clone())  # (M,)
-        self.groups = nn.Parameter(theta[:, 1:5].T.contiguous())  # (4, M)
-        self.others = nn.Parameter(_spread(theta[:, 5 : 4 + M]))  # (M, M), diagonal 0
-        self.effects = nn.Parameter(theta[:, 4 + M :].T.contiguous())  # (slots, M)
+        self.intercept = nn.Parameter(theta[:, INTERCEPT].clone())  # (M,)
+        self.groups = nn.Parameter(theta[:, SHARED].T.contiguous())  # (4, M)
+        self.others = nn.Parameter(_spread(theta[:, columns.others]))  # (M, M), diagonal 0
+        self.effects = nn.Parameter(theta[:, columns.context].T.contiguous())  # (slots, M)
 
     def forward(self, scores: Tensor, codes: Tensor) -> Tensor:
         """Return the fused score of each row."""
