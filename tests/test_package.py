@@ -1,6 +1,7 @@
 import ast
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ PUBLIC = [
     *("Network", "NetworkConfig", "Schema", "__version__", "auc", "compare", "load", "rank"),
     *("rank_auc_loss", "soft_rank", "world"),
 ]
+# Candidates and samples of a service or a world; cells of a printed table or the reproduction.
+TWO_CLASSES = {"Candidates", "Cell", "Sample"}
 
 
 def loaded_by(code):
@@ -76,6 +79,18 @@ def test_every_public_name_is_there_and_is_what_it_is_called():
     lazy = {name: f"harmonrank.{place}" for name, place in hr._PLACES.items()}
     assert places == lazy | {"lazy_names": "harmonrank.lazy"}
     assert sorted(lazy) == [name for name in PUBLIC if name != "__version__"]
+
+
+def test_one_class_name_is_one_class():
+    places = defaultdict(list)
+    root = Path(hr.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(path.relative_to(root).as_posix())
+    twice = {name: files for name, files in places.items() if len(files) > 1}
+    assert {name: twice[name] for name in twice.keys() - TWO_CLASSES} == {}
+    assert twice.keys() >= TWO_CLASSES  # A name that has become unique leaves the list.
 
 
 def test_an_unknown_name_is_an_attribute_error():

@@ -11,7 +11,7 @@ from torch import Tensor
 from harmonrank.kernel import kernel
 from harmonrank.losses._classes import class_mass
 from harmonrank.losses._gradient import with_gradient
-from harmonrank.losses._inputs import Inputs, check_inputs, check_positive
+from harmonrank.losses._inputs import LossInputs, check_inputs, check_positive
 from harmonrank.ranking import argsort
 
 
@@ -42,7 +42,7 @@ def squared_hinge_loss(
     return with_gradient(inputs.scores, loss, gradient)
 
 
-def _hinge_sweep(inputs: Inputs, margin: float) -> tuple[Tensor, Tensor]:
+def _hinge_sweep(inputs: LossInputs, margin: float) -> tuple[Tensor, Tensor]:
     """Return the loss and its gradient; tensors on another device go through a host copy."""
     mass_positive, mass_negative = class_mass(inputs.labels, inputs.sample_weight)
     pairs = mass_positive * mass_negative

@@ -1,7 +1,7 @@
 """What every loss checks before it counts: shapes, kinds and ranges of its arrays."""
 
 __all__ = [
-    "Inputs",
+    "LossInputs",
     "check_inputs",
     "check_positive",
     "check_scores",
@@ -18,7 +18,7 @@ from torch import Tensor
 from harmonrank.errors import UsageError
 
 
-class Inputs(NamedTuple):
+class LossInputs(NamedTuple):
     """Checked arguments of a loss, in float64 on the device of the scores.
 
     Half, bfloat16 and float32 scores are lifted before anything is squared or summed, so the loss
@@ -39,7 +39,7 @@ def check_inputs(
     sample_weight: Tensor | None = None,
     *,
     score_per_objective: bool = False,
-) -> Inputs:
+) -> LossInputs:
     """Check and lift the arguments that all losses share.
 
     Labels of one objective may be `(rows,)`. Missing weights are ones. With `score_per_objective`
@@ -57,7 +57,7 @@ def check_inputs(
             f"`scores` of two dimensions must have one column per objective, {(rows, objectives)}. "
             f"Got {tuple(scores.shape)}."
         )
-    return Inputs(
+    return LossInputs(
         lifted,
         labels,
         check_weights("objective_weights", objective_weights, objectives, lifted),

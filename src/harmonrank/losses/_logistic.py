@@ -13,7 +13,7 @@ from harmonrank.errors import UsageError
 from harmonrank.kernel import kernel
 from harmonrank.losses._classes import class_mass
 from harmonrank.losses._gradient import with_gradient
-from harmonrank.losses._inputs import Inputs, check_inputs
+from harmonrank.losses._inputs import LossInputs, check_inputs
 
 # 12 nodes an eighth apart: f has its nearest pole at distance π, so that interpolation leaves
 # an error of (1/8π)^12 times some thousands, which is little more than rounding.
@@ -57,7 +57,7 @@ def pairwise_logistic_loss(
     return with_gradient(inputs.scores, loss, gradient)
 
 
-def _by_grid(inputs: Inputs) -> tuple[Tensor, Tensor]:
+def _by_grid(inputs: LossInputs) -> tuple[Tensor, Tensor]:
     """Return the loss and its gradient; tensors on another device go through a host copy."""
     mass_positive, mass_negative = class_mass(inputs.labels, inputs.sample_weight)
     pairs = mass_positive * mass_negative
@@ -151,7 +151,7 @@ def _gather(node: Any, share: Any, y: Any, v: Any, swing: Any, fall: Any) -> Any
     return gradient
 
 
-def _by_pairs(inputs: Inputs, block_size: int) -> tuple[Tensor, Tensor]:
+def _by_pairs(inputs: LossInputs, block_size: int) -> tuple[Tensor, Tensor]:
     """Return the loss and its gradient, all pairs being visited, `block_size` at a time."""
     s, v = inputs.scores, inputs.sample_weight
     loss, gradient = s.new_zeros(()), torch.zeros_like(s)

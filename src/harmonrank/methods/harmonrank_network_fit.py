@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _HALVINGS = 30
 
 
-class Learned(NamedTuple):
+class LearnedWeights(NamedTuple):
     """The arrays of a trained network, what each epoch gave, and whether each path is alive."""
 
     weights: dict[str, np.ndarray]
@@ -38,7 +38,7 @@ class Learned(NamedTuple):
     health: Health
 
 
-def learn(method: "HarmonRankNetwork", fit: Fit, size: ObjectiveConfig) -> Learned:
+def learn(method: "HarmonRankNetwork", fit: Fit, size: ObjectiveConfig) -> LearnedWeights:
     """Train the heads on top of the closed form; a path that does nothing is a warning."""
     rows = arrays_of(method, fit.train, fit.device)
     network = ObjectiveNetwork(size, torch.Generator().manual_seed(fit.seed))
@@ -84,7 +84,7 @@ def learn(method: "HarmonRankNetwork", fit: Fit, size: ObjectiveConfig) -> Learn
             f"The heads' network is partly dead: {', '.join(health.dead)}; {remedy}."
         )
     fit.on_event(HealthMeasured(health))
-    return Learned(weights, history, health)
+    return LearnedWeights(weights, history, health)
 
 
 def _total_weight(log: Log) -> float:

@@ -59,7 +59,7 @@ class NetworkLoss:
         """Change the memory after the loss of a step."""
 
 
-class RankAuc(NetworkLoss):
+class RankAucLoss(NetworkLoss):
     """Σ_m w_m (1 − soft AUC_m), one soft rank for all objectives: the paper's own."""
 
     def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
@@ -90,14 +90,14 @@ class RankAuc(NetworkLoss):
         }
 
 
-class Bce(NetworkLoss):
+class BceLoss(NetworkLoss):
     """Σ_m w_m BCE(σ(s), y_m)."""
 
     def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
         return LossValue(bce_loss(fused, batch.labels, **_weighted(batch, weights)))
 
 
-class PairwiseSquare(NetworkLoss):
+class PairwiseSquareLoss(NetworkLoss):
     """Σ_m w_m mean (margin − (s_i − s_j))² over pairs, without pairs."""
 
     def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
@@ -105,14 +105,14 @@ class PairwiseSquare(NetworkLoss):
         return LossValue(pairwise_square_loss(fused, batch.labels, **options))
 
 
-class PairwiseLogistic(NetworkLoss):
+class PairwiseLogisticLoss(NetworkLoss):
     """Σ_m w_m mean log(1 + exp(−(s_i − s_j))) over pairs."""
 
     def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
         return LossValue(pairwise_logistic_loss(fused, batch.labels, **_weighted(batch, weights)))
 
 
-class LabelAggregation(NetworkLoss):
+class LabelAggregationLoss(NetworkLoss):
     """(s − Σ_m v_m y_m)², the aggregated label divided by its standard deviation.
 
     So one learning rate serves all values; the order of scores does not depend on it.
@@ -134,7 +134,7 @@ class LabelAggregation(NetworkLoss):
         )
 
 
-class Aucm(NetworkLoss):
+class AucmLoss(NetworkLoss):
     """AUCM, minimised over the network, a and b, and maximised over α ≥ 0, step by step.
 
     Each step is one of the network, then one of gradient descent in a and b and of ascent in α
@@ -176,7 +176,7 @@ class Aucm(NetworkLoss):
         )  # fmt: skip
 
 
-class PolicyGradient(NetworkLoss):
+class PolicyGradientLoss(NetworkLoss):
     """A Gaussian policy around the scores, rewarded for the AUC-sum of the scores it draws."""
 
     def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
@@ -203,13 +203,13 @@ class PolicyGradient(NetworkLoss):
 
 
 LOSSES: dict[str, type[NetworkLoss]] = {
-    "rank-auc": RankAuc,
-    "bce": Bce,
-    "pairwise-square": PairwiseSquare,
-    "pairwise-logistic": PairwiseLogistic,
-    "label-aggregation": LabelAggregation,
-    "aucm": Aucm,
-    "policy-gradient": PolicyGradient,
+    "rank-auc": RankAucLoss,
+    "bce": BceLoss,
+    "pairwise-square": PairwiseSquareLoss,
+    "pairwise-logistic": PairwiseLogisticLoss,
+    "label-aggregation": LabelAggregationLoss,
+    "aucm": AucmLoss,
+    "policy-gradient": PolicyGradientLoss,
 }
 
 

@@ -44,8 +44,8 @@ class ObjectiveNetwork(nn.Module):
         self.prior = Prior(config)
         self.scores = SmoothBuckets(config)
         self.context = Context(config)
-        self.relation_aware = RelationAware(config)
-        self.gated = Gated(config)
+        self.relation_aware = ObjectiveAttention(config)
+        self.gated = ObjectiveGate(config)
         self.linear = Linear(config)
         self.register_buffer("share", torch.ones(config.objectives))
         self._reset(generator)
@@ -199,7 +199,7 @@ class Context(nn.Module):
         return nn.functional.embedding_bag(place, table, mode="sum").T  # (columns, rows)
 
 
-class RelationAware(nn.Module):
+class ObjectiveAttention(nn.Module):
     """Aligns the scores by self-attention, then lets each head ask for what its context needs.
 
     Keys and values are linear in the embedding, so their matrices are multiplied with what
@@ -244,7 +244,7 @@ class RelationAware(nn.Module):
         return folded
 
 
-class Gated(nn.Module):
+class ObjectiveGate(nn.Module):
     """Keeps a share g of each score's embedding: s2 = W2 (g ⊙ x)."""
 
     gate: nn.Parameter

@@ -35,7 +35,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Answers:
+class LoadResult:
     """What came back; seconds count from when a request was due, so that waiting counts."""
 
     answered: int
@@ -45,13 +45,13 @@ class Answers:
     p99: float
 
 
-def send_load(load: Load) -> Answers:
+def send_load(load: Load) -> LoadResult:
     """Send it from another process."""
     command = [sys.executable, "-m", __spec__.name, json.dumps(asdict(load))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=load.seconds + 120)
     if done.returncode:
         raise RuntimeError(f"the load failed: {done.stderr.strip()[-300:]}")
-    return Answers(**json.loads(done.stdout))
+    return LoadResult(**json.loads(done.stdout))
 
 
 def _run(load: Load) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _run(load: Load) -> dict[str, Any]:
         thread.join()
     p50, p99 = np.quantile(times, [0.5, 0.99]).tolist()
     took = time.perf_counter() - begun
-    return asdict(Answers(len(times), failed[0], took, p50, p99))
+    return asdict(LoadResult(len(times), failed[0], took, p50, p99))
 
 
 def ask(connection: socket.socket, request: bytes) -> bool:

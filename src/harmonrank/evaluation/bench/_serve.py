@@ -20,7 +20,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log
-from harmonrank.evaluation.bench._load import Answers, Load, ask, send_load
+from harmonrank.evaluation.bench._load import Load, LoadResult, ask, send_load
 from harmonrank.evaluation.bench._result import Case, Result
 from harmonrank.evaluation.bench._rows import world_log
 from harmonrank.evaluation.bench._size import Size
@@ -98,7 +98,7 @@ def _answers(port: int, request: bytes) -> bool:
 
 def _measured(
     server: Server, model: Method, request: bytes, seconds: float, rate: float | None
-) -> Answers:
+) -> LoadResult:
     with TemporaryDirectory() as place:
         folder, file = Path(place) / "model", Path(place) / "request"
         model.save(folder)
@@ -111,7 +111,7 @@ def _measured(
     return found
 
 
-def _both(size: Size, rate: float | None) -> dict[str, Answers]:
+def _both(size: Size, rate: float | None) -> dict[str, LoadResult]:
     servers = {"ours": _ours}
     if is_installed("fastapi") and is_installed("torch"):
         servers[_PEER] = _plain
