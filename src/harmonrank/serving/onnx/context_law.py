@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from harmonrank.data import ContextEncoder
+from harmonrank.model.head_columns import INTERCEPT, SHARED, HeadColumns
 from harmonrank.model.heads import Heads
 from harmonrank.model.law import MOST_EFFECT, SMALLEST_EIGENVALUE
 from harmonrank.model.residual import NEAR, context_pairs
@@ -51,16 +52,18 @@ class ByFeature:
     def logits(self) -> Value:
         """Return the logits without curves and surfaces, (rows, M)."""
         heads, M = self._heads, len(self._heads.theta)
-        own, by_context, surprise, mean = (heads.theta[:, k] / self._deviation for k in range(1, 5))
+        columns = HeadColumns(M)
+        shared: np.ndarray = heads.theta[:, SHARED].T / self._deviation
+        own, by_context, surprise, mean = shared
         base: np.ndarray = self._deviation**2
         others = np.zeros((M, M))  # of the deviation j for head m
         for m in range(M):
-            others[[j for j in range(M) if j != m], m] = heads.theta[m, 5 : 4 + M]
+            others[columns.other_than(m), m] = heads.theta[m, columns.others]
         mixed: np.ndarray = others / self._deviation[:, None]
         logits = (self._away + self._mean) * own + (self._variance - base) * self._r * by_context
         total: np.ndarray = base * surprise
         logits = logits + self._r * total + self._mean * mean + self._away @ mixed
-        logits = logits + heads.theta[:, 0] + self._sum(heads.theta[:, 4 + M :].T)
+        logits = logits + heads.theta[:, INTERCEPT] + self._sum(heads.theta[:, columns.context].T)
         return self._with_residual(logits)
 
     def _with_residual(self, logits: Value) -> Value:
