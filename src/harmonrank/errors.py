@@ -52,7 +52,7 @@ class DivergenceError(HarmonRankError, ArithmeticError):
     """Training produced a score or loss that is not finite."""
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def did_you_mean(word: Any, known: Iterable[str]) -> str:
     """Return the end of an error message: the nearest known word, or all of them.
 
     >>> did_you_mean("widht", ["width", "buckets"])
@@ -63,7 +63,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     known = list(known)
-    near = get_close_matches(word, known, n=1)
+    near = get_close_matches(str(word), known, n=1)
     return f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
 
 

@@ -1,4 +1,4 @@
-"""Options: types with bounds for the fields of a config, and the check of what a user gives."""
+"""Options: types with bounds for the fields of a config, and the checks of what a user gives."""
 
 __all__ = [
     "Buckets",
@@ -9,20 +9,29 @@ __all__ = [
     "Seconds",
     "Share",
     "Width",
+    "checked_device",
+    "checked_flag",
+    "checked_listener",
     "checked_options",
+    "checked_path",
     "checked_seed",
+    "checked_whole",
 ]
 
 import dataclasses
 import math
+import operator
 from collections.abc import Mapping
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
-from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.errors import UsageError, did_you_mean, shown
+from harmonrank.events import OnEvent
+from harmonrank.extras import import_extra
 
 Width = Annotated[int, Meta(ge=1, le=1024)]
 """Of a vector inside a network: a step with a wider one would take minutes."""
@@ -74,7 +83,7 @@ def checked_options(name: str, config: type, options: Mapping[str, Any]) -> dict
             right = False
         if not right:
             raise UsageError(
-                f"Option '{key}' of {name} must be {_describe(hints[key])}. Got {_short(value)}."
+                f"Option '{key}' of {name} must be {_describe(hints[key])}. Got {shown(value)}."
             )
     return checked
 
@@ -85,15 +94,70 @@ def checked_seed(seed: Any) -> int:
     >>> checked_seed(3)
     3
     """
-    right = hasattr(seed, "__index__") and not isinstance(seed, bool) and seed >= 0
-    if not right:
-        raise UsageError(f"`seed` must be a whole number from 0 up. Got {_short(seed)}.")
-    return int(seed)
+    return checked_whole("seed", seed)
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def checked_whole(name: str, value: Any, least: int = 0) -> int:
+    """Return a whole number from `least` up, of whatever integer type; true and false are none.
+
+    >>> checked_whole("passes", "20", least=1)
+    Traceback (most recent call last):
+    harmonrank.errors.UsageError: `passes` must be a whole number from 1 up. Got '20'.
+    """
+    try:
+        whole = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        whole = None
+    if whole is None or whole < least:
+        raise UsageError(f"`{name}` must be a whole number from {least} up. Got {shown(value)}.")
+    return whole
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """Return a switch."""
+    if not isinstance(value, bool):
+        raise UsageError(f"`{name}` must be True or False. Got {shown(value)}.")
+    return value
+
+
+def checked_path(name: str, path: Any) -> Path:
+    """Return the path of a file or a folder, given as text or as a Path."""
+    try:
+        return Path(path)
+    except TypeError:
+        message = f"`{name}` must be a path, as text or as a Path. Got {shown(path)}."
+        raise UsageError(message) from None
+
+
+def checked_listener(on_event: Any) -> OnEvent:
+    """Return what is called with every event; without any, a function that does nothing."""
+    if on_event is None:
+        return lambda _: None
+    if not callable(on_event):
+        raise UsageError(
+            f"`on_event` must be a function of one event, such as print. Got {shown(on_event)}."
+        )
+    listener: OnEvent = on_event
+    return listener
+
+
+def checked_device(device: Any, name: str = "Device") -> str:
+    """Return the name of a device that torch has here; only names other than 'cpu' need torch.
+
+    Args:
+        device: As torch calls it, such as 'cpu' or 'cuda:1'.
+        name: How the user names it.
+    """
+    if not isinstance(device, str):
+        raise UsageError(f"`device` must be text, such as 'cpu' or 'cuda'. Got {shown(device)}.")
+    if device != "cpu":
+        torch = import_extra("torch", who=f"{name} {device}")
+        try:
+            torch.empty(0, device=device)
+        except (AssertionError, NotImplementedError, RuntimeError) as error:
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise UsageError(f"{name} {device} cannot be used: {reason}; use cpu.") from None
+    return device
 
 
 def _describe(hint: Any) -> str:

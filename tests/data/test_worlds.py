@@ -393,9 +393,12 @@ def test_a_swap_acts_on_its_objectives_from_its_time_on():
     ("act", "message"),
     [
         (lambda: world("elvie"), "no world 'elvie'. Did you mean 'elive'"),
-        (lambda: world("elive", redraw=-1), "`redraw` must be 0 or more"),
-        (lambda: world("elive").sample(-1, seed=0), "`rows` must be 0 or more. Got -1"),
-        (lambda: world("elive").sample(5, seed=-2), "`seed` must be 0 or more"),
+        (lambda: world("elive", redraw=-1), "`redraw` must be a whole number from 0 up"),
+        (
+            lambda: world("elive").sample(-1, seed=0),
+            "`rows` must be a whole number from 0 up. Got -1",
+        ),
+        (lambda: world("elive").sample(5, seed=-2), "`seed` must be a whole number from 0 up"),
         (lambda: world("elive").sample(5, seed=0, horizon=4), "`horizon` must reach"),
         (lambda: world("elive").subset(("bye",)), "no objective 'bye'. Did you mean 'buy'"),
         (lambda: world("elive").subset(()), "at least one objective"),

@@ -114,7 +114,7 @@ def test_what_does_not_apply_is_refused_before_any_training(run, tmp_path, optio
 def test_mistakes_are_named():
     with pytest.raises(UsageError, match="Did you mean 'trained'"):
         world("trainde")
-    with pytest.raises(UsageError, match="`redraw` must be 0 or more"):
+    with pytest.raises(UsageError, match="`redraw` must be a whole number from 0 up"):
         world("trained", redraw=-1)
 
 

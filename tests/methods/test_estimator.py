@@ -10,7 +10,7 @@ import pytest
 
 import harmonrank as hr
 from check_method import SCHEMA, fitted, planted
-from harmonrank.errors import DataError, UsageError
+from harmonrank.errors import UsageError
 from harmonrank.methods import METHODS, method_class
 
 PARTS = {
@@ -108,29 +108,3 @@ def test_all_methods_are_those_that_are_installed(monkeypatch, caplog):
     assert "'torch' is missing: mbce; install it with `pip install 'harmonrank[torch]'`" in (
         caplog.text
     )
-
-
-WRONG = {
-    "schema": (lambda m, t: hr.ClosedForm().fit(t, 5), "`schema` must be a Schema or a dict"),
-    "no schema": (lambda m, t: hr.ClosedForm().fit(t, None), "`schema` must be a Schema"),
-    "table": (lambda m, t: m.score(5), "A table must be a path or a polars, pandas"),
-    "seed": (lambda m, t: hr.ClosedForm().fit(t, SCHEMA, seed="x"), "`seed` must be a whole"),
-    "weights": (lambda m, t: m.score(t, weights=[2, 1]), "`weights` must map objectives"),
-    "k": (lambda m, t: m.rank(t, k="3"), "`k` must be a whole number of at least 1"),
-    "scores": (lambda m, t: m.score_request("abc"), "`scores` must be numbers"),
-    "ragged": (lambda m, t: m.score_request([[0.1], [0.1, 0.2]]), "`scores` must be numbers"),
-    "context": (lambda m, t: m.score_request([[0.1, 0.2]], 5), "`context` must map each"),
-    "methods": (lambda m, t: hr.compare(t, t, SCHEMA, 5), "`methods` must be 'all' or a list"),
-    "name": (lambda m, t: hr.compare(t, t, SCHEMA, [5]), "`methods` must be 'all' or a list"),
-    "option": (lambda m, t: hr.HarmonRankPaper(width="x"), "Option 'width' of harmonrank-paper"),
-    "load": (lambda m, t: hr.load(5), "A saved model is named by the path of its folder"),
-    "save": (lambda m, t: m.save(None), "A saved model is named by the path of its folder"),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-def test_a_wrong_type_gives_our_error(case):
-    call, message = WRONG[case]
-    model = hr.ClosedForm().fit(planted(), SCHEMA)
-    with pytest.raises((UsageError, DataError), match=message):
-        call(model, planted(300, seed=2))

@@ -130,5 +130,5 @@ def test_network_of_no_rows_gives_no_scores():
 
 
 def test_sizes_below_one_are_refused():
-    with pytest.raises(UsageError, match="`width` must be at least 1. Got 0"):
+    with pytest.raises(UsageError, match="'width' of NetworkConfig must be a whole number from 1"):
         NetworkConfig(objectives=2, width=0)

@@ -6,7 +6,7 @@ import pytest
 from service import application, ask, expected, order_of, rank_body
 
 import harmonrank as hr
-from harmonrank.errors import UsageError
+from harmonrank.errors import OutputError, UsageError
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.serving.drift_watch import DriftWatch
 from harmonrank.serving.prometheus import metrics_text
@@ -193,6 +193,27 @@ def test_a_replaced_upstream_model_raises_an_alarm_with_one_command(tmp_path, co
     assert registry.version().recalibrated
     feed(moved(correlated.head(3000)))
     assert watch.look().replaced == ()
+
+
+def test_an_alarm_whose_sample_found_no_room_is_raised_at_the_next_look(
+    tmp_path, correlated, monkeypatch
+):
+    app, watch, _, feed = watched(tmp_path, correlated, "ask")
+
+    def full(*_):
+        raise pl.exceptions.ComputeError("No space left on device (os error 28)")
+
+    feed(moved(correlated))
+    with monkeypatch.context() as patch:
+        patch.setattr(pl.DataFrame, "write_parquet", full)
+        with pytest.raises(OutputError, match=r"sample.parquet' cannot be written: No space left"):
+            watch.look()
+    assert not app.events
+    assert not watch.alarmed
+    feed(moved(correlated.head(3000)))
+    watch.look()
+    assert [event for event, _ in app.events] == ["upstream replaced"]
+    assert watch.alarmed
 
 
 def test_auto_publishes_a_recalibrated_version_through_the_guardrails(tmp_path, correlated):

@@ -145,6 +145,16 @@ def test_a_mistake_in_a_part_is_one_sentence(app, table, change, sentence):
     assert sentence in answer["error"]
 
 
+def test_a_panic_of_polars_is_a_mistake_of_the_body(app, table, monkeypatch):
+    def panic(*_, **__):
+        raise pl.exceptions.PanicException("index out of bounds")
+
+    monkeypatch.setattr(pl, "read_ipc_stream", panic)
+    status, answer = ask(app, "POST", "/v1/rank", stream(table), ARROW)
+    assert status == 400
+    assert answer["error"] == "The body is no Arrow IPC stream: it is damaged."
+
+
 @pytest.mark.parametrize(
     ("frame", "query", "sentence"),
     [

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from harmonrank.cli.options import (
-    check_device,
     columns,
     learning_tables,
     numbers,
@@ -56,10 +55,11 @@ def command(
     from harmonrank.errors import ModelFileError
     from harmonrank.methods import method_class
     from harmonrank.methods.saved import MODEL
+    from harmonrank.options import checked_device
 
     schema = schema_of(**column_options)
     model = method_class(method)(**parse_settings(settings))
-    check_device(device)
+    checked_device(device, "--device")
     check_output(out, overwrite=overwrite, holds=MODEL)
     checkpoint = out.with_name(f"{out.name}.checkpoint")
     if restart:

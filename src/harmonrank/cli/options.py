@@ -1,7 +1,6 @@
 """Options that verbs share, and the objects they become."""
 
 __all__ = [
-    "check_device",
     "columns",
     "count_option",
     "figures_option",
@@ -263,19 +262,6 @@ def parse_settings(settings: tuple[str, ...]) -> dict[str, Any]:
 def parse_names(text: str) -> list[str]:
     """Read 'buy,like'."""
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def check_device(device: str) -> None:
-    """Refuse a device that torch does not have here."""
-    if device == "cpu":
-        return
-    import torch
-
-    try:
-        torch.empty(0, device=device)
-    except (AssertionError, NotImplementedError, RuntimeError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise UsageError(f"--device {device} cannot be used: {reason}; use cpu.") from None
 
 
 def _refuse_repeat(option: str, names: list[str]) -> None:

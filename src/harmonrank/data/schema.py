@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from harmonrank.errors import DataError, UsageError, did_you_mean, shown
+from harmonrank.options import checked_path
 
 _LARGEST_WEIGHT = 1e100
 
@@ -42,9 +43,8 @@ class Schema:
     truth: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        context = (self.context,) if isinstance(self.context, str) else self.context
         object.__setattr__(self, "objectives", _names("objectives", self.objectives))
-        object.__setattr__(self, "context", _columns("context", context))
+        object.__setattr__(self, "context", _columns("context", self.context))
         object.__setattr__(self, "truth", _names("truth", self.truth))
         for part in ("request", "sample_weight"):
             if getattr(self, part) is not None:
@@ -74,7 +74,7 @@ class Schema:
 
     def _require(self, role: str, name: str) -> None:
         if name not in self.objectives:
-            hint = did_you_mean(str(name), self.objectives)
+            hint = did_you_mean(name, self.objectives)
             raise UsageError(f"`{role}` names an unknown objective '{name}'. {hint}")
 
     @property
@@ -119,7 +119,7 @@ class Schema:
 
     def subset(self, names: Iterable[str]) -> Self:
         """Return the schema of some objectives only."""
-        names = list(names)
+        names = _columns("names", names)
         for name in names:
             self._require("names", name)
         return type(self)(
@@ -150,18 +150,16 @@ class Schema:
         >>> Schema.of({"objectives": {"buy": "p_buy"}}).names
         ('buy',)
         """
-        if isinstance(schema, Schema):
-            return schema
-        if not isinstance(schema, Mapping):
-            raise UsageError(
-                "`schema` must be a Schema or a dict of its parts, as in "
-                f"{{'objectives': {{'buy': 'p_buy'}}}}. Got {schema!r}."
-            )
-        return cls.from_dict(schema)
+        return schema if isinstance(schema, Schema) else cls.from_dict(schema)
 
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Self:
         """Build a schema from the parts that a TOML or JSON file holds."""
+        if not isinstance(parts, Mapping):
+            raise UsageError(
+                "A schema must be a Schema or a dict of its parts, as in "
+                f"{{'objectives': {{'buy': 'p_buy'}}}}. Got {shown(parts)}."
+            )
         known = [f.name for f in fields(cls)]
         for key in parts:
             if key not in known:
@@ -173,7 +171,7 @@ class Schema:
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read a schema from a TOML file."""
-        path = Path(path)
+        path = checked_path("path", path)
         try:
             parts = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -225,7 +223,7 @@ def _names(part: str, value: Any) -> dict[str, str]:
 def _columns(part: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, Iterable):
         raise UsageError(f"`{part}` must be a list of column names. Got {value!r}.")
-    columns = tuple(value)
+    columns = (value,) if isinstance(value, str) else tuple(value)
     for column in columns:
         if not isinstance(column, str) or not column:
             raise UsageError(f"`{part}` must name columns by text. Got {column!r}.")

@@ -13,7 +13,7 @@ from harmonrank import __version__
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.digests import digest
 from harmonrank.data.forks import require_polars_threads
-from harmonrank.errors import HarmonRankError, UsageError
+from harmonrank.errors import HarmonRankError, UsageError, shown
 from harmonrank.evaluation.leaderboard import Entry, Leaderboard, leaderboard_of
 from harmonrank.evaluation.store import Store
 from harmonrank.events import MethodEnded, MethodStarted, OnEvent
@@ -28,7 +28,7 @@ from harmonrank.methods import (
 from harmonrank.methods.drift_measurement import drift_of
 from harmonrank.methods.reference import Reference
 from harmonrank.metrics import bootstrap_sums
-from harmonrank.options import checked_seed
+from harmonrank.options import checked_flag, checked_listener, checked_path, checked_seed
 
 _REPLICATES = 200
 
@@ -44,7 +44,7 @@ def compare(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     runs: str | Path | None = None,
     recalibrate: bool = False,
-    on_event: OnEvent = lambda _: None,
+    on_event: OnEvent | None = None,
 ) -> Leaderboard:
     """Fit every method on the same rows and measure it on the same test rows.
 
@@ -67,36 +67,58 @@ def compare(
             a fit hands its model on.
     """
     require_polars_threads("A comparison")
-    options, schema, seed = options or {}, Schema.of(schema), checked_seed(seed)
-    if isinstance(methods, str):
-        methods = installed_methods() if methods == "all" else (methods,)
-    if not isinstance(methods, Iterable) or not all(isinstance(name, str) for name in methods):
-        raise UsageError(f"`methods` must be 'all' or a list of names. Got {methods!r}.")
-    classes = {name: method_class(name) for name in dict.fromkeys(methods)}
-    if not classes:
-        raise UsageError(f"Name at least one method. Known: {', '.join(METHODS)}.")
-    for name in options:
-        method_class(name)
+    schema, seed, listener = Schema.of(schema), checked_seed(seed), checked_listener(on_event)
+    recalibrate = checked_flag("recalibrate", recalibrate)
+    folder = None if runs is None else checked_path("runs", runs)
+    classes, chosen = _classes(methods), _options(options)
     rows, exam = read_log(train, schema), read_log(test, schema)
     rows.require_both_classes("training")
     exam.require_both_classes("test")
     rows, exam = rows.counted(), exam.counted()
     valid_log = None if valid is None else read_log(valid, schema)
-    keep = None if runs is None else _Runs(Path(runs), [rows, exam, valid_log], seed, recalibrate)
+    keep = None if folder is None else _Runs(folder, [rows, exam, valid_log], seed, recalibrate)
     entries = []
     for index, (name, kind) in enumerate(classes.items()):
-        on_event(MethodStarted(name, index, len(classes)))
-        method = kind(**options.get(name, {}))
+        listener(MethodStarted(name, index, len(classes)))
+        method = kind(**chosen.get(name, {}))
         entry, model = None if keep is None else keep.find(method), None
         kept = entry is not None
         if entry is None:
-            entry, model = _run(method, rows, valid_log, exam, seed, recalibrate, on_event)
+            entry, model = _run(method, rows, valid_log, exam, seed, recalibrate, listener)
             if keep is not None and entry.error is None:
                 keep.put(method, entry)
-        on_event(MethodEnded(name, index, len(classes), entry, kept, model))
+        listener(MethodEnded(name, index, len(classes), entry, kept, model))
         entries.append(entry)
     drift = drift_of(Reference.of(rows), exam)
     return leaderboard_of(rows, exam, entries, drift, recalibrated=recalibrate)
+
+
+def _classes(methods: Any) -> dict[str, type[Method]]:
+    """Return the classes of the methods that were asked for, each once."""
+    if isinstance(methods, str):
+        methods = installed_methods() if methods == "all" else (methods,)
+    names = tuple(methods) if isinstance(methods, Iterable) else (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError(f"`methods` must be 'all' or a list of names. Got {shown(methods)}.")
+    if not names:
+        raise UsageError(f"Name at least one method. Known: {', '.join(METHODS)}.")
+    return {name: method_class(name) for name in dict.fromkeys(names)}
+
+
+def _options(options: Any) -> dict[str, dict[str, Any]]:
+    """Return the options of each method, refused before any fit if one is wrong."""
+    whole = {} if options is None else options
+    parts = whole.values() if isinstance(whole, Mapping) else (None,)
+    if not all(
+        isinstance(part, Mapping) and all(isinstance(k, str) for k in part) for part in parts
+    ):
+        raise UsageError(
+            "`options` must map a method to its options by name, as in "
+            f"{{'harmonrank-paper': {{'width': 4}}}}. Got {shown(options)}."
+        )
+    for name, part in whole.items():
+        method_class(name)(**part)
+    return {name: dict(part) for name, part in whole.items()}
 
 
 def _run(

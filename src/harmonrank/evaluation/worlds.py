@@ -8,6 +8,7 @@ from harmonrank.data.worlds import WORLDS as DRAWN
 from harmonrank.data.worlds import World
 from harmonrank.data.worlds import world as drawn_world
 from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.options import checked_whole
 
 if TYPE_CHECKING:
     from harmonrank.evaluation.trained import TrainedWorld
@@ -39,10 +40,9 @@ def world(name: str, *, redraw: int | None = None) -> AnyWorld:
     """
     if name not in WORLDS:
         raise UsageError(f"There is no world {name!r}. {did_you_mean(name, WORLDS)}")
+    redraw = None if redraw is None else checked_whole("redraw", redraw)
     if name != TRAINED:
         return drawn_world(name, redraw=redraw)
-    if redraw is not None and redraw < 0:
-        raise UsageError(f"`redraw` must be 0 or more. Got {redraw}.")
     from harmonrank.evaluation.trained import trained_world
 
     return trained_world(redraw)

@@ -18,14 +18,13 @@ from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.log import taken
 from harmonrank.errors import DataError, UsageError
 from harmonrank.extras import needs_extras
-from harmonrank.methods.estimator import Estimator
 from harmonrank.methods.quality import Quality, quality_of
 from harmonrank.methods.recalibrating import Recalibrating
 from harmonrank.methods.request import checked_candidates, checked_context
 from harmonrank.methods.split import split_off
 from harmonrank.methods.state import NoState
 from harmonrank.methods.top_rows import top_rows
-from harmonrank.options import checked_seed
+from harmonrank.options import checked_device, checked_listener, checked_path, checked_seed
 
 _VALID_SHARE = 0.1
 
@@ -48,7 +47,7 @@ class Fit:
     checkpoint: Path | None
 
 
-class Method(Estimator, Recalibrating, ABC):
+class Method(Recalibrating, ABC):
     """A way to fuse scores: fit it on a log, then score, rank, evaluate and save.
 
     A subclass names itself and its frozen config, learns in `_fit`, fuses in `_score`, and
@@ -71,7 +70,7 @@ class Method(Estimator, Recalibrating, ABC):
     def schema(self) -> Schema:
         """Which column is what; known once fitted."""
         if self._schema is None:
-            raise UsageError(f"This {self.name} is not fitted; call fit or load a saved model.")
+            raise self._unfitted()
         return self._schema
 
     @property
@@ -117,6 +116,8 @@ class Method(Estimator, Recalibrating, ABC):
         """
         require_polars_threads("A fit")
         schema, seed = Schema.of(schema), checked_seed(seed)
+        device, listener = checked_device(device), checked_listener(on_event)
+        kept_in = None if checkpoint is None else checked_path("checkpoint", checkpoint)
         train_log = read_log(train, schema)
         train_log.require_both_classes("training")
         train_log = train_log.counted()
@@ -135,8 +136,8 @@ class Method(Estimator, Recalibrating, ABC):
                     schema.weight_vector,
                     seed,
                     device,
-                    on_event or (lambda _: None),
-                    None if checkpoint is None else Path(checkpoint),
+                    listener,
+                    kept_in,
                 )
             )
         self.prevalence = train_log.prevalence()

@@ -29,6 +29,10 @@ class Estimator:
         if dataclasses.is_dataclass(getattr(cls, "Config", None)):
             cls.__signature__ = _signature(cls.Config)  # type: ignore[attr-defined]
 
+    def _unfitted(self) -> UsageError:
+        """Return the error of whoever asks for what only a fit tells."""
+        return UsageError(f"This {self.name} is not fitted; call fit or load a saved model.")
+
     def __repr__(self) -> str:
         usual = self.Config()
         given = {f.name: getattr(self.config, f.name) for f in dataclasses.fields(self.config)}

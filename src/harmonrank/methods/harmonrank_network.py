@@ -91,7 +91,8 @@ class HarmonRankNetwork(ProbabilityMethod):
 
             from harmonrank.model.objective_network import ObjectiveNetwork
 
-        network = ObjectiveNetwork(self._scorer.config).eval()
+        size = self._size(len(self.schema.names), self.encoder.slots)
+        network = ObjectiveNetwork(size).eval()
         network.load_state_dict({n: torch.from_numpy(w.copy()) for n, w in self._weights.items()})
         return network
 
@@ -108,8 +109,8 @@ class HarmonRankNetwork(ProbabilityMethod):
 
     def explain(self, weights: Mapping[str, float] | None = None) -> dict[str, dict[str, float]]:
         """Return facts of each objective: also how much of its learned residual is kept."""
-        kept = self._weights["share"].astype(np.float64).tolist()
         facts = super().explain(weights)
+        kept = self._weights["share"].astype(np.float64).tolist()
         return {**facts, "residual_share": dict(zip(self.schema.names, kept, strict=True))}
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -23,7 +23,7 @@ from harmonrank.model.fused import Scorer
 from harmonrank.model.health import Health
 from harmonrank.model.knots import Scale
 from harmonrank.model.stored import network_arrays
-from harmonrank.options import Buckets, Count, Rate
+from harmonrank.options import Buckets, Count, Rate, checked_seed, checked_whole
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -117,6 +117,7 @@ class NeuralMethod(Method):
         with needs_extras("Learning on"):
             from harmonrank.methods.neural_fit import learn
 
+        passes, seed = checked_whole("passes", passes, least=1), checked_seed(seed)
         log = self._expected(read_log(table, self.schema).counted())
         weights = self.schema.weight_vector
         fit = Fit(log, log.take(np.arange(0)), weights, seed, "cpu", lambda _: None, None)

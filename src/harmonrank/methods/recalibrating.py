@@ -13,6 +13,7 @@ from harmonrank.data import ContextEncoder, Log, Schema, Source, read_log
 from harmonrank.data.arrays import Array
 from harmonrank.methods.drift import Drift
 from harmonrank.methods.drift_measurement import drift_of
+from harmonrank.methods.estimator import Estimator
 from harmonrank.methods.recalibration import Recalibration, recent_rows
 from harmonrank.methods.reference import Reference, reference_arrays
 from harmonrank.methods.state import ReferenceState
@@ -21,7 +22,7 @@ from harmonrank.methods.state import ReferenceState
 _FIT, _NOW = "reference", "recalibrated"
 
 
-class Recalibrating:
+class Recalibrating(Estimator):
     """Reports drift and recalibrates: every method can do both, without labels."""
 
     _reference: Reference | None = None
@@ -73,7 +74,8 @@ class Recalibrating:
         self._reference, self._recalibration = Reference.of(log), None
 
     def _known_reference(self) -> Reference:
-        assert self._reference is not None, "a fitted method knows its scores"
+        if self._reference is None:
+            raise self._unfitted()
         return self._reference
 
     def _expected(self, log: Log) -> Log:

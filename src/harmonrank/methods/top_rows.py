@@ -11,6 +11,7 @@ from harmonrank.data import Source, open_table
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.tables import column_names
 from harmonrank.errors import UsageError
+from harmonrank.options import checked_whole
 
 
 def top_rows(
@@ -19,8 +20,7 @@ def top_rows(
     """Return the best k rows of every request, best first, with their score and place."""
     if request is None:
         raise UsageError("`rank` needs requests; name the request column in the schema.")
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise UsageError(f"`k` must be a whole number of at least 1. Got {k!r}.")
+    k = checked_whole("k", k, least=1)
     require_polars_threads("`rank`")
     names = column_names(table)
     for added in ("fused", "place"):

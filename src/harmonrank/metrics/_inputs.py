@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.errors import UsageError
+from harmonrank.errors import UsageError, shown
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -39,7 +39,7 @@ def sorting_order(scores: NDArray[Any]) -> IntArray:
 
 def check_scores(scores: ArrayLike, name: str = "scores") -> NDArray[Any]:
     """Return finite scores (n,) as float32 or float64."""
-    values = np.asarray(scores)
+    values = _array(name, scores)
     if values.ndim != 1:
         raise UsageError(
             f"`{name}` must have shape (rows,), one fused score each. Got {values.shape}."
@@ -69,7 +69,7 @@ def check_paired(scores_a: ArrayLike, scores_b: ArrayLike) -> None:
 
 def check_labels(labels: ArrayLike, rows: int) -> LabelArray:
     """Return labels in [0, 1] as (rows, objectives), a view of the given array."""
-    values = np.asarray(labels)
+    values = _array("labels", labels)
     if values.ndim not in (1, 2) or len(values) != rows:
         raise UsageError(
             f"`labels` must have one row per score, ({rows},) or ({rows}, objectives). "
@@ -112,7 +112,7 @@ def check_weights(weights: ArrayLike | None, rows: int, name: str = "sample_weig
     """Return weights ≥ 0 as float64, or an empty array that stands for all ones."""
     if weights is None:
         return np.empty(0)
-    values = np.ascontiguousarray(weights, dtype=np.float64)
+    values = np.ascontiguousarray(_array(name, weights, np.float64))
     if values.shape != (rows,):
         raise UsageError(f"`{name}` must have shape ({rows},). Got {values.shape}.")
     bad = np.flatnonzero(~((values >= 0) & np.isfinite(values)))
@@ -126,7 +126,7 @@ def check_weights(weights: ArrayLike | None, rows: int, name: str = "sample_weig
 
 def check_groups(groups: ArrayLike, rows: int) -> tuple[IntArray, int]:
     """Return a code 0..G−1 per row, in the order of the sorted request ids, and G."""
-    values = np.asarray(groups)
+    values = _array("groups", groups)
     if values.shape != (rows,):
         raise UsageError(
             f"`groups` must have one request id per score, ({rows},). Got {values.shape}."
@@ -145,6 +145,16 @@ def _dense_codes(offsets: IntArray) -> tuple[IntArray, int]:
     """Close the gaps of small non-negative ids without a sort."""
     present = np.bincount(offsets) > 0
     return (np.cumsum(present) - 1)[offsets], int(present.sum())
+
+
+def _array(name: str, values: ArrayLike, dtype: type | None = None) -> NDArray[Any]:
+    """Return values as an array, of their own type if none is asked for."""
+    try:
+        return np.asarray(values, dtype)
+    except (TypeError, ValueError):
+        kind = "an array" if dtype is None else "numbers"
+        message = f"`{name}` must be {kind}, with an entry per row. Got {shown(values)}."
+        raise UsageError(message) from None
 
 
 def check_level(level: float) -> float:

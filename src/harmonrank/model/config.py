@@ -2,12 +2,11 @@
 
 __all__ = ["NetworkConfig", "NetworkOptions"]
 
-from dataclasses import dataclass
-from typing import get_args
+from dataclasses import dataclass, fields
 
 from harmonrank.errors import UsageError
 from harmonrank.model.knots import Scale, knot_count
-from harmonrank.options import Buckets, Width
+from harmonrank.options import Buckets, Count, Width, checked_options
 
 _MOST_CELLS = 1 << 26
 
@@ -46,15 +45,8 @@ class NetworkOptions:
     linear: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("width", "key_width", "buckets"):
-            size = getattr(self, name)
-            if size is not None and size < 1:
-                raise UsageError(f"`{name}` must be at least 1. Got {size}.")
         if self.interpolate and self.buckets == 1:
             raise UsageError("`buckets` must be at least 2 to interpolate. Got 1.")
-        if self.scale not in get_args(Scale):
-            known = ", ".join(get_args(Scale))
-            raise UsageError(f"`scale` must be one of {known}. Got '{self.scale}'.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,14 +58,14 @@ class NetworkConfig(NetworkOptions):
         context_slots: How many codes each context feature has, the unknown one included.
     """
 
-    objectives: int
-    context_slots: tuple[int, ...] = ()
+    objectives: Count
+    context_slots: tuple[Count, ...] = ()
 
     def __post_init__(self) -> None:
+        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        for name, value in checked_options("NetworkConfig", NetworkConfig, given).items():
+            object.__setattr__(self, name, value)
         super().__post_init__()
-        object.__setattr__(self, "context_slots", tuple(self.context_slots))
-        if self.objectives < 1:
-            raise UsageError(f"`objectives` must be at least 1. Got {self.objectives}.")
         cells = self.objectives * (self.buckets or 1) * self.width
         if cells > _MOST_CELLS:
             raise UsageError(

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from harmonrank.errors import UsageError
+from harmonrank.errors import UsageError, shown
 from harmonrank.model.config import NetworkConfig
 from harmonrank.model.knots import fit_knots
 
@@ -35,6 +35,11 @@ class Network(nn.Module):
         knots: NDArray[np.float32] | None = None,
     ) -> None:
         super().__init__()
+        if not isinstance(config, NetworkConfig):
+            raise UsageError(
+                "`config` must be a NetworkConfig, such as NetworkConfig(objectives=5). "
+                f"Got {shown(config)}."
+            )
         self.config = config
         M, d = config.objectives, config.width
         self.scores = ScoreEmbedding(config, _knots(config, scores) if knots is None else knots)
@@ -191,6 +196,7 @@ def _knots(config: NetworkConfig, scores: Tensor | NDArray[Any] | None) -> NDArr
             "to the network as `scores`, or use the 'raw' scale."
         )
     seen = scores.detach().cpu().numpy() if isinstance(scores, Tensor) else scores
+    seen = None if seen is None else np.asarray(seen)
     if seen is not None and (seen.ndim != 2 or seen.shape[1] != M):
         raise UsageError(f"`scores` must be (rows, {M}). Got {tuple(seen.shape)}.")
     return fit_knots(seen, M, config.buckets, config.scale, interpolate=config.interpolate)

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from harmonrank.data.files import new_file, write_json
+from harmonrank.data.parquet import writing
 from harmonrank.errors import HarmonRankError
 from harmonrank.methods.drift import Drift
 from harmonrank.serving.application import DRIFT
@@ -68,9 +69,10 @@ class DriftWatch:
         command = self.command()
         if self._alarmed == (version, drift.replaced):
             return command
-        self._alarmed = version, drift.replaced
-        with new_file(self._folder / SAMPLE, overwrite=True) as made:
+        with new_file(self._folder / SAMPLE, overwrite=True) as made, writing():
             frame.write_parquet(made)
+        # Only now: what could not be written is tried again at the next look.
+        self._alarmed = version, drift.replaced
         facts = {"version": version, "scores": list(drift.replaced), "command": command}
         self._on_event("upstream replaced", facts)
         if self._config.recalibrate == "auto":

@@ -76,10 +76,7 @@ def _read(body: bytes) -> pl.DataFrame:
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise DataError(f"The body is no Arrow IPC stream: {reason.rstrip('.')}.") from None
-    except BaseException as error:
-        # A panic inside of Polars is no Exception; anything else must pass.
-        if type(error).__name__ != "PanicException":
-            raise
+    except pl.exceptions.PanicException:  # It is no Exception.
         raise DataError("The body is no Arrow IPC stream: it is damaged.") from None
 
 

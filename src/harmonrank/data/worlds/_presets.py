@@ -12,6 +12,7 @@ from harmonrank.data.worlds._recipes import RECIPES, Recipe
 from harmonrank.data.worlds._strength import ceiling, strength, strengthened
 from harmonrank.data.worlds._world import World
 from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.options import checked_whole
 
 WORLDS: tuple[str, ...] = tuple(RECIPES)
 """The worlds that are drawn; `harmonrank.evaluation.worlds` has the trained one too."""
@@ -27,10 +28,9 @@ def world(name: str, *, redraw: int | None = None) -> World:
     """
     if name not in RECIPES:
         raise UsageError(f"There is no world {name!r}. {did_you_mean(name, WORLDS)}")
-    if redraw is not None and redraw < 0:
-        raise UsageError(f"`redraw` must be 0 or more. Got {redraw}.")
     recipe = RECIPES[name]
     if redraw is not None:
+        redraw = checked_whole("redraw", redraw)
         return _like(world(name), _draw(f"{name}-{redraw}", recipe, [1, redraw]), recipe)
     drawn = _draw(name, recipe, [0, recipe.seed])
     for objectives, factor in recipe.strength.items():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from harmonrank.data.worlds._draws import BLOCK, draw_block, latent_logits, upstream_scores
 from harmonrank.data.worlds._parts import Floats
 from harmonrank.errors import UsageError
+from harmonrank.options import checked_whole
 
 if TYPE_CHECKING:
     from harmonrank.data.worlds._world import World
@@ -82,10 +83,9 @@ def sample_blocks(
         horizon: number of the row at which time would be 1; the end of the sample if left out.
     """
     for name, value in (("rows", rows), ("seed", seed), ("start", start)):
-        if value < 0:
-            raise UsageError(f"`{name}` must be 0 or more. Got {value}.")
+        checked_whole(name, value)
     end = start + rows
-    horizon = end if horizon is None else horizon
+    horizon = end if horizon is None else checked_whole("horizon", horizon)
     if horizon < end:
         raise UsageError(f"`horizon` must reach to the last row, {end}. Got {horizon}.")
     out = empty(rows)
