@@ -101,7 +101,7 @@ def test_rank_takes_what_there_is_where_a_request_is_short(table, schema):
 
 def test_rank_refuses_what_it_cannot_do(table, schema):
     model = ClosedForm().fit(table, schema, valid=table)
-    with pytest.raises(UsageError, match="`k` must be a whole number of at least 1. Got 0"):
+    with pytest.raises(UsageError, match="`k` must be a whole number from 1 up. Got 0"):
         model.rank(table, k=0)
     with pytest.raises(UsageError, match="has a column 'fused' already; drop or rename it"):
         model.rank(table.with_columns(fused=0.5))

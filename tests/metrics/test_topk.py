@@ -77,9 +77,9 @@ def test_no_rows_is_nan(figure):
 
 
 def test_wrong_input_is_named():
-    with pytest.raises(UsageError, match=r"`k` must be a whole number of at least 1\. Got 0"):
+    with pytest.raises(UsageError, match=r"`k` must be a whole number from 1 up\. Got 0"):
         hit_at_k([1, 2], [0, 1], [0, 0], 0)
-    with pytest.raises(UsageError, match=r"`k` must be a whole number of at least 1\. Got 1\.5"):
+    with pytest.raises(UsageError, match=r"`k` must be a whole number from 1 up\. Got 1\.5"):
         hit_at_k([1, 2], [0, 1], [0, 0], 1.5)
     with pytest.raises(UsageError, match=r"`labels` must be 0 or 1 here"):
         precision_at_k([1, 2], [0.5, 1], [0, 0], 1)

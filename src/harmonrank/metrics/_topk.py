@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.errors import UsageError
 from harmonrank.kernel import kernel
 from harmonrank.metrics._inputs import (
     FloatArray,
@@ -24,6 +23,7 @@ from harmonrank.metrics._inputs import (
     check_scores,
 )
 from harmonrank.metrics._requests import request_layout
+from harmonrank.options import checked_whole
 
 
 def precision_at_k(scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, k: int) -> FloatArray:
@@ -71,13 +71,12 @@ def _mean_over_requests(
     k: int,
 ) -> FloatArray:
     """Average a figure (requests, objectives) over the requests where it is not nan."""
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise UsageError(f"`k` must be a whole number of at least 1. Got {k!r}.")
+    k = checked_whole("k", k, least=1)
     values = check_scores(scores)
     table = check_labels(labels, len(values))
     check_binary(table)
     order, starts = request_layout(values, groups)
-    figures = figure(values, order, starts, table, int(k))
+    figures = figure(values, order, starts, table, k)
     known = ~np.isnan(figures)
     mean = np.full(table.shape[1], np.nan)
     total, count = np.where(known, figures, 0).sum(axis=0), known.sum(axis=0)
