@@ -26,14 +26,13 @@ from harmonrank.cli.options import parse_settings
 from harmonrank.data import read_log
 from harmonrank.data.arrays import array_header, digest
 from harmonrank.errors import HarmonRankError
-from harmonrank.evaluation.store import Store
 from harmonrank.methods import METHODS, method_class
 from logs import SCHEMA_TOML, small_table
 
 SECONDS = 60
 MEMORY = 8 << 30
 KINDS = ("model", "record", "settings", "schema", "table")
-LOG_KINDS = ("predictor", "log", "raw")
+LOG_KINDS = ("predictor", "log", "raw", "resumed")
 """Those of `fuzzing_logs.py`."""
 
 NETWORK = {"epochs": 1, "batch_rows": 300, "buckets": 8, "key_width": 4}
@@ -66,7 +65,6 @@ def prepare(folder):
     from harmonrank.training.checkpoint import Progress
 
     checkpoint().save(folder / "checkpoint", Progress(epoch=1, history=[(0.5, 1.2, None)]), "x")
-    Store(folder).put("record", "key", {"seconds": 1.5, "facts": {"a": [1, 2]}, "rows": 3})
 
 
 def mangled(rng, value):
@@ -160,10 +158,10 @@ def model(rng, folder, scratch):
 
 def record(rng, folder, scratch):
     """Find an altered record, or take over an altered checkpoint."""
-    if rng.random() < 0.3:
-        parts = mangled(rng, json.loads((folder / "record.json").read_text()))
-        (scratch / "record.json").write_text(json.dumps(parts))
-        Store(scratch).find("record", "key", lambda content: content["facts"]["a"])
+    if rng.random() < 0.5:
+        import fuzzing_records
+
+        fuzzing_records.stored(rng, scratch)
         return
     path = scratch / "checkpoint"
     if rng.random() < 0.4:

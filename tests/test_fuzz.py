@@ -60,5 +60,5 @@ def test_a_few_altered_raw_files_are_imported_or_refused(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, 200, 50))
 @pytest.mark.parametrize("kind", LOG_KINDS)
-def test_600_altered_logs_and_predictors_are_used_or_refused(kind, first, log_folder):
+def test_800_altered_logs_and_predictors_are_used_or_refused(kind, first, log_folder):
     assert failures(kind, first, 50, log_folder) == []

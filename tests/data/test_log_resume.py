@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from harmonrank.data.logs import ImportedLog, find_kuairand, import_log
+from harmonrank.errors import DataError
 from raw_logs import log_line, write_kuairand
 
 _KILLED = """
@@ -69,6 +70,62 @@ def test_a_part_that_was_cut_short_is_written_again(tmp_path):
     part.write_bytes(part.read_bytes()[:-9])
     import_log(find_kuairand(raw), out, chunk_bytes=500)
     ImportedLog.open(out).verify()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        *(("survey", text) for text in ("5", "[]", "{}", "{", '{"cuts":[1,2,3],"sizes":[1]}')),
+        *(("00000", text) for text in ("5", "[]", '{"files":5}', '{"files":{}}')),
+        *(("tables", text) for text in ("5", "[]", "{}", '{"files":{},"odd":{}}')),
+    ],
+)
+def test_a_damaged_record_is_as_good_as_absent(tmp_path, name, content):
+    raw, out = write_kuairand(tmp_path / "raw"), tmp_path / "out"
+    whole = import_log(find_kuairand(raw), tmp_path / "whole", chunk_bytes=500)
+    interrupted(raw, out)
+    (tmp_path / ".out.resumable" / "progress" / f"{name}.json").write_text(content)
+    assert import_log(find_kuairand(raw), out, chunk_bytes=500) == whole
+    ImportedLog.open(out).verify()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rows": 1},
+        {"source": "another.csv"},
+        {"files": {"train/part-00001.parquet": {"rows": 1, "bytes": 1, "sha256": ""}}},
+    ],
+)
+def test_a_record_of_another_chunk_is_not_taken_over(tmp_path, change):
+    raw, out = write_kuairand(tmp_path / "raw"), tmp_path / "out"
+    whole = import_log(find_kuairand(raw), tmp_path / "whole", chunk_bytes=500)
+    interrupted(raw, out)
+    path = tmp_path / ".out.resumable" / "progress" / "00000.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    assert import_log(find_kuairand(raw), out, chunk_bytes=500) == whole
+
+
+def test_a_survey_that_counts_other_rows_is_refused_and_forgotten(tmp_path):
+    raw, out = write_kuairand(tmp_path / "raw"), tmp_path / "out"
+    interrupted(raw, out)
+    path = tmp_path / ".out.resumable" / "progress" / "survey.json"
+    survey = json.loads(path.read_text())
+    path.write_text(json.dumps(survey | {"sizes": [n + 1 for n in survey["sizes"]]}))
+    with pytest.raises(DataError, match="were counted before.*so import it again"):
+        import_log(find_kuairand(raw), out, chunk_bytes=500)
+    import_log(find_kuairand(raw), out, chunk_bytes=500)
+
+
+def interrupted(raw, out):
+    """Leave an import that was cut short after its last table, before their record."""
+
+    def stop(step):
+        if step.stage == "features" and step.done == step.total:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        import_log(find_kuairand(raw), out, chunk_bytes=500, on_step=stop)
 
 
 def test_other_files_or_options_begin_anew(tmp_path):

@@ -1,6 +1,7 @@
 """The paper made again: the rule of verdicts, what is run and what is not, every table."""
 
 import json
+import shutil
 from dataclasses import make_dataclass, replace
 
 import numpy as np
@@ -361,6 +362,16 @@ def test_bad_data_is_refused_before_any_work(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="is a file; expected a world"):
         data_of(str(tmp_path / "file"), None)
+
+
+@pytest.mark.parametrize(
+    "content", ["5", "null", '"world"', '{"world": {}}', '{"world": ["elive"]}', '{"world": 3}']
+)
+def test_a_ceiling_that_is_none_is_refused_in_a_sentence(world_folder, tmp_path, content):
+    folder = shutil.copytree(world_folder, tmp_path / "w")
+    (folder / "ceiling.json").write_text(content)
+    with pytest.raises(DataError, match=r"ceiling.json': expected (object|str)"):
+        data_of(str(folder), None)
 
 
 def test_a_timing_has_one_name_whatever_kernels_do_to_the_threads():

@@ -7,20 +7,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
-from harmonrank import __version__
 from harmonrank.data import Log, Schema, Source, read_log
-from harmonrank.data.digests import digest
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.errors import HarmonRankError, UsageError, shown
 from harmonrank.evaluation.leaderboard import Entry, Leaderboard, leaderboard_of
-from harmonrank.evaluation.store import Store
+from harmonrank.evaluation.runs import REPLICATES, Runs
 from harmonrank.events import MethodEnded, MethodStarted, OnEvent
 from harmonrank.methods import (
     METHODS,
     Method,
-    Quality,
     installed_methods,
     method_class,
     quality_of,
@@ -29,8 +24,6 @@ from harmonrank.methods.drift_measurement import drift_of
 from harmonrank.methods.reference import Reference
 from harmonrank.metrics import bootstrap_sums
 from harmonrank.options import checked_flag, checked_listener, checked_path, checked_seed
-
-_REPLICATES = 200
 
 
 def compare(
@@ -76,7 +69,7 @@ def compare(
     exam.require_both_classes("test")
     rows, exam = rows.counted(), exam.counted()
     valid_log = None if valid is None else read_log(valid, schema)
-    keep = None if folder is None else _Runs(folder, [rows, exam, valid_log], seed, recalibrate)
+    keep = None if folder is None else Runs(folder, [rows, exam, valid_log], seed, recalibrate)
     entries = []
     for index, (name, kind) in enumerate(classes.items()):
         listener(MethodStarted(name, index, len(classes)))
@@ -146,7 +139,7 @@ def _run(
             objective_weights=weights,
             groups=exam.request,
             sample_weight=exam.sample_weight,
-            replicates=_REPLICATES,
+            replicates=REPLICATES,
         )
         quality = quality_of(fused, exam, weights, method.prevalence)
         entry = Entry(method.name, seconds, quality, as_fitted=as_fitted, resampled=resampled)
@@ -155,48 +148,3 @@ def _run(
         ours = isinstance(error, HarmonRankError)
         message = str(error) if ours else f"{type(error).__name__}: {error}"
         return Entry(method.name, perf_counter() - started, error=message), None
-
-
-class _Runs:
-    """Finished methods in a folder: NAME/ is the model, NAME.json its result."""
-
-    def __init__(
-        self, folder: Path, logs: Sequence[Log | None], seed: int, recalibrate: bool
-    ) -> None:
-        self._store = Store(folder)
-        self._shared = [
-            seed,
-            recalibrate,
-            __version__,
-            [log and log.fingerprint() for log in logs],
-            _REPLICATES,
-        ]
-
-    def _key(self, method: Method) -> str:
-        return digest([method.name, repr(method.config), *self._shared])
-
-    def find(self, method: Method) -> Entry | None:
-        """Return a method's result if it is of the same data, options and seed."""
-
-        def decode(parts: Any) -> Entry:
-            return Entry(
-                method.name,
-                parts["fit_seconds"],
-                Quality.from_dict(parts["quality"]),
-                as_fitted=parts["as_fitted"] and Quality.from_dict(parts["as_fitted"]),
-                resampled=np.array(parts["resampled"], dtype=np.float64),
-            )
-
-        return self._store.find(method.name, self._key(method), decode)
-
-    def put(self, method: Method, entry: Entry) -> None:
-        """Keep a finished method; its result appears last."""
-        assert entry.quality is not None
-        method.save(self._store.path(method.name, ""), overwrite=True)
-        parts = {
-            "fit_seconds": entry.fit_seconds,
-            "quality": entry.quality.to_dict(),
-            "as_fitted": entry.as_fitted and entry.as_fitted.to_dict(),
-            "resampled": entry.resampled.tolist(),
-        }
-        self._store.put(method.name, self._key(method), parts)

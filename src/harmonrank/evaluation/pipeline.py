@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import polars as pl
@@ -92,6 +92,25 @@ def run_pipeline(
     return PipelineResult(board, train, test, scored["prediction"], run.caveats(scored), digest)
 
 
+class _Prediction(TypedDict):
+    """How good the scores of an objective are."""
+
+    positives: int
+    auc: float
+    truth_auc: float | None
+    ece: float
+    mean_score: float
+    prevalence: float
+
+
+class _Scored(TypedDict):
+    """Which objectives can be ranked in every part, and how good their scores are."""
+
+    objectives: list[str]
+    left_out: list[str]
+    prediction: dict[str, _Prediction]
+
+
 @dataclass(frozen=True)
 class _Pipeline:
     """The steps of one pipeline."""
@@ -165,7 +184,7 @@ class _Pipeline:
             )
             return self._scored()
 
-        return self.steps.run("score", inputs, ["scores"], work)
+        return self.steps.run("score", inputs, ["scores"], work, _Scored)
 
     def _scored(self) -> dict[str, Any]:
         """Return which objectives can be ranked in every part, and how good their scores are."""

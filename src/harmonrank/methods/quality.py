@@ -9,7 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from harmonrank.data import Log
+from harmonrank.data.decoding import decode
 from harmonrank.data.worlds import best_score
+from harmonrank.methods.quality_form import QualityForm
 from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval, grouped_auc
 from harmonrank.table import Column, Table, Tabular
 
@@ -110,24 +112,30 @@ class Quality(Tabular):
 
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Self:
-        """Build what `to_dict` returned."""
-        estimate, (low, high) = parts["auc_sum"], parts["ci"]
-        within = parts["request_auc"]
+        """Build what `to_dict` returned; refuse anything else in one sentence."""
+        form = decode(parts, QualityForm, "A quality")
+        within = form.request_auc
         return cls(
-            rows=parts["rows"],
-            weights=parts["weights"],
-            auc={
-                name: Interval(value, parts["auc_ci"][name][0], parts["auc_ci"][name][1], LEVEL)
-                for name, value in parts["auc"].items()
-            },
-            auc_sum=Interval(estimate, low, high, LEVEL),
-            request_auc=within and {k: np.nan if v is None else v for k, v in within.items()},
-            prevalence=parts["prevalence"],
-            effective_weights=parts["effective_weights"],
-            exact_auc=parts["exact_auc"],
-            exact_auc_sum=parts["exact_auc_sum"],
-            ceiling=parts["ceiling"],
+            rows=form.rows,
+            weights=form.weights,
+            auc={name: _interval(value, form.auc_ci[name]) for name, value in form.auc.items()},
+            auc_sum=_interval(form.auc_sum, form.ci),
+            request_auc=None if within is None else {n: _number(v) for n, v in within.items()},
+            prevalence=form.prevalence,
+            effective_weights=form.effective_weights,
+            exact_auc=form.exact_auc,
+            exact_auc_sum=form.exact_auc_sum,
+            ceiling=form.ceiling,
         )
+
+
+def _interval(estimate: float, ends: tuple[float | None, float | None]) -> Interval:
+    return Interval(estimate, _number(ends[0]), _number(ends[1]), LEVEL)
+
+
+def _number(value: float | None) -> float:
+    """Put back the nan for which JSON has no word."""
+    return float("nan") if value is None else value
 
 
 def quality_of(

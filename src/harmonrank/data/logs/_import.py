@@ -10,10 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from harmonrank.data.files import read_json, resumable_folder, write_json
+from harmonrank.data.files import resumable_folder, write_json
 from harmonrank.data.logs._chunks import Chunk, cut, read_chunk
 from harmonrank.data.logs._columns import LOG_TOML, LogColumns
 from harmonrank.data.logs._manifest import FORMAT, MANIFEST, about, manifest_of, positives_of
+from harmonrank.data.logs._progress import ChunkRecord, ImportProgress, Survey, TablesRecord
 from harmonrank.data.logs._source import LogSource, check_labels
 from harmonrank.data.logs._split import PARTS, Cuts, KeyCounts
 from harmonrank.data.logs._tables import write_table
@@ -22,7 +23,6 @@ from harmonrank.errors import DataError
 from harmonrank.events import ImportStep
 
 _CHUNK_BYTES = 48 << 20
-_KEPT = "progress"
 _TABLES = ("users.parquet", "items.parquet")
 
 
@@ -70,7 +70,7 @@ def import_log(
         manifest = manifest_of(source, columns, survey, records, tables)
         write_json(folder / MANIFEST, manifest)
         (folder / LOG_TOML).write_text(columns.to_toml(), encoding="utf-8")
-        run.forget()
+        run.progress.forget()
     return manifest
 
 
@@ -98,12 +98,18 @@ class _Run:
     chunks: Sequence[Chunk]
     on_step: Callable[[ImportStep], None] | None
 
-    def survey(self, rows: tuple[int | None, int | None, int | None]) -> dict[str, Any]:
+    @property
+    def progress(self) -> ImportProgress:
+        """What an earlier run finished."""
+        return ImportProgress(self.folder)
+
+    def survey(self, rows: tuple[int | None, int | None, int | None]) -> Survey:
         """Return where the split cuts and how many rows each chunk has, from one pass."""
-        kept = self.folder / _KEPT / "survey.json"
-        if kept.is_file():
-            survey: dict[str, Any] = read_json(kept)
-            return survey
+        kept = self.progress.find("survey", Survey)
+        if kept is not None and len(kept["sizes"]) == len(self.chunks):
+            first, valid, test = kept["cuts"]
+            if first < valid < test:
+                return kept
         counts, sizes = KeyCounts(), []
         for number, chunk in enumerate(self.chunks):
             column = read_chunk(chunk, [self.source.key_column]).to_series()
@@ -116,33 +122,43 @@ class _Run:
             sizes.append(len(column))
             self._say("survey", number + 1, sum(sizes))
         cuts = counts.cuts(rows)
-        survey = {"cuts": [cuts.first, cuts.valid, cuts.test], "sizes": sizes}
-        _keep(kept, survey)
+        survey = Survey(cuts=[cuts.first, cuts.valid, cuts.test], sizes=sizes)
+        self.progress.put("survey", survey)
         return survey
 
-    def parts(self, survey: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def parts(self, survey: Survey) -> Iterator[ChunkRecord]:
         """Write every chunk's rows into the parts they belong to; yield what was written."""
         for part in PARTS:
             (self.folder / part).mkdir(exist_ok=True)
         cuts, first = Cuts(*survey["cuts"]), 0
         for number, (chunk, size) in enumerate(zip(self.chunks, survey["sizes"], strict=True)):
-            kept = self.folder / _KEPT / f"{number:05}.json"
-            record: dict[str, Any] = read_json(kept) if kept.is_file() else {}
-            finished = self._whole(record)
-            if not finished:
-                record = self._chunk(number, chunk, cuts, first)
-                _keep(kept, record)
+            record = self.progress.find(f"{number:05}", ChunkRecord)
+            kept = record is not None and self._finished(record, number, chunk, size)
+            if record is None or not kept:
+                record = self._chunk(number, chunk, cuts, first, size)
+                self.progress.put(f"{number:05}", record)
             first += size
-            self._say("import", number + 1, first, kept=finished)
+            self._say("import", number + 1, first, kept=kept)
             yield record
 
-    def _whole(self, record: dict[str, Any]) -> bool:
-        files = [(self.folder / name, told) for name, told in record.get("files", {}).items()]
-        whole = all(f.is_file() and f.stat().st_size == told["bytes"] for f, told in files)
-        return bool(record) and whole
+    def _finished(self, record: ChunkRecord, number: int, chunk: Chunk, size: int) -> bool:
+        """Whether a record is of this chunk and its files are as it tells."""
+        mine = {_part_file(part, number) for part in PARTS}
+        objectives = set(self.columns.objectives)
+        return (
+            (record["source"], record["rows"]) == (chunk.path.name, size)
+            and set(record["files"]) <= mine
+            and all(set(told["positives"]) == objectives for told in record["files"].values())
+            and self.progress.whole(record)
+        )
 
-    def _chunk(self, number: int, chunk: Chunk, cuts: Cuts, first: int) -> dict[str, Any]:
+    def _chunk(self, number: int, chunk: Chunk, cuts: Cuts, first: int, size: int) -> ChunkRecord:
         raw = read_chunk(chunk, self.source.reads)
+        if len(raw) != size:
+            raise DataError(
+                f"'{chunk.path}' has {len(raw):,} rows where {size:,} were counted before: it or "
+                "the record of an earlier run was changed, so import it again."
+            )
         frame = self.source.clean(raw)
         check_labels(frame, self.columns.objectives, chunk.path)
         part = cuts.part(self.source.key(raw[self.source.key_column].to_numpy()))
@@ -155,7 +171,7 @@ class _Run:
         for k, name in enumerate(PARTS):
             mine = frame.filter(part == k)
             if len(mine):
-                file = f"{name}/part-{number:05}.parquet"
+                file = _part_file(name, number)
                 with writing():
                     mine.write_parquet(self.folder / file, compression="zstd", compression_level=1)
                 files[file] = {**about(self.folder / file), **positives_of(mine, self.columns)}
@@ -171,21 +187,21 @@ class _Run:
             )
         return frame
 
-    def tables(self) -> dict[str, Any]:
+    def tables(self) -> TablesRecord:
         """Write the tables of features; return what was written."""
-        kept = self.folder / _KEPT / "tables.json"
-        if kept.is_file():
-            known: dict[str, Any] = read_json(kept)
-            return known
+        kept = self.progress.find("tables", TablesRecord)
+        names = {table.table.file for table in self.source.tables}
+        if kept is not None and set(kept["files"]) == names and self.progress.whole(kept):
+            return kept
         odd: Counter[str] = Counter()
-        files = {}
+        files: dict[str, Any] = {}
         for number, table in enumerate(self.source.tables):
             target = self.folder / table.table.file
             rows = write_table(table, target, odd)
             files[table.table.file] = {**about(target), "rows": rows}
             self._say("features", number + 1, rows)
-        told = {"files": files, "odd": dict(odd)}
-        _keep(kept, told)
+        told = TablesRecord(files=files, odd=dict(odd))
+        self.progress.put("tables", told)
         return told
 
     def _say(self, stage: str, done: int, rows: int, *, kept: bool = False) -> None:
@@ -194,16 +210,6 @@ class _Run:
         total = len(self.source.tables) if stage == "features" else len(self.chunks)
         self.on_step(ImportStep(stage, done, total, rows, kept))
 
-    def forget(self) -> None:
-        """Remove what only a continued run needs."""
-        for file in (self.folder / _KEPT).iterdir():
-            file.unlink()
-        (self.folder / _KEPT).rmdir()
 
-
-def _keep(path: Path, value: dict[str, Any]) -> None:
-    # A rename is whole or not at all, so that a record never speaks of more than is there.
-    path.parent.mkdir(exist_ok=True)
-    partial = path.with_suffix(".partial")
-    write_json(partial, value)
-    partial.replace(path)
+def _part_file(part: str, number: int) -> str:
+    return f"{part}/part-{number:05}.parquet"

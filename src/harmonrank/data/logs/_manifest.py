@@ -1,9 +1,19 @@
 """Manifest: where an imported log came from, and what every file of it holds."""
 
-__all__ = ["FORMAT", "MANIFEST", "Manifest", "about", "manifest_of", "positives_of"]
+__all__ = [
+    "FORMAT",
+    "MANIFEST",
+    "FileAbout",
+    "Manifest",
+    "Name",
+    "Rows",
+    "about",
+    "manifest_of",
+    "positives_of",
+]
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -19,10 +29,10 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 
 Rows = Annotated[int, Meta(ge=0, le=2**53)]
-File = Annotated[str, Meta(pattern=r"^((train|valid|test)/)?[\w-]+\.parquet$")]
+Name = Annotated[str, Meta(pattern=r"^((train|valid|test)/)?[\w-]+\.parquet$")]
 
 
-class _About(TypedDict):
+class FileAbout(TypedDict):
     """A file of an imported log."""
 
     bytes: Rows
@@ -55,7 +65,7 @@ class Manifest(TypedDict):
     positives: _Positives
     notes: list[str]
     oddities: dict[str, Rows]
-    files: dict[File, _About]
+    files: dict[Name, FileAbout]
 
 
 def about(path: Path) -> dict[str, Any]:
@@ -72,9 +82,9 @@ def positives_of(frame: pl.DataFrame, columns: LogColumns) -> dict[str, Any]:
 def manifest_of(
     source: LogSource,
     columns: LogColumns,
-    survey: dict[str, Any],
-    records: Sequence[dict[str, Any]],
-    tables: dict[str, Any],
+    survey: Mapping[str, Any],
+    records: Sequence[Mapping[str, Any]],
+    tables: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Add up what the chunks and tables say of themselves."""
     rows, files = Counter[str](), {}

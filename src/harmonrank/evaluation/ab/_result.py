@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+from harmonrank.data.decoding import decode
+
 _NAN = float("nan")
 
 
@@ -44,7 +46,7 @@ class Lift:
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Self:
         """Build a lift from its JSON form."""
-        return cls(**_numbers(parts))
+        return decode(_numbers(parts), cls, "A lift")
 
 
 @dataclass(frozen=True)
@@ -123,18 +125,14 @@ class Analysis:
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Self:
         """Build an analysis from what `to_dict` returned, after a way through JSON too."""
-        aa = {**parts["aa"], "usual": tuple(parts["aa"]["usual"])}
-        return cls(
-            **{
-                **parts,
-                "outcomes": tuple(parts["outcomes"]),
-                "arms": tuple(parts["arms"]),
-                "means": tuple(Mean(**_numbers(mean)) for mean in parts["means"]),
-                "lifts": tuple(map(Lift.from_dict, parts["lifts"])),
-                "sample_ratio": SampleRatio(**parts["sample_ratio"]),
-                "aa": AACheck(**aa),
-            }
-        )
+        restored = {
+            **parts,
+            "means": [_numbers(mean) for mean in parts["means"]],
+            "lifts": [_numbers(lift) for lift in parts["lifts"]],
+            "sample_ratio": _numbers(parts["sample_ratio"]),
+            "aa": {**parts["aa"], "below": _numbers(parts["aa"]["below"])},
+        }
+        return decode(restored, cls, "An analysis")
 
 
 def _numbers(parts: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import polars as pl
 
+from harmonrank.data.decoding import decode
 from harmonrank.evaluation.ab import Analysis, Lift
 
 
@@ -69,13 +70,11 @@ class OnlineResult:
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Self:
         """Build a result, without its log, from what `to_dict` returned."""
-        return cls(
-            **{
-                **parts,
-                "objectives": tuple(parts["objectives"]),
-                "analysis": Analysis.from_dict(parts["analysis"]),
-                "exact": tuple(map(Lift.from_dict, parts["exact"])),
-                "days": tuple(tuple(map(Lift.from_dict, day)) for day in parts["days"]),
-                "exact_days": tuple(tuple(map(Lift.from_dict, d)) for d in parts["exact_days"]),
-            }
-        )
+        restored = {
+            **parts,
+            "analysis": Analysis.from_dict(parts["analysis"]),
+            "exact": [Lift.from_dict(lift) for lift in parts["exact"]],
+            "days": [[Lift.from_dict(lift) for lift in day] for day in parts["days"]],
+            "exact_days": [[Lift.from_dict(lift) for lift in day] for day in parts["exact_days"]],
+        }
+        return decode(restored, cls, "A simulated experiment")

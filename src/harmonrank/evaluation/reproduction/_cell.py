@@ -1,13 +1,21 @@
 """Cell: one experiment, from its data to a few numbers; a finished one is never run again."""
 
-__all__ = ["Cell"]
+__all__ = ["Cell", "require"]
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+from harmonrank.data.decoding import decode
 from harmonrank.data.digests import digest
+from harmonrank.errors import DataError
 from harmonrank.events import OnEvent
+
+
+class _Failed(TypedDict):
+    """The result of a cell that the data or settings do not allow."""
+
+    error: str
 
 
 class Cell(ABC):
@@ -26,6 +34,16 @@ class Cell(ABC):
     def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:
         """Do the experiment; return numbers as JSON parts."""
 
+    @abstractmethod
+    def check(self, content: Any) -> dict[str, Any]:
+        """Return what `run` returned, after a way through JSON; refuse anything else."""
+
+    def decoded(self, content: Any) -> dict[str, Any]:
+        """Return a stored result, which may be the error that the cell ended with."""
+        if isinstance(content, dict) and "error" in content:
+            return dict(decode(content, _Failed, self.name))
+        return self.check(content)
+
     @property
     def key(self) -> str:
         """The name of its file: unlike that of any other cell."""
@@ -41,3 +59,9 @@ class Cell(ABC):
     def place(self) -> tuple[Any, ...]:
         """Cells in this order share their rows with the one before, where they can."""
         return (self.name,)
+
+
+def require(condition: bool, what: str) -> None:
+    """Refuse a stored result whose parts do not fit the cell."""
+    if not condition:
+        raise DataError(f"A stored result must have {what}.")

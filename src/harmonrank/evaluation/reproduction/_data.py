@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from harmonrank.data import Log, Schema, read_log
@@ -132,6 +133,12 @@ def _sample(place: World, rows: int, seed: int, start: int, *, truth: bool) -> L
     return read_log(as_frame(place, sample), world_schema(place))
 
 
+class _Ceiling(msgspec.Struct):
+    """What a simulation says of itself, as far as it is read again."""
+
+    world: str | None = None
+
+
 class FolderData(Data):
     """A folder with schema.toml and train, valid and test as parquet: the same rows always."""
 
@@ -147,7 +154,8 @@ class FolderData(Data):
         self._path, self._rows = path, rows
         self._schema = Schema.read(path / SCHEMA)
         self.name, self.objectives = str(path), self._schema.names
-        self._simulated = read_json(path / "ceiling.json")["world"] if self._has_ceiling() else None
+        ceiling = path / "ceiling.json"
+        self._simulated = read_json(ceiling, _Ceiling).world if ceiling.is_file() else None
         self.paper = self._stands_for()
         if len(self.objectives) < 2:
             raise DataError(f"'{path / SCHEMA}' names one objective; expected at least two.")
@@ -159,10 +167,6 @@ class FolderData(Data):
         wanted = (*schema.names, *schema.score_columns, *schema.context)
         for path in (self._path / name for name in _files()):
             check_columns(path, column_names(path), wanted)
-
-    def _has_ceiling(self) -> bool:
-        path = self._path / "ceiling.json"
-        return path.is_file() and "world" in read_json(path)
 
     def _stands_for(self) -> str | None:
         if self._simulated is not None:

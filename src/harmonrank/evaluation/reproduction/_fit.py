@@ -5,26 +5,52 @@ __all__ = ["FitCell", "fewer_positives"]
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import numpy as np
+from msgspec import Meta
 
 from harmonrank import __version__
 from harmonrank.data import Log
+from harmonrank.data.decoding import decode
 from harmonrank.data.worlds import best_score
-from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._cell import Cell, require
 from harmonrank.evaluation.reproduction._data import Data, Logs
+from harmonrank.evaluation.reproduction._table import Epoch
 from harmonrank.events import OnEvent
 from harmonrank.methods import Method, ceiling_of, method_class
 from harmonrank.metrics import auc, bootstrap_sums
 from harmonrank.model import NetworkOptions
 
 REPLICATES = 200
+Count = Annotated[int, Meta(ge=0)]
 _ATTENTION_ROWS = 50_000
 # With fewer rows a fit is over before a checkpoint is worth its writing.
 _LONG_ROWS = 200_000
 # Options that name a variant where they differ from the method's own.
 _NAMING = {field.name for field in fields(NetworkOptions)} | {"pairs"}
+
+
+class _Rows(TypedDict):
+    """How many rows were learned from and measured on."""
+
+    train: Count
+    test: Count
+
+
+class _Fitted(TypedDict):
+    """What a fit was found to be, as JSON parts."""
+
+    fit_seconds: float
+    auc: list[float]
+    ceiling: float | None
+    positives: list[Count]
+    rows: _Rows
+    attention: list[list[float]] | None
+    history: list[Epoch]
+    resampled: NotRequired[list[float | None]]
+    points: NotRequired[list[list[float]]]
+    best: NotRequired[list[list[float]]]
 
 
 @dataclass(frozen=True)
@@ -104,6 +130,26 @@ class FitCell(Cell):
         seconds = perf_counter() - started
         return {"fit_seconds": seconds, **self._measured(model, train, logs)}
 
+    def check(self, content: Any) -> dict[str, Any]:
+        """Return measurements of as many objectives, replicates and sweeps as the cell has."""
+        found = decode(content, _Fitted, self.name)
+        M = len(self.objectives)
+        require(len(found["auc"]) == len(found["positives"]) == M, "a number per objective")
+        attention = found["attention"]
+        if attention is not None or _attends(self._built()):
+            sizes = [len(row) for row in attention or ()]
+            require(sizes == [M] * M, "attention between all objectives")
+        resampled, swept = found.get("resampled"), (found.get("points"), found.get("best"))
+        fixed = self.data.fixed_rows
+        require((resampled is not None) == fixed, "resampled sums of a folder's rows alone")
+        require(resampled is None or len(resampled) == REPLICATES, "a sum per replicate")
+        for points in swept:
+            require((points is not None) == bool(self.sweep), "points where weights are swept")
+            require(not points or len(points) == len(self.sweep), "a point per swept weight")
+            require(all(len(p) == M for p in points or ()), "an AUC per objective and point")
+        require(not self.sweep or bool(found["points"]), "a point per swept weight")
+        return dict(found)
+
     def _measured(self, model: Method, train: Log, logs: Logs) -> dict[str, Any]:
         test = logs.test
         weights = np.ones(len(self.objectives)) if self.weights is None else np.array(self.weights)
@@ -146,6 +192,10 @@ def _areas(fused: np.ndarray, test: Log) -> list[float]:
     labels = test.known_labels() if test.truth is None else test.truth
     areas: list[float] = auc(fused, labels, sample_weight=test.sample_weight).tolist()
     return areas
+
+
+def _attends(model: Method) -> bool:
+    return hasattr(model, "attention") and getattr(model.config, "self_attention", False) is True
 
 
 def _some(log: Log) -> Log:

@@ -12,7 +12,7 @@ import numpy as np
 
 from harmonrank import __version__
 from harmonrank.evaluation.online import HourEnded, OnlineResult, run_online
-from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._cell import Cell, require
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._study import NAMES, Results, Study
@@ -56,6 +56,15 @@ class OnlineCell(Cell):
         rules: dict[str, Any] = dict(self.rules)
         found = run_online(self.data.name, seed=self.seed, arms=_ARMS, progress=progress, **rules)
         return found.to_dict()
+
+    def check(self, content: Any) -> dict[str, Any]:
+        """Return a result with the lifts of every arm and objective."""
+        found = OnlineResult.from_dict(content)
+        require(found.objectives == self.data.objectives, "the world's objectives")
+        needed = {(arm, name) for arm in _ARMS if arm != "base" for name in found.objectives}
+        for lifts in (found.exact, found.analysis.lifts):
+            require(needed <= {(x.arm, x.outcome) for x in lifts}, "a lift per arm and objective")
+        return dict(content)
 
 
 def _cells(study: Study) -> list[OnlineCell]:

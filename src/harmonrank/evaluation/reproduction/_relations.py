@@ -4,11 +4,12 @@ __all__ = ["Relations", "RelationsCell"]
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
-from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.data.decoding import decode
+from harmonrank.evaluation.reproduction._cell import Cell, require
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._study import Results, Study
@@ -19,6 +20,13 @@ from harmonrank.metrics import spearman
 
 _NETWORK = "harmonrank-paper"
 _LABELS, _LATENT, _ATTENTION = "labels (Spearman)", "true latent logits", "attention A_r"
+
+
+class _Matrices(TypedDict):
+    """Correlations, as JSON parts."""
+
+    labels: list[list[float]]
+    latent: list[list[float]] | None
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,15 @@ class RelationsCell(Cell):
             "labels": spearman(train.known_labels()).tolist(),
             "latent": None if latent is None else latent.tolist(),
         }
+
+    def check(self, content: Any) -> dict[str, Any]:
+        """Return square matrices of all objectives."""
+        found = decode(content, _Matrices, self.name)
+        M = len(self.data.objectives)
+        for matrix in filter(None, (found["labels"], found["latent"])):
+            require([len(row) for row in matrix] == [M] * M, "a number per pair of objectives")
+        require(bool(found["labels"]), "a number per pair of objectives")
+        return dict(found)
 
 
 def _facts(study: Study) -> list[RelationsCell]:

@@ -101,7 +101,7 @@ def _place(cell: Cell) -> tuple[str, ...]:
 def _run_all(cells: Sequence[Cell], store: Store, on_event: OnEvent) -> dict[str, dict[str, Any]]:
     found = {}
     for index, cell in enumerate(cells):
-        result = store.find(cell.key, cell.digest, _decoded)
+        result = store.find(cell.key, cell.digest, cell.decoded)
         kept, started = result is not None, perf_counter()
         if result is None:
             on_event(CellStarted(cell.name, index, len(cells)))
@@ -117,10 +117,6 @@ def _run_all(cells: Sequence[Cell], store: Store, on_event: OnEvent) -> dict[str
 def _checkpoint(cell: Cell, store: Store) -> Path:
     """Return where a running cell keeps its state."""
     return store.path(cell.key, ".checkpoint")
-
-
-def _decoded(content: Any) -> dict[str, Any]:
-    return dict(content)
 
 
 def _result(cell: Cell, store: Store, on_event: OnEvent) -> dict[str, Any]:

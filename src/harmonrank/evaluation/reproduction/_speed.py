@@ -7,14 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
+from msgspec import Meta
 
 from harmonrank import __version__
 from harmonrank.data import Log
+from harmonrank.data.decoding import decode
 from harmonrank.evaluation.bench._result import rounds
-from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._cell import Cell, require
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.events import BatchEnded, OnEvent
 from harmonrank.methods import method_class
@@ -31,6 +33,23 @@ _FEWEST_ROUNDS, _MOST_ROUNDS = 5, 200
 
 Rate = Callable[[], float]
 Kind = Literal["training-speed", "inference"]
+
+
+class _Sizes(TypedDict):
+    """What scoring a batch takes."""
+
+    parameters: float
+    FLOPs: float
+
+
+class _Speeds(TypedDict):
+    """Rows per second of each round, by method, as JSON parts."""
+
+    rates: dict[str, Annotated[list[Annotated[float, Meta(gt=0)]], Meta(min_length=1)]]
+    batch: Annotated[int, Meta(ge=1)]
+    threads: Annotated[int, Meta(ge=1)]
+    load: float | None
+    sizes: _Sizes
 
 
 @dataclass(frozen=True)
@@ -61,14 +80,24 @@ class SpeedCell(Cell):
         log = self.data.logs(0, self.data.objectives).train
         log = log.take(np.arange(min(log.rows, _TURN_ROWS)))
         make = _trainer if self.kind == "training-speed" else _scorer
-        names = _LOSSES if self.kind == "training-speed" else _SCORERS
         return {
-            "rates": rates({name: make(name, log) for name in names}, self.seconds),
+            "rates": rates({name: make(name, log) for name in self._timed}, self.seconds),
             "batch": min(log.rows, BATCH),
             "threads": thread_count(),
             "load": load,
             "sizes": _sizes(log),
         }
+
+    @property
+    def _timed(self) -> tuple[str, ...]:
+        return _LOSSES if self.kind == "training-speed" else _SCORERS
+
+    def check(self, content: Any) -> dict[str, Any]:
+        """Return rates of the same rounds for every method."""
+        found = decode(content, _Speeds, self.name)
+        require(set(found["rates"]) == set(self._timed), "a rate per method")
+        require(len({len(each) for each in found["rates"].values()}) == 1, "the same rounds")
+        return dict(found)
 
 
 def rates(work: Mapping[str, Rate], seconds: float) -> dict[str, list[float]]:

@@ -1,12 +1,20 @@
 """PaperTable: one table of the paper beside what came out here, and what becomes of its claims."""
 
-__all__ = ["Estimate", "Outcome", "PaperTable", "Row", "Verdict"]
+__all__ = ["Epoch", "Estimate", "Outcome", "PaperTable", "Row", "Verdict"]
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
+
+from msgspec import Meta
+
+from harmonrank.data.decoding import decode
 
 Outcome = Literal["held", "did not hold", "cannot be told"]
+Point = Annotated[list[float], Meta(min_length=2, max_length=2)]
+Area = Annotated[list[float | None], Meta(min_length=3, max_length=3)]
+Epoch = Annotated[list[float | None], Meta(min_length=3, max_length=3)]
+"""Loss, validation AUC-sum and share of items in gradient."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +102,9 @@ class PaperTable:
     verdicts: tuple[Verdict, ...]
     notes: tuple[str, ...] = ()
     matrices: Mapping[str, list[list[float]]] = field(default_factory=dict)
-    curves: Mapping[str, Mapping[str, list[list[float]]]] = field(default_factory=dict)
-    areas: Mapping[str, list[list[float | None]]] = field(default_factory=dict)
-    training: Mapping[str, list[list[float | None]]] = field(default_factory=dict)
+    curves: Mapping[str, Mapping[str, list[Point]]] = field(default_factory=dict)
+    areas: Mapping[str, list[Area]] = field(default_factory=dict)
+    training: Mapping[str, list[Epoch]] = field(default_factory=dict)
 
     @property
     def identity(self) -> tuple[str, str, str]:
@@ -109,15 +117,15 @@ class PaperTable:
 
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Self:
-        """Build what `to_dict` returned."""
-        rows = tuple(
-            Row(**{**row, "ours": _estimate(row["ours"]), "regret": _estimate(row["regret"])})
-            for row in parts["rows"]
-        )
-        verdicts = tuple(Verdict(**{**v, "ours": _estimate(v["ours"])}) for v in parts["verdicts"])
-        lists = {name: tuple(parts[name]) for name in ("objectives", "notes")}
-        return cls(**{**parts, **lists, "rows": rows, "verdicts": verdicts})
+        """Build what `to_dict` returned; refuse anything else in one sentence."""
+        return decode(parts, cls, "A table")
 
-
-def _estimate(parts: Mapping[str, Any] | None) -> Estimate | None:
-    return None if parts is None else Estimate(**parts)
+    def __post_init__(self) -> None:
+        """Refuse matrices and AUCs of other objectives."""
+        M = len(self.objectives)
+        for name, matrix in self.matrices.items():
+            if [len(row) for row in matrix] != [M] * M:
+                raise ValueError(f"expected {M} rows and columns in the matrix '{name}'")
+        for name, areas in self.areas.items():
+            if len(areas) != M:
+                raise ValueError(f"expected {M} AUCs of '{name}'")

@@ -4,7 +4,9 @@ __all__ = ["RESULTS", "add_results", "write_reproduction"]
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import msgspec
 
 from harmonrank.data.files import new_file, read_json, write_json
 from harmonrank.errors import DataError
@@ -17,6 +19,13 @@ from harmonrank.reports.sections import Section
 
 RESULTS = "results.json"
 _FORMAT = 1
+
+
+class _Results(msgspec.Struct):
+    """What `write_reproduction` writes, as far as it is read again."""
+
+    format: Literal[1]
+    tables: list[PaperTable]
 
 
 def add_results(folder: Path, tables: Sequence[PaperTable]) -> tuple[PaperTable, ...]:
@@ -33,15 +42,18 @@ def _stored(path: Path) -> list[PaperTable]:
     if not path.is_file():
         return []
     try:
-        parts = read_json(path)
-        if parts["format"] != _FORMAT:
-            raise KeyError("format")
-        return [PaperTable.from_dict(table) for table in parts["tables"]]
-    except (DataError, KeyError, TypeError) as error:
-        raise DataError(
-            f"'{path}' does not hold results of `harmonrank reproduce` ({error}); choose another "
-            "folder or delete the file."
-        ) from None
+        found = read_json(path, _Results)
+    except DataError as error:
+        reason = str(error).rstrip(".")
+    else:
+        strange = [table.key for table in found.tables if table.key not in TABLES]
+        if not strange:
+            return found.tables
+        reason = f"there is no table '{strange[0]}'"
+    raise DataError(
+        f"'{path}' does not hold results of `harmonrank reproduce` ({reason}); choose another "
+        "folder or delete the file."
+    )
 
 
 def write_reproduction(

@@ -1,0 +1,95 @@
+"""Runs: the finished methods of a comparison, kept in a folder."""
+
+__all__ = ["REPLICATES", "Runs"]
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from harmonrank import __version__
+from harmonrank.data import Log
+from harmonrank.data.decoding import decode
+from harmonrank.data.digests import digest
+from harmonrank.errors import DataError
+from harmonrank.evaluation.leaderboard import Entry
+from harmonrank.evaluation.store import Store
+from harmonrank.methods import Method, Quality
+
+REPLICATES = 200
+"""How often the test rows are resampled."""
+
+
+class _Result(msgspec.Struct):
+    """A finished method, as JSON parts."""
+
+    fit_seconds: Annotated[float, Meta(ge=0)]
+    quality: dict[str, Any]
+    as_fitted: dict[str, Any] | None
+    resampled: Annotated[list[float | None], Meta(min_length=REPLICATES, max_length=REPLICATES)]
+
+
+class Runs:
+    """Finished methods in a folder: NAME/ is the model, NAME.json its result.
+
+    Args:
+        folder: Made when the first method is put.
+        logs: Training and test rows, and validation rows or None.
+        seed: Given to every fit.
+        recalibrate: Whether methods are measured after a recalibration.
+    """
+
+    def __init__(
+        self, folder: Path, logs: Sequence[Log | None], seed: int, recalibrate: bool
+    ) -> None:
+        self._store, self._recalibrate = Store(folder), recalibrate
+        self._objectives = {name for log in logs if log is not None for name in log.schema.names}
+        self._shared = [
+            seed,
+            recalibrate,
+            __version__,
+            [log and log.fingerprint() for log in logs],
+            REPLICATES,
+        ]
+
+    def _key(self, method: Method) -> str:
+        return digest([method.name, repr(method.config), *self._shared])
+
+    def find(self, method: Method) -> Entry | None:
+        """Return a method's result if it is of the same data, options and seed."""
+
+        def entry(parts: Any) -> Entry:
+            result = decode(parts, _Result, f"The result of {method.name}")
+            before = result.as_fitted
+            if (before is not None) != self._recalibrate:
+                raise DataError("A recalibrated method has its quality as fitted, and no other.")
+            return Entry(
+                method.name,
+                result.fit_seconds,
+                self._quality(result.quality),
+                as_fitted=None if before is None else self._quality(before),
+                resampled=np.array(result.resampled, dtype=np.float64),
+            )
+
+        return self._store.find(method.name, self._key(method), entry)
+
+    def _quality(self, parts: dict[str, Any]) -> Quality:
+        quality = Quality.from_dict(parts)
+        if set(quality.weights) != self._objectives:
+            raise DataError("The quality is of other objectives.")
+        return quality
+
+    def put(self, method: Method, entry: Entry) -> None:
+        """Keep a finished method; its result appears last."""
+        assert entry.quality is not None
+        method.save(self._store.path(method.name, ""), overwrite=True)
+        parts = {
+            "fit_seconds": entry.fit_seconds,
+            "quality": entry.quality.to_dict(),
+            "as_fitted": entry.as_fitted and entry.as_fitted.to_dict(),
+            "resampled": entry.resampled.tolist(),
+        }
+        self._store.put(method.name, self._key(method), parts)

@@ -1,0 +1,45 @@
+"""QualityForm: the JSON parts of a quality, as the type that reading decodes them to."""
+
+__all__ = ["QualityForm"]
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+Rows = Annotated[int, Meta(ge=0, le=2**53)]
+Named = Annotated[dict[str, float], Meta(min_length=1)]
+Ends = tuple[float | None, float | None]
+
+
+class QualityForm(msgspec.Struct):
+    """What `Quality.to_dict` returns; an end of an interval that is not known is null."""
+
+    rows: Rows
+    weights: Named
+    auc: Named
+    auc_ci: dict[str, Ends]
+    auc_sum: float
+    ci: Ends
+    request_auc: dict[str, float | None] | None
+    prevalence: Named
+    effective_weights: Named
+    exact_auc: Named | None
+    exact_auc_sum: float | None
+    ceiling: float | None
+
+    def __post_init__(self) -> None:
+        """Refuse parts that are not of the same objectives."""
+        parts: list[Mapping[str, Any] | None] = [
+            self.auc,
+            self.auc_ci,
+            self.prevalence,
+            self.effective_weights,
+            self.request_auc,
+            self.exact_auc,
+        ]
+        if any(part is not None and set(part) != set(self.weights) for part in parts):
+            raise ValueError("expected numbers of the same objectives in every part")
+        if (self.exact_auc is None) != (self.exact_auc_sum is None):
+            raise ValueError("expected exact_auc and exact_auc_sum, or neither")
