@@ -23,7 +23,7 @@ SMALL = {
     "harmonrank-paper": _NETWORK,
     "mbce": _NETWORK,
     "label-aggregation": _NETWORK,
-    "label-aggregation-optimal": _NETWORK,
+    "label-aggregation-optimal": {**_NETWORK, "epochs": 10},
     "reinforce": {**_NETWORK, "epochs": 10, "weight_decay": 0.001, "sigma": 0.5},
     "pairwise-square": _NETWORK,
     "pairwise-logistic": _NETWORK,

@@ -111,11 +111,18 @@ def test_more_heads_than_a_vector_holds_are_scored_alike():
     rng = np.random.default_rng(0)
     M = 10
     u = rng.normal(size=(6_000, M)) + rng.normal(size=(6_000, 1))
-    truth = sigmoid(u - 1 + 1.5 * np.tanh(u) * np.tanh(u[:, :1]))
-    labels = (rng.random(truth.shape) < truth).astype(np.int8)
+    labels = (rng.random(u.shape) < sigmoid(u - 1)).astype(np.int8)
     codes = np.zeros((len(u), 1), np.int32)
-    heads = fit_heads(u, codes, (1,), labels)
-    assert len(heads.residual.joined) > 0
+    heads = fit_heads(u, codes, (1,), labels, residual=False)
+    none = heads.residual
+    curve = 0.3 * rng.normal(size=none.curve.shape)
+    surface = 0.3 * rng.normal(size=none.surface.shape)
+    surface[:, 7:] = 0
+    ends = np.full(2 * M + 1, 2.0)
+    heads = replace(
+        heads, residual=replace(none, low=-ends, high=ends, curve=curve, surface=surface)
+    )
+    assert len(heads.residual.joined) == 7
     found = HeadScorer(heads).probabilities(sigmoid(u), codes)
     np.testing.assert_allclose(found, sigmoid(heads.logits(u, codes)), atol=1e-6)
 
