@@ -22,7 +22,7 @@ SMALL = {
     "harmonrank-network": {"epochs": 3, "batch_rows": 500, "buckets": 6, "width": 4},
     "harmonrank-paper": _NETWORK,
     "mbce": _NETWORK,
-    "label-aggregation": _NETWORK,
+    "label-aggregation": {**_NETWORK, "epochs": 10},
     "label-aggregation-optimal": {**_NETWORK, "epochs": 10},
     "reinforce": {**_NETWORK, "epochs": 10, "weight_decay": 0.001, "sigma": 0.5},
     "pairwise-square": _NETWORK,

@@ -82,7 +82,7 @@ def commands(page):
 def test_every_command_of_a_page_has_its_verb_and_its_options(page):
     for command in commands(page):
         verb = import_module("harmonrank.cli.main").harmonrank
-        context = click.Context(verb)
+        context = click.Context(verb, **verb.context_settings)
         arguments = shlex.split(command, comments=True)[1:]
         while isinstance(verb, click.Group) and arguments:
             name = arguments.pop(0)
