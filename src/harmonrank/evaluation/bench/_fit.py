@@ -57,7 +57,7 @@ def _fit(rows: int, epochs: int, batch_rows: int) -> dict[str, float]:
                     (learner.FusedLearner, "step"),
                     (learner.TorchLearner, "step"),
                     (base, "read_log"),
-                    (neural_fit, "_arrays"),
+                    (neural_fit, "arrays_of"),
                     (neural_fit, "_scores_of"),
                     (neural_fit, "auc"),
                 )
