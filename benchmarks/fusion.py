@@ -1,13 +1,17 @@
 """How good every fusion is in worlds: regret, small data, upstream changes, skewed labels.
 
     python benchmarks/fusion.py regret --json benchmarks/results/regret.json
+    python benchmarks/fusion.py regret --redraw 101 --rows 300000 --seeds 1 \\
+        --methods harmonrank,harmonrank-network,lightgbm,logistic \\
+        --json benchmarks/results/unseen.json
     python benchmarks/fusion.py small --json benchmarks/results/small.json
     python benchmarks/fusion.py swap --json benchmarks/results/swap.json
     python benchmarks/fusion.py skew --json benchmarks/results/skew.json
     python benchmarks/fusion.py schedule --json benchmarks/results/schedule.json
 
 Results are exact AUC-sums by true probabilities. A run that was stopped goes on where it was; only
-its missing results are made. `--rows`, `--seeds`, `--worlds` and `--methods` make it smaller.
+its missing results are made. `--rows`, `--seeds`, `--worlds` and `--methods` make it smaller;
+`--redraw` takes other worlds of the same kinds, on which nothing was chosen.
 """
 
 import argparse
@@ -76,16 +80,15 @@ def fitted(name: str, train: Log, valid: Log, seed: int) -> tuple[Any, float]:
 
 def regret(options: argparse.Namespace, results: Results) -> None:
     for seed, name in cells(options):
-        todo = [
-            m
-            for m in options.methods
-            if not results.has(world=name, rows=options.rows, seed=seed, method=m)
-        ]
+        cell: dict[str, Any] = {"world": name, "rows": options.rows, "seed": seed}
+        if options.redraw is not None:
+            cell["redraw"] = options.redraw
+        todo = [m for m in options.methods if not results.has(**cell, method=m)]
         if not todo:
             continue
-        train, valid, exam = logs(world(name), options.rows, seed)
+        train, valid, exam = logs(world(name, redraw=options.redraw), options.rows, seed)
         for method in todo:
-            row = {"world": name, "rows": options.rows, "seed": seed, "method": method}
+            row = {**cell, "method": method}
             try:
                 model, seconds = fitted(method, train, valid, seed)
                 gap = ceiling(exam) - exact(model.score(exam), exam)
@@ -222,11 +225,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--worlds", type=lambda t: t.split(","), default=list(WORLDS))
     parser.add_argument("--methods", type=lambda t: t.split(","), default=list(METHODS))
+    parser.add_argument("--redraw", type=int, help="for regret: the seed of other worlds")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     command = (
         f"python benchmarks/fusion.py {options.part} --rows {options.rows} --seeds {options.seeds}"
     )
+    if options.redraw is not None:
+        command += f" --redraw {options.redraw}"
     parts[options.part](options, Results(options.json, command))
 
 

@@ -1,10 +1,9 @@
 """Tune every network in the same way, so that none loses for want of tuning.
 
-All start from the same options and are offered moves, one after the other. The rate, which depends
-on the scale of a loss, is tried for all; buckets, decay and length, which belong to the network
-that all share, for three of them; and options of its own for a loss that has some. A move is
-tried on the first redraw of each world, and again on the second if it is not clearly worse; it is
-kept if the mean regret over worlds and redraws falls.
+All start from the same options and are offered moves, one after the other: other rates, which
+depend on the scale of a loss, buckets, decay and length, and options of its own for a loss that
+has some. A move is tried on the first redraw of each world, and again on the second if it is not
+clearly worse; it is kept if the mean regret over worlds and redraws falls.
 
 Worlds are redrawn: cousins of the presets with other numbers, so that nothing is chosen on the
 presets themselves. What counts is the exact regret on validation rows. No test row exists here.
@@ -48,7 +47,6 @@ SHAPES: list[dict[str, Any]] = [
     {"weight_decay": 0.1},
     {"steps": 4_500, "patience_steps": 4_500},
 ]
-SHAPED = ("harmonrank-paper", "pairwise-logistic", "aucm")
 OWN: dict[str, list[dict[str, Any]]] = {
     "harmonrank-paper": [
         {"strength": 0.3},
@@ -180,7 +178,7 @@ class Tuning:
 
 
 def _moves(method: str) -> list[dict[str, Any]]:
-    common = [] if method == HEADS else RATES + SHAPES * (method in SHAPED)
+    common = [] if method == HEADS else RATES + SHAPES
     return common + OWN[method]
 
 
