@@ -199,6 +199,14 @@ def test_the_papers_protocol_treats_all_networks_alike_and_our_default_as_it_is(
     assert (PAPER.rows, PAPER.seeds) == (1_000_000, 3)
 
 
+def test_summed_losses_raise_the_rate_by_the_rows_of_a_batch_and_make_tables_of_their_own():
+    summed = Settings(losses="sum")
+    assert summed.options("mbce")["learning_rate"] == pytest.approx(1.024)
+    assert Settings(losses="sum", batch_rows=100).options("mbce")["learning_rate"] == 0.01
+    assert summed.options("harmonrank") == {}
+    assert summed.words().startswith("paper protocol, summed losses: ")
+
+
 def test_a_budget_changes_what_it_says_and_the_words_say_it():
     budget = Settings(epochs=50, rows=300_000)
     assert budget.options("mbce")["epochs"] == 50
@@ -217,6 +225,8 @@ def test_a_budget_changes_what_it_says_and_the_words_say_it():
         ({"rows": 10}, "`rows` must be at least 1,000. Got 10."),
         ({"seeds": 0}, "`seeds` must be at least 1. Got 0."),
         ({"epochs": 0}, "`epochs` must be at least 1. Got 0."),
+        ({"losses": "max"}, "`losses` must be 'mean' or 'sum'. Got 'max'."),
+        ({"losses": "sum", "protocol": "tuned"}, "Summed losses belong to the paper protocol"),
         ({"protocol": "best"}, "`protocol` must be 'paper' or 'tuned'. Got 'best'."),
     ],
 )

@@ -30,6 +30,11 @@ _FIRST = "elive"
     type=click.Choice(["paper", "tuned"]),
     help="paper: SGD, 500 epochs; tuned: Adam, each method's own defaults. tuned with --quick.",
 )
+@click.option(
+    "--losses",
+    type=click.Choice(["mean", "sum"]),
+    help="Over the rows of a batch, by the paper protocol. [mean]",
+)
 @click.option("--rows", type=int, help="Training rows; half as many test rows. [1000000]")
 @click.option("--seeds", type=int, help="How often each experiment is run. [3]")
 @click.option("--epochs", type=int, help="In place of the protocol's own.")

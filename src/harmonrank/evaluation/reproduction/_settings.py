@@ -23,6 +23,8 @@ class Settings:
             10,240 rows, 500 epochs, the last of them kept, 300 buckets of the raw score. 'tuned'
             trains each by Adam with its method's own defaults; docs/network.md says which of them
             were tuned.
+        losses: Whether the paper's losses are means over the rows of a batch or sums, of which it
+            says nothing: for SGD a sum is a rate that many times as high.
         rows: Training rows; half as many to validate and to test.
         epochs: In place of the protocol's own.
         steps: At most so many by the tuned protocol, whose lengths are in steps.
@@ -33,6 +35,7 @@ class Settings:
     """
 
     protocol: Literal["paper", "tuned"] = "paper"
+    losses: Literal["mean", "sum"] = "mean"
     rows: int = 1_000_000
     seeds: int = 3
     epochs: int | None = None
@@ -48,6 +51,13 @@ class Settings:
     def __post_init__(self) -> None:
         if self.protocol not in ("paper", "tuned"):
             raise UsageError(f"`protocol` must be 'paper' or 'tuned'. Got '{self.protocol}'.")
+        if self.losses not in ("mean", "sum"):
+            raise UsageError(f"`losses` must be 'mean' or 'sum'. Got '{self.losses}'.")
+        if self.losses == "sum" and self.protocol != "paper":
+            raise UsageError(
+                "Summed losses belong to the paper protocol; Adam's steps do not depend on a "
+                "loss's scale, so leave them out or choose `--protocol paper`."
+            )
         if self.rows < _FEWEST_ROWS:
             raise UsageError(f"`rows` must be at least {_FEWEST_ROWS:,}. Got {self.rows}.")
         for name in ("seeds", "epochs", "steps", "batch_rows"):
@@ -63,6 +73,8 @@ class Settings:
         options = self._as_printed() if self.protocol == "paper" else self._within(config)
         if self.learning_rate is not None:
             options["learning_rate"] = self.learning_rate
+        if self.losses == "sum":
+            options["learning_rate"] *= options["batch_rows"]
         return options
 
     def _as_printed(self) -> dict[str, Any]:
@@ -87,8 +99,9 @@ class Settings:
         """Describe the protocol, its name before a colon."""
         rate = f"{self.learning_rate or PUBLISHED['learning_rate']:g}"
         if self.protocol == "paper":
+            summed = ", summed losses" * (self.losses == "sum")
             return (
-                f"paper protocol: networks by SGD, rate {rate}, batches of "
+                f"paper protocol{summed}: networks by SGD, rate {rate}, batches of "
                 f"{self.batch_rows or PUBLISHED['batch_rows']:,} rows, "
                 f"{self.epochs or PUBLISHED['epochs']} epochs "
                 "of which the last is kept, 300 buckets of the raw score"
