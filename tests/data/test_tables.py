@@ -86,11 +86,11 @@ def test_a_missing_column_is_answered_with_the_nearest_name(tmp_path):
         open_table(path, ["zzz"])
 
 
-def test_a_missing_file_and_a_folder_are_said_to_be_so(tmp_path):
+def test_a_missing_file_and_an_empty_folder_are_said_to_be_so(tmp_path):
     with pytest.raises(DataError, match=r"There is no file '.*no.parquet'"):
         open_table(tmp_path / "no.parquet", ["a"])
     (tmp_path / "d.parquet").mkdir()
-    with pytest.raises(DataError, match="d.parquet' is a folder; expected one parquet file"):
+    with pytest.raises(DataError, match="d.parquet' is a folder without a table; expected"):
         open_table(tmp_path / "d.parquet", ["a"])
 
 

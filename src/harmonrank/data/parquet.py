@@ -5,26 +5,29 @@ __all__ = ["PIECE_ROWS", "ParquetWriter", "count_rows", "pieces", "read_piece", 
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from queue import Full, Queue
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import polars as pl
 from polars.io.plugins import register_io_source
 from polars.selectors import by_name
 
 from harmonrank.data.forks import require_polars_threads
-from harmonrank.data.tables import reading
+from harmonrank.data.table_files import TableFiles, reading
 
 PIECE_ROWS = 262_144
 """Files are read and written in pieces of so many rows; one is a row group of what is written."""
 
 
-def count_rows(path: Path) -> int:
-    """Return how many rows a parquet file has."""
+def count_rows(path: Path | TableFiles) -> int:
+    """Return how many rows a parquet file, or a table of several, has."""
+    if isinstance(path, TableFiles):
+        return sum(map(count_rows, path.paths))
     require_polars_threads(f"Reading '{path}'")
     with reading(path, "parquet"):
-        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+        return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
 
 
 def read_piece(
@@ -32,23 +35,30 @@ def read_piece(
 ) -> pl.DataFrame:
     """Return some rows of a parquet file; only the pages that hold them are decoded."""
     with reading(path, "parquet"):
-        lazy = pl.scan_parquet(path)
+        lazy = pl.scan_parquet(path, glob=False)
         if columns is not None:
             lazy = lazy.select(by_name(*columns))
         return lazy.slice(first, rows).collect()
 
 
-def pieces(path: Path, rows: int | None = None) -> Generator[pl.DataFrame, None, None]:
-    """Yield a parquet file in pieces, each decoded while the one before it is worked on."""
+def pieces(path: Path | TableFiles, rows: int | None = None) -> Generator[pl.DataFrame, None, None]:
+    """Yield a parquet table in pieces, each decoded while the one before it is worked on.
+
+    A piece is of one file; where a table has several files, all pieces have the same types.
+    """
     rows = rows or PIECE_ROWS
-    starts = range(0, count_rows(path), rows)
+    files = path.paths if isinstance(path, TableFiles) else (path,)
+    # Rows of a file are counted when its turn comes, of which there may be thousands.
+    starts = ((file, first) for file in files for first in range(0, count_rows(file), rows))
+    types: Any = path.types() if isinstance(path, TableFiles) and len(files) > 1 else None
     with ThreadPoolExecutor(1) as thread:
         coming: Future[pl.DataFrame] | None = None
-        for first in starts:
-            piece = read_piece(path, first, rows) if coming is None else coming.result()
-            later = first + rows
-            coming = thread.submit(read_piece, path, later, rows) if later in starts else None
-            yield piece
+        for file, first in chain(starts, [(None, 0)]):
+            ready = coming
+            coming = thread.submit(read_piece, file, first, rows) if file is not None else None
+            if ready is not None:
+                piece = ready.result()
+                yield piece if types is None else piece.select(by_name(*types)).cast(types)
 
 
 @contextmanager

@@ -15,7 +15,9 @@ from harmonrank.data import read_log
 from harmonrank.data.files import check_output, new_file
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.parquet import PIECE_ROWS, ParquetWriter, count_rows, pieces, writing
-from harmonrank.data.tables import check_columns, column_names, file_kind, open_table
+from harmonrank.data.table_files import TableFiles
+from harmonrank.data.table_paths import Paths, file_kind
+from harmonrank.data.tables import check_columns, describe, open_table
 from harmonrank.errors import DataError, UsageError
 from harmonrank.methods.base import Method
 from harmonrank.methods.drift import Drift
@@ -29,7 +31,7 @@ Fuse = Callable[[pl.DataFrame, int], np.ndarray]
 
 def score_file(
     method: Method,
-    source: str | Path,
+    source: Paths,
     output: str | Path,
     *,
     column: str = "fused",
@@ -46,7 +48,7 @@ def score_file(
 
     Args:
         method: A fitted method.
-        source: parquet, csv or arrow.
+        source: parquet, csv or arrow: a file, a folder, a glob or a list of them.
         output: parquet, csv or arrow, by its ending.
         column: Name of the new column.
         weights: Other objective weights.
@@ -54,23 +56,25 @@ def score_file(
         on_rows: Called with the rows done and the rows in all.
         on_drift: Called with the drift of the first piece; it changes no score.
     """
-    require_polars_threads(f"Scoring '{source}'")
-    source, output = Path(source), Path(output)
-    kind, names = file_kind(output), column_names(source)
+    called = describe(source)
+    require_polars_threads(f"Scoring {called}")
+    output = Path(output)
+    kind, files = file_kind(output), TableFiles.of(source)
+    names = files.columns
     check_columns(source, names, [*method.schema.score_columns, *method.schema.context])
     if column in names:
-        raise UsageError(f"'{source}' has a column '{column}' already; choose another name.")
+        raise UsageError(f"{called} has a column '{column}' already; choose another name.")
     check_output(output, overwrite=overwrite)
 
     def fuse(frame: pl.DataFrame, first_row: int) -> np.ndarray:
-        log = read_log(frame, method.schema, labels=False, first_row=first_row, name=f"'{source}'")
+        log = read_log(frame, method.schema, labels=False, first_row=first_row, name=called)
         if on_drift is not None and first_row == 0:
             on_drift(method.drift(log.sampled(_DRIFT_ROWS)))
         return method.score(log, weights=weights)
 
-    if file_kind(source) == "parquet" and kind == "parquet":
+    if files.kind == "parquet" and kind == "parquet":
         with new_file(output, overwrite=overwrite) as partial:
-            return _stream(source, partial, column, fuse, on_rows)
+            return _stream(files, called, partial, column, fuse, on_rows)
     frame = open_table(source, names)
     lows = range(0, max(frame.height, 1), PIECE_ROWS)
     fused = np.concatenate([fuse(frame.slice(low, PIECE_ROWS), low) for low in lows])
@@ -94,17 +98,22 @@ def _write(frame: pl.DataFrame, path: Path, kind: str, *, compress: bool) -> Non
 
 
 def _stream(
-    source: Path, partial: Path, column: str, fuse: Fuse, on_rows: Callable[[int, int], None]
+    files: TableFiles,
+    called: str,
+    partial: Path,
+    column: str,
+    fuse: Fuse,
+    on_rows: Callable[[int, int], None],
 ) -> int:
-    total, done = count_rows(source), 0
+    total, done = count_rows(files), 0
     if total == 0:
-        raise DataError(f"'{source}' has no rows; expected at least one.")
-    kept = pl.read_parquet_metadata(source)
+        raise DataError(f"{called} has no rows; expected at least one.")
+    kept = pl.read_parquet_metadata(files.paths[0])
     # Types are written as they are now; the rest is what others keep with their tables.
     kept.pop("ARROW:schema", None)
     with (
         ParquetWriter(partial, metadata=kept) as writer,
-        closing(pieces(source, PIECE_ROWS)) as frames,
+        closing(pieces(files, PIECE_ROWS)) as frames,
     ):
         for frame in frames:
             writer.put(frame.with_columns(pl.Series(column, fuse(frame, done))))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import polars as pl
 
-from harmonrank.data.tables import column_names, file_kind
+from harmonrank.data.table_paths import file_kind
+from harmonrank.data.tables import column_names
 from harmonrank.errors import DataError, shown
 
 _MISSING = ["\\N", "NULL", "null", "NaN", "nan"]
