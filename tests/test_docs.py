@@ -3,38 +3,26 @@
 import json
 import re
 import shlex
+import tomllib
 from importlib import import_module
-from pathlib import Path
 from shutil import copytree
 
 import click
 import pytest
 
-from logs import SCHEMA_TOML, small_table
+from pages import PAGES, README, ROOT, TOO_LONG, Reader, blocks, commands
 
-ROOT = Path(__file__).parents[1]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
-BLOCK = re.compile(r"(<!-- not run: [^\n]+ -->\n)?```python\n(.*?)```", re.DOTALL)
-
-
-def blocks(page):
-    """Return the Python code of a page that runs here, in order."""
-    return [code for left_out, code in BLOCK.findall(page.read_text("utf-8")) if not left_out]
+TRIED = [page for page in PAGES if page.name not in TOO_LONG and blocks(page)]
 
 
 @pytest.fixture(scope="module")
 def reader_files(tmp_path_factory):
-    """Return a folder with the reader's own log, as the pages name it, and an imported one."""
-    from harmonrank.data.log_worlds import KuaiRandWorld
-    from harmonrank.data.logs import find_kuairand, import_log
-    from harmonrank.evaluation.log_simulation import simulate_log
-
+    """Return what the README's code makes of an empty folder."""
     folder = tmp_path_factory.mktemp("docs") / "files"
-    simulate_log(KuaiRandWorld(50, 30), 600, folder / "raw")
-    import_log(find_kuairand(folder / "raw"), folder / "log")
-    for seed, name in enumerate(("train", "test")):
-        small_table(seed=seed).write_parquet(folder / f"{name}.parquet")
-    (folder / "schema.toml").write_text(SCHEMA_TOML, encoding="utf-8")
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch, Reader() as reader:
+        patch.chdir(folder)
+        reader.try_page(README)
     return folder
 
 
@@ -45,23 +33,47 @@ def reader_folder(reader_files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "files")
 
 
+def test_the_code_of_the_readme_runs_in_order_from_an_empty_folder(reader_files):
+    made = {path.name for path in reader_files.iterdir()}
+    assert made == {"log", "model", "fitted", "scored.parquet", "compare.html"}
+
+
 @pytest.mark.usefixtures("reader_folder")
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda page: page.name)
-def test_the_code_of_a_page_runs_in_order(page):
-    names = {"__name__": page.stem}
-    for code in blocks(page):
-        exec(compile(code, page.name, "exec"), names)
+@pytest.mark.parametrize("page", TRIED, ids=lambda page: page.name)
+def test_the_code_of_a_page_runs_in_order_after_that_of_the_readme(page):
+    with Reader() as reader:
+        reader.try_page(page)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("reader_folder")
+@pytest.mark.parametrize(
+    "page",
+    [page for page in TRIED if any(block.mark == "slow" for block in blocks(page))],
+    ids=lambda page: page.name,
+)
+def test_the_slow_code_of_a_page_runs_in_order_with_the_rest(page):
+    with Reader() as reader:
+        reader.try_page(page, marks=("", "slow"))
 
 
 def test_few_blocks_are_left_out():
-    texts = [page.read_text("utf-8") for page in PAGES]
-    assert sum(text.count("<!-- not run: ") for text in texts) <= 2
+    marked = [b for page in [README, *TRIED] for b in blocks(page) if b.mark == "not run"]
+    assert len(marked) <= 5
+
+
+def test_settings_that_a_page_shows_can_be_read():
+    shown = [block.code for page in PAGES for block in blocks(page, ["toml"])]
+    assert shown
+    for text in shown:
+        tomllib.loads(text)
 
 
 def test_what_soft_ranks_md_prints_is_true():
     from harmonrank.ranking import rank, soft_rank
 
-    names, (code,) = {}, blocks(ROOT / "docs" / "soft-ranks.md")
+    names, (block,) = {}, blocks(ROOT / "docs" / "soft-ranks.md", ["python"])
+    code = block.code
     exec(code, names)
     for function, call in ((rank, "rank(scores)"), (soft_rank, "soft_rank(scores, strength=4.0)")):
         (said,) = re.findall(re.escape(call) + r"  # ([\d., ]+)", code)
@@ -69,33 +81,31 @@ def test_what_soft_ranks_md_prints_is_true():
         assert found.tolist() == pytest.approx([float(x) for x in said.split(",")], abs=5e-5)
 
 
-def commands(page):
+def shown_commands(page):
     """Yield every call of the program that a page shows, in a block or in its text."""
-    text = page.read_text("utf-8")
-    for code in re.findall(r"^```(?:sh|bash)?\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
-        lines = code.replace("\\\n", " ").splitlines()
-        yield from (line.strip() for line in lines if line.strip().startswith("harmonrank "))
-    yield from re.findall(r"`(harmonrank [a-z][^`…]+)`", text)
+    for block in blocks(page, ["sh"]):
+        yield from (words for words in commands(block.code) if words[0] == "harmonrank")
+    for text in re.findall(r"`(harmonrank [a-z][^`…]+)`", page.read_text("utf-8")):
+        yield shlex.split(text, comments=True)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, README], ids=lambda page: page.name)
 def test_every_command_of_a_page_has_its_verb_and_its_options(page):
-    for command in commands(page):
+    for _, *arguments in shown_commands(page):
         verb = import_module("harmonrank.cli.main").harmonrank
         context = click.Context(verb, **verb.context_settings)
-        arguments = shlex.split(command, comments=True)[1:]
         while isinstance(verb, click.Group) and arguments:
             name = arguments.pop(0)
             verb = verb.get_command(context, name)
-            assert verb is not None, command
+            assert verb is not None, name
             context = click.Context(verb, parent=context, info_name=name)
         if not isinstance(verb, click.Group):
             verb.make_parser(context).parse_args(arguments)
 
 
 def test_the_readme_links_every_page_and_names_every_package():
-    text = (ROOT / "README.md").read_text("utf-8")
-    for page in (ROOT / "docs").glob("*.md"):
+    text = README.read_text("utf-8")
+    for page in PAGES:
         assert f"docs/{page.name}" in text, page.name
     named = text.partition("Map of the package:")[2].partition("##")[0]
     for package in (ROOT / "src" / "harmonrank").glob("*/__init__.py"):
