@@ -6,7 +6,16 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, parse_pairs, path_option, recalibrate, reports, weights
+from harmonrank.cli.options import (
+    count_option,
+    numbers,
+    parse_pairs,
+    path_option,
+    recalibrate,
+    reports,
+    value,
+    weights,
+)
 from harmonrank.errors import UsageError
 
 
@@ -14,6 +23,8 @@ from harmonrank.errors import UsageError
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @weights
+@value
+@count_option("-k", 10, "Value at how many of a request, where events have values.", least=1)
 @recalibrate
 @path_option(
     "--train",
@@ -25,6 +36,8 @@ def command(
     model: Path,
     data: Path,
     weights: str | None,
+    value: str | None,
+    k: int,
     recalibrate: bool,
     train: Path | None,
     report: Path | None,
@@ -45,12 +58,13 @@ def command(
     fitted = load(model)
     with Show(quiet=quiet, json_file=json_file) as show:
         reporting = Reporting(report, figures, show)
-        log, named = read_log(data, fitted.schema), parse_pairs(weights)
-        drift, quality = fitted.drift(log), fitted.evaluate(log, weights=named)
+        log = read_log(data, fitted.schema)
+        counted = {"weights": parse_pairs(weights), "value": parse_pairs(value, "--value"), "k": k}
+        drift, quality = fitted.drift(log), fitted.evaluate(log, **counted)
         notes, as_fitted = drift_notes(drift, recalibrated=recalibrate), quality
         if recalibrate:
             fitted = fitted.recalibrated(log)
-            quality = fitted.evaluate(log, weights=named)
+            quality = fitted.evaluate(log, **counted)
             notes.append(f"As fitted, AUC-sum is {as_fitted.auc_sum.estimate:.4f}.")
         title = f"{fitted.name} on {data.name}"
         reporting.evaluated(title, fitted, quality, log, train=train, caveats=notes)

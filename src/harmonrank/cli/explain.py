@@ -6,14 +6,17 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, parse_pairs, weights
+from harmonrank.cli.options import numbers, parse_pairs, value, weights
 
 
 @click.command("explain")
 @click.argument("model", type=click.Path(path_type=Path))
 @weights
+@value
 @numbers
-def command(model: Path, weights: str | None, json_file: str | None, quiet: bool) -> None:
+def command(
+    model: Path, weights: str | None, value: str | None, json_file: str | None, quiet: bool
+) -> None:
     """Show what MODEL learned: effective weights, and what it makes of each score.
 
     An objective's effective weight is w/(π(1−π)): what a unit of its probability counts in
@@ -24,7 +27,7 @@ def command(model: Path, weights: str | None, json_file: str | None, quiet: bool
     from harmonrank.reports import explanation_table
 
     fitted = load(model)
-    facts = fitted.explain(parse_pairs(weights))
+    facts = fitted.explain(parse_pairs(weights), parse_pairs(value, "--value"))
     health = getattr(fitted, "health", None)
     numbers = {} if health is None else {"health": health.to_dict()}
     with Show(quiet=quiet, json_file=json_file) as show:

@@ -20,6 +20,7 @@ __all__ = [
     "schema_of",
     "seed_option",
     "settings_option",
+    "value",
     "weights",
 ]
 
@@ -92,6 +93,7 @@ def columns(function: F) -> F:
             click.option("--request", metavar="A", help="Request column."),
             click.option("--sample-weight", metavar="A", help="Column of row weights."),
             weights,
+            value,
         ]
     ):
         function = decorate(function)
@@ -103,6 +105,15 @@ def weights(function: F) -> F:
     return click.option("--weights", metavar="A=2,B=1", help="Objective weights; 1 if not given.")(
         function
     )
+
+
+def value(function: F) -> F:
+    """Add --value."""
+    return click.option(
+        "--value",
+        metavar="A=10,B=1",
+        help="What an event is worth, in place of --weights; 0 if not given.",
+    )(function)
 
 
 def recalibrate(function: F) -> F:
@@ -193,10 +204,13 @@ def schema_of(
     request: str | None,
     sample_weight: str | None,
     weights: str | None,
+    value: str | None = None,
 ) -> Any:
     """Return the Schema that the column options describe; options win over the file."""
     from harmonrank.data import Schema
+    from harmonrank.data.values import either
 
+    either(weights, value, "--weights or --value")
     if schema is not None:
         if scores or labels:
             raise UsageError("Give either --schema or --scores with --labels, not both.")
@@ -220,7 +234,10 @@ def schema_of(
     if sample_weight is not None:
         changes["sample_weight"] = sample_weight
     if weights is not None:
-        changes["weights"] = {**result.weights, **(parse_pairs(weights) or {})}
+        changes |= {"weights": {**result.weights, **(parse_pairs(weights) or {})}, "value": {}}
+    if value is not None:
+        given = parse_pairs(value, "--value") or {}
+        changes |= {"weights": {}, "value": {**result.value, **given}}
     return replace(result, **changes)
 
 

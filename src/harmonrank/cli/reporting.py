@@ -95,7 +95,7 @@ class Reporting:
         if not self.wanted:
             return
         self._show.line("Drawing the report.")
-        model = _reweighted(model, quality.weights)
+        model = _reweighted(model, quality)
         log = read_log(log, model.schema)
         before = None if train is None else read_log(train, model.schema)
         board = board_of(model, quality)
@@ -124,10 +124,12 @@ class Reporting:
             self._show.line(f"{len(names)} pictures: {self._figures}")
 
 
-def _reweighted(model: Method, weights: Mapping[str, float]) -> Method:
-    """Return the model with other weights, which `evaluate` has found it able to take."""
-    if weights == dict(zip(model.schema.names, model.schema.weight_vector, strict=True)):
-        return model
+def _reweighted(model: Method, quality: Quality) -> Method:
+    """Return the model with the weights or values it was measured with, which it can take."""
+    changes: dict[str, Any] = {"weights": quality.weights, "value": {}}
+    if quality.value is not None and quality.value.ranked:
+        changes = {"weights": {}, "value": quality.value.value}
     changed = copy(model)
-    changed._schema = replace(model.schema, weights=weights)
-    return changed
+    changed._schema = replace(model.schema, **changes)
+    same = (changed.objective_weights() == model.objective_weights()).all()
+    return model if same else changed

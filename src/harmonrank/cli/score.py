@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, output, parse_pairs, recalibrate, weights
+from harmonrank.cli.options import numbers, output, parse_pairs, recalibrate, value, weights
 
 
 @click.command("score")
@@ -15,6 +15,7 @@ from harmonrank.cli.options import numbers, output, parse_pairs, recalibrate, we
 @output("Table to write: parquet, csv or arrow.")
 @click.option("--column", default="fused", show_default=True, help="Name of the new column.")
 @weights
+@value
 @recalibrate
 @numbers
 def command(
@@ -23,6 +24,7 @@ def command(
     out: Path,
     column: str,
     weights: str | None,
+    value: str | None,
     recalibrate: bool,
     overwrite: bool,
     json_file: str | None,
@@ -50,6 +52,7 @@ def command(
             out,
             column=column,
             weights=parse_pairs(weights),
+            value=parse_pairs(value, "--value"),
             overwrite=overwrite,
             on_drift=None if recalibrate else found.append,
             on_rows=lambda done, total: show.advance("score ", done, total, f"{done:,} rows"),

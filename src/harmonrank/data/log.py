@@ -114,7 +114,8 @@ class Log:
             raise DataError("The log was read without labels; read it with `labels=True`.")
         have = self.schema
         if _columns_of(have) == _columns_of(schema):
-            return self if have.weights == schema.weights else replace(self, schema=schema)
+            same = (have.weights, have.value) == (schema.weights, schema.value)
+            return self if same else replace(self, schema=schema)
         self._require("context column", have.context, schema.context)
         scores = self._require("score column", have.score_columns, schema.score_columns)
         weighted = have.sample_weight == schema.sample_weight

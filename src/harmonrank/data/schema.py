@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from harmonrank.data.values import either, value_vector
 from harmonrank.errors import DataError, UsageError, did_you_mean, shown
 from harmonrank.options import checked_path
 
@@ -33,6 +34,7 @@ class Schema:
         weights: What an objective's AUC counts in the sum; 1 where not given.
         sample_weight: How much a row counts.
         truth: Column of each objective's true probability, which only a world knows.
+        value: What an event of an objective is worth, in place of weights; 0 where not given.
     """
 
     objectives: Mapping[str, str]
@@ -41,6 +43,7 @@ class Schema:
     weights: Mapping[str, float] = field(default_factory=dict)
     sample_weight: str | None = None
     truth: Mapping[str, str] = field(default_factory=dict)
+    value: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", _names("objectives", self.objectives))
@@ -53,6 +56,11 @@ class Schema:
         weights = _mapping("weights", self.weights)
         self.weights_with(weights)
         object.__setattr__(self, "weights", {k: float(v) for k, v in weights.items()})
+        if self.value:
+            either(self.weights or None, self.value, "[weights] or [value]")
+            value_vector(self.names, {}, self.value)
+        value = _mapping("value", self.value)
+        object.__setattr__(self, "value", {k: float(v) for k, v in value.items()})
 
     def _check_roles(self) -> None:
         if not self.objectives:
@@ -117,6 +125,12 @@ class Schema:
             raise UsageError("At least one objective needs a weight above 0. Got 0 for each.")
         return vector
 
+    def values_with(self, changes: Mapping[str, float] | None) -> np.ndarray | None:
+        """Return what an event of each objective is worth, or None if nothing says so."""
+        if changes is None and not self.value:
+            return None
+        return value_vector(self.names, self.value, changes)
+
     def subset(self, names: Iterable[str]) -> Self:
         """Return the schema of some objectives only."""
         names = _columns("names", names)
@@ -129,6 +143,7 @@ class Schema:
             {k: v for k, v in self.weights.items() if k in names},
             self.sample_weight,
             {k: v for k, v in self.truth.items() if k in names},
+            {k: v for k, v in self.value.items() if k in names},
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -140,6 +155,7 @@ class Schema:
             "sample_weight": self.sample_weight,
             "weights": dict(self.weights),
             "truth": dict(self.truth),
+            "value": dict(self.value),
         }
         return {key: value for key, value in parts.items() if value}
 
@@ -209,7 +225,7 @@ def _toml(value: Any) -> str:
 
 def _mapping(part: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        example = "{'buy': 2.0}" if part == "weights" else "{'buy': 'p_buy'}"
+        example = "{'buy': 2.0}" if part in ("weights", "value") else "{'buy': 'p_buy'}"
         raise UsageError(f"`{part}` must map objectives, as in {example}. Got {shown(value)}.")
     return dict(value)
 

@@ -18,7 +18,6 @@ from harmonrank.methods import (
     Method,
     installed_methods,
     method_class,
-    quality_of,
 )
 from harmonrank.methods.drift_measurement import drift_of
 from harmonrank.methods.reference import Reference
@@ -141,7 +140,7 @@ def _run(
             sample_weight=exam.sample_weight,
             replicates=REPLICATES,
         )
-        quality = quality_of(fused, exam, weights, method.prevalence)
+        quality = method.measured(fused, exam)
         entry = Entry(method.name, seconds, quality, as_fitted=as_fitted, resampled=resampled)
         return entry, scorer
     except Exception as error:

@@ -4,7 +4,7 @@ __all__ = ["Fit", "Method"]
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -19,11 +19,12 @@ from harmonrank.data.log import taken
 from harmonrank.errors import DataError, UsageError
 from harmonrank.extras import needs_extras
 from harmonrank.methods.quality import Quality, quality_of
-from harmonrank.methods.recalibrating import Recalibrating
 from harmonrank.methods.request import checked_candidates, checked_context
 from harmonrank.methods.split import split_off
 from harmonrank.methods.state import NoState
 from harmonrank.methods.top_rows import top_rows
+from harmonrank.methods.value_quality import value_of
+from harmonrank.methods.weighed import Weighed, fit_weights
 from harmonrank.options import checked_device, checked_listener, checked_path, checked_seed
 
 _VALID_SHARE = 0.1
@@ -47,7 +48,7 @@ class Fit:
     checkpoint: Path | None
 
 
-class Method(Recalibrating, ABC):
+class Method(Weighed, ABC):
     """A way to fuse scores: fit it on a log, then score, rank, evaluate and save.
 
     A subclass names itself and its frozen config, learns in `_fit`, fuses in `_score`, and
@@ -64,7 +65,6 @@ class Method(Recalibrating, ABC):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._schema: Schema | None = None
-        self.prevalence = np.empty(0)
 
     @property
     def schema(self) -> Schema:
@@ -72,24 +72,6 @@ class Method(Recalibrating, ABC):
         if self._schema is None:
             raise self._unfitted()
         return self._schema
-
-    @property
-    def effective_weights(self) -> dict[str, float]:
-        """What a unit of probability counts: w/(π(1−π)) per objective, as shares of 1."""
-        return self._effective(self.schema.weight_vector)
-
-    def _effective(self, weights: np.ndarray) -> dict[str, float]:
-        effective = weights / (self.prevalence * (1 - self.prevalence))
-        return dict(zip(self.schema.names, (effective / effective.sum()).tolist(), strict=True))
-
-    def explain(self, weights: Mapping[str, float] | None = None) -> dict[str, dict[str, float]]:
-        """Return facts of each objective: weights, and what the method makes of its score."""
-        names, merged = self.schema.names, self.schema.weights_with(weights)
-        return {
-            "weight": dict(zip(names, merged.tolist(), strict=True)),
-            "prevalence": dict(zip(names, self.prevalence.tolist(), strict=True)),
-            "effective_weight": self._effective(merged),
-        }
 
     def fit(
         self,
@@ -116,6 +98,8 @@ class Method(Recalibrating, ABC):
         """
         require_polars_threads("A fit")
         schema, seed = Schema.of(schema), checked_seed(seed)
+        if schema.value:
+            self._require_probabilities()
         device, listener = checked_device(device), checked_listener(on_event)
         kept_in = None if checkpoint is None else checked_path("checkpoint", checkpoint)
         train_log = read_log(train, schema)
@@ -133,7 +117,7 @@ class Method(Recalibrating, ABC):
                 Fit(
                     train_log,
                     valid_log,
-                    schema.weight_vector,
+                    fit_weights(schema, train_log),
                     seed,
                     device,
                     listener,
@@ -145,7 +129,13 @@ class Method(Recalibrating, ABC):
         self._schema = schema
         return self
 
-    def score(self, table: Source, *, weights: Mapping[str, float] | None = None) -> np.ndarray:
+    def score(
+        self,
+        table: Source,
+        *,
+        weights: Mapping[str, float] | None = None,
+        value: Mapping[str, float] | None = None,
+    ) -> np.ndarray:
         """Return the fused score of each row, in order; higher is shown first.
 
         A row's score depends on the row and the model alone.
@@ -153,9 +143,11 @@ class Method(Recalibrating, ABC):
         Args:
             table: A path or table; labels are not needed.
             weights: Other objective weights, for methods that can change them after the fit.
+            value: What an event of each objective is worth, in place of weights, for methods with
+                probabilities p_m: the score is then the expected value Σ_m v_m p_m.
         """
         log = self._expected(read_log(table, self.schema, labels=False))
-        return self._fused(log, None if weights is None else self.schema.weights_with(weights))
+        return self._fused(log, self._asked(weights, value))
 
     def _fused(self, log: Log, weights: np.ndarray | None) -> np.ndarray:
         return _finite(self._score(log) if weights is None else self._score_weighted(log, weights))
@@ -166,6 +158,7 @@ class Method(Recalibrating, ABC):
         context: Mapping[str, Any] | None = None,
         *,
         weights: Mapping[str, float] | None = None,
+        value: Mapping[str, float] | None = None,
     ) -> np.ndarray:
         """Return the fused score of each candidate of one request, as `score` of a table would.
 
@@ -176,22 +169,54 @@ class Method(Recalibrating, ABC):
             scores: (candidates, objectives), in the order of the schema's objectives.
             context: The value of each context column, which all candidates share.
             weights: As for `score`.
+            value: As for `score`.
         """
         context = checked_context(context, self.schema.context)
         p = self._expected_request(checked_candidates(scores, self.schema.names), context)
-        merged = None if weights is None else self.schema.weights_with(weights)
-        return _finite(self._score_request(p, context, merged))
+        return _finite(self._score_request(p, context, self._asked(weights, value)))
 
     def rank(self, table: Source, k: int = 10) -> pl.DataFrame:
         """Return the best k rows of every request, best first, with their score and place."""
         return top_rows(table, self.schema.request, k, self.score)
 
-    def evaluate(self, table: Source, *, weights: Mapping[str, float] | None = None) -> Quality:
-        """Measure how well the fused score, which `score` gives, ranks a table that has labels."""
+    def evaluate(
+        self,
+        table: Source,
+        *,
+        weights: Mapping[str, float] | None = None,
+        value: Mapping[str, float] | None = None,
+        k: int = 10,
+    ) -> Quality:
+        """Measure how well the fused score, which `score` gives, ranks a table that has labels.
+
+        Where events have values, here or in the schema, so has the first k of every request.
+        """
         log = read_log(table, self.schema)
         log.require_both_classes("evaluated")
-        log, merged = log.counted(), self.schema.weights_with(weights)
-        return quality_of(self.score(log, weights=weights), log, merged, self.prevalence)
+        log = log.counted()
+        return self.measured(
+            self.score(log, weights=weights, value=value), log, weights, value, k=k
+        )
+
+    def measured(
+        self,
+        fused: np.ndarray,
+        log: Log,
+        weights: Mapping[str, float] | None = None,
+        value: Mapping[str, float] | None = None,
+        *,
+        k: int = 10,
+    ) -> Quality:
+        """Return the quality of fused scores that were made with these weights or values."""
+        quality = quality_of(fused, log, self.schema.weights_with(weights), self.prevalence)
+        worth = self.schema.values_with(value)
+        if worth is None:
+            return quality
+        return replace(
+            quality,
+            effective_weights=self._effective(self.objective_weights(weights, value)),
+            value=value_of(fused, log, worth, k, ranked=weights is None),
+        )
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the model as a folder that `harmonrank.load` reads."""

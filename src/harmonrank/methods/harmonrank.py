@@ -82,7 +82,7 @@ class HarmonRank(ProbabilityMethod):
         self, scores: np.ndarray, context: Mapping[str, Any], weights: np.ndarray | None
     ) -> np.ndarray:
         codes = np.tile(self.encoder.encode_values(context), (len(scores), 1))
-        return self._fuse(scores, codes, self.schema.weight_vector if weights is None else weights)
+        return self._fuse(scores, codes, self.objective_weights() if weights is None else weights)
 
     def _fuse(self, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         effective = weights / (self.prevalence * (1 - self.prevalence))
@@ -92,7 +92,11 @@ class HarmonRank(ProbabilityMethod):
         codes = self.encoder.encode(log.context)
         self._use(recalibrated_heads(self._heads, logit_of(log.scores), codes, log.sample_weight))
 
-    def explain(self, weights: Mapping[str, float] | None = None) -> dict[str, dict[str, float]]:
+    def explain(
+        self,
+        weights: Mapping[str, float] | None = None,
+        value: Mapping[str, float] | None = None,
+    ) -> dict[str, dict[str, float]]:
         """Return facts of each objective, with the share of a score's variance taken for noise.
 
         `slope` is what a standard deviation of the score's logit adds to the head's logit;
@@ -100,7 +104,7 @@ class HarmonRank(ProbabilityMethod):
         """
         names, heads = self.schema.names, self._heads
         return {
-            **super().explain(weights),
+            **super().explain(weights, value),
             "noise_share": dict(zip(names, heads.noise_shares().tolist(), strict=True)),
             "slope": dict(zip(names, heads.theta[:, OWN].tolist(), strict=True)),
             "effects": dict(zip(names, heads.residual.counts().tolist(), strict=True)),

@@ -103,13 +103,17 @@ class HarmonRankNetwork(ProbabilityMethod):
         self, scores: np.ndarray, context: Mapping[str, Any], weights: np.ndarray | None
     ) -> np.ndarray:
         codes = np.tile(self.encoder.encode_values(context), (len(scores), 1))
-        weights = self.schema.weight_vector if weights is None else weights
+        weights = self.objective_weights() if weights is None else weights
         effective = weights / (self.prevalence * (1 - self.prevalence))
         return weighted_sum(self._scorer(scores, codes), effective)
 
-    def explain(self, weights: Mapping[str, float] | None = None) -> dict[str, dict[str, float]]:
+    def explain(
+        self,
+        weights: Mapping[str, float] | None = None,
+        value: Mapping[str, float] | None = None,
+    ) -> dict[str, dict[str, float]]:
         """Return facts of each objective: also how much of its learned residual is kept."""
-        facts = super().explain(weights)
+        facts = super().explain(weights, value)
         kept = self._weights["share"].astype(np.float64).tolist()
         return {**facts, "residual_share": dict(zip(self.schema.names, kept, strict=True))}
 

@@ -14,8 +14,11 @@ class ProbabilityMethod(Method):
     """Fuses s = Σ_m w_m p_m / (π_m(1−π_m)); a subclass gives p_m.
 
     With the true probabilities this is the best score there is for Σ_m w_m AUC_m. The weights
-    enter after the fit, so they can be changed without another one.
+    enter after the fit, so they can be changed without another one. With values v_m per event in
+    place of weights it is the expected value Σ_m v_m p_m of a row.
     """
+
+    gives_probabilities = True
 
     def probabilities(self, table: Source) -> np.ndarray:
         """Return the calibrated probability of each objective, (rows, objectives)."""
@@ -26,7 +29,7 @@ class ProbabilityMethod(Method):
         """Return the probabilities of checked rows."""
 
     def _score(self, log: Log) -> np.ndarray:
-        return self._score_weighted(log, self.schema.weight_vector)
+        return self._score_weighted(log, self.objective_weights())
 
     def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
         effective = weights / (self.prevalence * (1 - self.prevalence))

@@ -12,6 +12,7 @@ from harmonrank.data import Log
 from harmonrank.data.decoding import decode
 from harmonrank.data.worlds import best_score
 from harmonrank.methods.quality_form import QualityForm
+from harmonrank.methods.value_quality import ValueAtK
 from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval, grouped_auc
 from harmonrank.table import Column, Table, Tabular
 
@@ -32,6 +33,7 @@ class Quality(Tabular):
         exact_auc: In a world, AUC by true probabilities, without label noise.
         exact_auc_sum: Its weighted sum.
         ceiling: The best possible `exact_auc_sum` on these rows.
+        value: What the first of every request are worth, where values are given.
     """
 
     rows: int
@@ -44,6 +46,7 @@ class Quality(Tabular):
     exact_auc: dict[str, float] | None = None
     exact_auc_sum: float | None = None
     ceiling: float | None = None
+    value: ValueAtK | None = None
 
     @property
     def total(self) -> float:
@@ -65,29 +68,36 @@ class Quality(Tabular):
     def to_table(self) -> Table:
         """Return a row per objective, then the sum."""
         within = {} if self.request_auc is None else self.request_auc
+        by_value = self.value is not None and self.value.ranked
+        counts = self.value.value if self.value is not None and by_value else self.weights
         columns = (
             Column("objective", least=12),
             Column("AUC", ".4f"),
             Column("95 % interval", align="right"),
             *[Column("in request", ".4f")] * bool(within),
             Column("positives", ".3%"),
-            Column("weight", "g"),
+            Column("value" if by_value else "weight", "g"),
             Column("effective", ".1%"),
         )
         rows = [
             (name, value.estimate, str(value))
             + ((within[name],) if within else ())
-            + (self.prevalence[name], self.weights[name], self.effective_weights[name])
+            + (self.prevalence[name], counts[name], self.effective_weights[name])
             for name, value in self.auc.items()
         ]
         blanks = ("",) * (len(columns) - 3)
         rows.append(("sum", self.auc_sum.estimate, str(self.auc_sum), *blanks))
-        notes = [f"{self.rows:,} rows. Effective weight: w/(π(1−π)), the rarer the heavier."]
-        if self.regret is not None:
+        effective = "w/(π(1−π)), the rarer the heavier"
+        if by_value:
+            effective = "what an event is worth; ranked by expected value"
+        notes = [f"{self.rows:,} rows. Effective weight: {effective}."]
+        if self.regret is not None and not by_value:
             notes.append(
                 f"Ceiling {self.ceiling:.4f}, reached {self.exact_auc_sum:.4f} by true "
                 f"probabilities: regret {self.regret:.4f}."
             )
+        if self.value is not None:
+            notes.append(self.value.words())
         last = len(rows) - 1
         return Table(columns, tuple(rows), emphasis={last: "bold"}, notes=tuple(notes))
 
@@ -108,6 +118,7 @@ class Quality(Tabular):
             "exact_auc_sum": self.exact_auc_sum,
             "ceiling": self.ceiling,
             "regret": self.regret,
+            "value": None if self.value is None else self.value.to_dict(),
         }
 
     @classmethod
@@ -126,6 +137,7 @@ class Quality(Tabular):
             exact_auc=form.exact_auc,
             exact_auc_sum=form.exact_auc_sum,
             ceiling=form.ceiling,
+            value=None if form.value is None else ValueAtK.of_form(form.value, LEVEL),
         )
 
 

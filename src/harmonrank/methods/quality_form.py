@@ -8,6 +8,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from harmonrank.methods.value_quality import ValueForm
+
 Rows = Annotated[int, Meta(ge=0, le=2**53)]
 Named = Annotated[dict[str, float], Meta(min_length=1)]
 Ends = tuple[float | None, float | None]
@@ -28,6 +30,7 @@ class QualityForm(msgspec.Struct):
     exact_auc: Named | None
     exact_auc_sum: float | None
     ceiling: float | None
+    value: ValueForm | None = None
 
     def __post_init__(self) -> None:
         """Refuse parts that are not of the same objectives."""
@@ -38,6 +41,7 @@ class QualityForm(msgspec.Struct):
             self.effective_weights,
             self.request_auc,
             self.exact_auc,
+            None if self.value is None else self.value.value,
         ]
         if any(part is not None and set(part) != set(self.weights) for part in parts):
             raise ValueError("expected numbers of the same objectives in every part")

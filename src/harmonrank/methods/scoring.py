@@ -36,6 +36,7 @@ def score_file(
     *,
     column: str = "fused",
     weights: Mapping[str, float] | None = None,
+    value: Mapping[str, float] | None = None,
     overwrite: bool = False,
     on_rows: Callable[[int, int], None] = lambda *_: None,
     on_drift: Callable[[Drift], None] | None = None,
@@ -52,6 +53,7 @@ def score_file(
         output: parquet, csv or arrow, by its ending.
         column: Name of the new column.
         weights: Other objective weights.
+        value: What an event of each objective is worth, in place of weights.
         overwrite: Replace `output` if it exists.
         on_rows: Called with the rows done and the rows in all.
         on_drift: Called with the drift of the first piece; it changes no score.
@@ -62,6 +64,7 @@ def score_file(
     kind, files = file_kind(output), TableFiles.of(source)
     names = files.columns
     check_columns(source, names, [*method.schema.score_columns, *method.schema.context])
+    method.objective_weights(weights, value)  # refuses what it cannot take before any work
     if column in names:
         raise UsageError(f"{called} has a column '{column}' already; choose another name.")
     check_output(output, overwrite=overwrite)
@@ -70,7 +73,7 @@ def score_file(
         log = read_log(frame, method.schema, labels=False, first_row=first_row, name=called)
         if on_drift is not None and first_row == 0:
             on_drift(method.drift(log.sampled(_DRIFT_ROWS)))
-        return method.score(log, weights=weights)
+        return method.score(log, weights=weights, value=value)
 
     if files.kind == "parquet" and kind == "parquet":
         with new_file(output, overwrite=overwrite) as partial:

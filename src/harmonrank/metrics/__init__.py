@@ -26,6 +26,8 @@ __all__ = [
     "precision_at_k",
     "sigmoid",
     "spearman",
+    "value_at_k",
+    "value_interval",
 ]
 
 from harmonrank.metrics._auc import auc
@@ -54,3 +56,4 @@ from harmonrank.metrics._intervals import (
 )
 from harmonrank.metrics._pareto import dominance_margin, hypervolume, pareto_front
 from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k
+from harmonrank.metrics._value import value_at_k, value_interval

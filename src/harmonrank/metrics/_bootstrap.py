@@ -1,6 +1,12 @@
 """Bootstrap intervals of the AUC sum: thousands of reweighted AUCs from one sort per score."""
 
-__all__ = ["bootstrap_auc_sum", "bootstrap_difference", "bootstrap_sums", "percentiles"]
+__all__ = [
+    "bootstrap_auc_sum",
+    "bootstrap_difference",
+    "bootstrap_sums",
+    "percentiles",
+    "poisson_weights",
+]
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -123,7 +129,7 @@ def bootstrap_sums(
     rows = len(table)
     codes, count = check_groups(groups, rows) if groups is not None else (np.arange(rows), rows)
     layout = _layout(values, table, codes, check_weights(sample_weight, rows))
-    draws = _poisson_weights(count, replicates, seed)
+    draws = poisson_weights(count, replicates, seed)
     return np.array([pair_share(*_reweighted_sums(*layout, drawn)) @ weights for drawn in draws])
 
 
@@ -188,7 +194,7 @@ def _layout(
     return _Sorted(units[order], ties, np.ascontiguousarray(labels[order]), weights)
 
 
-def _poisson_weights(units: int, replicates: int, seed: Seed) -> Iterator[NDArray[np.uint8]]:
+def poisson_weights(units: int, replicates: int, seed: Seed) -> Iterator[NDArray[np.uint8]]:
     """Yield Poisson(1) draws per replicate, by inversion of 32 random bits."""
     rng = np.random.default_rng(seed)
     # Counting the steps of the distribution function below a number inverts it; the 13th step

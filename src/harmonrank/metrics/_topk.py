@@ -5,7 +5,7 @@ of tied candidates, so it depends neither on the row order nor on a seed. A requ
 than k candidates shows all it has.
 """
 
-__all__ = ["hit_at_k", "ndcg_at_k", "precision_at_k"]
+__all__ = ["hit_at_k", "ndcg_at_k", "precision_at_k", "tie_start"]
 
 from collections.abc import Callable
 from typing import Any
@@ -85,7 +85,7 @@ def _mean_over_requests(
 
 
 @kernel
-def _tie_start(scores: NDArray[Any], order: IntArray, start: int, stop: int) -> int:
+def tie_start(scores: NDArray[Any], order: IntArray, start: int, stop: int) -> int:
     """Return where the candidates tied with the best of order[start:stop] begin."""
     best = scores[order[stop - 1]]
     first = stop - 1
@@ -112,7 +112,7 @@ def _precisions(
         shown = min(k, stop - starts[g])
         left = shown
         while left > 0:
-            first = _tie_start(scores, order, starts[g], stop)
+            first = tie_start(scores, order, starts[g], stop)
             # Of t tied candidates `slots` are shown, so each is with probability slots/t.
             slots = min(left, stop - first)
             for m in range(labels.shape[1]):
@@ -133,7 +133,7 @@ def _ndcgs(
         shown = min(k, stop - starts[g])
         place = 0
         while place < shown:
-            first = _tie_start(scores, order, starts[g], stop)
+            first = tie_start(scores, order, starts[g], stop)
             slots = min(shown - place, stop - first)
             discount = 0.0
             for j in range(place, place + slots):
@@ -164,7 +164,7 @@ def _hits(
         stop = starts[g + 1]
         left = min(k, stop - starts[g])
         while left > 0:
-            first = _tie_start(scores, order, starts[g], stop)
+            first = tie_start(scores, order, starts[g], stop)
             slots = min(left, stop - first)
             for m in range(objectives):
                 hits = _positives(labels, order, first, stop, m)

@@ -90,7 +90,9 @@ def _matrix(values: np.ndarray) -> tuple[tuple[float, ...], ...]:
 
 def _objectives(test: Log, train: Log | None) -> tuple[ObjectiveFacts, ...]:
     schema, pi = test.schema, test.prevalence()
+    value = schema.values_with(None)
     effective = schema.weight_vector / np.maximum(pi * (1 - pi), 1e-12)
+    effective = effective if value is None else value
     positives = test.known_labels().sum(axis=0, dtype=np.int64)
     means = np.average(test.scores, axis=0, weights=test.sample_weight)
     before = None if train is None else train.prevalence()
@@ -100,7 +102,7 @@ def _objectives(test: Log, train: Log | None) -> tuple[ObjectiveFacts, ...]:
             name=name,
             score=schema.score_columns[m],
             weight=float(schema.weight_vector[m]),
-            effective_weight=float(effective[m] / effective.sum()),
+            effective_weight=float(effective[m] / np.abs(effective).sum()),
             positives=int(positives[m]),
             prevalence=float(pi[m]),
             train_prevalence=None if before is None else float(before[m]),

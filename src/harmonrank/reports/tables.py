@@ -20,7 +20,8 @@ from harmonrank.reports.stability import PSI_DRIFTED, PSI_MOVED
 from harmonrank.table import Column, Table, table_of
 
 _EXPLAINED = {
-    "weight": "g",
+    "value": "g",
+    "weight": ".4g",
     "prevalence": ".3%",
     "effective_weight": ".1%",
     "noise_share": ".0%",
@@ -35,6 +36,8 @@ def explanation_table(
     columns = [Column(f.replace("_", " "), _EXPLAINED.get(f, ".3f"), widest=10) for f in facts]
     rows = [(name, *(values[name] for values in facts.values())) for name in facts["weight"]]
     note = "Effective weight: w/(π(1−π)), what a unit of probability counts."
+    if "value" in facts:
+        note = "Ranked by expected value: a value v is the weight vπ(1−π), effectively v."
     notes = [note] if health is None else [note, health.words(), health.warning or ""]
     head, shown = Column("objective", least=12), tuple(n for n in notes if n)
     return Table((head, *columns), tuple(rows), title=f"Method: {method}", notes=shown)

@@ -112,7 +112,7 @@ def _graph_of(model: Method, score_type: str) -> tuple[Graph, list[ContextEncode
     if not has:
         graph.output(FUSED, value)
         return graph, columns.encoders or [model.context_encoder]
-    weights = graph.optional_input(WEIGHTS, schema.weight_vector)
+    weights = graph.optional_input(WEIGHTS, model.objective_weights())
     effective = weights / (model.prevalence * (1 - model.prevalence))
     graph.output(FUSED, (value * effective).sum(1))
     for m, name in enumerate(schema.names):
@@ -141,7 +141,7 @@ def _about(model: Method, version: str, encoders: Sequence[ContextEncoder]) -> d
     parts: dict[str, Any] = {
         "scores": dict(schema.objectives),
         "context": context,
-        "weights": dict(zip(schema.names, schema.weight_vector.tolist(), strict=True)),
+        "weights": dict(zip(schema.names, model.objective_weights().tolist(), strict=True)),
         "weights_input": has,
         "probabilities": has,
         "prevalence": dict(zip(schema.names, model.prevalence.tolist(), strict=True)),

@@ -1,0 +1,99 @@
+"""Value at k: what the events among the first k of a request are worth."""
+
+__all__ = ["request_values", "value_at_k", "value_interval"]
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harmonrank.errors import DataError
+from harmonrank.kernel import kernel
+from harmonrank.metrics._bootstrap import percentiles, poisson_weights
+from harmonrank.metrics._inputs import FloatArray, IntArray, check_labels, check_scores
+from harmonrank.metrics._intervals import Interval
+from harmonrank.metrics._requests import request_layout
+from harmonrank.metrics._topk import tie_start
+from harmonrank.options import checked_whole
+
+
+def value_at_k(
+    scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, k: int, *, value: ArrayLike
+) -> float:
+    """Return the mean over requests of Σ_{j ≤ k} Σ_m v_m y_(j)m.
+
+    Tied candidates share their places, as for all figures at k. True probabilities in place of
+    labels give the expected value. It is nan if there is no request.
+
+    >>> labels = [[1, 0], [0, 1], [0, 0], [1, 0]]  # click, follow
+    >>> value_at_k([3, 2, 1, 9], labels, ["a", "a", "a", "b"], k=1, value=[1, 10])
+    1.0
+    >>> value_at_k([2, 3, 1, 9], labels, ["a", "a", "a", "b"], k=1, value=[1, 10])
+    5.5
+    """
+    found = request_values(scores, labels, groups, k, value=value)
+    return float(found.mean()) if found.size else float("nan")
+
+
+def value_interval(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    groups: ArrayLike,
+    k: int,
+    *,
+    value: ArrayLike,
+    level: float = 0.95,
+    replicates: int = 200,
+    seed: int = 0,
+) -> Interval:
+    """Return `value_at_k` with its bootstrap interval; whole requests are drawn again.
+
+    >>> value_interval([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3.0])
+    Interval(estimate=3.0, low=3.0, high=3.0, level=0.95)
+    """
+    found = request_values(scores, labels, groups, k, value=value)
+    if not found.size:
+        return Interval(float("nan"), float("nan"), float("nan"), level)
+    means = np.full(replicates, np.nan)
+    for i, drawn in enumerate(poisson_weights(len(found), replicates, seed)):
+        if total := int(drawn.sum(dtype=np.int64)):
+            means[i] = drawn @ found / total
+    return percentiles(float(found.mean()), means, level)
+
+
+def request_values(
+    scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, k: int, *, value: ArrayLike
+) -> FloatArray:
+    """Return the value at k of every request, in the order of their ids."""
+    k = checked_whole("k", k, least=1)
+    values = check_scores(scores)
+    table = check_labels(labels, len(values))
+    worth = np.asarray(value, dtype=np.float64)
+    if worth.shape != (table.shape[1],) or not np.isfinite(worth).all():
+        raise DataError(
+            f"`value` must have one finite number for each of {table.shape[1]} objectives. "
+            f"Got {np.array2string(worth, threshold=5)}."
+        )
+    order, starts = request_layout(values, groups)
+    return _values(values, order, starts, table @ worth, k)
+
+
+@kernel
+def _values(
+    scores: NDArray[Any], order: IntArray, starts: IntArray, gains: FloatArray, k: int
+) -> FloatArray:
+    found = np.zeros(starts.size - 1)
+    for g in range(starts.size - 1):
+        stop = starts[g + 1]
+        left = min(k, stop - starts[g])
+        while left > 0:
+            first = tie_start(scores, order, starts[g], stop)
+            # Of t tied candidates `slots` are shown, so each is with probability slots/t.
+            slots = min(left, stop - first)
+            total = 0.0
+            for i in range(first, stop):
+                total += gains[order[i]]
+            found[g] += total * (slots / (stop - first))
+            left -= slots
+            stop = first
+    return found
