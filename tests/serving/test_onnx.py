@@ -80,6 +80,14 @@ def test_all_methods_but_trees_can_be_exported():
     assert set(METHODS) - set(EXPORTED) == {"lightgbm"}
 
 
+def test_a_model_fitted_with_values_is_exported_with_them(tmp_path):
+    rows = planted(200, seed=2)
+    model = hr.ClosedForm().fit(rows, replace(SCHEMA, value={"buy": 9}))
+    session = exported(model, tmp_path)
+    expected = 9 * model.probabilities(rows)[:, 0]
+    np.testing.assert_allclose(run(session, model, rows)["fused"], expected, TOLERANCE)
+
+
 @pytest.mark.parametrize("name", ["harmonrank", "logistic"])
 def test_weights_are_an_input_that_may_be_left_out(name, tmp_path):
     model, rows = quick(name), planted(200, seed=2)

@@ -44,6 +44,24 @@ def test_weights_and_operating_points_change_the_order(app, default_model, table
     assert order_of(both) == expected(default_model, table, weights={"buy": 3, "like": 9})[0]
 
 
+def test_values_of_events_rank_in_place_of_weights(app, default_model, table):
+    worth = {"buy": 2, "like": -3}
+    status, answer = ask(app, "POST", "/v1/rank", rank_body(table, value=worth, shares=True))
+    fused = default_model.score(table.head(20), value=worth)
+    assert status == 200
+    assert order_of(answer) == np.argsort(-fused, kind="stable")[:5].tolist()
+    first = answer["ranked"][0]
+    parts = {name: v * first["probabilities"][name] for name, v in worth.items()}
+    size = sum(map(abs, parts.values()))
+    assert first["shares"] == pytest.approx({name: part / size for name, part in parts.items()})
+    query = "k=all&value=%7B%22buy%22%3A2%2C%22like%22%3A-3%7D"
+    answer = ask(app, "POST", "/v1/rank", stream(table.head(20).drop("request_id")), ARROW, query)[
+        1
+    ]
+    found = pl.read_ipc_stream(answer).sort("index")["fused"]
+    np.testing.assert_array_equal(found, fused)
+
+
 def test_shares_add_up_and_follow_the_weights(app, default_model, table):
     answer = ask(app, "POST", "/v1/rank", rank_body(table, shares=True, k=None))[1]
     assert len(answer["ranked"]) == 20
@@ -134,6 +152,7 @@ def test_a_mistake_is_one_sentence(app, body, status, sentence):
         ({"ids": [1]}, "`ids` must have one value for each of 20"),
         ({"weights": {"buy": -1}}, "must be a number from 0 up"),
         ({"weights": {"bye": 1}}, "Did you mean 'buy'?"),
+        ({"weights": {"buy": 1}, "value": {"buy": 1}}, "Give either `weights` or `value`, not b"),
         ({"weights": {"buy": 1e300}}, "must be at most"),
         ({"point": "sale"}, "Did you mean 'sales'?"),
         ({"kk": 1}, "unknown field kk"),

@@ -120,6 +120,7 @@ def _rank(runtime: Runtime) -> dict[str, Any]:
             "ids": {"type": "array", "items": {"type": ["string", "integer"]}},
             "k": {"type": ["integer", "null"], "minimum": 1},
             "weights": {"type": "object", "properties": dict.fromkeys(schema.names, _NUMBER)},
+            "value": {"type": "object", "properties": dict.fromkeys(schema.names, _NUMBER)},
             "point": {"type": "string", "enum": list(runtime.points)} if runtime.points else _TEXT,
             "shares": {"type": "boolean"},
         },

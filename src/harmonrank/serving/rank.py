@@ -28,6 +28,7 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
         ids: What the answer calls the candidates; their index if left out.
         k: How many of the best are returned; null for all.
         weights: Other objective weights.
+        value: What an event of each objective is worth, in place of weights.
         point: The name of an operating point.
         shares: Whether each objective's probability and share are returned too.
     """
@@ -37,6 +38,7 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
     ids: list[str | int] | None = None
     k: K | None = 10
     weights: dict[str, float] | None = None
+    value: dict[str, float] | None = None
     point: str | None = None
     shares: bool = False
 
@@ -83,7 +85,7 @@ def check_rows(rows: int, most: int) -> None:
 def _ranked(runtime: Runtime, one: RankRequest) -> tuple[list[dict[str, Any]], Candidates]:
     candidates = _candidates(runtime, one)
     weights = runtime.weights(one.weights, one.point)
-    scored = runtime.score(candidates, weights, probabilities=one.shares)
+    scored = runtime.score(candidates, weights, value=one.value, probabilities=one.shares)
     if one.ids is not None and len(one.ids) != candidates.rows:
         raise DataError(
             f"`ids` must have one value for each of {candidates.rows:,} candidates. "
@@ -99,7 +101,7 @@ def _ranked(runtime: Runtime, one: RankRequest) -> tuple[list[dict[str, Any]], C
             row["id"] = one.ids[row["index"]]
     if scored.probabilities is not None:
         p = scored.probabilities[order]
-        parts = zip(listed, p.tolist(), runtime.shares(p, weights).tolist(), strict=True)
+        parts = zip(listed, p.tolist(), runtime.shares(p, weights, one.value).tolist(), strict=True)
         for row, chances, shares in parts:
             row["probabilities"] = dict(zip(runtime.objectives, chances, strict=True))
             row["shares"] = dict(zip(runtime.objectives, shares, strict=True))

@@ -3,7 +3,6 @@
 __all__ = ["rank_table"]
 
 import io
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -33,10 +32,13 @@ def rank_table(
     own = {name: frame[name] for name in schema.context}
     candidates = Candidates(scores, {}, own)
     shares = request.parameter("shares") in ("1", "true")
-    weights = runtime.weights(_weights(request), request.parameter("point"))
-    scored = runtime.score(candidates, weights, probabilities=shares)
+    weights = runtime.weights(_by_name(request, "weights"), request.parameter("point"))
+    value = _by_name(request, "value")
+    scored = runtime.score(candidates, weights, value=value, probabilities=shares)
+    p = scored.probabilities
+    parts = None if p is None else runtime.shares(p, weights, value)
     groups = frame[schema.request] if schema.request in names else None
-    found = _table(runtime, scored, groups, _k(request), weights)
+    found = _table(runtime, scored, groups, _k(request), parts)
     sink = io.BytesIO()
     found.write_ipc_stream(sink)
     headers = {"x-model-version": runtime.version}
@@ -48,12 +50,11 @@ def _table(
     scored: Scored,
     groups: pl.Series | None,
     k: int | None,
-    weights: Mapping[str, float] | None,
+    shares: np.ndarray | None,
 ) -> pl.DataFrame:
     n = len(scored.fused)
     parts: dict[str, Any] = {"index": np.arange(n), "fused": scored.fused}
-    if scored.probabilities is not None:
-        shares = runtime.shares(scored.probabilities, weights)
+    if scored.probabilities is not None and shares is not None:
         for m, name in enumerate(runtime.objectives):
             parts[f"probability_{name}"] = scored.probabilities[:, m]
             parts[f"share_{name}"] = shares[:, m]
@@ -97,9 +98,9 @@ def _k(request: Request) -> int | None:
     return int(given)
 
 
-def _weights(request: Request) -> dict[str, float] | None:
-    given = request.parameter("weights")
+def _by_name(request: Request, parameter: str) -> dict[str, float] | None:
+    given = request.parameter(parameter)
     if given is None:
         return None
-    what = "Parameter `weights`"
+    what = f"Parameter `{parameter}`"
     return decode_json(given.encode(errors="replace"), dict[str, float], what)

@@ -118,6 +118,7 @@ class Runtime:
         candidates: Candidates,
         weights: Mapping[str, float] | None = None,
         *,
+        value: Mapping[str, float] | None = None,
         probabilities: bool = False,
     ) -> Scored:
         """Score candidates as `model.score` scores a table of them, to the last bit."""
@@ -125,9 +126,10 @@ class Runtime:
         if candidates.own or probabilities:
             log = self._log(scores, candidates)
         if candidates.own:
-            fused = self.model.score(log, weights=weights)
+            fused = self.model.score(log, weights=weights, value=value)
         else:
-            fused = self.model.score_request(scores, candidates.shared, weights=weights)
+            shared = candidates.shared
+            fused = self.model.score_request(scores, shared, weights=weights, value=value)
         if not probabilities:
             return Scored(fused)
         if not isinstance(self.model, ProbabilityMethod):
@@ -136,14 +138,20 @@ class Runtime:
             )
         return Scored(fused, self.model.probabilities(log))
 
-    def shares(self, p: np.ndarray, weights: Mapping[str, float] | None) -> np.ndarray:
+    def shares(
+        self,
+        p: np.ndarray,
+        weights: Mapping[str, float] | None,
+        value: Mapping[str, float] | None = None,
+    ) -> np.ndarray:
         """Return what part of the fused score each objective contributes, (n, objectives).
 
-        w_m p_m/(π_m(1−π_m)) over its sum, the rows of which are 1.
+        w_m p_m/(π_m(1−π_m)) over its sum, the rows of which are 1; a cost has a negative share, and
+        sizes then add up to 1.
         """
         pi = self.model.prevalence
-        parts = p * (self.model.schema.weights_with(weights) / (pi * (1 - pi)))
-        total = parts.sum(axis=1, keepdims=True)
+        parts = p * (self.model.objective_weights(weights, value) / (pi * (1 - pi)))
+        total = np.abs(parts).sum(axis=1, keepdims=True)
         found: np.ndarray = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
         return found
 
