@@ -66,6 +66,7 @@ $(BENCH_VENV)/.ready: pyproject.toml constraints.txt
 
 bench: $(BENCH_VENV)/.ready ## time ours against its peers; write benchmarks/RESULTS.md
 	$(BENCH_BIN)/harmonrank bench all --json benchmarks/results/bench.json --markdown benchmarks/RESULTS.md
+	$(BENCH_BIN)/python benchmarks/results_page.py
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) $(BENCH_VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

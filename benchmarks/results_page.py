@@ -1,29 +1,26 @@
-"""Write the figures of README.md and docs/results.md from stored results.
+"""Write the figures of README.md and docs from stored results.
 
-    python benchmarks/results_page.py            # rewrites both files between their markers
+    python benchmarks/results_page.py            # rewrites the files
     python benchmarks/results_page.py --check    # says whether they are as stored
 
-Every number between the markers is computed here from benchmarks/results/*.json; a test holds both
-files to it, so that no figure can be stated that no stored command printed.
+Every number between the markers of README.md and docs/results.md is computed here from
+benchmarks/results/*.json, those within sentences of other pages in prose.py; a test holds all pages
+to it, so that no figure can be stated that no stored command printed.
 """
 
-import json
 import sys
 from collections import defaultdict
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "benchmarks" / "results"
+import prose
+from prose import ROOT, read, short
+
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 FEW = ("harmonrank", "harmonrank-network", "lightgbm", "logistic", "harmonrank-paper")
 
 Regrets = dict[str, dict[str, list[float]]]
-
-
-def read(name: str) -> Any:
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def regrets() -> Regrets:
@@ -43,15 +40,6 @@ def worlds_of(found: Regrets) -> list[str]:
     return [name for name in order if name in known]
 
 
-def number(value: float) -> str:
-    """Return four decimals without the leading zero.
-
-    >>> number(0.0123), number(-0.5)
-    ('.0123', '-.5000')
-    """
-    return f"{value:.4f}".replace("0.", ".", 1)
-
-
 def regret_table(found: Regrets, methods: list[str]) -> str:
     worlds = worlds_of(found)
     lines = [f"| method | {' | '.join(worlds)} | seeds |", "|---" * (len(worlds) + 2) + "|"]
@@ -64,7 +52,7 @@ def regret_table(found: Regrets, methods: list[str]) -> str:
                 cells.append("")
                 continue
             seeds.append(len(values))
-            shown = number(mean(values))
+            shown = short(mean(values))
             cells.append(f"**{shown}**" if mean(values) == best[w] else shown)
         span = f"{min(seeds)}" if min(seeds) == max(seeds) else f"{min(seeds)}–{max(seeds)}"
         lines.append(f"| `{method}` | {' | '.join(cells)} | {span} |")
@@ -93,7 +81,7 @@ def behind(found: Regrets) -> list[str]:
         name, other = best_other(found, world)
         ours = mean(found["harmonrank"][world])
         if other < ours:
-            rows.append(f"`{name}` in `{world}` by {number(ours - other)}")
+            rows.append(f"`{name}` in `{world}` by {short(ours - other)}")
     return rows
 
 
@@ -129,7 +117,7 @@ def change_table() -> str:
     ]
     for method, kinds in changes().items():
         cells = [
-            number(value)
+            short(value)
             for kind in ("as fitted", "recalibrated")
             for value in (median(kinds[kind]), max(kinds[kind]))
         ]
@@ -145,11 +133,11 @@ def finding_changes() -> str:
         f"**An upstream change** ([swap.json](benchmarks/results/swap.json), {len(rows)} cases): "
         f"when upstream models "
         f"are rescaled, shifted or made noisier, the default as fitted loses up to "
-        f"{number(max(ours['as fitted']))} "
+        f"{short(max(ours['as fitted']))} "
         f"of AUC-sum beyond what the best possible loses; recalibrated on unlabelled rows, at most "
-        f"{number(max(ours['recalibrated']))}. Every method can be recalibrated; the best other "
+        f"{short(max(ours['recalibrated']))}. Every method can be recalibrated; the best other "
         f"one then loses up to "
-        f"{number(others[name])} (`{name}`)."
+        f"{short(others[name])} (`{name}`)."
     )
 
 
@@ -190,9 +178,9 @@ def small_text() -> str:
         f"and "
         f"{len({r['seed'] for r in rows})} seeds the default is ahead of both training-free "
         f"methods in {ahead} of "
-        f"{len(rows)} cells: regret {number(min(ours))} to {number(max(ours))}, the better of the "
+        f"{len(rows)} cells: regret {short(min(ours))} to {short(max(ours))}, the better of the "
         f"two "
-        f"{number(min(free))} to {number(max(free))}."
+        f"{short(min(free))} to {short(max(free))}."
     )
 
 
@@ -297,7 +285,8 @@ def rendered(path: Path, block: str) -> str:
 
 def pages() -> dict[Path, str]:
     blocks = {"README.md": readme_block, "docs/results.md": results_block}
-    return {ROOT / name: rendered(ROOT / name, block()) for name, block in blocks.items()}
+    written = {ROOT / name: rendered(ROOT / name, block()) for name, block in blocks.items()}
+    return written | prose.pages()
 
 
 def main(arguments: list[str]) -> int:
