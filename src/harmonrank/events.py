@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harmonrank.evaluation.leaderboard import Entry
+    from harmonrank.evaluation.entry import Entry
     from harmonrank.methods.base import Method
     from harmonrank.model.health import Health
 

@@ -56,3 +56,23 @@ def test_a_method_that_fails_does_not_stop_the_others(run, folder, monkeypatch, 
     assert done.code == code
     assert "harmonrank-paper: ZeroDivisionError: oh no" in done.out
     assert ("closed-form" in done.out) == (code == 0)
+
+
+def test_the_verdict_comes_first_and_names_today(run, folder):
+    options = ("--methods", "closed-form,logistic", "--baseline", "p_buy * (1 + p_like)")
+    done = run(*command(folder, *options, "--json", folder / "c.json"))
+    assert done.code == 0, done
+    numbers = json.loads((folder / "c.json").read_text())
+    said = numbers["verdict"]["sentence"]
+    assert " ".join(done.out.split()).startswith(said)
+    assert "today's formula" in said
+    assert "today" in [method["name"] for method in numbers["methods"]]
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("text", ["p_bux", "p_buy +", "exit()"])
+def test_a_wrong_baseline_is_one_sentence(run, folder, text):
+    done = run(*command(folder, "--methods", "closed-form", "--baseline", text))
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("Error: ")
+    assert done.err.count("\n") == 1

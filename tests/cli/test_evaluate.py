@@ -21,17 +21,43 @@ def test_json_holds_the_numbers_of_the_python_call(run, model, world_folder):
     drift = loaded.drift(world_folder / "test.parquet")
     more = {"recalibrated": False, "auc_sum_as_fitted": quality.auc_sum.estimate}
     expected = {"method": "closed-form", **quality.to_dict(), **more, "drift": drift.to_dict()}
-    assert json.loads(done.out) == expected
+    found = json.loads(done.out)
+    assert set(found) == set(expected) | {"upstream", "verdict", "baseline"}
+    assert {key: found[key] for key in expected} == expected
+    assert found["baseline"] is found["verdict"] is None
+    assert set(found["upstream"]) == set(quality.auc)
     assert f"{quality.auc_sum.estimate:.4f}" in done.err
 
 
 def test_the_table_fits_a_terminal_and_names_every_objective(run, model, world_folder):
     lines = run("evaluate", model, world_folder / "test.parquet").out.splitlines()
-    assert len(lines) == 1 + 5 + 1 + 2
+    assert len(lines) == 1 + 5 + 1 + 3
     assert max(map(len, lines)) <= 80
-    assert lines[0].startswith("objective     AUC    95 % interval  in request  positives  weight")
+    assert lines[0].split()[:6] == ["objective", "AUC", "95", "%", "interval", "alone"]
     assert lines[5].startswith("long_view ")
-    assert "regret" in lines[-1]
+    assert "regret" in lines[-2]
+
+
+def test_today_stands_beside_the_model(run, model, world_folder):
+    test = world_folder / "test.parquet"
+    done = run("evaluate", model, test, "--baseline", "p_buy + p_like", "--json", "-")
+    found = json.loads(done.out)
+    assert done.err.startswith("closed-form is ahead of today's formula by .")
+    (against,) = found["verdict"]["against"]
+    today = found["baseline"]
+    assert today["score"] == "p_buy + p_like"
+    assert against["difference"] == pytest.approx(found["auc_sum"] - today["auc_sum"])
+    assert f"{today['auc_sum']:.4f}" in done.err
+    assert max(map(len, done.err.splitlines())) <= 80
+
+
+def test_a_baseline_is_weighted_like_the_model(run, model, world_folder):
+    test = world_folder / "test.parquet"
+    options = ("--baseline", "p_buy", "--weights", "buy=3", "--json", "-")
+    found = json.loads(run("evaluate", model, test, *options).out)
+    areas = found["baseline"]["auc"]
+    assert found["baseline"]["auc_sum"] == pytest.approx(sum(areas.values()) + 2 * areas["buy"])
+    assert found["upstream"]["buy"]["auc_sum"] == pytest.approx(found["baseline"]["auc_sum"])
 
 
 def test_weights_may_be_changed(run, model, world_folder):

@@ -113,6 +113,9 @@ def test_markdown_is_printed_for_a_pull_request(run, folder, model, verb):
     done = run(*(compare(folder, "--format", "md") if verb == "compare" else one))
     assert done.code == 0, done
     lines = done.out.splitlines()
+    if verb == "compare":
+        assert " is " in lines[0]  # the verdict
+        lines = lines[2:]
     assert lines[0].startswith("| method |" if verb == "compare" else "| objective |")
     assert lines[1].startswith("|---|--:|")
 

@@ -33,7 +33,7 @@ def board(world_folder):
 def test_the_json_form_is_the_contract_that_other_programs_read(board):
     numbers = json.loads(json.dumps(board.to_dict(), allow_nan=False))
     keys = {"objectives", "rows", "ceiling", "methods", "recalibrated", "drift"}
-    assert set(numbers) == keys
+    assert set(numbers) == keys | {"upstream", "baseline", "verdict"}
     assert numbers["objectives"] == ["buy", "comment", "follow", "like", "long_view"]
     assert numbers["rows"] == {"train": 8000, "test": 4000}
     assert {method["name"] for method in numbers["methods"]} == set(BOTH)
@@ -44,6 +44,22 @@ def test_the_json_form_is_the_contract_that_other_programs_read(board):
         assert method["regret"] == pytest.approx(numbers["ceiling"] - method["exact_auc_sum"])
         assert method["fit_seconds"] > 0
         assert method["error"] is None
+
+
+def test_every_score_is_measured_alone(board, world_folder):
+    frame = pl.read_parquet(world_folder / "test.parquet")
+    labels = frame.select(board.objectives).to_numpy()
+    for m, (name, alone) in enumerate(board.to_dict()["upstream"].items()):
+        areas = hr.auc(frame[alone["score"]].to_numpy(), labels)
+        assert alone["score"] == f"p_{name}"
+        assert alone["auc"] == areas[m]
+        assert alone["auc_ci"][0] < areas[m] < alone["auc_ci"][1]
+        assert alone["auc_sum"] == pytest.approx(areas.sum())
+        truth = frame[f"true_{name}"].to_numpy()
+        assert alone["exact_auc"] == hr.auc(frame[alone["score"]].to_numpy(), truth)
+    row = board.to_table().rows[-1]
+    assert row[0] == "own score"
+    assert row[4:9] == tuple(alone.exact_auc for alone in board.upstream.values())
 
 
 def test_no_method_exceeds_the_ceiling_and_the_best_comes_first(board):
@@ -218,7 +234,7 @@ def test_every_method_is_shown_recalibrated_and_as_fitted(tmp_path):
             assert entry.quality.regret < entry.as_fitted.regret - 0.005
         table = board.to_table()
         assert [c.title for c in table.columns[:3]] == ["method", "AUC-sum", "as fitted"]
-        assert [row[2] for row in table.rows[1:]] == [e.as_fitted.total for e in board.entries]
+        assert [row[2] for row in table.rows[1:-1]] == [e.as_fitted.total for e in board.entries]
         assert table.rows[0][table.columns.index(Column("regret", ".4f"))] == 0
         assert "without labels" in str(table)
 

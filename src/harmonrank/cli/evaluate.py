@@ -2,11 +2,14 @@
 
 __all__ = ["command"]
 
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harmonrank.cli.options import (
+    baseline_option,
     count_option,
     numbers,
     parse_pairs,
@@ -18,6 +21,10 @@ from harmonrank.cli.options import (
 )
 from harmonrank.errors import UsageError
 
+if TYPE_CHECKING:
+    from harmonrank.evaluation import Leaderboard
+    from harmonrank.table import Table
+
 
 @click.command("evaluate")
 @click.argument("model", type=click.Path(path_type=Path))
@@ -25,6 +32,7 @@ from harmonrank.errors import UsageError
 @weights
 @value
 @count_option("-k", 10, "Value at how many of a request, where events have values.", least=1)
+@baseline_option
 @recalibrate
 @path_option(
     "--train",
@@ -38,6 +46,7 @@ def command(
     weights: str | None,
     value: str | None,
     k: int,
+    baseline: str | None,
     recalibrate: bool,
     train: Path | None,
     report: Path | None,
@@ -51,6 +60,8 @@ def command(
     from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
     from harmonrank.data import read_log
+    from harmonrank.evaluation import Baseline
+    from harmonrank.evaluation.measured import measured
     from harmonrank.methods import load
 
     if train is not None and report is None and figures is None:
@@ -58,25 +69,61 @@ def command(
     fitted = load(model)
     with Show(quiet=quiet, json_file=json_file) as show:
         reporting = Reporting(report, figures, show)
+        today = None if baseline is None else Baseline.read(data, baseline)
         log = read_log(data, fitted.schema)
-        counted = {"weights": parse_pairs(weights), "value": parse_pairs(value, "--value"), "k": k}
-        drift, quality = fitted.drift(log), fitted.evaluate(log, **counted)
-        notes, as_fitted = drift_notes(drift, recalibrated=recalibrate), quality
+        counted: dict[str, Any] = {
+            "weights": parse_pairs(weights),
+            "value": parse_pairs(value, "--value"),
+            "k": k,
+        }
+        drift = fitted.drift(log)
+        notes, as_fitted = drift_notes(drift, recalibrated=recalibrate), None
         if recalibrate:
+            as_fitted = fitted.evaluate(log, **counted).auc_sum.estimate
             fitted = fitted.recalibrated(log)
-            quality = fitted.evaluate(log, **counted)
-            notes.append(f"As fitted, AUC-sum is {as_fitted.auc_sum.estimate:.4f}.")
+            notes.append(f"As fitted, AUC-sum is {as_fitted:.4f}.")
+        board = measured(fitted, log, **counted, baseline=today, drift=drift)
         title = f"{fitted.name} on {data.name}"
-        reporting.evaluated(title, fitted, quality, log, train=train, caveats=notes)
+        reporting.evaluated(title, fitted, board, log, train=train, caveats=notes)
     say(notes)
+    quality = board.qualities[fitted.name]
+    reached = quality.auc_sum.estimate if as_fitted is None else as_fitted
     show.result(
-        quality.to_table(),
+        _table(board, fitted.name),
         {
             "method": fitted.name,
             **quality.to_dict(),
             "recalibrated": recalibrate,
-            "auc_sum_as_fitted": as_fitted.auc_sum.estimate,
-            "drift": drift.to_dict(),
+            "auc_sum_as_fitted": reached,
+            **{key: board.to_dict()[key] for key in ("drift", "upstream", "verdict")},
+            "baseline": _baseline(board),
         },
         style=style,
     )
+
+
+def _table(board: "Leaderboard", name: str) -> "Table":
+    """Return the quality of each objective beside its score alone, and beside what ranks today."""
+    from harmonrank.evaluation.baseline import TODAY
+
+    beside = {"alone": {each: score.auc.estimate for each, score in board.upstream.items()}}
+    notes = ["Alone: AUC by the upstream score of that objective."]
+    if board.baseline is not None:
+        today = board.qualities[TODAY]
+        areas = {each: value.estimate for each, value in today.auc.items()}
+        beside[TODAY] = {**areas, "sum": today.auc_sum.estimate}
+        notes += filter(
+            None, [f"{TODAY.capitalize()}: {board.baseline.text}.", board.baseline.note]
+        )
+    table = board.qualities[name].to_table(beside)
+    sentence = "" if board.verdict is None else board.verdict.sentence
+    return replace(table, title=sentence, notes=(*table.notes, *notes))
+
+
+def _baseline(board: "Leaderboard") -> dict[str, Any] | None:
+    """Return what the JSON says of the baseline: what it is, and how well it ranks."""
+    from harmonrank.evaluation.baseline import TODAY
+
+    if board.baseline is None:
+        return None
+    return {**board.baseline.to_dict(), **board.qualities[TODAY].to_dict()}

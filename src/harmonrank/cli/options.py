@@ -1,6 +1,7 @@
 """Options that verbs share, and the objects they become."""
 
 __all__ = [
+    "baseline_option",
     "columns",
     "count_option",
     "figures_option",
@@ -113,6 +114,15 @@ def value(function: F) -> F:
         "--value",
         metavar="A=10,B=1",
         help="What an event is worth, in place of --weights; 0 if not given.",
+    )(function)
+
+
+def baseline_option(function: F) -> F:
+    """Add --baseline."""
+    return click.option(
+        "--baseline",
+        metavar="COLUMN|FORMULA",
+        help="What ranks today: a column, or a formula such as 'p_buy * (1 + 3*p_like)**0.5'.",
     )(function)
 
 

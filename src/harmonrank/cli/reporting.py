@@ -17,7 +17,7 @@ from harmonrank.errors import HarmonRankError
 from harmonrank.evaluation import Leaderboard
 from harmonrank.events import MethodEnded
 from harmonrank.methods import Method, Quality, load
-from harmonrank.reports import Facts, board_of, collect, run_of, write_html, write_pictures
+from harmonrank.reports import Facts, collect, run_of, write_html, write_pictures
 from harmonrank.reports.html import plotly_script
 from harmonrank.reports.pictures import LIST, find_browser
 
@@ -85,20 +85,19 @@ class Reporting:
         self,
         title: str,
         model: Method,
-        quality: Quality,
+        board: Leaderboard,
         log: Log,
         *,
         train: Source | None,
         caveats: Sequence[str],
     ) -> None:
-        """Write the report of one model, measured with the weights of `quality`."""
+        """Write the report of one model, measured with the weights of the board."""
         if not self.wanted:
             return
         self._show.line("Drawing the report.")
-        model = _reweighted(model, quality)
+        model = _reweighted(model, board.qualities[model.name])
         log = read_log(log, model.schema)
         before = None if train is None else read_log(train, model.schema)
-        board = board_of(model, quality)
         self._write(title, board, {model.name: model}, log, before, None, caveats=caveats)
 
     def _write(

@@ -10,18 +10,14 @@ from typing import Any
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.errors import HarmonRankError, UsageError, shown
-from harmonrank.evaluation.leaderboard import Entry, Leaderboard, leaderboard_of
-from harmonrank.evaluation.runs import REPLICATES, Runs
+from harmonrank.evaluation.baseline import Baseline
+from harmonrank.evaluation.entry import Entry, entry_of
+from harmonrank.evaluation.leaderboard import Leaderboard, leaderboard_of
+from harmonrank.evaluation.runs import Runs
 from harmonrank.events import MethodEnded, MethodStarted, OnEvent
-from harmonrank.methods import (
-    METHODS,
-    Method,
-    installed_methods,
-    method_class,
-)
+from harmonrank.methods import METHODS, Method, installed_methods, method_class
 from harmonrank.methods.drift_measurement import drift_of
 from harmonrank.methods.reference import Reference
-from harmonrank.metrics import bootstrap_sums
 from harmonrank.options import checked_flag, checked_listener, checked_path, checked_seed
 
 
@@ -32,6 +28,7 @@ def compare(
     methods: Sequence[str] | str = "all",
     *,
     valid: Source | None = None,
+    baseline: str | Baseline | None = None,
     seed: int = 0,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     runs: str | Path | None = None,
@@ -49,6 +46,8 @@ def compare(
         methods: Names of methods; 'all' are those whose packages are installed, and the log
             tells which are left out.
         valid: Validation rows; split off the training rows if left out.
+        baseline: What ranks today: a column of the test table, or a formula over its columns such
+            as 'p_click * (1 + 3*p_like)**0.5'; it stands in the leaderboard as 'today'.
         seed: Given to every fit.
         options: Options of a method by its name.
         runs: A folder that keeps each finished method's model and result. A method that is
@@ -66,10 +65,12 @@ def compare(
     rows, exam = read_log(train, schema), read_log(test, schema)
     rows.require_both_classes("training")
     exam.require_both_classes("test")
+    today = _baseline(baseline, test)
+    fixed = [] if today is None else [today.entry(exam)]
     rows, exam = rows.counted(), exam.counted()
     valid_log = None if valid is None else read_log(valid, schema)
     keep = None if folder is None else Runs(folder, [rows, exam, valid_log], seed, recalibrate)
-    entries = []
+    entries = list(fixed)
     for index, (name, kind) in enumerate(classes.items()):
         listener(MethodStarted(name, index, len(classes)))
         method = kind(**chosen.get(name, {}))
@@ -82,7 +83,13 @@ def compare(
         listener(MethodEnded(name, index, len(classes), entry, kept, model))
         entries.append(entry)
     drift = drift_of(Reference.of(rows), exam)
-    return leaderboard_of(rows, exam, entries, drift, recalibrated=recalibrate)
+    return leaderboard_of(rows, exam, entries, drift, recalibrated=recalibrate, baseline=today)
+
+
+def _baseline(baseline: Any, test: Source) -> Baseline | None:
+    if baseline is None or isinstance(baseline, Baseline):
+        return baseline
+    return Baseline.read(test, baseline)
 
 
 def _classes(methods: Any) -> dict[str, type[Method]]:
@@ -127,21 +134,11 @@ def _run(
     try:
         method.fit(rows, rows.schema, valid=valid, seed=seed, on_event=on_event)
         seconds = perf_counter() - started
-        weights, as_fitted = rows.schema.weight_vector, None
-        if recalibrate:
-            as_fitted = method.evaluate(exam)
+        as_fitted = method.evaluate(exam) if recalibrate else None
         scorer = method.recalibrated(exam) if recalibrate else method
         fused = scorer.score(exam)
-        resampled = bootstrap_sums(
-            fused,
-            exam.known_labels(),
-            objective_weights=weights,
-            groups=exam.request,
-            sample_weight=exam.sample_weight,
-            replicates=REPLICATES,
-        )
         quality = method.measured(fused, exam)
-        entry = Entry(method.name, seconds, quality, as_fitted=as_fitted, resampled=resampled)
+        entry = entry_of(method.name, fused, exam, quality, seconds, as_fitted)
         return entry, scorer
     except Exception as error:
         ours = isinstance(error, HarmonRankError)

@@ -1,60 +1,21 @@
 """Leaderboard: what every method reached on the same test rows."""
 
-__all__ = ["Entry", "Leaderboard", "leaderboard_of"]
+__all__ = ["Leaderboard", "leaderboard_of"]
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from harmonrank.data import Log
+from harmonrank.evaluation.baseline import TODAY, Baseline
+from harmonrank.evaluation.entry import Entry
+from harmonrank.evaluation.verdict import BoardVerdict, relation_of, short, verdict_of
 from harmonrank.methods import Quality, ceiling_of
 from harmonrank.methods.drift import Drift
-from harmonrank.metrics import Interval, percentiles
+from harmonrank.methods.upstream import Upstream, upstream_of
 from harmonrank.table import Cell, Column, Style, Table, Tabular
 
-
-@dataclass(frozen=True)
-class Entry:
-    """One method's result: its quality, or the error that kept it from one.
-
-    Attributes:
-        fit_seconds: None if it was fitted before.
-        behind: How far its AUC-sum by labels is behind the first of the board, paired bootstrap;
-            negative if ahead of it.
-        as_fitted: Its quality before it was recalibrated on the test rows, where it was.
-        resampled: Its AUC-sum on each resampled test log, the same logs for every method.
-    """
-
-    name: str
-    fit_seconds: float | None
-    quality: Quality | None = None
-    error: str | None = None
-    behind: Interval | None = None
-    as_fitted: Quality | None = None
-    resampled: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
-
-    @property
-    def tied(self) -> bool:
-        """Whether the test rows cannot tell it from the first of the board."""
-        return self.behind is not None and self.behind.low <= 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form that other programs read."""
-        empty = dict.fromkeys(("auc", "auc_sum", "ci", "regret"))
-        quality = empty if self.quality is None else self.quality.to_dict()
-        behind = self.behind
-        return {
-            "name": self.name,
-            **quality,
-            "behind_best": None if behind is None else behind.estimate,
-            "behind_best_ci": None if behind is None else [behind.low, behind.high],
-            "tied_with_best": self.tied if behind is not None else None,
-            "as_fitted": self.as_fitted and self.as_fitted.to_dict(),
-            "fit_seconds": self.fit_seconds,
-            "error": self.error,
-        }
+_ALONE = "own score"
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,6 +26,8 @@ class Leaderboard(Tabular):
         train_rows: None where the methods were fitted before.
         drift: Of the test rows' scores since training.
         recalibrated: Whether all methods were recalibrated on the test rows.
+        upstream: By objective, how well its score ranks alone.
+        baseline: What ranks today, an entry of its own.
     """
 
     objectives: tuple[str, ...]
@@ -74,6 +37,14 @@ class Leaderboard(Tabular):
     entries: tuple[Entry, ...]
     drift: Drift | None = None
     recalibrated: bool = False
+    upstream: Mapping[str, Upstream] = field(default_factory=dict)
+    baseline: Baseline | None = None
+
+    @property
+    def verdict(self) -> BoardVerdict | None:
+        """Who is ahead, in a sentence; None where there is nothing to compare."""
+        today = None if self.baseline is None else (TODAY, self.baseline.words)
+        return verdict_of(self.entries, today)
 
     @property
     def qualities(self) -> dict[str, Quality]:
@@ -81,27 +52,34 @@ class Leaderboard(Tabular):
         return {e.name: e.quality for e in self.entries if e.quality is not None}
 
     def to_table(self) -> Table:
-        """Return a row per method, below the ceiling where it is known."""
+        """Return a row per method, below the ceiling where it is known; the scores alone last."""
         known, timed = self.ceiling is not None, self.train_rows is not None
+        against = self.baseline is not None
         columns = (
             Column("method"),
             Column("AUC-sum", ".4f"),
             *[Column("as fitted", ".4f")] * self.recalibrated,
             Column("95 % interval", align="right", spare=True),
             Column("regret" if known else "behind", ".4f"),
+            *[Column(f"vs {TODAY}", align="right")] * against,
             # What is_click and is_comment have in common is the first to go.
             *(Column(o, ".3f", short=o.removeprefix("is_"), least=5) for o in self.objectives),
             *[Column("fit s", ".1f")] * timed,
         )
         blanks = ("",) * (len(self.objectives) + timed)
-        before = ("",) * (1 + self.recalibrated)
-        rows: list[tuple[Any, ...]] = [("ceiling", self.ceiling, *before, 0, *blanks)] * known
+        before, after = ("",) * (1 + self.recalibrated), ("",) * against + blanks
+        rows: list[tuple[Any, ...]] = [("ceiling", self.ceiling, *before, 0, *after)] * known
         rows += [self._row(entry, blanks) for entry in self.entries]
         emphasis: dict[int, Style] = {0: "dim"} if known else {}
         emphasis |= {known + i: "red" for i, e in enumerate(self.entries) if e.error}
+        if self.upstream:
+            emphasis[len(rows)] = "dim"
+            alone = (self.upstream[name].area for name in self.objectives)
+            rows.append((_ALONE, "", *before, "", *[""] * against, *alone, *[""] * timed))
         return Table(
             columns,
             tuple(rows),
+            title="" if self.verdict is None else self.verdict.sentence,
             emphasis=emphasis,
             alarms=tuple(f"{entry.name}: {entry.error}" for entry in self.entries if entry.error),
             notes=tuple(self._notes()),
@@ -110,7 +88,8 @@ class Leaderboard(Tabular):
     def _row(self, entry: Entry, blanks: tuple[str, ...]) -> tuple[Any, ...]:
         quality = entry.quality
         if quality is None:
-            return (entry.name, Cell(None, "failed"), *[""] * (2 + self.recalibrated), *blanks)
+            missing = 2 + self.recalibrated + (self.baseline is not None)
+            return (entry.name, Cell(None, "failed"), *[""] * missing, *blanks)
         behind = entry.behind and entry.behind.estimate
         tied = entry.tied and entry is not self.entries[0]
         return (
@@ -119,6 +98,7 @@ class Leaderboard(Tabular):
             *[entry.as_fitted and entry.as_fitted.total] * self.recalibrated,
             str(quality.auc_sum),
             behind if quality.regret is None else quality.regret,
+            *[_against(entry)] * (self.baseline is not None),
             *(quality.areas[name] for name in self.objectives),
             *[entry.fit_seconds] * (self.train_rows is not None),
         )
@@ -132,6 +112,12 @@ class Leaderboard(Tabular):
             yield "AUCs by true probabilities, intervals by labels. Regret: ceiling − AUC-sum."
         if any(entry.tied for entry in self.entries[1:]):
             yield "=: the test labels cannot tell it from the first (paired bootstrap, 95 %)."
+        if self.upstream:
+            yield f"{_ALONE.capitalize()}: AUC of each objective by its upstream score alone."
+        if self.baseline is not None:
+            gap = f"vs {TODAY}: AUC-sum − that of {TODAY}"
+            yield f"{TODAY.capitalize()}: {self.baseline.text}; {gap}."
+            yield from filter(None, [self.baseline.note])
         if self.recalibrated:
             yield "Recalibrated on the test rows, without labels. As fitted: AUC-sum before that."
 
@@ -144,22 +130,51 @@ class Leaderboard(Tabular):
             "methods": [entry.to_dict() for entry in self.entries],
             "recalibrated": self.recalibrated,
             "drift": self.drift and self.drift.to_dict(),
+            "upstream": {name: alone.to_dict() for name, alone in self.upstream.items()},
+            "baseline": self.baseline and self.baseline.to_dict(),
+            "verdict": self.verdict and self.verdict.to_dict(),
         }
 
 
 def leaderboard_of(
-    train: Log, test: Log, entries: Sequence[Entry], drift: Drift, *, recalibrated: bool = False
+    train: Log | None,
+    test: Log,
+    entries: Sequence[Entry],
+    drift: Drift | None,
+    *,
+    recalibrated: bool = False,
+    baseline: Baseline | None = None,
 ) -> Leaderboard:
-    """Put entries in order and measure each against the first."""
+    """Put entries in order and measure each against the first, and against the baseline.
+
+    Args:
+        train: None where the methods were fitted before.
+        test: The rows that count.
+        entries: With one of the baseline, if there is one.
+        drift: Of the test rows' scores since training.
+        recalibrated: Whether all methods were recalibrated on the test rows.
+        baseline: What ranks today.
+    """
     ordered = sorted(entries, key=_place)
+    today = next((entry for entry in ordered if baseline and entry.name == TODAY), None)
+    weights = test.schema.weight_vector
     return Leaderboard(
-        train.schema.names,
-        train.rows,
+        test.schema.names,
+        None if train is None else train.rows,
         test.rows,
-        ceiling_of(test, test.schema.weight_vector),
-        tuple(replace(entry, behind=_behind(ordered[0], entry)) for entry in ordered),
+        ceiling_of(test, weights),
+        tuple(
+            replace(
+                entry,
+                behind=ordered[0].minus(entry),
+                ahead=None if today is None else entry.minus(today),
+            )
+            for entry in ordered
+        ),
         drift,
         recalibrated,
+        upstream_of(test, weights),
+        baseline,
     )
 
 
@@ -167,8 +182,9 @@ def _place(entry: Entry) -> float:
     return float("inf") if entry.quality is None else -entry.quality.total
 
 
-def _behind(best: Entry, entry: Entry) -> Interval | None:
-    if best.quality is None or entry.quality is None:
-        return None
-    gap = best.quality.auc_sum.estimate - entry.quality.auc_sum.estimate
-    return percentiles(gap, best.resampled - entry.resampled, entry.quality.auc_sum.level)
+def _against(entry: Entry) -> Cell:
+    """Return how far an entry is ahead of the baseline, with a mark where that may be chance."""
+    if entry.ahead is None or entry.name == TODAY:
+        return Cell(None, "")
+    tied = relation_of(entry.ahead) == "tied"
+    return Cell(entry.ahead.estimate, short(entry.ahead.estimate, sign=True), mark="=" * tied)

@@ -1,6 +1,6 @@
 """Runs: the finished methods of a comparison, kept in a folder."""
 
-__all__ = ["REPLICATES", "Runs"]
+__all__ = ["Runs"]
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,12 +15,9 @@ from harmonrank.data import Log
 from harmonrank.data.decoding import decode
 from harmonrank.data.digests import digest
 from harmonrank.errors import DataError
-from harmonrank.evaluation.leaderboard import Entry
+from harmonrank.evaluation.entry import REPLICATES, Entry
 from harmonrank.evaluation.store import Store
 from harmonrank.methods import Method, Quality
-
-REPLICATES = 200
-"""How often the test rows are resampled."""
 
 
 class _Result(msgspec.Struct):
@@ -29,7 +26,9 @@ class _Result(msgspec.Struct):
     fit_seconds: Annotated[float, Meta(ge=0)]
     quality: dict[str, Any]
     as_fitted: dict[str, Any] | None
-    resampled: Annotated[list[float | None], Meta(min_length=REPLICATES, max_length=REPLICATES)]
+    resampled: Annotated[
+        list[list[float | None]], Meta(min_length=REPLICATES, max_length=REPLICATES)
+    ]
 
 
 class Runs:
@@ -66,6 +65,8 @@ class Runs:
             before = result.as_fitted
             if (before is not None) != self._recalibrate:
                 raise DataError("A recalibrated method has its quality as fitted, and no other.")
+            if any(len(areas) != len(self._objectives) for areas in result.resampled):
+                raise DataError("Every resampled log has an AUC of each objective.")
             return Entry(
                 method.name,
                 result.fit_seconds,

@@ -65,15 +65,21 @@ class Quality(Tabular):
             return None
         return self.ceiling - self.exact_auc_sum
 
-    def to_table(self) -> Table:
-        """Return a row per objective, then the sum."""
+    def to_table(self, beside: Mapping[str, Mapping[str, float]] | None = None) -> Table:
+        """Return a row per objective, then the sum.
+
+        Args:
+            beside: Other AUCs by a column's title and by objective, perhaps with one of 'sum'.
+        """
         within = {} if self.request_auc is None else self.request_auc
         by_value = self.value is not None and self.value.ranked
         counts = self.value.value if self.value is not None and by_value else self.weights
+        others = beside or {}
         columns = (
             Column("objective", least=12),
             Column("AUC", ".4f"),
-            Column("95 % interval", align="right"),
+            Column("95 % interval", align="right", spare=len(others) > 1),
+            *(Column(title, ".4f") for title in others),
             *[Column("in request", ".4f")] * bool(within),
             Column("positives", ".3%"),
             Column("value" if by_value else "weight", "g"),
@@ -81,12 +87,14 @@ class Quality(Tabular):
         )
         rows = [
             (name, value.estimate, str(value))
+            + tuple(areas[name] for areas in others.values())
             + ((within[name],) if within else ())
             + (self.prevalence[name], counts[name], self.effective_weights[name])
             for name, value in self.auc.items()
         ]
-        blanks = ("",) * (len(columns) - 3)
-        rows.append(("sum", self.auc_sum.estimate, str(self.auc_sum), *blanks))
+        sums = (areas.get("sum", "") for areas in others.values())
+        blanks = ("",) * (len(columns) - 3 - len(others))
+        rows.append(("sum", self.auc_sum.estimate, str(self.auc_sum), *sums, *blanks))
         effective = "w/(π(1−π)), the rarer the heavier"
         if by_value:
             effective = "what an event is worth; ranked by expected value"

@@ -8,6 +8,7 @@ __all__ = [
     "auc_influence",
     "auc_interval",
     "auc_sum_interval",
+    "bootstrap_areas",
     "bootstrap_auc_sum",
     "bootstrap_difference",
     "bootstrap_sums",
@@ -32,6 +33,7 @@ __all__ = [
 
 from harmonrank.metrics._auc import auc
 from harmonrank.metrics._bootstrap import (
+    bootstrap_areas,
     bootstrap_auc_sum,
     bootstrap_difference,
     bootstrap_sums,

@@ -1,6 +1,7 @@
 """Bootstrap intervals of the AUC sum: thousands of reweighted AUCs from one sort per score."""
 
 __all__ = [
+    "bootstrap_areas",
     "bootstrap_auc_sum",
     "bootstrap_difference",
     "bootstrap_sums",
@@ -118,19 +119,49 @@ def bootstrap_sums(
     >>> bootstrap_sums(labels, labels, replicates=3)
     array([1., 1., 1.])
     """
-    if replicates < 2:
-        raise UsageError(f"`replicates` must be at least 2, better 200. Got {replicates}.")
-    values = check_scores(scores)
-    table = check_labels(labels, len(values))
+    table = check_labels(labels, len(check_scores(scores)))
     weights = objective_weighting(objective_weights, table.shape[1])
     if (weights == 0).any():
         # An objective of weight 0 must not spoil the sum, nor take time.
         table, weights = table[:, weights > 0], weights[weights > 0]
+    areas = bootstrap_areas(
+        scores,
+        table,
+        groups=groups,
+        sample_weight=sample_weight,
+        replicates=replicates,
+        seed=seed,
+    )
+    return np.array([area @ weights for area in areas])
+
+
+def bootstrap_areas(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    replicates: int = 200,
+    seed: Seed = 0,
+) -> FloatArray:
+    """Return each objective's AUC on many resampled logs, (replicates, objectives).
+
+    The logs are those of `bootstrap_sums`, so that differences of two results are paired.
+
+    >>> labels = np.array([[0, 1], [1, 0]] * 50)
+    >>> bootstrap_areas(labels[:, 0], labels, replicates=2)
+    array([[1., 0.],
+           [1., 0.]])
+    """
+    if replicates < 2:
+        raise UsageError(f"`replicates` must be at least 2, better 200. Got {replicates}.")
+    values = check_scores(scores)
+    table = check_labels(labels, len(values))
     rows = len(table)
     codes, count = check_groups(groups, rows) if groups is not None else (np.arange(rows), rows)
     layout = _layout(values, table, codes, check_weights(sample_weight, rows))
     draws = poisson_weights(count, replicates, seed)
-    return np.array([pair_share(*_reweighted_sums(*layout, drawn)) @ weights for drawn in draws])
+    return np.array([pair_share(*_reweighted_sums(*layout, drawn)) for drawn in draws])
 
 
 def percentiles(estimate: float, sums: FloatArray, level: float) -> Interval:

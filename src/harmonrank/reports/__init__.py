@@ -1,6 +1,6 @@
 """Results that people read."""
 
-from harmonrank.reports.facts import Facts, MethodFacts, Run, board_of, collect, run_of
+from harmonrank.reports.facts import Facts, MethodFacts, Run, collect, run_of
 from harmonrank.reports.html import html_page, write_html
 from harmonrank.reports.pictures import write_pictures
 from harmonrank.reports.tables import explanation_table
@@ -9,7 +9,6 @@ __all__ = [
     "Facts",
     "MethodFacts",
     "Run",
-    "board_of",
     "collect",
     "explanation_table",
     "html_page",

@@ -1,6 +1,6 @@
 """Facts: all that a report shows, as plain numbers and names."""
 
-__all__ = ["Facts", "MethodFacts", "Run", "board_of", "collect", "run_of"]
+__all__ = ["Facts", "MethodFacts", "Run", "collect", "run_of"]
 
 import os
 import platform
@@ -12,8 +12,8 @@ from typing import Any
 
 from harmonrank import __version__
 from harmonrank.data import Log
-from harmonrank.evaluation import Entry, Leaderboard
-from harmonrank.methods import Method, Quality
+from harmonrank.evaluation import Leaderboard
+from harmonrank.methods import Method
 from harmonrank.reports.data_facts import DataFacts, data_facts
 from harmonrank.reports.model_facts import (
     Bin,
@@ -140,12 +140,6 @@ def _method_facts(model: Method, test: Log) -> MethodFacts:
         attention=attention_of(model, test),
         epochs=getattr(model, "history", ()),
     )
-
-
-def board_of(model: Method, quality: Quality) -> Leaderboard:
-    """Return a leaderboard of one model that was fitted before."""
-    entry = Entry(model.name, None, quality)
-    return Leaderboard(model.schema.names, None, quality.rows, quality.ceiling, (entry,))
 
 
 def run_of(command: str, seed: int | str | None = None) -> Run:

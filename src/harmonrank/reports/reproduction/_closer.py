@@ -4,9 +4,10 @@ __all__ = ["closer_look"]
 
 from dataclasses import replace
 
+from harmonrank.evaluation.measured import measured
 from harmonrank.evaluation.reproduction import Data
 from harmonrank.methods import method_class
-from harmonrank.reports.facts import board_of, collect, run_of
+from harmonrank.reports.facts import collect, run_of
 from harmonrank.reports.reproduction._text import upper
 from harmonrank.reports.sections import Section, sections
 
@@ -21,7 +22,7 @@ def closer_look(data: Data) -> list[Section]:
     """
     train, valid, test = data.logs(0, data.objectives)
     model = method_class(_METHOD)().fit(train, train.schema, valid=valid)
-    board = board_of(model, model.evaluate(test))
+    board = measured(model, test)
     facts = collect("", run_of(""), board, {_METHOD: model}, test, train=train)
     first, *others = sections(facts)
     lead = f"Data: {data.words()}; seed 0. {upper(first.lead)}"
