@@ -152,7 +152,9 @@ def test_a_sample_weight_must_be_finite_and_not_negative(table, value):
 
 def test_a_request_column_of_lists_is_refused(table):
     frame = table.with_columns(r=pl.concat_list("hour", "hour"))
-    with pytest.raises(DataError, match=r"Request column 'r' must hold numbers or text. Got type"):
+    with pytest.raises(
+        DataError, match=r"Request column 'r' of the table must hold numbers or text. Got type"
+    ):
         read_log(frame, Schema({"buy": "p_buy"}, request="r"))
 
 
@@ -309,3 +311,28 @@ def test_decimal_sample_weights_are_numbers():
     frame = pl.DataFrame({"p": [0.1, 0.2], "y": [0, 1], "w": [Decimal("1.5"), Decimal(2)]})
     log = read_log(frame, Schema({"y": "p"}, sample_weight="w"))
     assert log.sample_weight.tolist() == [1.5, 2.0]
+
+
+def test_all_faults_of_a_table_are_said_at_once(table, schema):
+    frame = table.drop("age").with_columns(
+        p_buy=pl.col("p_buy") * 100,
+        p_like=pl.lit("x"),
+        buy=pl.lit(7),
+    )
+    with pytest.raises(DataError) as caught:
+        read_log(frame, schema)
+    said = str(caught.value).splitlines()
+    assert said[0] == "The table has 4 faults:"
+    assert said[1].startswith("- It has no column 'age'. Known: request_id, hour")
+    assert "- Score column 'p_buy' must lie in [0, 1]. Got " in said[2]
+    assert said[2].endswith("add scale p_buy=percent.")
+    assert said[3].startswith(
+        "- Score column 'p_like' must hold numbers in [0, 1]. Got type String"
+    )
+    assert "'buy' must be 0 or 1. Got 7 in row 0 (counted from 0), and 600 such rows" in said[4]
+
+
+def test_of_very_many_faults_the_first_are_said(table):
+    names = [f"p{m}" for m in range(30)]
+    with pytest.raises(DataError, match=r"(?s)has 60 faults:.*- It has no column 'p19'.*40 more.$"):
+        read_log(table, Schema({f"y{m}": name for m, name in enumerate(names)}))

@@ -118,6 +118,12 @@ class Log:
             return self if same else replace(self, schema=schema)
         self._require("context column", have.context, schema.context)
         scores = self._require("score column", have.score_columns, schema.score_columns)
+        for name, scale in zip(schema.score_columns, schema.scales, strict=True):
+            if have.scale.get(name, "probability") != scale:
+                raise DataError(
+                    f"The log was read with another scale of '{name}' than {scale}; read its table "
+                    "again with this schema."
+                )
         weighted = have.sample_weight == schema.sample_weight
         found = replace(
             self,
@@ -179,7 +185,7 @@ class Log:
 
 def _columns_of(schema: Schema) -> tuple[Any, ...]:
     """Return which column is what, in order, whatever the weights."""
-    order = (schema.names, schema.score_columns, tuple(schema.context))
+    order = (schema.names, schema.score_columns, tuple(schema.context), schema.scales)
     return (*order, schema.request, schema.sample_weight, schema.truth)
 
 

@@ -3,17 +3,19 @@
 __all__ = ["read_log"]
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from harmonrank.data.checking import Check
+from harmonrank.data.clock import table_columns, with_clock
+from harmonrank.data.faults import Faults
 from harmonrank.data.forks import require_polars_threads
-from harmonrank.data.log import Log, selected
+from harmonrank.data.log import Log
+from harmonrank.data.scales import to_probabilities
 from harmonrank.data.schema import Schema
 from harmonrank.data.tables import Source, column_names, describe, open_table
-from harmonrank.errors import DataError
 
 
 def read_log(
@@ -28,8 +30,8 @@ def read_log(
     """Read and check the columns that a schema names.
 
     Args:
-        source: A path, a polars, pandas or pyarrow table, or a log that was read before, whose
-            columns are put in the order of the schema (see `Log.aligned`).
+        source: A path, a list of paths, a polars, pandas or pyarrow table, or a log that was read
+            before, whose columns are put in the order of the schema (see `Log.aligned`).
         schema: Which column is what; a dict of its parts will do.
         labels: Also read labels, requests, sample weights and, where there, true probabilities.
         sample_weight: Without labels: also read sample weights, where the table has them.
@@ -37,36 +39,54 @@ def read_log(
         name: What errors call the source; its path if left out.
 
     Raises:
-        DataError: A column is missing, of the wrong type, or holds a value that its role
-            does not allow; the first offending row and their number are named.
+        DataError: Columns are missing, of the wrong type, or hold values that their roles do not
+            allow; all of them are named, with the first offending row and the number of rows.
     """
     schema = Schema.of(schema)
     if isinstance(source, Log):
         return source.aligned(schema, labels=labels)
-    columns = [*schema.score_columns, *schema.context]
-    truth = _truth_columns(source, schema) if labels else []
-    if labels:
-        columns += [*schema.names, *truth]
-        columns += [name for name in (schema.request, schema.sample_weight) if name]
-    elif sample_weight and schema.sample_weight in column_names(source):
-        columns.append(schema.sample_weight)
-    frame = open_table(source, columns)
-    check = _Check(name or describe(source), first_row)
-    log = Log(
-        schema=schema,
-        scores=check.probabilities(frame, schema.score_columns, "Score"),
-        context=selected(frame, schema.context),
+    there = column_names(source)
+    truth = _truth_columns(there, schema) if labels else []
+    columns = [*schema.score_columns, *table_columns(schema.context, there)]
+    weight = (
+        schema.sample_weight
+        if labels or (sample_weight and schema.sample_weight in there)
+        else None
     )
-    if schema.sample_weight in columns:
-        log = replace(log, sample_weight=check.sample_weight(frame[schema.sample_weight]))
-    if not labels:
-        return log
-    return replace(
-        log,
-        labels=check.labels(frame, schema.names),
-        request=_request(frame[schema.request]) if schema.request else None,
-        truth=check.probabilities(frame, truth, "Truth") if truth else None,
+    request = schema.request if labels else None
+    columns += [name for name in (weight, request) if name]
+    columns += [*schema.names, *truth] if labels else []
+    faults = Faults(name or describe(source))
+    frame = open_table(source, faults.present(there, columns))
+    check = Check(faults, first_row, frame)
+    check.scores(schema)
+    check.contexts(schema.context)
+    check.labels(schema.names if labels else ())
+    check.probabilities(truth)
+    check.request(request)
+    check.sample_weight(weight)
+    faults.refuse()
+    return Log(
+        schema,
+        to_probabilities(_floats(frame, schema.score_columns), schema.scales),
+        _context(frame, schema.context),
+        _stacked(frame, schema.names, np.uint8) if labels else None,
+        _request(frame[request]) if request else None,
+        frame[weight].cast(pl.Float64).to_numpy() if weight else None,
+        _floats(frame, truth) if truth else None,
     )
+
+
+def _truth_columns(there: Sequence[str], schema: Schema) -> list[str]:
+    """Return the truth columns if the schema and the table have one for each objective."""
+    columns = [schema.truth[name] for name in schema.names if name in schema.truth]
+    known = len(columns) == len(schema.names) and set(columns) <= set(there)
+    return columns if known else []
+
+
+def _floats(frame: pl.DataFrame, columns: Sequence[str]) -> np.ndarray:
+    single = all(frame.schema[name] == pl.Float32 for name in columns)
+    return _stacked(frame, columns, np.float32 if single else np.float64)
 
 
 def _stacked(frame: pl.DataFrame, columns: Sequence[str], kind: type[np.generic]) -> np.ndarray:
@@ -77,82 +97,14 @@ def _stacked(frame: pl.DataFrame, columns: Sequence[str], kind: type[np.generic]
     return values
 
 
-def _truth_columns(source: Source, schema: Schema) -> list[str]:
-    """Return the truth columns if the schema and the table have one for each objective."""
-    columns = [schema.truth[name] for name in schema.names if name in schema.truth]
-    known = len(columns) == len(schema.names) and set(columns) <= set(column_names(source))
-    return columns if known else []
+def _context(frame: pl.DataFrame, context: Sequence[str]) -> pl.DataFrame:
+    found = with_clock(frame, context)
+    return pl.DataFrame(found) if found else frame.drop(frame.columns)
 
 
 def _request(series: pl.Series) -> np.ndarray:
     # Only equality of requests matters, so text becomes numbers.
     if series.dtype.is_signed_integer() and not series.null_count():
         return series.cast(pl.Int64).to_numpy()
-    if series.dtype.is_nested():
-        raise DataError(
-            f"Request column '{series.name}' must hold numbers or text. Got type {series.dtype}; "
-            "convert it first."
-        )
     require_polars_threads(f"A request column of type {series.dtype}")
     return series.alias("").rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
-
-
-@dataclass(frozen=True)
-class _Check:
-    """Turns columns into arrays, or says what is wrong with them and where."""
-
-    table: str
-    first_row: int
-
-    def _column(self, role: str, name: str) -> str:
-        table = "the table" if self.table == "The table" else self.table
-        return f"{role} column '{name}' of {table}"
-
-    def probabilities(self, frame: pl.DataFrame, columns: Sequence[str], role: str) -> np.ndarray:
-        for name in columns:
-            column = self._column(role, name)
-            self._numeric(frame[name], column, "numbers in [0, 1]")
-            allowed = (frame[name] >= 0) & (frame[name] <= 1)
-            self._refuse(frame[name], allowed, f"{column} must lie in [0, 1]")
-        single = all(frame.schema[name] == pl.Float32 for name in columns)
-        return _stacked(frame, columns, np.float32 if single else np.float64)
-
-    def labels(self, frame: pl.DataFrame, columns: Sequence[str]) -> np.ndarray:
-        for name in columns:
-            series, column = frame[name], self._column("Label", name)
-            if series.dtype == pl.Boolean:
-                allowed = series.is_not_null()
-            else:
-                self._numeric(series, column, "0 and 1")
-                allowed = (series == 0) | (series == 1)
-            self._refuse(series, allowed, f"{column} must be 0 or 1")
-        return _stacked(frame, columns, np.uint8)
-
-    def sample_weight(self, series: pl.Series) -> np.ndarray:
-        column = self._column("Weight", series.name)
-        self._numeric(series, column, "numbers from 0 up")
-        weight = series.alias("").cast(pl.Float64)
-        allowed = weight.is_between(0, float("inf"), closed="left")
-        self._refuse(series, allowed, f"{column} must be finite and 0 or more")
-        found = weight.to_numpy()
-        if found.mean(dtype=np.longdouble) * len(found) > np.finfo(np.float64).max:
-            raise DataError(f"{column} has an infinite sum; divide all weights by the largest.")
-        return found
-
-    def _numeric(self, series: pl.Series, column: str, expected: str) -> None:
-        if not series.dtype.is_numeric():
-            raise DataError(
-                f"{column} must hold {expected}. Got type {series.dtype}; convert it first."
-            )
-
-    def _refuse(self, series: pl.Series, allowed: pl.Series, rule: str) -> None:
-        # Not `fill_null`, which needs Polars' threads. Without its name, which may be a pattern.
-        allowed = allowed & series.alias("").is_not_null()
-        if allowed.all():
-            return
-        rows = (~allowed).arg_true()
-        value = "null" if series[rows[0]] is None else series[rows[0]]
-        raise DataError(
-            f"{rule}. Got {value} in row {self.first_row + rows[0]:,} (counted from 0), "
-            f"and {len(rows):,} such row{'s' * (len(rows) > 1)} in all; drop or repair them."
-        )

@@ -5,16 +5,22 @@ __all__ = ["Schema"]
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from harmonrank.data.scales import SCALES
 from harmonrank.data.values import either, value_vector
 from harmonrank.errors import DataError, UsageError, did_you_mean, shown
 from harmonrank.options import checked_path
 
+_EXAMPLES = {
+    "weights": "{'buy': 2.0}",
+    "value": "{'buy': 2.0}",
+    "scale": "{'p_buy': 'percent'}",
+}
 _LARGEST_WEIGHT = 1e100
 
 
@@ -29,12 +35,16 @@ class Schema:
     Args:
         objectives: Label column of each objective, which also names it, and its score column.
         context: User and context features; text and whole numbers are categories, other
-            numbers are cut into quantiles.
+            numbers are cut into quantiles. Of a column of times, such as `shown_at`, the entries
+            `shown_at:hour` and `shown_at:weekday` are the hour and the day of the week.
         request: Candidates that were shown together share its value.
         weights: What an objective's AUC counts in the sum; 1 where not given.
         sample_weight: How much a row counts.
         truth: Column of each objective's true probability, which only a world knows.
         value: What an event of an objective is worth, in place of weights; 0 where not given.
+        time: When a row was shown; only a split by time looks at it.
+        scale: What the numbers of a score column are: probability (if not given), percent, logit
+            or any.
     """
 
     objectives: Mapping[str, str]
@@ -44,12 +54,15 @@ class Schema:
     sample_weight: str | None = None
     truth: Mapping[str, str] = field(default_factory=dict)
     value: Mapping[str, float] = field(default_factory=dict)
+    time: str | None = None
+    scale: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", _names("objectives", self.objectives))
         object.__setattr__(self, "context", _columns("context", self.context))
         object.__setattr__(self, "truth", _names("truth", self.truth))
-        for part in ("request", "sample_weight"):
+        object.__setattr__(self, "scale", _names("scale", self.scale))
+        for part in ("request", "sample_weight", "time"):
             if getattr(self, part) is not None:
                 _columns(part, [getattr(self, part)])
         self._check_roles()
@@ -69,6 +82,7 @@ class Schema:
         _refuse_repeats("context column", self.context)
         for name in self.truth:
             self._require("truth", name)
+        self._check_scale()
         # What is learned from must not hold what is learned.
         hidden = dict.fromkeys(self.objectives, "label")
         hidden |= dict.fromkeys(self.truth.values(), "truth column")
@@ -78,6 +92,16 @@ class Schema:
             if name in hidden:
                 raise UsageError(
                     f"Column '{name}' cannot be both a {hidden[name]} and a {seen[name]}."
+                )
+
+    def _check_scale(self) -> None:
+        for name, scale in self.scale.items():
+            if name not in self.score_columns:
+                hint = did_you_mean(name, self.score_columns)
+                raise UsageError(f"`scale` names '{name}', which is no score column. {hint}")
+            if scale not in SCALES:
+                raise UsageError(
+                    f"The scale of '{name}' must be one of {', '.join(SCALES)}. Got {shown(scale)}."
                 )
 
     def _require(self, role: str, name: str) -> None:
@@ -94,6 +118,11 @@ class Schema:
     def score_columns(self) -> tuple[str, ...]:
         """The score column of each objective."""
         return tuple(self.objectives.values())
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scale of each objective's score."""
+        return tuple(self.scale.get(name, "probability") for name in self.score_columns)
 
     @property
     def weight_vector(self) -> np.ndarray:
@@ -136,14 +165,15 @@ class Schema:
         names = _columns("names", names)
         for name in names:
             self._require("names", name)
-        return type(self)(
-            {k: self.objectives[k] for k in names},
-            self.context,
-            self.request,
-            {k: v for k, v in self.weights.items() if k in names},
-            self.sample_weight,
-            {k: v for k, v in self.truth.items() if k in names},
-            {k: v for k, v in self.value.items() if k in names},
+        objectives = {k: self.objectives[k] for k in names}
+        scores = set(objectives.values())
+        return replace(
+            self,
+            objectives=objectives,
+            weights={k: v for k, v in self.weights.items() if k in names},
+            truth={k: v for k, v in self.truth.items() if k in names},
+            value={k: v for k, v in self.value.items() if k in names},
+            scale={k: v for k, v in self.scale.items() if k in scores},
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -152,8 +182,10 @@ class Schema:
             "objectives": dict(self.objectives),
             "context": list(self.context),
             "request": self.request,
+            "time": self.time,
             "sample_weight": self.sample_weight,
             "weights": dict(self.weights),
+            "scale": dict(self.scale),
             "truth": dict(self.truth),
             "value": dict(self.value),
         }
@@ -225,8 +257,9 @@ def _toml(value: Any) -> str:
 
 def _mapping(part: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        example = "{'buy': 2.0}" if part in ("weights", "value") else "{'buy': 'p_buy'}"
-        raise UsageError(f"`{part}` must map objectives, as in {example}. Got {shown(value)}.")
+        example = _EXAMPLES.get(part, "{'buy': 'p_buy'}")
+        what = "score columns" if part == "scale" else "objectives"
+        raise UsageError(f"`{part}` must map {what}, as in {example}. Got {shown(value)}.")
     return dict(value)
 
 

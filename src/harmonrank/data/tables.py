@@ -9,7 +9,6 @@ __all__ = [
     "open_table",
 ]
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
@@ -19,10 +18,11 @@ import polars as pl
 # A column may be called '*' or '^a$', which polars would take for a pattern anywhere else.
 from polars.selectors import by_name
 
+from harmonrank.data.faults import Faults
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.table_files import TableFiles, reading
 from harmonrank.data.table_paths import is_paths
-from harmonrank.errors import DataError, DependencyError, did_you_mean
+from harmonrank.errors import DataError, DependencyError
 from harmonrank.extras import remedy
 
 if TYPE_CHECKING:
@@ -172,14 +172,7 @@ def _from_memory(source: Any, columns: list[str]) -> pl.DataFrame:
 
 
 def check_columns(source: Source, there: Iterable[str], wanted: Iterable[str]) -> None:
-    """Refuse a table that lacks a wanted column or has it twice."""
-    counts = Counter(there)
-    for name in wanted:
-        if counts[name] == 0:
-            hint = did_you_mean(name, counts) if counts else "It has no columns."
-            raise DataError(f"{describe(source)} has no column '{name}'. {hint}")
-        if counts[name] > 1:
-            raise DataError(
-                f"{describe(source)} has {counts[name]} columns named '{name}'; expected one, "
-                "so rename or drop the others."
-            )
+    """Refuse a table that lacks wanted columns or has them twice."""
+    faults = Faults(describe(source))
+    faults.present(there, wanted)
+    faults.refuse()

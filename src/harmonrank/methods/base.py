@@ -87,7 +87,7 @@ class Method(Weighed, ABC):
         """Learn to fuse.
 
         Args:
-            train: A path, or a polars, pandas or pyarrow table.
+            train: A path, a list of paths, or a polars, pandas or pyarrow table.
             schema: Which column is what; a dict of its parts will do.
             valid: Rows for early stopping and selection; split off the training rows by
                 request if left out.
@@ -166,13 +166,17 @@ class Method(Weighed, ABC):
         millisecond with the default and with the paper's network.
 
         Args:
-            scores: (candidates, objectives), in the order of the schema's objectives.
-            context: The value of each context column, which all candidates share.
+            scores: (candidates, objectives), in the order of the schema's objectives and on its
+                scales.
+            context: The value of each context column, which all candidates share; a time where
+                the schema asks for its hour or weekday.
             weights: As for `score`.
             value: As for `score`.
         """
         context = checked_context(context, self.schema.context)
-        p = self._expected_request(checked_candidates(scores, self.schema.names), context)
+        schema = self.schema
+        p = checked_candidates(scores, schema.names, schema.scales)
+        p = self._expected_request(p, context)
         return _finite(self._score_request(p, context, self._asked(weights, value)))
 
     def rank(self, table: Source, k: int = 10) -> pl.DataFrame:

@@ -8,15 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from harmonrank.data.clock import request_clock
+from harmonrank.data.scales import bounds_of, to_probabilities
 from harmonrank.errors import DataError, shown
 
 _INTEGERS = 1 << 64  # Those of a table have no more bits.
 
 
-def checked_candidates(scores: ArrayLike, names: Sequence[str]) -> np.ndarray:
+def checked_candidates(
+    scores: ArrayLike, names: Sequence[str], scales: Sequence[str] = ()
+) -> np.ndarray:
     """Return (candidates, objectives) scores as float32 or float64, all in [0, 1].
 
-    >>> checked_candidates([[0.1, 0.2]], ["buy", "like"])
+    Args:
+        scores: As the upstream models gave them.
+        names: The objectives.
+        scales: What the numbers of each are; probabilities if left out.
+
+    >>> checked_candidates([[0.1, 20]], ["buy", "like"], ["probability", "percent"])
     array([[0.1, 0.2]])
     """
     try:
@@ -34,11 +43,27 @@ def checked_candidates(scores: ArrayLike, names: Sequence[str]) -> np.ndarray:
             f"{', '.join(names)}. Got {p.shape}."
         )
     p = p if p.dtype == np.float32 else p.astype(np.float64)
+    if any(scale != "probability" for scale in scales):
+        return _converted(p, names, scales)
     if p.size and not (p.min() >= 0 and p.max() <= 1):
         raise DataError(
             f"`scores` must lie in [0, 1]. Got {p.min()} to {p.max()}; drop or repair them."
         )
     return p
+
+
+def _converted(p: np.ndarray, names: Sequence[str], scales: Sequence[str]) -> np.ndarray:
+    for column, name, scale in zip(p.T, names, scales, strict=True):
+        low, high = bounds_of(scale)
+        # Not a number is outside of everything, and so is infinity.
+        inside = (column >= low) & (column <= high) & np.isfinite(column)
+        if not inside.all():
+            rule = f"lie in [{low:g}, {high:g}]" if np.isfinite(high) else "be finite"
+            raise DataError(
+                f"The scores of '{name}', of scale {scale}, must {rule}. Got "
+                f"{column[~inside][0]}; drop or repair them."
+            )
+    return to_probabilities(p, scales)
 
 
 def checked_context(context: Mapping[str, Any] | None, columns: Sequence[str]) -> Mapping[str, Any]:
@@ -54,6 +79,7 @@ def checked_context(context: Mapping[str, Any] | None, columns: Sequence[str]) -
             "`context` must map each context column to its value, as in {'hour': 3}. "
             f"Got {shown(context)}."
         )
+    context = request_clock(context, columns)
     return {name: _value(name, context[name]) for name in columns if name in context}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import read_log
+from harmonrank.data.clock import table_columns
 from harmonrank.data.files import check_output, new_file
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.parquet import PIECE_ROWS, ParquetWriter, count_rows, pieces, writing
@@ -63,7 +64,8 @@ def score_file(
     output = Path(output)
     kind, files = file_kind(output), TableFiles.of(source)
     names = files.columns
-    check_columns(source, names, [*method.schema.score_columns, *method.schema.context])
+    context = table_columns(method.schema.context, names)
+    check_columns(source, names, [*method.schema.score_columns, *context])
     method.objective_weights(weights, value)  # refuses what it cannot take before any work
     if column in names:
         raise UsageError(f"{called} has a column '{column}' already; choose another name.")

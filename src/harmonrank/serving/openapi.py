@@ -2,9 +2,11 @@
 
 __all__ = ["openapi"]
 
+from math import isfinite
 from typing import Any
 
 import harmonrank
+from harmonrank.data.scales import bounds_of
 from harmonrank.serving.rank import ARROW
 from harmonrank.serving.runtime import Runtime
 
@@ -109,8 +111,8 @@ def _inference(runtime: Runtime) -> dict[str, Any]:
 def _rank(runtime: Runtime) -> dict[str, Any]:
     schema = runtime.model.schema
     scores = {
-        name: {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}}
-        for name in schema.score_columns
+        name: {"type": "array", "items": {"type": "number", **_bounds(scale)}}
+        for name, scale in zip(schema.score_columns, schema.scales, strict=True)
     }
     each = {"oneOf": [_VALUE, {"type": "array", "items": _VALUE}]}
     one = _object(
@@ -128,3 +130,8 @@ def _rank(runtime: Runtime) -> dict[str, Any]:
     )
     many = _object({"requests": {"type": "array", "items": one, "minItems": 1}}, "requests")
     return {"oneOf": [one, many]}
+
+
+def _bounds(scale: str) -> dict[str, float]:
+    low, high = bounds_of(scale)
+    return {"minimum": low, "maximum": high} if isfinite(high) else {}

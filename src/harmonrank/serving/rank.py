@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from msgspec import UNSET, Meta, UnsetType
 
+from harmonrank.data.clock import request_clock
 from harmonrank.data.decoding import decode_json
 from harmonrank.errors import DataError
 from harmonrank.serving.http import HttpError, Request, Response, json_response
@@ -126,11 +127,12 @@ def _candidates(runtime: Runtime, one: RankRequest) -> Candidates:
     rows = {len(column) for column in columns}
     if len(rows) > 1 or 0 in rows:
         raise DataError(f"All scores must have the same length from 1 up. Got {sorted(rows)}.")
-    for name in one.context:
+    context = request_clock(one.context, schema.context)
+    for name in context:
         if name not in schema.context:
             raise DataError(f"The model has no context column '{name[:100]}'; leave it out.")
-    shared = {n: v for n, v in one.context.items() if not isinstance(v, list)}
-    own = {n: _series(n, v, rows) for n, v in one.context.items() if isinstance(v, list)}
+    shared = {n: v for n, v in context.items() if not isinstance(v, list)}
+    own = {n: _series(n, v, rows) for n, v in context.items() if isinstance(v, list)}
     return Candidates(np.array(columns, np.float64).T, shared, own)
 
 

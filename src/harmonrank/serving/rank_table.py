@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from harmonrank.data.clock import table_columns, with_clock
 from harmonrank.data.decoding import decode_json
 from harmonrank.errors import DataError
 from harmonrank.serving.arrow_check import check_stream
@@ -23,13 +24,14 @@ def rank_table(
     check_stream(request.body, max_rows)
     frame = _read(request.body)
     schema, names = runtime.model.schema, dict.fromkeys(frame.columns)
-    named_columns(names, [*schema.score_columns, *schema.context], "Column")
+    times = table_columns(schema.context, names)
+    named_columns(names, [*schema.score_columns, *times], "Column")
     if frame.height == 0:
         raise DataError("The table has no rows; expected at least one.")
     columns = [_numbers(frame[name]) for name in schema.score_columns]
     single = all(column.dtype == np.float32 for column in columns)
     scores = np.stack(columns, axis=1).astype(np.float32 if single else np.float64, copy=False)
-    own = {name: frame[name] for name in schema.context}
+    own = {series.name: series for series in with_clock(frame, schema.context)}
     candidates = Candidates(scores, {}, own)
     shares = request.parameter("shares") in ("1", "true")
     weights = runtime.weights(_by_name(request, "weights"), request.parameter("point"))
@@ -83,7 +85,7 @@ def _read(body: bytes) -> pl.DataFrame:
 
 def _numbers(series: pl.Series) -> np.ndarray:
     if not series.dtype.is_numeric() or series.null_count():
-        raise DataError(f"Column '{series.name}' must hold numbers in [0, 1], and no nulls.")
+        raise DataError(f"Column '{series.name}' must hold numbers, and no nulls.")
     return series.to_numpy()
 
 

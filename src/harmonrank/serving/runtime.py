@@ -122,14 +122,15 @@ class Runtime:
         probabilities: bool = False,
     ) -> Scored:
         """Score candidates as `model.score` scores a table of them, to the last bit."""
-        scores = checked_candidates(candidates.scores, self.model.schema.names)
         if candidates.own or probabilities:
+            schema = self.model.schema
+            scores = checked_candidates(candidates.scores, schema.names, schema.scales)
             log = self._log(scores, candidates)
         if candidates.own:
             fused = self.model.score(log, weights=weights, value=value)
         else:
-            shared = candidates.shared
-            fused = self.model.score_request(scores, shared, weights=weights, value=value)
+            raw, shared = candidates.scores, candidates.shared
+            fused = self.model.score_request(raw, shared, weights=weights, value=value)
         if not probabilities:
             return Scored(fused)
         if not isinstance(self.model, ProbabilityMethod):

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import ContextEncoder
+from harmonrank.data.scales import raw_scores
 from harmonrank.errors import ExportError
 from harmonrank.methods import Method
 from harmonrank.methods.probability import ProbabilityMethod
@@ -102,6 +103,7 @@ def _rows(
     together = rng.choice(_EDGES, (8 * len(_EDGES), M))
     same = np.repeat(_EDGES[:, None], M, axis=1)
     scores = np.concatenate([usual, rng.random((len(_EDGES), M)), single, together, same])
+    scores = raw_scores(scores, model.schema.scales)
     frame = pl.DataFrame(dict(zip(columns, scores.astype(score_type).T, strict=True)))
     context = []
     for name, kind in kinds_of(model).items():

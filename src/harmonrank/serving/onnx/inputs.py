@@ -37,8 +37,10 @@ class Inputs:
         self.graph = graph
         self.encoders: list[ContextEncoder] = []
         columns = [graph.input(name, score_type) for name in model.schema.score_columns]
-        scores = graph.concat([column.new_axis(1) for column in columns])  # (rows, M)
-        self.scores = scores if score_type == "float64" else scores.cast("float64")
+        if score_type != "float64":
+            columns = [column.cast("float64") for column in columns]
+        pairs = zip(columns, model.schema.scales, strict=True)
+        self.scores = graph.concat([_probability(*pair).new_axis(1) for pair in pairs])  # (rows, M)
         self._context = {name: graph.input(name, kind) for name, kind in kinds_of(model).items()}
         if model.recalibration is not None:
             self.scores = self._recalibrated(model.recalibration)
@@ -96,6 +98,21 @@ class Inputs:
         effect = effect.clip(-MOST_EFFECT, MOST_EFFECT)
         deviation = self.graph.op("Exp", (effect + reference.log_variance) / 2.0)
         return centre + deviation * reference.middle, deviation * reference.width
+
+
+def _probability(column: Value, scale: str) -> Value:
+    """Return scores as numbers in [0, 1]; see `to_probabilities`."""
+    graph = column.graph
+    if scale == "percent":
+        return column / 100.0
+    if scale == "logit":
+        return column.sigmoid()
+    if scale == "any":
+        far = graph.op("Sqrt", column * column + 1.0) + graph.op("Abs", column)
+        below = graph.op("Less", column, np.array(0.0))
+        power = graph.op("Where", below, far, graph.op("Reciprocal", far))
+        return graph.op("Reciprocal", power + 1.0)
+    return column
 
 
 def logits_of(

@@ -1,0 +1,179 @@
+"""Checking: what each role of a schema demands of its column."""
+
+__all__ = ["Check"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data.clock import clock_part, instants
+from harmonrank.data.faults import Faults
+from harmonrank.data.scales import bounds_of, guess_scale
+from harmonrank.data.schema import Schema
+from harmonrank.errors import DataError
+
+
+@dataclass(frozen=True)
+class Check:
+    """Notes what is wrong with the columns of a table; a column that is missing is passed over.
+
+    Attributes:
+        faults: Where it is noted.
+        first_row: Where the frame begins in a larger table.
+        frame: The columns that are there.
+    """
+
+    faults: Faults
+    first_row: int
+    frame: pl.DataFrame
+
+    def scores(self, schema: Schema) -> None:
+        """Scores are numbers of their scale."""
+        for name, scale in zip(schema.score_columns, schema.scales, strict=True):
+            if name in self.frame.columns:
+                self._score(self.frame[name], scale)
+
+    def _score(self, series: pl.Series, scale: str) -> None:
+        column, (low, high) = f"Score column '{series.name}'", bounds_of(scale)
+        bounded = isfinite(high)
+        between = f"[{low:g}, {high:g}]" if bounded else ""
+        if not self._numeric(series, column, f"numbers in {between}" if bounded else "numbers"):
+            return
+        values = series.alias("")
+        inside = (values >= low) & (values <= high) if bounded else _finite(values)
+        inside = _known(series, inside)
+        remedy = _question(series) if scale == "probability" and not inside.all() else None
+        rule = f"must lie in {between}" if bounded else "must be finite"
+        self._refuse(series, inside, column, rule, remedy)
+
+    def probabilities(self, columns: Sequence[str]) -> None:
+        """True probabilities are in [0, 1]."""
+        for name in columns:
+            series, column = self.frame[name], f"Truth column '{name}'"
+            if self._numeric(series, column, "numbers in [0, 1]"):
+                inside = _known(series, (series >= 0) & (series <= 1))
+                self._refuse(series, inside, column, "must lie in [0, 1]")
+
+    def contexts(self, context: Sequence[str]) -> None:
+        """Contexts are text or numbers, and what has an hour is a time."""
+        for name in context:
+            part = None if name in self.frame.columns else clock_part(name)
+            if part is None and name in self.frame.columns:
+                self._category(self.frame[name])
+            elif part is not None and part[0] in self.frame.columns:
+                self._time(self.frame[part[0]], name)
+
+    def _category(self, series: pl.Series) -> None:
+        kind = series.dtype
+        if isinstance(kind, pl.Date | pl.Datetime):
+            remedy = f"name '{series.name}:hour' or '{series.name}:weekday' as context"
+        elif kind.is_nested() or isinstance(kind, pl.Time | pl.Duration | pl.Binary):
+            remedy = "convert it first"
+        else:
+            return
+        column = f"Context column '{series.name}'"
+        self.faults.add(column, f"must hold text or numbers. Got type {kind}; {remedy}.")
+
+    def _time(self, series: pl.Series, entry: str) -> None:
+        column = f"Column '{series.name}' for context '{entry}'"
+        try:
+            known = instants(series).is_not_null()
+        except DataError as error:
+            self.faults.add(column, f"is no time. {error}")
+            return
+        # A time that is missing is unknown, as any context value may be.
+        missing = (
+            series.is_null() | series.is_nan() if series.dtype.is_float() else series.is_null()
+        )
+        self._refuse(series, known | missing, column, "must hold times")
+
+    def request(self, name: str | None) -> None:
+        """Requests are numbers or text."""
+        if name in self.frame.columns and (kind := self.frame.schema[name]).is_nested():
+            self.faults.add(
+                f"Request column '{name}'",
+                f"must hold numbers or text. Got type {kind}; convert it first.",
+            )
+
+    def labels(self, columns: Sequence[str]) -> None:
+        """Labels are 0 or 1."""
+        for name in columns:
+            if name not in self.frame.columns:
+                continue
+            series, column = self.frame[name], f"Label column '{name}'"
+            if series.dtype == pl.Boolean:
+                allowed = series.is_not_null()
+            elif self._numeric(series, column, "0 and 1"):
+                allowed = (series == 0) | (series == 1)
+            else:
+                continue
+            self._refuse(series, _known(series, allowed), column, "must be 0 or 1")
+
+    def sample_weight(self, name: str | None) -> None:
+        """Weights are finite numbers from 0 up, and so is their sum."""
+        if name is None or name not in self.frame.columns:
+            return
+        series, column = self.frame[name], f"Weight column '{name}'"
+        if not self._numeric(series, column, "numbers from 0 up"):
+            return
+        weight = series.alias("").cast(pl.Float64)
+        allowed = _known(series, (weight >= 0) & _finite(weight))
+        if not self._refuse(series, allowed, column, "must be finite and 0 or more"):
+            return
+        found = weight.to_numpy()
+        if found.mean(dtype=np.longdouble) * len(found) > np.finfo(np.float64).max:
+            self.faults.add(column, "has an infinite sum; divide all weights by the largest.")
+
+    def _numeric(self, series: pl.Series, column: str, expected: str) -> bool:
+        if series.dtype.is_numeric():
+            return True
+        self.faults.add(column, f"must hold {expected}. Got type {series.dtype}; convert it first.")
+        return False
+
+    def _refuse(
+        self,
+        series: pl.Series,
+        allowed: pl.Series,
+        column: str,
+        rule: str,
+        remedy: str | None = None,
+    ) -> bool:
+        """Note the rows that are not allowed; tell whether there is none."""
+        if allowed.all():
+            return True
+        rows = (~allowed).arg_true()
+        value = "null" if series[rows[0]] is None else series[rows[0]]
+        self.faults.add(
+            column,
+            f"{rule}. Got {value} in row {self.first_row + rows[0]:,} (counted from 0), and "
+            f"{len(rows):,} such row{'s' * (len(rows) > 1)} in all; "
+            f"{remedy or 'drop or repair them'}.",
+        )
+        return False
+
+
+def _finite(values: pl.Series) -> pl.Series:
+    values = values.cast(pl.Float64)
+    return (values > -np.inf) & (values < np.inf)
+
+
+def _known(series: pl.Series, allowed: pl.Series) -> pl.Series:
+    # Not `fill_null`, which needs Polars' threads. Without its name, which may be a pattern.
+    return allowed & series.alias("").is_not_null()
+
+
+def _question(series: pl.Series) -> str | None:
+    """Return what to do about scores that look like those of another scale, if they do."""
+    values = series.cast(pl.Float64).to_numpy()
+    scale = guess_scale(values)
+    if scale == "probability":
+        return None
+    finite = values[np.isfinite(values)]
+    like = "no probability" if scale == "any" else scale
+    return (
+        f"{series.name} looks like {like}: {finite.min():.3g} … {finite.max():.3g}; add scale "
+        f"{series.name}={scale}"
+    )
