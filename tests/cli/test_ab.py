@@ -34,7 +34,8 @@ def test_the_table_fits_80_columns_and_says_what_was_found(run, log):
     assert "+9" in done.out or "+10" in done.out
     assert "Sample ratio: as intended" in done.out
     assert "'rl' is the same as the control" in done.out
-    new = next(line for line in done.out.splitlines() if line.startswith("new"))
+    assert done.out.startswith("new against base: 1 better (buy), 1 unclear (long_view_seconds_w")
+    new = next(line for line in done.out.splitlines() if line.startswith("new buy"))
     assert "*" in new
     assert "<.0001" in new
 
@@ -74,8 +75,38 @@ def test_other_names_csv_and_a_row_per_user_give_the_same(run, log, tmp_path):
 def test_markdown_is_a_table(run, log):
     done = run("ab", "analyse", log, "--outcomes", "buy", "--format", "md")
     assert done.out.startswith(
-        "| arm | outcome | mean | lift % | 95 % interval | p | p (Holm) | detects |"
+        "new against base: 1 better (buy). rl against base: 1 unclear (buy).\n\n"
+        "| arm | outcome | control | mean | lift % | 95 % interval | p | p (Holm) | detects | verd"
     )
+
+
+def test_a_rise_of_what_is_unwanted_is_worse(run, log, tmp_path):
+    wanted = run("ab", "analyse", log, "--outcomes", "buy", "--json", "-")
+    page = tmp_path / "page.html"
+    options = ("--unwanted", "buy", "--report", page, "--common-axis", "--json", "-")
+    unwanted = run("ab", "analyse", log, "--outcomes", "buy", *options)
+    first, second = (json.loads(done.out) for done in (wanted, unwanted))
+    assert [lift["verdict"] for lift in first["lifts"]] == ["better", "unclear"]
+    assert [lift["verdict"] for lift in second["lifts"]] == ["worse", "unclear"]
+    assert second["unwanted"] == ["buy"]
+    assert "new against base: 1 worse (buy)." in unwanted.err
+    assert "↓: less is better (buy)." in unwanted.err
+    text = page.read_text(encoding="utf-8")
+    assert "0 better, 1 worse" in text
+    assert "<tr class=red><td>new</td><td>buy<i>&nbsp;↓</i></td>" in text
+    assert 'data-figure="lift-all-outcomes' in text
+
+
+def test_the_absolute_scale_shows_changes_in_the_unit_of_the_outcome(run, log):
+    name = "long_view_seconds_watched"
+    done = run("ab", "analyse", log, "--outcomes", name, "--scale", "absolute", "--json", "-")
+    lift = json.loads(done.out)["lifts"][0]
+    frame = pl.read_parquet(log)
+    means = {arm: part[name].mean() for (arm,), part in frame.group_by("arm")}
+    assert lift["change"] == pytest.approx(means["new"] - means["base"])
+    assert f"{lift['change']:+.3g}" in done.err
+    assert f"{means['base']:.4g}" in done.err
+    assert "change" in done.err.splitlines()[2]
 
 
 def test_a_split_that_was_not_meant_is_an_alarm(run, log):
@@ -105,6 +136,7 @@ def test_the_report_is_one_page_with_a_chart_per_outcome(run, log, tmp_path):
         (("--outcomes", "buy", "--control", "old"), "There is no arm 'old'."),
         (("--outcomes", "buy", "--split", "base=1"), "must give each arm"),
         (("--outcomes", "buy", "--split", "base"), "--split takes pairs"),
+        (("--outcomes", "buy", "--unwanted", "bye"), "`unwanted` must name outcomes. Got 'bye'"),
         (("--outcomes", ","), "at least one outcome"),
         (("--outcomes", "arm", "--arm", "buy"), "'arm' must be a number or true/false"),
     ],

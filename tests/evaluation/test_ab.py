@@ -1,4 +1,5 @@
 import json
+from dataclasses import asdict
 from math import isnan
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import stats
 
 from harmonrank.data.files import to_json
 from harmonrank.errors import DataError, UsageError
-from harmonrank.evaluation.ab import Analysis, analyse, hash_shares, paired_log_ratio
+from harmonrank.evaluation.ab import Analysis, Lift, analyse, hash_shares, paired_log_ratio
 from harmonrank.evaluation.ab._chance import chi_square_p, hash_bits, holm, two_sided_p
 from harmonrank.evaluation.ab._checks import aa_p_values, sample_ratio
 from harmonrank.evaluation.ab._moments import log_ratio, moments_of
@@ -290,3 +291,38 @@ def test_a_log_that_cannot_be_analysed_is_refused_with_a_reason(change, options,
 def test_an_option_that_cannot_be_is_refused(options, sentence):
     with pytest.raises(UsageError, match=sentence.replace("?", r"\?")):
         analyse(log_of(), **{"outcomes": ["buy"], **options})
+
+
+def test_the_interval_of_a_change_is_that_of_a_bootstrap_over_users():
+    rng = np.random.default_rng(8)
+    users = np.arange(800)
+    sums = rng.exponential(1 + (users % 2), 800)
+    log = pl.DataFrame({"user_id": users, "arm": np.where(users % 2, "new", "base"), "y": sums})
+    lift = analyse(log, outcomes=["y"], per="user").lift("new", "y")
+    groups = sums[users % 2 == 1], sums[users % 2 == 0]
+    drawn = [rng.choice(g, (4000, 400)).mean(axis=1) for g in groups]
+    low, high = np.quantile(drawn[0] - drawn[1], [0.025, 0.975])
+    assert lift.change == pytest.approx(groups[0].mean() - groups[1].mean())
+    assert (lift.change_low, lift.change_high) == pytest.approx((low, high), abs=0.02)
+    assert Lift.from_dict(json.loads(json.dumps(asdict(lift)))) == lift
+
+
+def test_a_verdict_needs_what_holds_and_follows_what_is_wanted():
+    rng = np.random.default_rng(9)
+    arm = np.repeat(["base", "new", "again"], 400)
+    shift = np.where(arm == "new", 0.5, 0)
+    log = pl.DataFrame(
+        {
+            "user_id": np.arange(1200),
+            "arm": arm,
+            "up": rng.normal(3 + shift, 1),
+            "down": rng.normal(3 - shift, 1),
+            "same": rng.normal(3, 1, 1200),
+        }
+    )
+    names = ["up", "down", "same"]
+    found = analyse(log, outcomes=names, unwanted=["down"], aa_arm="again", control="base")
+    assert [found.lift("new", n).verdict for n in names] == ["better", "better", "unclear"]
+    assert {found.lift("again", n).verdict for n in names} == {"A/A"}
+    other = analyse(log, outcomes=names, unwanted=["up"], aa_arm="again", control="base")
+    assert [other.lift("new", n).verdict for n in names] == ["worse", "worse", "unclear"]

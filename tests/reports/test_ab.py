@@ -21,7 +21,7 @@ def analysis():
 def test_what_was_left_out_and_what_has_no_lift_is_said(analysis):
     text = ab_table(analysis).to_markdown()
     assert "1 users were seen in two arms" in text
-    assert "| new <b> | never | 0 | – | – … – | – | – | – |" in text
+    assert "| new <b> | never | 0 | 0 | – | – … – | – | – | – | unclear |" in text
 
 
 def test_the_page_escapes_names_and_warns_of_what_was_left_out(analysis):

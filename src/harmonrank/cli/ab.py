@@ -5,10 +5,12 @@ __all__ = ["command"]
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
 from harmonrank.cli.options import format_option, numbers, parse_names, parse_pairs, report_option
+from harmonrank.errors import UsageError
 
 
 @click.group("ab")
@@ -19,6 +21,7 @@ def command() -> None:
 @command.command("analyse")
 @click.argument("log", type=click.Path(path_type=Path))
 @click.option("--outcomes", required=True, metavar="A,B", help="Columns to compare.")
+@click.option("--unwanted", metavar="A,B", help="Outcomes of which less is better.")
 @click.option("--user", default="user_id", show_default=True, metavar="A", help="User column.")
 @click.option("--arm", default="arm", show_default=True, metavar="A", help="Arm column.")
 @click.option(
@@ -40,12 +43,21 @@ def command() -> None:
 @click.option(
     "--impressions", metavar="A", help="Column of how many impressions a row stands for; else 1."
 )
+@click.option(
+    "--scale",
+    type=click.Choice(["relative", "absolute"]),
+    default="relative",
+    show_default=True,
+    help="Lifts in percent, or changes in the unit of the outcome.",
+)
+@click.option("--common-axis", is_flag=True, help="One chart of all outcomes on the page.")
 @report_option
 @format_option
 @numbers
 def analyse_command(
     log: Path,
     outcomes: str,
+    unwanted: str | None,
     user: str,
     arm: str,
     control: str | None,
@@ -53,6 +65,8 @@ def analyse_command(
     aa_arm: str | None,
     per: str,
     impressions: str | None,
+    scale: Any,
+    common_axis: bool,
     report: Path | None,
     style: str,
     json_file: str | None,
@@ -70,6 +84,8 @@ def analyse_command(
     from harmonrank.reports.facts import run_of
     from harmonrank.reports.html import plotly_script
 
+    if common_axis and report is None:
+        raise UsageError("--common-axis serves the page alone; add --report FILE.")
     if report is not None:
         plotly_script()
         check_output(report, overwrite=True)
@@ -79,6 +95,7 @@ def analyse_command(
             user=user,
             arm=arm,
             outcomes=parse_names(outcomes),
+            unwanted=parse_names(unwanted or ""),
             control=control,
             split=parse_pairs(split, "--split"),
             per=per,
@@ -88,6 +105,7 @@ def analyse_command(
         if report is not None:
             run = run_of(f"harmonrank {shlex.join(sys.argv[1:])}")
             with new_file(report, overwrite=True) as partial:
-                partial.write_text(ab_page(analysis, run), encoding="utf-8")
+                text = ab_page(analysis, run, scale=scale, common_axis=common_axis)
+                partial.write_text(text, encoding="utf-8")
             show.line(f"Report: {report}")
-    show.result(ab_table(analysis), analysis.to_dict(), style=style)
+    show.result(ab_table(analysis, scale), analysis.to_dict(), style=style)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-Style = Literal["", "bold", "dim", "red"]
+Style = Literal["", "bold", "dim", "red", "green"]
 
 
 @dataclass(frozen=True)

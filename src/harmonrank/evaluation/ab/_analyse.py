@@ -30,6 +30,7 @@ def analyse(
     user: str = "user_id",
     arm: str = "arm",
     outcomes: Sequence[str],
+    unwanted: Sequence[str] = (),
     control: str | None = None,
     split: Mapping[str, float] | None = None,
     per: str = "impression",
@@ -54,6 +55,7 @@ def analyse(
         user: Column of the unit that was split.
         arm: Column of what the user was given.
         outcomes: Columns to compare: 0 and 1, or any number such as seconds watched.
+        unwanted: Those of the outcomes of which less is better, such as reports.
         control: The arm that lifts are measured against; see `CONTROLS` if left out.
         split: Users that each arm was meant to get, in any unit; equal parts if left out.
         per: 'impression' or 'user': what a mean is a mean of.
@@ -67,11 +69,17 @@ def analyse(
     if not 0 < level < 1:
         raise UsageError(f"`level` must be inside (0, 1). Got {level}.")
     users = read_users(log, user=user, arm=arm, outcomes=outcomes, impressions=impressions)
+    for name in unwanted:
+        if name not in outcomes:
+            hint = did_you_mean(name, outcomes)
+            raise UsageError(f"`unwanted` must name outcomes. Got '{name}'. {hint}")
     control = _control(users.arms, control)
     if aa_arm is not None and (aa_arm == control or aa_arm not in users.arms):
         others = [name for name in users.arms if name != control]
         raise UsageError(f"There is no A/A arm '{aa_arm}'. {did_you_mean(aa_arm, others)}")
-    return _analysis(users, tuple(outcomes), control, aa_arm, split, per, level, splits)
+    found = _analysis(users, tuple(outcomes), control, aa_arm, split, per, level, splits)
+    lifts = tuple(_judged(lift, aa_arm, unwanted, level) for lift in found.lifts)
+    return replace(found, lifts=lifts, unwanted=tuple(unwanted))
 
 
 def _control(arms: tuple[str, ...], control: str | None) -> str:
@@ -131,9 +139,16 @@ def _lifts(
     arm: str, outcomes: tuple[str, ...], control: UserMoments, treated: UserMoments, level: float
 ) -> list[Lift]:
     ratios, errors = log_ratio(control, treated)
+    change = (treated.mean - control.mean)[0]
+    reach = NormalDist().inv_cdf((1 + level) / 2) * np.sqrt(treated.variance + control.variance)[0]
     return [
-        lift_of(arm, outcome, float(ratio), float(error), level)
-        for outcome, ratio, error in zip(outcomes, ratios[0], errors[0], strict=True)
+        replace(
+            lift_of(arm, outcome, float(ratios[0, i]), float(errors[0, i]), level),
+            change=float(change[i]),
+            change_low=float(change[i] - reach[i]),
+            change_high=float(change[i] + reach[i]),
+        )
+        for i, outcome in enumerate(outcomes)
     ]
 
 
@@ -157,6 +172,16 @@ def lift_of(arm: str, outcome: str, ratio: float, error: float, level: float) ->
         p_holm=_NAN,
         detectable=_percent((z + normal.inv_cdf(_POWER)) * error),
     )
+
+
+def _judged(lift: Lift, aa_arm: str | None, unwanted: Sequence[str], level: float) -> Lift:
+    """Return a lift with what it means: whether it holds, and whether that is good."""
+    if lift.arm == aa_arm:
+        return replace(lift, verdict="A/A")
+    if not lift.p_holm < 1 - level:
+        return replace(lift, verdict="unclear")
+    good = (lift.lift > 0) != (lift.outcome in unwanted)
+    return replace(lift, verdict="better" if good else "worse")
 
 
 def _percent(log_lift: float) -> float:

@@ -4,7 +4,7 @@ __all__ = ["AACheck", "Analysis", "Lift", "Mean", "SampleRatio"]
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from harmonrank.data.decoding import decode
 
@@ -32,6 +32,11 @@ class Lift:
         p: Two-sided, for no lift at all.
         p_holm: The same, adjusted for the number of lifts that were looked at; nan for an A/A arm.
         detectable: The lift that a test at this level would find four times out of five.
+        verdict: 'better' or 'worse' if the lift holds after the adjustment, by whether the outcome
+            is wanted; 'unclear' if it does not; 'A/A' for an arm that is the same as the control.
+        change: The arm's mean minus the control's, in the unit of the outcome.
+        change_low: Of its interval.
+        change_high: Of its interval.
     """
 
     arm: str
@@ -42,6 +47,10 @@ class Lift:
     p: float
     p_holm: float
     detectable: float
+    verdict: Literal["better", "worse", "unclear", "A/A"] = "unclear"
+    change: float = _NAN
+    change_low: float = _NAN
+    change_high: float = _NAN
 
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Self:
@@ -94,6 +103,7 @@ class Analysis:
         level: Of the intervals.
         crossed_users: Users seen in more than one arm, who were left out.
         skipped_rows: Rows without a user or an arm, which were left out.
+        unwanted: Outcomes of which less is better.
     """
 
     outcomes: tuple[str, ...]
@@ -109,6 +119,7 @@ class Analysis:
     lifts: tuple[Lift, ...]
     sample_ratio: SampleRatio
     aa: AACheck
+    unwanted: tuple[str, ...] = ()
 
     def lift(self, arm: str, outcome: str) -> Lift:
         """Return the lift of one arm and outcome."""

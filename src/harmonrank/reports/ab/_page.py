@@ -4,28 +4,57 @@ __all__ = ["ab_page"]
 
 from dataclasses import replace
 from math import isnan
+from typing import Any
 
-from harmonrank.evaluation.ab import Analysis
-from harmonrank.reports.ab._text import ab_table, alarms, left_out, lifts_of, p_text
+from harmonrank.evaluation.ab import Analysis, Lift
+from harmonrank.reports.ab._text import (
+    Scale,
+    ab_table,
+    alarms,
+    left_out,
+    lifts_of,
+    p_text,
+    scaled,
+    verdicts,
+)
 from harmonrank.reports.facts import Run
 from harmonrank.reports.html import Card, page
-from harmonrank.reports.plots import ACCENT, MUTED, Plot, plot, scatter, whiskers
+from harmonrank.reports.plots import ACCENT, MUTED, PALETTE, Plot, plot, scatter, whiskers
 from harmonrank.reports.sections import Section
 from harmonrank.table import table_of
 
 _ROW = 30
 
 
-def ab_page(analysis: Analysis, run: Run) -> str:
-    """Return one HTML page with the lifts and their intervals as charts."""
+_COLORS = {"better": PALETTE[2], "worse": PALETTE[5], "unclear": ACCENT, "A/A": MUTED}
+
+
+def ab_page(
+    analysis: Analysis, run: Run, *, scale: Scale = "relative", common_axis: bool = False
+) -> str:
+    """Return one HTML page with the lifts and their intervals as charts.
+
+    Args:
+        analysis: What an experiment's log says.
+        run: How it was made.
+        scale: As for `ab_table`.
+        common_axis: One chart of all outcomes on one axis, in place of a chart each.
+    """
+    over = f"over that of {analysis.control}, in percent"
+    if scale == "absolute":
+        over = f"minus that of {analysis.control}, in its own unit"
     lead = (
-        f"Mean outcome per {analysis.per} over that of {analysis.control}, in percent; whiskers "
+        f"{' '.join(verdicts(analysis))} "
+        f"Mean outcome per {analysis.per} {over}; whiskers "
         f"are {100 * analysis.level:g} % intervals by the delta method, users being the unit. "
-        "Detects is the lift that a test would find four times out of five; Holm's p-value "
-        "allows for the number of lifts looked at, and a star marks what holds after it."
+        "Detects is what a test would find four times out of five; Holm's p-value "
+        "allows for the number of lifts looked at, and a star marks what holds after it: better or "
+        "worse by whether the outcome is wanted."
     )
-    plots = tuple(_chart(analysis, name) for name in analysis.outcomes)
-    lifts = replace(ab_table(analysis), alarms=(), notes=())
+    plots = tuple(_chart(analysis, [name], name, scale) for name in analysis.outcomes)
+    if common_axis:
+        plots = (_chart(analysis, list(analysis.outcomes), "all outcomes", scale),)
+    lifts = replace(ab_table(analysis, scale), title="", alarms=(), notes=())
     parts = [
         Section("lifts", "Lifts", lead, plots, (lifts,), tuple(alarms(analysis))),
         _checks(analysis),
@@ -35,46 +64,60 @@ def ab_page(analysis: Analysis, run: Run) -> str:
 
 
 def _cards(analysis: Analysis) -> list[Card]:
-    ratio, sure = analysis.sample_ratio, 1 - analysis.level
-    found = [lift for lift in analysis.lifts if lift.p_holm < sure]
-    up, down = sum(lift.lift > 0 for lift in found), sum(lift.lift < 0 for lift in found)
+    ratio, words = analysis.sample_ratio, [lift.verdict for lift in analysis.lifts]
+    held = f"{words.count('better')} better, {words.count('worse')} worse"
     return [
         ("Users", f"{sum(ratio.users.values()):,}", f"in {len(analysis.arms)} arms"),
-        ("Lifts that hold", f"{up} up, {down} down", "after Holm's adjustment"),
+        ("Lifts that hold", held, "after Holm's adjustment"),
         ("Sample ratio", "ALARM" if ratio.alarm else "as intended", f"p {p_text(ratio.p)}"),
         ("A/A check", "ALARM" if analysis.aa.alarm else "passed", f"{analysis.aa.splits} splits"),
     ]
 
 
-def _chart(analysis: Analysis, outcome: str) -> Plot:
-    lifts = lifts_of(analysis, outcome)
-    known = [lift for lift in lifts if not isnan(lift.low)]
-    values = [lift.lift for lift in known]
-    ends = [lift.low for lift in known], [lift.high for lift in known]
-    colors = [MUTED if lift.arm == analysis.aa_arm else ACCENT for lift in known]
-    dots = scatter(
-        outcome,
-        values,
-        [lift.arm for lift in known],
-        "%{y}<br>lift %{x:.2f} %",
-        error_x=whiskers(values, *ends, thickness=2, width=5),
-        marker={"size": 11, "color": colors},
-    )
+def _chart(analysis: Analysis, outcomes: list[str], title: str, scale: Scale) -> Plot:
+    lifts = [lift for name in outcomes for lift in lifts_of(analysis, name)]
+    named = [
+        (_row_name(analysis, x, one=len(outcomes) == 1), x.verdict, *scaled(x, scale))
+        for x in lifts
+    ]
+    unit = "lift %" if scale == "relative" else "change"
+    over = "lift over {} (%)" if scale == "relative" else "mean minus that of {}"
     zero = {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper"}
     return plot(
-        f"lift-{outcome}",
-        outcome,
-        [dots],
+        f"lift-{title}",
+        title,
+        [_dots(named, unit)],
         table_of(
-            ("arm", "lift %", "low", "high"),
-            tuple((lift.arm, lift.lift, lift.low, lift.high) for lift in lifts),
-            dict.fromkeys(("lift %", "low", "high"), "+.2f"),
+            ("arm" if len(outcomes) == 1 else "outcome, arm", "verdict", unit, "low", "high"),
+            named,
+            dict.fromkeys((unit, "low", "high"), "+.2f" if scale == "relative" else "+.3g"),
         ),
-        x={"title": f"lift over {analysis.control} (%)"},
+        x={"title": over.format(analysis.control)},
         y={"autorange": "reversed", "showgrid": False, "type": "category"},
         height=110 + _ROW * len(lifts),
+        wide=len(outcomes) > 1,
         showlegend=False,
         shapes=[{**zero, "line": {"color": MUTED, "width": 1, "dash": "dot"}}],
+    )
+
+
+def _row_name(analysis: Analysis, lift: Lift, *, one: bool) -> str:
+    if one:
+        return lift.arm
+    return lift.outcome if len(analysis.arms) == 2 else f"{lift.outcome}, {lift.arm}"
+
+
+def _dots(named: list[tuple[Any, ...]], unit: str) -> dict[str, Any]:
+    known = [row for row in named if not isnan(row[3])]
+    names, words, values, low, high = zip(*known, strict=True) if known else ((),) * 5
+    return scatter(
+        unit,
+        values,
+        names,
+        "%{y}<br>" + unit + " %{x:.4g}<br>%{text}",
+        text=words,
+        error_x=whiskers(values, low, high, thickness=2, width=5),
+        marker={"size": 11, "color": [_COLORS[word] for word in words]},
     )
 
 

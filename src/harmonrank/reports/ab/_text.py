@@ -1,47 +1,89 @@
 """An experiment's analysis: one table, and what to know of it."""
 
-__all__ = ["ab_table", "alarms", "left_out", "lifts_of", "p_text"]
+__all__ = [
+    "Scale",
+    "ab_table",
+    "alarms",
+    "left_out",
+    "lifts_of",
+    "p_text",
+    "scaled",
+    "verdicts",
+]
 
 from collections.abc import Iterator
 from math import isnan
-from typing import Any
+from typing import Any, Literal
 
 from harmonrank.evaluation.ab import Analysis, Lift
 from harmonrank.table import Cell, Column, Style, Table
 
+Scale = Literal["relative", "absolute"]
+_STYLES: dict[str, Style] = {"better": "green", "worse": "red", "A/A": "dim"}
 
-def ab_table(analysis: Analysis) -> Table:
-    """Return a row per arm and outcome: mean, lift, interval, p-values, detectable lift."""
+
+def ab_table(analysis: Analysis, scale: Scale = "relative") -> Table:
+    """Return a row per outcome and arm: both means, lift, interval, p-values, verdict.
+
+    Args:
+        analysis: What an experiment's log says.
+        scale: Lifts in percent of the control's mean, or changes in the unit of the outcome.
+    """
+    number = "+.2f" if scale == "relative" else "+.3g"
     columns = (
-        Column("arm", least=9),
+        Column("arm", least=6),
         Column("outcome", least=9),
+        Column("control", ".4g"),
         Column("mean", ".4g"),
-        Column("lift %", "+.2f"),
+        Column("lift %" if scale == "relative" else "change", number),
         Column(f"{100 * analysis.level:g} % interval", align="right"),
         Column("p"),
         Column("p (Holm)", spare=True),
-        Column("detects", ".2f"),
+        Column("detects", number.strip("+"), spare=True),
+        Column("verdict"),
     )
-    rows: list[tuple[Any, ...]] = []
-    emphasis: dict[int, Style] = {}
-    for name in analysis.outcomes:
-        emphasis[len(rows)] = "dim"
-        rows.append((analysis.control, name, analysis.mean(analysis.control, name).mean, *[""] * 5))
-        rows += [_row(analysis, lift) for lift in lifts_of(analysis, name)]
+    lifts = [lift for name in analysis.outcomes for lift in lifts_of(analysis, name)]
+    styles = {i: _STYLES[x.verdict] for i, x in enumerate(lifts) if x.verdict in _STYLES}
     said, lines = tuple(alarms(analysis)), tuple(_lines(analysis))
-    return Table(columns, tuple(rows), emphasis=emphasis, alarms=said, notes=lines)
+    rows = tuple(_row(analysis, lift, scale, number) for lift in lifts)
+    title = "\n".join(verdicts(analysis))
+    return Table(columns, rows, title, emphasis=styles, alarms=said, notes=lines)
 
 
-def _row(analysis: Analysis, lift: Lift) -> tuple[Any, ...]:
+def _row(analysis: Analysis, lift: Lift, scale: Scale, number: str) -> tuple[Any, ...]:
+    value, low, high = scaled(lift, scale)
+    control = analysis.mean(analysis.control, lift.outcome).mean
     return (
         lift.arm,
-        lift.outcome,
+        Cell(lift.outcome, mark="↓" * (lift.outcome in analysis.unwanted)),
+        control,
         analysis.mean(lift.arm, lift.outcome).mean,
-        Cell(lift.lift, mark="*" * (lift.p_holm < 1 - analysis.level)),
-        Cell(lift.low, f"{_signed(lift.low)} … {_signed(lift.high)}"),
+        Cell(value, mark="*" * (lift.p_holm < 1 - analysis.level)),
+        Cell(low, f"{_signed(low, number)} … {_signed(high, number)}"),
         *(Cell(p, p_text(p)) for p in (lift.p, lift.p_holm)),
-        lift.detectable,
+        lift.detectable if scale == "relative" else lift.detectable / 100 * control,
+        lift.verdict,
     )
+
+
+def scaled(lift: Lift, scale: Scale) -> tuple[float, float, float]:
+    """Return a lift with the ends of its interval, or the change that it is."""
+    if scale == "relative":
+        return lift.lift, lift.low, lift.high
+    return lift.change, lift.change_low, lift.change_high
+
+
+def verdicts(analysis: Analysis) -> Iterator[str]:
+    """Yield a sentence per arm: which outcomes are better, which worse, which unclear."""
+    for arm in analysis.arms:
+        found = [lift for lift in analysis.lifts if lift.arm == arm and lift.verdict != "A/A"]
+        parts = [
+            f"{len(names)} {word} ({', '.join(names)})"
+            for word in ("better", "worse", "unclear")
+            if (names := [lift.outcome for lift in found if lift.verdict == word])
+        ]
+        if parts:
+            yield f"{arm} against {analysis.control}: {', '.join(parts)}."
 
 
 def lifts_of(analysis: Analysis, outcome: str) -> list[Lift]:
@@ -64,8 +106,8 @@ def _share(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _signed(percent: float) -> str:
-    return "–" if isnan(percent) else f"{percent:+.2f}"
+def _signed(value: float, number: str) -> str:
+    return "–" if isnan(value) else format(value, number)
 
 
 def alarms(analysis: Analysis) -> Iterator[str]:
@@ -96,7 +138,9 @@ def _lines(analysis: Analysis) -> Iterator[str]:
     if analysis.aa_arm is not None:
         yield f"'{analysis.aa_arm}' is the same as the control: its lifts are chance."
     yield from left_out(analysis)
-    yield "*: holds after Holm's adjustment for all lifts. Detects: lift found 4 times of 5."
+    yield "*: holds after Holm's adjustment for all lifts. Detects: what is found 4 times of 5."
+    if analysis.unwanted:
+        yield f"↓: less is better ({', '.join(analysis.unwanted)})."
 
 
 def left_out(analysis: Analysis) -> Iterator[str]:
