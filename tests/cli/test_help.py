@@ -4,8 +4,19 @@ import click
 import pytest
 
 VERBS = [
-    *("demo", "simulate", "data", "predict", "fit", "score", "evaluate", "recalibrate"),
-    *("explain", "pipeline", "compare", "reproduce", "ab", "registry", "export", "serve", "warm"),
+    *("demo", "simulate", "data", "predict", "fit", "score", "rank", "evaluate"),
+    *(
+        "recalibrate",
+        "explain",
+        "pipeline",
+        "compare",
+        "reproduce",
+        "ab",
+        "registry",
+        "export",
+        "serve",
+        "warm",
+    ),
     "bench",
 ]
 COMMANDS = [
@@ -49,6 +60,20 @@ def test_every_command_has_help_and_takes_json_and_quiet(run, command):
         assert "--json FILE" in done.out
         assert "--quiet" in done.out
         assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_help_and_errors_list_the_methods(run, folder):
+    from harmonrank.methods import METHODS
+
+    table = ("--train", folder / "train.parquet", "--schema", folder / "schema.toml")
+    shown = [
+        run("fit", "--help").out,
+        run("compare", "--help").out,
+        run("fit", *table, "--method", "logistik", "-o", folder / "m").err,
+    ]
+    for text in shown:
+        whole = " ".join(text.split()).replace("- ", "-")  # lines may break behind a hyphen
+        assert all(name in whole for name in METHODS), text
 
 
 def test_no_verb_at_all_shows_the_help_as_an_error(run):

@@ -2,10 +2,12 @@ import json
 
 import numpy as np
 import polars as pl
+import pytest
 
 import harmonrank as hr
 from harmonrank.data.worlds import world
 from harmonrank.evaluation.simulation import as_frame, world_schema
+from harmonrank.metrics import spearman
 
 
 def test_a_model_is_recalibrated_to_replaced_upstream_models_without_labels(run, tmp_path):
@@ -35,9 +37,15 @@ def test_the_report_is_printed_and_written(run, tmp_path):
     places = (tmp_path / "m", tmp_path / "t.parquet", "-o", tmp_path / "n")
     done = run("recalibrate", *places, "--json", tmp_path / "drift.json")
     drift = model.drift(tmp_path / "t.parquet")
-    assert str(drift).split() == done.out.split()
     written = json.loads((tmp_path / "drift.json").read_text())
+    agreement = written.pop("rank_correlation")
+    fused = [hr.load(tmp_path / name).score(tmp_path / "t.parquet") for name in ("m", "n")]
+    assert agreement == pytest.approx(spearman(np.column_stack(fused))[0, 1])
+    assert agreement < 0.99
     assert written == {"method": "closed-form", "model": str(tmp_path / "n"), **drift.to_dict()}
+    shown = " ".join(done.out.split())
+    assert shown.startswith(" ".join(str(drift).split()))
+    assert f"The new model ranks these rows anew: Spearman's ρ {agreement:.3f} with the" in shown
     assert "Recalibrated closed-form on 30,000 rows" in done.err
     again = run("recalibrate", *places)
     assert again.code == 2

@@ -99,6 +99,44 @@ def test_rank_takes_what_there_is_where_a_request_is_short(table, schema):
     assert model.rank(table.lazy(), k=1).height == 60
 
 
+def test_a_table_without_rows_has_no_scores_and_no_best_rows(table, schema):
+    model = ClosedForm().fit(table, schema, valid=table)
+    empty = table.clear()
+    assert model.score(empty).shape == (0,)
+    assert model.score(empty.to_pandas(), weights={"buy": 3}).shape == (0,)
+    assert model.probabilities(empty).shape == (0, 2)
+    assert model.rank(empty).columns == [*table.columns, "fused", "place"]
+    with pytest.raises(DataError, match="has no rows"):
+        model.drift(empty)
+    with pytest.raises(DataError, match="has no rows"):
+        model.evaluate(empty)
+
+
+def test_a_pandas_table_is_ranked_to_a_pandas_table_that_keeps_index_and_types(table, schema):
+    model = ClosedForm().fit(table, schema, valid=table)
+    frame = table.to_pandas().astype({"age": "category"})
+    frame["note"] = [object()] * len(frame)  # a column that no ranking needs
+    frame.index = [f"row {i}" for i in range(len(frame))]
+    best, expected = model.rank(frame, k=3), model.rank(table, k=3)
+    assert list(best.columns) == [*table.columns, "note", "fused", "place"]
+    assert best["age"].dtype == "category"
+    np.testing.assert_array_equal(best["fused"], expected["fused"])
+    np.testing.assert_array_equal(best["place"], expected["place"])
+    first = best.iloc[0]
+    assert frame.loc[best.index[0], "p_buy"] == first["p_buy"]
+    assert list(frame.columns) == [*table.columns, "note"]
+    assert list(model.rank(frame.iloc[:0]).columns) == list(best.columns)
+
+
+def test_rank_follows_other_weights_and_another_request_column(table, schema):
+    model = ClosedForm().fit(table, replace(schema, request=None), valid=table)
+    renamed = table.rename({"request_id": "session"})
+    best = model.rank(renamed, k=1, request="session", weights={"buy": 9})
+    fused = model.score(renamed, weights={"buy": 9})
+    largest = renamed.with_columns(fused=fused).group_by("session").agg(pl.max("fused"))
+    assert best["fused"].to_list() == largest.sort("session")["fused"].to_list()
+
+
 def test_rank_refuses_what_it_cannot_do(table, schema):
     model = ClosedForm().fit(table, schema, valid=table)
     with pytest.raises(UsageError, match="`k` must be a whole number from 1 up. Got 0"):

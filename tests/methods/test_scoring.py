@@ -137,14 +137,20 @@ def test_a_file_damaged_inside_leaves_nothing_behind(model, data, tmp_path):
     assert left_behind(tmp_path) == ["data.parquet"]
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_no_rows_are_refused(model, tmp_path, kind):
-    path = tmp_path / f"in.{kind}"
+@pytest.mark.parametrize("to", ["parquet", "csv", "arrow"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
+def test_a_table_without_rows_is_scored_to_one_without_rows(model, tmp_path, kind, to):
+    path, out = tmp_path / f"in.{kind}", tmp_path / f"out.{to}"
     empty = small_table().clear()
-    empty.write_parquet(path) if kind == "parquet" else empty.write_csv(path)
-    with pytest.raises(DataError, match="has no rows; expected at least one"):
-        score_file(model, path, tmp_path / "out.parquet")
-    assert left_behind(tmp_path) == [path.name]
+    {"parquet": empty.write_parquet, "csv": empty.write_csv, "arrow": empty.write_ipc}[kind](path)
+    drifts = []
+    assert score_file(model, path, out, on_drift=drifts.append) == 0
+    scored = {"parquet": pl.read_parquet, "csv": pl.read_csv, "arrow": pl.read_ipc}[to](out)
+    assert scored.columns == [*empty.columns, "fused"]
+    assert scored.height == 0
+    assert drifts == []
+    if kind == to == "parquet":
+        assert scored.schema == empty.with_columns(fused=pl.lit(0.0)).schema
 
 
 def test_a_name_that_is_taken_is_refused(model, data, tmp_path):

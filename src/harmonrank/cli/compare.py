@@ -11,6 +11,7 @@ from harmonrank.cli.options import (
     baseline_option,
     columns,
     learning_tables,
+    method_option,
     numbers,
     parse_names,
     path_option,
@@ -25,9 +26,7 @@ from harmonrank.cli.options import (
 @learning_tables("selection")
 @path_option("--test", required=True, help="Table to measure on.")
 @columns
-@click.option(
-    "--methods", default="all", show_default=True, metavar="all|A,B", help="Ways to fuse."
-)
+@method_option("--methods", "all", "Ways to fuse", metavar="all|A,B")
 @baseline_option
 @seed_option
 @path_option(

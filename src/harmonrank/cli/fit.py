@@ -10,6 +10,7 @@ import click
 from harmonrank.cli.options import (
     columns,
     learning_tables,
+    method_option,
     numbers,
     output,
     parse_settings,
@@ -22,7 +23,7 @@ from harmonrank.cli.options import (
 @click.command("fit")
 @learning_tables("early stopping")
 @columns
-@click.option("--method", default="harmonrank", show_default=True, help="A way to fuse.")
+@method_option("--method", "harmonrank", "A way to fuse")
 @settings_option("An option of the method")
 @seed_option
 @click.option("--device", default="cpu", show_default=True, help="Where a network is trained.")

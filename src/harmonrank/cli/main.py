@@ -20,6 +20,7 @@ _VERBS = {
     "predict": "The stage before: from a log to a score per objective.",
     "fit": "Fit one model.",
     "score": "Add the fused score to a table.",
+    "rank": "Write the best rows of every request.",
     "evaluate": "Measure how well a model ranks a table that has labels.",
     "recalibrate": "Adjust a model to changed upstream scores, without labels.",
     "explain": "Show what a model learned, and its effective weights.",

@@ -7,6 +7,7 @@ __all__ = [
     "figures_option",
     "format_option",
     "learning_tables",
+    "method_option",
     "model_to",
     "numbers",
     "output",
@@ -93,7 +94,11 @@ def columns(function: F) -> F:
             click.option("--context", metavar="A,B", help="Context columns."),
             click.option("--request", metavar="A", help="Request column."),
             click.option("--sample-weight", metavar="A", help="Column of row weights."),
-            weights,
+            click.option(
+                "--weights",
+                metavar="A=2,B=1",
+                help="What the AUC of an objective counts; as in the schema, or 1, if not named.",
+            ),
             value,
         ]
     ):
@@ -102,10 +107,9 @@ def columns(function: F) -> F:
 
 
 def weights(function: F) -> F:
-    """Add --weights."""
-    return click.option("--weights", metavar="A=2,B=1", help="Objective weights; 1 if not given.")(
-        function
-    )
+    """Add --weights, other ones than those of a fit."""
+    text = "Other weights, for methods that can change them; as fitted if not named."
+    return click.option("--weights", metavar="A=2,B=1", help=text)(function)
 
 
 def value(function: F) -> F:
@@ -124,6 +128,24 @@ def baseline_option(function: F) -> F:
         metavar="COLUMN|FORMULA",
         help="What ranks today: a column, or a formula such as 'p_buy * (1 + 3*p_like)**0.5'.",
     )(function)
+
+
+class _MethodOption(click.Option):
+    """An option that lists the methods in its help, which are not imported before."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from harmonrank.methods import METHODS
+
+        if self.help is not None and METHODS[0] not in self.help:
+            self.help += f": {', '.join(METHODS)}."
+        return super().get_help_record(ctx)
+
+
+def method_option(name: str, default: str, text: str, **rest: Any) -> Callable[[F], F]:
+    """Return an option that names methods; its help lists them behind the text."""
+    return click.option(
+        name, cls=_MethodOption, default=default, show_default=True, help=text, **rest
+    )
 
 
 def recalibrate(function: F) -> F:

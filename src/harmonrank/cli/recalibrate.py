@@ -2,11 +2,20 @@
 
 __all__ = ["command"]
 
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harmonrank.cli.options import model_to
+
+if TYPE_CHECKING:
+    from harmonrank.data import Log
+    from harmonrank.methods import Method
+
+_SHOWN_ROWS = 100_000
+_SAME = 0.9995
 
 
 @click.command("recalibrate")
@@ -18,9 +27,10 @@ def command(
 
     DATA holds recent rows with the new scores; labels are not needed. Use it when an upstream
     model was replaced, and fit again once enough labels have come in. The report says how far each
-    score has moved, and whether that looks like a replaced model.
+    score has moved, whether that looks like a replaced model, and how much the ranking changes.
     """
     from harmonrank.cli.show import Show
+    from harmonrank.data import read_log
     from harmonrank.data.files import check_output
     from harmonrank.methods import load
     from harmonrank.methods.saved import MODEL
@@ -28,7 +38,32 @@ def command(
     check_output(out, overwrite=overwrite, holds=MODEL)
     fitted = load(model)
     with Show(quiet=quiet, json_file=json_file) as show:
-        drift = fitted.drift(data)
-        fitted.recalibrated(data).save(out, overwrite=overwrite)
+        log = read_log(data, fitted.schema, labels=False, sample_weight=True)
+        drift, changed = fitted.drift(log), fitted.recalibrated(log)
+        agreement = _agreement(fitted, changed, log.sampled(_SHOWN_ROWS))
+        changed.save(out, overwrite=overwrite)
         show.line(f"Recalibrated {fitted.name} on {drift.rows:,} rows of {data}; wrote {out}.")
-    show.result(drift.to_table(), {"method": fitted.name, "model": str(out), **drift.to_dict()})
+    table, known = drift.to_table(), agreement == agreement
+    said = (
+        f"The new model ranks these rows as the old one does: Spearman's ρ {agreement:.3f}."
+        if known and agreement > _SAME
+        else f"The new model ranks these rows anew: Spearman's ρ {agreement:.3f} with the old one."
+    )
+    show.result(
+        replace(table, notes=(*table.notes, *[said] * known)),
+        {
+            "method": fitted.name,
+            "model": str(out),
+            "rank_correlation": agreement if known else None,
+            **drift.to_dict(),
+        },
+    )
+
+
+def _agreement(before: "Method", after: "Method", rows: "Log") -> float:
+    """Return Spearman's ρ between the fused scores of both models."""
+    import numpy as np
+
+    from harmonrank.metrics import spearman
+
+    return float(spearman(np.column_stack([before.score(rows), after.score(rows)]))[0, 1])

@@ -58,10 +58,11 @@ def command(
             on_rows=lambda done, total: show.advance("score ", done, total, f"{done:,} rows"),
         )
         seconds = perf_counter() - started
-    (drift,) = found
-    say(drift_notes(drift, recalibrated=recalibrate))
+    drift = found[0] if found else None  # a table without rows has not drifted
+    if drift is not None:
+        say(drift_notes(drift, recalibrated=recalibrate))
     written = {"rows": rows, "seconds": seconds, "output": str(out), "column": column}
     show.result(
         f"Scored {rows:,} rows in {seconds:.1f} s; wrote {out}.",
-        {**written, "recalibrated": recalibrate, "drift": drift.to_dict()},
+        {**written, "recalibrated": recalibrate, "drift": drift and drift.to_dict()},
     )

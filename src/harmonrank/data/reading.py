@@ -26,6 +26,7 @@ def read_log(
     sample_weight: bool = False,
     first_row: int = 0,
     name: str | None = None,
+    empty: bool = False,
 ) -> Log:
     """Read and check the columns that a schema names.
 
@@ -37,6 +38,7 @@ def read_log(
         sample_weight: Without labels: also read sample weights, where the table has them.
         first_row: Where the source begins in a larger table, so that errors name the right row.
         name: What errors call the source; its path if left out.
+        empty: A table without rows gives a log without rows; else it is refused.
 
     Raises:
         DataError: Columns are missing, of the wrong type, or hold values that their roles do not
@@ -57,7 +59,12 @@ def read_log(
     columns += [name for name in (weight, request) if name]
     columns += [*schema.names, *truth] if labels else []
     faults = Faults(name or describe(source))
-    frame = open_table(source, faults.present(there, columns))
+    frame = open_table(source, faults.present(there, columns), empty=empty)
+    if not frame.height:
+        # A csv file without rows has columns without types, so there is nothing to check.
+        faults.refuse()
+        none = pl.DataFrame([pl.Series(name, [], pl.String) for name in schema.context])
+        return Log(schema, np.empty((0, len(schema.names))), none)
     check = Check(faults, first_row, frame)
     check.scores(schema)
     check.contexts(schema.context)

@@ -6,6 +6,7 @@ __all__ = [
     "column_names",
     "describe",
     "grouped_sums",
+    "is_pandas",
     "open_table",
 ]
 
@@ -48,8 +49,8 @@ or pyarrow table, or a log read before."""
 _PIECE_ROWS = 2_000_000
 
 
-def open_table(source: Source, columns: Sequence[str]) -> pl.DataFrame:
-    """Return the named columns of a file or data frame, rows in order.
+def open_table(source: Source, columns: Sequence[str], *, empty: bool = False) -> pl.DataFrame:
+    """Return the named columns of a file or data frame, rows in order; some, unless `empty`.
 
     Raises:
         DataError: The file is missing, empty, truncated or of an unknown kind, a column is
@@ -63,7 +64,7 @@ def open_table(source: Source, columns: Sequence[str]) -> pl.DataFrame:
     else:
         check_columns(source, column_names(source), columns)
         frame = _from_memory(source, columns)
-    if frame.height == 0:
+    if frame.height == 0 and not empty:
         raise DataError(f"{describe(source)} has no rows; expected at least one.")
     return frame
 
@@ -135,12 +136,17 @@ def column_names(source: Source) -> list[str]:
         return source.columns
     if _is_a(source, "pyarrow", "Table", "RecordBatch"):
         return list(source.schema.names)
-    if _is_a(source, "pandas", "DataFrame"):
+    if is_pandas(source):
         frame: Any = source
         return [str(name) for name in frame.columns]
     raise DataError(
         f"A table must be a path or a polars, pandas or pyarrow table. Got {type(source).__name__}."
     )
+
+
+def is_pandas(source: Source) -> bool:
+    """Return whether a table is one of pandas."""
+    return _is_a(source, "pandas", "DataFrame")
 
 
 def _is_a(source: Source, package: str, *names: str) -> bool:

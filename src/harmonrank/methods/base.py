@@ -138,7 +138,9 @@ class Method(Weighed, ABC):
     ) -> np.ndarray:
         """Return the fused score of each row, in order; higher is shown first.
 
-        A row's score depends on the row and the model alone.
+        A row's score depends on the row and the model alone. An array whatever the table is, so
+        that `table["fused"] = model.score(table)` does with pandas what one expects; a table
+        without rows has no scores.
 
         Args:
             table: A path or table; labels are not needed.
@@ -146,8 +148,12 @@ class Method(Weighed, ABC):
             value: What an event of each objective is worth, in place of weights, for methods with
                 probabilities p_m: the score is then the expected value Σ_m v_m p_m.
         """
-        log = self._expected(read_log(table, self.schema, labels=False))
-        return self._fused(log, self._asked(weights, value))
+        asked, log = self._asked(weights, value), self._to_score(table)
+        return self._fused(self._expected(log), asked) if log.rows else np.empty(0)
+
+    def _to_score(self, table: Source) -> Log:
+        """Read rows to score, of which there may be none."""
+        return read_log(table, self.schema, labels=False, empty=True)
 
     def _fused(self, log: Log, weights: np.ndarray | None) -> np.ndarray:
         return _finite(self._score(log) if weights is None else self._score_weighted(log, weights))
@@ -179,9 +185,30 @@ class Method(Weighed, ABC):
         p = self._expected_request(p, context)
         return _finite(self._score_request(p, context, self._asked(weights, value)))
 
-    def rank(self, table: Source, k: int = 10) -> pl.DataFrame:
-        """Return the best k rows of every request, best first, with their score and place."""
-        return top_rows(table, self.schema.request, k, self.score)
+    def rank(
+        self,
+        table: Source,
+        k: int = 10,
+        *,
+        request: str | None = None,
+        weights: Mapping[str, float] | None = None,
+        value: Mapping[str, float] | None = None,
+    ) -> Any:
+        """Return the best k rows of every request, best first, with their score and place.
+
+        Args:
+            table: A path or table; a pandas table gives a pandas table, all else a polars one.
+            k: At most so many of a request.
+            request: The request column; that of the schema if left out.
+            weights: As for `score`.
+            value: As for `score`.
+        """
+
+        def score(rows: pl.DataFrame) -> np.ndarray:
+            return self.score(rows, weights=weights, value=value)
+
+        needed = (*self.schema.score_columns, *self.schema.context)
+        return top_rows(table, request or self.schema.request, k, needed, score)
 
     def evaluate(
         self,

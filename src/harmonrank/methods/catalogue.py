@@ -43,7 +43,9 @@ def method_class(name: str) -> "type[Method]":
     'ClosedForm'
     """
     if name not in _PLACES:
-        raise UsageError(f"There is no method '{name}'. {did_you_mean(name, METHODS)}")
+        hint, known = did_you_mean(name, METHODS), f"Known: {', '.join(METHODS)}."
+        said = hint if hint == known else f"{hint} {known}"
+        raise UsageError(f"There is no method '{name}'. {said}")
     module, attribute = _PLACES[name]
     found: type[Method] = getattr(import_module(f"harmonrank.methods.{module}"), attribute)
     return found

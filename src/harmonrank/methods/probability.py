@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from harmonrank.data import Log, Source, read_log
+from harmonrank.data import Log, Source
 from harmonrank.methods.base import Method
 
 
@@ -22,7 +22,10 @@ class ProbabilityMethod(Method):
 
     def probabilities(self, table: Source) -> np.ndarray:
         """Return the calibrated probability of each objective, (rows, objectives)."""
-        return self._probabilities(self._expected(read_log(table, self.schema, labels=False)))
+        log = self._to_score(table)
+        if not log.rows:
+            return np.empty((0, len(self.schema.names)))
+        return self._probabilities(self._expected(log))
 
     @abstractmethod
     def _probabilities(self, log: Log) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Scoring a file: the table again, with the fused score as one more column."""
 
-__all__ = ["score_file"]
+__all__ = ["score_file", "write_table"]
 
 import gzip
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from harmonrank.data.parquet import PIECE_ROWS, ParquetWriter, count_rows, piece
 from harmonrank.data.table_files import TableFiles
 from harmonrank.data.table_paths import Paths, file_kind
 from harmonrank.data.tables import check_columns, describe, open_table
-from harmonrank.errors import DataError, UsageError
+from harmonrank.errors import UsageError
 from harmonrank.methods.base import Method
 from harmonrank.methods.drift import Drift
 
@@ -46,7 +46,7 @@ def score_file(
 
     Parquet is read and written in pieces, so memory does not grow with the file, and one piece is
     decoded, one scored and one encoded at the same time. Columns that the model does not read
-    pass through as they are.
+    pass through as they are. A table without rows gives one without rows.
 
     Args:
         method: A fitted method.
@@ -57,7 +57,7 @@ def score_file(
         value: What an event of each objective is worth, in place of weights.
         overwrite: Replace `output` if it exists.
         on_rows: Called with the rows done and the rows in all.
-        on_drift: Called with the drift of the first piece; it changes no score.
+        on_drift: Called with the drift of the first piece, if it has rows; it changes no score.
     """
     called = describe(source)
     require_polars_threads(f"Scoring {called}")
@@ -72,22 +72,32 @@ def score_file(
     check_output(output, overwrite=overwrite)
 
     def fuse(frame: pl.DataFrame, first_row: int) -> np.ndarray:
-        log = read_log(frame, method.schema, labels=False, first_row=first_row, name=called)
-        if on_drift is not None and first_row == 0:
+        log = read_log(
+            frame, method.schema, labels=False, first_row=first_row, name=called, empty=True
+        )
+        if on_drift is not None and first_row == 0 and log.rows:
             on_drift(method.drift(log.sampled(_DRIFT_ROWS)))
         return method.score(log, weights=weights, value=value)
 
     if files.kind == "parquet" and kind == "parquet":
-        with new_file(output, overwrite=overwrite) as partial:
-            return _stream(files, called, partial, column, fuse, on_rows)
-    frame = open_table(source, names)
+        total = count_rows(files)
+        if total:
+            with new_file(output, overwrite=overwrite) as partial:
+                return _stream(files, total, partial, column, fuse, on_rows)
+    frame = open_table(source, names, empty=True)
     lows = range(0, max(frame.height, 1), PIECE_ROWS)
     fused = np.concatenate([fuse(frame.slice(low, PIECE_ROWS), low) for low in lows])
     frame = frame.with_columns(pl.Series(column, fused))
-    with new_file(output, overwrite=overwrite) as partial, writing():
-        _write(frame, partial, kind, compress=output.name.lower().endswith(".gz"))
+    write_table(frame, output, overwrite=overwrite)
     on_rows(frame.height, frame.height)
     return frame.height
+
+
+def write_table(frame: pl.DataFrame, output: Path, *, overwrite: bool = False) -> None:
+    """Write a table as parquet, csv or arrow, by the ending; it appears only when complete."""
+    compress = output.name.lower().endswith(".gz")
+    with new_file(output, overwrite=overwrite) as partial, writing():
+        _write(frame, partial, file_kind(output), compress=compress)
 
 
 def _write(frame: pl.DataFrame, path: Path, kind: str, *, compress: bool) -> None:
@@ -104,15 +114,13 @@ def _write(frame: pl.DataFrame, path: Path, kind: str, *, compress: bool) -> Non
 
 def _stream(
     files: TableFiles,
-    called: str,
+    total: int,
     partial: Path,
     column: str,
     fuse: Fuse,
     on_rows: Callable[[int, int], None],
 ) -> int:
-    total, done = count_rows(files), 0
-    if total == 0:
-        raise DataError(f"{called} has no rows; expected at least one.")
+    done = 0
     kept = pl.read_parquet_metadata(files.paths[0])
     # Types are written as they are now; the rest is what others keep with their tables.
     kept.pop("ARROW:schema", None)

@@ -1,0 +1,64 @@
+"""`harmonrank rank`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+
+import click
+
+from harmonrank.cli.options import count_option, numbers, output, parse_pairs, value, weights
+
+
+@click.command("rank")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@count_option("-k", 10, "At most so many rows of a request.", least=1)
+@click.option("--request", metavar="A", help="Request column; that of the model if left out.")
+@weights
+@value
+@output("Table to write: parquet, csv or arrow.")
+@numbers
+def command(
+    model: Path,
+    data: Path,
+    k: int,
+    request: str | None,
+    weights: str | None,
+    value: str | None,
+    out: Path,
+    overwrite: bool,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Write the best rows of every request of DATA, best first.
+
+    Two columns are added: `fused`, the score of MODEL, and `place`, from 1. Labels are not needed.
+    """
+    from harmonrank.cli.drift_notes import drift_notes, say
+    from harmonrank.cli.show import Show
+    from harmonrank.data.files import check_output
+    from harmonrank.data.table_paths import file_kind
+    from harmonrank.methods import load
+    from harmonrank.methods.scoring import write_table
+
+    fitted = load(model)
+    file_kind(out)
+    check_output(out, overwrite=overwrite)
+    counted = {"weights": parse_pairs(weights), "value": parse_pairs(value, "--value")}
+    with Show(quiet=quiet, json_file=json_file) as show:
+        best = fitted.rank(data, k, request=request, **counted)
+        drift = fitted.drift(data) if best.height else None
+        write_table(best, out, overwrite=overwrite)
+    if drift is not None:
+        say(drift_notes(drift, recalibrated=False))
+    requests = int((best["place"] == 1).sum())
+    show.result(
+        f"Wrote the best {k} of {requests:,} requests, {best.height:,} rows, to {out}.",
+        {
+            "rows": best.height,
+            "requests": requests,
+            "k": k,
+            "output": str(out),
+            "drift": drift and drift.to_dict(),
+        },
+    )
