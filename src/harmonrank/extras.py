@@ -1,6 +1,6 @@
 """Extras: packages that only some things need, with the remedy where one is missing."""
 
-__all__ = ["import_extra", "is_installed", "needs_extras", "remedy"]
+__all__ = ["import_extra", "is_installed", "needs_extras", "remedy", "require_extra"]
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +55,12 @@ def import_extra(package: str, *, who: str) -> Any:
     """Return an optional package."""
     with needs_extras(who):
         return import_module(package)
+
+
+def require_extra(package: str, *, who: str) -> None:
+    """Refuse to go on without an optional package, which is imported later or elsewhere."""
+    if not is_installed(package):
+        raise DependencyError(f"{who} needs the package '{package}'; {remedy(package)}.")
 
 
 def is_installed(package: str) -> bool:

@@ -1,36 +1,24 @@
 """A service at half load for an hour: no error, no growth. Run once, on purpose."""
 
+import json
 import os
-import time
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from service import rank_body, serving
 
-MINUTES = float(os.environ.get("HARMONRANK_SOAK_MINUTES", "2"))
-RATE = 100
-
-
-def resident(pid):
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096 / 1e6
+MINUTES = os.environ.get("HARMONRANK_SOAK_MINUTES", "2")
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "soak.py"
 
 
 @pytest.mark.slow
-def test_memory_stays_flat_and_nothing_fails(default_model, tmp_path, table):
+def test_memory_stays_flat_and_nothing_fails(tmp_path):
     """`HARMONRANK_SOAK_MINUTES=60` makes it the hour; two minutes are the default."""
-    default_model.save(tmp_path / "m")
-    with serving(tmp_path / "m") as service:
-        connection, body = service.connect(), rank_body(table, rows=600, k=10)
-        started = [e for e in service.events if e["event"] == "worker started"]
-        worker, seen, asked = started[0]["process"], [], 0
-        begun = time.monotonic()
-        while (passed := time.monotonic() - begun) < 60 * MINUTES:
-            assert service.ask("POST", "/v1/rank", body, connection=connection)[0] == 200
-            asked += 1
-            if asked % 200 == 0:
-                seen.append(resident(worker))
-            time.sleep(max(0.0, asked / RATE - passed))
-        connection.close()
-        quarter = max(len(seen) // 4, 1)
-        assert sum(seen[-quarter:]) / quarter < sum(seen[quarter : 2 * quarter]) / quarter + 20
-        assert [e for e in service.events if e["level"] != "info"] == []
+    command = [sys.executable, str(SCRIPT), "--minutes", MINUTES, "--json", str(tmp_path / "j")]
+    done = subprocess.run([*command, "--each", "5"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "j").read_text())
+    assert found["answered"] > 0.9 * 60 * float(MINUTES) * found["rate"]
+    assert found["worker_growth_mb"] < 20
+    assert found["first_process_growth_mb"] < 20

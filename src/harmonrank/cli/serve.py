@@ -90,7 +90,7 @@ def _point(text: str) -> tuple[str, dict[str, float]]:
 def _key(file: Path | None) -> str | None:
     import os
 
-    from harmonrank.serving.service import KEY
+    from harmonrank.serving.settings import KEY
 
     if file is None:
         return os.environ.get(KEY) or None

@@ -16,6 +16,7 @@ _LOUD = {
     "upstream replaced": "warning",
     "recalibration refused": "warning",
     "worker died": "warning",
+    "worker not started": "error",
 }
 
 

@@ -13,6 +13,7 @@ from harmonrank.data.clock import request_clock
 from harmonrank.data.decoding import decode_json
 from harmonrank.errors import DataError
 from harmonrank.serving.http import HttpError, Request, Response, json_response
+from harmonrank.serving.json_numbers import numbers
 from harmonrank.serving.runtime import Candidates, Runtime, named_columns
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -24,7 +25,7 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
     """One request: columns of its candidates.
 
     Attributes:
-        scores: The score column of each objective, by name.
+        scores: The score column of each objective, by name: a list of numbers.
         context: A value that all candidates share, or one for each, by column.
         ids: What the answer calls the candidates; their index if left out.
         k: How many of the best are returned; null for all.
@@ -34,7 +35,7 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
         shares: Whether each objective's probability and share are returned too.
     """
 
-    scores: dict[str, list[float]]
+    scores: dict[str, msgspec.Raw]
     context: dict[str, Value | list[Value]] = {}
     ids: list[str | int] | None = None
     k: K | None = 10
@@ -60,19 +61,28 @@ def rank(runtime: Runtime, request: Request, max_rows: int) -> tuple[Response, l
         return rank_table(runtime, request, max_rows)
     if request.content_type not in ("", "application/json"):
         raise HttpError(415, f"Send application/json or {ARROW}.")
-    what = "The request"
-    if decode_json(request.body, _Peek, what).requests is UNSET:
-        one = decode_json(request.body, RankRequest, what)
-        check_rows(sum(map(len, one.scores.values())) // max(len(one.scores), 1), max_rows)
-        ranked, candidates = _ranked(runtime, one)
-        answer = {"version": runtime.version, "ranked": ranked}
-        return json_response(answer, candidates=candidates.rows), [candidates]
-    many = decode_json(request.body, _Many, what).requests
-    rows = sum(len(column) for one in many for column in [*one.scores.values()][:1])
+    asked, single = _decoded(request.body)
+    given = [_candidates(runtime, one) for one in asked]
+    rows = sum(candidates.rows for candidates in given)
     check_rows(rows, max_rows)
-    pairs = [_ranked(runtime, one) for one in many]
-    answer = {"version": runtime.version, "results": [{"ranked": ranked} for ranked, _ in pairs]}
-    return json_response(answer, candidates=rows), [candidates for _, candidates in pairs]
+    listed = [_ranked(runtime, *pair) for pair in zip(asked, given, strict=True)]
+    answer: dict[str, Any] = {"version": runtime.version}
+    if single:
+        answer["ranked"] = listed[0]
+    else:
+        answer["results"] = [{"ranked": ranked} for ranked in listed]
+    return json_response(answer, candidates=rows), given
+
+
+def _decoded(body: bytes) -> tuple[list[RankRequest], bool]:
+    """Return the requests of a body, and whether it is a single one."""
+    what = "The request"
+    try:
+        return [decode_json(body, RankRequest, what)], True
+    except DataError:
+        if decode_json(body, _Peek, what).requests is UNSET:
+            raise
+    return decode_json(body, _Many, what).requests, False
 
 
 def check_rows(rows: int, most: int) -> None:
@@ -83,8 +93,7 @@ def check_rows(rows: int, most: int) -> None:
         )
 
 
-def _ranked(runtime: Runtime, one: RankRequest) -> tuple[list[dict[str, Any]], Candidates]:
-    candidates = _candidates(runtime, one)
+def _ranked(runtime: Runtime, one: RankRequest, candidates: Candidates) -> list[dict[str, Any]]:
     weights = runtime.weights(one.weights, one.point)
     scored = runtime.score(candidates, weights, value=one.value, probabilities=one.shares)
     if one.ids is not None and len(one.ids) != candidates.rows:
@@ -106,7 +115,7 @@ def _ranked(runtime: Runtime, one: RankRequest) -> tuple[list[dict[str, Any]], C
         for row, chances, shares in parts:
             row["probabilities"] = dict(zip(runtime.objectives, chances, strict=True))
             row["shares"] = dict(zip(runtime.objectives, shares, strict=True))
-    return listed, candidates
+    return listed
 
 
 def best(fused: np.ndarray, k: int | None) -> np.ndarray:
@@ -121,9 +130,13 @@ def best(fused: np.ndarray, k: int | None) -> np.ndarray:
 
 def _candidates(runtime: Runtime, one: RankRequest) -> Candidates:
     schema = runtime.model.schema
-    columns, others = named_columns(one.scores, schema.score_columns, "Score")
+    raws, others = named_columns(one.scores, schema.score_columns, "Score")
     if others:
         raise DataError(f"The model has no score '{others[0][:100]}'; leave it out.")
+    columns = [
+        numbers(memoryview(raw), f"Score '{name}'")
+        for name, raw in zip(schema.score_columns, raws, strict=True)
+    ]
     rows = {len(column) for column in columns}
     if len(rows) > 1 or 0 in rows:
         raise DataError(f"All scores must have the same length from 1 up. Got {sorted(rows)}.")
@@ -133,7 +146,7 @@ def _candidates(runtime: Runtime, one: RankRequest) -> Candidates:
             raise DataError(f"The model has no context column '{name[:100]}'; leave it out.")
     shared = {n: v for n, v in context.items() if not isinstance(v, list)}
     own = {n: _series(n, v, rows) for n, v in context.items() if isinstance(v, list)}
-    return Candidates(np.array(columns, np.float64).T, shared, own)
+    return Candidates(np.stack(columns, axis=1), shared, own)
 
 
 def _series(name: str, values: list[Value], rows: set[int]) -> pl.Series:

@@ -42,12 +42,15 @@ class Sample:
         )
         files = folder / "sample.rows", folder / "sample.counts"
         if workers is None:
-            self._counts = np.memmap(files[1], "i8", mode="r+")
-            self._rows = np.memmap(files[0], row, mode="r+").reshape(len(self._counts), -1)
+            counts = np.memmap(files[1], "i8", mode="r+")
+            kept = np.memmap(files[0], row, mode="r+").reshape(len(counts), -1)
         else:
             each = max(rows // workers, 1)
-            self._counts = np.memmap(files[1], "i8", mode="w+", shape=(workers,))
-            self._rows = np.memmap(files[0], row, mode="w+", shape=(workers, each))
+            counts = np.memmap(files[1], "i8", mode="w+", shape=(workers,))
+            kept = np.memmap(files[0], row, mode="w+", shape=(workers, each))
+        # As plain arrays: a part of a mapped file takes ten times as long to make.
+        self._counts, self._rows = np.asarray(counts), np.asarray(kept)
+        self._scores, self._context = self._rows["scores"], self._rows["context"]
         self._schema, self._encoder = schema, encoder
         self._rng = np.random.default_rng()
 
@@ -62,8 +65,8 @@ class Sample:
         few = min(candidates.rows, _EACH, size)
         picked = self._rng.integers(0, candidates.rows, few)
         places = (int(self._counts[worker]) + np.arange(few)) % size
-        ring = self._rows[worker]
-        ring["scores"][places] = candidates.scores[picked]
+        self._scores[worker][places] = candidates.scores[picked]
+        context = self._context[worker]
         for column, feature in enumerate(self._encoder.features):
             if feature.name in candidates.own:
                 series = candidates.own[feature.name].gather(picked).alias("value")
@@ -74,7 +77,7 @@ class Sample:
                 value = candidates.shared[feature.name]
                 if feature.kind != "number":
                     value = feature.encode_value(value)
-            ring["context"][places, column] = np.nan if value is None else value
+            context[places, column] = np.nan if value is None else value
         self._counts[worker] += few
 
     def frame(self) -> pl.DataFrame:

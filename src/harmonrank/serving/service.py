@@ -1,8 +1,7 @@
 """What the processes of a service share: a folder with settings, counters and a sample."""
 
-__all__ = ["CONFIG", "COUNTERS", "KEY", "new_state", "sample_form"]
+__all__ = ["COUNTERS", "STATE", "new_state", "sample_form"]
 
-from dataclasses import asdict
 from pathlib import Path
 
 from harmonrank.data import ContextEncoder, Schema
@@ -14,23 +13,23 @@ from harmonrank.serving.sample import Sample
 from harmonrank.serving.settings import ServeConfig
 from harmonrank.serving.shared import Counters
 
-CONFIG, COUNTERS = "config.json", "counters"
-KEY = "HARMONRANK_API_KEY"
-"""The environment variable that holds the API key; it is never written to a file."""
+COUNTERS = "counters"
+STATE = "state"
+"""Appears when all that the processes share is there."""
 _FORM = "sample.json"
 
 
 def new_state(folder: Path, config: ServeConfig, model: Method) -> tuple[Counters, Sample | None]:
     """Write what workers read, and return what they share."""
-    write_json(folder / CONFIG, asdict(config))
     counters = Counters(folder / COUNTERS, config.workers)
-    if config.recalibrate == "off":
-        return counters, None
-    encoder = model.context_encoder
-    form = {"schema": model.schema.to_dict(), "context": encoder.to_list()}
-    write_json(folder / _FORM, form)
-    rows = config.sample_rows
-    return counters, Sample(folder, model.schema, encoder, config.workers, rows)
+    sample = None
+    if config.recalibrate != "off":
+        encoder = model.context_encoder
+        form = {"schema": model.schema.to_dict(), "context": encoder.to_list()}
+        write_json(folder / _FORM, form)
+        sample = Sample(folder, model.schema, encoder, config.workers, config.sample_rows)
+    (folder / STATE).touch()
+    return counters, sample
 
 
 def sample_form(folder: Path) -> tuple[Schema, ContextEncoder] | None:

@@ -1,6 +1,6 @@
 """ServeConfig: how a service runs."""
 
-__all__ = ["ServeConfig", "check_binding", "decode_config"]
+__all__ = ["CONFIG", "KEY", "ServeConfig", "check_binding", "decode_config"]
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -12,6 +12,10 @@ from harmonrank.data.decoding import decode
 from harmonrank.errors import UsageError
 from harmonrank.options import Positive
 
+CONFIG = "config.json"
+"""The file in which the service's first process hands them to its workers."""
+KEY = "HARMONRANK_API_KEY"
+"""The environment variable that holds the API key; it is never written to a file."""
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Workers = Annotated[int, Meta(ge=1, le=256)]
 Rows = Annotated[int, Meta(ge=1, le=10_000_000)]

@@ -11,24 +11,29 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
+from harmonrank.data.files import write_json
 from harmonrank.errors import HarmonRankError, UsageError
-from harmonrank.extras import import_extra
-from harmonrank.serving.drift_watch import DriftWatch
-from harmonrank.serving.live import load_target, registry_of
+from harmonrank.extras import require_extra
 from harmonrank.serving.logs import log_event
-from harmonrank.serving.runtime import Runtime
-from harmonrank.serving.service import KEY, new_state
-from harmonrank.serving.settings import ServeConfig, check_binding
+from harmonrank.serving.settings import CONFIG, KEY, ServeConfig, check_binding
 from harmonrank.threads import thread_count
+
+if TYPE_CHECKING:
+    from harmonrank.serving.drift_watch import DriftWatch
+    from harmonrank.serving.shared import Counters
 
 _TICK = 0.05
 _YOUNG = 2.0  # A worker that dies so soon after its start may never come up.
 _MOST_YOUNG = 5
 _BACKLOG = 2048
+_LOW = 10  # How nice the measurement of drift is to what else runs.
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 def serve(
@@ -47,35 +52,46 @@ def serve(
         on_ready: Called with the address when all workers answer.
     """
     for package in ("uvicorn", "uvloop", "httptools"):
-        import_extra(package, who="harmonrank serve")
+        require_extra(package, who="harmonrank serve")
     check_binding(config.host, key=bool(key), anonymous=anonymous)
+    _check_tls(config)
+    with _listening(config) as listener:
+        folder, watch = Path(mkdtemp(prefix="harmonrank-serve-")), None
+        try:
+            write_json(folder / CONFIG, asdict(config))
+            # Workers load while this process does.
+            with _Workers(folder, listener, config, key) as workers:
+                counters, watch = _state(folder, config)
+                address = _address(config, listener)
+                workers.run(lambda: on_ready(address), counters, watch)
+            log_event("stopped", {})
+        finally:
+            if watch is None or not watch.alarmed:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _state(folder: Path, config: ServeConfig) -> "tuple[Counters, DriftWatch | None]":
+    """Check what is to be served, and make what the workers share."""
+    from harmonrank.serving.drift_watch import DriftWatch
+    from harmonrank.serving.live import load_target, registry_of
+    from harmonrank.serving.runtime import Runtime
+    from harmonrank.serving.service import new_state
+
     if config.recalibrate == "auto" and registry_of(config.target) is None:
         raise UsageError(
             "--recalibrate auto publishes new versions, so it needs a registry; make one with "
             "`harmonrank registry init`."
         )
-    _check_tls(config)
     model, version = load_target(config.target)
     Runtime(model, version, config.points)
-    with _listening(config) as listener:
-        folder = Path(mkdtemp(prefix="harmonrank-serve-"))
-        watch = None
-        try:
-            counters, sample = new_state(folder, config, model)
-            if sample is not None:
-                watch = DriftWatch(config, folder, sample, log_event)
-            workers = _Workers(folder, listener, config, key)
-            scheme = "http" if config.tls_cert is None else "https"
-            host, port = listener.getsockname()[:2]
-            address = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
-            workers.run(
-                lambda: on_ready(address),
-                lambda: bool((counters.records["ready"] == 1).all()),
-                watch,
-            )
-        finally:
-            if watch is None or not watch.alarmed:
-                shutil.rmtree(folder, ignore_errors=True)
+    counters, sample = new_state(folder, config, model)
+    return counters, None if sample is None else DriftWatch(config, folder, sample, log_event)
+
+
+def _address(config: ServeConfig, listener: socket.socket) -> str:
+    scheme = "http" if config.tls_cert is None else "https"
+    host, port = listener.getsockname()[:2]
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _check_tls(config: ServeConfig) -> None:
@@ -127,36 +143,41 @@ class _Workers:
         self._young = 0
         self._stop = threading.Event()
 
+    def __enter__(self) -> Self:
+        """Start the workers."""
+        self._before = {s: signal.signal(s, self._signalled) for s in _SIGNALS}
+        for worker in range(self._config.workers):
+            self._start(worker)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        """End them."""
+        self._stop.set()
+        self._end()
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
     def run(
-        self, on_ready: Callable[[], None], is_ready: Callable[[], bool], watch: DriftWatch | None
+        self, on_ready: Callable[[], None], counters: "Counters", watch: "DriftWatch | None"
     ) -> None:
         """Keep workers running until a signal comes."""
-        before = {s: signal.signal(s, self._signalled) for s in (signal.SIGTERM, signal.SIGINT)}
-        thread = threading.Thread(target=self._look, args=(watch,), daemon=True)
-        try:
-            for worker in range(self._config.workers):
-                self._start(worker)
-            thread.start()
-            announced = False
-            while not self._stop.is_set():
-                self._replace()
-                if not announced and is_ready():
-                    announced = True
-                    on_ready()
-                self._stop.wait(_TICK)
-        finally:
-            self._stop.set()
-            self._end()
-            for number, handler in before.items():
-                signal.signal(number, handler)
-            log_event("stopped", {})
+        for worker in self._running:
+            self._log_started(worker)
+        threading.Thread(target=self._look, args=(watch,), daemon=True).start()
+        announced = False
+        while not self._stop.is_set():
+            self._replace()
+            if not announced and bool((counters.records["ready"] == 1).all()):
+                announced = True
+                on_ready()
+            self._stop.wait(_TICK)
 
     def _signalled(self, *_: Any) -> None:
         self._stop.set()
 
     def _start(self, worker: int) -> None:
         descriptor = self._listener.fileno()
-        arguments = [str(self._folder), str(worker), str(descriptor)]
+        arguments = [str(self._folder), str(worker), str(descriptor), str(os.getpid())]
         process = subprocess.Popen(
             [sys.executable, "-m", "harmonrank.serving.worker", *arguments],
             env=self._environment,
@@ -165,7 +186,9 @@ class _Workers:
             process_group=0,
         )
         self._running[worker] = process, time.monotonic()
-        log_event("worker started", {"worker": worker, "process": process.pid})
+
+    def _log_started(self, worker: int) -> None:
+        log_event("worker started", {"worker": worker, "process": self._running[worker][0].pid})
 
     def _replace(self) -> None:
         for worker, (process, started) in list(self._running.items()):
@@ -178,6 +201,7 @@ class _Workers:
             if self._young >= _MOST_YOUNG:
                 raise HarmonRankError("Workers end as soon as they start; the log says why.")
             self._start(worker)
+            self._log_started(worker)
 
     def _end(self) -> None:
         for process, _ in self._running.values():
@@ -190,7 +214,9 @@ class _Workers:
                 process.kill()
                 process.wait()
 
-    def _look(self, watch: DriftWatch | None) -> None:
+    def _look(self, watch: "DriftWatch | None") -> None:
+        with suppress(OSError, AttributeError):  # Requests go first, where threads can tell.
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LOW)
         while watch is not None and not self._stop.wait(self._config.drift_seconds):
             try:
                 watch.look()

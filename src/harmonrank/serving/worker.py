@@ -3,56 +3,105 @@
 __all__ = ["main"]
 
 import asyncio
+import gc
 import os
 import socket
 import ssl
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
 from harmonrank.data.files import read_json
+from harmonrank.errors import HarmonRankError
 from harmonrank.serving.application import Application
 from harmonrank.serving.asgi import Asgi
 from harmonrank.serving.live import Live
 from harmonrank.serving.logs import log_event
 from harmonrank.serving.sample import Sample
-from harmonrank.serving.service import CONFIG, COUNTERS, KEY, sample_form
-from harmonrank.serving.settings import ServeConfig, decode_config
+from harmonrank.serving.service import COUNTERS, STATE, sample_form
+from harmonrank.serving.settings import CONFIG, KEY, ServeConfig, decode_config
 from harmonrank.serving.shared import Counters, Slot
 
+_LOOK = 0.005
 
-def main(folder: Path, worker: int, descriptor: int) -> None:
+
+def main(folder: Path, worker: int, descriptor: int, parent: int) -> None:
     """Serve until told to stop, or until the service's first process is gone.
 
     Args:
         folder: What the processes of the service share.
         worker: The number of this one.
         descriptor: Of the socket that all workers listen on.
+        parent: The service's first process.
     """
     config = decode_config(read_json(folder / CONFIG))
-    counters = Counters(folder / COUNTERS)
-    slot = Slot(counters, worker)
 
     def on_event(event: str, facts: Mapping[str, Any]) -> None:
         slot.add("reloads", event == "reloaded")
         slot.add("refused_reloads", event == "reload refused")
         log_event(event, facts)
 
-    live = Live(config, on_event)
+    live = _loaded(config, on_event, folder, parent)
+    counters = Counters(folder / COUNTERS)
+    slot = Slot(counters, worker)
     form = sample_form(folder)
     sample = None if form is None else Sample(folder, *form)
     key = os.environ.pop(KEY, None)
     application = Application(config, live, counters, sample, folder, worker, key, on_event)
-    server = uvicorn.Server(_settings(config, Asgi(application, config, slot, on_event)))
-    for field, value in (("waiting", 0), ("pid", os.getpid()), ("ready", 1)):
-        slot.set(field, value)
+    server = _Server(_settings(config, Asgi(application, config, slot, on_event)), slot)
+    slot.set("waiting", 0)
+    slot.set("pid", os.getpid())
+    # What is loaded by now stays: no request waits while the collector looks through it.
+    gc.collect()
+    gc.freeze()
     loop = server.config.get_loop_factory()
     with socket.socket(fileno=descriptor) as listener, asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(_serve(server, listener, live, config))
+        runner.run(_serve(server, listener, live, config, parent))
     slot.set("ready", 0)
+
+
+class _Server(uvicorn.Server):
+    """A server that counts as ready when it listens, and no sooner."""
+
+    def __init__(self, config: uvicorn.Config, slot: Slot) -> None:
+        super().__init__(config)
+        self._slot = slot
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._slot.set("ready", 1)
+
+
+def _loaded(
+    config: ServeConfig,
+    on_event: Callable[[str, Mapping[str, Any]], None],
+    folder: Path,
+    parent: int,
+) -> Live:
+    """Load what is served while the first process does so too, and wait until it has.
+
+    A model that cannot be served is reported there, to who started the service.
+    """
+    try:
+        live = Live(config, on_event)
+    except HarmonRankError as error:
+        _wait_for(folder / STATE, parent)
+        log_event("worker not started", {"reason": str(error)})
+        sys.exit(1)
+    _wait_for(folder / STATE, parent)
+    return live
+
+
+def _wait_for(file: Path, parent: int) -> None:
+    """Wait until a file is there; end this process if the one that writes it has ended."""
+    while not file.exists():
+        if os.getppid() != parent:
+            sys.exit(1)
+        time.sleep(_LOOK)
 
 
 def _settings(config: ServeConfig, application: Asgi) -> uvicorn.Config:
@@ -75,9 +124,9 @@ def _settings(config: ServeConfig, application: Asgi) -> uvicorn.Config:
 
 
 async def _serve(
-    server: uvicorn.Server, listener: socket.socket, live: Live, config: ServeConfig
+    server: uvicorn.Server, listener: socket.socket, live: Live, config: ServeConfig, parent: int
 ) -> None:
-    watch = asyncio.create_task(_watch(server, live, config, os.getppid()))
+    watch = asyncio.create_task(_watch(server, live, config, parent))
     await server.serve(sockets=[listener])
     watch.cancel()
 
@@ -93,4 +142,4 @@ async def _watch(server: uvicorn.Server, live: Live, config: ServeConfig, parent
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

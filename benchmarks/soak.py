@@ -1,0 +1,204 @@
+"""A service at half load for an hour: memory and errors over time.
+
+    python benchmarks/soak.py --minutes 60 --json benchmarks/results/soak.json
+
+The default is fitted on a world, saved, and served by `harmonrank serve` with one worker. Requests
+of candidates, as JSON, are sent from this process at a fixed rate over a few connections. Every so
+often the resident memory of the worker and of the service's first process is written down, with
+what was answered since. Growth is the mean memory of the last quarter less that of the second one:
+the first quarter, in which the sample fills and the allocator settles, is left out. Exit code 1 if
+a request failed, or if the service logged a warning.
+"""
+
+import argparse
+import json
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from harmonrank.evaluation.bench._machine import machine
+from harmonrank.evaluation.bench._rows import world_log
+from harmonrank.methods.harmonrank import HarmonRank
+
+BODIES = 20
+
+
+def bodies_of(candidates: int) -> list[bytes]:
+    """Return requests that differ in candidates and context."""
+    log = world_log(BODIES * candidates)
+    found = []
+    for start in range(0, log.rows, candidates):
+        part = log.scores[start : start + candidates].astype(float)
+        scores = dict(zip(log.schema.score_columns, part.T.tolist(), strict=True))
+        context = log.context.row(start, named=True)
+        found.append(json.dumps({"scores": scores, "context": context, "k": 10}).encode())
+    return found
+
+
+class Clients:
+    """Asks at a fixed rate over some connections; a request that is late is sent at once."""
+
+    def __init__(self, port: int, bodies: list[bytes], rate: float, connections: int) -> None:
+        self._port, self._bodies, self._rate = port, bodies, rate
+        self._lock, self._stop, self._begun = threading.Lock(), threading.Event(), time.monotonic()
+        self._sent, self._seconds, self._failed = 0, [], []
+        self._threads = [threading.Thread(target=self._run) for _ in range(connections)]
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self) -> None:
+        connection = HTTPConnection("127.0.0.1", self._port, timeout=60)
+        while not self._stop.is_set():
+            with self._lock:
+                number, self._sent = self._sent, self._sent + 1
+            self._stop.wait(max(0.0, self._begun + number / self._rate - time.monotonic()))
+            asked = time.monotonic()
+            failure = self._ask(connection, self._bodies[number % len(self._bodies)])
+            with self._lock:
+                self._seconds.append(time.monotonic() - asked)
+                if failure:
+                    self._failed.append(failure)
+        connection.close()
+
+    def _ask(self, connection: HTTPConnection, body: bytes) -> str | None:
+        try:
+            connection.request("POST", "/v1/rank", body)
+            answer = connection.getresponse()
+            found = json.loads(answer.read())
+        except (OSError, HTTPException, ValueError) as error:
+            connection.close()
+            return type(error).__name__
+        whole = answer.status == 200 and len(found["ranked"]) == 10
+        return None if whole else f"status {answer.status}"
+
+    def taken(self) -> tuple[list[float], list[str]]:
+        """Return the seconds of each answer since the last call, and what failed."""
+        with self._lock:
+            taken = self._seconds, self._failed
+            self._seconds, self._failed = [], []
+        return taken
+
+    def end(self) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def resident(process: int) -> float:
+    """Return the resident memory of a process, in megabytes."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return round(pages * resource.getpagesize() / 1e6, 2)
+
+
+class Service:
+    """A running `harmonrank serve`, and what it logs."""
+
+    def __init__(self, model: Path) -> None:
+        command = [sys.executable, "-m", "harmonrank", "serve", str(model), "--port", "0"]
+        self.process = subprocess.Popen(
+            [*command, "--json", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.events = []
+        threading.Thread(target=self._read, daemon=True).start()
+        told = "".join(self.process.stdout.readline() for _ in range(3))
+        self.port = int(json.loads(told)["address"].rsplit(":", 1)[1])
+        self.worker = next(e["process"] for e in self.events if e["event"] == "worker started")
+
+    def _read(self) -> None:
+        for line in self.process.stderr:
+            if line.startswith("{"):
+                self.events.append(json.loads(line))
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+def observed(service: Service, clients: Clients, minutes: float, each: float) -> list[dict]:
+    """Write down what is seen, every so many seconds."""
+    begun, rows = time.monotonic(), []
+    while (passed := time.monotonic() - begun) < 60 * minutes:
+        time.sleep(min(each, 60 * minutes - passed))
+        seconds, failed = clients.taken()
+        p50, p99 = np.quantile(seconds, [0.5, 0.99]) if seconds else (np.nan, np.nan)
+        rows.append(
+            {
+                "minute": round((time.monotonic() - begun) / 60, 2),
+                "answered": len(seconds) - len(failed),
+                "failed": failed,
+                "p50_ms": round(1e3 * float(p50), 2),
+                "p99_ms": round(1e3 * float(p99), 2),
+                "worker_mb": resident(service.worker),
+                "first_process_mb": resident(service.process.pid),
+            }
+        )
+    return rows
+
+
+def growth(rows: list[dict], column: str) -> float:
+    """Return the mean of the last quarter less that of the second one."""
+    values = np.array([row[column] for row in rows])
+    quarter = max(len(values) // 4, 1)
+    return round(float(values[-quarter:].mean() - values[quarter : 2 * quarter].mean()), 2)
+
+
+def soak(options: argparse.Namespace) -> dict:
+    log = world_log(options.rows)
+    bodies, started = bodies_of(options.candidates), datetime.now(UTC)
+    with TemporaryDirectory() as place:
+        HarmonRank().fit(log, log.schema).save(Path(place) / "model")
+        service = Service(Path(place) / "model")
+        try:
+            clients = Clients(service.port, bodies, options.rate, options.connections)
+            try:
+                rows = observed(service, clients, options.minutes, options.each)
+            finally:
+                clients.end()
+        finally:
+            code = service.end()
+    failed = [kind for row in rows for kind in row["failed"]]
+    return {
+        "command": "python " + " ".join(["benchmarks/soak.py", *sys.argv[1:]]),
+        "machine": machine(),
+        "started": started.isoformat(timespec="seconds"),
+        "minutes": rows[-1]["minute"],
+        "rate": options.rate,
+        "candidates": options.candidates,
+        "answered": sum(row["answered"] for row in rows),
+        "failed": len(failed),
+        "kinds": sorted(set(failed)),
+        "warnings": [e["event"] for e in service.events if e["level"] != "info"],
+        "exit_code": code,
+        "worker_growth_mb": growth(rows, "worker_mb"),
+        "first_process_growth_mb": growth(rows, "first_process_mb"),
+        "over_time": rows,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--rate", type=float, default=100.0, help="requests a second")
+    parser.add_argument("--candidates", type=int, default=1000)
+    parser.add_argument("--connections", type=int, default=4)
+    parser.add_argument("--rows", type=int, default=50_000, help="to fit the model on")
+    parser.add_argument("--each", type=float, default=30.0, help="seconds between two looks")
+    parser.add_argument("--json", type=Path, required=True)
+    options = parser.parse_args()
+    found = soak(options)
+    options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    print({name: value for name, value in found.items() if name not in ("over_time", "machine")})
+    sys.exit(1 if found["failed"] or found["warnings"] or found["exit_code"] else 0)
+
+
+if __name__ == "__main__":
+    main()
