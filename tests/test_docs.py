@@ -153,6 +153,27 @@ def numbers_in(part):
         yield part
 
 
+EQUATION = re.compile(r"^ {4}.*\((\d+)\)$", re.MULTILINE)
+CITED = re.compile(r"\beqs?\. ([\d, and.eq]+?) of docs/([\w-]+\.md)")
+
+
+def cited_equations():
+    """Return the numbers of the equations of each page that the code cites."""
+    cited = {}
+    for path in (ROOT / "src").rglob("*.py"):
+        text = re.sub(r"\n\s*(# )?", " ", path.read_text("utf-8"))
+        for numbers, page in CITED.findall(text):
+            cited.setdefault(page, set()).update(map(int, re.findall(r"\d+", numbers)))
+    return cited
+
+
+@pytest.mark.parametrize("page", ["default-method.md", "kernels.md", "network.md", "soft-ranks.md"])
+def test_equations_are_numbered_in_order_and_cited_by_the_code(page):
+    numbers = [int(n) for n in EQUATION.findall((ROOT / "docs" / page).read_text("utf-8"))]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert cited_equations()[page] == set(numbers)
+
+
 def test_the_design_page_names_every_package_and_every_layer_in_order():
     text = (ROOT / "docs" / "design.md").read_text("utf-8")
     listed = re.search(r"```\n(cli\n.*?)```", text, re.DOTALL)[1].split("\n")

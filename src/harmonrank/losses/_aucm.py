@@ -27,10 +27,10 @@ def aucm_loss(
 ) -> Tensor:
     """Return Σ_m w_m [E⁺(s−a)² + E⁻(s−b)² + 2α(margin − μ⁺ + μ⁻) − α²].
 
-    To be minimised over the scores, a and b, and maximised over α ≥ 0: negate the gradient of
-    `alpha` before an optimiser step and clamp it at zero after. At the saddle a = μ⁺, b = μ⁻,
-    α = [margin − Δμ]₊, and the value is `aucm_solved_loss`. Linear in the rows given α, so its
-    batch gradients are unbiased, which those of the solved loss are not.
+    This is eq. 8 of docs/network.md, to be minimised over the scores, a and b, and maximised over
+    α ≥ 0: negate the gradient of `alpha` before an optimiser step and clamp it at zero after. At
+    the saddle a = μ⁺, b = μ⁻, α = [margin − Δμ]₊, and the value is `aucm_solved_loss`. Linear in
+    the rows given α, so its batch gradients are unbiased, which those of the solved loss are not.
 
     An objective without a positive or a negative contributes nothing, to its a, b and α either.
 

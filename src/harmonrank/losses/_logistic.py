@@ -32,11 +32,12 @@ def pairwise_logistic_loss(
 ) -> Tensor:
     """Σ_m w_m · mean over pairs of log(1 + exp(−(s_i − s_j))), without visiting the pairs.
 
-    The loss of a pair is a smooth function of two scores, so every row is replaced by weights on
-    the 12 nodes of an even grid around its score, from which polynomials of degree 11 give the
-    same sums to 1e-12 of the largest. Classes then meet on the grid: some hundred nodes each,
-    however many rows, so the cost is O(rows · objectives). Where scores lie more than 64 apart,
-    all pairs are visited after all, `block_size` at a time.
+    This is eq. 7 of docs/network.md. The loss of a pair is a smooth function of two scores, so
+    every row is replaced by weights on the 12 nodes of an even grid around its score, from which
+    polynomials of degree 11 give the same sums to 1e-12 of the largest. Classes then meet on the
+    grid, eq. 19 of docs/kernels.md: some hundred nodes each, however many rows, so the cost is
+    O(rows · objectives). Where scores lie more than 64 apart, all pairs are visited after all,
+    `block_size` at a time.
 
     An objective without a positive or a negative contributes nothing. Sample weights multiply: the
     pair (i, j) weighs v_i v_j. The arithmetic is float64 on the CPU; only the gradient, one number

@@ -18,8 +18,9 @@ def pairwise_square_loss(
 ) -> Tensor:
     """Σ_m w_m · mean over pairs of (margin − (s_i − s_j))², in O(rows · objectives).
 
-    The mean over all n⁺n⁻ pairs is exactly (margin − Δμ)² + Var⁺ + Var⁻, with Δμ = μ⁺ − μ⁻ the gap
-    of the class means and population variances within the classes.
+    This is eq. 6 of docs/network.md. The mean over all n⁺n⁻ pairs is exactly
+    (margin − Δμ)² + Var⁺ + Var⁻, with Δμ = μ⁺ − μ⁻ the gap of the class means and population
+    variances within the classes.
 
     An objective without a positive or a negative contributes nothing. Sample weights multiply: the
     pair (i, j) weighs v_i v_j.

@@ -19,10 +19,11 @@ def bce_loss(
 ) -> Tensor:
     """Σ_m w_m · mean BCE(σ(s), y_m) = Σ_m w_m · mean [−y_m log σ(s) − (1−y_m) log σ(−s)].
 
-    Scores of shape (rows,) face every objective with the same logit, the multi-objective loss of
-    Pantheon; scores of shape (rows, objectives) give each objective its own. Fractional labels are
-    probabilities. An objective with one class only is a valid target and does contribute. The loss
-    of an empty batch, or of weights that are all zero, is 0.
+    With scores of shape (rows,) this is eq. 9 of docs/network.md: every objective has the same
+    logit, the multi-objective loss of Pantheon; scores of shape (rows, objectives) give each
+    objective its own. Fractional labels are probabilities. An objective with one class only is a
+    valid target and does contribute. The loss of an empty batch, or of weights that are all zero,
+    is 0.
 
     >>> scores = torch.tensor([0.0, 0.0])
     >>> round(bce_loss(scores, torch.tensor([[1, 0], [0, 0]])).item(), 6)  # 2 log 2
@@ -49,8 +50,9 @@ def label_aggregation_loss(
 ) -> Tensor:
     """Mean of (s − Σ_m v_m y_m)²: regression on one label made of all.
 
-    Its minimiser is Σ_m v_m p_m(x). With the `optimal_label_values` that is the best score for the
-    weighted sum of AUCs; with v = 1, the plain label sum, it is not.
+    This is eq. 10 of docs/network.md. Its minimiser is Σ_m v_m p_m(x). With the
+    `optimal_label_values` that is the best score for the weighted sum of AUCs; with v = 1, the
+    plain label sum, it is not.
 
     Args:
         scores: Fused scores, (rows,).

@@ -19,10 +19,11 @@ def policy_gradient_loss(
 ) -> Tensor:
     """REINFORCE: a surrogate whose gradient estimates −∇ E[reward(scores + sigma · noise)].
 
-    L = −mean_k (R_k − b) ⟨noise_k, s⟩ / σ. The sampled scores a = s + σ·noise have
-    ∇_s log N(a; s, σ²) = noise/σ, so ∇L is the score-function estimate. The caller draws the noise
-    from N(0, 1), ranks by the sampled scores and computes the reward (the batch's AUC sum, say).
-    Only the gradient means something; the value of L does not fall as the policy improves.
+    L = −mean_k (R_k − b) ⟨noise_k, s⟩ / σ, eq. 11 of docs/network.md. The sampled scores
+    a = s + σ·noise have ∇_s log N(a; s, σ²) = noise/σ, so ∇L is the score-function estimate. The
+    caller draws the noise from N(0, 1), ranks by the sampled scores and computes the reward (the
+    batch's AUC sum, say). Only the gradient means something; the value of L does not fall as the
+    policy improves.
 
     Args:
         scores: The network's scores, the means of the policy, (rows,).

@@ -75,7 +75,8 @@ def rank_auc_loss(
 ) -> Tensor | RankAucParts:
     """One soft rank for all objectives: L = Σ_m w_m (1 − softAUC_m), 0 for a perfect order.
 
-    softAUC_m = (⟨r, y_m⟩ − n⁺(n⁺+1)/2) / (n⁺ n⁻), with r the soft rank of the scores. So L is
+    softAUC_m = (⟨r, y_m⟩ − n⁺(n⁺+1)/2) / (n⁺ n⁻), with r the soft rank of the scores: eq. 8 and
+    eq. 9 of docs/soft-ranks.md, eq. 5 of docs/network.md. So L is
     linear in r with coefficients −c_i, c_i = Σ_m w_m y_im / (n⁺_m n⁻_m). The factor 1/(n⁺ n⁻)
     stays: without it the sum over objectives has another optimum.
 

@@ -31,7 +31,7 @@ def rank_auc_slope(
     pairs: Literal["each", "published"] = "each",
     sample_weight: Tensor | None = None,
 ) -> RankAucSlope:
-    """`rank_auc_loss` and the gradient that autograd finds of it.
+    """`rank_auc_loss` and the gradient that autograd finds of it, by eq. 10 of docs/soft-ranks.md.
 
     For a batch of thousands of rows the graph costs more than the sort. Arguments mean the same
     there; only the scores are checked here, since the others do not change from step to step.

@@ -48,7 +48,7 @@ class NetworkMethodConfig:
 
 
 class HarmonRankNetwork(ProbabilityMethod):
-    """Fuses s = Σ_m w_m p_m/(π_m(1−π_m)), p_m by a head of the paper's network.
+    """Fuses s = Σ_m w_m p_m/(π_m(1−π_m)), eq. 12 of docs/network.md, p_m by a head of the network.
 
     Scores pass smooth buckets on their logit, self-attention between objectives, cross-attention
     with the context as the query, a gate and a linear path. Every head begins as the closed form,

@@ -11,7 +11,7 @@ from harmonrank.methods.base import Method
 
 
 class ProbabilityMethod(Method):
-    """Fuses s = Σ_m w_m p_m / (π_m(1−π_m)); a subclass gives p_m.
+    """Fuses by eq. 9 of docs/default-method.md, s = Σ_m w_m p_m/(π_m(1−π_m)); a subclass gives p_m.
 
     With the true probabilities this is the best score there is for Σ_m w_m AUC_m. The weights
     enter after the fit, so they can be changed without another one. With values v_m per event in

@@ -22,9 +22,10 @@ class Recalibration:
     With m and d the median and the standard deviation of a score's logit ℓ in the row's context,
     now and at the fit,
 
-        ℓ' = m_fit(c) + d_fit(c) (ℓ − m_now(c)) / d_now(c).
+        ℓ' = m_fit(c) + d_fit(c) (ℓ − m_now(c)) / d_now(c),
 
-    A score that has only one value now is taken for the median of its context at the fit.
+    eq. 10 of docs/default-method.md. A score that has only one value now is taken for the median of
+    its context at the fit.
 
     Attributes:
         fit: Of the rows that the method was fitted on.

@@ -11,7 +11,7 @@ is a logistic regression on few numbers that the law of ℓ suggests:
     context    one number per context value
 
 With r the surprise and v the variance of `Law`, the first three with coefficients β, −β and
-−β·(noise share) are exactly Tweedie's denoised logit.
+−β·(noise share) are exactly Tweedie's denoised logit: eq. 4 of docs/default-method.md.
 """
 
 __all__ = ["Heads", "head_arrays"]

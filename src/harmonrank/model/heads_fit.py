@@ -2,8 +2,9 @@
 
 Every group of coefficients has a normal prior whose precision λ all objectives share. MacKay's
 update λ = γ/Σ(θ − mean)² maximises the evidence, γ being the number of coefficients that the data
-decide. The first four groups also share their mean: a rare objective borrows from common ones, and
-a group that explains nothing is shrunk to nothing. So nothing is tuned and no row is set aside.
+decide: eq. 5 of docs/default-method.md. The first four groups also share their mean: a rare
+objective borrows from common ones, and a group that explains nothing is shrunk to nothing. So
+nothing is tuned and no row is set aside.
 """
 
 __all__ = ["fit_heads"]
@@ -151,6 +152,7 @@ def _update(heads: Heads, curve: _Curve, group: np.ndarray) -> tuple[Heads, np.n
         if not of_group.any():
             continue
         energy = ((theta - prior)[:, of_group] ** 2).sum()
+        # γ and λ of eq. 5 of docs/default-method.md.
         known = (1 - heads.precision[g] * spread[:, of_group]).sum()
         precision[g] = np.clip(known / max(energy, 1e-12), _LEAST, _MOST)
     return replace(heads, theta=theta, precision=precision, shared=shared), spread

@@ -2,8 +2,9 @@
 
 Given its context every number that a head looks at is linear in a = (1, away), the row's deviations
 from its context's mean: x = T(c, m) a. So a pass adds up Σ g a and Σ h a aᵀ per context, with
-g = y − p and h = p(1−p), and T turns these few sums into those of x. Rows are kept in the order of
-their contexts, which makes all loops run over neighbouring floats.
+g = y − p and h = p(1−p), and T turns these few sums into those of x: eq. 6 of
+docs/default-method.md. Rows are kept in the order of their contexts, which makes all loops run over
+neighbouring floats.
 """
 
 __all__ = ["HeadSums"]
@@ -307,7 +308,8 @@ def _fold(
 ) -> None:  # fmt: skip
     """Turn each context's Σ g a and Σ h a aᵀ into Σ g x and Σ h x xᵀ of head m, and add them up.
 
-    Each x has K numbers. A context value's number is 1 or 0, so its sums are those of its contexts.
+    This is eq. 6 of docs/default-method.md. Each x has K numbers. A context value's number is 1 or
+    0, so its sums are those of its contexts.
     """
     M, features = surprise.shape[1], places.shape[1]
     sums, hxa = np.empty((M + 2, M + 1)), np.empty((K, M + 1))

@@ -10,7 +10,7 @@ So the density of the scores, which needs no labels and therefore is known very 
 which direction the other objectives correct each score. Here f is normal in each context, with
 mean μ(c) and covariance C(c), whose diagonal v(c) depends on the context while the rest does not:
 signal is shared by all contexts, noise is not. Then ∂ log f / ∂ℓ = −r with r = C(c)⁻¹(ℓ − μ(c)),
-the *surprise* of each score given the others.
+the *surprise* of each score given the others: eq. 1 and eq. 2 of docs/default-method.md.
 """
 
 __all__ = [
@@ -87,7 +87,7 @@ class Law:
         return centre
 
     def variance_of(self, contexts: np.ndarray) -> np.ndarray:
-        """Return v(c), kept within a factor of e⁴ of its base."""
+        """Return v(c), kept within a factor of e⁴ of its base; eq. 3 of docs/default-method.md."""
         effect = self.excess + self.sum_of(self.spread, contexts)
         variance: np.ndarray = np.exp(
             self.log_variance + np.clip(effect, -MOST_EFFECT, MOST_EFFECT)
@@ -123,10 +123,11 @@ class Law:
         """Return this law for logits that now follow another one, without a label.
 
         The signal that two upstream models share does not change when one of them is replaced, so
-        covariances tell the new scale: S'_ij/S_ij = ρ_i ρ_j. A pair counts by how well its ratio is
-        known; where no pair tells, the ratio of standard deviations does. What is left of the new
-        variance is noise, which counts like the noise of a context: the heads know how to weigh it.
-        A logit that has one value only is taken for the mean of its context, as it tells nothing.
+        covariances tell the new scale: eq. 11 of docs/default-method.md. A pair counts by how well
+        its ratio is known; where no pair tells, the ratio of standard deviations does. What is left
+        of the new variance is noise, which counts like the noise of a context: the heads know how
+        to weigh it. A logit that has one value only is taken for the mean of its context, as it
+        tells nothing.
         """
         dead = now.log_variance < _DEAD
         scale = np.where(dead, 1.0, _scale_between(self, now, rows))
@@ -283,6 +284,7 @@ def _scale_between(old: Law, new: Law, rows: int) -> np.ndarray:
                 continue
             weight = min(known, 1e5)
             pair = np.zeros(M)
+            # The logarithm of eq. 11 of docs/default-method.md is linear in log ρ_i and log ρ_j.
             pair[[i, j]] = 1.0
             left += weight * np.outer(pair, pair)
             right += weight * pair * np.log(new.covariance[i, j] / old.covariance[i, j])

@@ -18,6 +18,8 @@ from harmonrank.model.knots import fit_knots
 class Network(nn.Module):
     """Fuses scores by a relation-aware path and two relation-agnostic ones: s = s1 + s2 + s3.
 
+    The whole is eq. 4 of docs/network.md.
+
     Args:
         config: Size and switches.
         generator: Draws the first weights, so that a seed decides them.
@@ -156,6 +158,7 @@ class RelationAware(nn.Module):
         self.output = nn.Linear(k if config.cross_attention else M * k + C, 1)
 
     def forward(self, x: Tensor, P: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        # eq. 1 of docs/network.md
         A_r = self.attend(x) if self.self_attention else None  # (n, M, M)
         x_r = self.value(x) if A_r is None else A_r @ self.value(x)  # (n, M, k)
         if not self.cross_attention:
@@ -163,6 +166,7 @@ class RelationAware(nn.Module):
             return _scalar(self.output, together), A_r, None  # (n,)
         if P.shape[1] == 0:
             P = P.new_ones(len(P), 1)  # (n, 1)
+        # eq. 2 of docs/network.md
         Q_p = self.context_query(P).unsqueeze(1)  # (n, 1, k)
         K_p, V_p = self.context_key(x_r), self.context_value(x_r)  # (n, M, k)
         A_p = torch.softmax(Q_p @ K_p.mT / self.scale, dim=2)  # (n, 1, M)
@@ -174,7 +178,7 @@ class RelationAware(nn.Module):
 
 
 class Gated(nn.Module):
-    """Keeps a share g of each objective's embedding: s2 = w2ᵀ(g ⊙ x) + b2."""
+    """Keeps a share g of each embedding: s2 = w2ᵀ(g ⊙ x) + b2, eq. 3 of docs/network.md."""
 
     def __init__(self, objectives: int, width: int) -> None:
         super().__init__()

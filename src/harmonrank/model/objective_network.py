@@ -23,7 +23,9 @@ class HeadPaths(NamedTuple):
 
 
 class ObjectiveNetwork(nn.Module):
-    """Gives each objective a logit: z_m = a_m ℓ_m + b_m + t_m (s1 + s2 + s3)_m.
+    """Gives each objective a logit, z_m = a_m ℓ_m + b_m + t_m (s1 + s2 + s3)_m.
+
+    This is eq. 13 of docs/network.md.
 
     The first part is the closed form: the logit ℓ_m of the objective's own score, calibrated. The
     paths are the paper's, with one output per objective. All outputs begin at 0, so an untrained

@@ -7,15 +7,16 @@ logit h_m of head m whatever else the training labels prove. Its inputs v are, f
     r_j        the surprise of score j given the others and the context, standardised
     d          log(d²/M + 1/10), d² the squared Mahalanobis distance of all scores
 
-Surprise and distance come from `Law`: rows with a broken or very noisy score stand out there.
+Surprise and distance come from `Law`: rows with a broken or very noisy score stand out there. Then
+eq. 7 of docs/default-method.md is
 
-    residual_m = α_m + β_m h_m + Σ_j γ_mj u_j           (1) what the head itself should have been
-               + Σ_f value_mf(c_f)                      (2) one number per context value
-               + Σ_i curve_mi(v_i)                      (3) a response curve per input
-               + Σ_jf slope_mjf(c_f) u_j                (4) a slope per score and context value
-               + Σ_(i,k) surface_mik(v_i, v_k)          (5) score × score, score × its surprise,
+    residual_m = α_m + β_m h_m + Σ_j γ_mj u_j           (a) what the head itself should have been
+               + Σ_f value_mf(c_f)                      (b) one number per context value
+               + Σ_i curve_mi(v_i)                      (c) a response curve per input
+               + Σ_jf slope_mjf(c_f) u_j                (d) a slope per score and context value
+               + Σ_(i,k) surface_mik(v_i, v_k)          (e) score × score, score × its surprise,
                                                             score × distance
-               + Σ_{f<g} pair_mfg(c_f, c_g)             (6) context × context
+               + Σ_{f<g} pair_mfg(c_f, c_g)             (f) context × context
 
 Curves are straight between `CURVE_KNOTS` knots, surfaces bilinear between `SURFACE_KNOTS`² ones,
 both constant beyond the ends. A group that the evidence does not admit is zero.
@@ -136,7 +137,7 @@ class Residual:
         return total
 
     def counts(self) -> np.ndarray:
-        """Return how many groups of (2) to (6) each head has, (M,)."""
+        """Return how many groups of (b) to (f) each head has, (M,)."""
         M, ends = len(self.linear), np.cumsum([0, *self.slots])
         sizes = [self.slots[f] * self.slots[g] for f, g in context_pairs(self.slots)]
         cells = np.cumsum([0, *sizes])
@@ -163,7 +164,7 @@ class Residual:
         return np.flatnonzero(self.surface.any(axis=(0, 2, 3)))
 
     def affine(self, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return α, (2), (4) and (6) and γ, all but β and what bends, given the context.
+        """Return α, (b), (d) and (f) and γ, all but β and what bends, given the context.
 
         Intercepts are (contexts, M), slopes in u are (contexts, M, M).
         """

@@ -5,7 +5,8 @@ from a sample of rows its own block of curvature. Where the evidence of a normal
 alone gains enough, in this head or in the others, the group is admitted, if what each half of the
 log says about it makes the other half more likely: rows of one user or one day depend on each
 other, and the evidence takes them for independent. Newton steps then fit all admitted groups
-together, with MacKay's (1992) updates λ = γ/Σω² for the precision of each group.
+together, with MacKay's (1992) updates, eq. 5 of docs/default-method.md, for the precision of each
+group.
 
 Curves and surfaces are smooth a priori: their knots have the covariance of a Matérn process, of
 which the leading directions are kept. So the coefficients that are shrunk are ω with θ = L ω.
@@ -130,6 +131,7 @@ def _look(rows: ResidualRows, m: int, groups: list[Group]) -> _Look:
             curved, axes = np.linalg.eigh(L.T @ block.reshape(group.size, group.size) @ L)
             halves = halves @ L @ axes
         curved = np.maximum(curved, 0.0)
+        # The gain of eq. 8 of docs/default-method.md, for every precision at once.
         total = curved + _PRECISIONS[:, None]
         pull = halves.sum(axis=0)
         gains[g] = 0.5 * (pull**2 / total - np.log(total / _PRECISIONS[:, None])).sum(axis=1)

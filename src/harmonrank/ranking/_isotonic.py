@@ -7,13 +7,14 @@ sum to (weights w, one each if there are none):
     l2:  r_i = z_i + c_B         with  Σ_B w r = Σ_B w ρ
     kl:  r_i = exp(z_i + c_B)    with  Σ_B w r = Σ_B w ρ
 
-A block of one item has r = ρ, and two neighbours are pooled when r would fall where z rises. A
-block is kept as a *base* z and the *level*, which is the soft rank at the base, so that a common
-offset of all scores, however large, costs no digits: r = level + (z − base), or
-level·exp(z − base).
+These are eq. 1 and eq. 2 of docs/soft-ranks.md, with weights. A block of one item has r = ρ, and
+two neighbours are pooled when r would fall where z rises. A block is kept as a *base* z and the
+*level*, which is the soft rank at the base, so that a common offset of all scores, however large,
+costs no digits: r = level + (z − base), or level·exp(z − base).
 
 An item of weight w stands for w tied copies. Its ρ is the mean rank of those copies,
-W_before + (w + 1)/2; copies are always pooled, and Σ over copies of ρ is w·ρ in both cases.
+W_before + (w + 1)/2, eq. 5 of docs/soft-ranks.md; copies are always pooled, and Σ over copies of ρ
+is w·ρ in both cases.
 """
 
 __all__ = ["pool", "project_rows", "pull_back_rows"]
@@ -189,8 +190,8 @@ def pull_back_rows(
     With a = 1 (l2) or r (kl), N_B = Σ_B w a and G_B = Σ_B a g, the gradient in z is
     dz_j = a_j (g_j − w_j G_B/N_B), zero in a block of one. z = (s − mean)·factor with
     factor = c/std adds the term through std: ds_j = factor·(dz_j − w_j z_j/(W c²) Σ_k dz_k z_k).
-    The term through the mean is zero, since dz sums to zero in every block. `spread` holds W c²,
-    or infinity when the factor is a constant.
+    These are eq. 6 and eq. 7 of docs/soft-ranks.md. The term through the mean is zero, since dz
+    sums to zero in every block. `spread` holds W c², or infinity when the factor is a constant.
     """
     rows, n = scores.shape
     for row in range(rows):
@@ -209,6 +210,7 @@ def pull_back_rows(
             w = 1.0 if weights is None else weights[row, i]
             a = ranks[row, i] if kl else 1.0
             b = block[row, i]
+            # eq. 6 of docs/soft-ranks.md
             dz = a * (gains[b, 1] * upstream[row, i] - w * gains[b, 0])
             turn += dz * ((scores[row, i] - centre[row]) * factor[row])
             out[row, i] = dz
@@ -216,4 +218,5 @@ def pull_back_rows(
         for i in range(n):
             w = 1.0 if weights is None else weights[row, i]
             z = (scores[row, i] - centre[row]) * factor[row]
+            # eq. 7 of docs/soft-ranks.md
             out[row, i] = factor[row] * (out[row, i] - w * z * turn)

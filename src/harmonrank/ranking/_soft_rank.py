@@ -59,9 +59,10 @@ def soft_rank(
         l2:  argmin_r ½‖r − z‖²          kl:  argmin_r Σ r log r − r z − r
 
     With `scale="std"` z is free of the unit of the scores: z = (s − mean)/std · n/strength for l2,
-    (s − mean)/std / strength for kl (the log of a target rank has slope 1/rank, so no n). Small
-    strengths give the exact rank; from 8 or so an l2 rank of bell-shaped scores is linear in them.
-    With `scale="none"` z = s/strength. Arithmetic is float64, the result has the scores' dtype.
+    (s − mean)/std / strength for kl (the log of a target rank has slope 1/rank, so no n): eq. 3 and
+    eq. 4 of docs/soft-ranks.md. Small strengths give the exact rank; from 8 or so an l2 rank of
+    bell-shaped scores is linear in them. With `scale="none"` z = s/strength. Arithmetic is float64,
+    the result has the scores' dtype.
 
     Equal scores all rank (n + 1)/2, with zero gradient. The gradient includes the term through mean
     and std; a second derivative is refused.

@@ -46,7 +46,10 @@ class Agnostic:
         self.columns = l.reshape(-1, 1)
 
     def back(self, d_columns: Matrix, dE: Matrix, gradient: Weights) -> None:
-        """Add to the table's gradient dE, (M, B, d), and write those of the weights."""
+        """Add to the table's gradient dE, (M, B, d), and write those of the weights.
+
+        The gate's part is eq. 18 of docs/kernels.md.
+        """
         dW, dl = np.zeros_like(self._W), d_columns.reshape(self._E.shape[:2])
         d_bias = _take_back(self._E, self._W, self._g, self._kept, dl, dE, dW)
         if self._gate:

@@ -16,7 +16,10 @@ Array = NDArray[Any]
 def derive_block(
     b: Any, d: int, attend: bool, ask: bool, smooth: bool, n: int, J: Array, k: int
 ) -> None:
-    """Write ∂s/∂(x, y, z) of every objective and ∂s/∂u into J[k]; A becomes ∂s/∂(y_i · x_j)."""
+    """Write ∂s/∂(x, y, z) of every objective and ∂s/∂u into J[k]; A becomes ∂s/∂(y_i · x_j).
+
+    These are eqs. 9, 10 and 11 of docs/kernels.md; ∂s/∂A, eq. 7 of docs/kernels.md, is never kept.
+    """
     A, cell, u, h, c, o, p, dh = b.A, b.cell, b.u, b.h, b.c, b.o, b.p, b.dh
     s, inverse, spare = b.s, b.inverse, b.spare
     M, F = len(A), cell.shape[1] - 1
@@ -40,6 +43,7 @@ def derive_block(
                 dh[j, r] += spare[1, r] * A[i, j, r]
             if not attend:
                 continue
+            # α_ij, eq. 8 of docs/kernels.md
             for r in range(n):
                 A[i, j, r] *= spare[0, r] * (cell[j, z, r] - o[i, r]) + spare[1, r] * (
                     h[j, r] - c[i, r]
@@ -63,7 +67,7 @@ def derive_block(
 
 @product_kernel
 def _derive_gates(b: Any, n: int, J: Array, k: int) -> None:
-    """Write ∂s/∂q = κ g (1 − g) and ∂s/∂κ = g."""
+    """Write ∂s/∂q = κ g (1 − g) and ∂s/∂κ = g, eq. 6 of docs/kernels.md."""
     cell, g, F = b.cell, b.g, b.cell.shape[1] - 1
     for m in range(len(cell)):
         for r in range(n):

@@ -1,4 +1,4 @@
-"""The fused scores of a block; the formulas are derived in docs/kernels.md, same letters."""
+"""The fused scores of a block: eq. 4 and eq. 5 of docs/kernels.md, in the same letters."""
 
 __all__ = ["fuse_block"]
 
@@ -12,7 +12,7 @@ from harmonrank.model.fused._softmax import ONE, ZERO, exp, softmax
 
 @product_kernel
 def _attend(b: Any, d: int, n: int) -> None:
-    """A_ij ∝ exp(y_i · x_j). The width is even, so two terms go at a time."""
+    """A_ij ∝ exp(y_i · x_j), eq. 1 of docs/kernels.md. The width is even: two terms at a time."""
     cell, A = b.cell, b.A
     for i in range(len(A)):
         for j in range(len(A)):

@@ -17,6 +17,8 @@ _PATH = "relation_aware."
 class Relation:
     """Three small matrices that stand for all projections, and the chain rule back to these.
 
+    They are those of eqs. 1, 2 and 3 of docs/kernels.md; without cross-attention U and V differ.
+
     Attributes:
         G: (d, d), the attention of token i to j is xᵢᵀ G xⱼ before the softmax.
         U: (d, features), u = U P is what the context P asks for; without cross-attention the
@@ -44,7 +46,10 @@ class Relation:
         return self._weights[f"{_PATH}{name}.weight"]
 
     def back(self, dG: Matrix, dU: Matrix, dV: Matrix, gradient: Weights) -> None:
-        """Write the gradients of all projections, given those of G, U and V."""
+        """Write the gradients of all projections, given those of G, U and V.
+
+        The chain rule is eqs. 13, 14, 15 and 16 of docs/kernels.md.
+        """
 
         def to(name: str) -> Matrix:
             return gradient[f"{_PATH}{name}.weight"]

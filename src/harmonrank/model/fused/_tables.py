@@ -83,7 +83,10 @@ class Tables:
         self.bias = np.float32(sum(weights[name][0] for name in self._biases))
 
     def back(self, d_cells: Matrix, d_contexts: Matrix, d_bias: float, gradient: Weights) -> None:
-        """Write the gradient of all weights, given those of the rows and the bias."""
+        """Write the gradient of all weights, given those of the rows and the bias.
+
+        The chain rule of the rows is eq. 12 of docs/kernels.md.
+        """
         d, D = self.config.width, self.width
         table, M = gradient["scores.table"], self.config.objectives
         dE = np.empty_like(self._E) if self.config.buckets is None else table
@@ -98,6 +101,7 @@ class Tables:
             gradient[name][0] = d_bias
 
     def _back_contexts(self, d_contexts: Matrix, gradient: Weights) -> Matrix:
+        # eq. 17 of docs/kernels.md
         U = self._relation.U
         d_rows = d_contexts[:, : len(U)]
         if len(self._of_feature):
