@@ -14,7 +14,7 @@ import numpy as np
 from harmonrank.serving.application import Application
 from harmonrank.serving.http import Request
 from harmonrank.serving.live import Live
-from harmonrank.serving.sample import Sample
+from harmonrank.serving.sample import RecentRows
 from harmonrank.serving.service import COUNTERS, new_state
 from harmonrank.serving.settings import ServeConfig
 
@@ -26,7 +26,7 @@ def application(target, folder, key=None, **settings):
     events = []
     live = Live(config, lambda event, facts: events.append((event, facts)))
     counters, sample = new_state(folder, config, live.runtime.model)
-    assert sample is None or isinstance(sample, Sample)
+    assert sample is None or isinstance(sample, RecentRows)
     assert (folder / COUNTERS).is_file()
     app = Application(
         config, live, counters, sample, folder, 0, key, lambda *event: events.append(event)

@@ -1,6 +1,6 @@
 """Checking: what each role of a schema demands of its column."""
 
-__all__ = ["Check"]
+__all__ = ["TableCheck"]
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from harmonrank.errors import DataError
 
 
 @dataclass(frozen=True)
-class Check:
+class TableCheck:
     """Notes what is wrong with the columns of a table; a column that is missing is passed over.
 
     Attributes:

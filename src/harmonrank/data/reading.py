@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from harmonrank.data.checking import Check
+from harmonrank.data.checking import TableCheck
 from harmonrank.data.clock import table_columns, with_clock
 from harmonrank.data.faults import Faults
 from harmonrank.data.forks import require_polars_threads
@@ -65,7 +65,7 @@ def read_log(
         faults.refuse()
         none = pl.DataFrame([pl.Series(name, [], pl.String) for name in schema.context])
         return Log(schema, np.empty((0, len(schema.names))), none)
-    check = Check(faults, first_row, frame)
+    check = TableCheck(faults, first_row, frame)
     check.scores(schema)
     check.contexts(schema.context)
     check.labels(schema.names if labels else ())

@@ -21,7 +21,7 @@ from harmonrank.serving.page import PAGE, page_file
 from harmonrank.serving.prometheus import CONTENT_TYPE, metrics_text
 from harmonrank.serving.rank import rank
 from harmonrank.serving.runtime import Candidates
-from harmonrank.serving.sample import Sample
+from harmonrank.serving.sample import RecentRows
 from harmonrank.serving.settings import ServeConfig
 from harmonrank.serving.shared import Counters
 
@@ -49,7 +49,7 @@ class Application:
         config: ServeConfig,
         live: Live,
         counters: Counters,
-        sample: Sample | None,
+        sample: RecentRows | None,
         folder: Path,
         worker: int,
         key: str | None,

@@ -15,7 +15,7 @@ from harmonrank.errors import HarmonRankError
 from harmonrank.methods.drift import Drift
 from harmonrank.serving.application import DRIFT
 from harmonrank.serving.live import load_target, registry_of
-from harmonrank.serving.sample import Sample
+from harmonrank.serving.sample import RecentRows
 from harmonrank.serving.settings import ServeConfig
 
 SAMPLE = "sample.parquet"
@@ -36,7 +36,7 @@ class DriftWatch:
         self,
         config: ServeConfig,
         folder: Path,
-        sample: Sample,
+        sample: RecentRows,
         on_event: Callable[[str, Mapping[str, Any]], None],
     ) -> None:
         self._config, self._folder, self._sample = config, folder, sample

@@ -1,6 +1,6 @@
-"""Sample: the last rows that a service scored, a few of each request, to measure drift on."""
+"""Recent rows: the last rows that a service scored, a few of each request, to measure drift on."""
 
-__all__ = ["Sample"]
+__all__ = ["RecentRows"]
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ _EACH = 32
 """Rows that a request adds at most."""
 
 
-class Sample:
+class RecentRows:
     """A ring of rows per worker in files that all processes of a service see.
 
     A category is stored by its code, so that every row has the same size; a value that the model

@@ -9,7 +9,7 @@ from harmonrank.data.context import ContextForm
 from harmonrank.data.decoding import decode
 from harmonrank.data.files import read_json, write_json
 from harmonrank.methods import Method
-from harmonrank.serving.sample import Sample
+from harmonrank.serving.sample import RecentRows
 from harmonrank.serving.settings import ServeConfig
 from harmonrank.serving.shared import Counters
 
@@ -19,7 +19,9 @@ STATE = "state"
 _FORM = "sample.json"
 
 
-def new_state(folder: Path, config: ServeConfig, model: Method) -> tuple[Counters, Sample | None]:
+def new_state(
+    folder: Path, config: ServeConfig, model: Method
+) -> tuple[Counters, RecentRows | None]:
     """Write what workers read, and return what they share."""
     counters = Counters(folder / COUNTERS, config.workers)
     sample = None
@@ -27,7 +29,7 @@ def new_state(folder: Path, config: ServeConfig, model: Method) -> tuple[Counter
         encoder = model.context_encoder
         form = {"schema": model.schema.to_dict(), "context": encoder.to_list()}
         write_json(folder / _FORM, form)
-        sample = Sample(folder, model.schema, encoder, config.workers, config.sample_rows)
+        sample = RecentRows(folder, model.schema, encoder, config.workers, config.sample_rows)
     (folder / STATE).touch()
     return counters, sample
 

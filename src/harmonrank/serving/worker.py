@@ -21,7 +21,7 @@ from harmonrank.serving.application import Application
 from harmonrank.serving.asgi import Asgi
 from harmonrank.serving.live import Live
 from harmonrank.serving.logs import log_event
-from harmonrank.serving.sample import Sample
+from harmonrank.serving.sample import RecentRows
 from harmonrank.serving.service import COUNTERS, STATE, sample_form
 from harmonrank.serving.settings import CONFIG, KEY, ServeConfig, decode_config
 from harmonrank.serving.shared import Counters, Slot
@@ -49,7 +49,7 @@ def main(folder: Path, worker: int, descriptor: int, parent: int) -> None:
     counters = Counters(folder / COUNTERS)
     slot = Slot(counters, worker)
     form = sample_form(folder)
-    sample = None if form is None else Sample(folder, *form)
+    sample = None if form is None else RecentRows(folder, *form)
     key = os.environ.pop(KEY, None)
     application = Application(config, live, counters, sample, folder, worker, key, on_event)
     server = _Server(_settings(config, Asgi(application, config, slot, on_event)), slot)

@@ -9,7 +9,7 @@
 __all__ = [
     "WORLDS",
     "Additive",
-    "Candidates",
+    "DrawnCandidates",
     "Hidden",
     "Interactions",
     "Sample",
@@ -24,7 +24,7 @@ __all__ = [
     "world",
 ]
 
-from harmonrank.data.worlds._candidates import Candidates, draw_candidates
+from harmonrank.data.worlds._candidates import DrawnCandidates, draw_candidates
 from harmonrank.data.worlds._draws import block_generator, draw_requests
 from harmonrank.data.worlds._hidden import Hidden
 from harmonrank.data.worlds._interactions import Interactions

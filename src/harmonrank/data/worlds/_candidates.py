@@ -1,6 +1,6 @@
 """Candidates: items drawn for requests whose context is given, with the chance of each label."""
 
-__all__ = ["Candidates", "draw_candidates"]
+__all__ = ["DrawnCandidates", "draw_candidates"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class DrawnCandidates:
     """What could be shown.
 
     Attributes:
@@ -36,7 +36,7 @@ def draw_candidates(
     time: Floats,
     items: int,
     rng: np.random.Generator,
-) -> Candidates:
+) -> DrawnCandidates:
     """Draw items for every request, as `World.sample` does for contexts of its own.
 
     >>> from harmonrank.data.worlds import world
@@ -62,6 +62,6 @@ def draw_candidates(
     view = world.at(rows, np.repeat(time, items))
     z, o = latent_logits(world, view, rows, Draws(factors, own, noise, backbone, hidden))
     shape = (requests, items, M)
-    return Candidates(
+    return DrawnCandidates(
         upstream_scores(view, o).reshape(shape), (1 / (1 + np.exp(-z))).reshape(shape)
     )

@@ -1,6 +1,6 @@
-"""Cell: one experiment, from its data to a few numbers; a finished one is never run again."""
+"""Study cell: one experiment, from its data to a few numbers; a finished one is never run again."""
 
-__all__ = ["Cell", "require"]
+__all__ = ["StudyCell", "require"]
 
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -18,7 +18,7 @@ class _Failed(TypedDict):
     error: str
 
 
-class Cell(ABC):
+class StudyCell(ABC):
     """One experiment with its own file of results."""
 
     @property

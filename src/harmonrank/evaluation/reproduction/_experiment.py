@@ -5,7 +5,7 @@ __all__ = ["Experiment"]
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._cell import StudyCell
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.evaluation.reproduction._study import Results, Study
 from harmonrank.evaluation.reproduction._table import PaperTable
@@ -27,7 +27,7 @@ class Experiment(ABC):
         return ""
 
     @abstractmethod
-    def cells(self, study: Study) -> Sequence[Cell]:
+    def cells(self, study: Study) -> Sequence[StudyCell]:
         """Return what has to be run; experiments that share a cell run it once."""
 
     @abstractmethod

@@ -14,7 +14,7 @@ from harmonrank import __version__
 from harmonrank.data import Log
 from harmonrank.data.decoding import decode
 from harmonrank.data.worlds import best_score
-from harmonrank.evaluation.reproduction._cell import Cell, require
+from harmonrank.evaluation.reproduction._cell import StudyCell, require
 from harmonrank.evaluation.reproduction._data import Data, Logs
 from harmonrank.evaluation.reproduction._table import Epoch
 from harmonrank.events import OnEvent
@@ -54,7 +54,7 @@ class _Fitted(TypedDict):
 
 
 @dataclass(frozen=True)
-class FitCell(Cell):
+class FitCell(StudyCell):
     """A method fitted on the rows of a seed and measured on its test rows.
 
     Attributes:

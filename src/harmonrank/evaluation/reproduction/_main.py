@@ -2,7 +2,7 @@
 
 __all__ = ["Main"]
 
-from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._cell import StudyCell
 from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._fit import FitCell
 from harmonrank.evaluation.reproduction._study import NAMES, Results, Study, minus
@@ -44,7 +44,7 @@ class Main(Experiment):
     key = "main"
     worlds = ("elive", "qkvideo")
 
-    def cells(self, study: Study) -> list[Cell]:
+    def cells(self, study: Study) -> list[StudyCell]:
         """Return every method on both sets of objectives."""
         return [cell for fits in _fits(study).values() for each in fits.values() for cell in each]
 

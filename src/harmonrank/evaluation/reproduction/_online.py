@@ -12,7 +12,7 @@ import numpy as np
 
 from harmonrank import __version__
 from harmonrank.evaluation.online import HourEnded, OnlineResult, run_online
-from harmonrank.evaluation.reproduction._cell import Cell, require
+from harmonrank.evaluation.reproduction._cell import StudyCell, require
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._study import NAMES, Results, Study
@@ -25,7 +25,7 @@ _EXACT = "by true chance"
 
 
 @dataclass(frozen=True)
-class OnlineCell(Cell):
+class OnlineCell(StudyCell):
     """One closed loop of serving, answers, delayed labels and learning."""
 
     data: Data = field(compare=False)
@@ -140,7 +140,7 @@ class Online(Experiment):
         needs = "The table 'online' needs a world, which answers what is shown."
         return f"{needs} Got '{data.name}'." if data.fixed_rows else ""
 
-    def cells(self, study: Study) -> list[Cell]:
+    def cells(self, study: Study) -> list[StudyCell]:
         """Return an experiment per seed."""
         return list(_cells(study))
 

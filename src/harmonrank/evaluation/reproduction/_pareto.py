@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._cell import StudyCell
 from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._fit import FitCell
 from harmonrank.evaluation.reproduction._study import NAMES, Results, Study, minus
@@ -128,9 +128,9 @@ class Pareto(Experiment):
 
     key = "pareto"
 
-    def cells(self, study: Study) -> list[Cell]:
+    def cells(self, study: Study) -> list[StudyCell]:
         """Return a fit per pair, share and method; one of ours serves all."""
-        found: list[Cell] = []
+        found: list[StudyCell] = []
         for method in _TRAINED:
             for pair in _pairs(study):
                 found += [cell for fits in _trained(study, method, pair) for cell in fits]

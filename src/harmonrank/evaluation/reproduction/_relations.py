@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from harmonrank.data.decoding import decode
-from harmonrank.evaluation.reproduction._cell import Cell, require
+from harmonrank.evaluation.reproduction._cell import StudyCell, require
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._study import Results, Study
@@ -30,7 +30,7 @@ class _Matrices(TypedDict):
 
 
 @dataclass(frozen=True)
-class RelationsCell(Cell):
+class RelationsCell(StudyCell):
     """How the labels of a seed's training rows correlate, and how the objectives truly do."""
 
     data: Data = field(compare=False)
@@ -89,7 +89,7 @@ class Relations(Experiment):
 
     key = "relations"
 
-    def cells(self, study: Study) -> list[Cell]:
+    def cells(self, study: Study) -> list[StudyCell]:
         """Return the published method's fits and the facts of their rows."""
         return [*study.fits(_NETWORK), *_facts(study)]
 

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from harmonrank.errors import HarmonRankError, ModelFileError, UsageError, did_you_mean
-from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._cell import StudyCell
 from harmonrank.evaluation.reproduction._data import data_of
 from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._main import Main
@@ -93,12 +93,14 @@ def _planned(
     return planned
 
 
-def _place(cell: Cell) -> tuple[str, ...]:
+def _place(cell: StudyCell) -> tuple[str, ...]:
     # Texts compare with texts only; numbers of one digit more come later by their length.
     return tuple(f"{part:06d}" if isinstance(part, int) else str(part) for part in cell.place)
 
 
-def _run_all(cells: Sequence[Cell], store: Store, on_event: OnEvent) -> dict[str, dict[str, Any]]:
+def _run_all(
+    cells: Sequence[StudyCell], store: Store, on_event: OnEvent
+) -> dict[str, dict[str, Any]]:
     found = {}
     for index, cell in enumerate(cells):
         result = store.find(cell.key, cell.digest, cell.decoded)
@@ -114,12 +116,12 @@ def _run_all(cells: Sequence[Cell], store: Store, on_event: OnEvent) -> dict[str
     return found
 
 
-def _checkpoint(cell: Cell, store: Store) -> Path:
+def _checkpoint(cell: StudyCell, store: Store) -> Path:
     """Return where a running cell keeps its state."""
     return store.path(cell.key, ".checkpoint")
 
 
-def _result(cell: Cell, store: Store, on_event: OnEvent) -> dict[str, Any]:
+def _result(cell: StudyCell, store: Store, on_event: OnEvent) -> dict[str, Any]:
     """Run a cell; an error that the data or settings explain is its result."""
     checkpoint = _checkpoint(cell, store)
     checkpoint.parent.mkdir(parents=True, exist_ok=True)

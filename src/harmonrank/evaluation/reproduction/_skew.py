@@ -4,7 +4,7 @@ __all__ = ["Skew"]
 
 import numpy as np
 
-from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._cell import StudyCell
 from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._fit import FitCell
 from harmonrank.evaluation.reproduction._study import NAMES, Results, Study, minus
@@ -100,7 +100,7 @@ class Skew(Experiment):
 
     key = "skew"
 
-    def cells(self, study: Study) -> list[Cell]:
+    def cells(self, study: Study) -> list[StudyCell]:
         """Return each method at each skew."""
         return [cell for fits in _fits(study).values() for each in fits.values() for cell in each]
 

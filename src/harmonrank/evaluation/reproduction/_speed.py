@@ -16,7 +16,7 @@ from harmonrank import __version__
 from harmonrank.data import Log
 from harmonrank.data.decoding import decode
 from harmonrank.evaluation.bench._result import rounds
-from harmonrank.evaluation.reproduction._cell import Cell, require
+from harmonrank.evaluation.reproduction._cell import StudyCell, require
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.events import BatchEnded, OnEvent
 from harmonrank.methods import method_class
@@ -53,7 +53,7 @@ class _Speeds(TypedDict):
 
 
 @dataclass(frozen=True)
-class SpeedCell(Cell):
+class SpeedCell(StudyCell):
     """Rounds of timed work; a time belongs to the machine it was measured on."""
 
     data: Data = field(compare=False)

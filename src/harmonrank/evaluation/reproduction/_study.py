@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._cell import StudyCell
 from harmonrank.evaluation.reproduction._data import Data
 from harmonrank.evaluation.reproduction._fit import FitCell
 from harmonrank.evaluation.reproduction._settings import Settings
@@ -99,10 +99,10 @@ class Results:
     def __init__(self, found: Mapping[str, dict[str, Any]]) -> None:
         self._found = found
 
-    def __getitem__(self, cell: Cell) -> dict[str, Any]:
+    def __getitem__(self, cell: StudyCell) -> dict[str, Any]:
         return self._found[cell.key]
 
-    def error(self, cells: Sequence[Cell]) -> str:
+    def error(self, cells: Sequence[StudyCell]) -> str:
         """Return why some of the cells have no result; empty if all have one."""
         return next((self[cell]["error"] for cell in cells if "error" in self[cell]), "")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._cell import StudyCell
 from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._speed import BATCH, Kind, SpeedCell
 from harmonrank.evaluation.reproduction._study import NAMES, Results, Study
@@ -97,7 +97,7 @@ class Timed(Experiment):
 
     key: Kind
 
-    def cells(self, study: Study) -> list[Cell]:
+    def cells(self, study: Study) -> list[StudyCell]:
         """Return the one measurement."""
         return [_cell(study, self.key)]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from harmonrank.evaluation.reproduction._cell import Cell
+from harmonrank.evaluation.reproduction._cell import StudyCell
 from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._fit import FitCell
 from harmonrank.evaluation.reproduction._study import NAMES, Results, Study, minus
@@ -110,7 +110,7 @@ class Variants(Experiment):
 
     key: str
 
-    def cells(self, study: Study) -> list[Cell]:
+    def cells(self, study: Study) -> list[StudyCell]:
         """Return the published method and its variants."""
         fits = [self._whole(study), *(_fits(study, variant) for variant in _VARIANTS[self.key])]
         return [cell for each in fits for cell in each]
