@@ -177,15 +177,16 @@ def test_unseen_context_rare_objectives_and_wrong_scores_are_warned_of(table, sc
         age=pl.when(pl.int_range(pl.len()) < 60).then(pl.lit("ancient")).otherwise("age"),
         buy=(pl.int_range(pl.len()) % 100 == 0).cast(pl.UInt8),
     )
-    facts = data_facts(read_log(odd, schema), train)
+    test = read_log(odd, schema)
+    facts = data_facts(test, train)
     said = "\n".join(facts.warnings)
-    assert "'buy' has only 6 positives" in said
-    assert "upstream is not calibrated" in said
-    assert "'buy' went from" in said
-    assert "'buy' takes 9" in said
-    assert "10.00% of test rows have a 'age' that training did not see" in said
-    assert "of test requests have 'buy' on all or none of their rows" in said
+    assert "where upstream is not calibrated: buy 28.89% and 1.00%." in said
+    assert "in training and in test, where it changed: buy 26.33% and 1.00%." in said
+    assert "within requests: buy 90%" in said
     assert facts.requests == 60
+    assert facts.context[1].unseen == pytest.approx(0.1)
+    alone = data_facts(test)
+    assert "'buy' takes 9" in "\n".join(alone.warnings)
 
 
 def test_a_calm_log_has_no_warnings(logs):

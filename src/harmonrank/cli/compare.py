@@ -87,7 +87,7 @@ def command(
         assert board.drift is not None
         notes = drift_notes(board.drift, recalibrated=recalibrate)
         reporting.compared(title, board, rows, exam, seed, runs=runs, caveats=notes)
-    say(notes)
     show.result(board.to_table(), board.to_dict(), style=style)
+    say([*notes, *board.warnings])
     if all(entry.error for entry in board.entries if entry.name != TODAY):
         raise SystemExit(1)

@@ -2,7 +2,7 @@
 
 __all__ = ["drift_notes", "say"]
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import click
 
@@ -10,7 +10,7 @@ from harmonrank.methods.drift import ColumnDrift, Drift
 
 
 def drift_notes(drift: Drift, *, recalibrated: bool) -> list[str]:
-    """Return a sentence for each score that matters.
+    """Return a sentence or two on the scores that matter.
 
     Without recalibration these are the scores that moved far, or whose models were replaced; with
     it, every score, as each was matched.
@@ -21,11 +21,9 @@ def drift_notes(drift: Drift, *, recalibrated: bool) -> list[str]:
         )
         first = f"Recalibrated on {drift.rows:,} rows, without labels: {moves}."
         return [first, *map(_constant, filter(_is_constant, drift.columns)), *drift.evidence]
-    return [
-        _moved(column, replaced=column.column in drift.replaced)
-        for column in drift.columns
-        if column.far or column.column in drift.replaced
-    ]
+    replaced = [column for column in drift.columns if column.column in drift.replaced]
+    far = [column for column in drift.columns if column.far and column not in replaced]
+    return [_moved(found, replaced=found is replaced) for found in (replaced, far) if found]
 
 
 def say(notes: Iterable[str]) -> None:
@@ -45,11 +43,17 @@ def _constant(column: ColumnDrift) -> str:
     )
 
 
-def _moved(column: ColumnDrift, *, replaced: bool) -> str:
+def _moved(columns: Sequence[ColumnDrift], *, replaced: bool) -> str:
+    one = len(columns) == 1
+    its, model = ("its", "model is") if one else ("their", "models are")
     reason = (
-        " and correlated scores have not, as when its upstream model is replaced: recalibrate the "
-        "model (--recalibrate, or `harmonrank recalibrate`)."
+        f" and correlated scores have not, as when {its} upstream {model} replaced: recalibrate "
+        "the model (--recalibrate, or `harmonrank recalibrate`)."
         if replaced
-        else "; if its upstream model was replaced, run `harmonrank recalibrate`."
+        else f"; if {its} upstream {'model was' if one else 'models were'} replaced, run "
+        "`harmonrank recalibrate`."
     )
-    return f"{column}{reason}"
+    if one:
+        return f"{columns[0]}{reason}"
+    moves = ", ".join(f"'{c.column}' ({c.offset:+.2f}, × {c.scale:.2f})" for c in columns)
+    return f"{moves} have moved since the fit (median in standard deviations, scale){reason}"

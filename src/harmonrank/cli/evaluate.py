@@ -85,7 +85,6 @@ def command(
         board = measured(fitted, log, **counted, baseline=today, drift=drift)
         title = f"{fitted.name} on {data.name}"
         reporting.evaluated(title, fitted, board, log, train=train, caveats=notes)
-    say(notes)
     quality = board.qualities[fitted.name]
     reached = quality.auc_sum.estimate if as_fitted is None else as_fitted
     show.result(
@@ -95,11 +94,12 @@ def command(
             **quality.to_dict(),
             "recalibrated": recalibrate,
             "auc_sum_as_fitted": reached,
-            **{key: board.to_dict()[key] for key in ("drift", "upstream", "verdict")},
+            **{key: board.to_dict()[key] for key in ("drift", "upstream", "verdict", "warnings")},
             "baseline": _baseline(board),
         },
         style=style,
     )
+    say([*notes, *board.warnings])
 
 
 def _table(board: "Leaderboard", name: str) -> "Table":

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harmonrank.data import Log
+from harmonrank.data import ContextEncoder, Log
 from harmonrank.evaluation.baseline import TODAY, Baseline
+from harmonrank.evaluation.cautions import cautions_of
 from harmonrank.evaluation.entry import Entry
 from harmonrank.evaluation.verdict import BoardVerdict, relation_of, short, verdict_of
 from harmonrank.methods import Quality, ceiling_of
@@ -28,6 +29,7 @@ class Leaderboard(Tabular):
         recalibrated: Whether all methods were recalibrated on the test rows.
         upstream: By objective, how well its score ranks alone.
         baseline: What ranks today, an entry of its own.
+        warnings: What to know about the rows before believing the result, a line each.
     """
 
     objectives: tuple[str, ...]
@@ -39,6 +41,7 @@ class Leaderboard(Tabular):
     recalibrated: bool = False
     upstream: Mapping[str, Upstream] = field(default_factory=dict)
     baseline: Baseline | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> BoardVerdict | None:
@@ -133,6 +136,7 @@ class Leaderboard(Tabular):
             "upstream": {name: alone.to_dict() for name, alone in self.upstream.items()},
             "baseline": self.baseline and self.baseline.to_dict(),
             "verdict": self.verdict and self.verdict.to_dict(),
+            "warnings": list(self.warnings),
         }
 
 
@@ -144,6 +148,7 @@ def leaderboard_of(
     *,
     recalibrated: bool = False,
     baseline: Baseline | None = None,
+    encoder: ContextEncoder | None = None,
 ) -> Leaderboard:
     """Put entries in order and measure each against the first, and against the baseline.
 
@@ -154,10 +159,12 @@ def leaderboard_of(
         drift: Of the test rows' scores since training.
         recalibrated: Whether all methods were recalibrated on the test rows.
         baseline: What ranks today.
+        encoder: The context values that a model of which the training rows are gone knows.
     """
     ordered = sorted(entries, key=_place)
     today = next((entry for entry in ordered if baseline and entry.name == TODAY), None)
     weights = test.schema.weight_vector
+    upstream = upstream_of(test, weights)
     return Leaderboard(
         test.schema.names,
         None if train is None else train.rows,
@@ -173,8 +180,9 @@ def leaderboard_of(
         ),
         drift,
         recalibrated,
-        upstream_of(test, weights),
+        upstream,
         baseline,
+        cautions_of(test, upstream, train=train, encoder=encoder),
     )
 
 

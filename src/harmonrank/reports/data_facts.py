@@ -2,16 +2,17 @@
 
 __all__ = ["ContextFacts", "DataFacts", "ObjectiveFacts", "data_facts"]
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from harmonrank.data import Log
-from harmonrank.data.context import UNKNOWN, ContextEncoder
+from harmonrank.data.context import ContextEncoder
+from harmonrank.evaluation.cautions import unseen_shares
 from harmonrank.metrics import spearman
 from harmonrank.reports.stability import SHOWN_ROWS
 
-_RARE_POSITIVES = 100
 _MANY_VALUES = 1000
 
 
@@ -66,9 +67,23 @@ class DataFacts:
     warnings: tuple[str, ...]
 
 
-def data_facts(test: Log, train: Log | None = None) -> DataFacts:
-    """Describe the rows that a result rests on."""
-    objectives = _objectives(test, train)
+def data_facts(
+    test: Log,
+    train: Log | None = None,
+    *,
+    effective: Mapping[str, float] | None = None,
+    warnings: Sequence[str] = (),
+) -> DataFacts:
+    """Describe the rows that a result rests on.
+
+    Args:
+        test: The rows that were measured.
+        train: The rows that were learned from.
+        effective: The effective weights of the method that is looked at; of the training rows, or
+            else of the test rows, if left out.
+        warnings: What was found to be wrong with the rows already.
+    """
+    objectives = _objectives(test, train, effective)
     context = _context(test, train)
     rows = {} if train is None else {"train": train.rows}
     some = test.sampled(SHOWN_ROWS)
@@ -80,7 +95,7 @@ def data_facts(test: Log, train: Log | None = None) -> DataFacts:
         label_correlation=_matrix(spearman(some.known_labels())),
         score_correlation=_matrix(spearman(some.scores)),
         truth_correlation=() if some.truth is None else _matrix(spearman(some.truth)),
-        warnings=tuple(_warnings(objectives, context)),
+        warnings=(*warnings, *_warnings(objectives, context)),
     )
 
 
@@ -88,13 +103,13 @@ def _matrix(values: np.ndarray) -> tuple[tuple[float, ...], ...]:
     return tuple(tuple(row) for row in values.tolist())
 
 
-def _objectives(test: Log, train: Log | None) -> tuple[ObjectiveFacts, ...]:
+def _objectives(
+    test: Log, train: Log | None, effective: Mapping[str, float] | None
+) -> tuple[ObjectiveFacts, ...]:
     schema, pi = test.schema, test.prevalence()
-    value = schema.values_with(None)
-    effective = schema.weight_vector / np.maximum(pi * (1 - pi), 1e-12)
-    effective = effective if value is None else value
+    shares = _effective(test if train is None else train) if effective is None else effective
     positives = test.known_labels().sum(axis=0, dtype=np.int64)
-    means = np.average(test.scores, axis=0, weights=test.sample_weight)
+    means = _means(test)
     before = None if train is None else train.prevalence()
     one_class = _one_class(test)
     return tuple(
@@ -102,7 +117,7 @@ def _objectives(test: Log, train: Log | None) -> tuple[ObjectiveFacts, ...]:
             name=name,
             score=schema.score_columns[m],
             weight=float(schema.weight_vector[m]),
-            effective_weight=float(effective[m] / np.abs(effective).sum()),
+            effective_weight=shares[name],
             positives=int(positives[m]),
             prevalence=float(pi[m]),
             train_prevalence=None if before is None else float(before[m]),
@@ -111,6 +126,24 @@ def _objectives(test: Log, train: Log | None) -> tuple[ObjectiveFacts, ...]:
         )
         for m, name in enumerate(schema.names)
     )
+
+
+def _effective(log: Log) -> dict[str, float]:
+    """Return what a unit of probability counts, by the prevalence of some rows."""
+    pi, value = log.prevalence(), log.schema.values_with(None)
+    effective = log.schema.weight_vector / np.maximum(pi * (1 - pi), 1e-12)
+    effective = effective if value is None else value
+    shares = effective / np.abs(effective).sum()
+    return dict(zip(log.schema.names, shares.tolist(), strict=True))
+
+
+def _means(log: Log) -> np.ndarray:
+    """Return the mean of each score over the rows that have it."""
+    known = ~np.isnan(log.scores)
+    weight = np.ones(log.rows) if log.sample_weight is None else log.sample_weight
+    total = weight @ known
+    means: np.ndarray = (weight @ np.where(known, log.scores, 0)) / np.where(total > 0, total, 1)
+    return means
 
 
 def _one_class(log: Log) -> list[float] | None:
@@ -125,6 +158,7 @@ def _one_class(log: Log) -> list[float] | None:
 def _context(test: Log, train: Log | None) -> tuple[ContextFacts, ...]:
     encoder = ContextEncoder.fit((train or test).context)
     codes = encoder.encode(test.context)
+    unseen = {} if train is None else unseen_shares(train, test)
     facts = []
     for feature, name in enumerate(encoder.names):
         column = codes[:, feature]
@@ -135,7 +169,7 @@ def _context(test: Log, train: Log | None) -> tuple[ContextFacts, ...]:
                 values=(train or test).context[name].n_unique(),
                 most_common=encoder.label(feature, code),
                 most_common_share=float((column == code).mean()),
-                unseen=None if train is None else float((column == UNKNOWN).mean()),
+                unseen=unseen.get(name),
             )
         )
     return tuple(facts)
@@ -144,38 +178,29 @@ def _context(test: Log, train: Log | None) -> tuple[ContextFacts, ...]:
 def _warnings(
     objectives: tuple[ObjectiveFacts, ...], context: tuple[ContextFacts, ...]
 ) -> list[str]:
-    said = []
-    for o in objectives:
-        if o.positives < _RARE_POSITIVES:
-            said.append(
-                f"'{o.name}' has only {o.positives:,} positives among the test rows; "
-                "its AUC is uncertain, see its interval."
-            )
-        if not 0.5 <= o.mean_score / max(o.prevalence, 1e-12) <= 2:
-            said.append(
-                f"The score of '{o.name}' is {o.mean_score:.2%} on average, but {o.prevalence:.2%} "
-                "of rows are positive: upstream is not calibrated."
-            )
-        before = o.train_prevalence
-        if before and not 0.8 <= o.prevalence / before <= 1.25:
-            said.append(
-                f"'{o.name}' went from {before:.2%} positive in training to "
-                f"{o.prevalence:.2%} in test."
-            )
-        if o.one_class is not None and o.one_class > 0.5:
-            said.append(
-                f"{o.one_class:.0%} of test requests have '{o.name}' on all or none of their rows; "
-                "they cannot count in its AUC within requests."
-            )
-    if objectives and max(o.effective_weight for o in objectives) > 0.8 and len(objectives) > 1:
-        heavy = max(objectives, key=lambda o: o.effective_weight)
-        said.append(
-            f"'{heavy.name}' takes {heavy.effective_weight:.0%} of the effective weight: AUC "
-            "counts pairs, so the rarer an objective, the more each of its positives counts."
-        )
-    for c in context:
-        if c.unseen:
-            said.append(f"{c.unseen:.2%} of test rows have a '{c.name}' that training did not see.")
-        if c.values > _MANY_VALUES:
-            said.append(f"'{c.name}' has {c.values:,} values; the rare ones share one slot.")
-    return said
+    """Return a line for each kind of oddity, with the objectives or columns that show it."""
+    kinds = {
+        "Mean score and share of positives, where upstream is not calibrated: {}.": [
+            f"{o.name} {o.mean_score:.2%} and {o.prevalence:.2%}"
+            for o in objectives
+            if not 0.5 <= o.mean_score / max(o.prevalence, 1e-12) <= 2
+        ],
+        "Share of positives in training and in test, where it changed: {}.": [
+            f"{o.name} {o.train_prevalence:.2%} and {o.prevalence:.2%}"
+            for o in objectives
+            if o.train_prevalence and not 0.8 <= o.prevalence / o.train_prevalence <= 1.25
+        ],
+        "Test requests that are one-class and cannot count in AUC within requests: {}.": [
+            f"{o.name} {o.one_class:.0%}" for o in objectives if (o.one_class or 0) > 0.5
+        ],
+        "{} of the effective weight: AUC counts pairs, so the rarer an objective, the more each "
+        "of its positives counts.": [
+            f"'{o.name}' takes {o.effective_weight:.0%}"
+            for o in objectives
+            if o.effective_weight > 0.8 and len(objectives) > 1
+        ],
+        "Rare values share one slot: {}.": [
+            f"{c.name} has {c.values:,} values" for c in context if c.values > _MANY_VALUES
+        ],
+    }
+    return [line.format(", ".join(found)) for line, found in kinds.items() if found]

@@ -114,11 +114,13 @@ def collect(
     ordered = {name: models[name] for name in board.qualities if name in models}
     focus = "harmonrank" if "harmonrank" in ordered else next(iter(ordered), None)
     some = test.sampled(SHOWN_ROWS)
+    looked_at = board.qualities.get(focus or next(iter(board.qualities), ""))
+    effective = None if looked_at is None else looked_at.effective_weights
     return Facts(
         title=title,
         run=run,
         board=board,
-        data=data_facts(test, train),
+        data=data_facts(test, train, effective=effective, warnings=board.warnings),
         focus=focus,
         methods={name: _method_facts(model, test) for name, model in ordered.items()},
         upstream=calibration_of(test.scores, test),

@@ -1,0 +1,155 @@
+"""Cautions: what a reader should know about the rows before believing a result, a line each."""
+
+__all__ = ["cautions_of", "few_positives", "unseen_shares"]
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from harmonrank.data import Log
+from harmonrank.data.context import UNKNOWN, ContextEncoder
+from harmonrank.data.log import selected
+from harmonrank.methods.upstream import Upstream
+
+FEW_POSITIVES = 100
+"""Below, an AUC is uncertain."""
+
+_LEAK = 0.99
+_MUCH_UNSEEN = 0.05
+_MUCH_BEYOND = 0.01
+_EVERY_VALUE = 1 << 30
+
+
+def cautions_of(
+    test: Log,
+    upstream: Mapping[str, Upstream],
+    *,
+    train: Log | None = None,
+    encoder: ContextEncoder | None = None,
+) -> tuple[str, ...]:
+    """Return a line for each kind of trouble, the gravest first.
+
+    Args:
+        test: The rows that count.
+        upstream: How well each score ranks alone.
+        train: The training rows, where they are at hand.
+        encoder: Else the context values that a fitted model knows.
+    """
+    lines = [_leaks(upstream), _constant(test, "test"), *_since(test, train, encoder)]
+    return tuple(line for line in [*lines, few_positives(test)] if line)
+
+
+def _since(test: Log, train: Log | None, encoder: ContextEncoder | None) -> Iterator[str | None]:
+    """Yield what is unlike the training rows."""
+    if train is None:
+        yield None if encoder is None else _all_unknown(test, encoder)
+        return
+    yield _constant(train, "training")
+    yield _unseen(unseen_shares(train, test))
+    yield _beyond(train, test)
+
+
+def _leaks(upstream: Mapping[str, Upstream]) -> str | None:
+    found = [
+        f"{score.column} ('{name}', AUC {score.auc.estimate:.4f})"
+        for name, score in upstream.items()
+        if score.auc.estimate >= _LEAK
+    ]
+    if not found:
+        return None
+    return f"Too good to be true: {_listed(found)}; was the label known when the score was made?"
+
+
+def _constant(log: Log, rows: str) -> str | None:
+    low, high = _ends(log.scores)
+    found = [c for c, a, b in zip(log.schema.score_columns, low, high, strict=True) if not a < b]
+    if not found:
+        return None
+    verb = "have" if len(found) > 1 else "has"
+    return f"{_listed(found)} {verb} one value in all {rows} rows, which ranks nothing."
+
+
+def unseen_shares(train: Log, test: Log) -> dict[str, float]:
+    """Return the share of test rows whose value of a context column no training row has.
+
+    A rare value is seen, though a method may pool it with others; a missing value is not counted,
+    and columns of fractions have no values to be seen.
+    """
+    columns = [s for s in train.context if not s.dtype.is_float()]
+    known = selected(train.context, [s.name for s in columns])
+    encoder = ContextEncoder.fit(known, _EVERY_VALUE)
+    shares = {}
+    for feature in encoder.features:
+        series = test.context[feature.name]
+        unknown = feature.encode(series.alias("value")) == UNKNOWN
+        shares[feature.name] = float((unknown & series.is_not_null().to_numpy()).mean())
+    return shares
+
+
+def _unseen(shares: Mapping[str, float]) -> str | None:
+    found = [
+        f"{name} in {'all' if share == 1 else f'{share:.0%} of the'} test rows"
+        for name, share in shares.items()
+        if share >= _MUCH_UNSEEN
+    ]
+    return f"Values that training did not see: {_listed(found)}." if found else None
+
+
+def _all_unknown(test: Log, encoder: ContextEncoder) -> str | None:
+    codes = encoder.encode(test.context)
+    found = [
+        feature.name
+        for feature, column in zip(encoder.features, codes.T, strict=True)
+        if feature.slots > 1 and len(column) and (column == UNKNOWN).all()
+    ]
+    return f"No row has a value that the fit knew of {_listed(found)}." if found else None
+
+
+def _beyond(train: Log, test: Log) -> str | None:
+    """Say in how many test rows a number is below or above all of training."""
+    found = []
+    for name, before, now in _numbers(train, test):
+        known, recent = before[~np.isnan(before)], now[~np.isnan(now)]
+        if not len(known) or not len(recent):
+            continue
+        share = float(((recent < known.min()) | (recent > known.max())).sum() / len(now))
+        if share >= _MUCH_BEYOND:
+            found.append(f"{name} in {share:.0%}")
+    return f"Test rows outside the training range: {_listed(found)}." if found else None
+
+
+def _numbers(train: Log, test: Log) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield the columns of numbers, in training and in test."""
+    for m, name in enumerate(train.schema.score_columns):
+        yield name, train.scores[:, m], test.scores[:, m]
+    for series in train.context:
+        other = test.context[series.name]
+        if series.dtype.is_float() and other.dtype.is_numeric():
+            yield series.name, series.to_numpy().astype(float), other.to_numpy().astype(float)
+
+
+def few_positives(test: Log) -> str | None:
+    """Name the objectives that have few positives among the test rows."""
+    counts = test.known_labels().sum(axis=0, dtype=np.int64)
+    found = [
+        f"{name} {count:,}"
+        for name, count in zip(test.schema.names, counts, strict=True)
+        if count < FEW_POSITIVES
+    ]
+    if not found:
+        return None
+    return f"Few positives among the test rows: {_listed(found)}; see their intervals."
+
+
+def _ends(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest of each score that is known."""
+    known = ~np.isnan(scores)
+    low = np.where(known, scores, np.inf).min(axis=0)
+    return low, np.where(known, scores, -np.inf).max(axis=0)
+
+
+def _listed(words: Iterable[str], most: int = 6) -> str:
+    """Return some words with commas, and how many more there are."""
+    found = list(words)
+    more = f" and {len(found) - most} more" if len(found) > most else ""
+    return ", ".join(found[:most]) + more
