@@ -27,7 +27,8 @@ def test_the_leaderboard_of_every_world_fits_a_terminal(run, world):
     assert lines[0].split()[:3] == ["method", "AUC-sum", "regret"]
     assert "long_view" in lines[0]
     assert lines[1].split()[0] == "ceiling"
-    assert len(lines) == 2 + 1 + 2
+    assert lines[3].split()[0] == "own"
+    assert len(lines) == 2 + 1 + 1 + 3
 
 
 def test_the_files_are_kept_when_asked(run, tmp_path):
