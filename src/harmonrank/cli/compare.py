@@ -3,13 +3,14 @@
 __all__ = ["command"]
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
 from harmonrank.cli.options import (
     baseline_option,
     columns,
+    cut_options,
     learning_tables,
     method_option,
     numbers,
@@ -20,11 +21,19 @@ from harmonrank.cli.options import (
     schema_of,
     seed_option,
 )
+from harmonrank.errors import UsageError
 
 
 @click.command("compare")
-@learning_tables("selection")
-@path_option("--test", required=True, help="Table to measure on.")
+@click.argument("log", required=False, type=click.Path(path_type=Path))
+@learning_tables("selection", required=False)
+@path_option("--test", help="Table to measure on.")
+@click.option(
+    "--split",
+    type=click.Choice(["time", "request"]),
+    help="Measure on some rows of LOG, the newest or by request.",
+)
+@cut_options
 @columns
 @method_option("--methods", "all", "Ways to fuse", metavar="all|A,B")
 @baseline_option
@@ -37,9 +46,13 @@ from harmonrank.cli.options import (
 @reports
 @numbers
 def command(
-    train: Path,
+    log: Path | None,
+    train: Path | None,
     valid: Path | None,
-    test: Path,
+    test: Path | None,
+    split: Literal["time", "request"] | None,
+    test_share: float | None,
+    test_from: str | None,
     methods: str,
     baseline: str | None,
     seed: int,
@@ -54,6 +67,9 @@ def command(
 ) -> None:
     """Fit many methods on the same rows and print a leaderboard.
 
+    Rows to learn from and to measure on are two tables, --train and --test, or one, LOG, which
+    --split cuts; requests stay whole.
+
     The first sentence says who is ahead, and by how much. In a world the ceiling is known, and
     each method's regret is how far below it stays.
     """
@@ -61,15 +77,31 @@ def command(
     from harmonrank.cli.reporting import Reporting
     from harmonrank.cli.show import Show
     from harmonrank.data import read_log
+    from harmonrank.data.splitting import Cut, split_rows
     from harmonrank.evaluation import Baseline, compare
     from harmonrank.evaluation.baseline import TODAY
 
-    schema = schema_of(**column_options)
+    table = _learned_from(log, train)
+    if (test is None) == (split is None):
+        raise UsageError("Give either --test TABLE, or --split time (or request) to cut one table.")
+    if split is None and (test_share is not None or test_from is not None):
+        raise UsageError("--test-share and --test-from tell where --split cuts; add --split time.")
+    cut = None if split is None else Cut(split, test_share, test_from, seed=seed)
+    schema = schema_of(**column_options, near=table, quiet=quiet)
     names = methods if methods == "all" else parse_names(methods)
     with Show(quiet=quiet, json_file=json_file) as show:
         reporting = Reporting(report, figures, show)
-        today = None if baseline is None else Baseline.read(test, baseline)
-        rows, exam = read_log(train, schema), read_log(test, schema)
+        rows = read_log(table, schema)
+        if cut is None:
+            assert test is not None
+            today = None if baseline is None else Baseline.read(test, baseline)
+            exam = read_log(test, schema)
+        else:
+            parts = split_rows(table, cut, time=schema.time, request=schema.request)
+            show.line(parts.words())
+            places = parts.rows("test")
+            today = None if baseline is None else Baseline.read(table, baseline, places)
+            rows, exam = rows.take(parts.rows("train")), rows.take(places)
         board = compare(
             rows,
             exam,
@@ -91,3 +123,11 @@ def command(
     say([*notes, *board.warnings])
     if all(entry.error for entry in board.entries if entry.name != TODAY):
         raise SystemExit(1)
+
+
+def _learned_from(log: Path | None, train: Path | None) -> Path:
+    """Return the one table that is named to learn from."""
+    found = train if log is None else log
+    if found is None or (log is not None and train is not None):
+        raise UsageError("Name one table to learn from: LOG, or --train TABLE.")
+    return found

@@ -2,8 +2,10 @@
 
 __all__ = [
     "baseline_option",
+    "SCHEMA",
     "columns",
     "count_option",
+    "cut_options",
     "figures_option",
     "format_option",
     "learning_tables",
@@ -36,6 +38,9 @@ import click
 
 from harmonrank.errors import DataError, UsageError
 
+SCHEMA = "schema.toml"
+"""The file that names columns where no option does."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -55,15 +60,25 @@ def path_option(*names: str, **rest: Any) -> Callable[[F], F]:
     return click.option(*names, type=click.Path(path_type=Path), **rest)
 
 
-def learning_tables(valid: str) -> Callable[[F], F]:
+def learning_tables(valid: str, *, required: bool = True) -> Callable[[F], F]:
     """Return --train and --valid; the text says what the latter is for."""
 
     def add(function: F) -> F:
         text = f"Table for {valid}; split off the training rows if left out."
         function = path_option("--valid", help=text)(function)
-        return path_option("--train", required=True, help="Table to learn from.")(function)
+        return path_option("--train", required=required, help="Table to learn from.")(function)
 
     return add
+
+
+def cut_options(function: F) -> F:
+    """Add --test-share and --test-from."""
+    for decorate in (
+        click.option("--test-from", metavar="TIME", help="Test on rows from this time on."),
+        click.option("--test-share", type=float, metavar="SHARE", help="Of test rows; else .2."),
+    ):
+        function = decorate(function)
+    return function
 
 
 def model_to(what: str) -> Callable[[F], F]:
@@ -88,11 +103,13 @@ def columns(function: F) -> F:
     """Add the options that name columns."""
     for decorate in reversed(
         [
-            path_option("--schema", help="TOML file that names columns."),
+            path_option("--schema", help="TOML file that names columns; else a schema.toml near."),
             click.option("--scores", metavar="A,B", help="Score column of each objective."),
             click.option("--labels", metavar="A,B", help="Label column of each objective."),
             click.option("--context", metavar="A,B", help="Context columns."),
             click.option("--request", metavar="A", help="Request column."),
+            click.option("--time", metavar="A", help="Column of times."),
+            click.option("--scale", metavar="A=percent", help="Scales of score columns."),
             click.option("--sample-weight", metavar="A", help="Column of row weights."),
             click.option(
                 "--weights",
@@ -237,19 +254,33 @@ def schema_of(
     sample_weight: str | None,
     weights: str | None,
     value: str | None = None,
+    time: str | None = None,
+    scale: str | None = None,
+    near: Path | None = None,
+    quiet: bool = False,
 ) -> Any:
-    """Return the Schema that the column options describe; options win over the file."""
+    """Return the Schema that the column options describe; options win over the file.
+
+    Where no option names columns, a schema.toml in this folder or beside the table does.
+    """
     from harmonrank.data import Schema
     from harmonrank.data.values import either
 
     either(weights, value, "--weights or --value")
+    if schema is None and not (scores or labels) and (found := _schema_near(near)) is not None:
+        schema = found
+        if not quiet:
+            click.echo(f"Columns are as '{found}' says.", err=True)
     if schema is not None:
         if scores or labels:
             raise UsageError("Give either --schema or --scores with --labels, not both.")
         result = Schema.read(schema)
     else:
         if not (scores and labels):
-            raise UsageError("Name the columns: --schema FILE, or --scores A,B with --labels A,B.")
+            raise UsageError(
+                "Name the columns: --schema FILE, or --scores A,B with --labels A,B; "
+                "`harmonrank init TABLE` writes such a file."
+            )
         score_names, label_names = parse_names(scores), parse_names(labels)
         if len(score_names) != len(label_names):
             raise UsageError(
@@ -265,12 +296,34 @@ def schema_of(
         changes["request"] = request
     if sample_weight is not None:
         changes["sample_weight"] = sample_weight
+    if time is not None:
+        changes["time"] = time
+    if scale is not None:
+        changes["scale"] = {**result.scale, **_parse_scale(scale)}
     if weights is not None:
         changes |= {"weights": {**result.weights, **(parse_pairs(weights) or {})}, "value": {}}
     if value is not None:
         given = parse_pairs(value, "--value") or {}
         changes |= {"weights": {}, "value": {**result.value, **given}}
     return replace(result, **changes)
+
+
+def _schema_near(table: Path | None) -> Path | None:
+    """Return the schema.toml in this folder, or else in that of the table."""
+    places = [Path()]
+    if table is not None:
+        places += [table, table.parent] if table.is_dir() else [table.parent]
+    return next((file for place in places if (file := place / SCHEMA).is_file()), None)
+
+
+def _parse_scale(text: str) -> dict[str, str]:
+    """Read 'p_buy=percent,p_like=logit'."""
+    pairs = [part.partition("=") for part in parse_names(text)]
+    for name, equals, scale in pairs:
+        if not (name and equals and scale):
+            raise UsageError(f"--scale takes pairs such as p_buy=percent. Got '{name}{equals}'.")
+    _refuse_repeat("--scale", [name.strip() for name, _, _ in pairs])
+    return {name.strip(): scale.strip() for name, _, scale in pairs}
 
 
 def parse_pairs(text: str | None, option: str = "--weights") -> dict[str, float] | None:

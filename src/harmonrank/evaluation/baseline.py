@@ -11,6 +11,7 @@ import polars as pl
 
 from harmonrank.data import Log, Source, open_table
 from harmonrank.data.expressions import Expression
+from harmonrank.data.log import taken
 from harmonrank.data.tables import check_columns, column_names, describe
 from harmonrank.errors import DataError, UsageError, did_you_mean, shown
 from harmonrank.evaluation.entry import Entry, entry_of
@@ -38,10 +39,15 @@ class Baseline:
     filled: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, source: Source, text: str) -> Self:
+    def read(cls, source: Source, text: str, rows: np.ndarray | None = None) -> Self:
         """Read a column, or compute a formula from the table's columns as they are.
 
         Of a `Log` only the score columns are known.
+
+        Args:
+            source: The test table, or one that the test rows are some of.
+            text: The name or the formula.
+            rows: The places of the test rows; all if left out.
 
         Raises:
             DataError: A column is missing, or not of numbers; or a row has no finite score.
@@ -58,6 +64,7 @@ class Baseline:
         wanted = (column,) if formula is None else formula.names
         check_columns(table, there, wanted)
         frame = open_table(table, wanted)
+        frame = frame if rows is None else taken(frame, rows)
         values, filled = {}, {}
         for each in wanted:
             values[each], count = _numbers(frame[each], each, name)
