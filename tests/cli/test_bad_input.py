@@ -224,8 +224,9 @@ def test_as_many_labels_as_scores(fit):
     fit(*options, schema=None, sentence="--scores and --labels must name as many columns. Got 2 an")
 
 
-def test_columns_must_be_named(fit):
-    fit(schema=None, sentence="Name the columns: --schema FILE, or --scores A,B with --labels A,B.")
+def test_columns_must_be_named(fit, folder):
+    (folder / "schema.toml").unlink()
+    fit(schema=None, sentence="Name the columns: --schema FILE, or --scores A,B with --labels A,B")
 
 
 def test_columns_must_be_named_in_one_way(fit):

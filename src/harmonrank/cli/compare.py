@@ -9,7 +9,6 @@ import click
 
 from harmonrank.cli.options import (
     baseline_option,
-    columns,
     cut_options,
     learning_tables,
     method_option,
@@ -18,9 +17,9 @@ from harmonrank.cli.options import (
     path_option,
     recalibrate,
     reports,
-    schema_of,
     seed_option,
 )
+from harmonrank.cli.schema_options import columns, schema_of
 from harmonrank.errors import UsageError
 
 

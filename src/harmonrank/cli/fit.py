@@ -8,16 +8,15 @@ from typing import Any
 import click
 
 from harmonrank.cli.options import (
-    columns,
     learning_tables,
     method_option,
     numbers,
     output,
     parse_settings,
-    schema_of,
     seed_option,
     settings_option,
 )
+from harmonrank.cli.schema_options import columns, schema_of
 
 
 @click.command("fit")

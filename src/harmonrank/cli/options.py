@@ -2,8 +2,6 @@
 
 __all__ = [
     "baseline_option",
-    "SCHEMA",
-    "columns",
     "count_option",
     "cut_options",
     "figures_option",
@@ -21,7 +19,6 @@ __all__ = [
     "recalibrate",
     "report_option",
     "reports",
-    "schema_of",
     "seed_option",
     "settings_option",
     "value",
@@ -29,7 +26,6 @@ __all__ = [
 ]
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,9 +33,6 @@ from typing import Any, TypeVar
 import click
 
 from harmonrank.errors import DataError, UsageError
-
-SCHEMA = "schema.toml"
-"""The file that names columns where no option does."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -97,30 +90,6 @@ def settings_option(text: str) -> Callable[[F], F]:
     return click.option(
         "--set", "settings", multiple=True, metavar="NAME=VALUE", help=f"{text}; may be repeated."
     )
-
-
-def columns(function: F) -> F:
-    """Add the options that name columns."""
-    for decorate in reversed(
-        [
-            path_option("--schema", help="TOML file that names columns; else a schema.toml near."),
-            click.option("--scores", metavar="A,B", help="Score column of each objective."),
-            click.option("--labels", metavar="A,B", help="Label column of each objective."),
-            click.option("--context", metavar="A,B", help="Context columns."),
-            click.option("--request", metavar="A", help="Request column."),
-            click.option("--time", metavar="A", help="Column of times."),
-            click.option("--scale", metavar="A=percent", help="Scales of score columns."),
-            click.option("--sample-weight", metavar="A", help="Column of row weights."),
-            click.option(
-                "--weights",
-                metavar="A=2,B=1",
-                help="What the AUC of an objective counts; as in the schema, or 1, if not named.",
-            ),
-            value,
-        ]
-    ):
-        function = decorate(function)
-    return function
 
 
 def weights(function: F) -> F:
@@ -245,87 +214,6 @@ def output(text: str, *, required: bool = True) -> Callable[[F], F]:
     return decorate
 
 
-def schema_of(
-    schema: Path | None,
-    scores: str | None,
-    labels: str | None,
-    context: str | None,
-    request: str | None,
-    sample_weight: str | None,
-    weights: str | None,
-    value: str | None = None,
-    time: str | None = None,
-    scale: str | None = None,
-    near: Path | None = None,
-    quiet: bool = False,
-) -> Any:
-    """Return the Schema that the column options describe; options win over the file.
-
-    Where no option names columns, a schema.toml in this folder or beside the table does.
-    """
-    from harmonrank.data import Schema
-    from harmonrank.data.values import either
-
-    either(weights, value, "--weights or --value")
-    if schema is None and not (scores or labels) and (found := _schema_near(near)) is not None:
-        schema = found
-        if not quiet:
-            click.echo(f"Columns are as '{found}' says.", err=True)
-    if schema is not None:
-        if scores or labels:
-            raise UsageError("Give either --schema or --scores with --labels, not both.")
-        result = Schema.read(schema)
-    else:
-        if not (scores and labels):
-            raise UsageError(
-                "Name the columns: --schema FILE, or --scores A,B with --labels A,B; "
-                "`harmonrank init TABLE` writes such a file."
-            )
-        score_names, label_names = parse_names(scores), parse_names(labels)
-        if len(score_names) != len(label_names):
-            raise UsageError(
-                f"--scores and --labels must name as many columns. Got {len(score_names)} "
-                f"and {len(label_names)}."
-            )
-        _refuse_repeat("--labels", label_names)
-        result = Schema(dict(zip(label_names, score_names, strict=True)))
-    changes: dict[str, Any] = {}
-    if context is not None:
-        changes["context"] = tuple(parse_names(context))
-    if request is not None:
-        changes["request"] = request
-    if sample_weight is not None:
-        changes["sample_weight"] = sample_weight
-    if time is not None:
-        changes["time"] = time
-    if scale is not None:
-        changes["scale"] = {**result.scale, **_parse_scale(scale)}
-    if weights is not None:
-        changes |= {"weights": {**result.weights, **(parse_pairs(weights) or {})}, "value": {}}
-    if value is not None:
-        given = parse_pairs(value, "--value") or {}
-        changes |= {"weights": {}, "value": {**result.value, **given}}
-    return replace(result, **changes)
-
-
-def _schema_near(table: Path | None) -> Path | None:
-    """Return the schema.toml in this folder, or else in that of the table."""
-    places = [Path()]
-    if table is not None:
-        places += [table, table.parent] if table.is_dir() else [table.parent]
-    return next((file for place in places if (file := place / SCHEMA).is_file()), None)
-
-
-def _parse_scale(text: str) -> dict[str, str]:
-    """Read 'p_buy=percent,p_like=logit'."""
-    pairs = [part.partition("=") for part in parse_names(text)]
-    for name, equals, scale in pairs:
-        if not (name and equals and scale):
-            raise UsageError(f"--scale takes pairs such as p_buy=percent. Got '{name}{equals}'.")
-    _refuse_repeat("--scale", [name.strip() for name, _, _ in pairs])
-    return {name.strip(): scale.strip() for name, _, scale in pairs}
-
-
 def parse_pairs(text: str | None, option: str = "--weights") -> dict[str, float] | None:
     """Read 'buy=2,like=1'."""
     if text is None:
@@ -364,9 +252,3 @@ def parse_settings(settings: tuple[str, ...]) -> dict[str, Any]:
 def parse_names(text: str) -> list[str]:
     """Read 'buy,like'."""
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _refuse_repeat(option: str, names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"{option} names '{name}' twice; each column must be named once.")
