@@ -111,6 +111,25 @@ def test_a_slider_moves_and_the_order_changes_with_the_shares(driver, service):
     assert driver.get_log("browser") == []
 
 
+def test_who_rose_and_who_fell_is_told_from_the_weights_as_fitted(driver, service):
+    opened(driver, service)
+    moves = (
+        "[...document.getElementById('ranking').tBodies[0].rows].map(r =>"
+        " r.cells[1].querySelector('.up, .down')?.ariaLabel ?? 'stays')"
+    )
+    assert driver.execute_script(f"return {moves}") == ["stays"] * 3
+    before = order(driver).split()
+    slide(driver, "buy", 0 if before[0] == "1" else 10)
+    slide(driver, "like", 10 if before[0] == "1" else 0)
+    wait_until(driver, f"document.getElementById('ranking').dataset.order !== '{' '.join(before)}'")
+    after = order(driver).split()
+    gained = [before.index(name) - place for place, name in enumerate(after)]
+    told = driver.execute_script(f"return {moves}")
+    for places, words in zip(gained, told, strict=True):
+        assert words.startswith(f"up {places}" if places > 0 else "down" if places else "stays")
+    assert "3 stand elsewhere" in driver.find_element("id", "order").text or 0 in gained
+
+
 def test_a_slider_is_moved_by_keys_and_an_operating_point_by_its_button(driver, service):
     from selenium.webdriver.common.keys import Keys
 
@@ -182,6 +201,7 @@ def test_facts_are_those_of_the_model(app, default_model):
     assert status == 200
     assert facts["reweightable"]
     assert [o["name"] for o in facts["objectives"]] == ["buy", "like"]
+    assert facts["objectives"][0]["scale"] == "probability"
     assert facts["objectives"][0]["effective_weight"] == default_model.effective_weights["buy"]
     assert facts["context"][1] == {"name": "age", "kind": "text", "values": ["old", "young"]}
     assert facts["points"] == {"sales": {"buy": 3.0, "like": 0.5}}

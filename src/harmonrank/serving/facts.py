@@ -22,12 +22,15 @@ def model_facts(runtime: Runtime, name: str, registry: Registry | None) -> dict[
         {
             "name": objective,
             "score": column,
+            "scale": scale,
             "weight": explained["weight"][objective],
             "prevalence": explained["prevalence"][objective],
             "effective_weight": explained["effective_weight"][objective],
             "auc": None if metrics is None else metrics["auc"].get(objective),
         }
-        for objective, column in model.schema.objectives.items()
+        for (objective, column), scale in zip(
+            model.schema.objectives.items(), model.schema.scales, strict=True
+        )
     ]
     context = [
         {"name": f.name, "kind": f.kind, "values": list(f.values[:_MOST_VALUES])}

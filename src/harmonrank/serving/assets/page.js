@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const byId = (id) => document.getElementById(id);
-  const state = { facts: null, weights: {}, context: {}, last: null, asked: 0, key: null };
+  const state = { facts: null, weights: {}, context: {}, last: null, asked: 0, key: null, traces: {} };
 
   function element(name, options = {}, ...children) {
     const made = document.createElement(name);
@@ -106,10 +106,11 @@
 
   function generate() {
     const normal = () => Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
-    const scores = {};
+    const scores = {}, chance = { probability: 1, percent: 100 };
     for (const o of state.facts.objectives) {
       const centre = Math.log(o.prevalence / (1 - o.prevalence));
-      scores[o.score] = Array.from({ length: 12 }, () => Number((1 / (1 + Math.exp(-centre - normal()))).toPrecision(3)));
+      const value = (logit) => (o.scale in chance ? chance[o.scale] / (1 + Math.exp(-logit)) : logit);
+      scores[o.score] = Array.from({ length: 12 }, () => Number(value(centre + normal()).toPrecision(3)));
     }
     const lines = Object.entries(scores).map(([name, list]) => `  ${JSON.stringify(name)}: ${JSON.stringify(list).replaceAll(",", ", ")}`);
     byId("input").value = `{\n${lines.join(",\n")}\n}`;
@@ -133,47 +134,74 @@
       complain('The candidates must be an object with a list of numbers for each score, such as {"p_buy": [0.1, 0.2]}.');
       return;
     }
-    const body = { scores, context: state.context, k: 100, shares: state.facts.probabilities };
+    const fitted = { scores, context: state.context, k: 100 };
+    const body = { ...fitted, shares: state.facts.probabilities };
     if (state.facts.reweightable) body.weights = state.weights;
     try {
-      const found = await ask("v1/rank", body);
+      const found = await ask("v1/rank", { requests: state.facts.reweightable ? [body, fitted] : [body] });
       if (asked !== state.asked) return; // A newer question is on its way.
       complain("");
-      showRanking(found);
+      showRanking(found.version, ...found.results.map((result) => result.ranked));
     } catch (error) {
       if (asked === state.asked) complain(error.message);
     }
   }
 
-  function showRanking(found) {
-    rows("ranking", found.ranked.map((row, place) => {
-      const bar = element("div", { class: "bar", role: "img" });
-      const parts = Object.entries(row.shares ?? {});
-      parts.forEach(([, share], m) => {
-        const piece = element("span", { class: `k${m % 8}` });
-        piece.style.width = `${100 * share}%`;
-        bar.append(piece);
-      });
-      const words = parts.map(([name, share]) => `${name} ${Math.round(100 * share)} %`).join(", ");
-      bar.setAttribute("aria-label", words || "not known");
-      bar.title = words;
-      return { cells: [place + 1, row.index + 1, number(row.fused.toPrecision(5)), element("td", {}, bar)] };
-    }));
-    const order = found.ranked.map((row) => row.index + 1).join(" ");
-    byId("ranking").dataset.order = order;
-    byId("ranking").dataset.asked = state.asked;
-    byId("order").textContent = found.ranked.length ? `Best: candidate ${found.ranked[0].index + 1}, by version ${found.version}.` : "";
+  function shareBar(shares) {
+    const parts = Object.entries(shares ?? {});
+    const words = parts.map(([name, share]) => `${name} ${Math.round(100 * share)} %`).join(", ");
+    const bar = element("div", { class: "bar", role: "img", "aria-label": words || "not known", title: words });
+    parts.forEach(([, share], m) => {
+      const piece = element("span", { class: `k${m % 8}` });
+      piece.style.width = `${100 * share}%`;
+      bar.append(piece);
+    });
+    return element("td", {}, bar);
   }
 
+  // How many places a candidate gained over the ranking with the weights as fitted.
+  function move(places) {
+    const count = Math.abs(places), words = `${places > 0 ? "up" : "down"} ${count} ${count === 1 ? "place" : "places"} from the weights as fitted`;
+    if (!places) return "";
+    return element("span", { class: places > 0 ? "up" : "down", title: words, role: "img", "aria-label": words }, `${places > 0 ? "▲" : "▼"}\u2009${count}`);
+  }
+
+  function showRanking(version, ranked, fitted = ranked) {
+    const before = new Map(fitted.map((row, place) => [row.index, place]));
+    rows("ranking", ranked.map((row, place) => ({ cells: [
+      place + 1, element("td", {}, String(row.index + 1), move((before.get(row.index) ?? place) - place)),
+      number(row.fused.toPrecision(5)), shareBar(row.shares),
+    ] })));
+    byId("ranking").dataset.order = ranked.map((row) => row.index + 1).join(" ");
+    byId("ranking").dataset.asked = state.asked;
+    const moved = ranked.filter((row, place) => before.get(row.index) !== place).length;
+    const others = moved ? `${moved} of ${ranked.length} stand elsewhere than with the weights as fitted.` : "";
+    byId("order").textContent = ranked.length ? `Best: candidate ${ranked[0].index + 1}, by version ${version}. ${others}` : "";
+  }
+
+  // The upper end, in seconds, of the bucket that holds a quantile; infinite above all of them.
   function quantile(counts, ends, share) {
     const total = counts.reduce((a, b) => a + b, 0);
-    if (!total) return "–";
     let seen = 0;
-    for (let n = 0; n < counts.length; n += 1) {
+    for (let n = 0; n < ends.length; n += 1) {
       seen += counts[n];
-      if (seen >= share * total) return n < ends.length ? `≤ ${1000 * ends[n]} ms` : `> ${1000 * ends[ends.length - 1]} ms`;
+      if (total && seen >= share * total) return ends[n];
     }
-    return "–";
+    return total ? Infinity : null;
+  }
+
+  function latency(seconds, ends) {
+    if (seconds === null) return "–";
+    return seconds < Infinity ? `≤ ${1000 * seconds} ms` : `> ${1000 * ends[ends.length - 1]} ms`;
+  }
+
+  // A line of the last two minutes behind a card's number.
+  function trace(name, value) {
+    const kept = (state.traces[name] = [...(state.traces[name] ?? []), value].slice(-60));
+    const most = Math.max(...kept, 1e-9);
+    const step = 59 / Math.max(kept.length - 1, 1);
+    const points = kept.map((v, n) => `${(n * step).toFixed(2)},${(15 - (14 * v) / most).toFixed(2)}`).join(" ");
+    byId(`trace-${name}`).setAttribute("points", points);
   }
 
   function showStatus(now) {
@@ -184,14 +212,20 @@
     byId("failed").title = Object.entries(now.errors).map(([status, count]) => `${status}: ${count}`).join(", ");
     if (before) {
       const seconds = (at - before.at) / 1000;
-      byId("rate").textContent = short(Math.max(now.requests - before.now.requests, 0) / seconds);
-      byId("candidates").textContent = short(Math.max(now.candidates - before.now.candidates, 0) / seconds);
+      for (const [name, field] of [["rate", "requests"], ["candidates", "candidates"]]) {
+        const rate = Math.max(now[field] - before.now[field], 0) / seconds;
+        byId(name).textContent = short(rate);
+        trace(name, rate);
+      }
     }
     // Of the requests since the last look; where there were none, what was shown stays.
     const recent = now.latency.map((count, n) => count - (before ? before.now.latency[n] : 0));
     if (!before || recent.some((count) => count > 0)) {
-      byId("p50").textContent = quantile(recent, now.bucket_ends, 0.5);
-      byId("p99").textContent = quantile(recent, now.bucket_ends, 0.99);
+      for (const [name, share] of [["p50", 0.5], ["p99", 0.99]]) {
+        const seconds = quantile(recent, now.bucket_ends, share);
+        byId(name).textContent = latency(seconds, now.bucket_ends);
+        if (seconds !== null) trace(name, Math.min(seconds, 2 * now.bucket_ends[now.bucket_ends.length - 1]));
+      }
     }
     showDrift(now.drift);
   }
@@ -206,8 +240,8 @@
     }
     const body = element("tbody", {}, ...drift.columns.map((c) => element("tr", {},
       element("td", {}, c.column), number(`${c.offset >= 0 ? "+" : ""}${c.offset.toFixed(2)}`), number(`× ${c.scale.toFixed(2)}`), element("td", {}, c.verdict))));
-    const head = element("thead", {}, element("tr", {}, ...["score", "median since the fit", "spread", "verdict"].map((text, n) => element("th", { scope: "col", class: n === 1 || n === 2 ? "number" : "" }, text))));
-    byId("drift").replaceChildren(element("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Drift" }, element("table", {}, head, body)), element("p", { class: "muted" }, `${drift.rows.toLocaleString("en")} rows. ${drift.evidence.join(" ")}`));
+    const head = element("thead", {}, element("tr", {}, ...["score", "median moved, in sd", "spread", "verdict"].map((text, n) => element("th", { scope: "col", class: n === 1 || n === 2 ? "number" : "" }, text))));
+    byId("drift").replaceChildren(element("h3", {}, "Drift of the scores since the fit"), element("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Drift" }, element("table", {}, head, body)), element("p", { class: "muted" }, `${drift.rows.toLocaleString("en")} rows. ${drift.evidence.join(" ")}`));
   }
 
   async function refresh() {
