@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from logs import SCHEMA_TOML, small_table
+from tally import pytest_addoption, pytest_runtest_logreport, pytest_sessionfinish  # noqa: F401
 
 
 @dataclass(frozen=True)
