@@ -93,10 +93,10 @@ def mortal(die_at, within):
 
 
 def place(event, arguments):
-    """Return the path of a change; what removes a whole folder names files by the folder's handle."""
+    """Return the path of a change; who removes a folder names its files by the folder's handle."""
     handle = arguments[1] if event in ("os.remove", "os.rmdir") else -1
-    above = "" if handle == -1 else f"{os.readlink(f'/proc/self/fd/{handle}')}/"
-    return f"{above}{arguments[0]}"
+    above = Path() if handle == -1 else Path(f"/proc/self/fd/{handle}").readlink()
+    return str(above / arguments[0])
 
 
 def child(parts):

@@ -99,6 +99,24 @@ def test_a_verb_that_was_killed_ends_in_the_same_bytes(nursery, place, tmp_path,
     assert let_die(trial, (1, 3)) == 2
 
 
+def test_a_model_is_there_whenever_the_fit_that_replaces_it_dies(nursery, place, tmp_path):
+    old, new = place / "model", tmp_path / "new" / "m"
+    code, errors = nursery.run(*arguments(place, "refit", new.parent))
+    assert code == 0, errors
+    for name in range(1, 100):
+        folder = tmp_path / str(name)
+        shutil.copytree(old, folder / "m")
+        (folder / "m" / "extra").touch()  # by which the old one is known
+        code, _ = nursery.run(*arguments(place, "refit", folder), die_at=name, within=folder)
+        if code == 0:
+            break
+        there = content(folder / "m")
+        assert there in (content(old) | {"extra": b""}, content(new))
+        assert nursery.run(*arguments(place, "refit", folder))[0] == 0
+        assert content(folder) == content(new.parent)
+    assert name > 8
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("verb", "count"), KILLS.items())
 def test_200_kills_end_in_the_same_bytes(

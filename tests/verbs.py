@@ -42,6 +42,7 @@ def arguments(place, verb, folder):
     return {
         "score": ("score", place / "model", train, "-q", "-o", folder / "out.parquet"),
         "fit": ("fit", *rows[:2], "--valid", valid, *prior, *schema, "-o", folder / "m"),
+        "refit": (*("fit", *rows[:2], *prior, *schema, "-o", folder / "m"), "--overwrite"),
         "compare": ("compare", *rows, *methods, *schema, "--runs", folder / "runs"),
         "evaluate": ("evaluate", place / "model", valid, "--json", folder / "e.json"),
         "import": ("data", "import", "kuairand", place / "raw", "-q", "-o", folder / "log"),

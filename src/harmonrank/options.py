@@ -1,6 +1,8 @@
 """Options: types with bounds for the fields of a config, and the checks of what a user gives."""
 
 __all__ = [
+    "MOST_SEED",
+    "MOST_WHOLE",
     "Buckets",
     "Count",
     "Nonnegative",
@@ -52,6 +54,12 @@ Positive = Annotated[float, Meta(gt=0, le=1e12)]
 Nonnegative = Annotated[float, Meta(ge=0, le=1e12)]
 Seconds = Annotated[float, Meta(ge=0, le=1e9)]
 
+MOST_SEED = 2**32 - 1
+"""Seeds of parts are made from it, and generators take 64 bits."""
+
+MOST_WHOLE = 10**12
+"""Of rows and the like: more than any machine holds, and far from what 64 bits do."""
+
 _WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
 
 
@@ -94,10 +102,10 @@ def checked_seed(seed: Any) -> int:
     >>> checked_seed(3)
     3
     """
-    return checked_whole("seed", seed)
+    return checked_whole("seed", seed, most=MOST_SEED)
 
 
-def checked_whole(name: str, value: Any, least: int = 0) -> int:
+def checked_whole(name: str, value: Any, least: int = 0, most: int = MOST_WHOLE) -> int:
     """Return a whole number from `least` up, of whatever integer type; true and false are none.
 
     >>> checked_whole("passes", "20", least=1)
@@ -110,6 +118,8 @@ def checked_whole(name: str, value: Any, least: int = 0) -> int:
         whole = None
     if whole is None or whole < least:
         raise UsageError(f"`{name}` must be a whole number from {least} up. Got {shown(value)}.")
+    if whole > most:
+        raise UsageError(f"`{name}` must be at most {most:,}. Got {shown(whole)}.")
     return whole
 
 

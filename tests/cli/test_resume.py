@@ -82,14 +82,39 @@ def test_restart_forgets_the_checkpoint(run, place, killed):
     assert not (place / "restarted.checkpoint").exists()
 
 
-def test_a_damaged_checkpoint_is_refused_with_the_remedy(run, place):
+def test_a_damaged_checkpoint_is_refused_with_the_remedy(run, place, killed):
     checkpoint = place / "damaged.checkpoint"
-    checkpoint.write_bytes(b"not a checkpoint")
+    checkpoint.write_bytes(killed[:-1] + bytes([killed[-1] ^ 1]))
     done = run(*arguments(place, "damaged"))
     assert done.code == 2, done
     assert "cannot be read" in done.err
     assert "The option --restart deletes it." in done.err
     assert not (place / "damaged").exists()
+
+
+@pytest.mark.parametrize("more", [(), ("--restart",)])
+@pytest.mark.parametrize("method", ["harmonrank-paper", "closed-form"])
+def test_what_is_no_checkpoint_is_neither_read_nor_deleted(run, place, method, more):
+    foreign = place / "foreign.checkpoint"
+    options = ("--schema", place / "schema.toml", "--method", method, "-o", place / "foreign")
+    for make in (lambda: foreign.write_text("mine"), foreign.mkdir):
+        make()
+        done = run("fit", "--train", place / "train.parquet", *options, *more)
+        assert done.code == 2, done
+        assert "is something else, so it is neither read nor deleted" in done.err
+        assert not (place / "foreign").exists()
+        if foreign.is_file():
+            assert foreign.read_text() == "mine"
+            foreign.unlink()
+    foreign.rmdir()
+
+
+def test_a_model_is_written_to_the_empty_folder_one_is_in(run, place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    options = ("--schema", place / "schema.toml", "--method", "closed-form", "-o", ".")
+    done = run("fit", "--train", place / "train.parquet", *options, "--overwrite")
+    assert done.code == 0, done
+    assert (tmp_path / "model.json").is_file()
 
 
 def test_an_interrupted_command_says_so_and_leaves_no_output(run, folder, monkeypatch):

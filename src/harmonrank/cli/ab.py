@@ -82,13 +82,13 @@ def analyse_command(
     from harmonrank.evaluation.ab import analyse
     from harmonrank.reports.ab import ab_page, ab_table
     from harmonrank.reports.facts import run_of
-    from harmonrank.reports.html import plotly_script
+    from harmonrank.reports.html import DOCTYPE, plotly_script
 
     if common_axis and report is None:
         raise UsageError("--common-axis serves the page alone; add --report FILE.")
     if report is not None:
         plotly_script()
-        check_output(report, overwrite=True)
+        check_output(report, overwrite=True, begins=DOCTYPE)
     with Show(quiet=quiet, json_file=json_file) as show:
         analysis = analyse(
             log,
@@ -104,7 +104,7 @@ def analyse_command(
         )
         if report is not None:
             run = run_of(f"harmonrank {shlex.join(sys.argv[1:])}")
-            with new_file(report, overwrite=True) as partial:
+            with new_file(report, overwrite=True, begins=DOCTYPE) as partial:
                 text = ab_page(analysis, run, scale=scale, common_axis=common_axis)
                 partial.write_text(text, encoding="utf-8")
             show.line(f"Report: {report}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import numbers, output
+from harmonrank.cli.options import numbers, output, whole
 from harmonrank.errors import UsageError, did_you_mean
 
 
@@ -19,14 +19,14 @@ def command() -> None:
 @command.command("import")
 @click.argument("kind")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
-@click.option("--train-rows", type=click.IntRange(1), help="Training rows; half if not given.")
-@click.option("--valid-rows", type=click.IntRange(1), help="Validation rows; a quarter.")
-@click.option("--test-rows", type=click.IntRange(1), help="Test rows; a quarter.")
+@click.option("--train-rows", type=whole(1), help="Training rows; half if not given.")
+@click.option("--valid-rows", type=whole(1), help="Validation rows; a quarter.")
+@click.option("--test-rows", type=whole(1), help="Test rows; a quarter.")
 @click.option("--no-random", is_flag=True, help="KuaiRand: leave out log_random_*.")
 @click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
 @click.option(
     "--long-view",
-    type=click.IntRange(1),
+    type=whole(1),
     metavar="N",
     help="Tenrec: a view is long from watching_times N up; 2 if not given.",
 )

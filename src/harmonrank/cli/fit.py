@@ -60,8 +60,9 @@ def command(
     schema = schema_of(**column_options, near=train, quiet=quiet)
     model = method_class(method)(**parse_settings(settings))
     checked_device(device, "--device")
-    check_output(out, overwrite=overwrite, holds=MODEL)
-    checkpoint = out.with_name(f"{out.name}.checkpoint")
+    target = check_output(out, overwrite=overwrite, holds=MODEL)
+    checkpoint = target.with_name(f"{target.name}.checkpoint")
+    _refuse_foreign(checkpoint)
     if restart:
         checkpoint.unlink(missing_ok=True)
     with Show(quiet=quiet, json_file=json_file) as show:
@@ -93,6 +94,24 @@ def command(
     if (health := getattr(model, "health", None)) is not None:
         result["health"] = health.to_dict()
     show.result(table, result)
+
+
+def _refuse_foreign(checkpoint: Path) -> None:
+    """Refuse to fit where something else has the name of the checkpoint, which is deleted."""
+    from harmonrank.data.arrays import array_header
+    from harmonrank.errors import DataError, OutputError
+
+    if not checkpoint.exists():
+        return
+    try:
+        ours = checkpoint.is_file() and "fingerprint" in array_header(checkpoint)
+    except DataError:
+        ours = False
+    if not ours:
+        raise OutputError(
+            f"'{checkpoint}', the name of the checkpoint, is something else, so it is neither "
+            "read nor deleted; move it, or choose another name for the model."
+        )
 
 
 def _measure(show: Any, model: Any, valid: Any) -> tuple[Any, Any]:

@@ -2,6 +2,7 @@
 
 __all__ = ["main"]
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -70,6 +71,7 @@ def harmonrank() -> None:
 
 def main() -> None:
     """Run the command line; exit 2 for the user's mistake, 1 for ours."""
+    _open_streams()
     try:
         with needs_extras(" ".join(["harmonrank", *sys.argv[1:2]])):
             harmonrank.main(standalone_mode=False)
@@ -105,10 +107,24 @@ def main() -> None:
         sys.exit(1)
 
 
+def _open_streams() -> None:
+    """Let what a closed stream is given go nowhere, and its number to no other file.
+
+    What an open one cannot spell, such as π in ASCII, becomes a question mark.
+    """
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+
+
 def _silence() -> None:
     """Let what is still to be printed go nowhere, so that nothing fails again at the end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _complain(message: str) -> None:
-    click.echo(message, err=True)
+    # A path may hold what is not UTF-8.
+    click.echo(message.encode("utf-8", "backslashreplace").decode(), err=True)

@@ -20,9 +20,11 @@ __all__ = [
     "report_option",
     "reports",
     "seed_option",
+    "seeds",
     "settings_option",
     "value",
     "weights",
+    "whole",
 ]
 
 from collections.abc import Callable
@@ -33,19 +35,26 @@ from typing import Any, TypeVar
 import click
 
 from harmonrank.errors import DataError, UsageError
+from harmonrank.options import MOST_SEED, MOST_WHOLE
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def whole(least: int = 0) -> click.IntRange:
+    """Return the type of an option that is a whole number from `least` up."""
+    return click.IntRange(least, MOST_WHOLE)
 
 
 def count_option(
     name: str, default: int, text: str | None = None, *, least: int = 0
 ) -> Callable[[F], F]:
     """Return an option that is a whole number from `least` up."""
-    kind = click.IntRange(least)
+    kind = whole(least)
     return click.option(name, type=kind, default=default, show_default=True, help=text)
 
 
-seed_option = count_option("--seed", 0)
+seeds = click.IntRange(0, MOST_SEED)
+seed_option = click.option("--seed", type=seeds, default=0, show_default=True)
 
 
 def path_option(*names: str, **rest: Any) -> Callable[[F], F]:
@@ -176,7 +185,7 @@ def predictor_options(least_folds: int, text: str) -> Callable[[F], F]:
         click.option(
             "--network", type=networks, default="mmoe", show_default=True, help="What predicts."
         ),
-        click.option("--epochs", type=click.IntRange(1), help="At most so many passes."),
+        click.option("--epochs", type=whole(1), help="At most so many passes."),
         count_option("--folds", 5, text, least=least_folds),
         click.option("--by", type=click.Choice(["user", "time"]), help=cuts),
         settings_option("An option of the predictor, such as embedding=8"),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import format_option, numbers, parse_settings, path_option
+from harmonrank.cli.options import format_option, numbers, parse_settings, path_option, whole
 from harmonrank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -211,9 +211,7 @@ def rollback(registry: Path, version: int | None, json_file: str | None, quiet: 
 
 @command.command("prune")
 @_PATH
-@click.option(
-    "--keep", type=click.IntRange(1), default=10, show_default=True, help="How many newest stay."
-)
+@click.option("--keep", type=whole(1), default=10, show_default=True, help="How many newest stay.")
 @numbers
 def prune(registry: Path, keep: int, json_file: str | None, quiet: bool) -> None:
     """Remove old versions of REGISTRY; the current one and the one before it stay."""

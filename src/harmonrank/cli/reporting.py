@@ -18,7 +18,7 @@ from harmonrank.evaluation import Leaderboard
 from harmonrank.events import MethodEnded
 from harmonrank.methods import Method, Quality, load
 from harmonrank.reports import Facts, collect, run_of, write_html, write_pictures
-from harmonrank.reports.html import plotly_script
+from harmonrank.reports.html import DOCTYPE, plotly_script
 from harmonrank.reports.pictures import LIST, find_browser
 
 
@@ -34,7 +34,7 @@ class Reporting:
         if self.wanted:
             plotly_script()
         if report is not None:
-            check_output(report, overwrite=True)
+            check_output(report, overwrite=True, begins=DOCTYPE)
         if figures is not None:
             find_browser()
             check_output(figures, overwrite=True, holds=LIST)

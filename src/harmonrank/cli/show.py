@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from harmonrank.data.files import check_output, new_file, to_json, write_json
+from harmonrank.errors import OutputError
 from harmonrank.events import (
     BatchEnded,
     EpochEnded,
@@ -41,7 +42,9 @@ class Show:
     def __init__(self, *, quiet: bool = False, json_file: str | None = None) -> None:
         self._quiet, self._json = quiet, json_file
         if json_file not in (None, "-"):
-            check_output(str(json_file), overwrite=True)
+            target = check_output(str(json_file), overwrite=True, begins="{")
+            if (target.parent / "checksums.json").is_file():
+                raise OutputError(f"'{json_file}' is in a saved model; choose another place.")
         self.console = Console(stderr=json_file == "-", highlight=False)
         self._errors = Console(stderr=True, highlight=False)
         self._bar: Progress | None = None
@@ -174,5 +177,5 @@ class Show:
         if self._json == "-":
             sys.stdout.write(to_json(numbers) + "\n")
         elif self._json is not None:
-            with new_file(Path(self._json), overwrite=True) as partial:
+            with new_file(Path(self._json), overwrite=True, begins="{") as partial:
                 write_json(partial, numbers)

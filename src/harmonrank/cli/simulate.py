@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import count_option, numbers, output, parse_names
+from harmonrank.cli.options import count_option, numbers, output, parse_names, seeds, whole
 from harmonrank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,8 +23,14 @@ if TYPE_CHECKING:
     "Training rows, with half as many each for valid and test; of a log, all rows.",
     least=4,
 )
-@count_option("--seed", 0, "Draws other rows of the same world.")
-@click.option("--redraw", type=click.IntRange(0), help="Draws another world of the same kind.")
+@click.option(
+    "--seed",
+    type=seeds,
+    default=0,
+    show_default=True,
+    help="Draws other rows of the same world.",
+)
+@click.option("--redraw", type=whole(0), help="Draws another world of the same kind.")
 @click.option("--objectives", metavar="A,B", help="Only these objectives.")
 @click.option(
     "--drift",
@@ -33,8 +39,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="How far mean logits move over the log.",
 )
-@click.option("--users", type=click.IntRange(1), help="Users of a log; 20,000 if not given.")
-@click.option("--items", type=click.IntRange(1), help="Items of a log; 5,000 if not given.")
+@click.option("--users", type=whole(1), help="Users of a log; 20,000 if not given.")
+@click.option("--items", type=whole(1), help="Items of a log; 5,000 if not given.")
 @click.option("--file", metavar="NAME", help="Which of Tenrec's files; QK-video.csv if not given.")
 @output("Folder to write.")
 @numbers

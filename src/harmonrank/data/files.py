@@ -25,7 +25,7 @@ from typing import Any, TypeVar, overload
 from safetensors import SafetensorError
 
 from harmonrank.data.decoding import MOST_BYTES, decode_json
-from harmonrank.data.staging import flush_names, held, remove, replace, staged, swept
+from harmonrank.data.staging import flush_names, held, is_utf8, remove, replace, staged, swept
 from harmonrank.errors import DataError, OutputError
 
 T = TypeVar("T")
@@ -33,7 +33,9 @@ T = TypeVar("T")
 _KEY = "key.json"
 
 
-def check_output(path: str | Path, *, overwrite: bool = False, holds: str | None = None) -> Path:
+def check_output(
+    path: str | Path, *, overwrite: bool = False, holds: str | None = None, begins: str = ""
+) -> Path:
     """Return the resolved path if something new can be written there, before any work is done.
 
     Links are followed, so that what they point to is replaced, and `..` is taken out first: what
@@ -44,19 +46,31 @@ def check_output(path: str | Path, *, overwrite: bool = False, holds: str | None
         overwrite: Allow what is there to be replaced.
         holds: The output is a folder, and this file in it shows that an existing one is of our
             making. No other folder is ever replaced, so a mistyped name costs nothing.
+        begins: The output is a file that begins so, and no other file is replaced by it.
     """
     path = Path(path)
     with _writing(path):
         if _is_device(path):
             return path
-        target = path.resolve()
-        _refuse_existing(target, path, overwrite, holds)
+        target = _resolved(path)
+        if not is_utf8(target):
+            raise OutputError(f"'{target}' is not UTF-8; choose another name.")
+        _refuse_existing(target, path, overwrite, holds, begins)
         existing = next(p for p in target.parents if p.exists())
         if not existing.is_dir():
             raise OutputError(f"'{path}' cannot be written: '{existing}' is not a folder.")
         # Only an attempt tells: permissions say nothing about a read-only disk, or to root.
         with TemporaryFile(dir=existing):
             return target
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except RuntimeError:  # an OSError from Python 3.13 on
+        raise OutputError(
+            f"'{path}' cannot be written: its links lead in a circle; choose another name."
+        ) from None
 
 
 @contextmanager
@@ -70,7 +84,9 @@ def _writing(path: Path) -> Iterator[None]:
         raise OutputError(f"'{path}' cannot be written: {reason}.") from error
 
 
-def _refuse_existing(target: Path, path: Path, overwrite: bool, holds: str | None) -> None:
+def _refuse_existing(
+    target: Path, path: Path, overwrite: bool, holds: str | None, begins: str = ""
+) -> None:
     if not target.exists():
         return
     if not overwrite:
@@ -86,6 +102,16 @@ def _refuse_existing(target: Path, path: Path, overwrite: bool, holds: str | Non
         raise OutputError(
             f"'{path}' is a folder without {holds}, so it is not overwritten; choose another name."
         )
+    if begins and target.stat().st_size and not _begins(target, begins):
+        raise OutputError(
+            f"'{path}' is a file that does not begin with {begins}, as what is to be written "
+            "does, so it is not overwritten; choose another name."
+        )
+
+
+def _begins(path: Path, start: str) -> bool:
+    with path.open("rb") as stream:
+        return stream.read(len(start)) == start.encode()
 
 
 def _is_device(path: Path) -> bool:
@@ -94,9 +120,9 @@ def _is_device(path: Path) -> bool:
 
 
 @contextmanager
-def new_file(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
+def new_file(path: str | Path, *, overwrite: bool = False, begins: str = "") -> Iterator[Path]:
     """Yield a hidden file to write to; it takes the name when the block ends well."""
-    target = check_output(path, overwrite=overwrite)
+    target = check_output(path, overwrite=overwrite, begins=begins)
     if _is_device(target):
         with _writing(target):
             yield target
@@ -105,7 +131,7 @@ def new_file(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
         made = folder / target.name
         yield made
         flush(made)
-        _refuse_existing(target, target, overwrite, None)
+        _refuse_existing(target, target, overwrite, None, begins)
         replace(made, target)
 
 

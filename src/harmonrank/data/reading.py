@@ -17,6 +17,8 @@ from harmonrank.data.scales import to_probabilities
 from harmonrank.data.schema import Schema
 from harmonrank.data.tables import Source, column_names, describe, open_table
 
+_IN_64_BITS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64)
+
 
 def read_log(
     source: Source,
@@ -111,7 +113,7 @@ def _context(frame: pl.DataFrame, context: Sequence[str]) -> pl.DataFrame:
 
 def _request(series: pl.Series) -> np.ndarray:
     # Only equality of requests matters, so text becomes numbers.
-    if series.dtype.is_signed_integer() and not series.null_count():
+    if series.dtype in _IN_64_BITS and not series.null_count():
         return series.cast(pl.Int64).to_numpy()
     require_polars_threads(f"A request column of type {series.dtype}")
     return series.alias("").rank("dense").fill_null(0).cast(pl.Int64).to_numpy()

@@ -224,7 +224,7 @@ class Schema:
             parts = tomllib.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise DataError(f"There is no schema file '{path}'; check its name.") from None
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
             raise DataError(f"'{path}' cannot be read as a TOML schema: {error}.") from None
         try:
             return cls.from_dict(parts)

@@ -4,8 +4,9 @@ A writer holds a lock on its folder. The lock ends with the process, however it 
 next writer of the same output can tell the leftovers of a killed one from a running one.
 """
 
-__all__ = ["flush_names", "held", "remove", "replace", "staged", "swept"]
+__all__ = ["flush_names", "held", "is_utf8", "remove", "replace", "staged", "swept"]
 
+import ctypes
 import os
 import re
 import shutil
@@ -85,17 +86,34 @@ def swept(path: Path) -> None:
 
 
 def replace(made: Path, path: Path) -> None:
-    """Give what was made its name; a full folder of that name steps aside first."""
+    """Give what was made its name; a full folder of that name changes places with it."""
     if not path.is_dir():
         made.replace(path)
         flush_names(path.parent)
         return
     with held(path):
+        if _exchanged(made, path):
+            flush_names(path.parent)
+            remove(made)
+            return
         aside = _sibling(path, _REPLACED)
         path.rename(aside)
         made.rename(path)
         flush_names(path.parent)
         remove(aside)
+
+
+def _exchanged(a: Path, b: Path) -> bool:
+    """Let two names change places at once, so that neither is ever missing, where that is known.
+
+    Linux knows it on most file systems. Elsewhere one of them has to step aside first.
+    """
+    try:
+        rename = ctypes.CDLL(None).renameat2
+    except (AttributeError, OSError, TypeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD and RENAME_EXCHANGE
+    return bool(rename(here, os.fsencode(a), here, os.fsencode(b), exchange) == 0)
 
 
 def flush_names(folder: Path) -> None:
@@ -116,6 +134,15 @@ def remove(path: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
+
+
+def is_utf8(path: Path) -> bool:
+    """Tell whether a path can be written as text, as Polars and JSON need it."""
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _sibling(path: Path, end: str) -> Path:

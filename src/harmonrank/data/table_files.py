@@ -65,7 +65,7 @@ class TableFiles:
                 return next(csv.reader(stream), [])
 
     def _types_of(self, path: Path) -> dict[str, pl.DataType]:
-        return (pl.read_parquet_schema if self.kind == "parquet" else pl.read_ipc_schema)(path)
+        return dict(self._scan(path, ()).collect_schema())
 
     def _check_same_columns(self) -> None:
         if len(self.paths) == 1:
@@ -115,7 +115,7 @@ class TableFiles:
                 # with fractions. Columns are named by their places.
                 there = self._columns_of(path)
                 places = sorted(there.index(name) for name in columns)
-                frame = pl.read_csv(path, columns=places, infer_schema_length=None)
+                frame = pl.read_csv(path, columns=places, infer_schema_length=None, glob=False)
                 if len(self.paths) > 1:
                     # A part may have no value in a column, which then has any type.
                     empty = [s.name for s in frame if s.null_count() == frame.height]

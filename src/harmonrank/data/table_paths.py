@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from harmonrank.data.staging import is_utf8
 from harmonrank.errors import DataError
 
 Paths = str | Path | Sequence[str | Path]
@@ -28,6 +29,8 @@ def file_kind(path: Path) -> str:
     kind = _kind(path)
     if kind is None:
         raise DataError(f"'{path}' has no known ending; expected one of {', '.join(_READERS)}.")
+    if not is_utf8(path):
+        raise DataError(f"'{path.absolute()}' is not UTF-8; rename what is not.")
     return kind
 
 

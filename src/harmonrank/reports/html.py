@@ -1,6 +1,6 @@
 """The report as one HTML page that needs nothing but a browser."""
 
-__all__ = ["Card", "html_page", "page", "plotly_script", "write_html"]
+__all__ = ["DOCTYPE", "Card", "html_page", "page", "plotly_script", "write_html"]
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -18,6 +18,9 @@ from harmonrank.reports.facts import Facts, Run
 from harmonrank.reports.plots import Plot
 from harmonrank.reports.sections import Section, sections
 
+DOCTYPE = "<!doctype html>"
+"""What a page begins with, and a file that a page may replace."""
+
 _DIGITS = 6
 _SHORT = 12
 _WHO = "A report with charts"
@@ -29,7 +32,7 @@ Card = tuple[str, str, str]
 def write_html(facts: Facts, path: str | Path) -> None:
     """Write the page; it appears under its name only when complete."""
     page = html_page(facts)
-    with new_file(path, overwrite=True) as partial:
+    with new_file(path, overwrite=True, begins=DOCTYPE) as partial:
         partial.write_text(page, encoding="utf-8")
 
 

@@ -94,7 +94,7 @@ class LogColumns:
         """Read log.toml."""
         try:
             parts = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
             raise DataError(f"'{path}' cannot be read as the columns of a log: {error}.") from None
         return cls._from_dict(path, parts)
 

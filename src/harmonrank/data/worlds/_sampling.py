@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from harmonrank.data.worlds._draws import BLOCK, draw_block, latent_logits, upstream_scores
 from harmonrank.data.worlds._parts import Floats
 from harmonrank.errors import UsageError
-from harmonrank.options import checked_whole
+from harmonrank.options import MOST_WHOLE, checked_whole
 
 if TYPE_CHECKING:
     from harmonrank.data.worlds._world import World
@@ -85,7 +85,7 @@ def sample_blocks(
     for name, value in (("rows", rows), ("seed", seed), ("start", start)):
         checked_whole(name, value)
     end = start + rows
-    horizon = end if horizon is None else checked_whole("horizon", horizon)
+    horizon = end if horizon is None else checked_whole("horizon", horizon, most=4 * MOST_WHOLE)
     if horizon < end:
         raise UsageError(f"`horizon` must reach to the last row, {end}. Got {horizon}.")
     out = empty(rows)
