@@ -1,9 +1,14 @@
 """Every way to fuse, with the same verbs: fit, score, rank, evaluate, save, load."""
 
-from harmonrank.methods.base import Method
+from typing import TYPE_CHECKING
+
+from harmonrank.lazy import lazy_names
 from harmonrank.methods.catalogue import METHODS, installed_methods, method_class
-from harmonrank.methods.quality import Quality, ceiling_of, quality_of
-from harmonrank.methods.saved import load
+
+if TYPE_CHECKING:
+    from harmonrank.methods.base import Method
+    from harmonrank.methods.quality import Quality, ceiling_of, quality_of
+    from harmonrank.methods.saved import load
 
 __all__ = [
     "METHODS",
@@ -15,3 +20,14 @@ __all__ = [
     "method_class",
     "quality_of",
 ]
+
+_PLACES = {
+    "Method": "base",
+    "Quality": "quality",
+    "ceiling_of": "quality",
+    "load": "saved",
+    "quality_of": "quality",
+}
+
+# The help of the command line lists the methods, and must not wait for what they need.
+__getattr__ = lazy_names(__name__, _PLACES)
