@@ -5,7 +5,7 @@ of tied candidates, so it depends neither on the row order nor on a seed. A requ
 than k candidates shows all it has.
 """
 
-__all__ = ["hit_at_k", "ndcg_at_k", "precision_at_k", "tie_start"]
+__all__ = ["expected_gains", "hit_at_k", "ndcg_at_k", "precision_at_k"]
 
 from collections.abc import Callable
 from typing import Any
@@ -84,8 +84,40 @@ def _mean_over_requests(
     return mean
 
 
+def _precisions(
+    scores: NDArray[Any], order: IntArray, starts: IntArray, labels: LabelArray, k: int
+) -> FloatArray:
+    shown = np.minimum(k, np.diff(starts))[:, None]
+    return expected_gains(scores, order, starts, labels, np.ones(shown.max(initial=0))) / shown
+
+
+def _ndcgs(
+    scores: NDArray[Any], order: IntArray, starts: IntArray, labels: LabelArray, k: int
+) -> FloatArray:
+    shown = np.minimum(k, np.diff(starts))[:, None]
+    discount = 1 / np.log2(np.arange(2.0, 2 + shown.max(initial=0)))
+    best = np.r_[0.0, np.cumsum(discount)][np.minimum(_positives(order, starts, labels), shown)]
+    figures = expected_gains(scores, order, starts, labels, discount)
+    return np.divide(figures, best, out=np.full_like(figures, np.nan), where=best > 0)
+
+
+def _hits(
+    scores: NDArray[Any], order: IntArray, starts: IntArray, labels: LabelArray, k: int
+) -> FloatArray:
+    misses = _missed(scores, order, starts, labels, k)
+    return np.where(_positives(order, starts, labels) > 0, 1 - misses, np.nan)
+
+
+def _positives(order: IntArray, starts: IntArray, labels: LabelArray) -> IntArray:
+    """Return how many positives each request has, (requests, objectives)."""
+    if starts.size == 1:
+        return np.zeros((0, labels.shape[1]), np.int64)
+    found: IntArray = np.add.reduceat(labels[order] > 0, starts[:-1], axis=0, dtype=np.int64)
+    return found
+
+
 @kernel
-def tie_start(scores: NDArray[Any], order: IntArray, start: int, stop: int) -> int:
+def _tie_start(scores: NDArray[Any], order: IntArray, start: int, stop: int) -> int:
     """Return where the candidates tied with the best of order[start:stop] begin."""
     best = scores[order[stop - 1]]
     first = stop - 1
@@ -95,87 +127,56 @@ def tie_start(scores: NDArray[Any], order: IntArray, start: int, stop: int) -> i
 
 
 @kernel
-def _positives(labels: LabelArray, order: IntArray, start: int, stop: int, m: int) -> int:
-    count = 0
-    for i in range(start, stop):
-        count += labels[order[i], m] > 0
-    return count
-
-
-@kernel
-def _precisions(
-    scores: NDArray[Any], order: IntArray, starts: IntArray, labels: LabelArray, k: int
+def expected_gains(
+    scores: NDArray[Any],
+    order: IntArray,
+    starts: IntArray,
+    gains: NDArray[Any],
+    discount: FloatArray,
 ) -> FloatArray:
-    figures = np.zeros((starts.size - 1, labels.shape[1]))
+    """Return Σ_j discount_j gain_(j) of every request, (requests, columns of gains).
+
+    As many candidates are shown as there are discounts. Every slot that tied candidates fill holds
+    their mean gain.
+    """
+    found = np.zeros((starts.size - 1, gains.shape[1]))
     for g in range(starts.size - 1):
         stop = starts[g + 1]
-        shown = min(k, stop - starts[g])
-        left = shown
-        while left > 0:
-            first = tie_start(scores, order, starts[g], stop)
-            # Of t tied candidates `slots` are shown, so each is with probability slots/t.
-            slots = min(left, stop - first)
-            for m in range(labels.shape[1]):
-                hits = _positives(labels, order, first, stop, m)
-                figures[g, m] += hits * (slots / (stop - first)) / shown
-            left -= slots
-            stop = first
-    return figures
-
-
-@kernel
-def _ndcgs(
-    scores: NDArray[Any], order: IntArray, starts: IntArray, labels: LabelArray, k: int
-) -> FloatArray:
-    figures = np.zeros((starts.size - 1, labels.shape[1]))
-    for g in range(starts.size - 1):
-        stop = starts[g + 1]
-        shown = min(k, stop - starts[g])
+        shown = min(discount.size, stop - starts[g])
         place = 0
         while place < shown:
-            first = tie_start(scores, order, starts[g], stop)
+            first = _tie_start(scores, order, starts[g], stop)
             slots = min(shown - place, stop - first)
-            discount = 0.0
-            for j in range(place, place + slots):
-                discount += 1.0 / np.log2(j + 2.0)
-            # Every slot holds the mean label of the tied candidates.
-            for m in range(labels.shape[1]):
-                hits = _positives(labels, order, first, stop, m)
-                figures[g, m] += discount * hits / (stop - first)
+            weight = discount[place : place + slots].sum() / (stop - first)
+            for m in range(gains.shape[1]):
+                total = 0.0
+                for i in range(first, stop):
+                    total += gains[order[i], m]
+                found[g, m] += weight * total
             place += slots
             stop = first
-        for m in range(labels.shape[1]):
-            positives = _positives(labels, order, starts[g], starts[g + 1], m)
-            best = 0.0
-            for j in range(min(positives, shown)):
-                best += 1.0 / np.log2(j + 2.0)
-            figures[g, m] = figures[g, m] / best if best > 0.0 else np.nan
-    return figures
+    return found
 
 
 @kernel
-def _hits(
+def _missed(
     scores: NDArray[Any], order: IntArray, starts: IntArray, labels: LabelArray, k: int
 ) -> FloatArray:
-    objectives = labels.shape[1]
-    figures = np.zeros((starts.size - 1, objectives))
+    """Return the chance that no positive of a request is among its first k."""
+    misses = np.ones((starts.size - 1, labels.shape[1]))
     for g in range(starts.size - 1):
-        misses = np.ones(objectives)
         stop = starts[g + 1]
         left = min(k, stop - starts[g])
         while left > 0:
-            first = tie_start(scores, order, starts[g], stop)
+            first = _tie_start(scores, order, starts[g], stop)
             slots = min(left, stop - first)
-            for m in range(objectives):
-                hits = _positives(labels, order, first, stop, m)
-                # The chance that `slots` draws of the tied candidates all miss.
+            for m in range(labels.shape[1]):
+                negatives = 0
+                for i in range(first, stop):
+                    negatives += labels[order[i], m] == 0
+                # The chance that `slots` draws of the tied candidates are all negatives.
                 for j in range(slots):
-                    misses[m] *= max(0, stop - first - hits - j) / (stop - first - j)
+                    misses[g, m] *= max(0, negatives - j) / (stop - first - j)
             left -= slots
             stop = first
-        for m in range(objectives):
-            if _positives(labels, order, starts[g], starts[g + 1], m) > 0:
-                figures[g, m] = 1.0 - misses[m]
-            else:
-                figures[g, m] = np.nan
-    return figures
+    return misses

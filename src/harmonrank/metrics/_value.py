@@ -2,18 +2,15 @@
 
 __all__ = ["request_values", "value_at_k", "value_interval"]
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from harmonrank.errors import DataError
-from harmonrank.kernel import kernel
 from harmonrank.metrics._bootstrap import percentiles, poisson_weights
-from harmonrank.metrics._inputs import FloatArray, IntArray, check_labels, check_scores
+from harmonrank.metrics._inputs import FloatArray, check_labels, check_scores
 from harmonrank.metrics._intervals import Interval
 from harmonrank.metrics._requests import request_layout
-from harmonrank.metrics._topk import tie_start
+from harmonrank.metrics._topk import expected_gains
 from harmonrank.options import checked_whole
 
 
@@ -75,25 +72,5 @@ def request_values(
             f"Got {np.array2string(worth, threshold=5)}."
         )
     order, starts = request_layout(values, groups)
-    return _values(values, order, starts, table @ worth, k)
-
-
-@kernel
-def _values(
-    scores: NDArray[Any], order: IntArray, starts: IntArray, gains: FloatArray, k: int
-) -> FloatArray:
-    found = np.zeros(starts.size - 1)
-    for g in range(starts.size - 1):
-        stop = starts[g + 1]
-        left = min(k, stop - starts[g])
-        while left > 0:
-            first = tie_start(scores, order, starts[g], stop)
-            # Of t tied candidates `slots` are shown, so each is with probability slots/t.
-            slots = min(left, stop - first)
-            total = 0.0
-            for i in range(first, stop):
-                total += gains[order[i]]
-            found[g] += total * (slots / (stop - first))
-            left -= slots
-            stop = first
-    return found
+    shown = np.ones(min(k, np.diff(starts).max(initial=0)))
+    return expected_gains(values, order, starts, (table @ worth)[:, None], shown)[:, 0]
