@@ -98,7 +98,8 @@ def _ndcgs(
     discount = 1 / np.log2(np.arange(2.0, 2 + shown.max(initial=0)))
     best = np.r_[0.0, np.cumsum(discount)][np.minimum(_positives(order, starts, labels), shown)]
     figures = expected_gains(scores, order, starts, labels, discount)
-    return np.divide(figures, best, out=np.full_like(figures, np.nan), where=best > 0)
+    ndcgs: FloatArray = np.divide(figures, best, out=np.full_like(figures, np.nan), where=best > 0)
+    return ndcgs
 
 
 def _hits(
