@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+import pytest
 
 import harmonrank as hr
 from harmonrank.data import open_table
+from harmonrank.errors import DataError
 from harmonrank.methods import method_class
 from harmonrank.methods.scoring import score_file
 from harmonrank.metrics import auc
@@ -126,6 +128,54 @@ def scores_a_row_the_same_by_every_way_in(name):
             np.testing.assert_array_equal(open_table(target, ["fused"])["fused"].to_numpy(), fused)
 
 
+def scores_rows_with_missing_scores(name):
+    """Whole rows as if nothing were missing; the others the same among any rows, by every way."""
+    model, rows = quick(name), 3000
+    table, rng = after_a_swap(planted(rows, seed=2)), np.random.default_rng(0)
+    lost = rng.random((rows, 2)) < 0.3
+    lost[:3] = True  # all scores
+    holes = table.with_columns(
+        p_buy=pl.when(~pl.Series(lost[:, 0])).then("p_buy"),
+        p_like=pl.when(~pl.Series(lost[:, 1])).then("p_like"),
+    )
+    whole = ~lost.any(axis=1)
+    for fused, found in [
+        (model.score(table), model.score(holes)),
+        (lambda m: (m.score(table), m.score(holes)))(model.recalibrated(holes)),
+    ]:
+        assert np.isfinite(found).all()
+        np.testing.assert_array_equal(found[whole], fused[whole])
+    found, order = model.score(holes), rng.permutation(rows)
+    np.testing.assert_array_equal(model.score(holes[order]), found[order])
+    for low, high in [[0, 1], [7, 8], [5, 1205]]:
+        np.testing.assert_array_equal(model.score(holes[low:high]), found[low:high])
+    for row in (0, int(np.flatnonzero(lost.sum(axis=1) == 1)[0])):
+        one = holes[row].to_dicts()[0]
+        context = {"hour": one["hour"], "age": one["age"]}
+        for nothing in (None, float("nan")):
+            scores = [[nothing if one[c] is None else one[c] for c in ("p_buy", "p_like")]]
+            np.testing.assert_array_equal(model.score_request(scores, context), found[[row]])
+    assert model.drift(holes).columns[0].rows == rows - lost[:, 0].sum()
+    with pytest.raises(DataError, match="null in row 0"):
+        model.strict().score(holes)
+
+
+def learns_from_rows_with_missing_scores(name):
+    rng, test = np.random.default_rng(1), planted(4000, seed=2)
+
+    def holed(table):
+        kept = pl.Series(rng.random(len(table)) < 0.8)
+        return table.with_columns(p_like=pl.when(kept).then("p_like"))
+
+    model = fitted(name, train=holed(planted(800)), valid=holed(planted(400, seed=1)))
+    assert auc(model.score(holed(test)), test.select("buy", "like").to_numpy()).sum() > 1.05
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model")
+        again = hr.load(Path(folder) / "model")
+    holes = holed(test)
+    np.testing.assert_array_equal(again.score(holes), model.score(holes))
+
+
 def leaves_its_input_alone(name):
     train, valid, test = planted(), planted(1000, seed=1), planted(500, seed=2)
     copies = [table.clone() for table in (train, valid, test)]
@@ -202,6 +252,8 @@ CLAIMS = (
     finds_a_planted_truth,
     scores_a_row_the_same_among_any_rows,
     scores_a_row_the_same_by_every_way_in,
+    scores_rows_with_missing_scores,
+    learns_from_rows_with_missing_scores,
     leaves_its_input_alone,
     is_the_same_once_saved_and_loaded,
     is_the_same_for_the_same_seed,

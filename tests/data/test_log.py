@@ -1,3 +1,4 @@
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -88,6 +89,10 @@ def test_an_unnamed_index_column_of_a_csv_is_not_taken_for_truth(tmp_path, table
     assert read_log(path, schema).truth is None
 
 
+def strict(schema):
+    return replace(schema, missing="error")
+
+
 def broken(column, *rows_and_values):
     frame = small_table().to_pandas()
     for row, value in rows_and_values:
@@ -106,13 +111,37 @@ def test_a_score_outside_0_to_1_is_named_with_its_first_row_and_count(schema, va
         match=rf"^Score column 'p_like' of the table must lie in \[0, 1\]. Got {text} in row 17 "
         r"\(counted from 0\), and 2 such rows in all; drop or repair them.$",
     ):
-        read_log(frame, schema)
+        read_log(frame, strict(schema))
 
 
 def test_a_missing_score_is_called_null_and_counted_once(table, schema):
     frame = table.with_columns(p_buy=pl.when(pl.int_range(600) != 599).then("p_buy"))
     with pytest.raises(DataError, match=r"Got null in row 599 .*, and 1 such row in all"):
-        read_log(frame, schema)
+        read_log(frame, strict(schema))
+
+
+def test_a_missing_score_becomes_nan_where_the_schema_allows_it(table, schema):
+    lost = [None if row == 5 else float("nan") if row == 7 else 0.25 for row in range(600)]
+    for kind in (pl.Float64, pl.Float32):
+        log = read_log(table.with_columns(p_buy=pl.Series(lost, dtype=kind)), schema)
+        assert np.flatnonzero(np.isnan(log.scores[:, 0])).tolist() == [5, 7]
+        assert log.missing().tolist() == [2, 0]
+    whole = pl.Series([None if row == 5 else 1 for row in range(600)])
+    assert np.isnan(read_log(table.with_columns(p_buy=whole), schema).scores[5, 0])
+
+
+@pytest.mark.parametrize("kind", [pl.Null, pl.String, pl.Float64])
+def test_a_column_that_is_wholly_missing_can_be_scored_but_not_learned_from(table, schema, kind):
+    log = read_log(table.with_columns(p_buy=pl.lit(None, kind)), schema)
+    assert np.isnan(log.scores).sum(axis=0).tolist() == [600, 0]
+    with pytest.raises(DataError, match="'p_buy' is missing in all 600 training rows; leave its"):
+        log.require_scores("training")
+
+
+def test_a_log_with_missing_scores_is_refused_by_a_strict_schema(table, schema):
+    log = read_log(table.with_columns(p_buy=pl.when(pl.int_range(600) > 4).then("p_buy")), schema)
+    with pytest.raises(DataError, match=r"'p_buy' of the log .* Got null in row 0 .*, and 5 such"):
+        read_log(log, strict(schema))
 
 
 def test_rows_are_counted_from_where_a_piece_begins(schema):

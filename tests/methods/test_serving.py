@@ -83,7 +83,9 @@ def test_weights_of_a_request_are_those_of_a_table(table, schema):
     [
         ([[0.1]], None, "one column for each of"),
         ([[0.1, 2.0]], None, r"must lie in \[0, 1\]. Got 0.1 to 2.0"),
-        ([[0.1, float("nan")]], None, r"must lie in \[0, 1\]"),
+        ([[0.1, float("inf")]], None, r"must lie in \[0, 1\]"),
+        ([[None, 2.0]], None, r"must lie in \[0, 1\]"),
+        ([[None, "x"]], None, "must be numbers"),
         ([[0.1, 0.2]], {}, "lacks"),
         ([[0.1, 0.2]], {"hour": "noon", "age": None}, "was integer in training. Got 'noon'"),
     ],

@@ -125,7 +125,7 @@ def test_a_wrong_tensor_is_one_sentence(app, table, change, sentence):
     ("blob", "kind", "sentence"),
     [
         (b"\0" * 7, "FP32", "no whole number of FP32 values"),
-        (np.full(6, np.nan, "<f4").tobytes(), "FP32", "lie in [0, 1]"),
+        (np.full(6, np.inf, "<f4").tobytes(), "FP32", "lie in [0, 1]"),
         (b"\xff\xff\xff\xff", "BYTES", "end in the middle"),
         (b"\x01\x00", "BYTES", "end in the middle"),
         (b"\x01\x00\x00\x00\xff" * 6, "BYTES", "no UTF-8"),

@@ -31,12 +31,14 @@ class TableCheck:
     frame: pl.DataFrame
 
     def scores(self, schema: Schema) -> None:
-        """Scores are numbers of their scale."""
+        """Scores are numbers of their scale, or missing where the schema allows it."""
         for name, scale in zip(schema.score_columns, schema.scales, strict=True):
             if name in self.frame.columns:
-                self._score(self.frame[name], scale)
+                self._score(self.frame[name], scale, missing=schema.missing == "allow")
 
-    def _score(self, series: pl.Series, scale: str) -> None:
+    def _score(self, series: pl.Series, scale: str, *, missing: bool) -> None:
+        if missing and series.null_count() == len(series):
+            return  # A column without a value has no type that counts.
         column, (low, high) = f"Score column '{series.name}'", bounds_of(scale)
         bounded = isfinite(high)
         between = f"[{low:g}, {high:g}]" if bounded else ""
@@ -44,7 +46,7 @@ class TableCheck:
             return
         values = series.alias("")
         inside = (values >= low) & (values <= high) if bounded else _finite(values)
-        inside = _known(series, inside)
+        inside = inside | _lost(values) if missing else _known(series, inside)
         remedy = _question(series) if scale == "probability" and not inside.all() else None
         rule = f"must lie in {between}" if bounded else "must be finite"
         self._refuse(series, inside, column, rule, remedy)
@@ -85,10 +87,7 @@ class TableCheck:
             self.faults.add(column, f"is no time. {error}")
             return
         # A time that is missing is unknown, as any context value may be.
-        missing = (
-            series.is_null() | series.is_nan() if series.dtype.is_float() else series.is_null()
-        )
-        self._refuse(series, known | missing, column, "must hold times")
+        self._refuse(series, known | _lost(series), column, "must hold times")
 
     def request(self, name: str | None) -> None:
         """Requests are numbers or text."""
@@ -163,6 +162,11 @@ def _finite(values: pl.Series) -> pl.Series:
 def _known(series: pl.Series, allowed: pl.Series) -> pl.Series:
     # Not `fill_null`, which needs Polars' threads. Without its name, which may be a pattern.
     return allowed & series.alias("").is_not_null()
+
+
+def _lost(values: pl.Series) -> pl.Series:
+    """Return where a number is null or NaN."""
+    return values.is_null() | values.is_nan() if values.dtype.is_float() else values.is_null()
 
 
 def _question(series: pl.Series) -> str | None:

@@ -20,7 +20,8 @@ class Log:
     """Rows of a table, one array per role.
 
     Attributes:
-        scores: (rows, objectives), float32 or float64 as in the table, all in [0, 1].
+        scores: (rows, objectives), float32 or float64 as in the table, all in [0, 1]; NaN where
+            a score is missing.
         context: One column per context feature, as in the table.
         labels: (rows, objectives) of 0 and 1, or None when the table was read to be scored.
         request: (rows,) one number per request.
@@ -40,6 +41,19 @@ class Log:
     def rows(self) -> int:
         """How many rows there are."""
         return len(self.scores)
+
+    def missing(self) -> np.ndarray:
+        """Return how many scores of each column are missing, (objectives,)."""
+        return np.isnan(self.scores).sum(axis=0)
+
+    def require_scores(self, purpose: str) -> None:
+        """Refuse a score that all rows miss: nothing tells what it would have been."""
+        for name, count in zip(self.schema.score_columns, self.missing(), strict=True):
+            if count == self.rows:
+                raise DataError(
+                    f"Score column '{name}' is missing in all {self.rows:,} {purpose} rows; leave "
+                    "its objective out, or use rows that have it."
+                )
 
     def known_labels(self) -> np.ndarray:
         """Return the labels of a log that was read with them."""
@@ -113,8 +127,14 @@ class Log:
         if labels and self.labels is None:
             raise DataError("The log was read without labels; read it with `labels=True`.")
         have = self.schema
+        if schema.missing == "error" and have.missing != "error":
+            self._refuse_missing()
         if _columns_of(have) == _columns_of(schema):
-            same = (have.weights, have.value) == (schema.weights, schema.value)
+            same = (have.weights, have.value, have.missing) == (
+                schema.weights,
+                schema.value,
+                schema.missing,
+            )
             return self if same else replace(self, schema=schema)
         self._require("context column", have.context, schema.context)
         scores = self._require("score column", have.score_columns, schema.score_columns)
@@ -149,6 +169,16 @@ class Log:
             request=None if schema.request is None else self.request,
             truth=None if truth is None else truth[:, objectives],
         )
+
+    def _refuse_missing(self) -> None:
+        for name, scores in zip(self.schema.score_columns, self.scores.T, strict=True):
+            rows = np.flatnonzero(np.isnan(scores))
+            if len(rows):
+                raise DataError(
+                    f"Score column '{name}' of the log must lie in [0, 1]. Got null in row "
+                    f"{rows[0]:,} (counted from 0), and {len(rows):,} such "
+                    f"row{'s' * (len(rows) > 1)} in all; drop or repair them."
+                )
 
     def _require(self, role: str, there: Sequence[str | None], wanted: Sequence[str]) -> list[int]:
         """Return the place of each wanted column; refuse a log that lacks one."""

@@ -44,7 +44,8 @@ def read_log(
 
     Raises:
         DataError: Columns are missing, of the wrong type, or hold values that their roles do not
-            allow; all of them are named, with the first offending row and the number of rows.
+            allow; all of them are named, with the first offending row and the number of rows. A
+            score that is null or NaN becomes NaN, unless the schema's `missing` is 'error'.
     """
     schema = Schema.of(schema)
     if isinstance(source, Log):

@@ -1,13 +1,13 @@
 """Schema: which column of a table is what."""
 
-__all__ = ["Schema"]
+__all__ = ["Missing", "Schema"]
 
 import json
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -22,6 +22,9 @@ _EXAMPLES = {
     "scale": "{'p_buy': 'percent'}",
 }
 _LARGEST_WEIGHT = 1e100
+
+Missing = Literal["allow", "error"]
+"""What is done about a score that did not arrive."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Schema:
         time: When a row was shown; only a split by time looks at it.
         scale: What the numbers of a score column are: probability (if not given), percent, logit
             or any.
+        missing: 'allow' takes a score that is null or NaN for one that did not arrive, as of a
+            model that timed out; 'error' refuses it.
     """
 
     objectives: Mapping[str, str]
@@ -56,6 +61,7 @@ class Schema:
     value: Mapping[str, float] = field(default_factory=dict)
     time: str | None = None
     scale: Mapping[str, str] = field(default_factory=dict)
+    missing: Missing = "allow"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", _names("objectives", self.objectives))
@@ -65,6 +71,8 @@ class Schema:
         for part in ("request", "sample_weight", "time"):
             if getattr(self, part) is not None:
                 _columns(part, [getattr(self, part)])
+        if self.missing not in ("allow", "error"):
+            raise UsageError(f"`missing` must be 'allow' or 'error'. Got {shown(self.missing)}.")
         self._check_roles()
         weights = _mapping("weights", self.weights)
         self.weights_with(weights)
@@ -184,6 +192,7 @@ class Schema:
             "request": self.request,
             "time": self.time,
             "sample_weight": self.sample_weight,
+            "missing": None if self.missing == "allow" else self.missing,
             "weights": dict(self.weights),
             "scale": dict(self.scale),
             "truth": dict(self.truth),

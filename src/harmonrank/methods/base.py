@@ -4,6 +4,7 @@ __all__ = ["Fit", "Method"]
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,7 +19,9 @@ from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.log import taken
 from harmonrank.errors import DataError, UsageError
 from harmonrank.extras import needs_extras
+from harmonrank.methods.imputation import imputed_log
 from harmonrank.methods.quality import Quality, quality_of
+from harmonrank.methods.reference import Reference
 from harmonrank.methods.request import checked_candidates, checked_context
 from harmonrank.methods.split import split_off
 from harmonrank.methods.state import NoState
@@ -105,6 +108,7 @@ class Method(Weighed, ABC):
         train_log = read_log(train, schema)
         train_log.require_both_classes("training")
         train_log = train_log.counted()
+        train_log.require_scores("training")
         if valid is not None:
             valid_log = read_log(valid, schema).counted()
         elif self.uses_valid:
@@ -112,6 +116,9 @@ class Method(Weighed, ABC):
         else:
             valid_log = train_log
         train_log, valid_log = train_log.with_unit_weights(), valid_log.with_unit_weights()
+        reference = Reference.of(train_log)
+        if not self.takes_missing:
+            train_log, valid_log = (imputed_log(reference, log) for log in (train_log, valid_log))
         with needs_extras(self.name):
             self._fit(
                 Fit(
@@ -125,9 +132,15 @@ class Method(Weighed, ABC):
                 )
             )
         self.prevalence = train_log.prevalence()
-        self._keep_reference(train_log)
+        self._keep_reference(reference)
         self._schema = schema
         return self
+
+    def strict(self) -> Self:
+        """Return this model as one that refuses rows with missing scores."""
+        changed = copy(self)
+        changed._schema = replace(self.schema, missing="error")
+        return changed
 
     def score(
         self,
@@ -173,16 +186,14 @@ class Method(Weighed, ABC):
 
         Args:
             scores: (candidates, objectives), in the order of the schema's objectives and on its
-                scales.
+                scales; NaN or None where one is missing.
             context: The value of each context column, which all candidates share; a time where
                 the schema asks for its hour or weekday.
             weights: As for `score`.
             value: As for `score`.
         """
         context = checked_context(context, self.schema.context)
-        schema = self.schema
-        p = checked_candidates(scores, schema.names, schema.scales)
-        p = self._expected_request(p, context)
+        p = self._expected_request(checked_candidates(scores, self.schema), context)
         return _finite(self._score_request(p, context, self._asked(weights, value)))
 
     def rank(

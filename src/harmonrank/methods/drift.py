@@ -23,7 +23,7 @@ class ColumnDrift:
 
     Attributes:
         column: The score's column.
-        rows: How many were measured.
+        rows: How many were measured, those that have this score.
         offset: Change of the median, in standard deviations of the fit.
         scale: The range from the 10th to the 90th percentile, over that of the fit; a few broken
             scores change neither.

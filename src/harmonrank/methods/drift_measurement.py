@@ -21,14 +21,15 @@ def drift_of(reference: Reference, log: Log) -> Drift:
 
     Args:
         reference: Of the fit, or of the last recalibration.
-        log: Rows; those of sample weight 0 do not count, and of very many some are drawn.
+        log: Rows; those of sample weight 0 do not count, and of very many some are drawn. A score
+            that is missing does not count either.
     """
     log = log.counted().sampled(RECENT_ROWS)
     away, constant = reference.deviations(log), Spread.of(log.scores, log.sample_weight).width == 0
     offset, scale = _moves(reference, away, constant, log.sample_weight)
     columns = tuple(
-        ColumnDrift(name, log.rows, float(offset[m]), float(scale[m]))
-        for m, name in enumerate(log.schema.score_columns)
+        ColumnDrift(name, log.rows - int(lost), float(offset[m]), float(scale[m]))
+        for m, (name, lost) in enumerate(zip(log.schema.score_columns, log.missing(), strict=True))
     )
 
     def moves_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -45,8 +46,12 @@ def drift_of(reference: Reference, log: Log) -> Drift:
 def _moves(
     reference: Reference, away: np.ndarray, constant: np.ndarray, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return offset and scale of each score; one that never had a spread has not moved."""
-    now, known = Spread.of(away, weight), reference.width > 0
+    """Return offset and scale of each score; one that never had a spread has not moved.
+
+    Nor has one that all of these rows miss.
+    """
+    now = Spread.of(away, weight)
+    known = (reference.width > 0) & np.isfinite(now.middle)
     was_constant = reference.constant > 0
     # One value has no scale, though its deviations from the contexts' medians have one.
     scale = np.where(constant, 0.0, now.width / np.where(was_constant, CONSTANT_SCALE, 1.0))

@@ -2,7 +2,7 @@
 
 __all__ = ["HarmonRank", "HarmonRankConfig"]
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -12,12 +12,13 @@ from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
 from harmonrank.events import FitStep
 from harmonrank.methods.base import Fit
-from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
 from harmonrank.methods.reference import Reference
 from harmonrank.methods.state import ContextState
 from harmonrank.model.coordinate import Coordinate, coordinate_arrays, logit_of
 from harmonrank.model.head_columns import OWN
 from harmonrank.model.heads import Heads, head_arrays
+from harmonrank.model.heads_marginal import MarginalScorer
 from harmonrank.model.heads_recalibration import recalibrated_heads
 from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.law import Law, law_arrays
@@ -45,12 +46,14 @@ class HarmonRank(ProbabilityMethod):
 
     name = "harmonrank"
     uses_valid = False
+    takes_missing = True
     Config = HarmonRankConfig
     State = ContextState
 
     encoder: ContextEncoder
     _heads: Heads
     _scorer: HeadScorer
+    _marginal: MarginalScorer
 
     def _fit(self, fit: Fit) -> None:
         from harmonrank.model.heads_fit import fit_heads
@@ -71,9 +74,23 @@ class HarmonRank(ProbabilityMethod):
 
     def _use(self, heads: Heads) -> None:
         self._heads, self._scorer = heads, HeadScorer(heads)
+        self._marginal = MarginalScorer(heads, self._scorer)
 
     def _probabilities(self, log: Log) -> np.ndarray:
-        return self._scorer.probabilities(log.scores, self.encoder.encode(log.context))
+        codes = self.encoder.encode(log.context)
+        p = self._scorer.probabilities(log.scores, codes)
+        for rows, found in self._marginals(log.scores, codes):
+            p[rows] = found
+        return p
+
+    def _marginals(
+        self, scores: np.ndarray, codes: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the rows that miss a score, if there are any, and their probabilities."""
+        missing = np.isnan(scores)
+        if missing.any():
+            rows = np.flatnonzero(missing.any(axis=1))
+            yield rows, self._marginal.probabilities(scores[rows], codes[rows])
 
     def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
         return self._fuse(log.scores, self.encoder.encode(log.context), weights)
@@ -86,7 +103,10 @@ class HarmonRank(ProbabilityMethod):
 
     def _fuse(self, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         effective = weights / (self.prevalence * (1 - self.prevalence))
-        return self._scorer.fuse(scores, codes, effective)
+        fused = self._scorer.fuse(scores, codes, effective)
+        for rows, p in self._marginals(scores, codes):
+            fused[rows] = weighted_sum(p, effective)
+        return fused
 
     def _recalibrate(self, log: Log, before: Reference) -> None:  # noqa: ARG002
         codes = self.encoder.encode(log.context)

@@ -5,7 +5,7 @@ __all__ = ["Recalibrating"]
 from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from harmonrank.data.arrays import Array
 from harmonrank.methods.drift import Drift
 from harmonrank.methods.drift_measurement import drift_of
 from harmonrank.methods.estimator import Estimator
+from harmonrank.methods.imputation import imputed, imputed_log
 from harmonrank.methods.recalibration import Recalibration, recent_rows
 from harmonrank.methods.reference import Reference, reference_arrays
 from harmonrank.methods.state import ReferenceState
@@ -24,6 +25,9 @@ _FIT, _NOW = "reference", "recalibrated"
 
 class Recalibrating(Estimator):
     """Reports drift and recalibrates: every method can do both, without labels."""
+
+    takes_missing: ClassVar[bool] = False
+    """Whether it fuses rows with missing scores itself; others are given imputed ones."""
 
     _reference: Reference | None = None
     _recalibration: Recalibration | None = None
@@ -69,9 +73,9 @@ class Recalibrating(Estimator):
         fit = before if self._recalibration is None else self._recalibration.fit
         self._recalibration = Recalibration(fit, self._known_reference())
 
-    def _keep_reference(self, log: Log) -> None:
+    def _keep_reference(self, reference: Reference) -> None:
         """Keep what the scores of the fit look like."""
-        self._reference, self._recalibration = Reference.of(log), None
+        self._reference, self._recalibration = reference, None
 
     def _known_reference(self) -> Reference:
         if self._reference is None:
@@ -80,14 +84,22 @@ class Recalibrating(Estimator):
 
     def _expected(self, log: Log) -> Log:
         """Return rows with the scores that the method learned to fuse."""
-        return log if self._recalibration is None else self._recalibration.log(log)
+        log = log if self._recalibration is None else self._recalibration.log(log)
+        return log if self.takes_missing else imputed_log(self._fit_reference(), log)
+
+    def _fit_reference(self) -> Reference:
+        """Return what the scores that the method learned to fuse looked like."""
+        changed = self._recalibration
+        return self._known_reference() if changed is None else changed.fit
 
     def _expected_request(self, scores: np.ndarray, context: Mapping[str, Any]) -> np.ndarray:
         """Return the scores of one request as the method learned to fuse them."""
-        if self._recalibration is None:
+        changed, missing = self._recalibration, not self.takes_missing and np.isnan(scores).any()
+        if changed is None and not missing:
             return scores
-        codes = self._recalibration.now.encoder.encode_values(context)
-        return self._recalibration.scores(scores, np.tile(codes, (len(scores), 1)))
+        codes = np.tile(self.context_encoder.encode_values(context), (len(scores), 1))
+        scores = scores if changed is None else changed.scores(scores, codes)
+        return imputed(self._fit_reference(), scores, codes) if missing else scores
 
     def _reference_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return what is kept of the scores, as JSON parts and arrays."""

@@ -57,6 +57,7 @@ def recent_rows(table: Source, schema: Schema) -> Log:
         DataError: There are too few of them.
     """
     log = read_log(table, schema, labels=False, sample_weight=True).counted()
+    log.require_scores("recent")
     if log.rows < FEWEST_RECENT:
         raise DataError(
             f"Recalibration needs at least {FEWEST_RECENT:,} recent rows that count to tell a "

@@ -10,7 +10,8 @@ import numpy as np
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
 from harmonrank.model.coordinate import logit_of
-from harmonrank.model.law import MOST_EFFECT, fit_law
+from harmonrank.model.law import MOST_EFFECT
+from harmonrank.model.law_fit import fit_incomplete_law
 from harmonrank.model.spread import Spread
 
 RECENT_ROWS = 200_000
@@ -49,12 +50,16 @@ class Reference:
 
     @classmethod
     def of(cls, log: Log, encoder: ContextEncoder | None = None) -> Self:
-        """Measure the scores of rows that count, at most `RECENT_ROWS` of them."""
+        """Measure the scores of rows that count, at most `RECENT_ROWS` of them.
+
+        A missing score does not count.
+        """
         log = log.sampled(RECENT_ROWS)
         encoder = encoder or ContextEncoder.fit(log.context, _MOST_VALUES)
         logits, weight = logit_of(log.scores), log.sample_weight
         raw = Spread.of(logits, weight)
-        law = fit_law(raw.clipped(logits), encoder.encode(log.context), encoder.slots, weight)
+        codes = encoder.encode(log.context)
+        law = fit_incomplete_law(raw.clipped(logits), codes, encoder.slots, weight)
         deviation = np.exp(law.log_variance / 2)
         M = len(law.base)
         found = cls(

@@ -10,28 +10,32 @@ from numpy.typing import ArrayLike
 
 from harmonrank.data.clock import request_clock
 from harmonrank.data.scales import bounds_of, to_probabilities
+from harmonrank.data.schema import Schema
 from harmonrank.errors import DataError, shown
 
+_NUMBERS = (float, int, bool, np.float32, np.float64)
 _INTEGERS = 1 << 64  # Those of a table have no more bits.
 
 
-def checked_candidates(
-    scores: ArrayLike, names: Sequence[str], scales: Sequence[str] = ()
-) -> np.ndarray:
-    """Return (candidates, objectives) scores as float32 or float64, all in [0, 1].
+def checked_candidates(scores: ArrayLike, schema: Schema) -> np.ndarray:
+    """Return (candidates, objectives) scores as float32 or float64, all in [0, 1] or missing.
 
     Args:
-        scores: As the upstream models gave them.
-        names: The objectives.
-        scales: What the numbers of each are; probabilities if left out.
+        scores: As the upstream models gave them; None or NaN where one gave none.
+        schema: Names the objectives, and what the numbers of each are.
 
-    >>> checked_candidates([[0.1, 20]], ["buy", "like"], ["probability", "percent"])
-    array([[0.1, 0.2]])
+    >>> schema = Schema({"buy": "p_buy", "like": "p_like"}, scale={"p_like": "percent"})
+    >>> checked_candidates([[0.1, 20], [None, 30]], schema)
+    array([[0.1, 0.2],
+           [nan, 0.3]])
     """
+    names = schema.names
     try:
         p = np.asarray(scores)
     except ValueError:  # Rows of different lengths.
         p = np.empty(0, object)
+    if p.dtype == object and p.ndim == 2:
+        p = _with_nan(p)
     if p.dtype.kind not in "fiub":
         raise DataError(
             f"`scores` must be numbers, (candidates, {len(names)}). Got {type(scores).__name__} of "
@@ -43,27 +47,43 @@ def checked_candidates(
             f"{', '.join(names)}. Got {p.shape}."
         )
     p = p if p.dtype == np.float32 else p.astype(np.float64)
-    if any(scale != "probability" for scale in scales):
-        return _converted(p, names, scales)
-    if p.size and not (p.min() >= 0 and p.max() <= 1):
+    if any(scale != "probability" for scale in schema.scales):
+        return _converted(p, schema)
+    if not p.size or (p.min() >= 0 and p.max() <= 1):
+        return p
+    present = p[~np.isnan(p)]
+    lost = present.size < p.size and schema.missing == "error"
+    if lost or (present.size and not (present.min() >= 0 and present.max() <= 1)):
         raise DataError(
             f"`scores` must lie in [0, 1]. Got {p.min()} to {p.max()}; drop or repair them."
         )
     return p
 
 
-def _converted(p: np.ndarray, names: Sequence[str], scales: Sequence[str]) -> np.ndarray:
-    for column, name, scale in zip(p.T, names, scales, strict=True):
+def _converted(p: np.ndarray, schema: Schema) -> np.ndarray:
+    for column, name, scale in zip(p.T, schema.names, schema.scales, strict=True):
         low, high = bounds_of(scale)
         # Not a number is outside of everything, and so is infinity.
         inside = (column >= low) & (column <= high) & np.isfinite(column)
+        inside |= np.isnan(column) & (schema.missing == "allow")
         if not inside.all():
             rule = f"lie in [{low:g}, {high:g}]" if np.isfinite(high) else "be finite"
             raise DataError(
                 f"The scores of '{name}', of scale {scale}, must {rule}. Got "
                 f"{column[~inside][0]}; drop or repair them."
             )
-    return to_probabilities(p, scales)
+    return to_probabilities(p, schema.scales)
+
+
+def _with_nan(scores: np.ndarray) -> np.ndarray:
+    """Return an array of numbers and None with NaN for each None; as it is if it holds others."""
+    missing = np.equal(scores, None)
+    rest = scores[~missing]
+    if not missing.any() or any(type(x) not in _NUMBERS for x in rest):
+        return scores
+    found = np.full(scores.shape, np.nan)
+    found[~missing] = rest.astype(np.float64)
+    return found
 
 
 def checked_context(context: Mapping[str, Any] | None, columns: Sequence[str]) -> Mapping[str, Any]:

@@ -67,6 +67,17 @@ class Coordinate:
         _bend(logits, self.low, self.high, self.table, self.below, self.above, result)
         return result
 
+    def inverse(self, places: np.ndarray) -> np.ndarray:
+        """Return the logits whose coordinates these are, (rows, M)."""
+        logits = np.empty_like(places)
+        for m, place in enumerate(places.T):
+            table = self.table[m]
+            inside = np.interp(place, table, np.linspace(self.low[m], self.high[m], len(table)))
+            below, above = np.maximum([self.below[m], self.above[m]], 1e-12)
+            inside += np.minimum(place - table[0], 0.0) / below
+            logits[:, m] = inside + np.maximum(place - table[-1], 0.0) / above
+        return np.clip(logits, -_FARTHEST, _FARTHEST)
+
     def refitted(self, logits: np.ndarray) -> "Coordinate":
         """Return the map that sends logits of a changed upstream model to where the old ones went.
 
@@ -74,7 +85,7 @@ class Coordinate:
         """
         result = self
         for m in np.flatnonzero(self.normal).tolist():
-            knots = _quantiles(logits[:, m])
+            knots = _quantiles(_known(logits[:, m]))
             if _spread_out(knots):
                 result = _with_knots(result, m, knots, self.target[m])
         return result
@@ -97,19 +108,25 @@ def coordinate_arrays(M: int) -> dict[str, Array]:
 def fit_coordinate(
     logits: np.ndarray, labels: np.ndarray, weight: np.ndarray | None = None
 ) -> Coordinate:
-    """Choose and fit the coordinate of each objective."""
+    """Choose and fit the coordinate of each objective, by the rows that have its score."""
     M = logits.shape[1]
     same = np.tile(np.linspace(-1.0, 1.0, _GRID), (M, 1))
     ones = np.ones(M)
     plain = Coordinate(-ones, ones, same, ones, ones, np.zeros(M), np.zeros((M, len(_SHARES))))
     bent = plain
-    for m, x in enumerate(logits.T):
+    for m, x in enumerate(map(_known, logits.T)):
         knots = _quantiles(x)
         if _spread_out(knots):
             bent = _with_knots(bent, m, knots, x.mean() + x.std() * _NORMAL)
     gain = _fits(bent(logits), labels, weight) - _fits(logits, labels, weight)
     chosen = bent.normal * (gain > _GAIN)
     return _either(plain, bent, chosen)
+
+
+def _known(x: np.ndarray) -> np.ndarray:
+    """Return the values that are not missing; the column itself if none is."""
+    missing = np.isnan(x)
+    return x[~missing] if missing.any() else x
 
 
 def _quantiles(x: np.ndarray) -> np.ndarray:
@@ -162,7 +179,8 @@ def _fits(x: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> np.nd
     fits = []
     for m, column in enumerate(x.T):
         mass, positive, total = np.zeros((3, _BINS))
-        _count(column, labels[:, m], w, column.min(), column.max(), mass, positive, total)
+        low, high = np.nanmin(column), np.nanmax(column)
+        _count(column, labels[:, m], w, low, high, mass, positive, total)
         there = mass > 0
         centre = total[there] / mass[there]
         fits.append(_likelihood(centre, positive[there], mass[there]))
@@ -196,6 +214,9 @@ def _bend(x: Any, low: Any, high: Any, table: Any, below: Any, above: Any, resul
     for i in range(len(x)):
         for m in range(x.shape[1]):
             v = x[i, m]
+            if np.isnan(v):
+                result[i, m] = v
+                continue
             place = (v - low[m]) / (high[m] - low[m]) * last
             cell = int(min(max(place, 0.0), last - 1.0))
             inside = min(max(place, 0.0), float(last)) - cell
@@ -210,6 +231,8 @@ def _count(
     """Add the weight, the positives and the weighted value of each row to its bin."""
     per_unit = (mass.size - 1) / max(high - low, 1e-12)
     for i in range(len(x)):
+        if np.isnan(x[i]):
+            continue
         k = int((x[i] - low) * per_unit)
         mass[k] += w[i]
         positive[k] += w[i] * labels[i]

@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harmonrank.model.coordinate import fit_coordinate
+from harmonrank.model.completions import Completions
+from harmonrank.model.coordinate import Coordinate, fit_coordinate
 from harmonrank.model.head_columns import GROUPS, INTERCEPT, OTHERS, OWN, SHARED, HeadColumns
 from harmonrank.model.heads import Heads
 from harmonrank.model.heads_sums import HeadSums
-from harmonrank.model.law import fit_law
+from harmonrank.model.law import Law
+from harmonrank.model.law_fit import fit_incomplete_law
 from harmonrank.model.residual import Residual
 from harmonrank.model.residual_fit import fit_residual
 from harmonrank.model.residual_sums import ResidualRows
@@ -49,7 +51,7 @@ def fit_heads(
     """Fit coordinates, their law, the heads of all objectives and what these leave unexplained.
 
     Args:
-        logits: (rows, M) of the scores.
+        logits: (rows, M) of the scores; NaN where one is missing.
         codes: (rows, features) of the context.
         slots: Codes per feature.
         labels: (rows, M) of 0 and 1.
@@ -58,24 +60,69 @@ def fit_heads(
         residual: Without it, heads are linear in the coordinates given the context.
         overwrite: The logits are not needed any more; saves their memory.
     """
-    M = logits.shape[1]
-    steps = _STEPS + M * residual
+    steps = _STEPS + logits.shape[1] * residual
     coordinate = fit_coordinate(logits, labels, weight)
     places = coordinate(logits, out=logits if overwrite else None)
-    law = fit_law(places, codes, slots, weight)
-    data = HeadSums.of(law, places, codes, slots, labels, weight)
-    del places
+    law = fit_incomplete_law(places, codes, slots, weight)
+    plain = _plain(coordinate, law, slots, labels, weight)
+
+    def told(step: int) -> None:
+        on_step(step, steps)
+
+    if np.isnan(places).any():
+        heads = _fit_incomplete(plain, places, codes, labels, weight, told, residual)
+    else:
+        data = HeadSums.of(law, places, codes, slots, labels, weight)
+        del places
+        heads = _fit(plain, data, told, residual)
+    on_step(steps, steps)
+    return heads
+
+
+def _plain(
+    coordinate: Coordinate,
+    law: Law,
+    slots: tuple[int, ...],
+    labels: np.ndarray,
+    weight: np.ndarray | None,
+) -> Heads:
+    """Return the heads that a fit begins with."""
+    M = len(law.base)
     prevalence = np.clip(np.average(labels, axis=0, weights=weight), 1e-9, 1 - 1e-9)
     theta = np.zeros((M, HeadColumns(M).total(slots)))
     theta[:, INTERCEPT], theta[:, OWN] = np.log(prevalence / (1 - prevalence)), 1.0
     none = Residual.none(M, slots)
-    heads = Heads(coordinate, law, slots, theta, np.array(_START_PRECISION), _PLAIN, none)
-    heads = _linear(heads, data, lambda step: on_step(step, steps))
-    if residual:
-        rows = ResidualRows.of(data, slots, heads.theta)
-        found = fit_residual(rows, lambda m: on_step(_STEPS + m + 1, steps))
-        heads = replace(heads, residual=found)
-    on_step(steps, steps)
+    return Heads(coordinate, law, slots, theta, np.array(_START_PRECISION), _PLAIN, none)
+
+
+def _fit(heads: Heads, data: HeadSums, on_step: Callable[[int], None], residual: bool) -> Heads:
+    """Fit linear heads to whole rows, and what they leave unexplained."""
+    heads = _linear(heads, data, on_step)
+    if not residual:
+        return heads
+    rows = ResidualRows.of(data, heads.slots, heads.theta)
+    found = fit_residual(rows, lambda m: on_step(_STEPS + m + 1))
+    return replace(heads, residual=found)
+
+
+def _fit_incomplete(
+    heads: Heads,
+    places: np.ndarray,
+    codes: np.ndarray,
+    labels: np.ndarray,
+    weight: np.ndarray | None,
+    on_step: Callable[[int], None],
+    residual: bool,
+) -> Heads:
+    """Fit heads to rows some of whose coordinates are missing, by the method of weights."""
+    law, slots = heads.law, heads.slots
+    rows = Completions.of(places, law, codes, slots, weight)
+    data = HeadSums.of(law, rows.means, codes, slots, labels, weight)
+    heads = _linear(heads, data, lambda _: None)
+    for last in (False, True):
+        w = rows.weights(heads, codes, labels)
+        data = rows.sums(law, codes, slots, labels, w)
+        heads = _fit(heads, data, on_step if last else lambda _: None, residual and last)
     return heads
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from harmonrank.model.heads import Heads
-from harmonrank.model.law import fit_law
+from harmonrank.model.law_fit import fit_incomplete_law
 from harmonrank.model.spread import Spread
 
 
@@ -17,9 +17,10 @@ def recalibrated_heads(
     """Return the heads for recent logits; their coefficients stay as they are.
 
     Scale and offset per context and the noise of each score are measured again from the scores
-    alone (see `Law.recalibrated`).
+    alone (see `Law.recalibrated`), those that are not missing.
     """
     coordinate = heads.coordinate.refitted(logits)
     places = coordinate(logits)
-    now = fit_law(Spread.of(places, weight).clipped(places), codes, heads.slots, weight)
+    kept = Spread.of(places, weight).clipped(places)
+    now = fit_incomplete_law(kept, codes, heads.slots, weight)
     return replace(heads, coordinate=coordinate, law=heads.law.recalibrated(now, len(logits)))

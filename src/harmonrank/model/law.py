@@ -17,6 +17,7 @@ __all__ = [
     "MOST_EFFECT",
     "SMALLEST_EIGENVALUE",
     "Law",
+    "Unseen",
     "blocks_of",
     "distinct_contexts",
     "fit_law",
@@ -162,8 +163,25 @@ def law_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
     }
 
 
+@dataclass(frozen=True)
+class Unseen:
+    """What rows with missing logits add to the second moments, beside what they were filled with.
+
+    Attributes:
+        covariance: (M, M) sum of their conditional covariances.
+        squares: (contexts, M) its diagonal, by context.
+    """
+
+    covariance: np.ndarray
+    squares: np.ndarray
+
+
 def fit_law(
-    logits: np.ndarray, codes: np.ndarray, slots: tuple[int, ...], weight: np.ndarray | None = None
+    logits: np.ndarray,
+    codes: np.ndarray,
+    slots: tuple[int, ...],
+    weight: np.ndarray | None = None,
+    unseen: Unseen | None = None,
 ) -> Law:
     """Estimate the law of (rows, M) logits given (rows, features) context codes."""
     rows, M = logits.shape
@@ -192,9 +210,11 @@ def fit_law(
         scale=np.ones(M),
     )
     deviation = logits - (base + law.mean_of(contexts))[of_row]
-    covariance = (w[:, None] * deviation).T @ deviation / w.sum()
+    products, squares = (w[:, None] * deviation).T @ deviation, per_context(deviation**2)
+    if unseen is not None:
+        products, squares = products + unseen.covariance, squares + unseen.squares
+    covariance = products / w.sum()
     law = replace(law, log_variance=np.log(np.diag(covariance) + 1e-12), covariance=covariance)
-    squares = per_context(deviation**2)
     for _ in range(_VARIANCE_STEPS):
         # Scoring steps of a variance model with log link.
         over = squares / law.variance_of(contexts) - mass[:, None]

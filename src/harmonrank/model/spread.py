@@ -26,15 +26,18 @@ class Spread:
 
     @classmethod
     def of(cls, columns: np.ndarray, weight: np.ndarray | None = None) -> Self:
-        """Measure (rows, M) columns by weighted quantiles.
+        """Measure (rows, M) columns by weighted quantiles; NaN does not count.
+
+        A column without a value has the median and the width NaN.
 
         >>> Spread.of(np.array([[1.0], [2.0], [3.0], [99.0]]), np.array([1.0, 1.0, 1.0, 0.0]))
         Spread(middle=array([2.]), width=array([0.62424408]))
         """
-        if weight is None:
+        if weight is None and not np.isnan(columns).any():
             low, middle, high = np.quantile(columns, _TENTHS, axis=0)
         else:
-            low, middle, high = np.stack([_quantiles(x, weight) for x in columns.T], axis=1)
+            w = np.ones(len(columns)) if weight is None else weight
+            low, middle, high = np.stack([_quantiles(x, w) for x in columns.T], axis=1)
         return cls(middle, (high - low) / _NORMAL_WIDTH)
 
     def clipped(self, columns: np.ndarray) -> np.ndarray:
@@ -47,7 +50,9 @@ class Spread:
 def _quantiles(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return weighted quantiles by interpolation; with equal weights, those of NumPy."""
     order = np.argsort(x, kind="stable")
-    order = order[weight[order] > 0]
+    order = order[(weight[order] > 0) & ~np.isnan(x[order])]
+    if not len(order):
+        return np.full(len(_TENTHS), np.nan)
     w = weight[order]
     # The mass between two neighbours is half of each; the first is at 0, the last at 1.
     place = np.concatenate([[0.0], np.cumsum((w[1:] + w[:-1]) / 2)])

@@ -24,21 +24,21 @@ _ZERO, _NINE = np.uint8(48), np.uint8(9)
 
 
 def numbers(raw: memoryview | bytes, what: str) -> np.ndarray:
-    """Return the numbers of a JSON list as float64.
+    """Return the numbers of a JSON list as float64, and NaN for a null.
 
     Args:
         raw: A whole and valid JSON value.
         what: Begins the error, if it is no list of numbers.
 
-    >>> numbers(b"[0.25, 1e-3, 0]", "Scores")
-    array([0.25 , 0.001, 0.   ])
+    >>> numbers(b"[0.25, 1e-3, null]", "Scores")
+    array([0.25 , 0.001,   nan])
     """
     if raw[-1:] == b"]":  # The loops below end there at the latest, whatever comes before.
         found = np.empty(len(raw) // 2 + 1)  # A number and its comma have two bytes at least.
         count = _read(np.frombuffer(raw, np.uint8), found, _HIGH, _LOW, _TENS)
         if count >= 0:
             return found[:count].copy()
-    return np.array(decode_json(bytes(raw), list[float], what), np.float64)
+    return np.array(decode_json(bytes(raw), list[float | None], what), np.float64)
 
 
 def _powers() -> tuple[np.ndarray, np.ndarray]:
@@ -126,6 +126,10 @@ def _read(
             i += 1
         if text[i] == 93:  # ]
             return count
+        if text[i] == 110 and text[i + 1] == 117 and text[i + 2] == 108 and text[i + 3] == 108:
+            found[count] = np.nan  # null
+            i, count = i + 4, count + 1
+            continue
         negative = text[i] == 45
         i += negative
         if not 48 <= text[i] <= 57:

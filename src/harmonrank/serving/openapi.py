@@ -110,8 +110,9 @@ def _inference(runtime: Runtime) -> dict[str, Any]:
 
 def _rank(runtime: Runtime) -> dict[str, Any]:
     schema = runtime.model.schema
+    kind: Any = ["number", "null"] if schema.missing == "allow" else "number"
     scores = {
-        name: {"type": "array", "items": {"type": "number", **_bounds(scale)}}
+        name: {"type": "array", "items": {"type": kind, **_bounds(scale)}}
         for name, scale in zip(schema.score_columns, schema.scales, strict=True)
     }
     each = {"oneOf": [_VALUE, {"type": "array", "items": _VALUE}]}

@@ -25,7 +25,8 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
     """One request: columns of its candidates.
 
     Attributes:
-        scores: The score column of each objective, by name: a list of numbers.
+        scores: The score column of each objective, by name: a list of numbers, with
+            null where one is missing.
         context: A value that all candidates share, or one for each, by column.
         ids: What the answer calls the candidates; their index if left out.
         k: How many of the best are returned; null for all.

@@ -84,8 +84,10 @@ def _read(body: bytes) -> pl.DataFrame:
 
 
 def _numbers(series: pl.Series) -> np.ndarray:
-    if not series.dtype.is_numeric() or series.null_count():
-        raise DataError(f"Column '{series.name}' must hold numbers, and no nulls.")
+    if series.null_count() == len(series):
+        return np.full(len(series), np.nan)
+    if not series.dtype.is_numeric():
+        raise DataError(f"Column '{series.name}' must hold numbers. Got type {series.dtype}.")
     return series.to_numpy()
 
 

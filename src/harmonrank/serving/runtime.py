@@ -123,8 +123,7 @@ class Runtime:
     ) -> Scored:
         """Score candidates as `model.score` scores a table of them, to the last bit."""
         if candidates.own or probabilities:
-            schema = self.model.schema
-            scores = checked_candidates(candidates.scores, schema.names, schema.scales)
+            scores = checked_candidates(candidates.scores, self.model.schema)
             log = self._log(scores, candidates)
         if candidates.own:
             fused = self.model.score(log, weights=weights, value=value)

@@ -121,7 +121,9 @@ def _numbers(tensor: Tensor, binary: memoryview | None) -> np.ndarray:
                 f"of {tensor.datatype} values."
             )
         return np.frombuffer(binary, kind.newbyteorder("<"))
-    element = float if tensor.datatype in _FLOATS else bool if kind == np.bool_ else int
+    element: Any = bool if kind == np.bool_ else int
+    if tensor.datatype in _FLOATS:
+        element = float | None  # JSON has no other word for NaN.
     data = _json_data(tensor, element)
     try:
         return np.array(data, dtype=kind)
@@ -131,11 +133,11 @@ def _numbers(tensor: Tensor, binary: memoryview | None) -> np.ndarray:
         ) from None
 
 
-def _json_data(tensor: Tensor, element: type) -> list[Any]:
+def _json_data(tensor: Tensor, element: Any) -> list[Any]:
     if tensor.data is UNSET:
         raise DataError(f"Input '{tensor.name}' has neither `data` nor binary data.")
     assert isinstance(tensor.data, Raw)
-    kind: Any = list[element]  # type: ignore[valid-type]
+    kind: Any = list[element]
     found: list[Any] = decode_json(bytes(tensor.data), kind, f"Input '{tensor.name}'")
     return found
 

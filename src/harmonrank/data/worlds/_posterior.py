@@ -28,7 +28,8 @@ def conditional_probabilities(
 
     In hidden class k, z | o is normal with mean μ_k + ΣA⁻¹(o − μ_k − score_k) and covariance
     Σ − ΣA⁻¹Σ, with μ_k = μ + chance_k, A = Σ + noise_k² N and N the covariance of the noise. The
-    classes weigh share_k · N(o; μ_k + score_k, A).
+    classes weigh share_k · N(o; μ_k + score_k, A). An o that is missing has a τ of infinity: what
+    is known is then the rest, whose A is the part of the matrix that is left.
 
     Args:
         world: Where the rows come from.
@@ -71,10 +72,20 @@ def _factor(
     V: Floats,
     tilt: Floats,
 ) -> None:
-    """Fill in what depends on no score: L = chol A, V = L⁻¹Σ, exp(−spread·x)."""
+    """Fill in what depends on no score: L = chol A, V = L⁻¹Σ, exp(−spread·x).
+
+    A row of a missing score is that of a unit matrix in L, and 0 in V.
+    """
     M = tau.size
     for r in range(M):
+        if np.isinf(tau[r]):
+            L[r], V[r] = 0.0, 0.0
+            L[r, r] = 1.0
+            continue
         for c in range(r + 1):
+            if np.isinf(tau[c]):
+                L[r, c] = 0.0
+                continue
             common = shared[r] * shared[c] if r != c else 1.0
             t = prior[r, c] + level * level * tau[r] * tau[c] * common
             for k in range(c):
@@ -110,6 +121,7 @@ def _prior(gain: Floats, loadings: Floats, own: Floats, prior: Floats) -> None:
 @inline_kernel
 def _weigh(
     deviation: Floats,
+    tau: Floats,
     level: NDArray[np.intp],
     log_share: Floats,
     chance: Floats,
@@ -129,7 +141,7 @@ def _weigh(
             d = deviation[r] - chance[k, r] - score[k, r]
             for c in range(r):
                 d -= L[e, r, c] * u[k, c]
-            u[k, r] = d / L[e, r, r]
+            u[k, r] = 0.0 if np.isinf(tau[r]) else d / L[e, r, r]
             t -= 0.5 * u[k, r] * u[k, r]
         weight[k] = t
         most = max(most, t)
@@ -178,7 +190,7 @@ def _posterior(
             for e in range(E):
                 _factor(tau[i], prior, shared, levels[e], x, L[e], V[e], tilt[e])
                 log_volume[e] = np.log(np.diag(L[e])).sum()
-        _weigh(deviation[i], level, log_share, chance, score, L, log_volume, u, weight)
+        _weigh(deviation[i], tau[i], level, log_share, chance, score, L, log_volume, u, weight)
         for m in range(M):
             total = 0.0
             for k in range(K):

@@ -145,7 +145,8 @@ class World:
         A fusion does not see the time, so under drift this is a little more than it could know.
 
         Args:
-            scores: (rows, objectives), strictly inside (0, 1).
+            scores: (rows, objectives), strictly inside (0, 1); NaN where one is missing: p_m is
+                then given the others. Interactions, which depend on all scores, rule that out.
             context: category numbers of every feature, one per row.
             time: 0 for all rows if left out.
             nodes: size of the Gauss–Hermite rule.
@@ -153,6 +154,15 @@ class World:
         check_shape("scores", scores, (len(scores), len(self.objectives)))
         view = self.at(context, np.zeros(len(scores)) if time is None else time)
         o = (np.log(scores) - np.log1p(-scores) - view.b) / view.a
+        missing = np.isnan(o)
+        if missing.any():
+            if self.interactions is not None:
+                raise UsageError(
+                    f"The world '{self.name}' has interactions of all scores, so that its exact "
+                    "probabilities need all of them. Got some that are missing."
+                )
+            o = np.where(missing, view.mu, o)
+            view = replace(view, tau=np.where(missing, np.inf, view.tau))
         return conditional_probabilities(self, o, view, self.effect(o, view, context), nodes)
 
     def with_prevalence(self, prevalence: Sequence[float]) -> "World":

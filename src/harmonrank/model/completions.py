@@ -1,0 +1,108 @@
+"""Completions: rows with missing coordinates as several whole rows each, to fit heads on.
+
+The likelihood of a label given what is there is the head's, averaged over what is missing. Its
+expectation and maximisation by the method of weights (Ibrahim, 1990): each row stands for draws of
+what is missing given the rest, and each draw counts by how well it explains the row's labels under
+the present heads. So a row whose own score is missing teaches the head as much as it can, and the
+scale of a coefficient is that of whole rows.
+"""
+
+__all__ = ["Completions"]
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harmonrank.kernel import kernel
+from harmonrank.model.gaps import Gaps
+from harmonrank.model.heads import Heads
+from harmonrank.model.heads_score import HeadScorer
+from harmonrank.model.heads_sums import HeadSums
+from harmonrank.model.law import Law, distinct_contexts
+
+# Draws per row: a few correct the bias of one, and rows take as much memory each.
+_DRAWS, _FEWER_DRAWS = 8, 4
+_MANY = 500_000
+
+
+@dataclass(frozen=True)
+class Completions:
+    """Whole rows, those of one row beside each other, in the order of the log.
+
+    Attributes:
+        row: (completions,) which row each one completes.
+        places: (completions, M) coordinates.
+        weight: (completions,) what each would count without a look at the labels.
+        means: (rows, M) coordinates, those that are missing by their conditional mean.
+    """
+
+    row: np.ndarray
+    places: np.ndarray
+    weight: np.ndarray
+    means: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        places: np.ndarray,
+        law: Law,
+        codes: np.ndarray,
+        slots: tuple[int, ...],
+        weight: np.ndarray | None,
+    ) -> "Completions":
+        """Draw what is missing among (rows, M) coordinates; the same each time."""
+        contexts, of_row = distinct_contexts(codes, slots)
+        gaps = Gaps.of(places, of_row)
+        draws = _DRAWS if len(gaps.rows) * _DRAWS <= _MANY else _FEWER_DRAWS
+        copies = np.ones(len(places), np.int64)
+        copies[gaps.rows] = draws
+        row, first = np.repeat(np.arange(len(places)), copies), np.cumsum(copies) - copies
+        means = places.copy()
+        gaps.fill(means, law, contexts)
+        filled = means[row]
+        rng = np.random.default_rng(0)
+        for block, part in gaps.blocks():
+            rows = gaps.rows[part]
+            root = gaps.conditional(law, contexts, block).root * law.scale[:, None]
+            pair = gaps.pair[part] - block.start
+            z = rng.standard_normal((len(rows), draws // 2, places.shape[1]))
+            _spread_out(first[rows], pair, root, z, filled)
+        w = np.ones(len(places)) if weight is None else weight
+        return cls(row, filled, (w / copies)[row], means)
+
+    def weights(self, heads: Heads, codes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return what each completion counts, given the labels of its row under these heads."""
+        scores = 1 / (1 + np.exp(-heads.coordinate.inverse(self.places)))
+        p = HeadScorer(heads).probabilities(scores, codes[self.row])
+        fit = np.log(np.maximum(np.where(labels[self.row] > 0, p, 1 - p), 1e-300)).sum(axis=1)
+        starts = np.flatnonzero(np.diff(self.row, prepend=-1))
+        fit = np.exp(fit - np.maximum.reduceat(fit, starts)[self.row])
+        mean = np.add.reduceat(fit, starts) / np.diff(starts, append=len(fit))
+        found: np.ndarray = self.weight * fit / mean[self.row]
+        return found
+
+    def sums(
+        self,
+        law: Law,
+        codes: np.ndarray,
+        slots: tuple[int, ...],
+        labels: np.ndarray,
+        weight: np.ndarray,
+    ) -> HeadSums:
+        """Return what heads are fitted on: completions that count so much each."""
+        return HeadSums.of(law, self.places, codes[self.row], slots, labels[self.row], weight)
+
+
+@kernel
+def _spread_out(first: Any, pair: Any, root: Any, z: Any, places: Any) -> None:
+    """Add a draw to each completion of each row, and its mirror image, which keeps the mean."""
+    n, half, M = z.shape
+    for i in range(n):
+        for k in range(half):
+            for m in range(M):
+                away = 0.0
+                for j in range(m + 1):
+                    away += root[pair[i], m, j] * z[i, k, j]
+                places[first[i] + 2 * k, m] += away
+                places[first[i] + 2 * k + 1, m] -= away

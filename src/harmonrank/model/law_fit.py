@@ -1,0 +1,80 @@
+"""Fitting the law to rows some of whose coordinates are missing: expectation and maximisation.
+
+What is missing is taken for its conditional mean under the present law, and its conditional
+covariance is added to the second moments (Dempster, Laird and Rubin, 1977). So a row counts by
+what it has, and what is missing may depend on the context and on what is there: the estimates are
+those of the largest likelihood if what is missing does not depend on itself beyond that.
+"""
+
+__all__ = ["fit_incomplete_law"]
+
+from dataclasses import replace
+
+import numpy as np
+
+from harmonrank.model.gaps import Gaps
+from harmonrank.model.law import Law, Unseen, distinct_contexts, fit_law
+
+_ROUNDS = 20
+_ENOUGH = 2e-3  # Standard deviations, and units of correlation.
+
+
+def fit_incomplete_law(
+    places: np.ndarray, codes: np.ndarray, slots: tuple[int, ...], weight: np.ndarray | None = None
+) -> Law:
+    """Estimate the law of (rows, M) coordinates of which some are NaN; `fit_law` if none is."""
+    if not np.isnan(places).any():
+        return fit_law(places, codes, slots, weight)
+    contexts, of_row = distinct_contexts(codes, slots)
+    gaps, w = Gaps.of(places, of_row), np.ones(len(places)) if weight is None else weight
+    law = _first(places, codes, slots, weight, contexts, of_row)
+    filled = places.copy()
+    for _ in range(_ROUNDS):
+        gaps.fill(filled, law, contexts)
+        before, law = law, fit_law(filled, codes, slots, weight, _unseen(gaps, law, contexts, w))
+        if _change(before, law) < _ENOUGH:
+            break
+    return law
+
+
+def _first(
+    places: np.ndarray,
+    codes: np.ndarray,
+    slots: tuple[int, ...],
+    weight: np.ndarray | None,
+    contexts: np.ndarray,
+    of_row: np.ndarray,
+) -> Law:
+    """Return a first guess: moments of what is there, pair by pair."""
+    there = ~np.isnan(places)
+    w = np.ones(len(places)) if weight is None else weight
+    mass = np.maximum(w @ there, 1e-300)
+    known = np.where(there, places, 0.0)
+    mean = w @ known / mass
+    variance = w @ np.where(there, (places - mean) ** 2, 0.0) / mass
+    lost = np.stack([np.bincount(of_row, w * ~column, len(contexts)) for column in there.T], axis=1)
+    unseen = Unseen(np.diag(variance * lost.sum(axis=0)), variance * lost)
+    law = fit_law(np.where(there, places, mean), codes, slots, weight, unseen)
+    away = np.where(there, places - law.centre_of(contexts)[of_row], 0.0)
+    together = np.maximum((w[:, None] * there).T @ there.astype(np.float64), 1.0)
+    return replace(law, covariance=(w[:, None] * away).T @ away / together)
+
+
+def _unseen(gaps: Gaps, law: Law, contexts: np.ndarray, w: np.ndarray) -> Unseen:
+    """Add up the conditional covariance of what is missing."""
+    M = len(law.base)
+    total, squares = np.zeros((M, M)), np.zeros((len(contexts), M))
+    mass = np.bincount(gaps.pair, w[gaps.rows], len(gaps.context))
+    for block, _ in gaps.blocks():
+        found = mass[block, None, None] * gaps.conditional(law, contexts, block).covariance
+        total += found.sum(axis=0)
+        np.add.at(squares, gaps.context[block], np.einsum("pmm->pm", found))
+    return Unseen(total, squares)
+
+
+def _change(before: Law, now: Law) -> float:
+    """Return the largest change of a mean or a correlation."""
+    deviation = np.exp(now.log_variance / 2)
+    mean = np.abs(now.base - before.base) / deviation
+    tie = np.abs(now.covariance - before.covariance) / np.outer(deviation, deviation)
+    return float(max(mean.max(), tie.max()))
