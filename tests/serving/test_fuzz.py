@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from service import application, ask, rank_body
+from service import ask, rank_body, serving
 
 INFER = "/v2/models/harmonrank/infer"
 RANK = "/v1/rank"
@@ -88,9 +88,9 @@ def a_request(rng, table, arrow):
     return rng.choice([RANK, INFER]), flipped(rng, good), {}
 
 
-def memory():
-    """Return the resident memory of this process, in megabytes."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def memory(process="self"):
+    """Return the resident memory of a process, in megabytes."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     return pages * resource.getpagesize() / 1e6
 
 
@@ -131,22 +131,52 @@ def test_numbers_at_the_edges_are_scored_or_refused(app):
         assert status == (200 if 0 <= value <= 1 else 400)
 
 
+def fuzz_over_http(service, table, count, seed):
+    """Send wrong requests to a running service; its workers answer all, and stay."""
+    rng, arrow = random.Random(seed), arrow_bytes(table)
+    workers = [e["process"] for e in service.events if e["event"] == "worker started"]
+    connection, statuses, before = service.connect(), {}, None
+    for number in range(count):
+        path, body, headers = a_request(rng, table, arrow)
+        status, answer = service.ask("POST", path, body, headers, connection)
+        statuses[status] = statuses.get(status, 0) + 1
+        assert status in (200, 400, 413, 415), (status, path, body[:300], headers, answer)
+        if number == count // 4:
+            before = [memory(worker) for worker in workers]
+    connection.close()
+    assert statuses[400] > count / 3
+    after = [memory(worker) for worker in workers]
+    assert all(now - then < 50 for now, then in zip(after, before, strict=True)), "memory grew"
+    assert [e for e in service.events if e["level"] != "info"] == []
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(20_000, marks=pytest.mark.slow)])
+def test_wrong_requests_over_http_get_a_sentence(default_model, tmp_path, table, count):
+    default_model.save(tmp_path / "m")
+    with serving(tmp_path / "m") as service:
+        fuzz_over_http(service, table, count, seed=9)
+
+
 @pytest.mark.slow
 def test_schemathesis_finds_no_5xx(default_model, tmp_path):
     schemathesis = pytest.importorskip("schemathesis")
     from hypothesis import HealthCheck, given, settings
 
     default_model.save(tmp_path / "m")
-    app = application(tmp_path / "m", tmp_path / "s")
-    document = ask(app, "GET", "/openapi.json")[1]
-    schema = schemathesis.openapi.from_dict(document)
-    for operation in (result.ok() for result in schema.get_all_operations()):
+    asked = {}
+    with serving(tmp_path / "m") as service:
+        schema = schemathesis.openapi.from_url(f"{service.address}/openapi.json")
+        for operation in (result.ok() for result in schema.get_all_operations()):
 
-        @given(case=operation.as_strategy())
-        @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
-        def hold(case):
-            body = case.body if isinstance(case.body, (bytes, dict, list)) else b""
-            status, _ = ask(app, case.method.upper(), case.path, body)
-            assert status < 500
+            @given(case=operation.as_strategy())
+            @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+            def hold(case):
+                answer = case.call()
+                asked[answer.status_code] = asked.get(answer.status_code, 0) + 1
+                assert answer.status_code < 500, answer.text
 
-        hold()
+            hold()
+        assert [e for e in service.events if e["level"] != "info"] == []
+    assert sum(asked.values()) > 400
+    assert asked[400] > 50
+    assert asked[200] > 10

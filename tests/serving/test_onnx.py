@@ -100,6 +100,19 @@ def test_weights_are_an_input_that_may_be_left_out(name, tmp_path):
     assert abs(found / model.score(rows) - 1).max() > 0.1
 
 
+def test_weights_may_be_an_input_that_must_be_given(tmp_path):
+    model, rows = quick("closed-form"), planted(50, seed=2)
+    session = exported(model, tmp_path, require_weights=True)
+    assert [one.name for one in session.get_inputs()][-1] == "weights"
+    weights = np.array([3.0, 0.5])
+    found = run(session, model, rows, weights=weights)["fused"]
+    wanted = model.score(rows, weights={"buy": 3.0, "like": 0.5})
+    np.testing.assert_allclose(found, wanted, TOLERANCE)
+    formula = FormulaGrid().fit(planted(300), SCHEMA)
+    with pytest.raises(UsageError, match="cannot change weights after the fit; export it without"):
+        exported(formula, tmp_path, require_weights=True)
+
+
 def test_scores_may_be_float32(tmp_path):
     model = quick("closed-form")
     rows = planted(100, seed=2).with_columns(pl.col("p_buy", "p_like").cast(pl.Float32))

@@ -13,10 +13,19 @@ from harmonrank.cli.options import numbers, path_option
 @click.argument("model", metavar="MODEL|REGISTRY", type=click.Path(path_type=Path))
 @path_option("--onnx", "out", required=True, metavar="FILE", help="The ONNX file to write.")
 @click.option("--float32", is_flag=True, help="Score inputs are FP32 instead of FP64.")
+@click.option(
+    "--require-weights", is_flag=True, help="`weights` must be given, as JavaScript needs it."
+)
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @numbers
 def command(
-    model: Path, out: Path, float32: bool, overwrite: bool, json_file: str | None, quiet: bool
+    model: Path,
+    out: Path,
+    float32: bool,
+    require_weights: bool,
+    overwrite: bool,
+    json_file: str | None,
+    quiet: bool,
 ) -> None:
     """Write MODEL, or the current one of REGISTRY, as an ONNX file.
 
@@ -32,7 +41,9 @@ def command(
 
     with Show(quiet=quiet, json_file=json_file) as show:
         kind = "float32" if float32 else "float64"
-        made = export_onnx(model, out, score_type=kind, overwrite=overwrite)
+        made = export_onnx(
+            model, out, score_type=kind, require_weights=require_weights, overwrite=overwrite
+        )
     far = max(made.agreement.largest.values())
     show.result(
         f"Exported {made.about['harmonrank.method']} to {out} ({made.size:,} bytes); on "

@@ -126,6 +126,8 @@ def _run(
     feeds = {
         name: rows[name].to_numpy() for name in (*model.schema.score_columns, *model.schema.context)
     }
+    if weights is None and WEIGHTS in {given.name for given in session.get_inputs()}:
+        weights = model.objective_weights()
     if weights is not None:
         feeds[WEIGHTS] = weights
     names = [output.name for output in session.get_outputs()]

@@ -46,6 +46,7 @@ def export_onnx(
     output: str | Path,
     *,
     score_type: str = "float64",
+    require_weights: bool = False,
     overwrite: bool = False,
 ) -> Exported:
     """Write a saved model, or the current one of a registry, as an ONNX file.
@@ -55,6 +56,8 @@ def export_onnx(
         output: The file to write.
         score_type: Of the score inputs, 'float64' or 'float32'; context, weights and outputs are
             the same for both.
+        require_weights: Let `weights` be an input that must be given, for runtimes that cannot
+            change an input with a default, such as those of JavaScript.
         overwrite: Replace the file if it exists.
 
     Raises:
@@ -65,9 +68,10 @@ def export_onnx(
     if score_type not in ("float32", "float64"):
         raise UsageError(f"`score_type` must be 'float32' or 'float64'. Got '{score_type}'.")
     model, version, folder = _source(str(target))
-    graph, encoders = _graph_of(model, score_type)
+    graph, encoders = _graph_of(model, score_type, require_weights)
     about = _about(model, version, encoders) | {
-        "harmonrank.checksums": json.dumps(checksums(folder))
+        "harmonrank.weights_required": json.dumps(require_weights),
+        "harmonrank.checksums": json.dumps(checksums(folder)),
     }
     made = graph.model(
         model.name,
@@ -99,10 +103,17 @@ def _check_structure(made: Any) -> None:
     onnx.checker.check_model(made, full_check=True)
 
 
-def _graph_of(model: Method, score_type: str) -> tuple[Graph, list[ContextEncoder]]:
+def _graph_of(
+    model: Method, score_type: str, require_weights: bool
+) -> tuple[Graph, list[ContextEncoder]]:
     """Return the graph of a model, and the encoders whose values it knows."""
     export, schema = exporter_of(model), model.schema
     has = isinstance(model, ProbabilityMethod)
+    if require_weights and not has:
+        raise UsageError(
+            f"{model.name} cannot change weights after the fit; export it without "
+            "--require-weights."
+        )
     outputs = [FUSED, *(schema.names if has else ())]
     inputs = [*schema.score_columns, *schema.context, *([WEIGHTS] if has else [])]
     _refuse_shared_names(inputs, outputs)
@@ -112,7 +123,7 @@ def _graph_of(model: Method, score_type: str) -> tuple[Graph, list[ContextEncode
     if not has:
         graph.output(FUSED, value)
         return graph, columns.encoders or [model.context_encoder]
-    weights = graph.optional_input(WEIGHTS, model.objective_weights())
+    weights = graph.optional_input(WEIGHTS, model.objective_weights(), required=require_weights)
     effective = weights / (model.prevalence * (1 - model.prevalence))
     graph.output(FUSED, (value * effective).sum(1))
     for m, name in enumerate(schema.names):

@@ -102,11 +102,12 @@ class Graph:
         self._inputs.append(helper.make_tensor_value_info(name, _TYPES[kind], [_ROWS]))
         return Value(self, name)
 
-    def optional_input(self, name: str, default: np.ndarray) -> Value:
-        """Declare an input that may be left out, of the shape of its default."""
+    def optional_input(self, name: str, default: np.ndarray, *, required: bool = False) -> Value:
+        """Declare an input of the shape of its default; it may be left out, unless required."""
         kind = _TYPES[default.dtype.name]
         self._inputs.append(helper.make_tensor_value_info(name, kind, default.shape))
-        self._constants.append(numpy_helper.from_array(default, name))
+        if not required:
+            self._constants.append(numpy_helper.from_array(default, name))
         return Value(self, name)
 
     def output(self, name: str, value: Value) -> None:
