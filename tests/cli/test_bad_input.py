@@ -96,8 +96,10 @@ def test_scores_that_are_text(fit, folder):
 def test_score_that_is_no_probability(fit, folder, value, text):
     change(folder, p_like=at([41, 99, 500], value, "p_like"))
     fit(
+        "--missing",
+        "error",
         sentence=f"must lie in [0, 1]. Got {text} in row 41 (counted from 0), and 3 such rows in "
-        "all; drop or repair them."
+        "all; drop or repair them.",
     )
 
 
@@ -105,6 +107,7 @@ def test_score_that_is_no_probability_when_scoring(refuse, folder, model):
     change(folder, "test.parquet", p_like=at([41], float("nan"), "p_like"))
     refuse(
         *("score", model, folder / "test.parquet", "-o", folder / "out.parquet"),
+        *("--missing", "error"),
         sentence="test.parquet' must lie in [0, 1]. Got nan in row 41 (counted from 0), and 1 such",
     )
 

@@ -99,7 +99,7 @@ def changed(place, **change):
         (changed(0, shape=[10**12]), "at most 100,000"),
         (changed(0, datatype="FP16"), "has the datatype 'FP16'; known:"),
         (changed(0, datatype="INT64"), "expected int, got float"),
-        (changed(0, data=["a"] * 6), "expected float, got str"),
+        (changed(0, data=["a"] * 6), "expected float | null, got str"),
         (changed(0, data=[1.5] * 6), "lie in [0, 1]"),
         (changed(0, name="p_bye"), "Input 'p_buy' is missing"),
         (changed(3, name="p_buy"), "Two inputs have the same name"),

@@ -86,7 +86,7 @@ def test_what_lies_close_to_half_way_between_two_doubles_is_rounded_right():
     "text",
     ["[]", "[ ]", "[0e-50]", "[0.00000000000000000000000000000000]", "[1e-400]", "[5e-324]",
      "[-0.5]", "[-0.0]", "[99999999999999999999]", "[18446744073709551615]", "[-7e-30]",
-     "[1.00000000000000000000000000000]", "[1e30,2E+3 ,3e-05]", "[0e99999]"],
+     "[1.00000000000000000000000000000]", "[1e30,2E+3 ,3e-05]", "[0e99999]", "[null,1, null ]"],
 )  # fmt: skip
 def test_edges_are_those_of_the_json_library(text):
     same(numbers(text.encode(), "x"), np.array(json.loads(text), np.float64))
@@ -95,9 +95,9 @@ def test_edges_are_those_of_the_json_library(text):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ('["a"]', "Score: expected float, got str at [0]."),
-        ("[0.1, [0.2]]", "Score: expected float, got array at [1]."),
-        ("[true]", "Score: expected float, got bool at [0]."),
+        ('["a"]', "Score: expected float | null, got str at [0]."),
+        ("[0.1, [0.2]]", "Score: expected float | null, got array at [1]."),
+        ("[true]", "Score: expected float | null, got bool at [0]."),
         ("3", "Score: expected array, got int."),
         ('{"a": [1]}', "Score: expected array, got object."),
         ("[1e999]", "Score: number out of range at [0]."),

@@ -79,6 +79,7 @@ def command(
     from harmonrank.data.splitting import Cut, split_rows
     from harmonrank.evaluation import Baseline, compare
     from harmonrank.evaluation.baseline import TODAY
+    from harmonrank.methods.missing_scores import missing_of
 
     table = _learned_from(log, train)
     if (test is None) == (split is None):
@@ -117,8 +118,11 @@ def command(
         title = f"{fusions} fusions of {', '.join(board.objectives)}"
         assert board.drift is not None
         notes = drift_notes(board.drift, recalibrated=recalibrate)
+        lost = {"training": missing_of(rows), "test": missing_of(exam)}
+        notes += [f"{part.capitalize()} rows. {found}" for part, found in lost.items() if found]
         reporting.compared(title, board, rows, exam, seed, runs=runs, caveats=notes)
-    show.result(board.to_table(), board.to_dict(), style=style)
+    missing = {part: found and found.to_dict() for part, found in lost.items()}
+    show.result(board.to_table(), {**board.to_dict(), "missing": missing}, style=style)
     say([*notes, *board.warnings])
     if all(entry.error for entry in board.entries if entry.name != TODAY):
         raise SystemExit(1)

@@ -11,6 +11,8 @@ import click
 from harmonrank.cli.options import (
     baseline_option,
     count_option,
+    load_model,
+    missing_option,
     numbers,
     parse_pairs,
     path_option,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 @value
 @count_option("-k", 10, "Value at how many of a request, where events have values.", least=1)
 @baseline_option
+@missing_option
 @recalibrate
 @path_option(
     "--train",
@@ -47,6 +50,7 @@ def command(
     value: str | None,
     k: int,
     baseline: str | None,
+    missing: str | None,
     recalibrate: bool,
     train: Path | None,
     report: Path | None,
@@ -62,11 +66,11 @@ def command(
     from harmonrank.data import read_log
     from harmonrank.evaluation import Baseline
     from harmonrank.evaluation.measured import measured
-    from harmonrank.methods import load
+    from harmonrank.methods.missing_scores import missing_of
 
     if train is not None and report is None and figures is None:
         raise UsageError("--train serves the page alone; add --report FILE.")
-    fitted = load(model)
+    fitted = load_model(model, missing)
     with Show(quiet=quiet, json_file=json_file) as show:
         reporting = Reporting(report, figures, show)
         today = None if baseline is None else Baseline.read(data, baseline)
@@ -82,6 +86,8 @@ def command(
             as_fitted = fitted.evaluate(log, **counted).auc_sum.estimate
             fitted = fitted.recalibrated(log)
             notes.append(f"As fitted, AUC-sum is {as_fitted:.4f}.")
+        lost = missing_of(log, fitted)
+        notes += [] if lost is None else [str(lost)]
         board = measured(fitted, log, **counted, baseline=today, drift=drift)
         title = f"{fitted.name} on {data.name}"
         reporting.evaluated(title, fitted, board, log, train=train, caveats=notes)
@@ -96,6 +102,7 @@ def command(
             "auc_sum_as_fitted": reached,
             **{key: board.to_dict()[key] for key in ("drift", "upstream", "verdict", "warnings")},
             "baseline": _baseline(board),
+            "missing": None if lost is None else lost.to_dict(),
         },
         style=style,
     )

@@ -54,6 +54,7 @@ def command(
     from harmonrank.data.files import check_output
     from harmonrank.errors import ModelFileError
     from harmonrank.methods import method_class
+    from harmonrank.methods.missing_scores import missing_of
     from harmonrank.methods.saved import MODEL
     from harmonrank.options import checked_device
 
@@ -68,9 +69,10 @@ def command(
     with Show(quiet=quiet, json_file=json_file) as show:
         valid_log = None if valid is None else read_log(valid, schema)
         started = perf_counter()
+        rows = read_log(train, schema)
         try:
             model.fit(
-                train,
+                rows,
                 schema,
                 valid=valid_log,
                 seed=seed,
@@ -84,12 +86,16 @@ def command(
         model.save(out, overwrite=overwrite)
         checkpoint.unlink(missing_ok=True)
         show.line(f"Fitted {method} in {seconds:.1f} s; wrote {out}.")
+        lost = missing_of(rows, model)
+        if lost is not None:
+            show.line(f"Training rows. {lost}")
     table, valid_numbers = _measure(show, model, valid_log)
     result: dict[str, Any] = {
         "method": method,
         "model": str(out),
         "fit_seconds": seconds,
         "valid": valid_numbers,
+        "missing": None if lost is None else lost.to_dict(),
     }
     if (health := getattr(model, "health", None)) is not None:
         result["health"] = health.to_dict()

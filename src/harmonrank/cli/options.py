@@ -7,7 +7,9 @@ __all__ = [
     "figures_option",
     "format_option",
     "learning_tables",
+    "load_model",
     "method_option",
+    "missing_option",
     "model_to",
     "numbers",
     "output",
@@ -141,6 +143,27 @@ def method_option(name: str, default: str, text: str, **rest: Any) -> Callable[[
     return click.option(
         name, cls=_MethodOption, default=default, show_default=True, help=text, **rest
     )
+
+
+def missing_option(function: F) -> F:
+    """Add --missing."""
+    return click.option(
+        "--missing",
+        type=click.Choice(["allow", "error"]),
+        help="Scores that are null or NaN: allow them (as the schema, if left out), or refuse.",
+    )(function)
+
+
+def load_model(path: Path, missing: str | None) -> Any:
+    """Return a saved model that allows missing scores, or refuses them, as --missing says."""
+    from dataclasses import replace
+
+    from harmonrank.methods import load
+
+    fitted = load(path)
+    if missing is not None and missing != fitted.schema.missing:
+        fitted._schema = replace(fitted.schema, missing=missing)
+    return fitted
 
 
 def recalibrate(function: F) -> F:

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import count_option, numbers, output, parse_pairs, value, weights
+from harmonrank.cli.options import (
+    count_option,
+    load_model,
+    missing_option,
+    numbers,
+    output,
+    parse_pairs,
+    value,
+    weights,
+)
 
 
 @click.command("rank")
@@ -16,6 +25,7 @@ from harmonrank.cli.options import count_option, numbers, output, parse_pairs, v
 @click.option("--request", metavar="A", help="Request column; that of the model if left out.")
 @weights
 @value
+@missing_option
 @output("Table to write: parquet, csv or arrow.")
 @numbers
 def command(
@@ -25,6 +35,7 @@ def command(
     request: str | None,
     weights: str | None,
     value: str | None,
+    missing: str | None,
     out: Path,
     overwrite: bool,
     json_file: str | None,
@@ -38,10 +49,9 @@ def command(
     from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output
     from harmonrank.data.table_paths import file_kind
-    from harmonrank.methods import load
     from harmonrank.methods.scoring import write_table
 
-    fitted = load(model)
+    fitted = load_model(model, missing)
     file_kind(out)
     check_output(out, overwrite=overwrite)
     counted = {"weights": parse_pairs(weights), "value": parse_pairs(value, "--value")}

@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import F, parse_names, parse_pairs, path_option, value
+from harmonrank.cli.options import (
+    F,
+    missing_option,
+    parse_names,
+    parse_pairs,
+    path_option,
+    value,
+)
 from harmonrank.errors import UsageError
 
 SCHEMA = "schema.toml"
@@ -27,6 +34,7 @@ def columns(function: F) -> F:
             click.option("--time", metavar="A", help="Column of times."),
             click.option("--scale", metavar="A=percent", help="Scales of score columns."),
             click.option("--sample-weight", metavar="A", help="Column of row weights."),
+            missing_option,
             click.option(
                 "--weights",
                 metavar="A=2,B=1",
@@ -50,6 +58,7 @@ def schema_of(
     value: str | None = None,
     time: str | None = None,
     scale: str | None = None,
+    missing: str | None = None,
     near: Path | None = None,
     quiet: bool = False,
     required: bool = True,
@@ -96,6 +105,8 @@ def schema_of(
         changes["sample_weight"] = sample_weight
     if time is not None:
         changes["time"] = time
+    if missing is not None:
+        changes["missing"] = missing
     if scale is not None:
         changes["scale"] = {**result.scale, **_parse_scale(scale)}
     if weights is not None:

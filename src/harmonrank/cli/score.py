@@ -6,7 +6,16 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, output, parse_pairs, recalibrate, value, weights
+from harmonrank.cli.options import (
+    load_model,
+    missing_option,
+    numbers,
+    output,
+    parse_pairs,
+    recalibrate,
+    value,
+    weights,
+)
 
 
 @click.command("score")
@@ -16,6 +25,7 @@ from harmonrank.cli.options import numbers, output, parse_pairs, recalibrate, va
 @click.option("--column", default="fused", show_default=True, help="Name of the new column.")
 @weights
 @value
+@missing_option
 @recalibrate
 @numbers
 def command(
@@ -25,6 +35,7 @@ def command(
     column: str,
     weights: str | None,
     value: str | None,
+    missing: str | None,
     recalibrate: bool,
     overwrite: bool,
     json_file: str | None,
@@ -35,11 +46,10 @@ def command(
 
     from harmonrank.cli.drift_notes import drift_notes, say
     from harmonrank.cli.show import Show
-    from harmonrank.methods import load
     from harmonrank.methods.drift import Drift
     from harmonrank.methods.scoring import score_file
 
-    fitted = load(model)
+    fitted = load_model(model, missing)
     found: list[Drift] = []
     with Show(quiet=quiet, json_file=json_file) as show:
         started = perf_counter()

@@ -2,6 +2,7 @@
 
 __all__ = ["warm"]
 
+from itertools import product
 from time import perf_counter
 
 import numpy as np
@@ -17,8 +18,9 @@ def warm(method: Method) -> float:
     """
     begun, schema = perf_counter(), method.schema
     context = dict.fromkeys(schema.context)
-    for kind in (np.float32, np.float64):
-        scores = np.full((1, len(schema.names)), 0.5, kind)
+    nothing = [0.5] if schema.missing == "error" else [0.5, np.nan]
+    for kind, value in product((np.float32, np.float64), nothing):
+        scores = np.full((1, len(schema.names)), value, kind)
         table = pl.DataFrame(scores, schema=list(schema.score_columns), orient="row")
         method.score(table.with_columns(pl.lit(None).alias(name) for name in context))
         method.score_request(scores, context)

@@ -14,7 +14,8 @@ def spearman(values: ArrayLike) -> FloatArray:
     """Return Spearman's ρ between all columns of (n, M): Pearson's correlation of their ranks.
 
     Tied values share their mean rank. A column without spread correlates with nothing: its row and
-    column are nan, also on the diagonal.
+    column are nan, also on the diagonal. NaN counts as missing: a pair of columns is then compared
+    on the rows that have both.
 
     >>> spearman([[1, 10], [2, 30], [3, 20]])
     array([[1. , 0.5],
@@ -23,6 +24,8 @@ def spearman(values: ArrayLike) -> FloatArray:
     table = np.asarray(values)
     if table.ndim != 2:
         raise UsageError(f"`values` must have shape (rows, columns). Got {table.shape}.")
+    if table.dtype.kind == "f" and np.isnan(table).any():
+        return _pairwise(table)
     ranks = np.empty(table.shape)
     for m in range(table.shape[1]):
         column = check_scores(table[:, m], f"values[:, {m}]")
@@ -35,4 +38,15 @@ def spearman(values: ArrayLike) -> FloatArray:
     np.divide(covariance, scale, out=rho, where=scale > 0)
     np.clip(rho, -1, 1, out=rho)
     np.fill_diagonal(rho, np.where(spread > 0, 1.0, np.nan))
+    return rho
+
+
+def _pairwise(table: FloatArray) -> FloatArray:
+    M, there = table.shape[1], ~np.isnan(table)
+    rho = np.full((M, M), np.nan)
+    for i in range(M):
+        for j in range(i + 1):
+            both = there[:, i] & there[:, j]
+            if both.any():
+                rho[i, j] = rho[j, i] = spearman(table[both][:, [i, j]])[0, 1]
     return rho

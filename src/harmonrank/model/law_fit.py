@@ -16,6 +16,7 @@ from harmonrank.model.gaps import Gaps
 from harmonrank.model.law import Law, Unseen, distinct_contexts, fit_law
 
 _ROUNDS = 20
+_ROWS = 100_000  # Rounds look at so many rows or a few more; of a longer log, the last at all.
 _ENOUGH = 2e-3  # Standard deviations, and units of correlation.
 
 
@@ -25,36 +26,43 @@ def fit_incomplete_law(
     """Estimate the law of (rows, M) coordinates of which some are NaN; `fit_law` if none is."""
     if not np.isnan(places).any():
         return fit_law(places, codes, slots, weight)
+    w = np.ones(len(places)) if weight is None else weight
+    some = slice(None, None, max(1, len(places) // _ROWS))
+    law = _first(places[some], codes[some], slots, w[some])
+    law = _improved(law, places[some], codes[some], slots, w[some], _ROUNDS)
+    return law if some.step == 1 else _improved(law, places, codes, slots, w, 1)
+
+
+def _improved(
+    law: Law,
+    places: np.ndarray,
+    codes: np.ndarray,
+    slots: tuple[int, ...],
+    w: np.ndarray,
+    rounds: int,
+) -> Law:
+    """Fill what is missing and fit again, until nothing changes or so many times."""
     contexts, of_row = distinct_contexts(codes, slots)
-    gaps, w = Gaps.of(places, of_row), np.ones(len(places)) if weight is None else weight
-    law = _first(places, codes, slots, weight, contexts, of_row)
-    filled = places.copy()
-    for _ in range(_ROUNDS):
+    gaps, filled = Gaps.of(places, of_row), places.copy()
+    for _ in range(rounds):
         gaps.fill(filled, law, contexts)
-        before, law = law, fit_law(filled, codes, slots, weight, _unseen(gaps, law, contexts, w))
+        before, law = law, fit_law(filled, codes, slots, w, _unseen(gaps, law, contexts, w))
         if _change(before, law) < _ENOUGH:
             break
     return law
 
 
-def _first(
-    places: np.ndarray,
-    codes: np.ndarray,
-    slots: tuple[int, ...],
-    weight: np.ndarray | None,
-    contexts: np.ndarray,
-    of_row: np.ndarray,
-) -> Law:
+def _first(places: np.ndarray, codes: np.ndarray, slots: tuple[int, ...], w: np.ndarray) -> Law:
     """Return a first guess: moments of what is there, pair by pair."""
+    contexts, of_row = distinct_contexts(codes, slots)
     there = ~np.isnan(places)
-    w = np.ones(len(places)) if weight is None else weight
     mass = np.maximum(w @ there, 1e-300)
     known = np.where(there, places, 0.0)
     mean = w @ known / mass
     variance = w @ np.where(there, (places - mean) ** 2, 0.0) / mass
     lost = np.stack([np.bincount(of_row, w * ~column, len(contexts)) for column in there.T], axis=1)
     unseen = Unseen(np.diag(variance * lost.sum(axis=0)), variance * lost)
-    law = fit_law(np.where(there, places, mean), codes, slots, weight, unseen)
+    law = fit_law(np.where(there, places, mean), codes, slots, w, unseen)
     away = np.where(there, places - law.centre_of(contexts)[of_row], 0.0)
     together = np.maximum((w[:, None] * there).T @ there.astype(np.float64), 1.0)
     return replace(law, covariance=(w[:, None] * away).T @ away / together)

@@ -94,7 +94,7 @@ def pulls_by_context(model: Method, log: Log) -> dict[str, dict[str, tuple[float
 def _pulls(model: Method, log: Log, groups: list[np.ndarray]) -> np.ndarray:
     """Return (groups, M) shares, all groups scored together."""
     M = log.scores.shape[1]
-    low, middle, high = np.quantile(log.scores.astype(float), [0.1, 0.5, 0.9], axis=0)
+    low, middle, high = _quantiles(log, [0.1, 0.5, 0.9])
     rows = np.concatenate(groups)
     scores = np.tile(middle, (M, 2, len(rows), 1))
     for m in range(M):
@@ -137,7 +137,11 @@ def calibration_of(p: np.ndarray, log: Log) -> tuple[tuple[Bin, ...], ...]:
     """
     labels, weight = log.known_labels(), log.sample_weight
     weight = np.ones(log.rows) if weight is None else weight
-    return tuple(_bins(p[:, m].astype(float), labels[:, m], weight) for m in range(labels.shape[1]))
+    found = []
+    for m, column in enumerate(p.astype(float).T):
+        known = ~np.isnan(column)
+        found.append(_bins(column[known], labels[known, m], weight[known]) if known.any() else ())
+    return tuple(found)
 
 
 def _bins(p: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> tuple[Bin, ...]:
@@ -175,10 +179,19 @@ def attention_of(model: Method, log: Log) -> tuple[tuple[float, ...], ...]:
 
 def _probe(log: Log) -> tuple[np.ndarray, np.ndarray]:
     """Return the medians (M,) and grids (M, points) of the scores, even steps of the logit."""
-    scores = log.scores.astype(float)
-    low, high = np.clip(np.quantile(scores, [0.005, 0.995], axis=0), 1e-6, 1 - 1e-6)
+    low, middle, high = _quantiles(log, [0.005, 0.5, 0.995])
+    low, high = np.clip([low, high], 1e-6, 1 - 1e-6)
     steps = np.linspace(np.log(low / (1 - low)), np.log(high / (1 - high)), _GRID, axis=1)
-    return np.median(scores, axis=0), 1 / (1 + np.exp(-steps))
+    return middle, 1 / (1 + np.exp(-steps))
+
+
+def _quantiles(log: Log, shares: list[float]) -> np.ndarray:
+    """Return quantiles of each score over the rows that have it; one half where none has."""
+    found = []
+    for column in log.scores.astype(float).T:
+        known = column[~np.isnan(column)]
+        found.append(np.quantile(known if len(known) else np.array([0.5]), shares))
+    return np.stack(found, axis=1)
 
 
 def _spread(model: Method, log: Log) -> float:

@@ -40,10 +40,17 @@ class Stability:
 def stability_of(train: Log, test: Log) -> tuple[Stability, ...]:
     """Compare the distribution of each score between training and test rows."""
     before, now = train.sampled(SHOWN_ROWS), test.sampled(SHOWN_ROWS)
-    return tuple(
-        _stability(name, before.scores[:, m].astype(float), now.scores[:, m].astype(float))
-        for m, name in enumerate(test.schema.names)
-    )
+    found = []
+    for m, name in enumerate(test.schema.names):
+        old, new = (_known(log.scores[:, m].astype(float)) for log in (before, now))
+        if len(old) and len(new):
+            found.append(_stability(name, old, new))
+    return tuple(found)
+
+
+def _known(column: np.ndarray) -> np.ndarray:
+    """Return the scores that are not missing."""
+    return column[~np.isnan(column)]
 
 
 def _stability(name: str, before: np.ndarray, now: np.ndarray) -> Stability:

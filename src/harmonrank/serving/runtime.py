@@ -96,6 +96,8 @@ class Runtime:
         """Score a few rows each way, so that no request waits for a kernel to be loaded."""
         schema = self.model.schema
         scores = np.full((2, len(schema.names)), 0.5)
+        if schema.missing == "allow":
+            scores[1] = np.nan
         unknown = dict.fromkeys(schema.context)
         own = {n: pl.Series(n, [None, None]) for n in schema.context}
         for single in (scores, scores.astype(np.float32)):
