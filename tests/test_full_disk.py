@@ -8,6 +8,7 @@ import pytest
 from nursery import Nursery
 from verbs import arguments, content, prepare, prepare_log
 
+PAGES = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 100)
 VERBS = ("score", "fit", "evaluate", "compare", "import", "predict")
 
 
@@ -17,6 +18,12 @@ def place(tmp_path_factory):
     prepare(place)
     prepare_log(place)
     return place
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory):
+    with Nursery(tmp_path_factory.mktemp("nursery")) as nursery:
+        yield nursery
 
 
 @pytest.fixture
@@ -33,23 +40,24 @@ def disk(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_full_disk_is_told_in_one_sentence(place, disk, tmp_path, verb):
-    with Nursery(tmp_path) as nursery:
-        code, errors = nursery.run(*arguments(place, verb, tmp_path / "whole"))
-        assert code == 0, errors
-        expected, refused = content(tmp_path / "whole"), 0
-        for left in (0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 100):  # pages
-            (disk / "filler").write_bytes(b"x" * ((1 << 20) - 4096 * left))
-            folder = disk / str(left)
-            code, errors = nursery.run(*arguments(place, verb, folder))
-            if code == 0:
-                assert content(folder) == expected
-            else:
-                assert code == 2, errors
-                assert errors.startswith("Error: "), errors
-                assert len(errors.strip().splitlines()) == 1, errors
-                visible = list(folder.glob("[!.]*"))
-                assert verb == "compare" or not visible
-                refused += 1
-            subprocess.run(["rm", "-rf", str(folder), str(disk / "filler")], check=True)
-        assert refused
+def test_a_full_disk_is_told_in_one_sentence(nursery, place, disk, tmp_path, verb, record_property):
+    code, errors = nursery.run(*arguments(place, verb, tmp_path / "whole"))
+    assert code == 0, errors
+    expected, refused = content(tmp_path / "whole"), 0
+    for left in PAGES:
+        (disk / "filler").write_bytes(b"x" * ((1 << 20) - 4096 * left))
+        folder = disk / str(left)
+        code, errors = nursery.run(*arguments(place, verb, folder))
+        if code == 0:
+            assert content(folder) == expected
+        else:
+            assert code == 2, errors
+            assert errors.startswith("Error: "), errors
+            assert len(errors.strip().splitlines()) == 1, errors
+            visible = list(folder.glob("[!.]*"))
+            assert verb == "compare" or not visible
+            refused += 1
+        subprocess.run(["rm", "-rf", str(folder), str(disk / "filler")], check=True)
+    assert refused
+    record_property("disks", len(PAGES))
+    record_property("refused", refused)

@@ -47,10 +47,11 @@ def test_a_few_altered_inputs_are_used_or_refused(kind, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(20, 620, 60))
+@pytest.mark.parametrize("first", range(20, 620, 200))
 @pytest.mark.parametrize("kind", KINDS)
-def test_3000_altered_inputs_are_used_or_refused(kind, first, folder):
-    assert failures(kind, first, 60, folder) == []
+def test_3000_altered_inputs_are_used_or_refused(kind, first, folder, record_property):
+    assert failures(kind, first, 200, folder) == []
+    record_property("inputs", 200)
 
 
 def test_a_few_altered_raw_files_are_imported_or_refused(tmp_path):
@@ -58,7 +59,7 @@ def test_a_few_altered_raw_files_are_imported_or_refused(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, 200, 50))
 @pytest.mark.parametrize("kind", LOG_KINDS)
-def test_800_altered_logs_and_predictors_are_used_or_refused(kind, first, log_folder):
-    assert failures(kind, first, 50, log_folder) == []
+def test_800_altered_logs_and_predictors_are_used_or_refused(kind, log_folder, record_property):
+    assert failures(kind, 0, 200, log_folder) == []
+    record_property("inputs", 200)

@@ -10,8 +10,8 @@ from nursery import Nursery
 from verbs import ONCE, arguments, content, prepare, prepare_log
 
 KILLS = {"score": 50, "fit": 50, "compare": 40, "import": 30, "predict": 20, "pipeline": 10}
-DEATHS = {"score": 4, "fit": 9, "compare": 30, "import": 35, "predict": 100, "pipeline": 200}
-"""At least so many changes of files there are; a command dies before each."""
+DEATHS = {"score": 4, "fit": 9, "compare": 33, "import": 37, "predict": 105, "pipeline": 115}
+"""How often each dies at least: before every change of a file, the last before every other."""
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +133,6 @@ def test_300_deaths_before_changes_of_files_end_in_the_same_bytes(
     nursery, place_with_log, tmp_path, verb, least, record_property
 ):
     trial = Trial(nursery, place_with_log, verb, tmp_path)
-    deaths = let_die(trial, range(1, 1000))
+    deaths = let_die(trial, range(1, 1000, 2 if verb == "pipeline" else 1))
     record_property("deaths", deaths)
     assert deaths >= least

@@ -51,5 +51,6 @@ def test_a_pair_that_writes_one_output_is_told_apart(nursery, place, tmp_path):
     ("verb", "pairs"),
     [("score", 30), ("fit", 30), ("compare", 10), ("import", 20), ("predict", 10)],
 )
-def test_100_pairs_are_told_apart(nursery, place_with_log, tmp_path, verb, pairs):
+def test_100_pairs_are_told_apart(nursery, place_with_log, tmp_path, verb, pairs, record_property):
     hold(nursery, place_with_log, verb, tmp_path, pairs)
+    record_property("pairs", pairs)

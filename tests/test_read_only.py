@@ -69,7 +69,7 @@ def scored(installed):
     os.name != "posix" or os.geteuid() != 0 or shutil.which("setpriv") is None,
     reason="only root can be another user",
 )
-def test_another_user_scores_with_a_read_only_install_and_no_home(installed):
+def test_another_user_scores_with_a_read_only_install_and_no_home(installed, record_property):
     expected = harmonrank.load(installed / "model").score(installed / "table.parquet")
     before = sorted(path for path in installed.rglob("*") if path.name != "fused.npy")
     cold, hits, _ = scored(installed)
@@ -83,3 +83,4 @@ def test_another_user_scores_with_a_read_only_install_and_no_home(installed):
     np.testing.assert_array_equal(warm, expected)
     assert hits >= 1
     assert misses == 0
+    record_property("starts", 2)  # cold and warmed

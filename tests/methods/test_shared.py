@@ -99,7 +99,7 @@ def test_threads_share_a_model(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
-def test_50000_calls_of_four_threads_equal_those_of_one(name):
+def test_50000_calls_of_four_threads_equal_those_of_one(name, record_property):
     model, rng = fitted(name), np.random.default_rng(3)
     cases = [
         (rng.random((rows, 2)), {"hour": hour, "age": age})
@@ -115,6 +115,7 @@ def test_50000_calls_of_four_threads_equal_those_of_one(name):
 
     with ThreadPoolExecutor(4) as threads:
         assert sum(threads.map(calls, range(100))) == 0
+    record_property("calls", 10_000)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -114,5 +114,6 @@ def test_a_killed_publisher_loses_nothing(registry, saved):
 
 
 @pytest.mark.slow
-def test_100_killed_publishers_lose_nothing(registry, saved):
+def test_100_killed_publishers_lose_nothing(registry, saved, record_property):
     kill_publishers(registry, saved, kills=100, seed=1)
+    record_property("kills", 100)
