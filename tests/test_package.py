@@ -89,6 +89,11 @@ def test_one_class_name_is_one_class():
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
+def test_the_base_of_all_methods_stays_small():
+    base = Path(hr.__file__).parent / "methods" / "base.py"
+    assert len(base.read_text(encoding="utf-8").splitlines()) < 250
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'harmonrank' has no attribute 'harmony'"):
         hr.harmony  # noqa: B018

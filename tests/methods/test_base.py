@@ -8,7 +8,7 @@ from harmonrank import ClosedForm, HarmonRankPaper, Schema
 from harmonrank.data import read_log
 from harmonrank.errors import DataError, UsageError
 from harmonrank.methods import method_class
-from harmonrank.methods.split import split_off
+from harmonrank.methods.fit import split_off
 from logs import small_table
 
 SMALL = {"epochs": 2, "batch_rows": 200, "buckets": 8}

@@ -6,7 +6,7 @@ from check_method import SCHEMA, SMALL, planted
 from harmonrank.data import read_log
 from harmonrank.errors import UsageError
 from harmonrank.methods import method_class
-from harmonrank.methods.base import Fit
+from harmonrank.methods.fit import Fit
 from harmonrank.methods.network_losses import LOSSES, auc_sums
 from harmonrank.metrics import auc
 from harmonrank.training import Arrays

@@ -1,11 +1,11 @@
 """Method: what every way to fuse can do."""
 
-__all__ = ["Fit", "Method"]
+__all__ = ["Method"]
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -16,39 +16,17 @@ from numpy.typing import ArrayLike
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.arrays import Array
 from harmonrank.data.forks import require_polars_threads
-from harmonrank.data.log import taken
 from harmonrank.errors import DataError, UsageError
 from harmonrank.extras import needs_extras
+from harmonrank.methods.fit import Fit, fit_rows
 from harmonrank.methods.imputation import imputed_log
-from harmonrank.methods.quality import Quality, quality_of
+from harmonrank.methods.quality import Quality
 from harmonrank.methods.reference import Reference
-from harmonrank.methods.request import checked_candidates, checked_context
-from harmonrank.methods.split import split_off
+from harmonrank.methods.request import checked_candidates, checked_context, request_log
 from harmonrank.methods.state import NoState
 from harmonrank.methods.top_rows import top_rows
-from harmonrank.methods.value_quality import value_of
 from harmonrank.methods.weighed import Weighed, fit_weights
 from harmonrank.options import checked_device, checked_listener, checked_path, checked_seed
-
-_VALID_SHARE = 0.1
-
-
-@dataclass(frozen=True)
-class Fit:
-    """What a method's fit is given: checked rows, and how to run.
-
-    Attributes:
-        on_event: Called with every event of the training loop.
-        checkpoint: Where a fit that takes long keeps its state.
-    """
-
-    train: Log
-    valid: Log
-    weights: np.ndarray
-    seed: int
-    device: str
-    on_event: Callable[[Any], None]
-    checkpoint: Path | None
 
 
 class Method(Weighed, ABC):
@@ -105,32 +83,12 @@ class Method(Weighed, ABC):
             self._require_probabilities()
         device, listener = checked_device(device), checked_listener(on_event)
         kept_in = None if checkpoint is None else checked_path("checkpoint", checkpoint)
-        train_log = read_log(train, schema)
-        train_log.require_both_classes("training")
-        train_log = train_log.counted()
-        train_log.require_scores("training")
-        if valid is not None:
-            valid_log = read_log(valid, schema).counted()
-        elif self.uses_valid:
-            train_log, valid_log = split_off(train_log, _VALID_SHARE, seed)
-        else:
-            valid_log = train_log
-        train_log, valid_log = train_log.with_unit_weights(), valid_log.with_unit_weights()
-        reference = Reference.of(train_log)
+        train_log, valid_log = fit_rows(train, valid, schema, seed, uses_valid=self.uses_valid)
+        reference, weights = Reference.of(train_log), fit_weights(schema, train_log)
         if not self.takes_missing:
             train_log, valid_log = (imputed_log(reference, log) for log in (train_log, valid_log))
         with needs_extras(self.name):
-            self._fit(
-                Fit(
-                    train_log,
-                    valid_log,
-                    fit_weights(schema, train_log),
-                    seed,
-                    device,
-                    listener,
-                    kept_in,
-                )
-            )
+            self._fit(Fit(train_log, valid_log, weights, seed, device, listener, kept_in))
         self.prevalence = train_log.prevalence()
         self._keep_reference(reference)
         self._schema = schema
@@ -240,26 +198,6 @@ class Method(Weighed, ABC):
             self.score(log, weights=weights, value=value), log, weights, value, k=k
         )
 
-    def measured(
-        self,
-        fused: np.ndarray,
-        log: Log,
-        weights: Mapping[str, float] | None = None,
-        value: Mapping[str, float] | None = None,
-        *,
-        k: int = 10,
-    ) -> Quality:
-        """Return the quality of fused scores that were made with these weights or values."""
-        quality = quality_of(fused, log, self.schema.weights_with(weights), self.prevalence)
-        worth = self.schema.values_with(value)
-        if worth is None:
-            return quality
-        return replace(
-            quality,
-            effective_weights=self._effective(self.objective_weights(weights, value)),
-            value=value_of(fused, log, worth, k, ranked=weights is None),
-        )
-
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the model as a folder that `harmonrank.load` reads."""
         from harmonrank.methods.saved import save
@@ -283,13 +221,7 @@ class Method(Weighed, ABC):
         self, scores: np.ndarray, context: Mapping[str, Any], weights: np.ndarray | None
     ) -> np.ndarray:
         """Fuse the checked scores of one request; by way of a table, where there is no faster."""
-        missing = [name for name in self.schema.context if name not in context]
-        if missing:
-            raise DataError(f"The context lacks '{missing[0]}'; set it to None if it is not known.")
-        frame = pl.DataFrame({name: [context[name]] for name in self.schema.context})
-        rows = np.zeros(len(scores), np.int64)
-        log = Log(self.schema, scores, taken(frame, rows) if frame.width else frame)
-        return self._fused(log, weights)
+        return self._fused(request_log(self.schema, scores, context), weights)
 
     @abstractmethod
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

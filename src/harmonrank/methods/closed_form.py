@@ -9,7 +9,7 @@ import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.data.arrays import Array
-from harmonrank.methods.base import Fit
+from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.state import NoState
 from harmonrank.metrics import fit_isotonic, fit_logistic, logit, sigmoid

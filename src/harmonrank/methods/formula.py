@@ -13,7 +13,8 @@ from msgspec import Meta
 
 from harmonrank.data import Log
 from harmonrank.data.arrays import Array
-from harmonrank.methods.base import Fit, Method
+from harmonrank.methods.base import Method
+from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import weighted_sum
 from harmonrank.metrics import auc
 from harmonrank.options import Count

@@ -11,7 +11,7 @@ import numpy as np
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
 from harmonrank.events import FitStep
-from harmonrank.methods.base import Fit
+from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
 from harmonrank.methods.reference import Reference
 from harmonrank.methods.state import ContextState

@@ -11,7 +11,7 @@ import numpy as np
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
 from harmonrank.extras import needs_extras
-from harmonrank.methods.base import Fit
+from harmonrank.methods.fit import Fit
 from harmonrank.methods.neural import History, NeuralState
 from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
 from harmonrank.model.health import Health

@@ -13,7 +13,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from harmonrank.data import Log
 from harmonrank.events import HealthMeasured
-from harmonrank.methods.base import Fit
+from harmonrank.methods.fit import Fit
 from harmonrank.methods.neural import History
 from harmonrank.methods.neural_fit import arrays_of, fingerprint
 from harmonrank.methods.probability import weighted_sum

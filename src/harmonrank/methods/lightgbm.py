@@ -11,7 +11,7 @@ from msgspec import Meta
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
 from harmonrank.extras import import_extra
-from harmonrank.methods.base import Fit
+from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.state import ContextState
 from harmonrank.methods.trees import Trees, tree_arrays

@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
-from harmonrank.methods.base import Fit
+from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.regression import Design, fit_ridge, log_loss, predict
 from harmonrank.methods.state import ContextState

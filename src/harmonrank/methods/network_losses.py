@@ -22,7 +22,7 @@ from harmonrank.losses import (
     rank_auc_loss,
     rank_auc_slope,
 )
-from harmonrank.methods.base import Fit
+from harmonrank.methods.fit import Fit
 from harmonrank.training import Arrays, LossSlope, LossValue
 
 

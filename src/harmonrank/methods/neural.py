@@ -16,7 +16,8 @@ import numpy as np
 from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.data.arrays import Array
 from harmonrank.extras import needs_extras
-from harmonrank.methods.base import Fit, Method
+from harmonrank.methods.base import Method
+from harmonrank.methods.fit import Fit
 from harmonrank.methods.state import ContextState
 from harmonrank.model import NetworkConfig, NetworkOptions, TrainingConfig
 from harmonrank.model.fused import Scorer

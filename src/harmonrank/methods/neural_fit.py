@@ -15,7 +15,7 @@ from torch import Tensor
 
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.events import HealthMeasured
-from harmonrank.methods.base import Fit
+from harmonrank.methods.fit import Fit
 from harmonrank.methods.network_losses import LOSSES
 from harmonrank.methods.neural import History, NeuralMethod
 from harmonrank.methods.weighting import Fixed, weighting_of

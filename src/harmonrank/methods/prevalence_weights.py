@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Log
-from harmonrank.methods.base import Fit
+from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.state import NoState
 

@@ -1,14 +1,17 @@
 """The candidates of one request, as a service has them."""
 
-__all__ = ["checked_candidates", "checked_context"]
+__all__ = ["checked_candidates", "checked_context", "request_log"]
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import ArrayLike
 
+from harmonrank.data import Log
 from harmonrank.data.clock import request_clock
+from harmonrank.data.log import taken
 from harmonrank.data.scales import bounds_of, to_probabilities
 from harmonrank.data.schema import Schema
 from harmonrank.errors import DataError, shown
@@ -125,3 +128,13 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:  # Half a character, which no table can hold.
         return False
     return True
+
+
+def request_log(schema: Schema, scores: np.ndarray, context: Mapping[str, Any]) -> Log:
+    """Return the checked candidates of one request as the rows of a log."""
+    missing = [name for name in schema.context if name not in context]
+    if missing:
+        raise DataError(f"The context lacks '{missing[0]}'; set it to None if it is not known.")
+    frame = pl.DataFrame({name: [context[name]] for name in schema.context})
+    rows = np.zeros(len(scores), np.int64)
+    return Log(schema, scores, taken(frame, rows) if frame.width else frame)

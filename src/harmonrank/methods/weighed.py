@@ -3,6 +3,7 @@
 __all__ = ["Weighed", "fit_weights"]
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,7 +11,9 @@ import numpy as np
 from harmonrank.data import Log, Schema
 from harmonrank.data.values import either
 from harmonrank.errors import UsageError
+from harmonrank.methods.quality import Quality, quality_of
 from harmonrank.methods.recalibrating import Recalibrating
+from harmonrank.methods.value_quality import value_of
 
 
 class Weighed(Recalibrating):
@@ -51,7 +54,8 @@ class Weighed(Recalibrating):
         if worth is None:
             return self.schema.weights_with(weights)
         self._require_probabilities()
-        return worth * self.prevalence * (1 - self.prevalence)
+        counted: np.ndarray = worth * self.prevalence * (1 - self.prevalence)
+        return counted
 
     def _require_probabilities(self) -> None:
         if not self.gives_probabilities:
@@ -72,6 +76,26 @@ class Weighed(Recalibrating):
         facts = {**counts, "weight": merged, "prevalence": self.prevalence}
         named = {k: dict(zip(names, v.tolist(), strict=True)) for k, v in facts.items()}
         return {**named, "effective_weight": self._effective(merged)}
+
+    def measured(
+        self,
+        fused: np.ndarray,
+        log: Log,
+        weights: Mapping[str, float] | None = None,
+        value: Mapping[str, float] | None = None,
+        *,
+        k: int = 10,
+    ) -> Quality:
+        """Return the quality of fused scores that were made with these weights or values."""
+        quality = quality_of(fused, log, self.schema.weights_with(weights), self.prevalence)
+        worth = self.schema.values_with(value)
+        if worth is None:
+            return quality
+        return replace(
+            quality,
+            effective_weights=self._effective(self.objective_weights(weights, value)),
+            value=value_of(fused, log, worth, k, ranked=weights is None),
+        )
 
     def _asked(
         self, weights: Mapping[str, float] | None, value: Mapping[str, float] | None

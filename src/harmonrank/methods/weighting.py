@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from harmonrank.errors import UsageError
-from harmonrank.methods.base import Fit
+from harmonrank.methods.fit import Fit
 from harmonrank.metrics import auc
 
 LossOf = Callable[[Tensor, Tensor], Tensor]

@@ -13,7 +13,8 @@ from typing import Any
 from harmonrank.evaluation.bench._result import Case, Result
 from harmonrank.evaluation.bench._rows import schema_of, write_repeated
 from harmonrank.evaluation.bench._size import Size
-from harmonrank.methods import base, method_class, neural_fit
+from harmonrank.methods import fit as fit_module
+from harmonrank.methods import method_class, neural_fit
 from harmonrank.training import learner
 
 _NAME = "fit of harmonrank-paper"
@@ -56,7 +57,7 @@ def _fit(rows: int, epochs: int, batch_rows: int) -> dict[str, float]:
                 for owner, name in (
                     (learner.FusedLearner, "step"),
                     (learner.TorchLearner, "step"),
-                    (base, "read_log"),
+                    (fit_module, "read_log"),
                     (neural_fit, "arrays_of"),
                     (neural_fit, "_scores_of"),
                     (neural_fit, "auc"),

@@ -1,11 +1,53 @@
-"""Splitting rows off a log, by whole requests."""
+"""Fit: the checked rows that a method learns from, and how it is to run."""
 
-__all__ = ["split_off"]
+__all__ = ["Fit", "fit_rows", "split_off"]
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from harmonrank.data import Log
+from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.errors import UsageError
+
+_VALID_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a method's fit is given: checked rows, and how to run.
+
+    Attributes:
+        on_event: Called with every event of the training loop.
+        checkpoint: Where a fit that takes long keeps its state.
+    """
+
+    train: Log
+    valid: Log
+    weights: np.ndarray
+    seed: int
+    device: str
+    on_event: Callable[[Any], None]
+    checkpoint: Path | None
+
+
+def fit_rows(
+    train: Source, valid: Source | None, schema: Schema, seed: int, *, uses_valid: bool
+) -> tuple[Log, Log]:
+    """Read training and validation rows; those are split off where they are used and not given."""
+    train_log = read_log(train, schema)
+    train_log.require_both_classes("training")
+    train_log = train_log.counted()
+    train_log.require_scores("training")
+    if valid is not None:
+        valid_log = read_log(valid, schema).counted()
+    elif uses_valid:
+        train_log, valid_log = split_off(train_log, _VALID_SHARE, seed)
+    else:
+        valid_log = train_log
+    return train_log.with_unit_weights(), valid_log.with_unit_weights()
 
 
 def split_off(log: Log, share: float, seed: int) -> tuple[Log, Log]:
