@@ -4,7 +4,7 @@ import click
 import pytest
 
 VERBS = [
-    *("demo", "simulate", "data", "predict", "split", "fit", "score", "rank", "evaluate"),
+    *("demo", "simulate", "data", "predict", "init", "split", "fit", "score", "rank", "evaluate"),
     *(
         "recalibrate",
         "explain",

@@ -19,6 +19,7 @@ _VERBS = {
     "simulate": "Write the log of a world whose best possible result is known.",
     "data": "Bring in the logs of public data sets.",
     "predict": "The stage before: from a log to a score per objective.",
+    "init": "Guess which column of a log is what; write a schema.toml to correct.",
     "split": "Cut a log into train, valid and test tables, by time or by request.",
     "fit": "Fit one model.",
     "score": "Add the fused score to a table.",

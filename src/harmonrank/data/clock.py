@@ -158,9 +158,9 @@ def request_clock(context: Mapping[str, Any], columns: Sequence[str]) -> Mapping
     asked = {name: part for name in columns if name not in context and (part := clock_part(name))}
     used = {column for column, _ in asked.values()} - set(columns)
     found = {name: value for name, value in context.items() if name not in used}
-    for name, (column, part) in asked.items():
+    for name, (column, wanted) in asked.items():
         if isinstance(times := context.get(column), list):
-            found[name] = [clock_value(time, part) for time in times]
+            found[name] = [clock_value(time, wanted) for time in times]
         elif column in context:
-            found[name] = clock_value(times, part)
+            found[name] = clock_value(times, wanted)
     return found

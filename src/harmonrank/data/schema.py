@@ -1,6 +1,6 @@
 """Schema: which column of a table is what."""
 
-__all__ = ["Missing", "Schema"]
+__all__ = ["Missing", "Schema", "toml_value"]
 
 import json
 import tomllib
@@ -245,10 +245,10 @@ class Schema:
         plain, tables = [], []
         for key, value in self.to_dict().items():
             if isinstance(value, dict):
-                rows = [f"{_toml(k)} = {_toml(v)}" for k, v in value.items()]
+                rows = [f"{toml_value(k)} = {toml_value(v)}" for k, v in value.items()]
                 tables.append("\n".join([f"[{key}]", *rows]))
             else:
-                plain.append(f"{key} = {_toml(value)}")
+                plain.append(f"{key} = {toml_value(value)}")
         return "\n\n".join(["\n".join(plain)] * bool(plain) + tables) + "\n"
 
 
@@ -259,7 +259,8 @@ def _is_weight(value: Any) -> bool:
     return bool(0 <= value < float("inf"))
 
 
-def _toml(value: Any) -> str:
+def toml_value(value: Any) -> str:
+    """Return text, a number or a list as TOML writes it."""
     # JSON's text, numbers and lists are TOML too, but for its escapes beyond 16 bits and DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 

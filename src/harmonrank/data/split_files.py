@@ -2,7 +2,7 @@
 
 __all__ = ["FACTS", "write_split"]
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,7 @@ def write_split(
     return facts
 
 
-def _frames(files: TableFiles) -> Iterator[pl.DataFrame]:
+def _frames(files: TableFiles) -> Generator[pl.DataFrame, None, None]:
     if files.kind == "parquet":
         yield from pieces(files, PIECE_ROWS)
         return

@@ -131,22 +131,23 @@ def split_rows(source: Source, cut: Cut, *, time: str | None, request: str | Non
         UsageError: A cut by time lacks its column.
         DataError: The column holds no times, or a part would be empty.
     """
-    if cut.by == "time" and time is None:
+    if cut.by == "request":
+        time = None
+    elif time is None:
         raise UsageError(
             "A split by time needs the column of times: --time COLUMN, or `time` in the schema."
         )
-    columns = [name for name in ((time if cut.by == "time" else None), request) if name]
+    columns = [name for name in (time, request) if name]
     if not columns:
         raise UsageError(
             "A split by request needs the column of requests: --request COLUMN, or `request` in "
             "the schema."
         )
     frame, name = open_table(source, columns), describe(source)
-    ids = None if request is None else _ids(frame[request])
-    if cut.by == "request":
-        split = _by_request(cut, frame[request], ids)
+    if time is not None:
+        split = _by_time(cut, frame[time], None if request is None else frame[request], name)
     else:
-        split = _by_time(cut, frame[time], ids, name)
+        split = _by_request(cut, frame[columns[0]])
     for part, rows in split.counts.items():
         if rows == 0 and (part != "valid" or cut.valid_share):
             raise DataError(
@@ -158,11 +159,13 @@ def split_rows(source: Source, cut: Cut, *, time: str | None, request: str | Non
 
 def _ids(series: pl.Series) -> np.ndarray:
     """Return the requests as numbers from 0 up."""
-    dense: np.ndarray = series.alias("").rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
-    return dense - dense.min()
+    dense = series.alias("").rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
+    ids: np.ndarray = dense - dense.min()
+    return ids
 
 
-def _by_request(cut: Cut, series: pl.Series, ids: np.ndarray) -> Split:
+def _by_request(cut: Cut, series: pl.Series) -> Split:
+    ids = _ids(series)
     _, first = np.unique(ids, return_index=True)
     chance = np.array([_chance(text, cut.seed) for text in series.gather(first).cast(pl.String)])
     part = np.where(chance < cut.share, 2, np.where(chance < cut.share + cut.valid_share, 1, 0))
@@ -180,9 +183,9 @@ def _counted(part: np.ndarray) -> tuple[int, int, int]:
     return train, valid, test
 
 
-def _by_time(cut: Cut, series: pl.Series, ids: np.ndarray | None, name: str) -> Split:
+def _by_time(cut: Cut, series: pl.Series, request: pl.Series | None, name: str) -> Split:
     times = _known_times(series, name)
-    ids = np.arange(len(times)) if ids is None else ids
+    ids = np.arange(len(times)) if request is None else _ids(request)
     first, last = _extremes(times, ids)
     # A request is placed by its last row: what is learned from is then older than the test rows.
     newest = last[ids]

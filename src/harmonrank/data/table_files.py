@@ -99,29 +99,40 @@ class TableFiles:
     def read(self, columns: Sequence[str]) -> pl.DataFrame:
         """Return some columns of all rows."""
         require_polars_threads(f"Reading '{self.paths[0]}'")
-        parts = [self._read(path, list(columns)) for path in self.paths]
+        return self._joined([self._read(path, list(columns)) for path in self.paths])
+
+    def first(self, rows: int) -> pl.DataFrame:
+        """Return all columns of about so many rows, the first ones of each file."""
+        require_polars_threads(f"Reading '{self.paths[0]}'")
+        each = -(-rows // len(self.paths))
+        return self._joined([self._read(path, self.columns, each) for path in self.paths])
+
+    def _joined(self, parts: list[pl.DataFrame]) -> pl.DataFrame:
         if len(parts) == 1:
             return parts[0]
-        common: dict[str, Any] = {}
+        common: dict[Any, Any] = {}
         for path, part in zip(self.paths, parts, strict=True):
             for name, found in part.schema.items():
                 common[name] = _joined(common.get(name, found), found, path, name)
         return pl.concat([part.cast(common) for part in parts], rechunk=True)
 
-    def _read(self, path: Path, columns: list[str]) -> pl.DataFrame:
+    def _read(self, path: Path, columns: list[str], rows: int | None = None) -> pl.DataFrame:
         with reading(path, self.kind):
             if self.kind == "csv":
                 # All rows decide a column's type: one that begins with whole numbers may go on
                 # with fractions. Columns are named by their places.
                 there = self._columns_of(path)
                 places = sorted(there.index(name) for name in columns)
-                frame = pl.read_csv(path, columns=places, infer_schema_length=None, glob=False)
+                frame = pl.read_csv(
+                    path, columns=places, infer_schema_length=None, n_rows=rows, glob=False
+                )
                 if len(self.paths) > 1:
                     # A part may have no value in a column, which then has any type.
                     empty = [s.name for s in frame if s.null_count() == frame.height]
                     frame = frame.cast(dict.fromkeys(empty, pl.Null()))
             else:
-                frame = self._scan(path, ()).select(by_name(*columns)).collect()
+                lazy = self._scan(path, ()).select(by_name(*columns))
+                frame = (lazy if rows is None else lazy.head(rows)).collect()
             return pl.DataFrame([frame[name] for name in columns])
 
     def scans(self, columns: Sequence[str], text: Sequence[str] = ()) -> list[pl.LazyFrame]:
@@ -145,7 +156,9 @@ class TableFiles:
             return pl.scan_ipc(path, glob=False)
         seen = pl.scan_csv(path, glob=False).collect_schema()
         # The first rows decide a column's type; whole numbers may yet go on with fractions.
-        types = {name: pl.Float64() for name, kind in seen.items() if kind.is_integer()}
+        types: dict[str, Any] = {
+            name: pl.Float64() for name, kind in seen.items() if kind.is_integer()
+        }
         types |= {name: pl.String() for name in text}
         return pl.scan_csv(path, schema_overrides=types, glob=False)
 

@@ -5,6 +5,7 @@ __all__ = [
     "check_columns",
     "column_names",
     "describe",
+    "first_rows",
     "grouped_sums",
     "is_pandas",
     "open_table",
@@ -69,6 +70,22 @@ def open_table(source: Source, columns: Sequence[str], *, empty: bool = False) -
     return frame
 
 
+def first_rows(source: Source, rows: int) -> pl.DataFrame:
+    """Return all columns of some rows: of many files, the first ones of each."""
+    if is_paths(source):
+        files = TableFiles.of(source)
+        check_columns(source, files.columns, files.columns)
+        frame = files.first(rows)
+    else:
+        names = column_names(source)
+        check_columns(source, names, names)
+        lazy = source if isinstance(source, pl.LazyFrame) else _from_memory(source, names).lazy()
+        frame = lazy.head(rows).collect()
+    if frame.height == 0:
+        raise DataError(f"{describe(source)} has no rows; expected at least one.")
+    return frame
+
+
 def grouped_sums(
     source: Source,
     columns: Sequence[str],
@@ -121,8 +138,8 @@ def _piecewise(
 def describe(source: Source) -> str:
     """Return how an error names a source."""
     if isinstance(source, list | tuple) and is_paths(source):
-        more = f" and {len(source) - 1} more" if len(source) > 1 else ""
-        return f"'{source[0]}'{more}"
+        first, *others = map(str, source)
+        return f"'{first}'{f' and {len(others)} more' * bool(others)}"
     return f"'{source}'" if isinstance(source, str | Path) else "The table"
 
 
@@ -135,7 +152,8 @@ def column_names(source: Source) -> list[str]:
     if isinstance(source, pl.DataFrame):
         return source.columns
     if _is_a(source, "pyarrow", "Table", "RecordBatch"):
-        return list(source.schema.names)
+        arrow: Any = source
+        return list(arrow.schema.names)
     if is_pandas(source):
         frame: Any = source
         return [str(name) for name in frame.columns]

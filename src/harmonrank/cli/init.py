@@ -1,0 +1,83 @@
+"""`harmonrank init`."""
+
+__all__ = ["command"]
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harmonrank.cli.options import numbers, path_option
+from harmonrank.cli.schema_options import SCHEMA
+
+if TYPE_CHECKING:
+    from harmonrank.data.guess import Guess
+    from harmonrank.table import Table
+
+
+@click.command("init")
+@click.argument("log", type=click.Path(path_type=Path))
+@path_option("-o", "--output", "out", default=SCHEMA, show_default=True, help="File to write.")
+@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
+@numbers
+def command(log: Path, out: Path, overwrite: bool, json_file: str | None, quiet: bool) -> None:
+    """Guess which column of LOG is what, and write a schema.toml to be corrected.
+
+    Labels are columns of 0 and 1; a score goes with the label that it is named like, as p_like,
+    like_score or pLike with like, or else with the one that it predicts best. What is guessed, and
+    why, is printed and stands in the file.
+    """
+    from harmonrank.cli.show import Show
+    from harmonrank.data.files import check_output, new_file
+    from harmonrank.data.guess import commented_toml, guess_schema
+
+    check_output(out, overwrite=overwrite)
+    with Show(quiet=quiet, json_file=json_file) as show:
+        guess = guess_schema(log)
+        with new_file(out, overwrite=overwrite) as partial:
+            partial.write_text(commented_toml(guess, f"'{log}'"), encoding="utf-8")
+    following = _next_command(guess, log, out)
+    facts = {
+        "output": str(out),
+        "rows": guess.rows,
+        "schema": guess.schema.to_dict(),
+        "columns": {
+            name: {"role": role, "why": why} for name, (role, why) in guess.reasons.items()
+        },
+        "next": following,
+    }
+    show.result(_table(guess), facts)
+    if not quiet:
+        text = f"Wrote {out}; look it over, then:\n\n    {following}"
+        show.console.print(f"\n{text}", markup=False, soft_wrap=True)
+
+
+def _table(guess: "Guess") -> "Table":
+    from harmonrank.table import Column, Table
+
+    columns = Column("column", least=12), Column("role", least=10), Column("why", widest=44)
+    order = [*_roles(guess), "left out"]
+    rows = sorted(
+        ((name, role, why) for name, (role, why) in guess.reasons.items()),
+        key=lambda row: order.index(row[1]),
+    )
+    emphasis: Any = {place: "dim" for place, row in enumerate(rows) if row[1] == "left out"}
+    return Table(columns, tuple(rows), emphasis=emphasis)
+
+
+def _roles(guess: "Guess") -> list[str]:
+    """Return the roles in the order in which a person checks them."""
+    scores = [f"score of {label}" for label in guess.schema.objectives]
+    return ["label", *scores, "truth", "request", "time", "context", "sample weight"]
+
+
+def _next_command(guess: "Guess", log: Path, out: Path) -> str:
+    """Return the command that compares on this log."""
+    parts = ["harmonrank", "compare", str(log)]
+    if out.name != SCHEMA or out.parent != Path():
+        parts += ["--schema", str(out)]
+    parts += ["--split", "time" if guess.schema.time else "request"]
+    if guess.baseline is not None:
+        parts += ["--baseline", guess.baseline]
+    return shlex.join([*parts, "--report", "compare.html"])

@@ -1,0 +1,102 @@
+"""Facts of a column: its kind, range and number of values, whether it differs within a request."""
+
+__all__ = ["ColumnFacts", "auc_of", "facts_of", "is_steady"]
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data.clock import instants
+from harmonrank.data.guess._names import words
+
+Kind = Literal["binary", "integer", "number", "text", "time", "other"]
+
+_TIME_WORDS = frozenset(["time", "timestamp", "ts", "date", "datetime", "day", "at", "dt", "when"])
+_EPOCH = 10**9  # seconds; the year 2001
+_MOST_STEADY = 0.995
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What is known of a column before anybody says what it is.
+
+    Attributes:
+        values: How many different ones there are.
+        missing: In what share of the rows.
+        low: The smallest number.
+        high: The largest number.
+    """
+
+    name: str
+    kind: Kind
+    values: int
+    missing: float
+    low: float = float("nan")
+    high: float = float("nan")
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of its name."""
+        return frozenset(words(self.name))
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it holds numbers of more than two values."""
+        return self.kind in ("integer", "number")
+
+
+def facts_of(series: pl.Series) -> ColumnFacts:
+    """Look at a column."""
+    name, series = series.name, series.alias("x")
+    missing = series.null_count() / max(len(series), 1)
+    values = series.n_unique() - (series.null_count() > 0) if not series.dtype.is_nested() else 0
+    if series.dtype == pl.Boolean:
+        return ColumnFacts(name, "binary", values, missing, 0.0, 1.0)
+    if series.dtype.is_numeric():
+        finite = series.cast(pl.Float64).drop_nulls().to_numpy()
+        finite = finite[np.isfinite(finite)]
+        low, high = (finite.min(), finite.max()) if len(finite) else (np.nan, np.nan)
+        kind = _number_kind(name, series, finite)
+        return ColumnFacts(name, kind, values, missing, float(low), float(high))
+    if isinstance(series.dtype, pl.Date | pl.Datetime):
+        return ColumnFacts(name, "time", values, missing)
+    if isinstance(series.dtype, pl.String | pl.Categorical | pl.Enum):
+        kind = "time" if _is_time_text(series.cast(pl.String)) else "text"
+        return ColumnFacts(name, kind, values, missing)
+    return ColumnFacts(name, "other", values, missing)
+
+
+def _number_kind(name: str, series: pl.Series, finite: np.ndarray) -> Kind:
+    if len(finite) and np.isin(finite, (0.0, 1.0)).all():
+        return "binary"
+    whole = series.dtype.is_integer()
+    if _TIME_WORDS & set(words(name)) and len(finite) and finite.min() > _EPOCH:
+        return "time"
+    return "integer" if whole else "number"
+
+
+def _is_time_text(series: pl.Series) -> bool:
+    some = series.drop_nulls().head(1000)
+    return len(some) > 0 and instants(some).null_count() == 0
+
+
+def is_steady(frame: pl.DataFrame, name: str, request: str) -> bool:
+    """Tell whether a column has one value within nearly every request."""
+    pair = pl.DataFrame({"r": frame[request], "x": frame[name]})
+    counted = pair.group_by("r").agg(pl.col("x").n_unique())["x"]
+    return bool((counted == 1).mean() >= _MOST_STEADY)  # type: ignore[operator]
+
+
+def auc_of(scores: pl.Series, labels: pl.Series) -> float:
+    """Return the share of pairs that a score puts in the order of a label; .5 without a pair."""
+    pair = pl.DataFrame({"s": scores.cast(pl.Float64), "y": labels.cast(pl.Float64)}).drop_nulls()
+    pair = pair.filter(pair["s"].is_finite())
+    chosen = pair["y"] > 0
+    positives = int(chosen.sum())
+    negatives = pair.height - positives
+    if not positives or not negatives:
+        return 0.5
+    ranks = float(pair["s"].rank("average").filter(chosen).sum())
+    return (ranks - positives * (positives + 1) / 2) / (positives * negatives)

@@ -1,0 +1,205 @@
+"""Guess: a schema for a log, with a reason for every column."""
+
+__all__ = ["Guess", "guess_schema"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from harmonrank.data.guess._facts import ColumnFacts, facts_of, is_steady
+from harmonrank.data.guess._pairs import PRODUCTION, Pair, pairs_of
+from harmonrank.data.scales import guess_scale
+from harmonrank.data.schema import Schema
+from harmonrank.data.tables import Source, describe, first_rows
+from harmonrank.errors import DataError
+
+_ROWS = 100_000
+_MOST_VALUES = 1000
+_REQUEST_WORDS = ("request", "req", "reqid", "requestid", "rid", "impression", "query", "search")
+_MORE_REQUEST_WORDS = ("slate", "list", "page", "trace", "session")
+_ID_WORDS = frozenset(["id", "uid", "key", "hash"])
+_WEIGHT_WORDS = frozenset(["weight", "weights", "ipw", "ips"])
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A schema, and what was thought of each column.
+
+    Attributes:
+        schema: What was guessed.
+        reasons: The role of each column of the table, or "left out", and why.
+        baseline: A column that seems to be what ranks today.
+        rows: How many were looked at.
+    """
+
+    schema: Schema
+    reasons: dict[str, tuple[str, str]]
+    baseline: str | None
+    rows: int
+
+
+def guess_schema(source: Source) -> Guess:
+    """Guess what the columns of a log are, by their names, values and AUC.
+
+    Raises:
+        DataError: There is no label with a score.
+    """
+    frame = first_rows(source, _ROWS)
+    facts = [facts_of(series) for series in frame]
+    return _Guessing(frame, facts).guess(describe(source))
+
+
+class _Guessing:
+    """Gives each column a role, the surest first."""
+
+    def __init__(self, frame: pl.DataFrame, facts: Sequence[ColumnFacts]) -> None:
+        self._frame, self._facts = frame, {fact.name: fact for fact in facts}
+        self._reasons: dict[str, tuple[str, str]] = {}
+
+    def _left(self) -> list[ColumnFacts]:
+        return [fact for name, fact in self._facts.items() if name not in self._reasons]
+
+    def _take(self, name: str, role: str, why: str) -> None:
+        self._reasons[name] = (role, why)
+
+    def guess(self, called: str) -> Guess:
+        time, request = self._time(), self._request()
+        steady = self._steady(request)
+        weight = self._weight()
+        truth = [fact for fact in self._left() if fact.words & {"truth", "true"}]
+        moving = [fact for fact in self._left() if fact.name not in steady and fact not in truth]
+        labels = [f for f in moving if f.kind == "binary" and f.values == 2 and not f.missing]
+        scores = [fact for fact in moving if fact.numeric and fact.values > 2]
+        pairs = pairs_of(self._frame, labels, scores)
+        if not pairs:
+            raise DataError(_nothing(called, labels, scores))
+        scale = self._scores(pairs)
+        known = {
+            p.label: p.score
+            for p in pairs_of(self._frame, [self._facts[p.label] for p in pairs], truth)
+            if p.named
+        }
+        for label, name in known.items():
+            self._take(name, "truth", f"named like the true probability of {label}")
+        baseline = self._baseline()
+        context = self._context(steady, request)
+        self._rest(steady, request)
+        objectives = {pair.label: pair.score for pair in pairs}
+        whole = known if len(known) == len(objectives) else {}
+        schema = Schema(objectives, context, request, {}, weight, whole, time=time, scale=scale)
+        ordered = {name: self._reasons[name] for name in self._facts}
+        return Guess(schema, ordered, baseline, self._frame.height)
+
+    def _time(self) -> str | None:
+        found = [fact for fact in self._left() if fact.kind == "time" and fact.missing == 0]
+        if not found:
+            return None
+        best = max(found, key=lambda fact: fact.values)
+        self._take(best.name, "time", f"{best.values:,} different times")
+        return best.name
+
+    def _request(self) -> str | None:
+        rows = self._frame.height
+        for word in (*_REQUEST_WORDS, *_MORE_REQUEST_WORDS):
+            for fact in self._left():
+                grouped = 1 < fact.values <= rows / 1.2
+                if word in fact.words and fact.kind in ("integer", "text") and grouped:
+                    self._take(
+                        fact.name, "request", f"named so; {rows / fact.values:.1f} rows each"
+                    )
+                    return fact.name
+        return None
+
+    def _steady(self, request: str | None) -> frozenset[str]:
+        """Return the columns that have one value within a request."""
+        if request is None:
+            return frozenset()
+        kinds = ("binary", "integer", "number", "text")
+        tried = [fact.name for fact in self._left() if fact.kind in kinds]
+        return frozenset(name for name in tried if is_steady(self._frame, name, request))
+
+    def _weight(self) -> str | None:
+        for fact in self._left():
+            if fact.words & _WEIGHT_WORDS and fact.numeric and fact.low >= 0 and not fact.missing:
+                self._take(fact.name, "sample weight", "named so, and 0 or more")
+                return fact.name
+        return None
+
+    def _scores(self, pairs: Sequence[Pair]) -> dict[str, str]:
+        """Take labels and scores; return the scales that are no probabilities."""
+        scale = {}
+        for pair in pairs:
+            share = float(self._frame[pair.label].cast(pl.Float64).to_numpy().mean())
+            self._take(pair.label, "label", f"0 and 1, {share:.2%} are 1")
+            how = "named like it" if pair.named else "of all scores the best for it"
+            fact = self._facts[pair.score]
+            why = f"{how}, AUC {pair.auc:.3f}"
+            found = self._scale(fact)
+            if found != "probability":
+                scale[pair.score] = found
+                why += f"; {fact.low:.3g} … {fact.high:.3g} looks like {_look(found)}"
+            if fact.missing:
+                why += f"; null in {fact.missing:.1%}"
+            self._take(pair.score, f"score of {pair.label}", why)
+        return scale
+
+    def _scale(self, fact: ColumnFacts) -> str:
+        found = guess_scale(self._frame[fact.name].cast(pl.Float64).to_numpy())
+        named = next((s for s in ("percent", "logit") if s in fact.words), None)
+        if "pct" in fact.words or "percentage" in fact.words:
+            named = "percent"
+        # Scores of a rare event in percent may all be below 1; their name tells.
+        fits = {"percent": fact.low >= 0 and fact.high <= 100, "logit": True}
+        return named if named and fits[named] else found
+
+    def _baseline(self) -> str | None:
+        for fact in self._left():
+            if fact.words & PRODUCTION and fact.kind == "number":
+                self._take(
+                    fact.name, "left out", f"may be what ranks today: --baseline {fact.name}"
+                )
+                return fact.name
+        return None
+
+    def _context(self, steady: frozenset[str], request: str | None) -> list[str]:
+        found = []
+        for fact in self._left():
+            few = 1 < fact.values <= _MOST_VALUES and not fact.words & _ID_WORDS
+            kinds = ("binary", "integer", "number", "text") if request else ("text", "integer")
+            numbers = fact.kind == "number" and fact.values > 1
+            if fact.kind in kinds and (few or numbers) and (not request or fact.name in steady):
+                same = ", the same within a request" if request else ""
+                self._take(fact.name, "context", f"{fact.values:,} values{same}")
+                found.append(fact.name)
+        return found
+
+    def _rest(self, steady: frozenset[str], request: str | None) -> None:
+        for fact in self._left():
+            self._take(fact.name, "left out", _why_not(fact, fact.name in steady, request))
+
+
+def _why_not(fact: ColumnFacts, steady: bool, request: str | None) -> str:
+    if fact.values <= 1:
+        return "one value only"
+    if fact.kind == "time":
+        return "a time; a context may be its hour or weekday"
+    if fact.kind == "binary" and not steady:
+        return "0 and 1, but no score goes with it" if not fact.missing else "a label with nulls"
+    if request and not steady:
+        return "differs within a request, and is the score of no label"
+    return f"an id, {fact.values:,} values" if fact.words & _ID_WORDS else f"{fact.values:,} values"
+
+
+def _look(scale: str) -> str:
+    return {"logit": "a logit", "any": "no probability"}.get(scale, scale)
+
+
+def _nothing(called: str, labels: Sequence[ColumnFacts], scores: Sequence[ColumnFacts]) -> str:
+    def listed(facts: Sequence[ColumnFacts]) -> str:
+        return ", ".join(fact.name for fact in facts[:10]) or "none"
+
+    return (
+        f"{called} has no label with a score that could be guessed: columns of 0 and 1 are "
+        f"{listed(labels)}; of scores {listed(scores)}. Name them: --labels A,B --scores A,B."
+    )
