@@ -137,10 +137,12 @@ def _piecewise(
 
 def describe(source: Source) -> str:
     """Return how an error names a source."""
-    if isinstance(source, list | tuple) and is_paths(source):
-        first, *others = map(str, source)
-        return f"'{first}'{f' and {len(others)} more' * bool(others)}"
-    return f"'{source}'" if isinstance(source, str | Path) else "The table"
+    if not is_paths(source):
+        return "The table"
+    if isinstance(source, str | Path):
+        return f"'{source}'"
+    first, *others = map(str, source)
+    return f"'{first}'{f' and {len(others)} more' * bool(others)}"
 
 
 def column_names(source: Source) -> list[str]:
