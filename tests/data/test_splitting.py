@@ -5,7 +5,7 @@ from datetime import date, datetime, timedelta
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harmonrank.data.splitting import Cut, split_rows
@@ -46,6 +46,7 @@ def test_a_cut_from_a_time_on_begins_there_and_validation_rows_come_before():
     assert times["valid"].max() < times["test"].min() == START + timedelta(hours=1)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.integers(0, 50)), min_size=2, max_size=60),
     st.floats(0.05, 0.6),
