@@ -21,7 +21,8 @@ const tensors = {
 const inputs = {};
 for (const { name, type } of session.inputMetadata) {
   if (!(name in columns)) throw new Error(`'${name}' is missing from ${candidates}.`);
-  inputs[name] = tensors[type](columns[name]);
+  const make = tensors[type];
+  inputs[name] = make(columns[name]);
 }
 const outputs = await session.run(inputs);
 const answer = Object.entries(outputs).map(([name, tensor]) => [name, [...tensor.data]]);
