@@ -5,7 +5,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import harmonrank as hr
 from browser import need_browser
+from declared_logs import write_shop
 
 SLICE = Path(__file__).parents[3] / "shared" / "data" / "kuairand27k-slice"
 QUICK = [
@@ -101,3 +103,39 @@ def test_a_real_slice_runs_with_its_caveats(run, tmp_path):
     result = run("pipeline", SLICE, "-o", tmp_path / "out", "--epochs", 2, "--folds", 2)
     assert result.code == 0, result.err
     assert "no result on it is a KuaiRand benchmark number" in result.err
+
+
+def test_a_log_of_ones_own_goes_from_raw_files_to_a_leaderboard(run, tmp_path):
+    write_shop(tmp_path / "raw", rows=2000)
+    declaration = (tmp_path / "raw" / "declaration.toml").rename(tmp_path / "shop.toml")
+    small = ("--folds", "2", "--epochs", "1", "--methods", "closed-form,prevalence-weights")
+    small += ("--set", "refits=0", "--set", "embedding=2")
+    out = ("-o", tmp_path / "out", "--json", tmp_path / "out.json")
+    done = run("pipeline", tmp_path / "raw", "--declaration", declaration, *out, *small)
+    assert done.code == 0, done
+    numbers = json.loads((tmp_path / "out.json").read_text())
+    assert numbers["objectives"] == ["clicked", "bought", "engaged"]
+    assert {m["name"] for m in numbers["methods"]} == {"closed-form", "prevalence-weights"}
+    assert all(m["error"] is None and 0 < m["auc_sum"] < 3 for m in numbers["methods"])
+    assert "price is 0: null" in " ".join(numbers["caveats"])
+    schema = hr.Schema.read(tmp_path / "out" / "scores" / "schema.toml")
+    assert schema.context == ("country", "hour", "weekday", "slot", "plan")
+    again = run("pipeline", tmp_path / "raw", "--declaration", declaration, *out, *small)
+    assert again.code == 0, again
+    changed = declaration.read_text().replace("at_least = 30", "at_least = 60")
+    (tmp_path / "raw" / "declaration.toml").write_text(changed)
+    wrong = run(
+        "pipeline", tmp_path / "raw", "--declaration", declaration, "--source", "tenrec", *out
+    )
+    assert wrong.code == 2
+    assert "--declaration stands for --source and --file; leave those out." in wrong.err
+    imported = run(
+        "data",
+        "import",
+        tmp_path / "raw" / "declaration.toml",
+        tmp_path / "raw",
+        "-o",
+        tmp_path / "log",
+    )
+    assert imported.code == 0, imported
+    assert "divided by shown_at, by whole seconds" in imported.out

@@ -1,4 +1,5 @@
 import json
+from hashlib import sha256
 
 import numpy as np
 import polars as pl
@@ -373,3 +374,32 @@ def test_a_log_whose_table_holds_something_else_is_not_opened(tmp_path):
     manifest.write_text(json.dumps(parts))
     with pytest.raises(DataError, match="Column 'tab' of .* must hold text or whole numbers. Got"):
         ImportedLog.open(tmp_path / "out")
+
+
+def _digest(folder):
+    """Return a digest of all rows, tables and facts of an import; parquet's own bytes aside."""
+    log = ImportedLog.open(folder)
+    frames = [read_part(folder, part) for part in ("train", "valid", "test")]
+    texts = [
+        f"{f.schema}{f.write_csv()}" for f in (*frames, log.users(), log.items()) if f is not None
+    ]
+    facts = {key: value for key, value in log.manifest.items() if key != "files"}
+    texts += [json.dumps(facts, sort_keys=True), (folder / "log.toml").read_text("utf-8")]
+    return sha256("\n".join(texts).encode()).hexdigest()[:16]
+
+
+def test_what_an_import_writes_is_part_of_the_format(tmp_path):
+    lines = [
+        log_line(i, hourmin=[1200, 5, 0, 900, "", 2399][i % 6], duration_ms=9000 * (i % 3 > 0))
+        for i in range(60)
+    ]
+    users = [user_line(u, is_live_streamer=[-124, 1][u % 2], onehot_feat3="") for u in (5, 3, 3, 1)]
+    videos = [video_line(v, tag=['"1,2,3"', "7", ""][v % 3], upload_dt="") for v in range(5)]
+    imported(tmp_path, lines=lines, users=users, videos=videos)
+    assert _digest(tmp_path / "out") == "3408395f83d7745b"
+    folder = tmp_path / "tenrec"
+    folder.mkdir()
+    rows = [f"{i % 30},{i},1,0,0,1,\\N,{i % 4},{i % 3},2" for i in range(120)]
+    (folder / "QK-video.csv").write_text("\n".join([TENREC_COLUMNS, *rows]) + "\n", "utf-8")
+    import_log(find_tenrec(folder, long_view=3), tmp_path / "tenrec-log")
+    assert _digest(tmp_path / "tenrec-log") == "536c2f2f4f60d9ce"

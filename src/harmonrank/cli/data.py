@@ -13,7 +13,7 @@ from harmonrank.errors import UsageError, did_you_mean
 
 @click.group("data")
 def command() -> None:
-    """Bring in the logs of public data sets."""
+    """Bring in raw logs: your own, or those of public data sets."""
 
 
 @command.command("import")
@@ -46,7 +46,9 @@ def import_command(
     json_file: str | None,
     quiet: bool,
 ) -> None:
-    """Turn the official files of KIND (kuairand or tenrec) in DIR into partitioned parquet.
+    """Turn the raw log in DIR into partitioned parquet.
+
+    KIND is kuairand, tenrec, or a TOML file that declares the columns of your own log.
 
     The folder holds train, valid and test, divided by time or, where there is no clock, by a
     hash of the user; user and item features; log.toml, which names the columns; and a manifest.
@@ -72,16 +74,22 @@ def import_command(
 def _find(
     kind: str, folder: Path, *, no_random: bool, file: str | None, long_view: int | None
 ) -> Any:
-    from harmonrank.data.logs import find_kuairand, find_tenrec
+    from harmonrank.data.logs import SHIPPED, find_declared, find_kuairand, find_tenrec
 
-    if kind not in ("kuairand", "tenrec"):
-        hint = did_you_mean(kind, ("kuairand", "tenrec"))
-        raise UsageError(f"There is no importer '{kind}'. {hint}")
-    others = {"--file": file, "--long-view": long_view} if kind == "kuairand" else {}
-    others |= {"--no-random": no_random or None} if kind == "tenrec" else {}
+    declared = kind.endswith(".toml")
+    if not declared and kind not in SHIPPED:
+        hint = did_you_mean(kind, SHIPPED)
+        raise UsageError(
+            f"There is no importer '{kind}'. {hint} For a log of your own, name a TOML file that "
+            "declares its columns."
+        )
+    others = {"--file": file, "--long-view": long_view} if kind != "tenrec" else {}
+    others |= {"--no-random": no_random or None} if kind != "kuairand" else {}
     for option, value in others.items():
         if value is not None:
             raise UsageError(f"{option} does not apply to {kind}; leave it out.")
+    if declared:
+        return find_declared(folder, kind)
     if kind == "kuairand":
         return find_kuairand(folder, random=not no_random)
     return find_tenrec(folder, file=file, long_view=long_view or 2)

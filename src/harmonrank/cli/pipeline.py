@@ -18,7 +18,9 @@ from harmonrank.cli.options import (
     predictor_options,
     seed_option,
 )
-from harmonrank.errors import DataError
+from harmonrank.errors import DataError, UsageError
+
+_DECLARATION = "declaration.toml"
 
 
 @click.command("pipeline")
@@ -38,6 +40,11 @@ from harmonrank.errors import DataError
     show_default=True,
     help="Whose files RAW holds.",
 )
+@path_option(
+    "--declaration",
+    metavar="FILE",
+    help="TOML that declares the columns of your own log; RAW/declaration.toml if it is there.",
+)
 @click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
 @predictor_options(2, "Of the training scores.")
 @count_option("--fusion-rows", 1_000_000, "Fusions are fitted on at most so many rows.", least=100)
@@ -56,6 +63,7 @@ def command(
     raw: Path,
     out: Path,
     kind: str,
+    declaration: Path | None,
     file: str | None,
     network: str,
     epochs: int | None,
@@ -94,7 +102,7 @@ def command(
         methods=METHODS if methods == "all" else tuple(parse_names(methods)),
         seed=seed,
     )
-    source = _find(raw, kind, file)
+    source = _find(raw, kind, declaration, file)
     with Show(quiet=quiet, json_file=json_file) as show:
         page = out / "report.html" if find_spec("plotly") is not None else None
         drawn, pictured = Reporting(page, None, show), Reporting(None, figures, show)
@@ -133,10 +141,16 @@ def command(
     show.result(text if style == "md" else Group(tables[0], "", tables[1]), numbers_of)
 
 
-def _find(raw: Path, kind: str, file: str | None) -> Any:
-    """Return the official files, of the first format that they fit if none is named."""
-    from harmonrank.data.logs import find_kuairand, find_tenrec
+def _find(raw: Path, kind: str, declaration: Path | None, file: str | None) -> Any:
+    """Return the files of a declared log, or of the first public one that they fit."""
+    from harmonrank.data.logs import find_declared, find_kuairand, find_tenrec
 
+    if declaration is not None and (kind != "auto" or file is not None):
+        raise UsageError("--declaration stands for --source and --file; leave those out.")
+    if declaration is None and kind == "auto" and (raw / _DECLARATION).is_file():
+        declaration = raw / _DECLARATION
+    if declaration is not None:
+        return find_declared(raw, declaration)
     if kind == "kuairand":
         return find_kuairand(raw)
     if kind == "tenrec" or file is not None:
@@ -147,4 +161,7 @@ def _find(raw: Path, kind: str, file: str | None) -> Any:
         try:
             return find_tenrec(raw)
         except DataError as second:
-            raise DataError(f"{first} Nor is it Tenrec's: {second}") from None
+            raise DataError(
+                f"{first} Nor is it Tenrec's: {second} For a log of your own, declare its columns "
+                "with --declaration FILE."
+            ) from None

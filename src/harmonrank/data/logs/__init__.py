@@ -1,9 +1,12 @@
-"""Interaction logs: official files of public data sets in, one layout of parquet out."""
+"""Interaction logs: raw files in, understood by a declaration, one layout of parquet out."""
 
 from harmonrank.data.logs._columns import LOG_TOML, FeatureTable, LogColumns
+from harmonrank.data.logs._declaration import Declaration, read_declaration
+from harmonrank.data.logs._declared import find_declared
 from harmonrank.data.logs._import import import_log
 from harmonrank.data.logs._imported import ImportedLog
 from harmonrank.data.logs._kuairand import find_kuairand
+from harmonrank.data.logs._shipped import SHIPPED, shipped
 from harmonrank.data.logs._source import LogSource
 from harmonrank.data.logs._split import PARTS
 from harmonrank.data.logs._tenrec import TENREC_FILES, find_tenrec
@@ -11,12 +14,17 @@ from harmonrank.data.logs._tenrec import TENREC_FILES, find_tenrec
 __all__ = [
     "LOG_TOML",
     "PARTS",
+    "SHIPPED",
     "TENREC_FILES",
+    "Declaration",
     "FeatureTable",
     "ImportedLog",
     "LogColumns",
     "LogSource",
+    "find_declared",
     "find_kuairand",
     "find_tenrec",
     "import_log",
+    "read_declaration",
+    "shipped",
 ]

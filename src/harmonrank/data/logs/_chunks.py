@@ -1,8 +1,8 @@
 """Chunks: parts of a large file that can be read one by one, the same ones each time."""
 
-__all__ = ["Chunk", "cut", "read_chunk", "to_int"]
+__all__ = ["Chunk", "cut", "read_chunk"]
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,8 +44,10 @@ def cut(path: Path, size: int) -> list[Chunk]:
     return chunks
 
 
-def read_chunk(chunk: Chunk, columns: Sequence[str], *, text: bool = False) -> pl.DataFrame:
-    """Return some columns of a chunk, as whole numbers or as text.
+def read_chunk(
+    chunk: Chunk, columns: Sequence[str], texts: Container[str] = frozenset()
+) -> pl.DataFrame:
+    """Return some columns of a chunk: `texts` as text, all others as whole numbers.
 
     Raises:
         DataError: A value is not a whole number, or a line has too many fields.
@@ -53,29 +55,35 @@ def read_chunk(chunk: Chunk, columns: Sequence[str], *, text: bool = False) -> p
     if file_kind(chunk.path) == "parquet":
         lazy = pl.scan_parquet(chunk.path).slice(chunk.begin, chunk.end - chunk.begin)
         frame = lazy.select(columns).collect()
-        return frame.select(pl.all().cast(pl.String)) if text else to_int(frame, chunk.path)
+        return _typed([_as_text(s) if s.name in texts else s for s in frame], texts, chunk.path)
     names = column_names(chunk.path)
     with chunk.path.open("rb") as stream:
         stream.seek(chunk.begin)
         header = ",".join(f'"{name}"' for name in names).encode() + b"\n"
         lines = header + stream.read(chunk.end - chunk.begin)
-    if text:
-        return _parse(chunk, lines, columns, pl.String)
+    types = {name: pl.String if name in texts else pl.Int64 for name in columns}
     try:
-        return _parse(chunk, lines, columns, pl.Int64)
+        return _parse(chunk, lines, types)
     except DataError:
+        if all(name in texts for name in columns):
+            raise
         # Files saved again by other programs have 1.0 for 1; to find out costs time, so only now.
-        return to_int(_parse(chunk, lines, columns, pl.String), chunk.path)
+        frame = _parse(chunk, lines, dict.fromkeys(columns, pl.String))
+        return _typed(frame.get_columns(), texts, chunk.path)
 
 
-def _parse(
-    chunk: Chunk, lines: bytes, columns: Iterable[str], kind: type[pl.DataType]
-) -> pl.DataFrame:
-    types = dict.fromkeys(columns, kind)
+def _as_text(series: pl.Series) -> pl.Series:
+    if isinstance(series.dtype, pl.List | pl.Array):
+        return series.cast(pl.List(pl.String)).list.join(",")
+    return series.cast(pl.String)
+
+
+def _parse(chunk: Chunk, lines: bytes, types: Mapping[str, type[pl.DataType]]) -> pl.DataFrame:
+    names = list(types)
     try:
         return pl.read_csv(
-            lines, columns=list(types), schema_overrides=types, null_values=_MISSING
-        ).select(list(types))
+            lines, columns=names, schema_overrides=types, null_values=_MISSING
+        ).select(names)
     except pl.exceptions.PolarsError as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise DataError(
@@ -83,9 +91,9 @@ def _parse(
         ) from None
 
 
-def to_int(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
-    """Return all columns as whole numbers of 64 bits, or say which value is not one."""
-    return pl.DataFrame([_whole(frame[name], path) for name in frame.columns])
+def _typed(columns: list[pl.Series], texts: Container[str], path: Path) -> pl.DataFrame:
+    """Return the columns that are not text as whole numbers, or say which value is not one."""
+    return pl.DataFrame([s if s.name in texts else _whole(s, path) for s in columns])
 
 
 def _whole(series: pl.Series, path: Path) -> pl.Series:

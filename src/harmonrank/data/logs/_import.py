@@ -1,4 +1,4 @@
-"""Import: official files become parts of parquet, chunk by chunk."""
+"""Import: raw files become parts of parquet, chunk by chunk."""
 
 __all__ = ["import_log"]
 
@@ -42,7 +42,7 @@ def import_log(
     complete.
 
     Args:
-        source: The official files.
+        source: The raw files.
         path: The folder to write.
         rows: Wanted rows of train, valid and test; those left out share the rest as 2 : 1 : 1.
         overwrite: Replace an earlier import.
@@ -112,13 +112,13 @@ class _Run:
                 return kept
         counts, sizes = KeyCounts(), []
         for number, chunk in enumerate(self.chunks):
-            column = read_chunk(chunk, [self.source.key_column]).to_series()
+            column = read_chunk(chunk, [self.source.key_column], self.source.texts).to_series()
             if column.null_count():
                 raise DataError(
                     f"Column '{column.name}' of '{chunk.path}' has {column.null_count():,} "
                     "missing values; drop those rows."
                 )
-            counts.add(self.source.key(column.to_numpy()))
+            counts.add(self.source.key(column))
             sizes.append(len(column))
             self._say("survey", number + 1, sum(sizes))
         cuts = counts.cuts(rows)
@@ -153,7 +153,7 @@ class _Run:
         )
 
     def _chunk(self, number: int, chunk: Chunk, cuts: Cuts, first: int, size: int) -> ChunkRecord:
-        raw = read_chunk(chunk, self.source.reads)
+        raw = read_chunk(chunk, self.source.reads, self.source.texts)
         if len(raw) != size:
             raise DataError(
                 f"'{chunk.path}' has {len(raw):,} rows where {size:,} were counted before: it or "
@@ -161,7 +161,7 @@ class _Run:
             )
         frame = self.source.clean(raw)
         check_labels(frame, self.columns.objectives, chunk.path)
-        part = cuts.part(self.source.key(raw[self.source.key_column].to_numpy()))
+        part = cuts.part(self.source.key(raw[self.source.key_column]))
         frame = frame.insert_column(
             0, pl.int_range(first, first + len(raw), eager=True).alias("row")
         )

@@ -1,4 +1,4 @@
-"""Tables of features: official csv in, parquet with ascending ids out."""
+"""Tables of features: raw files in, parquet with ascending ids out."""
 
 __all__ = ["write_table"]
 
@@ -39,9 +39,9 @@ def _convert(source: TableSource, target: Path, odd: Counter[str]) -> np.ndarray
     ids = []
     with ParquetWriter(target, compression="zstd") as writer:
         for chunk in cut(source.path, _CHUNK_BYTES):
-            raw = read_chunk(chunk, list(dict.fromkeys(source.names.values())), text=True)
+            raw = read_chunk(chunk, source.reads, frozenset(source.reads))
             odd.update(source.count(raw))
-            frame = source.clean(raw.select(**{c: pl.col(n) for c, n in source.names.items()}))
+            frame = source.clean(raw)
             ids.append(_ids(frame, source))
             writer.put(frame)
     if not ids:
