@@ -23,7 +23,7 @@ from harmonrank.data.logs._finding import (
 )
 from harmonrank.data.logs._rules import Made, cleaned, counted, resolved
 from harmonrank.data.logs._source import LogSource, TableSource, check_folder
-from harmonrank.data.logs._transforms import Clock, id_of, second_of, user_bucket
+from harmonrank.data.logs._transforms import RowClock, id_of, second_of, user_bucket
 from harmonrank.data.tables import column_names
 from harmonrank.errors import DataError, did_you_mean, shown
 
@@ -124,7 +124,7 @@ class _Rows:
         self.clock = None
         if d.time is not None:
             (time,) = found["time"]
-            self.clock = Clock(time.source, time.rule, d.utc_offset)
+            self.clock = RowClock(time.source, time.rule, d.utc_offset)
         self._user, request = found["user"][0], self._request(there, files[0])
         self.columns = self._columns(found)
         order = ["user", "item", "time", "request", "categorical", "multi", "numeric", "labels"]

@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from harmonrank.data.logs._declaration import ColumnRule, Roles
-from harmonrank.data.logs._transforms import Clock, oddity, transformed
+from harmonrank.data.logs._transforms import RowClock, oddity, transformed
 from harmonrank.errors import DataError, shown
 
 _FROM_CLOCK = ("hour", "weekday")
@@ -36,7 +36,7 @@ class Made:
     source: str
     place: int = 0
 
-    def expression(self, clock: Clock | None) -> pl.Expr:
+    def expression(self, clock: RowClock | None) -> pl.Expr:
         """Return how it is made."""
         if self.role == "time":
             assert clock is not None
@@ -90,7 +90,7 @@ def _completed(rule: ColumnRule, role: str, *, is_code: bool) -> ColumnRule:
     return msgspec.structs.replace(rule, transform=_DEFAULTS.get(role))
 
 
-def cleaned(frame: pl.DataFrame, made: Sequence[Made], clock: Clock | None) -> pl.DataFrame:
+def cleaned(frame: pl.DataFrame, made: Sequence[Made], clock: RowClock | None) -> pl.DataFrame:
     """Return the columns to be written."""
     found = frame.select(m.expression(clock) for m in made)
     for m in made:
@@ -113,7 +113,7 @@ def _check_words(raw: pl.Series, label: pl.Series, made: Made) -> None:
 
 
 def counted(
-    frame: pl.DataFrame, made: Sequence[Made], roles: Roles, clock: Clock | None
+    frame: pl.DataFrame, made: Sequence[Made], roles: Roles, clock: RowClock | None
 ) -> dict[str, int]:
     """Return how often each oddity was met."""
     found: dict[str, int] = {}

@@ -1,6 +1,6 @@
 """Transforms: what becomes of a value of a raw file, by name."""
 
-__all__ = ["Clock", "id_of", "oddity", "second_of", "transformed", "user_bucket"]
+__all__ = ["RowClock", "id_of", "oddity", "second_of", "transformed", "user_bucket"]
 
 from dataclasses import dataclass
 from functools import reduce
@@ -29,7 +29,7 @@ _YES, _NO = ("1", "true", "t", "yes", "y"), ("0", "false", "f", "no", "n")
 
 
 @dataclass(frozen=True)
-class Clock:
+class RowClock:
     """When a row was shown.
 
     Attributes:
@@ -83,7 +83,7 @@ def _iso(value: pl.Expr, local: int) -> pl.Expr:
     return found - (shift * 60_000).fill_null(local)
 
 
-def transformed(name: str, rule: ColumnRule, column: str, clock: Clock | None) -> pl.Expr:
+def transformed(name: str, rule: ColumnRule, column: str, clock: RowClock | None) -> pl.Expr:
     """Return a column that is one value of its source, or of the clock."""
     value = _value(rule, column, clock)
     if rule.missing is not None:
@@ -95,7 +95,7 @@ def transformed(name: str, rule: ColumnRule, column: str, clock: Clock | None) -
     return value.alias(name)
 
 
-def _value(rule: ColumnRule, column: str, clock: Clock | None) -> pl.Expr:
+def _value(rule: ColumnRule, column: str, clock: RowClock | None) -> pl.Expr:
     how, value = rule.transform, pl.col(column) if column else pl.lit(None)
     if how in ("hour", "weekday", "hourmin"):
         assert clock is not None
@@ -154,7 +154,7 @@ def _digest(word: str) -> bytes:
     return blake2b(word.encode(), digest_size=8).digest()
 
 
-def _hourmin(value: pl.Expr, clock: Clock) -> pl.Expr:
+def _hourmin(value: pl.Expr, clock: RowClock) -> pl.Expr:
     """Return the hour of `hourmin`: 1530 is 15, 900 is 9, and 5, which has no minutes, is 5.
 
     But 5 is 0 where the clock itself says five past midnight. Where the value is missing or
@@ -165,11 +165,11 @@ def _hourmin(value: pl.Expr, clock: Clock) -> pl.Expr:
     return pl.when(written.is_between(0, 23)).then(written).otherwise(clock.hour())
 
 
-def _past_midnight(value: pl.Expr, clock: Clock) -> pl.Expr:
+def _past_midnight(value: pl.Expr, clock: RowClock) -> pl.Expr:
     return (clock.hour() == 0) & (clock.ms() // 60_000 % 60 == value)
 
 
-def oddity(name: str, rule: ColumnRule, column: str, clock: Clock | None) -> tuple[str, pl.Expr]:
+def oddity(name: str, rule: ColumnRule, column: str, clock: RowClock | None) -> tuple[str, pl.Expr]:
     """Return what is odd about a value, and where it is so; the text is empty if nothing can be."""
     value = pl.col(column) if rule.whole else pl.col(column).cast(pl.Float64, strict=False)
     if rule.transform == "positive":
