@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from harmonrank.data.worlds import WORLDS, Additive, Swap, World, best_score, world
-from harmonrank.data.worlds._normal import sigmoid_mean
+from harmonrank.data.worlds._normal import normal_nodes
 from harmonrank.data.worlds._recipes import RECIPES
 from harmonrank.errors import UsageError
 from harmonrank.metrics import auc
@@ -16,6 +16,12 @@ from harmonrank.threads import limited_threads
 from reference import auc_by_pairs, posterior_by_importance
 
 THREE = {"elive": ("buy", "follow", "long_view"), "qkvideo": ("click", "like", "follow")}
+
+
+def sigmoid_mean(mean, spread):
+    """Return E σ(Z) for Z normal with this mean and standard deviation."""
+    x, w = normal_nodes()
+    return (1 / (1 + np.exp(-(np.asarray(mean)[..., None] + np.multiply.outer(spread, x))))) @ w
 
 
 def logit(p):

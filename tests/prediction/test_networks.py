@@ -4,10 +4,8 @@ import torch
 
 from harmonrank.errors import UsageError
 from harmonrank.prediction.config import NETWORKS, PredictorConfig, TowerSizes
-from harmonrank.prediction.esmm import ESMM, chained
 from harmonrank.prediction.experts import GroupedLinear, Thinned, mix
-from harmonrank.prediction.mmoe import MMoE
-from harmonrank.prediction.ple import PLE
+from harmonrank.prediction.tops import ESMM, PLE, MMoE, chained
 
 TOPS = {"mmoe": MMoE, "ple": PLE, "esmm": ESMM}
 SIZES = TowerSizes(objectives=3, experts=2, expert_width=8, tower_width=4, dropout=0.0)

@@ -18,13 +18,12 @@ from harmonrank.data.logs import ImportedLog
 from harmonrank.errors import DataError
 from harmonrank.events import MemberStarted
 from harmonrank.prediction.calibrator import Calibrator, calibration_facts
-from harmonrank.prediction.clock import Clock
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Rows
 from harmonrank.prediction.encoder import Encoder
 from harmonrank.prediction.folds import Folds
 from harmonrank.prediction.loop import auc_of, train_network
-from harmonrank.prediction.member import Member, MemberFacts
+from harmonrank.prediction.member import Clock, Member, MemberFacts
 from harmonrank.prediction.network import PredictorNetwork
 from harmonrank.prediction.predictor import (
     FINAL,

@@ -1,9 +1,10 @@
 """Member: one trained network with its calibration and what is known of it."""
 
-__all__ = ["Member", "MemberFacts"]
+__all__ = ["Clock", "Member", "MemberFacts"]
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Self
 
 import numpy as np
@@ -12,11 +13,13 @@ import torch
 from harmonrank.data.arrays import Array, read_arrays, write_arrays
 from harmonrank.data.files import new_file, read_json, sha256, write_json
 from harmonrank.errors import DataError
+from harmonrank.events import BatchEnded, EpochEnded, Resumed
 from harmonrank.prediction.calibrator import CalibrationFacts, Calibrator
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Layout, Rows
 from harmonrank.prediction.network import PredictorNetwork
 from harmonrank.prediction.stored import FactsForm, MemberForm
+from harmonrank.training import Event, Finished
 
 _ONLY_TRAINING = "embedding.squares"
 
@@ -54,6 +57,33 @@ class MemberFacts:
     def to_dict(self) -> dict[str, Any]:
         """Return what is stored, as plain values."""
         return {k: v for k, v in asdict(self).items() if k not in ("seconds", "rows_per_second")}
+
+
+class Clock:
+    """Counts epochs, and the seconds that this process trained rather than validated."""
+
+    def __init__(self) -> None:
+        self.epochs = self.best = self._before = 0
+        self.training = 0.0
+        self.started = self._mark = perf_counter()
+
+    def hear(self, event: Event) -> None:
+        """Take note of an event of the training loop."""
+        now = perf_counter()
+        if isinstance(event, BatchEnded):
+            self.training += now - self._mark
+        elif isinstance(event, Resumed):
+            self.epochs = self._before = event.epoch
+        elif isinstance(event, EpochEnded):
+            self.epochs = event.epoch + 1
+        elif isinstance(event, Finished):
+            self.best = event.best_epoch
+        self._mark = now
+
+    def facts(self, rows: int) -> MemberFacts:
+        """Return the facts of a training whose epochs have so many rows."""
+        speed = rows * (self.epochs - self._before) / max(self.training, 1e-9)
+        return MemberFacts(self.epochs, self.best, perf_counter() - self.started, speed, (), ())
 
 
 def _known(value: float | None) -> float:

@@ -10,10 +10,8 @@ from torch import Tensor, nn
 
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Embedding, Layout, Rows
-from harmonrank.prediction.esmm import ESMM, chained
-from harmonrank.prediction.mmoe import MMoE
 from harmonrank.prediction.pieces import Pieces
-from harmonrank.prediction.ple import PLE
+from harmonrank.prediction.tops import ESMM, PLE, MMoE, chained
 
 _KINDS = {"mmoe": MMoE, "ple": PLE, "esmm": ESMM}
 _SCORED_ROWS = 4096

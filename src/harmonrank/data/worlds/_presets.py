@@ -6,8 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from harmonrank.data.worlds._effects import draw_effects, draw_shares
-from harmonrank.data.worlds._parts import Additive
+from harmonrank.data.worlds._parts import Additive, draw_effects, draw_shares
 from harmonrank.data.worlds._recipes import RECIPES, Recipe
 from harmonrank.data.worlds._strength import ceiling, strength, strengthened
 from harmonrank.data.worlds._world import World

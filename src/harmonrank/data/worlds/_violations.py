@@ -8,10 +8,9 @@ from itertools import combinations
 
 import numpy as np
 
-from harmonrank.data.worlds._effects import draw_effects
 from harmonrank.data.worlds._hidden import Hidden
 from harmonrank.data.worlds._interactions import Interactions
-from harmonrank.data.worlds._parts import Additive, Floats
+from harmonrank.data.worlds._parts import Additive, Floats, draw_effects
 from harmonrank.data.worlds._world import World
 
 Violation = Callable[[World, np.random.Generator], World]
