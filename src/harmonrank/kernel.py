@@ -5,6 +5,8 @@ __all__ = [
     "finish",
     "inline_kernel",
     "kernel",
+    "lane_function",
+    "lane_kernel",
     "product_kernel",
     "sum_kernel",
     "watch",
@@ -43,6 +45,24 @@ def product_kernel(function: F) -> F:
     return _compiled(function, fastmath={"contract"})
 
 
+def lane_kernel(function: F) -> F:
+    """Compile a loop over lanes (`harmonrank.lanes`), whose arithmetic raises nothing.
+
+    A product may be added in one instruction. Where an error could be raised, a division by zero
+    say, numba would count the references of every array at each call.
+    """
+    return _compiled(function, fastmath={"contract"}, error_model="numpy")
+
+
+def lane_function(function: F) -> F:
+    """Compile a part of lane kernels into each of them.
+
+    As a function of its own it would be optimised again in every kernel that calls it, which takes
+    most of the time of a first call, and each call would hand over a hundred numbers.
+    """
+    return _compiled(function, fastmath={"contract"}, error_model="numpy", inline="always")
+
+
 def sum_kernel(function: F) -> F:
     """Compile a loop whose sums may be added in another order, so that they become vector sums.
 
@@ -53,7 +73,9 @@ def sum_kernel(function: F) -> F:
 
 def _compiled(function: F, **options: Any) -> F:
     # Threads are ours (`together`), never numba's: those do not survive a fork.
-    return cast(F, cached(numba.njit(nogil=True, **options)(function)))
+    # Nobody calls them from C, so there is no wrapper to compile for that.
+    options |= {"nogil": True, "no_cfunc_wrapper": True}
+    return cast(F, cached(numba.njit(**options)(function)))
 
 
 def _adding(_typing: Any, address: Any, _amount: Any) -> Any:

@@ -1,113 +1,156 @@
 """Lanes: neighbouring numbers of an array in one register, inside kernels.
 
-LLVM turns a long loop over rows into vector instructions by itself. A loop over the few heads of a
-model it only unrolls, so kernels that take several heads at a time say so:
+LLVM turns a long loop over rows into vector instructions by itself, if it is given the time to look
+for them; a loop over the few heads of a model it only unrolls. Kernels that say which numbers go
+together are compiled in a fraction of the time, and need no luck:
 
     sums = lanes(out, k) + (lanes(table, i) + x * lanes(table, j))
 
 Arithmetic is lane by lane, in the type of the array; a plain number meets every lane. A product
-and a sum may be rounded once instead of twice.
+and a sum may be rounded once instead of twice. `harmonrank.lane_maths` has other functions.
 """
 
-__all__ = ["DOUBLES", "SINGLES", "lanes", "put_lanes"]
+__all__ = [
+    "DOUBLES",
+    "ROWS",
+    "SINGLES",
+    "Lanes",
+    "double_lanes",
+    "in_all",
+    "lanes",
+    "put_lanes",
+    "row_lanes",
+    "vector_type",
+    "where",
+]
 
 import operator
 from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, models, overload, register_model
+from numba.core.typing.templates import AbstractTemplate, infer_global
+from numba.extending import intrinsic, lower_builtin, models, register_model
 
 SINGLES = 8
-"""How many float32 are loaded at once."""
+"""How many float32 or smaller numbers are loaded at once."""
 DOUBLES = 4
 """How many float64 are loaded at once."""
+ROWS = 16
+"""How many rows of float32 or int32 are loaded at once."""
+
+_NUMBERS = {types.float32: ir.FloatType(), types.float64: ir.DoubleType()}
 
 
-class _Lanes(types.Type):
-    """The type of 8 float32 or 4 float64."""
+class Lanes(types.Type):
+    """The type of some numbers of one type, side by side."""
 
-    def __init__(self, dtype: Any) -> None:
-        self.dtype = dtype
-        self.width = SINGLES if dtype == types.float32 else DOUBLES
-        super().__init__(name=f"Lanes({dtype})")
+    def __init__(self, dtype: Any, width: int) -> None:
+        self.dtype, self.width = dtype, width
+        super().__init__(name=f"Lanes({dtype}, {width})")
 
 
-@register_model(_Lanes)
+def vector_type(kind: Lanes) -> Any:
+    """Return LLVM's type for a type of lanes; one bit each for true and false."""
+    if kind.dtype in _NUMBERS:
+        return ir.VectorType(_NUMBERS[kind.dtype], kind.width)
+    bits = 1 if kind.dtype == types.boolean else kind.dtype.bitwidth
+    return ir.VectorType(ir.IntType(bits), kind.width)
+
+
+@register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):
-    def __init__(self, manager: Any, kind: _Lanes) -> None:
-        number = manager.lookup(kind.dtype).get_value_type()
-        super().__init__(manager, kind, ir.VectorType(number, kind.width))  # type: ignore[no-untyped-call]
+    def __init__(self, manager: Any, kind: Lanes) -> None:
+        super().__init__(manager, kind, vector_type(kind))  # type: ignore[no-untyped-call]
 
 
-def _loading(_typing: Any, array: Any, _first: Any) -> Any:
+def where(
+    context: Any, builder: Any, array_type: Any, array: Any, first: Any, vector: Any
+) -> tuple[Any, int]:
+    """Return the address of some lanes in an array, and how it is aligned."""
+    data = context.make_array(array_type)(context, builder, array).data
+    pointer = builder.bitcast(builder.gep(data, [first]), vector.as_pointer())
+    return pointer, array_type.dtype.bitwidth // 8
 
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        where = _address(context, builder, signature.args[0], *given)
-        return builder.load(where, align=signature.args[0].dtype.bitwidth // 8)
 
-    return _Lanes(array.dtype)(array, types.intp), emit
+def _loading(width: int | None) -> Any:
+
+    def load(_typing: Any, array: Any, _first: Any) -> Any:
+        own = DOUBLES if array.dtype == types.float64 else SINGLES
+        kind = Lanes(array.dtype, width or own)
+
+        def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            place, align = where(
+                context, builder, signature.args[0], given[0], given[1], vector_type(kind)
+            )
+            return builder.load(place, align=align)
+
+        return kind(array, types.intp), emit
+
+    return intrinsic(load)
 
 
 def _storing(_typing: Any, array: Any, _first: Any, value: Any) -> Any:
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        where = _address(context, builder, signature.args[0], *given[:2])
-        builder.store(given[2], where, align=signature.args[0].dtype.bitwidth // 8)
+        place, align = where(
+            context, builder, signature.args[0], given[0], given[1], vector_type(value)
+        )
+        builder.store(given[2], place, align=align)
         return context.get_dummy_value()
 
     return types.none(array, types.intp, value), emit
 
 
-def _address(context: Any, builder: Any, array_type: Any, array: Any, first: Any) -> Any:
-    data = context.make_array(array_type)(context, builder, array).data
-    vector = context.get_value_type(_Lanes(array_type.dtype))
-    return builder.bitcast(builder.gep(data, [first]), vector.as_pointer())
+lanes: Any = _loading(None)
+"""lanes(array, first): the numbers of a flat array from `first` on; no bounds are checked."""
+row_lanes: Any = _loading(ROWS)
+"""row_lanes(array, first): the same for sixteen of them."""
+double_lanes: Any = _loading(SINGLES)
+"""double_lanes(array, first): the same for eight, as many float64 as float32."""
+put_lanes: Any = intrinsic(_storing)
+"""put_lanes(array, first, value): writes them there; no bounds are checked."""
 
 
-def _combining(instruction: str) -> Any:
-    """Return the intrinsic that applies an instruction lane by lane."""
-
-    def combine(_typing: Any, left: Any, right: Any) -> Any:
-        kind = left if isinstance(left, _Lanes) else right
-
-        def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-            a, b = (
-                value if isinstance(one, _Lanes) else _in_all(context, builder, kind, value)
-                for one, value in zip(signature.args, given, strict=True)
-            )
-            return getattr(builder, instruction)(a, b, flags=("contract",))
-
-        own = (one if isinstance(one, _Lanes) else kind.dtype for one in (left, right))
-        return kind(*own), emit
-
-    return intrinsic(combine)
-
-
-def _in_all(context: Any, builder: Any, kind: _Lanes, number: Any) -> Any:
+def in_all(builder: Any, kind: Lanes, number: Any) -> Any:
     """Copy a number to all lanes."""
-    none = ir.Constant(context.get_value_type(kind), ir.Undefined)
+    none = ir.Constant(vector_type(kind), ir.Undefined)
     places = ir.VectorType(ir.IntType(32), kind.width)
     first = builder.insert_element(none, number, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(first, none, ir.Constant(places, [0] * kind.width))
 
 
-lanes: Any = intrinsic(_loading)
-"""lanes(array, first): the numbers of a flat array from `first` on; no bounds are checked."""
-put_lanes: Any = intrinsic(_storing)
-"""put_lanes(array, first, value): writes them there; no bounds are checked."""
-_add, _multiply = _combining("fadd"), _combining("fmul")
+def _operator(function: Any, on_floats: str, on_integers: str) -> None:
+    """Let an operator take lanes, on either side or on both.
+
+    A template and its instruction; an overload would be one more function to compile each time.
+    """
+
+    class _Template(AbstractTemplate):
+        def generic(self, given: Any, keywords: Any) -> Any:
+            if keywords or len(given) != 2 or not any(isinstance(one, Lanes) for one in given):
+                return None
+            kind = next(one for one in given if isinstance(one, Lanes))
+            return kind(*(one if isinstance(one, Lanes) else kind.dtype for one in given))
+
+    registered: Any = infer_global
+    registered(function)(_Template)
+
+    def emit(_context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        kind = signature.return_type
+        a, b = (
+            value if isinstance(one, Lanes) else in_all(builder, kind, value)
+            for one, value in zip(signature.args, given, strict=True)
+        )
+        if kind.dtype in _NUMBERS:
+            return getattr(builder, on_floats)(a, b, flags=("contract",))
+        return getattr(builder, on_integers)(a, b)
+
+    lower: Any = lower_builtin
+    for pair in ((Lanes, Lanes), (Lanes, types.Number), (types.Number, Lanes)):
+        lower(function, *pair)(emit)
 
 
-def _has_lanes(left: Any, right: Any) -> bool:
-    return isinstance(left, _Lanes) or isinstance(right, _Lanes)
-
-
-@overload(operator.add, strict=False)
-def _sum(left: Any, right: Any) -> Any:
-    return (lambda left, right: _add(left, right)) if _has_lanes(left, right) else None
-
-
-@overload(operator.mul, strict=False)
-def _product(left: Any, right: Any) -> Any:
-    return (lambda left, right: _multiply(left, right)) if _has_lanes(left, right) else None
+_operator(operator.add, "fadd", "add")
+_operator(operator.sub, "fsub", "sub")
+_operator(operator.mul, "fmul", "mul")

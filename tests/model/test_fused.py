@@ -8,8 +8,8 @@ import torch
 from harmonrank.errors import UsageError
 from harmonrank.model import Network, NetworkConfig
 from harmonrank.model.fused import Scorer, Step, covers
-from harmonrank.model.fused._forward import fuse_parts
 from harmonrank.threads import limited_threads
+from harmonrank.together import claim
 from harmonrank.training.torch_threads import torch_threads
 
 SLOTS = (6, 4)
@@ -215,7 +215,7 @@ def test_an_empty_table_has_no_scores():
 
 @pytest.fixture
 def half_strange():
-    """Return scores and context of eight parts; half of the codes, the other thread's, are bad."""
+    """Return scores and context of two parts; half of the codes, the other thread's, are bad."""
     scores, context = rows_of(BASE, n=8192)
     context[4096:, 0] = 99
     return scores, context
@@ -227,15 +227,16 @@ def test_what_another_thread_found_is_seen_before_that_thread_returns(
     done, go_on = threading.Event(), threading.Event()
     request.addfinalizer(go_on.set)
 
-    def slow_to_return(claims, who, *given):
+    def slow_to_return(claims, who, parts):
         if who == 0:
             done.wait()
-        fuse_parts(claims, who, *given)
-        if who == 1:
+        part = claim(claims, who, parts)
+        if who == 1 and part >= parts:
             done.set()
             go_on.wait()
+        return part
 
-    monkeypatch.setattr("harmonrank.model.fused._scorer.fuse_parts", slow_to_return)
+    monkeypatch.setattr("harmonrank.together.claim", slow_to_return)
     scorer = Scorer.of(network_of(BASE))
     with limited_threads(2), pytest.raises(UsageError, match="code that training did not have"):
         scorer(*half_strange)

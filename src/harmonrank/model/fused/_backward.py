@@ -4,119 +4,80 @@ __all__ = ["scatter_parts"]
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.kernel import claim, finish, product_kernel
+from harmonrank.kernel import claim, finish, lane_function, lane_kernel
+from harmonrank.lane_maths import widened
+from harmonrank.lanes import SINGLES, double_lanes, lanes, put_lanes
 
 Array = NDArray[Any]
 
 
-@product_kernel
+@lane_kernel
 def scatter_parts(
-    claims: Array, who: int, edges: Array, slope: Array, place: Array, share: Array, J: Array,
-    M: int, cells: Array, contexts: Array,
+    claims: Array, who: int, edges: Array, index: Array, codes: Array, shares: Array, slope: Array,
+    J: Array, M: int, first: Array, smooth: bool, cells: Array, contexts: Array, wide: int,
+    asked: int,
 ) -> None:  # fmt: skip
-    """Write ∂L/∂cells and ∂L/∂contexts of each part, given ∂L/∂s and what `fuse_parts` kept.
+    """Add ∂L/∂cells and ∂L/∂contexts of each part, given ∂L/∂s and what `step_parts` kept.
 
-    Parts are claimed as there; each has sums of its own, (parts, …), so that it does not matter
-    who makes them.
+    Parts are claimed as there; each has sums of its own, so that it does not matter who makes
+    them. They begin at zero and are float64, as a popular bucket takes thousands of terms.
+
+    `cells` is (parts, rows of the table, wide) and `contexts` (parts, rows of the table, asked),
+    both flat; a row is filled up to a multiple of eight numbers.
     """
+    parts = len(edges) - 1
     while True:
-        part = claim(claims, who, len(edges) - 1)
-        if part >= len(edges) - 1:
+        part = claim(claims, who, parts)
+        if part >= parts:
             return
-        low, high = edges[part], edges[part + 1]
-        _scatter(slope, low, high, place, share, J, M, cells[part], contexts[part])
+        of_cells, of_contexts = part * (len(cells) // parts), part * (len(contexts) // parts)
+        _scatter_cells(
+            edges[part], edges[part + 1], index, codes, shares, slope, J, M, first, smooth, cells,
+            of_cells, wide, asked,
+        )  # fmt: skip
+        _scatter_contexts(
+            edges[part], edges[part + 1], index, codes, slope, J, M, first, contexts, of_contexts,
+            wide, asked,
+        )  # fmt: skip
         finish(claims)
 
 
-@product_kernel
-def _scatter(
-    slope: Array, low: int, high: int, place: Array, share: Array, J: Array, M: int,
-    cells: Array, contexts: Array,
+@lane_function
+def _scatter_cells(
+    low: int, high: int, index: Array, codes: Array, shares: Array, slope: Array, J: Array, M: int,
+    first: Array, smooth: bool, cells: Array, of_cells: int, wide: int, asked: int,
 ) -> None:  # fmt: skip
-    """Sum over some blocks.
-
-    Sums are float64: a popular bucket takes thousands of terms. The last field of a cell is
-    added to the score as it is, so its derivative is 1 and not stored.
-    """
-    R, F = place.shape[2], cells.shape[1] - 1
-    cells[:] = 0.0
-    contexts[:] = 0.0
-    for k in range(low, high):
-        start = k * R
-        n = min(R, len(slope) - start)
+    """Add to the row of each score, or divide between the two rows that are mixed."""
+    columns = len(first)
+    for row in range(low, high):
+        i, own = index[row], row * (M * wide + asked)
         for m in range(M):
-            if len(share):
-                _scatter_mixed(slope, start, place, share, k, m, J, cells, n)
-            else:
-                _scatter_whole(slope, start, place, k, m, J, cells, n)
-        for m in range(M, place.shape[1]):
-            _scatter_context(slope, start, place, k, m, J, M * F, contexts, n)
-        if place.shape[1] == M:
-            # Without features the constant row serves every score.
-            for c in range(contexts.shape[1]):
-                for r in range(n):
-                    contexts[0, c] += slope[start + r] * J[k, M * F + c, r]
+            k = of_cells + (first[m] + codes[i * columns + m]) * wide
+            for f in range(0, wide, SINGLES):
+                whole = slope[row] * lanes(J, own + m * wide + f)
+                if smooth:
+                    after, kf = shares[i * M + m] * whole, k + wide + f
+                    put_lanes(cells, kf, double_lanes(cells, kf) + widened(after))
+                    whole = whole - after
+                put_lanes(cells, k + f, double_lanes(cells, k + f) + widened(whole))
 
 
-@product_kernel
-def _scatter_whole(
-    slope: Array, start: int, place: Array, k: int, m: int, J: Array, cells: Array, n: int
-) -> None:
-    """Add four fields at a time: rows of one bucket follow each other, and must wait their turn."""
-    F = cells.shape[1] - 1
-    for f in range(0, F // 4 * 4, 4):
-        j = m * F + f
-        for r in range(n):
-            g, row = slope[start + r], np.uint32(place[k, m, r])
-            cells[row, f] += g * J[k, j, r]
-            cells[row, f + 1] += g * J[k, j + 1, r]
-            cells[row, f + 2] += g * J[k, j + 2, r]
-            cells[row, f + 3] += g * J[k, j + 3, r]
-    for f in range(F // 4 * 4, F):
-        for r in range(n):
-            cells[np.uint32(place[k, m, r]), f] += slope[start + r] * J[k, m * F + f, r]
-    for r in range(n):
-        cells[np.uint32(place[k, m, r]), F] += slope[start + r]
-
-
-@product_kernel
-def _scatter_mixed(
-    slope: Array, start: int, place: Array, share: Array, k: int, m: int, J: Array, cells: Array,
-    n: int,
+@lane_function
+def _scatter_contexts(
+    low: int, high: int, index: Array, codes: Array, slope: Array, J: Array, M: int, first: Array,
+    contexts: Array, of_contexts: int, wide: int, asked: int,
 ) -> None:  # fmt: skip
-    """Divide what a row adds between the two table rows that it mixes, two fields at a time."""
-    F = cells.shape[1] - 1
-    for f in range(0, F // 2 * 2, 2):
-        j = m * F + f
-        for r in range(n):
-            g, row = slope[start + r], np.uint32(place[k, m, r])
-            after, part = row + np.uint32(1), share[k, m, r]
-            first, second = g * J[k, j, r], g * J[k, j + 1, r]
-            cells[row, f] += first - part * first
-            cells[row, f + 1] += second - part * second
-            cells[after, f] += part * first
-            cells[after, f + 1] += part * second
-    for f in range(F // 2 * 2, F):
-        for r in range(n):
-            row, only = np.uint32(place[k, m, r]), slope[start + r] * J[k, m * F + f, r]
-            cells[row, f] += only - share[k, m, r] * only
-            cells[row + np.uint32(1), f] += share[k, m, r] * only
-    for r in range(n):
-        row, g = np.uint32(place[k, m, r]), slope[start + r]
-        cells[row, F] += g - share[k, m, r] * g
-        cells[row + np.uint32(1), F] += share[k, m, r] * g
-
-
-@product_kernel
-def _scatter_context(
-    slope: Array, start: int, place: Array, k: int, m: int, J: Array, to_u: int, contexts: Array,
-    n: int,
-) -> None:  # fmt: skip
-    for c in range(0, contexts.shape[1], 2):
-        for r in range(n):
-            g, row = slope[start + r], np.uint32(place[k, m, r])
-            contexts[row, c] += g * J[k, to_u + c, r]
-            contexts[row, c + 1] += g * J[k, to_u + c + 1, r]
+    """Add to the row of each feature's code; without features to the constant row."""
+    columns = len(first)
+    for row in range(low, high):
+        i, own = index[row], row * (M * wide + asked) + M * wide
+        for f in range(0, asked, SINGLES):
+            more = widened(slope[row] * lanes(J, own + f))
+            for m in range(M, columns):
+                k = of_contexts + (first[m] + codes[i * columns + m]) * asked + f
+                put_lanes(contexts, k, double_lanes(contexts, k) + more)
+            if columns == M:
+                k = of_contexts + f
+                put_lanes(contexts, k, double_lanes(contexts, k) + more)

@@ -1,128 +1,91 @@
-"""The fused scores of a block: eq. 4 and eq. 5 of docs/kernels.md, in the same letters."""
+"""The fused scores of sixteen rows: eq. 4 and eq. 5 of docs/kernels.md, in the same letters."""
 
-__all__ = ["fuse_block"]
+__all__ = ["fuse_rows"]
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from harmonrank.kernel import product_kernel
-from harmonrank.model.fused._softmax import ONE, ZERO, exp, softmax
+from harmonrank.kernel import lane_function
+from harmonrank.lane_maths import exponential, larger, of_all, quotient, sigmoid
+from harmonrank.lanes import ROWS, put_lanes, row_lanes
 
+Array = NDArray[Any]
 
-@product_kernel
-def _attend(b: Any, d: int, n: int) -> None:
-    """A_ij ∝ exp(y_i · x_j), eq. 1 of docs/kernels.md. The width is even: two terms at a time."""
-    cell, A = b.cell, b.A
-    for i in range(len(A)):
-        for j in range(len(A)):
-            for r in range(n):
-                A[i, j, r] = cell[i, d, r] * cell[j, 0, r] + cell[i, d + 1, r] * cell[j, 1, r]
-            for c in range(2, d, 2):
-                for r in range(n):
-                    A[i, j, r] += (
-                        cell[i, d + c, r] * cell[j, c, r]
-                        + cell[i, d + c + 1, r] * cell[j, c + 1, r]
-                    )
-        softmax(A, i, n, b.inverse, b.spare)
+_ZERO, _ONE, _LEAST = np.float32(0), np.float32(1), np.float32(-np.inf)
 
 
-@product_kernel
-def _listen_to_itself(b: Any, n: int) -> None:
-    """A = 1, when there is no self-attention."""
-    for i in range(len(b.A)):
-        for j in range(len(b.A)):
-            share = ONE if i == j else ZERO
-            for r in range(n):
-                b.A[i, j, r] = share
-        for r in range(n):
-            b.inverse[i, r] = ONE
-
-
-@product_kernel
-def _ask(b: Any, d: int, n: int) -> None:
-    """h_j = u · x_j; zero if the context does not ask (d = 0)."""
-    u, cell, h = b.u, b.cell, b.h
-    for j in range(len(h)):
-        for r in range(n):
-            h[j, r] = ZERO
-        for c in range(0, d, 2):
-            for r in range(n):
-                h[j, r] += u[c, r] * cell[j, c, r] + u[c + 1, r] * cell[j, c + 1, r]
-
-
-@product_kernel
-def _hear(b: Any, i: int, z: int, n: int) -> None:
-    """c_i = Σ_j A_ij h_j and o_i = Σ_j A_ij z_j."""
-    A, c, o, h, cell, inverse = b.A, b.c, b.o, b.h, b.cell, b.inverse
-    for r in range(n):
-        c[i, r] = ZERO
-        o[i, r] = ZERO
-    for j in range(len(A)):
-        for r in range(n):
-            c[i, r] += A[i, j, r] * h[j, r]
-            o[i, r] += A[i, j, r] * cell[j, z, r]
-    for r in range(n):
-        c[i, r] *= inverse[i, r]
-        o[i, r] *= inverse[i, r]
-
-
-@product_kernel
-def _shares(b: Any, ask: bool, n: int) -> None:
-    """Set p = softmax(c); without cross-attention every voice counts in full."""
-    c, p, total = b.c, b.p, b.dh
-    for i in range(len(c)):
-        for r in range(n):
-            p[0, i, r] = ONE
-    if not ask:
-        return
-    for i in range(len(c)):
-        for r in range(n):
-            p[0, i, r] = c[i, r]
-    softmax(p, 0, n, total, b.spare)
-    for i in range(len(c)):
-        for r in range(n):
-            p[0, i, r] *= total[0, r]
-
-
-@product_kernel
-def _open_gates(b: Any, n: int) -> None:
-    """Set g = σ(q) and replace t by l = g κ + t."""
-    cell, g, e = b.cell, b.g, b.spare
-    q, kept, last = cell.shape[1] - 3, cell.shape[1] - 2, cell.shape[1] - 1
-    for m in range(len(cell)):
-        for r in range(n):
-            # e^−|q| cannot overflow: σ(q) is 1/(1 + e) on one side and e/(1 + e) on the other.
-            e[0, r] = exp(-abs(cell[m, q, r]))
-        for r in range(n):
-            g[m, r] = np.divide(ONE if cell[m, q, r] >= ZERO else e[0, r], ONE + e[0, r])
-        for r in range(n):
-            cell[m, last, r] += g[m, r] * cell[m, kept, r]
-
-
-@product_kernel
-def fuse_block(b: Any, d: int, attend: bool, ask: bool, smooth: bool, bias: Any, n: int) -> None:
+@lane_function
+def fuse_rows(
+    M: int, F: int, d: int, attend: bool, ask: bool, smooth: bool, bias: Any, cell: Array, u: Array,
+    A: Array, own: Array, s: Array,
+) -> None:  # fmt: skip
     """Fuse: s = bias + Σ_m l_m + s1 with s1 = Σ_i p_i o_i."""
-    M, last, s, cell, p, o, u = len(b.A), b.cell.shape[1] - 1, b.s, b.cell, b.p, b.o, b.u
-    if smooth:
-        _open_gates(b, n)
-    if attend:
-        _attend(b, d, n)
-    else:
-        _listen_to_itself(b, n)
-    _ask(b, d if ask else 0, n)
-    for i in range(M):
-        _hear(b, i, 2 * d if ask else 2 * d + i, n)
-    _shares(b, ask, n)
-    for r in range(n):
-        s[0, r] = bias
-        s[1, r] = ZERO
+    total = of_all(bias)
     if not ask:
-        for r in range(n):
-            s[0, r] += u[0, r]
+        total = total + row_lanes(u, 0)
+    for m in range(M):
+        last = (m * F + F - 1) * ROWS
+        if smooth:  # l = g κ + t with the gate g = σ(q)
+            g = sigmoid(row_lanes(cell, last - 2 * ROWS))
+            put_lanes(own, (4 * M + m) * ROWS, g)
+            total = total + g * row_lanes(cell, last - ROWS)
+        total = total + row_lanes(cell, last)
+        h = of_all(_ZERO)  # h_m = u · x_m; zero if the context does not ask
+        if ask:
+            for f in range(d):
+                h = h + row_lanes(u, f * ROWS) * row_lanes(cell, (m * F + f) * ROWS)
+        put_lanes(own, m * ROWS, h)
     for i in range(M):
-        for r in range(n):
-            s[0, r] += cell[i, last, r]
-            s[1, r] += p[0, i, r] * o[i, r]
-    for r in range(n):
-        s[0, r] += s[1, r]
+        _hear(i, 2 * d if ask else 2 * d + i, M, F, d, attend, cell, A, own)
+    voices = _voices(M, ask, own)
+    put_lanes(s, 0, total + voices)
+    put_lanes(s, ROWS, voices)
+
+
+@lane_function
+def _hear(
+    i: int, z: int, M: int, F: int, d: int, attend: bool, cell: Array, A: Array, own: Array
+) -> None:
+    """c_i = Σ_j A_ij h_j and o_i = Σ_j A_ij z_j, A being eq. 1 of docs/kernels.md."""
+    top = of_all(_LEAST)
+    for j in range(M if attend else 0):
+        a = of_all(_ZERO)
+        for f in range(d):
+            a = a + row_lanes(cell, (i * F + d + f) * ROWS) * row_lanes(cell, (j * F + f) * ROWS)
+        put_lanes(A, (i * M + j) * ROWS, a)
+        top = larger(a, top)
+    total, c, o = of_all(_ZERO), of_all(_ZERO), of_all(_ZERO)
+    for j in range(M):
+        # Without self-attention an objective listens to itself alone.
+        e = of_all(_ONE if i == j else _ZERO)
+        if attend:
+            e = exponential(row_lanes(A, (i * M + j) * ROWS) - top)
+        put_lanes(A, (i * M + j) * ROWS, e)
+        total = total + e
+        c = c + e * row_lanes(own, j * ROWS)
+        o = o + e * row_lanes(cell, (j * F + z) * ROWS)
+    inverse = quotient(of_all(_ONE), total)
+    put_lanes(own, (M + i) * ROWS, c * inverse)
+    put_lanes(own, (2 * M + i) * ROWS, o * inverse)
+    put_lanes(own, (5 * M + i) * ROWS, inverse)
+
+
+@lane_function
+def _voices(M: int, ask: bool, own: Array) -> Any:
+    """Return Σ_i p_i o_i with p = softmax(c); without cross-attention all voices count in full."""
+    top, total, voices = of_all(_LEAST), of_all(_ZERO), of_all(_ZERO)
+    for i in range(M):
+        top = larger(row_lanes(own, (M + i) * ROWS), top)
+    for i in range(M):
+        p = exponential(row_lanes(own, (M + i) * ROWS) - top) if ask else of_all(_ONE)
+        put_lanes(own, (3 * M + i) * ROWS, p)
+        total = total + p
+        voices = voices + p * row_lanes(own, (2 * M + i) * ROWS)
+    if not ask:
+        return voices
+    inverse = quotient(of_all(_ONE), total)
+    for i in range(M):
+        put_lanes(own, (3 * M + i) * ROWS, row_lanes(own, (3 * M + i) * ROWS) * inverse)
+    return voices * inverse

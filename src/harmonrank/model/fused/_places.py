@@ -1,88 +1,106 @@
-"""Places: where the rows of the tables are that a row of the log needs."""
+"""Places: where the rows of the tables are that sixteen rows of the log need."""
 
-__all__ = ["place_codes", "place_scores", "touch"]
+__all__ = ["place_codes", "place_scores"]
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.kernel import product_kernel
-from harmonrank.model.fused._softmax import ONE, ZERO
+from harmonrank.kernel import lane_function
+from harmonrank.lane_maths import (
+    at_most,
+    choose,
+    counted,
+    fetched,
+    larger,
+    of_all,
+    quotient,
+    widened,
+    within,
+)
+from harmonrank.lanes import ROWS, SINGLES, lanes, put_lanes, row_lanes
+from harmonrank.model.fused._room import turn
 
 Array = NDArray[Any]
 
-
-@product_kernel
-def touch(codes: Array, shares: Array, index: Array, smooth: bool) -> float:
-    """Read one number of each row, which lie all over memory, and use none.
-
-    Nothing waits for these reads, so many are under way at once; the rows are then in cache.
-    """
-    touched, last = np.uint16(0), codes.shape[1] - 1
-    for i in range(len(index)):
-        touched ^= codes[np.uint64(index[i]), last]
-    most = np.float32(0)
-    if smooth:
-        for i in range(len(index)):
-            most = max(most, shares[np.uint64(index[i]), 0])
-    return float(touched + most)  # or the compiler would drop the loops
+_FEW = 16  # So many knots are compared one by one; among more a search by halves is faster.
+_ZERO, _ONE = np.float32(0), np.float32(1)
 
 
-@product_kernel
+@lane_function
 def place_codes(
-    codes: Array, shares: Array, index: Array, first: Array, smooth: bool, place: Array,
-    share: Array, k: int, n: int,
+    codes: Array, shares: Array, index: Array, start: int, M: int, first: Array, smooth: bool,
+    place: Array, share: Array, turned: Array,
 ) -> None:  # fmt: skip
-    """Write the places of coded rows, (columns, rows), and the shares of the rows after them."""
-    for m in range(codes.shape[1]):
-        base = np.int32(first[m])
-        for r in range(n):
-            place[k, m, r] = base + np.int32(codes[np.uint64(index[r]), m])
-    if smooth:
-        for m in range(shares.shape[1]):
-            for r in range(n):
-                share[k, m, r] = shares[np.uint64(index[r]), m]
+    """Write the places of coded rows, and the shares of the table rows after them.
+
+    Beyond the last row that one is repeated: whoever counts the rows leaves it out.
+    """
+    columns, last = len(first), len(index) - 1
+    for c in range(0, columns, SINGLES):
+        for r in range(ROWS):
+            i = index[start + r if start + r < last else last]
+            put_lanes(turned, r * SINGLES, widened(lanes(codes, i * columns + c)))
+        turn(turned, 0, SINGLES, place, c * ROWS)
+    for m in range(columns):
+        put_lanes(place, m * ROWS, row_lanes(place, m * ROWS) + first[m])
+    for c in range(0, M if smooth else 0, SINGLES):
+        for r in range(ROWS):
+            i = index[start + r if start + r < last else last]
+            put_lanes(turned, r * SINGLES, lanes(shares, i * M + c))
+        turn(turned, 0, SINGLES, share, c * ROWS)
 
 
-@product_kernel
+@lane_function
 def place_scores(
-    scores: Array, context: Array, first: Array, sizes: Array, knots: Array, inner: Array,
-    smooth: bool, place: Array, share: Array, n: int,
-) -> int:  # fmt: skip
-    """Write the places of raw scores and context codes; return how many codes have none."""
-    M, unknown, none = scores.shape[1], 0, np.int32(0)
-    for m in range(M):
-        for r in range(n):
-            share[m, r] = scores[r, m]
-        _search(inner, m, share, place, n)
-        if smooth:
-            for r in range(n):
-                low = knots[m, np.uint32(place[m, r])]
-                high = knots[m, np.uint32(place[m, r]) + np.uint32(1)]
-                part = np.divide(share[m, r] - low, high - low)
-                share[m, r] = min(max(part, ZERO), ONE)
-        base = np.int32(first[m])
-        for r in range(n):
-            place[m, r] += base
+    scores: Array, context: Array, start: int, columns: int, M: int, first: Array, sizes: Array,
+    knots: Array, inner: Array, smooth: bool, place: Array, share: Array, strange: Array,
+) -> None:  # fmt: skip
+    """Write the places of raw scores and context codes; count codes that have none as strange.
+
+    The context may have more columns than the network looks at.
+    """
+    for m in range(0, len(first) - M, SINGLES):
+        turn(context, start * columns + m, columns, place, (M + m) * ROWS)
     for m in range(M, len(first)):
-        base, most = np.int32(first[m]), np.int32(sizes[m] - 1)
-        for r in range(n):
-            code = context[r, m - M]
-            within = min(max(code, none), most)
-            unknown += code != within
-            place[m, r] = base + within
-    return unknown
+        code = row_lanes(place, m * ROWS)
+        known = within(code, np.int32(sizes[m] - 1))
+        put_lanes(strange, 0, row_lanes(strange, 0) + (code - known) * (code - known))
+        put_lanes(place, m * ROWS, known + first[m])
+    for m in range(0, M, SINGLES):
+        turn(scores, start * M + m, M, share, m * ROWS)
+    for m in range(M):
+        _search(m, M, knots, inner, smooth, np.int32(first[m]), place, share)
 
 
-@product_kernel
-def _search(inner: Array, m: int, s: Array, place: Array, n: int) -> None:
-    """Count the knots that are not above each score, by halves."""
-    for r in range(n):
-        place[m, r] = 0
-    half = np.int32(inner.shape[1] // 2)
-    while half > 0:
-        for r in range(n):
-            up = inner[m, np.uint32(place[m, r] + half - np.int32(1))] <= s[m, r]
-            place[m, r] += half if up else np.int32(0)
-        half //= np.int32(2)
+@lane_function
+def _search(
+    m: int, M: int, knots: Array, inner: Array, smooth: bool, first: Any, place: Array, share: Array
+) -> None:
+    """Count the knots that are not above each score, and replace it by its share of the next row.
+
+    There is no share without interpolation. The inner knots are filled up with ∞ to a power of two.
+    """
+    s, found = row_lanes(share, m * ROWS), of_all(np.int32(0))
+    K, width = len(knots) // M, len(inner) // M
+    low, high = of_all(_ZERO), of_all(_ONE)
+    if smooth and K <= _FEW:
+        low, high = of_all(knots[m * K]), of_all(knots[m * K + 1])
+        for k in range(m * K + 1, m * K + K - 1):
+            up = at_most(of_all(knots[k]), s)
+            found = found + counted(up)
+            low, high = choose(up, of_all(knots[k]), low), choose(up, of_all(knots[k + 1]), high)
+    else:
+        half = width // 2
+        while half > 0:
+            up = at_most(fetched(inner, m * width + half - 1, found), s)
+            found = found + counted(up) * half
+            half //= 2
+        if smooth:
+            low, high = fetched(knots, m * K, found), fetched(knots, m * K + 1, found)
+    if smooth:
+        part = larger(quotient(s - low, high - low), of_all(_ZERO))
+        one = of_all(_ONE)
+        put_lanes(share, m * ROWS, choose(at_most(one, part), one, part))
+    put_lanes(place, m * ROWS, found + first)

@@ -10,21 +10,19 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.lanes import ROWS, SINGLES
 from harmonrank.model.config import NetworkConfig
-from harmonrank.model.fused._block import BLOCK
 from harmonrank.model.fused._codes import MOST_CODES, check_shapes, unknown_code
-from harmonrank.model.fused._forward import fuse_parts
+from harmonrank.model.fused._forward import score_rows
 from harmonrank.model.fused._tables import Tables
 from harmonrank.model.fused._weights import Weights
-from harmonrank.together import edges_of, together
+from harmonrank.together import each_part
 
 if TYPE_CHECKING:
     from harmonrank.model.network import Network
 
-_BLOCKS = 16  # Some thousand rows; a request's are one part.
-_NO_INDEX, _NO_CODES = np.empty(0, np.int64), np.empty((0, 0), np.uint16)
-_NO_PLACES, _NO_SHARES = np.empty((0, 0, BLOCK), np.int32), np.empty((0, 0), np.float32)
-_NO_SHARE = _NO_DERIVATIVES = np.empty((0, 0, BLOCK), np.float32)
+_PART_ROWS = 4096  # A request's are one part.
+_FILLED = 2 * ROWS
 
 
 def covers(config: NetworkConfig) -> bool:
@@ -66,6 +64,9 @@ class Scorer:
     def __init__(self, config: NetworkConfig, weights: Mapping[str, NDArray[Any]]) -> None:
         self._tables = Tables(config, weights["scores.knots"])
         self._tables.fill(Weights(weights))
+        tables = self._tables
+        self._network = (tables.first, *tables.knotted, *tables.network)
+        self._rooms = [tables.room()]
 
     @classmethod
     def of(cls, network: "Network") -> Self:
@@ -82,16 +83,52 @@ class Scorer:
         context = np.ascontiguousarray(context, np.int32)
         M = self._tables.config.objectives
         check_shapes(scores, context, M, len(self._tables.first) - M)
-        tables, fused = self._tables, np.empty(len(scores), np.float32)
-        edges = edges_of(-(-len(scores) // BLOCK), _BLOCKS)
-        unknown = np.zeros(len(edges) - 1, np.int64)
-        together(
-            lambda claims, who: fuse_parts(
-                claims, who, edges, _NO_INDEX, _NO_CODES, _NO_SHARES, scores, context,
-                *tables.network, False, _NO_PLACES, _NO_SHARE, _NO_DERIVATIVES, fused, unknown,
-            ),
-            len(edges) - 1,
-        )  # fmt: skip
-        if unknown.any():
+        fused, cut = np.empty(len(scores), np.float32), _cut(len(scores))
+        parts = max(1, -(-cut // _PART_ROWS))
+        strange = np.zeros((parts, ROWS), np.int32)
+
+        def work(part: int) -> None:
+            begin, end = part * _PART_ROWS, min((part + 1) * _PART_ROWS, cut)
+            self._fuse(begin, end, scores, context, fused, strange[part])
+            if end == cut and cut < len(scores):
+                rest, last = _filled(scores[cut:]), np.empty(_FILLED, np.float32)
+                self._fuse(0, _FILLED, rest, _filled(context[cut:]), last, strange[part])
+                fused[cut:] = last[: len(scores) - cut]
+
+        each_part(work, parts)
+        if strange.any():
             raise unknown_code()
         return fused.astype(np.float64)
+
+    def _fuse(
+        self,
+        begin: int,
+        end: int,
+        scores: NDArray[np.float32],
+        context: NDArray[np.int32],
+        fused: NDArray[np.float32],
+        strange: NDArray[np.int32],
+    ) -> None:
+        rows = scores.reshape(-1), context.reshape(-1), context.shape[1], fused, strange
+        try:
+            room = self._rooms.pop()
+        except IndexError:  # All are in use by other threads.
+            room = self._tables.room()
+        score: Any = score_rows
+        score(begin, end, *rows, *self._network, *room)
+        self._rooms.append(room)
+
+
+def _cut(rows: int) -> int:
+    """Return how many rows are scored where they lie, a multiple of sixteen.
+
+    Eight numbers are read at a time, so that some rows must follow.
+    """
+    return max(0, rows - SINGLES) // ROWS * ROWS
+
+
+def _filled(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the last rows with others behind them, which are as good as any."""
+    filled = np.zeros((_FILLED + SINGLES, rows.shape[1]), rows.dtype)
+    filled[: len(rows)] = rows
+    return filled

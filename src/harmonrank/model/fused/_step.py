@@ -2,15 +2,16 @@
 
 __all__ = ["Step"]
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.lanes import ROWS, SINGLES
 from harmonrank.model.fused._backward import scatter_parts
-from harmonrank.model.fused._block import BLOCK
 from harmonrank.model.fused._codes import check_shapes, code_rows
-from harmonrank.model.fused._forward import fuse_parts
+from harmonrank.model.fused._forward import step_parts
+from harmonrank.model.fused._room import aligned
 from harmonrank.model.fused._tables import Tables
 from harmonrank.model.fused._weights import Weights
 from harmonrank.together import edges_of, together
@@ -18,9 +19,7 @@ from harmonrank.together import edges_of, together
 if TYPE_CHECKING:
     from harmonrank.model.network import Network
 
-_BLOCKS = 8  # A thousand rows: a tenth of a millisecond.
-_NO_SCORES, _NO_CONTEXT = np.empty((0, 0), np.float32), np.empty((0, 0), np.int32)
-_NO_COUNTS = np.empty(0, np.int64)
+_PART_ROWS = 1024  # Some part of a tenth of a millisecond.
 
 
 class Step:
@@ -50,57 +49,87 @@ class Step:
         self._tables = Tables(network.config, network.scores.knots.numpy())
         M = network.config.objectives
         check_shapes(scores, context, M, len(self._tables.first) - M)
-        self._codes, self._shares = code_rows(scores, context, self._tables)
-        self._room = _Room(self._tables, 0, 1)
+        codes, shares = code_rows(scores, context, self._tables)
+        # Eight numbers are read at a time.
+        self._codes, self._shares = (
+            np.append(a, np.zeros(SINGLES, a.dtype)) for a in (codes, shares)
+        )
+        self._batch = _Batch(self._tables, np.empty(0, np.int64), 1)
 
     def forward(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the fused scores of some rows."""
         tables = self._tables
         tables.fill(self.weights)
-        if self._room.rows != len(index):
-            self._room = _Room(tables, len(index), self._threads)
-        room, fused = self._room, np.empty(len(index), np.float32)
+        if len(self._batch.index) != len(index):
+            self._batch = _Batch(tables, index, self._threads)
+        self._batch.index, batch = index, self._batch
+        fused = np.empty(-(-len(index) // ROWS) * ROWS, np.float32)
+        given = (batch.small, index, self._codes, self._shares)
+        step: Any = step_parts
         together(
-            lambda claims, who: fuse_parts(
-                claims, who, room.small, index, self._codes, self._shares, _NO_SCORES, _NO_CONTEXT,
-                *tables.network, True, room.place, room.share, room.J, fused, _NO_COUNTS,
+            lambda claims, who: step(
+                claims, who, *given, batch.rows_last[who], batch.J, fused, tables.first,
+                *tables.network, *batch.rooms[who],
             ),
-            len(room.small) - 1,
+            len(batch.small) - 1,
             self._threads,
         )  # fmt: skip
-        return fused
+        return fused[: len(index)]
 
     def backward(self, slope: NDArray[np.float32]) -> None:
         """Compute the gradient, given ∂L/∂s of the rows of the last `forward`."""
-        room, M = self._room, self._tables.config.objectives
+        tables, batch = self._tables, self._batch
+        batch.d_cells[:] = batch.d_contexts[:] = 0
+        given = (batch.large, batch.index, self._codes, self._shares, slope, batch.J)
         together(
             lambda claims, who: scatter_parts(
-                claims, who, room.large, slope, room.place, room.share, room.J, M, room.d_cells,
-                room.d_contexts,
+                claims, who, *given, tables.config.objectives, tables.first, tables.smooth,
+                batch.d_cells, batch.d_contexts, *batch.widths,
             ),
-            len(room.large) - 1,
+            len(batch.large) - 1,
             self._threads,
         )  # fmt: skip
-        # Added in a fixed order, so that timing does not decide the last digit.
-        cells, contexts = room.d_cells.sum(axis=0), room.d_contexts.sum(axis=0)
+        wide, asked = batch.widths
+        cells = _added(batch.d_cells, tables.cells, wide)
+        contexts = _added(batch.d_contexts, tables.contexts, asked)
         total = float(slope.sum(dtype=np.float64))
-        self._tables.back(cells, contexts, total, self.gradient)
+        tables.back(cells, contexts, total, self.gradient)
 
 
-class _Room:
-    """Memory for a batch of so many rows, and where the parts of both passes begin, in blocks."""
+class _Batch:
+    """Memory for a batch of so many rows, and where the parts of both passes begin."""
 
-    def __init__(self, tables: Tables, rows: int, threads: int) -> None:
-        self.rows, blocks = rows, -(-rows // BLOCK)
-        self.small = edges_of(blocks, _BLOCKS)
+    def __init__(self, tables: Tables, index: NDArray[np.int64], threads: int) -> None:
+        self.index, rows = index, len(index)
+        self.small = edges_of(rows, _PART_ROWS)
         # Sums cost as much as their tables are large, so there are no more than threads.
-        self.large = edges_of(blocks, max(_BLOCKS, -(-blocks // threads)))
+        self.large = edges_of(rows, max(_PART_ROWS, -(-rows // threads)))
+        # Lanes are written and added by eight, so that rows are filled up to a multiple of it.
+        self.widths = tuple(
+            -(-table.shape[1] // SINGLES) * SINGLES for table in (tables.cells, tables.contexts)
+        )
+        wide, asked = self.widths
+        derivatives = tables.config.objectives * wide + asked
+        self.J = aligned(-(-rows // ROWS) * ROWS * derivatives)
+        self.rooms = [tables.room() for _ in range(threads)]
+        self.rows_last = [_derivatives(tables, wide, derivatives) for _ in range(threads)]
         parts = max(1, len(self.large) - 1)
-        fields, asked = tables.cells.shape[1] - 1, tables.contexts.shape[1]
-        self.place = np.empty((blocks, len(tables.first), BLOCK), np.int32)
-        mixed = blocks if tables.smooth else 0
-        self.share = np.empty((mixed, tables.config.objectives, BLOCK), np.float32)
-        derivatives = tables.config.objectives * fields + asked
-        self.J = np.empty((blocks, derivatives, BLOCK), np.float32)
-        self.d_cells = np.zeros((parts, *tables.cells.shape))
-        self.d_contexts = np.zeros((parts, *tables.contexts.shape))
+        self.d_cells = aligned(parts * len(tables.cells) * wide, np.float64)
+        self.d_contexts = aligned(parts * len(tables.contexts) * asked, np.float64)
+
+
+def _added(sums: NDArray[np.float64], table: NDArray[Any], wide: int) -> NDArray[np.float64]:
+    """Add the sums of all parts in a fixed order, so that timing does not decide the last digit."""
+    total = sums.reshape(-1, len(table), wide).sum(axis=0)
+    return np.ascontiguousarray(total[:, : table.shape[1]])
+
+
+def _derivatives(tables: Tables, wide: int, count: int) -> NDArray[np.float32]:
+    """Return room for the derivatives of sixteen rows, with those that are always the same."""
+    room = aligned(count * ROWS)
+    objectives, fields = tables.config.objectives, tables.cells.shape[1]
+    by_field = room.reshape(count, ROWS)
+    by_field[fields - 1 : objectives * wide : wide] = 1  # The last field is added as it is.
+    if not tables.config.cross_attention:
+        by_field[objectives * wide] = 1  # So is what the context adds.
+    return room

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.kernel import kernel
+from harmonrank.lanes import SINGLES
 from harmonrank.model.config import NetworkConfig
 from harmonrank.model.fused._agnostic import Agnostic
 from harmonrank.model.fused._relation import Relation
+from harmonrank.model.fused._room import Room
 from harmonrank.model.fused._smooth import SmoothAgnostic
 from harmonrank.model.fused._weights import Weights
 
@@ -37,6 +39,7 @@ class Tables:
         sizes: How many rows each objective and each context feature has there.
         cells: One row per objective and bucket: x, y = Gᵀx, z = Vᵀx, and l or what it is made of.
         contexts: A constant row, then one row per code: its share of u.
+            Behind either lies room, as kernels load eight numbers at a time.
         bias: What is added to every fused score.
     """
 
@@ -54,9 +57,9 @@ class Tables:
         listeners = 1 if config.cross_attention else M
         self._own = 2 * self.width + listeners  # x, y and z
         fields = self._own + (3 if self.smooth else 1)
-        self.cells = np.zeros((M * self.buckets, fields), np.float32)
-        asked = self.width if config.cross_attention else 2  # even, as the kernels want it
-        self.contexts = np.zeros((1 + sum(slots), asked), np.float32)
+        self._cells, self.cells = _with_room(M * self.buckets, fields)
+        asked = self.width if config.cross_attention else 1
+        self._contexts, self.contexts = _with_room(1 + sum(slots), asked)
         self.bias = np.float32(0)
         # Which feature a code belongs to, as a matrix of 0 and 1.
         self._of_feature = np.repeat(np.eye(len(slots)), slots, axis=0)  # (codes, features)
@@ -73,7 +76,8 @@ class Tables:
         # x, y and z are linear in the score table: K = [1 | G | V].
         K = np.zeros((d, self._own))
         K[:, :d], K[:, D : D + d], K[:, 2 * D :] = np.eye(d), self._relation.G, self._relation.V
-        _fill_cells(self._E, K, self._agnostic.columns, self.cells)
+        self.cells[:, : self._own] = self._E @ K
+        self.cells[:, self._own :] = self._agnostic.columns
         self._K, U = K, self._relation.U
         if len(self._of_feature):
             self._P = self._of_feature * weights["context.table"]  # (codes, features)
@@ -118,17 +122,33 @@ class Tables:
         return table.reshape(M, -1, d)
 
     @property
-    def network(self) -> tuple[Any, Any, Any, Any, Any, Any, int, int, bool, bool, bool, Any]:
-        """What a kernel is told of the network."""
-        c = self.config
-        where = (self.first, self.sizes, self.knots, self.inner)
-        sizes = (c.objectives, self.width, c.self_attention, c.cross_attention, self.smooth)
-        return (*where, self.cells, self.contexts, *sizes, self.bias)
+    def knotted(self) -> tuple[Any, Any, Any]:
+        """How many rows each objective and feature has, and the knots of the scores."""
+        return self.sizes, self.knots.reshape(-1), self.inner.reshape(-1)
+
+    @property
+    def network(self) -> tuple[Any, Any, int, int, int, int, bool, bool, bool, Any]:
+        """What a kernel is told of the network; arrays are flat."""
+        c, (_, fields), (_, asked) = self.config, self.cells.shape, self.contexts.shape
+        sizes = (c.objectives, fields, self.width, asked)
+        switches = (c.self_attention, c.cross_attention, self.smooth)
+        return (self._cells, self._contexts, *sizes, *switches, self.bias)
+
+    def room(self) -> Room:
+        """Return memory for one thread."""
+        M = self.config.objectives
+        return Room.of(M, len(self.first) - M, self.cells.shape[1], self.contexts.shape[1])
 
     @property
     def _biases(self) -> list[str]:
         names = {"relation_aware.output.bias": True, "gated.output.bias": self.config.gate}
         return [n for n, there in {**names, "linear.bias": self.config.linear}.items() if there]
+
+
+def _with_room(rows: int, columns: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return a table of zeros with some numbers behind it: the flat whole, and the table."""
+    whole = np.zeros(rows * columns + columns + SINGLES, np.float32)
+    return whole, whole[: rows * columns].reshape(rows, columns)
 
 
 def _padded(knots: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -137,19 +157,6 @@ def _padded(knots: NDArray[np.float32]) -> NDArray[np.float32]:
     padded = np.full((len(knots), width), np.inf, np.float32)
     padded[:, : knots.shape[1]] = knots
     return padded
-
-
-@kernel
-def _fill_cells(E: Any, K: Any, columns: Any, cells: Any) -> None:
-    """Write [E K | columns]."""
-    for row in range(len(cells)):
-        for field in range(K.shape[1]):
-            total = 0.0
-            for c in range(len(K)):
-                total += E[row, c] * K[c, field]
-            cells[row, field] = total
-        for field in range(columns.shape[1]):
-            cells[row, K.shape[1] + field] = columns[row, field]
 
 
 @kernel
