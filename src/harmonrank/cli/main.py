@@ -93,7 +93,8 @@ def main() -> None:
     except OSError as error:
         # A disk that is full or gone; what a verb writes or reads itself it names.
         _silence()
-        _complain(f"Error: {error.strerror or error}; make room or choose another place.")
+        where = f"'{error.filename}': " if error.filename else ""
+        _complain(f"Error: {where}{error.strerror or error}; make room or choose another place.")
         sys.exit(2)
     except MemoryError:
         _complain("Error: the memory of this machine does not suffice; use fewer rows.")

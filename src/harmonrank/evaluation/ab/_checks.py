@@ -17,6 +17,8 @@ _ALARM = 0.001
 _Z_ALARM = 3.2905
 _LEVEL = 0.05
 _CHUNK = 16_384
+_MOST = 1e100
+"""Of a part of the split, so that their sum is finite."""
 
 
 def sample_ratio(users: Mapping[str, int], split: Mapping[str, float] | None) -> SampleRatio:
@@ -34,10 +36,10 @@ def sample_ratio(users: Mapping[str, int], split: Mapping[str, float] | None) ->
         split: Intended, in any unit; equal parts if left out.
     """
     wanted = dict.fromkeys(users, 1.0) if split is None else split
-    if set(wanted) != set(users) or not all(part > 0 for part in wanted.values()):
+    if set(wanted) != set(users) or not all(0 < part <= _MOST for part in wanted.values()):
         raise UsageError(
-            f"The split must give each arm ({', '.join(users)}) a part above 0. Got "
-            f"{', '.join(f'{arm}={part:g}' for arm, part in wanted.items())}."
+            f"The split must give each arm ({', '.join(users)}) a part above 0 up to {_MOST:g}. "
+            f"Got {', '.join(f'{arm}={part:g}' for arm, part in wanted.items())}."
         )
     total, parts = sum(users.values()), sum(wanted.values())
     shares = {arm: wanted[arm] / parts for arm in users}
