@@ -11,6 +11,7 @@ __all__ = [
     "Seconds",
     "Share",
     "Width",
+    "check_fields",
     "checked_device",
     "checked_flag",
     "checked_listener",
@@ -94,6 +95,18 @@ def checked_options(name: str, config: type, options: Mapping[str, Any]) -> dict
                 f"Option '{key}' of {name} must be {_describe(hints[key])}. Got {shown(value)}."
             )
     return checked
+
+
+def check_fields(name: str, config: Any) -> None:
+    """Check the fields of a frozen dataclass by their types and bounds; for `__post_init__`.
+
+    Args:
+        name: Of what is configured, for the error.
+        config: Gets its fields in their own types, a whole number as the float that it stands for.
+    """
+    given = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
+    for key, value in checked_options(name, type(config), given).items():
+        object.__setattr__(config, key, value)
 
 
 def checked_seed(seed: Any) -> int:

@@ -211,7 +211,7 @@ def test_the_window_holds_the_newest_rows():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"users": 0}, "`users` must be at least 1"),
+        ({"users": 0}, "Option 'users' of the online experiment must be a whole number from 1"),
         ({"candidates": 2, "top_k": 3}, "`candidates` must be at least `top_k`, 3"),
         ({"arms": {"base": "mcbe"}}, "Did you mean 'mbce'?"),
         ({"arms": {"base": "mbce"}, "aa": False}, "at least two arms"),

@@ -3,12 +3,12 @@ import pytest
 import torch
 
 from harmonrank.errors import UsageError
-from harmonrank.prediction.config import NETWORKS, PredictorConfig, TowerSizes
+from harmonrank.prediction.config import NETWORKS, PredictorConfig
 from harmonrank.prediction.experts import GroupedLinear, Thinned, mix
 from harmonrank.prediction.tops import ESMM, PLE, MMoE, chained
 
 TOPS = {"mmoe": MMoE, "ple": PLE, "esmm": ESMM}
-SIZES = TowerSizes(objectives=3, experts=2, expert_width=8, tower_width=4, dropout=0.0)
+SIZES = PredictorConfig(experts=2, expert_width=8, tower_width=4, dropout=0.0)
 
 
 def generator():
@@ -51,7 +51,7 @@ def test_grouped_linear_is_one_map_per_group():
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_rows_do_not_see_each_other(name):
-    top = TOPS[name](6, SIZES, generator()).eval()
+    top = TOPS[name](6, 3, SIZES, generator()).eval()
     top.towers.last.data.normal_(generator=generator())
     x = torch.randn(10, 6)
     one_by_one = torch.cat([top(x[i : i + 1]) for i in range(10)])
@@ -60,7 +60,7 @@ def test_rows_do_not_see_each_other(name):
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_every_weight_gets_a_gradient(name):
-    top = TOPS[name](6, SIZES, generator()).train()
+    top = TOPS[name](6, 3, SIZES, generator()).train()
     top.towers.last.data.normal_(generator=generator())
     top(torch.randn(50, 6)).square().sum().backward()
     for part, parameter in top.named_parameters():
@@ -109,7 +109,7 @@ def test_prevalence_is_where_the_logits_begin():
 
 @pytest.mark.parametrize("name", ["mmoe", "esmm", "ple"])
 def test_objectives_begin_as_one_function(name):
-    top = TOPS[name](6, SIZES, generator()).eval()
+    top = TOPS[name](6, 3, SIZES, generator()).eval()
     top.towers.last.data.normal_(generator=generator())
     logits = top(torch.randn(10, 6))
     assert logits.std() > 0

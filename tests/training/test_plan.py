@@ -23,7 +23,10 @@ def test_epochs_that_were_asked_for_are_passes():
 
 @pytest.mark.parametrize("name", ["steps", "patience_steps", "epochs", "patience"])
 def test_nothing_below_one(name):
-    with pytest.raises(UsageError, match=f"`{name}` must be above 0. Got 0"):
+    with pytest.raises(
+        UsageError,
+        match=f"Option '{name}' of TrainingConfig must be a whole number from 1 .* Got 0",
+    ):
         TrainingConfig(**{name: 0})
 
 

@@ -2,11 +2,11 @@
 
 __all__ = ["NetworkConfig", "NetworkOptions"]
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from harmonrank.errors import UsageError
 from harmonrank.model.knots import Scale, knot_count
-from harmonrank.options import Buckets, Count, Width, checked_options
+from harmonrank.options import Buckets, Count, Width, check_fields
 
 _MOST_CELLS = 1 << 26
 
@@ -62,9 +62,7 @@ class NetworkConfig(NetworkOptions):
     context_slots: tuple[Count, ...] = ()
 
     def __post_init__(self) -> None:
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name, value in checked_options("NetworkConfig", NetworkConfig, given).items():
-            object.__setattr__(self, name, value)
+        check_fields("NetworkConfig", self)
         super().__post_init__()
         cells = self.objectives * (self.buckets or 1) * self.width
         if cells > _MOST_CELLS:

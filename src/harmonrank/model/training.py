@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from math import cos, pi
 from typing import Literal, NamedTuple
 
-from harmonrank.errors import UsageError
-from harmonrank.options import Count, Nonnegative, Rate, Seconds
+from harmonrank.options import Count, Nonnegative, Rate, Seconds, check_fields
 
 _EPOCH_STEPS = 10  # Fewer steps than these are not worth a look at the validation rows.
 
@@ -65,17 +64,7 @@ class TrainingConfig:
     checkpoint_seconds: Seconds = 20.0
 
     def __post_init__(self) -> None:
-        for name in ("learning_rate", "batch_rows", "steps", "patience_steps"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"`{name}` must be above 0. Got {getattr(self, name)}.")
-        for name in ("epochs", "patience"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise UsageError(f"`{name}` must be above 0. Got {value}.")
-        if self.optimizer not in ("adam", "sgd"):
-            raise UsageError(f"`optimizer` must be 'adam' or 'sgd'. Got '{self.optimizer}'.")
-        if self.schedule not in ("constant", "cosine"):
-            raise UsageError(f"`schedule` must be 'constant' or 'cosine'. Got '{self.schedule}'.")
+        check_fields(type(self).__name__, self)
 
     def rate(self, step: int, steps: int) -> float:
         """Return the learning rate of a step, which counts from 0, of so many.

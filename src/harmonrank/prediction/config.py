@@ -1,14 +1,14 @@
 """How the prediction stage is built and trained."""
 
-__all__ = ["NETWORKS", "PredictorConfig", "TowerSizes"]
+__all__ = ["NETWORKS", "PredictorConfig"]
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from harmonrank.errors import UsageError
-from harmonrank.options import Count, Nonnegative, Rate, Seconds, Share, Width, checked_options
+from harmonrank.options import Count, Nonnegative, Rate, Seconds, Share, Width, check_fields
 
 NETWORKS = ("mmoe", "ple", "esmm")
 """What can stand on the embeddings."""
@@ -18,29 +18,14 @@ _MOST_ROWS, _FEWEST_ROWS, _FEWEST_STEPS = 8192, 256, 64
 
 
 @dataclass(frozen=True)
-class TowerSizes:
-    """Sizes of a network on pooled embeddings.
-
-    Attributes:
-        experts: Shared experts; ESMM has none.
-        levels: Extractions of PLE.
-    """
-
-    objectives: int
-    experts: int = 4
-    expert_width: int = 64
-    tower_width: int = 32
-    levels: int = 2
-    dropout: float = 0.1
-
-
-@dataclass(frozen=True)
 class PredictorConfig:
     """All options of the prediction stage.
 
     Attributes:
         network: 'mmoe', 'ple' or 'esmm'.
         embedding: Width of an embedding.
+        experts: Shared experts; ESMM has none.
+        levels: Extractions of PLE.
         products: Also give the network the products of user, item and context vectors.
         first_order: Also give every field value a logit of its own per objective.
         shrinkage: Pull of every embedding row towards 0, in rows' worth of evidence.
@@ -85,8 +70,7 @@ class PredictorConfig:
     checkpoint_seconds: Seconds = 20.0
 
     def __post_init__(self) -> None:
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        checked_options("predict", PredictorConfig, given)
+        check_fields("predict", self)
         weights = (
             self.experts * self.levels * self.expert_width * (self.embedding + self.tower_width)
         )
@@ -107,14 +91,3 @@ class PredictorConfig:
         if self.batch_rows is not None:
             return self.batch_rows
         return min(_MOST_ROWS, max(_FEWEST_ROWS, rows // _FEWEST_STEPS))
-
-    def sizes(self, objectives: int) -> TowerSizes:
-        """Return the sizes of the network for a number of objectives."""
-        return TowerSizes(
-            objectives,
-            self.experts,
-            self.expert_width,
-            self.tower_width,
-            self.levels,
-            self.dropout,
-        )

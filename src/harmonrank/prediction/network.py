@@ -46,7 +46,7 @@ class PredictorNetwork(nn.Module):
         sides = self.embedding.sides
         pairs = sides * (sides - 1) // 2 if config.products else 0
         self.top = _KINDS[config.network](
-            (sides + pairs) * config.embedding, config.sizes(objectives), generator
+            (sides + pairs) * config.embedding, objectives, config, generator
         )
         p = np.clip(prevalence, 1e-6, 1 - 1e-6)
         if self._chained:

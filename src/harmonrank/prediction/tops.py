@@ -8,7 +8,7 @@ __all__ = ["ESMM", "PLE", "MMoE", "chained"]
 import torch
 from torch import Tensor, nn
 
-from harmonrank.prediction.config import TowerSizes
+from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.experts import GroupedLinear, Thinned, Towers, mix
 
 
@@ -19,10 +19,14 @@ class MMoE(nn.Module):
     """
 
     def __init__(
-        self, inputs: int, config: TowerSizes, generator: torch.Generator | None = None
+        self,
+        inputs: int,
+        objectives: int,
+        config: PredictorConfig,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        M, E = config.objectives, config.experts
+        M, E = objectives, config.experts
         self._shape = (E, config.expert_width)
         self._gates = (M, E)
         # All experts see the same x, and all gates too: one product each.
@@ -52,21 +56,21 @@ class PLE(nn.Module):
     """
 
     def __init__(
-        self, inputs: int, config: TowerSizes, generator: torch.Generator | None = None
+        self,
+        inputs: int,
+        objectives: int,
+        config: PredictorConfig,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self._groups = config.objectives + 1
+        self._groups = objectives + 1
         widths = [inputs] + [config.expert_width] * (config.levels - 1)
         self.levels = nn.ModuleList(
-            _Level(width, config, last=i == config.levels - 1, generator=generator)
+            _Level(width, objectives, config, generator, last=i == config.levels - 1)
             for i, width in enumerate(widths)
         )
         self.towers = Towers(
-            config.objectives,
-            config.expert_width,
-            config.tower_width,
-            config.dropout,
-            generator,
+            objectives, config.expert_width, config.tower_width, config.dropout, generator
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -82,10 +86,16 @@ class _Level(nn.Module):
     """One extraction: experts and the gates that blend them."""
 
     def __init__(
-        self, inputs: int, config: TowerSizes, *, last: bool, generator: torch.Generator | None
+        self,
+        inputs: int,
+        objectives: int,
+        config: PredictorConfig,
+        generator: torch.Generator | None,
+        *,
+        last: bool,
     ) -> None:
         super().__init__()
-        M, E, H = config.objectives, config.experts, config.expert_width
+        M, E, H = objectives, config.experts, config.expert_width
         self._M, self._E, self._H = M, E, H
         self.own = GroupedLinear(M, inputs, H, generator).alike()
         self.shared = GroupedLinear(1, inputs, E * H, generator)
@@ -117,10 +127,14 @@ class ESMM(nn.Module):
     """
 
     def __init__(
-        self, inputs: int, config: TowerSizes, generator: torch.Generator | None = None
+        self,
+        inputs: int,
+        objectives: int,
+        config: PredictorConfig,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        M = config.objectives
+        M = objectives
         self._M = M
         self.hidden = GroupedLinear(M, inputs, config.expert_width, generator).alike()
         self.thinned = Thinned(config.dropout)

@@ -11,6 +11,7 @@ import numpy as np
 
 from harmonrank.errors import UsageError, did_you_mean
 from harmonrank.methods import METHODS
+from harmonrank.options import Count, Nonnegative, check_fields
 
 BASE = "base"
 """The arm that lifts are measured against."""
@@ -62,26 +63,23 @@ class OnlineConfig:
         options: Options of an arm's method, by the name of the arm.
     """
 
-    users: int = 100_000
-    days: int = 5
-    hours: int = 24
-    requests_per_hour: int = 10_000
-    candidates: int = 20
-    top_k: int = 5
+    users: Count = 100_000
+    days: Count = 5
+    hours: Count = 24
+    requests_per_hour: Count = 10_000
+    candidates: Count = 20
+    top_k: Count = 5
     arms: Mapping[str, str] = field(default_factory=lambda: dict(ARMS))
     aa: bool = True
-    warmup_hours: int = 8
-    retrain_hours: int = 1
-    window_rows: int = 250_000
+    warmup_hours: Count = 8
+    retrain_hours: Count = 1
+    window_rows: Count = 250_000
     delays: Mapping[str, float] = field(default_factory=dict)
-    activity: float = 1.0
+    activity: Nonnegative = 1.0
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        counts = ("users", "days", "hours", "requests_per_hour", "top_k", "warmup_hours")
-        for name in (*counts, "retrain_hours", "window_rows"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"`{name}` must be at least 1. Got {getattr(self, name)}.")
+        check_fields("the online experiment", self)
         if self.candidates < self.top_k:
             raise UsageError(
                 f"`candidates` must be at least `top_k`, {self.top_k}. Got {self.candidates}."
