@@ -1,0 +1,76 @@
+"""From a ranking engineer's own log to a decision, without a script in between."""
+
+import json
+import shlex
+
+import polars as pl
+import pytest
+
+import harmonrank as hr
+from logs import own_log
+
+INIT = "init log"
+COMPARE = "compare log --split time --baseline prod_score --report r.html"
+FEW = ("--methods", "harmonrank,logistic,closed-form")
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """Go to a folder with nothing but a log: percent scores, nulls, parts, times, a formula."""
+    monkeypatch.chdir(tmp_path)
+    return own_log(tmp_path / "log")
+
+
+def decided(run, tmp_path, *more):
+    """Run both commands and return what the second one gave."""
+    first = run(*shlex.split(INIT))
+    assert first.code == 0, first
+    assert f"    harmonrank {COMPARE.replace('r.html', 'compare.html')}\n" in first.out
+    done = run(*shlex.split(COMPARE), *more)
+    assert done.code == 0, done
+    assert "Columns are as 'schema.toml' says." in done.err
+    assert "Split by time, test rows from " in done.err
+    verdict = " ".join(done.out.split("\nmethod")[0].split())
+    assert verdict.startswith("harmonrank is ")
+    assert "today's score by ." in verdict
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "today&#x27;s score by ." in page or "today's score by ." in page
+    return done
+
+
+def test_two_commands_lead_from_a_log_to_a_verdict(run, tmp_path, table):
+    done = decided(run, tmp_path, *FEW, "--json", "numbers.json")
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert "Missing scores: like_score " in done.err
+    schema = hr.Schema.read(tmp_path / "schema.toml")
+    assert schema == hr.Schema(
+        {"click": "pctr", "liked": "like_score", "follow": "pFollow"},
+        ["region", "age_group"],
+        "request_id",
+        time="shown_at",
+        scale={"like_score": "percent"},
+    )
+    numbers = json.loads((tmp_path / "numbers.json").read_text(encoding="utf-8"))
+    assert numbers["rows"] == {"train": 4800, "test": 1200}
+    boundary = table["shown_at"].sort()[4800]
+    assert f"test rows from {boundary}: 4,800 train, 1,200 test rows." in done.err
+
+
+def test_the_model_of_such_a_log_is_fitted_scored_and_served_as_it_is(run, tmp_path, table):
+    assert run("init", "log", "-q").code == 0
+    assert run("split", "log", "-o", "parts", "-q").code == 0
+    assert run("fit", "--train", "parts/train.parquet", "-o", "model", "-q").code == 0
+    assert run("score", "model", "log", "-o", "scored.parquet", "-q").code == 0
+    scored = pl.read_parquet("scored.parquet")
+    assert scored.drop("fused").equals(table)
+    model = hr.load("model")
+    for row in (0, int(table["like_score"].is_null().arg_true()[0])):
+        line = table.row(row, named=True)
+        scores = [[line["pctr"], line["like_score"], line["pFollow"]]]
+        assert model.score_request(scores, line)[0] == pytest.approx(scored["fused"][row], rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("table")
+def test_exactly_these_two_commands_with_all_methods(run, tmp_path):
+    decided(run, tmp_path)
