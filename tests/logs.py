@@ -3,6 +3,9 @@
 import numpy as np
 import polars as pl
 
+from harmonrank.data.worlds import world
+from harmonrank.model.coordinate import logit_of
+
 SCHEMA_TOML = """
 context = ["hour", "age"]
 request = "request_id"
@@ -68,3 +71,11 @@ def own_log(folder, requests=600, size=10, parts=4, seed=0):
     for part, piece in enumerate(table.iter_slices(-(-rows // parts))):
         piece.write_parquet(folder / f"part-{part:05d}.parquet")
     return table
+
+
+def drawn_logits(name="conflict", rows=20_000, start=0):
+    """Return a sample of a world, the logits of its scores, context codes and their slots."""
+    place = world(name)
+    sample = place.sample(rows, seed=7, start=start)
+    codes = np.stack(list(sample.context.values()), axis=1).astype(np.int32)
+    return sample, logit_of(sample.scores), codes, tuple(place.context.values())

@@ -74,7 +74,7 @@ class HarmonRank(ProbabilityMethod):
 
     def _use(self, heads: Heads) -> None:
         self._heads, self._scorer = heads, HeadScorer(heads)
-        self._marginal = MarginalScorer(heads, self._scorer)
+        self._marginal = MarginalScorer(heads)
 
     def _probabilities(self, log: Log) -> np.ndarray:
         codes = self.encoder.encode(log.context)

@@ -22,7 +22,7 @@ from harmonrank.data.log import taken
 from harmonrank.kernel import kernel
 from harmonrank.methods.reference import Reference
 from harmonrank.model.coordinate import logit_of
-from harmonrank.model.gaps import Conditional
+from harmonrank.model.gaps import Conditional, distinct_sets
 from harmonrank.model.law import SMALLEST_EIGENVALUE
 
 _REACH = 6.0  # Standard deviations; what is further away is broken, and tells nothing of others.
@@ -47,11 +47,11 @@ def imputed(reference: Reference, scores: np.ndarray, codes: np.ndarray) -> np.n
     centre, deviation = reference.place(codes)
     away = (logit_of(scores) - centre) / np.where(deviation > 0, deviation, 1.0)
     away = np.clip(np.where(missing | (deviation <= 0), 0.0, away), -_REACH, _REACH)
-    sets, which = np.unique(missing, axis=0, return_inverse=True)
+    sets, which = distinct_sets(missing)
     precision = np.linalg.inv(_proper(reference.correlation))
     gain = Conditional.of(np.tile(precision, (len(sets), 1, 1)), sets).gain
     found = scores.copy()
-    _fill(missing, which.reshape(-1), gain, away, centre, deviation, found)
+    _fill(missing, which, gain, away, centre, deviation, found)
     return found
 
 

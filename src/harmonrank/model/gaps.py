@@ -10,7 +10,7 @@ Both depend on the context and on which are missing, not on the row, so they are
 each such pair; with nothing observed they are the law of the context itself.
 """
 
-__all__ = ["Conditional", "Gaps"]
+__all__ = ["Conditional", "Gaps", "distinct_sets"]
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +20,8 @@ import numpy as np
 
 from harmonrank.kernel import kernel
 from harmonrank.model.law import Law, blocks_of
+
+_BITS = 62  # So many flags fit into a number.
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ class Conditional:
 
         >>> precision = np.array([[[2.0, -1.0], [-1.0, 2.0]]])
         >>> found = Conditional.of(precision, np.array([[True, False]]))
-        >>> found.gain[0, 0].tolist(), float(found.root[0, 0, 0] ** 2)
-        ([0.0, 0.5], 0.5000000000000001)
+        >>> found.gain[0, 0, 1], found.covariance[0, 0, 0].round(9)
+        (np.float64(0.5), np.float64(0.5))
         """
         eye = np.eye(precision.shape[1])
         both = missing[:, :, None] & missing[:, None, :]
@@ -85,19 +87,23 @@ class Gaps:
         """
         lost = np.isnan(places)
         rows = np.flatnonzero(lost.any(axis=1))
-        sets, which = np.unique(lost[rows], axis=0, return_inverse=True)
-        # Larger sets first would do as well; the order only has to be the same every time.
-        number = of_row[rows] * len(sets) + which.reshape(-1)
-        pairs, pair = np.unique(number, return_inverse=True)
-        order = np.argsort(pair, kind="stable")
-        width = max(len(sets), 1)
-        missing = sets[pairs % width].reshape(-1, places.shape[1])[:, ::1]
-        return cls(rows[order], pair[order], pairs // width, missing)
+        sets, which = distinct_sets(lost[rows])
+        number = of_row[rows] * max(len(sets), 1) + which
+        order = np.argsort(number, kind="stable")
+        ordered = number[order]
+        first = np.diff(ordered, prepend=-1) > 0
+        pairs = ordered[first]
+        context, of_set = np.divmod(pairs, max(len(sets), 1))
+        return cls(rows[order], np.cumsum(first) - 1, context, sets[of_set])
 
-    def blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Cut pairs, and with them rows, so that what is computed of a pair stays in bounds."""
+    def blocks(self, more: int = 0) -> Iterator[tuple[slice, slice]]:
+        """Cut pairs, and with them rows, so that what is computed of a pair stays in bounds.
+
+        Args:
+            more: How many numbers are computed of each pair, beside its conditional law.
+        """
         M = self.missing.shape[1]
-        for block in blocks_of(len(self.context), 6 * M * M):
+        for block in blocks_of(len(self.context), 6 * M * M + more):
             low, high = np.searchsorted(self.pair, [block.start, block.stop])
             yield block, slice(int(low), int(high))
 
@@ -108,12 +114,40 @@ class Gaps:
 
     def fill(self, places: np.ndarray, law: Law, contexts: np.ndarray) -> None:
         """Write the conditional mean of each missing coordinate in its place."""
-        centre = law.centre_of(contexts)
         for block, rows in self.blocks():
             found = self.conditional(law, contexts, block)
-            pair = self.pair[rows] - block.start
-            missing, context = self.missing[block], self.context[block]
-            _fill(self.rows[rows], pair, missing, found.gain, centre[context], law.scale, places)
+            self.fill_block(places, law, contexts, block, rows, found)
+
+    def fill_block(
+        self,
+        places: np.ndarray,
+        law: Law,
+        contexts: np.ndarray,
+        block: slice,
+        rows: slice,
+        found: Conditional,
+    ) -> None:
+        """Write conditional means for the rows of a block of pairs, whose law was found."""
+        centre = law.centre_of(contexts[self.context[block]])
+        pair, missing = self.pair[rows] - block.start, self.missing[block]
+        _fill(self.rows[rows], pair, missing, found.gain, centre, law.scale, places)
+
+
+def distinct_sets(lost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows of (rows, M) flags, and which of them each row has.
+
+    >>> distinct_sets(np.array([[True, False], [False, True], [True, False]]))[1].tolist()
+    [0, 1, 0]
+    """
+    M = lost.shape[1]
+    if M > _BITS:
+        sets, which = np.unique(lost, axis=0, return_inverse=True)
+        return sets, which.reshape(-1)
+    number = np.zeros(len(lost), np.int64)
+    for m in range(M):
+        number |= lost[:, m].astype(np.int64) << m
+    numbers, which = np.unique(number, return_inverse=True)
+    return (numbers[:, None] >> np.arange(M) & 1).astype(bool), which
 
 
 @kernel

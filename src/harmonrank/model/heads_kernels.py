@@ -6,7 +6,7 @@ row looks its heads up in a table, several heads are taken at once (`harmonrank.
 numbers never depend on the other rows of its block, down to the last bit.
 """
 
-__all__ = ["BLOCK", "score_rows"]
+__all__ = ["BLOCK", "average_rows", "score_rows"]
 
 from typing import Any, NamedTuple
 
@@ -215,3 +215,43 @@ def score_rows(
                     fused[first + r] += effective[m] * z[m, r]
                 else:
                     p[first + r, m] = z[m, r]
+
+
+@product_kernel
+def average_rows(
+    begin: int, end: int, places: Any, of_row: Any, pair: Any, root: Any, points: Any, record: int,
+    W: int, contexts: Any, unit: Any, knot: Any, knots_per_unit: Any, curved: Any, curves: Any,
+    pairs: Any, surfaces: Any, means: Any,
+) -> None:  # fmt: skip
+    """Write the mean probabilities of completions of some rows: places + root·point, each point.
+
+    Coordinates are given, and not scores; the rest is as `score_rows` has it.
+    """
+    K, M = points.shape
+    width, rows = -(-W // DOUBLES) * DOUBLES, BLOCK // K
+    b, of = _new_block(M, width), np.zeros(BLOCK, np.int64)
+    x, z = b.x, b.z
+    for first in range(begin, end, rows):
+        n = min(rows, end - first) * K
+        for r in range(n):
+            i, k = first + r // K, r % K
+            of[r] = of_row[i]
+            for m in range(M):
+                x[m, r] = places[i, m]
+                for j in range(m + 1):
+                    x[m, r] += root[pair[i], m, j] * points[k, j]
+        _apply(of, 0, n, record, M, W, contexts, b)
+        for m in range(M):
+            for r in range(n):
+                z[m, r] = b.maps[r * width + m]
+        _inputs(of, 0, n, record, M, W, contexts, unit, b)
+        _find(b.v, n, knot, knots_per_unit, _CURVE_CELLS, b.cell, b.share)
+        _find(b.v, n, knot, knots_per_unit, _SURFACE_CELLS, b.wide, b.part)
+        _add_bends(n, curved, curves, pairs, surfaces, b)
+        take_sigmoids(z.reshape(-1))
+        for i in range(first, first + n // K):
+            for m in range(M):
+                total = 0.0
+                for r in range((i - first) * K, (i - first + 1) * K):
+                    total += z[m, r]
+                means[i, m] = total / K

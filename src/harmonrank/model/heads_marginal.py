@@ -11,9 +11,9 @@ surfaces, the average over a fixed set of completions of the row is taken too, w
 them, and what they add to the log odds of that average is added to the log odds of the integral.
 """
 
-__all__ = ["MarginalScorer", "normal_points"]
+__all__ = ["MarginalScorer"]
 
-from functools import cache
+from functools import cache, cached_property
 from statistics import NormalDist
 from typing import Any
 
@@ -23,69 +23,87 @@ from harmonrank.kernel import kernel
 from harmonrank.model.coordinate import logit_of
 from harmonrank.model.gaps import Gaps
 from harmonrank.model.heads import Heads
-from harmonrank.model.heads_score import HeadScorer
+from harmonrank.model.heads_kernels import BLOCK, average_rows
+from harmonrank.model.heads_tables import HeadTables
 from harmonrank.model.law import distinct_contexts
+from harmonrank.together import each_part, edges_of
 
 _NODES = 16
-_FEWEST_POINTS = 32
-_PIECE = 2048  # Rows whose completions are scored at once.
+_POINTS = BLOCK  # A row's completions are a block of the kernel.
+_PART_ROWS = 512
 
 
 class MarginalScorer:
     """Turns scores, of which some are NaN, and context codes into probabilities."""
 
-    def __init__(self, heads: Heads, scorer: HeadScorer) -> None:
-        self._heads, self._scorer = heads, scorer
-        self._bends = len(heads.residual.curved) + len(heads.residual.joined) > 0
+    def __init__(self, heads: Heads) -> None:
+        self._heads = heads
+
+    @cached_property
+    def _tables(self) -> HeadTables:
+        return HeadTables.of(self._heads)
 
     def probabilities(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the probability of each objective, (rows, M), of rows that miss something."""
-        heads = self._heads
+        heads, (rows, M) = self._heads, scores.shape
         contexts, of_row = distinct_contexts(codes, heads.slots)
         places = np.ascontiguousarray(heads.coordinate(logit_of(scores)))
-        gaps, p = Gaps.of(places, of_row), np.empty(places.shape)
-        gaps.fill(places, heads.law, contexts)
-        for block, part in gaps.blocks():
-            there = contexts[gaps.context[block]]
-            root = gaps.conditional(heads.law, contexts, block).root * heads.law.scale[:, None]
-            intercept, slope = heads.affine(there)
-            rows, pair = gaps.rows[part], gaps.pair[part] - block.start
-            tilt = slope @ root  # (pairs, M, M): what each normal number adds to each head
-            logits = np.empty((len(rows), places.shape[1]))
-            _linear(rows, pair, places, intercept, slope, logits)
-            spread = np.sqrt((tilt**2).sum(axis=2))
-            found = np.empty_like(logits)
-            _integrate(pair, logits, spread, *_rule(), found)
-            if self._bends:
-                for low in range(0, len(rows), _PIECE):
-                    some = slice(low, low + _PIECE)
-                    given = rows[some], pair[some], places, codes, root, tilt, logits[some]
-                    self._bend(*given, found[some])
-            p[rows] = found
+        gaps, p = Gaps.of(places, of_row), np.empty((rows, M))
+        for block, part in gaps.blocks(self._tables.made + _POINTS * M):
+            found = gaps.conditional(heads.law, contexts, block)
+            gaps.fill_block(places, heads.law, contexts, block, part, found)
+            root = found.root * heads.law.scale[:, None]
+            # Pairs are in the order of their contexts.
+            low, high = gaps.context[block][[0, -1]]
+            some, pair = places[gaps.rows[part]], gaps.pair[part] - block.start
+            p[gaps.rows[part]] = self._averaged(
+                some, pair, root, gaps.context[block] - low, contexts[low : high + 1]
+            )
         return p
 
-    def _bend(
+    def _averaged(
         self,
-        rows: np.ndarray,
-        pair: np.ndarray,
         places: np.ndarray,
-        codes: np.ndarray,
+        pair: np.ndarray,
         root: np.ndarray,
-        tilt: np.ndarray,
-        logits: np.ndarray,
-        p: np.ndarray,
-    ) -> None:
-        """Add to log odds what curves and surfaces add to those of the average completion."""
-        z = normal_points(places.shape[1])  # (points, M)
-        whole = np.empty((len(rows) * len(z), places.shape[1]))
-        straight = np.empty_like(p)
-        _complete(rows, pair, places, root, z, whole)
-        _average(pair, logits, tilt, z, straight)
-        scores = 1 / (1 + np.exp(-self._heads.coordinate.inverse(whole)))
-        each = self._scorer.probabilities(scores, np.repeat(codes[rows], len(z), axis=0))
-        bent = np.empty_like(p)
-        _means(each, bent)
-        _shift(straight, bent, p)
+        context: np.ndarray,
+        contexts: np.ndarray,
+    ) -> np.ndarray:
+        """Return the mean probabilities of rows around their conditional means.
+
+        Args:
+            places: (rows, M) coordinates, those that are missing by their mean.
+            pair: (rows,) which pair each has.
+            root: (pairs, M, M) of the covariance of what is missing.
+            context: (pairs,) which context each has.
+            contexts: (contexts, features) codes.
+        """
+        tables, (rows, M) = self._tables, places.shape
+        intercept, slope = self._heads.affine(contexts)
+        tilt = slope[context] @ root  # (pairs, M, M): what each normal number adds to each head
+        x, w = _rule()
+        spread = np.exp(-np.sqrt((tilt**2).sum(axis=2))[:, :, None] * x)  # (pairs, M, nodes)
+        sway = np.exp(-(tilt @ normal_points(M).T))  # (pairs, M, points)
+        bends = len(tables.bends[3]) + len(tables.bends[5]) > 0
+        records = tables.of_contexts(contexts) if bends else intercept
+        p, straight, bent = np.empty((3, rows, M))
+        edges, of_row = edges_of(rows, _PART_ROWS), context[pair]
+
+        def work(part: int) -> None:
+            low, high = edges[part], edges[part + 1]
+            _integrate(
+                low, high, places, of_row, pair, intercept, slope, spread, w,
+                sway if bends else sway[:, :, :0], p, straight,
+            )  # fmt: skip
+            if bends:
+                average_rows(
+                    low, high, places, of_row, pair, root, normal_points(M), tables.record,
+                    tables.width, records, *tables.bends, bent,
+                )  # fmt: skip
+                _shift(low, high, straight, bent, p)
+
+        each_part(work, len(edges) - 1)
+        return p
 
 
 @cache
@@ -97,87 +115,49 @@ def _rule() -> tuple[np.ndarray, np.ndarray]:
 
 @cache
 def normal_points(M: int) -> np.ndarray:
-    """Return a fixed set of points, (points, M), with the first moments of M normal numbers.
+    """Return a fixed set of points, (points, M), spread like M normal numbers.
 
-    Quasi-random, with each point's mirror image, and of unit covariance.
+    They are quasi-random, each with its mirror image, and every column has the variance 1.
     """
-    half = max(_FEWEST_POINTS // 2, 2 * M)
     ratio = 2.0
     for _ in range(64):  # The root of x^(M+1) = x + 1, which generalises the golden ratio.
         ratio = (1 + ratio) ** (1 / (M + 1))
-    shares = (0.5 + np.arange(1, half + 1)[:, None] * ratio ** -np.arange(1.0, M + 1)) % 1
-    normal = NormalDist()
-    z = np.array([[normal.inv_cdf(share) for share in row] for row in shares])
+    places = np.arange(1, _POINTS // 2 + 1)[:, None]
+    shares = (0.5 + places * ratio ** -np.arange(1.0, M + 1)) % 1
+    z = np.array([[NormalDist().inv_cdf(share) for share in row] for row in shares])
     z = np.concatenate([z, -z])
-    L = np.linalg.cholesky(z.T @ z / len(z))
-    return np.ascontiguousarray(np.linalg.solve(L, z.T).T)
+    return np.ascontiguousarray(z / z.std(axis=0))
 
 
 @kernel
-def _linear(rows: Any, pair: Any, places: Any, intercept: Any, slope: Any, logits: Any) -> None:
-    for i in range(len(rows)):
-        for m in range(logits.shape[1]):
-            total = intercept[pair[i], m]
-            for j in range(places.shape[1]):
-                total += slope[pair[i], m, j] * places[rows[i], j]
-            logits[i, m] = total
+def _integrate(
+    low: int, high: int, places: Any, of_row: Any, pair: Any, intercept: Any, slope: Any,
+    spread: Any, w: Any, sway: Any, p: Any, straight: Any,
+) -> None:  # fmt: skip
+    """Write E σ(h + s x) of the linear heads, and their average over the points, if any.
 
-
-@kernel
-def _integrate(pair: Any, logits: Any, spread: Any, x: Any, w: Any, p: Any) -> None:
-    """Write E σ(h + s x)."""
-    for i in range(len(pair)):
-        for m in range(logits.shape[1]):
-            total = 0.0
-            for q in range(len(x)):
-                total += w[q] / (1.0 + np.exp(-(logits[i, m] + spread[pair[i], m] * x[q])))
-            p[i, m] = total
-
-
-@kernel
-def _complete(rows: Any, pair: Any, places: Any, root: Any, z: Any, whole: Any) -> None:
-    """Write all completions of each row, one after the other."""
-    K, M = z.shape
-    for i in range(len(rows)):
-        for k in range(K):
-            for m in range(M):
-                t = places[rows[i], m]
-                for j in range(m + 1):
-                    t += root[pair[i], m, j] * z[k, j]
-                whole[i * K + k, m] = t
-
-
-@kernel
-def _average(pair: Any, logits: Any, tilt: Any, z: Any, p: Any) -> None:
-    """Write the average of the linear heads over the same completions."""
-    K, M = z.shape
-    for i in range(len(pair)):
+    What depends on no score is given: `spread` is exp(−s x) and `sway` that of each point.
+    """
+    M, K = places.shape[1], sway.shape[2]
+    for i in range(low, high):
         for m in range(M):
+            h = intercept[of_row[i], m]
+            for j in range(M):
+                h += slope[of_row[i], m, j] * places[i, j]
+            total, e = 0.0, np.exp(-h)
+            for q in range(len(w)):
+                total += w[q] / (1.0 + e * spread[pair[i], m, q])
+            p[i, m] = total
             total = 0.0
             for k in range(K):
-                h = logits[i, m]
-                for j in range(M):
-                    h += tilt[pair[i], m, j] * z[k, j]
-                total += 1.0 / (1.0 + np.exp(-h))
-            p[i, m] = total / K
+                total += 1.0 / (1.0 + e * sway[pair[i], m, k])
+            straight[i, m] = total / max(K, 1)
 
 
 @kernel
-def _means(each: Any, means: Any) -> None:
-    """Write the mean of each row's completions."""
-    K = len(each) // len(means)
-    for i in range(len(means)):
-        for m in range(means.shape[1]):
-            total = 0.0
-            for k in range(K):
-                total += each[i * K + k, m]
-            means[i, m] = total / K
-
-
-@kernel
-def _shift(straight: Any, bent: Any, p: Any) -> None:
+def _shift(low: int, high: int, straight: Any, bent: Any, p: Any) -> None:
     """Multiply the odds of p by those of `bent` over those of `straight`."""
-    for i in range(len(p)):
+    for i in range(low, high):
         for m in range(p.shape[1]):
             a, b = straight[i, m], bent[i, m]
             odds = p[i, m] * b * (1.0 - a)
