@@ -9,6 +9,7 @@ import click
 
 from harmonrank.cli.options import (
     baseline_option,
+    count_option,
     cut_options,
     learning_tables,
     method_option,
@@ -36,6 +37,7 @@ from harmonrank.errors import UsageError
 @columns
 @method_option("--methods", "all", "Ways to fuse", metavar="all|A,B")
 @baseline_option
+@count_option("-k", 10, "Value at how many of a request, where events have values.", least=1)
 @seed_option
 @path_option(
     "--runs",
@@ -54,6 +56,7 @@ def command(
     test_from: str | None,
     methods: str,
     baseline: str | None,
+    k: int,
     seed: int,
     runs: Path | None,
     recalibrate: bool,
@@ -112,6 +115,7 @@ def command(
             seed=seed,
             runs=runs,
             recalibrate=recalibrate,
+            k=k,
             on_event=reporting.event,
         )
         fusions = len(board.entries) - (today is not None)

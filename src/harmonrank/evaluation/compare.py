@@ -18,7 +18,13 @@ from harmonrank.events import MethodEnded, MethodStarted, OnEvent
 from harmonrank.methods import METHODS, Method, installed_methods, method_class
 from harmonrank.methods.drift_measurement import drift_of
 from harmonrank.methods.reference import Reference
-from harmonrank.options import checked_flag, checked_listener, checked_path, checked_seed
+from harmonrank.options import (
+    checked_flag,
+    checked_listener,
+    checked_path,
+    checked_seed,
+    checked_whole,
+)
 
 
 def compare(
@@ -33,6 +39,7 @@ def compare(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     runs: str | Path | None = None,
     recalibrate: bool = False,
+    k: int = 10,
     on_event: OnEvent | None = None,
 ) -> Leaderboard:
     """Fit every method on the same rows and measure it on the same test rows.
@@ -54,22 +61,23 @@ def compare(
             there already, of the same data, options and seed, is not fitted again.
         recalibrate: Measure every method after `recalibrated` on the test rows, without labels;
             entries also tell its quality as fitted.
+        k: Where the schema has values per event: value at how many of a request decides.
         on_event: Called with the start and end of each method and its training events; the end of
             a fit hands its model on.
     """
     require_polars_threads("A comparison")
     schema, seed, listener = Schema.of(schema), checked_seed(seed), checked_listener(on_event)
-    recalibrate = checked_flag("recalibrate", recalibrate)
+    recalibrate, k = checked_flag("recalibrate", recalibrate), checked_whole("k", k, least=1)
     folder = None if runs is None else checked_path("runs", runs)
     classes, chosen = _classes(methods), _options(options)
     rows, exam = read_log(train, schema), read_log(test, schema)
     rows.require_both_classes("training")
     exam.require_both_classes("test")
     today = _baseline(baseline, test)
-    fixed = [] if today is None else [today.entry(exam)]
+    fixed = [] if today is None else [today.entry(exam, k=k)]
     rows, exam = rows.counted(), exam.counted()
     valid_log = None if valid is None else read_log(valid, schema)
-    keep = None if folder is None else Runs(folder, [rows, exam, valid_log], seed, recalibrate)
+    keep = None if folder is None else Runs(folder, [rows, exam, valid_log], seed, recalibrate, k)
     entries = list(fixed)
     for index, (name, kind) in enumerate(classes.items()):
         listener(MethodStarted(name, index, len(classes)))
@@ -77,7 +85,7 @@ def compare(
         entry, model = None if keep is None else keep.find(method), None
         kept = entry is not None
         if entry is None:
-            entry, model = _run(method, rows, valid_log, exam, seed, recalibrate, listener)
+            entry, model = _run(method, rows, valid_log, exam, seed, recalibrate, k, listener)
             if keep is not None and entry.error is None:
                 keep.put(method, entry)
         listener(MethodEnded(name, index, len(classes), entry, kept, model))
@@ -127,6 +135,7 @@ def _run(
     exam: Log,
     seed: int,
     recalibrate: bool,
+    k: int,
     on_event: OnEvent,
 ) -> tuple[Entry, Method | None]:
     """Return a method's result, and the model that has it."""
@@ -134,10 +143,10 @@ def _run(
     try:
         method.fit(rows, rows.schema, valid=valid, seed=seed, on_event=on_event)
         seconds = perf_counter() - started
-        as_fitted = method.evaluate(exam) if recalibrate else None
+        as_fitted = method.evaluate(exam, k=k) if recalibrate else None
         scorer = method.recalibrated(exam) if recalibrate else method
         fused = scorer.score(exam)
-        quality = method.measured(fused, exam)
+        quality = method.measured(fused, exam, k=k)
         entry = entry_of(method.name, fused, exam, quality, seconds, as_fitted)
         return entry, scorer
     except Exception as error:

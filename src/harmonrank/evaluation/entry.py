@@ -2,17 +2,20 @@
 
 __all__ = ["REPLICATES", "Entry", "entry_of"]
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.methods import Quality
-from harmonrank.metrics import Interval, bootstrap_areas, percentiles
+from harmonrank.methods.value_quality import ValueAtK
+from harmonrank.metrics import Interval, bootstrap_areas, bootstrap_values, percentiles
 
 REPLICATES = 200
 """How often the test rows are resampled."""
+
+_NONE = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -21,12 +24,13 @@ class Entry:
 
     Attributes:
         fit_seconds: None if it was fitted before, or needs no fit.
-        behind: How far its AUC-sum by labels is behind the first of the board, paired bootstrap;
-            negative if ahead of it.
+        behind: How far its AUC-sum by labels, or its value at k where methods rank by value, is
+            behind that of the first of the board, paired bootstrap; negative if ahead of it.
         ahead: How far it is ahead of the baseline, likewise, where there is one.
         as_fitted: Its quality before it was recalibrated on the test rows, where it was.
         resampled: The AUC of each objective on each resampled test log, (replicates, objectives);
             the logs are the same for every method.
+        earned: Its value at k on resampled test logs, where events have values.
     """
 
     name: str
@@ -39,6 +43,18 @@ class Entry:
     resampled: np.ndarray = field(
         default_factory=lambda: np.empty((0, 0)), repr=False, compare=False
     )
+    earned: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
+
+    @property
+    def value(self) -> ValueAtK | None:
+        """What its first k of a request are worth, where that was measured."""
+        value = None if self.quality is None else self.quality.value
+        return None if value is None or value.mean is None else value
+
+    @property
+    def by_value(self) -> bool:
+        """Whether it ranks by expected value, and so is to be judged by it."""
+        return self.value is not None and self.value.ranked
 
     @property
     def tied(self) -> bool:
@@ -46,9 +62,18 @@ class Entry:
         return self.behind is not None and self.behind.low <= 0
 
     def minus(self, other: "Entry") -> Interval | None:
-        """Return its AUC-sum minus another's, by labels; None if one of them failed."""
+        """Return its AUC-sum minus another's, by labels; None if one of them failed.
+
+        Where one of them ranks by value, it is the value at k that is compared.
+        """
         if self.quality is None or other.quality is None:
             return None
+        if (self.by_value or other.by_value) and self.value and other.value:
+            mine, theirs = self.value.mean, other.value.mean
+            assert mine is not None
+            assert theirs is not None
+            gaps = self.earned - other.earned if self.earned.size and other.earned.size else _NONE
+            return percentiles(mine.estimate - theirs.estimate, gaps, mine.level)
         mine, theirs = self.quality.auc_sum, other.quality.auc_sum
         gap = mine.estimate - theirs.estimate
         return percentiles(gap, self._sums() - other._sums(), mine.level)
@@ -112,4 +137,10 @@ def entry_of(
         sample_weight=log.sample_weight,
         replicates=REPLICATES,
     )
-    return Entry(name, fit_seconds, quality, as_fitted=as_fitted, resampled=resampled)
+    entry = Entry(name, fit_seconds, quality, as_fitted=as_fitted, resampled=resampled)
+    if entry.value is None or log.request is None:
+        return entry
+    worth, k = list(entry.value.value.values()), entry.value.k
+    labels, count = log.known_labels(), REPLICATES
+    earned = bootstrap_values(fused, labels, log.request, k, value=worth, replicates=count)
+    return replace(entry, earned=earned)

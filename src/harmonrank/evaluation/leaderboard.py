@@ -23,6 +23,8 @@ _ALONE = "own score"
 class Leaderboard(Tabular):
     """The methods in order, the best first; by exact AUC-sum in a world, else by labels.
 
+    Where methods rank by what events are worth, value at k takes the place of AUC-sum.
+
     Attributes:
         train_rows: None where the methods were fitted before.
         drift: Of the test rows' scores since training.
@@ -54,13 +56,25 @@ class Leaderboard(Tabular):
         """The qualities by method, in order, without those that failed."""
         return {e.name: e.quality for e in self.entries if e.quality is not None}
 
+    @property
+    def value_k(self) -> int | None:
+        """Value at how many decides the order; None if AUC-sum does."""
+        ranked = [entry.value for entry in self.entries if entry.by_value]
+        return ranked[0].k if ranked and ranked[0] is not None else None
+
+    @property
+    def criterion(self) -> str:
+        """What decides the order, in words."""
+        return "AUC-sum" if self.value_k is None else f"value at {self.value_k}"
+
     def to_table(self) -> Table:
         """Return a row per method, below the ceiling where it is known; the scores alone last."""
-        known, timed = self.ceiling is not None, self.train_rows is not None
+        best = self._best
+        known, timed = best is not None, self.train_rows is not None
         against = self.baseline is not None
         columns = (
             Column("method"),
-            Column("AUC-sum", ".4f"),
+            Column("AUC-sum" if self.value_k is None else f"value@{self.value_k}", ".4f"),
             *[Column("as fitted", ".4f")] * self.recalibrated,
             Column("95 % interval", align="right", spare=True),
             Column("regret" if known else "behind", ".4f"),
@@ -71,7 +85,7 @@ class Leaderboard(Tabular):
         )
         blanks = ("",) * (len(self.objectives) + timed)
         before, after = ("",) * (1 + self.recalibrated), ("",) * against + blanks
-        rows: list[tuple[Any, ...]] = [("ceiling", self.ceiling, *before, 0, *after)] * known
+        rows: list[tuple[Any, ...]] = [("ceiling", best, *before, 0, *after)] * known
         rows += [self._row(entry, blanks) for entry in self.entries]
         emphasis: dict[int, Style] = {0: "dim"} if known else {}
         emphasis |= {known + i: "red" for i, e in enumerate(self.entries) if e.error}
@@ -95,21 +109,34 @@ class Leaderboard(Tabular):
             return (entry.name, Cell(None, "failed"), *[""] * missing, *blanks)
         behind = entry.behind and entry.behind.estimate
         tied = entry.tied and entry is not self.entries[0]
+        by_value, best = self.value_k is not None, self._best
+        total = _total(quality, by_value=by_value)
+        before = entry.as_fitted and _total(entry.as_fitted, by_value=by_value)
+        interval = quality.value.mean if by_value and quality.value else quality.auc_sum
         return (
             entry.name,
-            Cell(quality.total, mark="=" * tied),
-            *[entry.as_fitted and entry.as_fitted.total] * self.recalibrated,
-            str(quality.auc_sum),
-            behind if quality.regret is None else quality.regret,
+            Cell(total, mark="=" * tied),
+            *[before] * self.recalibrated,
+            str(interval),
+            behind if best is None else best - total,
             *[_against(entry)] * (self.baseline is not None),
             *(quality.areas[name] for name in self.objectives),
             *[entry.fit_seconds] * (self.train_rows is not None),
         )
 
+    @property
+    def _best(self) -> float | None:
+        """The best possible on these rows, which only a world tells."""
+        if self.value_k is None:
+            return self.ceiling
+        return next((e.value.best for e in self.entries if e.value is not None), None)
+
     def _notes(self) -> Iterator[str]:
         train = "" if self.train_rows is None else f"{self.train_rows:,} training rows, "
         yield f"{train}{self.test_rows:,} test rows."
-        if self.ceiling is None:
+        if self.value_k is not None:
+            yield from self._value_notes()
+        elif self.ceiling is None:
             yield "Behind: AUC-sum of the first − AUC-sum."
         else:
             yield "AUCs by true probabilities, intervals by labels. Regret: ceiling − AUC-sum."
@@ -118,15 +145,26 @@ class Leaderboard(Tabular):
         if self.upstream:
             yield f"{_ALONE.capitalize()}: AUC of each objective by its upstream score alone."
         if self.baseline is not None:
-            gap = f"vs {TODAY}: AUC-sum − that of {TODAY}"
+            gap = f"vs {TODAY}: {self.criterion} − that of {TODAY}"
             yield f"{TODAY.capitalize()}: {self.baseline.text}; {gap}."
             yield from filter(None, [self.baseline.note])
         if self.recalibrated:
-            yield "Recalibrated on the test rows, without labels. As fitted: AUC-sum before that."
+            yield "Recalibrated on the test rows, without labels. As fitted: before that."
+
+    def _value_notes(self) -> Iterator[str]:
+        value = next(entry.value for entry in self.entries if entry.value is not None)
+        worth = ", ".join(f"{name} {v:g}" for name, v in value.value.items() if v)
+        yield f"Value at {value.k}: worth of the first {value.k} of a request; {worth}."
+        if value.best is None:
+            yield "Behind: value of the first − value."
+        else:
+            yield "Values and AUCs by true probabilities, intervals by labels."
+            yield "Regret: ceiling − value."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form that other programs read."""
         return {
+            "criterion": self.criterion,
             "objectives": list(self.objectives),
             "rows": {"train": self.train_rows, "test": self.test_rows},
             "ceiling": self.ceiling,
@@ -161,7 +199,8 @@ def leaderboard_of(
         baseline: What ranks today.
         encoder: The context values that a model of which the training rows are gone knows.
     """
-    ordered = sorted(entries, key=_place)
+    by_value = any(entry.by_value for entry in entries)
+    ordered = sorted(entries, key=lambda entry: _place(entry, by_value=by_value))
     today = next((entry for entry in ordered if baseline and entry.name == TODAY), None)
     weights = test.schema.weight_vector
     upstream = upstream_of(test, weights)
@@ -186,8 +225,16 @@ def leaderboard_of(
     )
 
 
-def _place(entry: Entry) -> float:
-    return float("inf") if entry.quality is None else -entry.quality.total
+def _place(entry: Entry, *, by_value: bool) -> float:
+    return float("inf") if entry.quality is None else -_total(entry.quality, by_value=by_value)
+
+
+def _total(quality: Quality, *, by_value: bool) -> float:
+    """Return what decides the order: exact where the truth is known, else by labels."""
+    value = quality.value
+    if not by_value or value is None or value.mean is None:
+        return quality.total
+    return value.mean.estimate if value.exact is None else value.exact
 
 
 def _against(entry: Entry) -> Cell:

@@ -29,6 +29,7 @@ class _Result(msgspec.Struct):
     resampled: Annotated[
         list[list[float | None]], Meta(min_length=REPLICATES, max_length=REPLICATES)
     ]
+    earned: Annotated[list[float | None], Meta(max_length=REPLICATES)] = []
 
 
 class Runs:
@@ -39,10 +40,11 @@ class Runs:
         logs: Training and test rows, and validation rows or None.
         seed: Given to every fit.
         recalibrate: Whether methods are measured after a recalibration.
+        k: Value at how many of a request is measured, where events have values.
     """
 
     def __init__(
-        self, folder: Path, logs: Sequence[Log | None], seed: int, recalibrate: bool
+        self, folder: Path, logs: Sequence[Log | None], seed: int, recalibrate: bool, k: int = 10
     ) -> None:
         self._store, self._recalibrate = Store(folder), recalibrate
         self._objectives = {name for log in logs if log is not None for name in log.schema.names}
@@ -52,6 +54,7 @@ class Runs:
             __version__,
             [log and log.fingerprint() for log in logs],
             REPLICATES,
+            k,
         ]
 
     def _key(self, method: Method) -> str:
@@ -67,12 +70,15 @@ class Runs:
                 raise DataError("A recalibrated method has its quality as fitted, and no other.")
             if any(len(areas) != len(self._objectives) for areas in result.resampled):
                 raise DataError("Every resampled log has an AUC of each objective.")
+            if len(result.earned) not in (0, REPLICATES):
+                raise DataError("Every resampled log has a value at k, or none has.")
             return Entry(
                 method.name,
                 result.fit_seconds,
                 self._quality(result.quality),
                 as_fitted=None if before is None else self._quality(before),
                 resampled=np.array(result.resampled, dtype=np.float64),
+                earned=np.array(result.earned, dtype=np.float64),
             )
 
         return self._store.find(method.name, self._key(method), entry)
@@ -92,5 +98,6 @@ class Runs:
             "quality": entry.quality.to_dict(),
             "as_fitted": entry.as_fitted and entry.as_fitted.to_dict(),
             "resampled": entry.resampled.tolist(),
+            "earned": entry.earned.tolist(),
         }
         self._store.put(method.name, self._key(method), parts)

@@ -22,7 +22,7 @@ class Versus:
 
     Attributes:
         words: What a sentence calls the other.
-        gap: Its AUC-sum minus the other's, paired bootstrap.
+        gap: Its AUC-sum, or its value at k, minus the other's, paired bootstrap.
         gaps: The same of each objective's AUC.
     """
 
@@ -60,10 +60,12 @@ class BoardVerdict:
 
     Attributes:
         against: The last of them is the one whose objectives the sentence counts.
+        unit: What is compared, where it is not AUC-sum.
     """
 
     method: str
     against: tuple[Versus, ...]
+    unit: str = ""
 
     @property
     def sentence(self) -> str:
@@ -74,7 +76,8 @@ class BoardVerdict:
             link = _LINKS[relation] if relation != before else _LINKS[relation].split()[-1]
             parts.append(_part(link, versus))
             before = relation
-        return f"{self.method} is {' and '.join(parts)}{self._objectives()}."
+        unit = f" in {self.unit}" if self.unit else ""
+        return f"{self.method} is {' and '.join(parts)}{unit}{self._objectives()}."
 
     def _objectives(self) -> str:
         """Count the objectives by how they stand to the last of the others."""
@@ -91,6 +94,7 @@ class BoardVerdict:
         if word == "tied":
             return "; no objective can be told apart"
         than = f" than {last.words}" if len(self.against) > 1 else ""
+        than += " in AUC" if self.unit else ""
         first = f"{count} objective{'s' * (count > 1)} {word}{than}"
         return "; " + ", ".join([first, *(f"{n} {word}" for n, word in others)])
 
@@ -132,7 +136,8 @@ def verdict_of(
     against = [_versus(ours, entry, name) for name, entry in others]
     if today is not None and baseline is not None:
         against.append(_versus(ours, today, baseline[1]))
-    return BoardVerdict(method, tuple(against)) if against else None
+    unit = f"value at {ours.value.k}" if ours.by_value and ours.value else ""
+    return BoardVerdict(method, tuple(against), unit) if against else None
 
 
 def _versus(ours: Entry, other: Entry, words: str) -> Versus:

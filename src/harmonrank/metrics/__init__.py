@@ -12,6 +12,7 @@ __all__ = [
     "bootstrap_auc_sum",
     "bootstrap_difference",
     "bootstrap_sums",
+    "bootstrap_values",
     "calibration_error",
     "dominance_margin",
     "fit_isotonic",
@@ -58,4 +59,4 @@ from harmonrank.metrics._intervals import (
 )
 from harmonrank.metrics._pareto import dominance_margin, hypervolume, pareto_front
 from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k
-from harmonrank.metrics._value import value_at_k, value_interval
+from harmonrank.metrics._value import bootstrap_values, value_at_k, value_interval

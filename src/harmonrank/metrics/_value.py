@@ -1,6 +1,6 @@
 """Value at k: what the events among the first k of a request are worth."""
 
-__all__ = ["request_values", "value_at_k", "value_interval"]
+__all__ = ["bootstrap_values", "request_values", "value_at_k", "value_interval"]
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,11 +51,37 @@ def value_interval(
     found = request_values(scores, labels, groups, k, value=value)
     if not found.size:
         return Interval(float("nan"), float("nan"), float("nan"), level)
+    return percentiles(float(found.mean()), _resampled(found, replicates, seed), level)
+
+
+def bootstrap_values(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    groups: ArrayLike,
+    k: int,
+    *,
+    value: ArrayLike,
+    replicates: int = 200,
+    seed: int = 0,
+) -> FloatArray:
+    """Return `value_at_k` on each of many resampled logs.
+
+    A seed stands for the same requests whatever the scores, so the difference of two results is a
+    paired bootstrap.
+
+    >>> bootstrap_values([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3], replicates=2)
+    array([3., 3.])
+    """
+    found = request_values(scores, labels, groups, k, value=value)
+    return _resampled(found, replicates, seed)
+
+
+def _resampled(values: FloatArray, replicates: int, seed: int) -> FloatArray:
     means = np.full(replicates, np.nan)
-    for i, drawn in enumerate(poisson_weights(len(found), replicates, seed)):
+    for i, drawn in enumerate(poisson_weights(len(values), replicates, seed)):
         if total := int(drawn.sum(dtype=np.int64)):
-            means[i] = drawn @ found / total
-    return percentiles(float(found.mean()), means, level)
+            means[i] = drawn @ values / total
+    return means
 
 
 def request_values(

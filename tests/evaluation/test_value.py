@@ -1,0 +1,75 @@
+"""A comparison of methods that rank by what events are worth."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import harmonrank as hr
+from harmonrank.data.worlds import world
+from harmonrank.evaluation.simulation import as_frame, world_schema
+from harmonrank.metrics import bootstrap_values, percentiles, value_at_k
+
+WORTH = {"buy": 10, "follow": 5, "comment": 2, "like": 2, "long_view": 1}
+METHODS = ("prevalence-weights", "closed-form", "formula-grid")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    conflict = world("conflict")
+    return [as_frame(conflict, conflict.sample(n, seed=s)) for n, s in ((20_000, 1), (8_000, 2))]
+
+
+@pytest.fixture(scope="module")
+def schema():
+    return replace(world_schema(world("conflict")), value=WORTH)
+
+
+@pytest.fixture(scope="module")
+def board(rows, schema, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    first = hr.compare(*rows, schema, METHODS, k=3, runs=folder, baseline="p_long_view")
+    again = hr.compare(*rows, schema, METHODS, k=3, runs=folder, baseline="p_long_view")
+    # What was kept gives the same board, intervals included.
+    assert again.to_dict()["methods"][:-1] == first.to_dict()["methods"][:-1]
+    return first
+
+
+def test_value_decides_the_order_and_a_method_without_probabilities_fails(board):
+    values = [e.quality.value.exact for e in board.entries if e.quality is not None]
+    assert values == sorted(values, reverse=True)
+    assert board.entries[0].name == "closed-form"
+    assert board.entries[-1].name == "formula-grid"
+    assert "cannot rank by value" in board.entries[-1].error
+    assert board.criterion == "value at 3"
+    assert json.loads(json.dumps(board.to_dict()))["criterion"] == "value at 3"
+
+
+def test_differences_are_those_of_a_paired_bootstrap_over_requests(board, rows, schema):
+    train, test = rows
+    worth = [WORTH[name] for name in schema.names]
+    models = [hr.ClosedForm().fit(train, schema).score(test), test["p_long_view"].to_numpy()]
+    labels, groups = test.select(schema.names).to_numpy(), test[schema.request]
+    drawn = [bootstrap_values(s, labels, groups, 3, value=worth) for s in models]
+    means = [value_at_k(s, labels, groups, 3, value=worth) for s in models]
+    expected = percentiles(means[0] - means[1], drawn[0] - drawn[1], 0.95)
+    assert board.entries[0].ahead == expected
+    assert board.verdict.to_dict()["against"][-1]["difference"] == expected.estimate
+
+
+def test_table_and_verdict_speak_of_value(board):
+    text = board.to_table().to_text(120)
+    assert board.verdict.sentence in text.replace("\n", " ")
+    assert "in value at 3; " in board.verdict.sentence
+    assert "value@3" in text
+    best = board.entries[0].quality.value
+    assert f"{best.best - best.exact:.4f}" in text
+    assert "AUC-sum" not in text
+
+
+def test_without_values_all_is_as_before(rows, schema):
+    plain = hr.compare(*rows, replace(schema, value={}), ["closed-form"])
+    assert plain.criterion == "AUC-sum"
+    assert not plain.entries[0].earned.size
+    assert np.isfinite(plain.entries[0].quality.total)
