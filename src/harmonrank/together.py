@@ -5,6 +5,7 @@ __all__ = ["each_part", "edges_of", "map_parts", "together"]
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -50,7 +51,10 @@ def together(
     """
     threads = max(1, min(thread_count() if threads is None else threads, parts))
     claims = np.zeros((threads + 1, 8), np.int64)
-    others = [_pool(who).submit(work, claims, who) for who in range(1, threads)]
+    others: list[Future[Any]] = []
+    # Once the main thread has ended no pool takes work any more, and this thread does it all.
+    with suppress(RuntimeError):
+        others.extend(_pool(who).submit(work, claims, who) for who in range(1, threads))
     try:
         work(claims, 0)
     except BaseException:

@@ -75,11 +75,41 @@ if __name__ == "__main__":
 """
 
 
+_LATE = """
+import sys, threading
+sys.path.insert(0, {tests!r})
+import numpy as np
+from check_method import fitted, planted
+from harmonrank.errors import UsageError
+from harmonrank.methods.scoring import score_file
+from harmonrank.threads import limited_threads
+
+def late():
+    threading.main_thread().join()
+    with limited_threads(2):
+        for name, model in models.items():
+            np.testing.assert_array_equal(model.score(test), before[name])
+            np.testing.assert_array_equal(model.score({path!r}), before[name])
+        try:
+            score_file(model, {path!r}, {path!r} + ".out.parquet")
+        except UsageError as error:
+            assert "once the main thread has ended" in str(error)
+            print("told", flush=True)
+
+with limited_threads(2):
+    models, test = {{name: fitted(name) for name in {names!r}}}, planted(6_000, seed=2)
+    before = {{name: model.score(test) for name, model in models.items()}}
+test.write_parquet({path!r})
+threading.Thread(target=late).start()
+"""
+
+
 def run(*arguments):
     # A hang is a failure, not a test that never ends.
     command = [sys.executable, "-W", "ignore", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
+    return done
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -123,6 +153,12 @@ def test_50000_calls_of_four_threads_equal_those_of_one(name, record_property):
 def test_a_forked_child_scores_as_its_parent(name, tmp_path):
     path = str(tmp_path / "test.parquet")
     run("-c", _FORK.format(name=name, tests=str(SHARED), path=path))
+
+
+def test_a_model_scores_after_the_main_thread_has_ended(tmp_path):
+    path, names = str(tmp_path / "test.parquet"), ("harmonrank", "logistic")
+    done = run("-c", _LATE.format(names=names, tests=str(SHARED), path=path))
+    assert (done.stdout, done.stderr) == ("told\n", "")
 
 
 def test_a_spawned_child_scores_a_saved_model(tmp_path):

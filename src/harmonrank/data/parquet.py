@@ -2,13 +2,13 @@
 
 __all__ = ["PIECE_ROWS", "ParquetWriter", "count_rows", "pieces", "read_piece", "writing"]
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from queue import Full, Queue
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -16,6 +16,9 @@ from polars.selectors import by_name
 
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.table_files import TableFiles, reading
+from harmonrank.errors import UsageError
+
+Made = TypeVar("Made")
 
 PIECE_ROWS = 262_144
 """Files are read and written in pieces of so many rows; one is a row group of what is written."""
@@ -55,10 +58,20 @@ def pieces(path: Path | TableFiles, rows: int | None = None) -> Generator[pl.Dat
         coming: Future[pl.DataFrame] | None = None
         for file, first in chain(starts, [(None, 0)]):
             ready = coming
-            coming = thread.submit(read_piece, file, first, rows) if file is not None else None
+            coming = None if file is None else _begun(thread, read_piece, file, first, rows)
             if ready is not None:
                 piece = ready.result()
                 yield piece if types is None else piece.select(by_name(*types)).cast(types)
+
+
+def _begun(thread: ThreadPoolExecutor, work: Callable[..., Made], *given: Any) -> Future[Made]:
+    try:
+        return thread.submit(work, *given)
+    except RuntimeError:
+        raise UsageError(
+            "Parquet in pieces needs threads, which cannot be had once the main thread has ended; "
+            "let it wait for the others."
+        ) from None
 
 
 @contextmanager
@@ -110,7 +123,7 @@ class ParquetWriter:
         """
         if self._written is None:
             require_polars_threads(f"Writing '{self._path}'")
-            self._written = self._thread.submit(self._write, piece.schema)
+            self._written = _begun(self._thread, self._write, piece.schema)
         self._hand_over(piece)
 
     def _hand_over(self, piece: pl.DataFrame | None) -> None:
