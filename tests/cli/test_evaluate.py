@@ -22,7 +22,7 @@ def test_json_holds_the_numbers_of_the_python_call(run, model, world_folder):
     more = {"recalibrated": False, "auc_sum_as_fitted": quality.auc_sum.estimate}
     expected = {"method": "closed-form", **quality.to_dict(), **more, "drift": drift.to_dict()}
     found = json.loads(done.out)
-    assert set(found) == set(expected) | {"upstream", "verdict", "baseline", "warnings"}
+    assert set(found) == set(expected) | {"upstream", "verdict", "baseline", "warnings", "missing"}
     assert {key: found[key] for key in expected} == expected
     assert found["baseline"] is found["verdict"] is None
     assert set(found["upstream"]) == set(quality.auc)
