@@ -114,7 +114,8 @@ def test_the_readme_links_every_page_and_names_every_package():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_linked_files_exist(page):
-    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
         assert (page.parent / target).exists(), target
 
 

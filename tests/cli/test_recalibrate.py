@@ -45,7 +45,7 @@ def test_the_report_is_printed_and_written(run, tmp_path):
     assert written == {"method": "closed-form", "model": str(tmp_path / "n"), **drift.to_dict()}
     shown = " ".join(done.out.split())
     assert shown.startswith(" ".join(str(drift).split()))
-    assert f"The new model ranks these rows anew: Spearman's ρ {agreement:.3f} with the" in shown
+    assert f"It orders these rows differently: Spearman's ρ {agreement:.3f} with the" in shown
     assert "Recalibrated closed-form on 30,000 rows" in done.err
     again = run("recalibrate", *places)
     assert again.code == 2

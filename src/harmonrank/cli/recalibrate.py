@@ -47,7 +47,7 @@ def command(
     said = (
         f"The new model ranks these rows as the old one does: Spearman's ρ {agreement:.3f}."
         if known and agreement > _SAME
-        else f"The new model ranks these rows anew: Spearman's ρ {agreement:.3f} with the old one."
+        else f"It orders these rows differently: Spearman's ρ {agreement:.3f} with the old one."
     )
     show.result(
         replace(table, notes=(*table.notes, *[said] * known)),
