@@ -258,6 +258,19 @@ def test_the_value_for_unknown_contexts_is_scored_as_a_null(tmp_path):
     np.testing.assert_allclose(found, model.score(missing), TOLERANCE)
 
 
+def test_a_row_that_misses_a_score_gets_none(tmp_path):
+    """ONNX has no average over what is missing, and no number is better than a wrong one."""
+    for name in ("harmonrank", "closed-form", "formula-grid"):
+        model, rows = quick(name), planted(20, seed=3)
+        session = exported(model, tmp_path)
+        lost = pl.Series(np.arange(20) % 4 == 1)
+        holes = rows.with_columns(p_like=pl.when(lost).then(float("nan")).otherwise("p_like"))
+        found, whole = (run(session, model, table) for table in (holes, rows))
+        for output, values in found.items():
+            np.testing.assert_array_equal(np.isnan(values), lost.to_numpy())
+            np.testing.assert_array_equal(values[~lost], whole[output][~lost])
+
+
 def test_a_registry_exports_its_current_version(tmp_path):
     registry = Registry.create(tmp_path / "registry", Guardrails(tolerance=0.5, calibration=1.0))
     registry.publish(quick("closed-form"))

@@ -122,8 +122,9 @@ def command(
         title = f"{fusions} fusions of {', '.join(board.objectives)}"
         assert board.drift is not None
         notes = drift_notes(board.drift, recalibrated=recalibrate)
-        lost = {"training": missing_of(rows), "test": missing_of(exam)}
-        notes += [f"{part.capitalize()} rows. {found}" for part, found in lost.items() if found]
+        lost = {"train": missing_of(rows), "test": missing_of(exam)}
+        named = zip(("Training", "Test"), lost.values(), strict=True)
+        notes += [f"{part} rows. {found}" for part, found in named if found]
         reporting.compared(title, board, rows, exam, seed, runs=runs, caveats=notes)
     missing = {part: found and found.to_dict() for part, found in lost.items()}
     show.result(board.to_table(), {**board.to_dict(), "missing": missing}, style=style)

@@ -70,10 +70,31 @@ def check_export(
                     f"size, more than {TOLERANCE:g}, so nothing was written; serve this model with "
                     "`harmonrank serve` instead."
                 )
+    _check_missing(_run(session, model, _with_gaps(model, frame), None), len(model.schema.names))
     empty = _run(session, model, frame[:0], None)
     if any(len(values) for values in empty.values()):
         raise ExportError("The exported model gives scores to no rows, so nothing was written.")
     return Agreement(frame.height, largest)
+
+
+def _with_gaps(model: Method, frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each score, which misses it."""
+    columns = model.schema.score_columns
+    return (
+        frame[: len(columns)]
+        .with_columns(
+            pl.when(pl.int_range(pl.len()) == m).then(float("nan")).otherwise(name).alias(name)
+            for m, name in enumerate(columns)
+        )
+        .cast({name: frame.schema[name] for name in columns})
+    )
+
+
+def _check_missing(found: dict[str, np.ndarray], rows: int) -> None:
+    if not all(len(values) == rows and np.isnan(values).all() for values in found.values()):
+        raise ExportError(
+            "The exported model gives scores to rows that miss one, so nothing was written."
+        )
 
 
 def unknown_of(encoders: Sequence[ContextEncoder], name: str, kind: str) -> Any:

@@ -120,6 +120,9 @@ def _graph_of(
     graph = Graph([*inputs, *outputs])
     columns = Inputs(graph, model, score_type)
     value = export(model, columns)
+    # The average over what is missing is no part of the graph: no score is better than a wrong one.
+    lost = columns.missing.new_axis(1) if has else columns.missing
+    value = graph.op("Where", lost, np.array(np.nan), value)
     if not has:
         graph.output(FUSED, value)
         return graph, columns.encoders or [model.context_encoder]

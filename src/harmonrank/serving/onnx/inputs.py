@@ -3,6 +3,7 @@
 __all__ = ["WEIGHTS", "Inputs", "kinds_of", "logits_of", "numbered"]
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -31,6 +32,7 @@ class Inputs:
         graph: Which they are inputs of.
         scores: (rows, M) float64, as the method learned to fuse them.
         encoders: Those whose codes were asked for.
+        missing: (rows,) whether a row misses a score: whether one is NaN.
     """
 
     def __init__(self, graph: Graph, model: Method, score_type: str) -> None:
@@ -39,6 +41,13 @@ class Inputs:
         columns = [graph.input(name, score_type) for name in model.schema.score_columns]
         if score_type != "float64":
             columns = [column.cast("float64") for column in columns]
+        lost = [graph.op("IsNaN", column) for column in columns]
+        self.missing = reduce(lambda a, b: graph.op("Or", a, b), lost)
+        # A number of any scale in place of NaN, which would be looked up beyond a table.
+        columns = [
+            graph.op("Where", gap, np.array(0.5), column)
+            for gap, column in zip(lost, columns, strict=True)
+        ]
         pairs = zip(columns, model.schema.scales, strict=True)
         self.scores = graph.concat([_probability(*pair).new_axis(1) for pair in pairs])  # (rows, M)
         self._context = {name: graph.input(name, kind) for name, kind in kinds_of(model).items()}
