@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-# Hours of experiments; tests/evaluation/reproduction runs the same command on a small world.
+# Hours of experiments; tests/cli/test_reproduce.py runs the same command on a small world.
 TOO_LONG = {"reproduction.md"}
 BLOCK = re.compile(
     r"^(?:<!-- (not run|slow): [^\n]+ -->\n)?```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE

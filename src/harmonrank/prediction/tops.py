@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.experts import GroupedLinear, Thinned, Towers, mix
 
+_Draws = torch.Generator | None
+
 
 class MMoE(nn.Module):
     """Multi-gate mixture of experts (Ma et al., KDD 2018).
@@ -18,15 +20,9 @@ class MMoE(nn.Module):
     h_e = relu(x W_e); f_m = Σ_e softmax(x G_m)_e h_e; logit_m = tower_m(f_m).
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        objectives: int,
-        config: PredictorConfig,
-        generator: torch.Generator | None = None,
-    ) -> None:
+    def __init__(self, inputs: int, M: int, config: PredictorConfig, generator: _Draws) -> None:
         super().__init__()
-        M, E = objectives, config.experts
+        E = config.experts
         self._shape = (E, config.expert_width)
         self._gates = (M, E)
         # All experts see the same x, and all gates too: one product each.
@@ -55,23 +51,15 @@ class PLE(nn.Module):
     need, blends all. Towers stand on the last level. All objectives begin alike.
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        objectives: int,
-        config: PredictorConfig,
-        generator: torch.Generator | None = None,
-    ) -> None:
+    def __init__(self, inputs: int, M: int, config: PredictorConfig, generator: _Draws) -> None:
         super().__init__()
-        self._groups = objectives + 1
+        self._groups = M + 1
         widths = [inputs] + [config.expert_width] * (config.levels - 1)
         self.levels = nn.ModuleList(
-            _Level(width, objectives, config, generator, last=i == config.levels - 1)
+            _Level(width, M, config, generator, last=i == config.levels - 1)
             for i, width in enumerate(widths)
         )
-        self.towers = Towers(
-            objectives, config.expert_width, config.tower_width, config.dropout, generator
-        )
+        self.towers = Towers(M, config.expert_width, config.tower_width, config.dropout, generator)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (rows, inputs) to logits, (rows, objectives)."""
@@ -86,16 +74,10 @@ class _Level(nn.Module):
     """One extraction: experts and the gates that blend them."""
 
     def __init__(
-        self,
-        inputs: int,
-        objectives: int,
-        config: PredictorConfig,
-        generator: torch.Generator | None,
-        *,
-        last: bool,
+        self, inputs: int, M: int, config: PredictorConfig, generator: _Draws, *, last: bool
     ) -> None:
         super().__init__()
-        M, E, H = objectives, config.experts, config.expert_width
+        E, H = config.experts, config.expert_width
         self._M, self._E, self._H = M, E, H
         self.own = GroupedLinear(M, inputs, H, generator).alike()
         self.shared = GroupedLinear(1, inputs, E * H, generator)
@@ -126,15 +108,8 @@ class ESMM(nn.Module):
     that comes without a click is allowed, and simply counts against the product.
     """
 
-    def __init__(
-        self,
-        inputs: int,
-        objectives: int,
-        config: PredictorConfig,
-        generator: torch.Generator | None = None,
-    ) -> None:
+    def __init__(self, inputs: int, M: int, config: PredictorConfig, generator: _Draws) -> None:
         super().__init__()
-        M = objectives
         self._M = M
         self.hidden = GroupedLinear(M, inputs, config.expert_width, generator).alike()
         self.thinned = Thinned(config.dropout)
