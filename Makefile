@@ -34,8 +34,8 @@ browser: ## install Chromium for the test of the HTML report, where that is allo
 test: $(READY) browser ## all tests but the slow ones
 	$(PYTEST)
 
-test-slow: $(READY) ## the tests that take minutes
-	$(PYTEST) -m slow
+test-slow: $(READY) ## the tests that take minutes; their counts are kept
+	$(PYTEST) -m slow --tally benchmarks/results/torture.json
 
 check: $(READY) ## style, types and import direction
 	$(BIN)/ruff format --check

@@ -67,6 +67,7 @@ class Nursery:
         """Start a command line; it dies at its n-th change of a file within a folder."""
         self._count += 1
         errors = self._folder / f"stderr-{self._count}"
+        errors.touch()  # a child may be killed before it does so
         parts = {"argv": [str(a) for a in arguments], "errors": str(errors)}
         pid = self.ask(parts | {"die_at": die_at, "within": str(within)})
         return Child(self, pid, errors)

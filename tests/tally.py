@@ -26,7 +26,8 @@ def pytest_runtest_logreport(report):
 
 def pytest_sessionfinish(session):
     path = session.config.getoption("tally")
-    if path is None or not told:
+    helper = hasattr(session.config, "workerinput")  # of pytest-xdist, whose reports are sent on
+    if path is None or not told or helper:
         return
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     with new_file(path, overwrite=True) as partial:
