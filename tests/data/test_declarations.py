@@ -185,6 +185,34 @@ WRONG = {
     ),
     "table": ('"visitors.csv"', '"visitor.csv"', "expected visitor.csv in it, as its declaration"),
     "ending": ('"events-*.csv"', '"declaration.toml"', "must be a csv or parquet file"),
+    "transform of another role": (
+        'price = { transform = "positive" }',
+        'price = { transform = "hour" }',
+        "`columns.price.transform` of this role must be one of number, positive, day. Got 'hour'",
+    ),
+    "clock in a table": (
+        "listed = {",
+        'brand = { transform = "weekday" }\nlisted = {',
+        "`items.columns.brand.transform` of this role must be one of text, code, not_negative",
+    ),
+    "outside": ('"events-*.csv"', '"../events-*.csv"', "must be within the folder of the log"),
+    "version": ("utc_offset = 1", 'one_version = "(a"', "`one_version` is no pattern"),
+    "group": ("utc_offset = 1", 'one_version = "a"', "`one_version` must have a group"),
+    "format": (
+        "[columns]",
+        '[columns]\nshown_at = { format = "%Q" }',
+        "Time column 'shown_at' must|The declared columns cannot be made",
+    ),
+    "fill": (
+        "missing = 0, at_least = 30 }",
+        'missing = "none", at_least = 30, transform = "label" }',
+        "The declared columns cannot be made|Label column",
+    ),
+    "whole and text": (
+        "missing = 0, at_least = 30 }",
+        'missing = 0, at_least = 30, type = "uint8" }',
+        "'dwell' is declared as a whole number for 'engaged' and as text for another column",
+    ),
     "toml": ("kind =", "kind", "cannot be read as a TOML declaration"),
 }
 

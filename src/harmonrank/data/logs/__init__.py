@@ -1,7 +1,8 @@
 """Interaction logs: raw files in, understood by a declaration, one layout of parquet out."""
 
 from harmonrank.data.logs._columns import LOG_TOML, FeatureTable, LogColumns
-from harmonrank.data.logs._declaration import Declaration, read_declaration
+from harmonrank.data.logs._declaration import Declaration
+from harmonrank.data.logs._declaration_file import read_declaration
 from harmonrank.data.logs._declared import find_declared
 from harmonrank.data.logs._import import import_log
 from harmonrank.data.logs._imported import ImportedLog

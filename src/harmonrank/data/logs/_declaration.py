@@ -1,18 +1,12 @@
 """Declaration: which files a raw log has, which column is what, and how values are read."""
 
-__all__ = ["ColumnRule", "Declaration", "Note", "TableRules", "read_declaration"]
+__all__ = ["ColumnRule", "Declaration", "Download", "Note", "Roles", "TableRules"]
 
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
-
-from harmonrank.errors import DataError, did_you_mean
-from harmonrank.options import checked_path
 
 Name = Annotated[str, Meta(min_length=1)]
 Kind = Literal["uint8", "int16", "int32", "int64", "float32", "float64", "text"]
@@ -171,92 +165,3 @@ class Declaration(Roles, frozen=True, forbid_unknown_fields=True, kw_only=True):
     one_version: str | None = None
     notes: list[Note] = []
     download: Download | None = None
-
-
-def read_declaration(path: str | Path) -> Declaration:
-    """Read a TOML file that declares a raw log.
-
-    Raises:
-        DataError: The file, a key or a value is wrong; the sentence says which.
-    """
-    path = checked_path("declaration", path)
-    try:
-        parts = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError(f"There is no declaration '{path}'; check its name.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"'{path}' cannot be read as a TOML declaration: {error}.") from None
-    _check_keys(path, parts, Declaration, "")
-    try:
-        declared = msgspec.convert(parts, Declaration)
-    except msgspec.ValidationError as error:
-        raise DataError(f"Declaration '{path}': {_said(str(error))}.") from None
-    for problem in _problems(declared):
-        raise DataError(f"Declaration '{path}': {problem}")
-    return declared
-
-
-def _check_keys(path: Path, parts: Any, kind: type[Struct], place: str) -> None:
-    """Refuse an unknown key with the one that is like it, wherever it is."""
-    if not isinstance(parts, Mapping):
-        return
-    known = {field.encode_name for field in msgspec.structs.fields(kind)}
-    for key, part in parts.items():
-        if key not in known:
-            where = f" in [{place}]" if place else ""
-            raise DataError(
-                f"Declaration '{path}' has an unknown key '{key}'{where}. "
-                f"{did_you_mean(key, sorted(known))}"
-            )
-        inner = f"{place}.{key}" if place else key
-        if key in ("users", "items"):
-            _check_keys(path, part, TableRules, inner)
-        elif key == "download":
-            _check_keys(path, part, Download, inner)
-        elif key == "otherwise":
-            _check_keys(path, part, ColumnRule, inner)
-        elif key == "columns" and isinstance(part, Mapping):
-            for name, rule in part.items():
-                _check_keys(path, rule, ColumnRule, f"{inner}.{name}")
-
-
-def _said(error: str) -> str:
-    """Return what the decoder says, with the place first: `$.columns.price.keep` names a key."""
-    what, _, place = error.partition(" - at `$")
-    key = place.rstrip("`").lstrip(".")
-    return f"`{key}`: {what[:1].lower()}{what[1:]}" if key else what[:1].lower() + what[1:]
-
-
-def _problems(declared: Declaration) -> Iterator[str]:
-    """Yield what is wrong beyond types, a sentence each."""
-    d = declared
-    rows = [d.user, d.item, *([d.time] if d.time else []), *d.labels, *d.categorical, *d.numeric]
-    rows += [*d.multi, *d.feedback, *d.history]
-    yield from _role_problems("", d, rows, [d.request] if d.request else [])
-    if d.split == "time" and d.time is None:
-        yield 'split = "time" needs `time`, the column of when a row was shown.'
-    for place, table in (("users", d.users), ("items", d.items)):
-        if table is not None:
-            features = [*table.categorical, *table.numeric, *table.multi]
-            yield from _role_problems(f"{place}.", table, [table.id, *features], [])
-    needs = [n for n in d.columns if d.columns[n].transform in ("hour", "weekday", "user_hour")]
-    if needs and d.time is None:
-        yield f"`columns.{needs[0]}` needs `time`, the column of when a row was shown."
-
-
-def _role_problems(
-    place: str, roles: Roles, named: Sequence[str], extra: Sequence[str]
-) -> Iterator[str]:
-    for name in named:
-        if named.count(name) > 1:
-            yield f"column '{name}' is named twice; each has one role."
-        if name == "row":
-            yield "no column may be called 'row', which numbers the rows; give it another name."
-    for name in roles.codes:
-        if name not in roles.categorical:
-            hint = did_you_mean(name, roles.categorical)
-            yield f"`{place}codes` must name categorical columns. Got '{name}'. {hint}"
-    for name in roles.columns:
-        if name not in [*named, *extra]:
-            hint = did_you_mean(name, [*named, *extra])
-            yield f"`{place}columns` has a rule for '{name}', which no role names. {hint}"

@@ -13,7 +13,7 @@ import polars as pl
 
 from harmonrank.data.logs._columns import FeatureTable, LogColumns
 from harmonrank.data.logs._declaration import Declaration, Roles
-from harmonrank.data.logs._declaration import read_declaration as _read
+from harmonrank.data.logs._declaration_file import read_declaration as _read
 from harmonrank.data.logs._finding import (
     found_files,
     no_files,
@@ -133,10 +133,14 @@ class _Rows:
         ]
         sources = dict.fromkeys(m.source for m in self._made if m.source)
         self.reads = tuple(sources)
-        whole = {m.source: True for m in self._made}
-        for m in self._made:
-            whole[m.source] &= m.rule.whole and m.role != "multi"
-        self.texts = {name for name in sources if not whole[name]}
+        read = [m for m in self._made if m.source]
+        self.texts = {m.source for m in read if not m.rule.whole or m.role == "multi"}
+        for m in read:
+            if m.rule.whole and m.role != "multi" and m.source in self.texts:
+                raise DataError(
+                    f"'{m.source}' is declared as a whole number for '{m.name}' and as text for "
+                    "another column; give both a whole `type`, or neither."
+                )
         self._there = there
 
     def _request(self, there: list[str], file: Path) -> dict[str, list[Made]]:
@@ -193,7 +197,8 @@ class _Rows:
 
     def _second(self, column: pl.Series) -> np.ndarray:
         assert self.clock is not None
-        ms = column.to_frame().select(self.clock.ms().cast(pl.Int64, strict=False)).to_series()
+        (time,) = [m for m in self._made if m.role == "time"]
+        ms = cleaned(column.to_frame(), [time], self.clock).to_series()
         lost = column.is_not_null() & ms.is_null()
         if lost.any():
             raise DataError(

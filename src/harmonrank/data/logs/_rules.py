@@ -92,7 +92,13 @@ def _completed(rule: ColumnRule, role: str, *, is_code: bool) -> ColumnRule:
 
 def cleaned(frame: pl.DataFrame, made: Sequence[Made], clock: RowClock | None) -> pl.DataFrame:
     """Return the columns to be written."""
-    found = frame.select(m.expression(clock) for m in made)
+    try:
+        found = frame.select(m.expression(clock) for m in made)
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise DataError(
+            f"The declared columns cannot be made: {reason}; check `format`, `missing` and `type`."
+        ) from None
     for m in made:
         if m.role == "labels" and m.source:
             _check_words(frame[m.source], found[m.name], m)

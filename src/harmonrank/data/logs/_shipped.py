@@ -5,7 +5,8 @@ __all__ = ["SHIPPED", "shipped"]
 from functools import cache
 from pathlib import Path
 
-from harmonrank.data.logs._declaration import Declaration, read_declaration
+from harmonrank.data.logs._declaration import Declaration
+from harmonrank.data.logs._declaration_file import read_declaration
 
 SHIPPED = ("kuairand", "tenrec")
 """Public logs whose declarations are here."""

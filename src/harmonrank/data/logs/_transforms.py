@@ -100,7 +100,8 @@ def _value(rule: ColumnRule, column: str, clock: RowClock | None) -> pl.Expr:
     if how in ("hour", "weekday", "hourmin"):
         assert clock is not None
         if how == "hourmin":
-            return _hourmin(value, clock)
+            whole = value.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
+            return _hourmin(value if rule.whole else whole, clock)
         return clock.hour() if how == "hour" else clock.weekday()
     if how in ("code", "not_negative"):
         # Where a column has nulls, a file often has 3.0 for 3.

@@ -1,0 +1,70 @@
+"""A declaration as a TOML file."""
+
+__all__ = ["read_declaration"]
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from harmonrank.data.logs._declaration import ColumnRule, Declaration, Download, TableRules
+from harmonrank.data.logs._problems import problems_of
+from harmonrank.errors import DataError, did_you_mean
+from harmonrank.options import checked_path
+
+
+def read_declaration(path: str | Path) -> Declaration:
+    """Read a TOML file that declares a raw log.
+
+    Raises:
+        DataError: The file, a key or a value is wrong; the sentence says which.
+    """
+    path = checked_path("declaration", path)
+    try:
+        parts = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DataError(f"There is no declaration '{path}'; check its name.") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise DataError(f"'{path}' cannot be read as a TOML declaration: {error}.") from None
+    _check_keys(path, parts, Declaration, "")
+    try:
+        declared = msgspec.convert(parts, Declaration)
+    except msgspec.ValidationError as error:
+        raise DataError(f"Declaration '{path}': {_said(str(error))}.") from None
+    for problem in problems_of(declared):
+        raise DataError(f"Declaration '{path}': {problem}")
+    return declared
+
+
+def _check_keys(path: Path, parts: Any, kind: type[Struct], place: str) -> None:
+    """Refuse an unknown key with the one that is like it, wherever it is."""
+    if not isinstance(parts, Mapping):
+        return
+    known = {field.encode_name for field in msgspec.structs.fields(kind)}
+    for key, part in parts.items():
+        if key not in known:
+            where = f" in [{place}]" if place else ""
+            raise DataError(
+                f"Declaration '{path}' has an unknown key '{key}'{where}. "
+                f"{did_you_mean(key, sorted(known))}"
+            )
+        inner = f"{place}.{key}" if place else key
+        if key in ("users", "items"):
+            _check_keys(path, part, TableRules, inner)
+        elif key == "download":
+            _check_keys(path, part, Download, inner)
+        elif key == "otherwise":
+            _check_keys(path, part, ColumnRule, inner)
+        elif key == "columns" and isinstance(part, Mapping):
+            for name, rule in part.items():
+                _check_keys(path, rule, ColumnRule, f"{inner}.{name}")
+
+
+def _said(error: str) -> str:
+    """Return what the decoder says, with the place first: `$.columns.price.keep` names a key."""
+    what, _, place = error.partition(" - at `$")
+    key = place.rstrip("`").lstrip(".")
+    return f"`{key}`: {what[:1].lower()}{what[1:]}" if key else what[:1].lower() + what[1:]
