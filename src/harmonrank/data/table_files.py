@@ -114,7 +114,7 @@ class TableFiles:
         for path, part in zip(self.paths, parts, strict=True):
             for name, found in part.schema.items():
                 common[name] = _joined(common.get(name, found), found, path, name)
-        return pl.concat([part.cast(common) for part in parts], rechunk=True)
+        return pl.concat([part.cast(common) for part in parts])
 
     def _read(self, path: Path, columns: list[str], rows: int | None = None) -> pl.DataFrame:
         with reading(path, self.kind):
