@@ -222,3 +222,56 @@ def test_a_method_without_probabilities_still_ranks(tmp_path, table, schema):
     status, answer = ask(app, "POST", "/v1/rank", rank_body(table, shares=True))
     assert status == 400
     assert "gives no probability" in answer["error"]
+
+
+@pytest.fixture
+def timed(tmp_path):
+    """Return the service of a model that reads percent scores and hours of times, and its rows."""
+    table = small_table().with_columns(
+        at=pl.from_epoch(1_793_500_000 + pl.int_range(pl.len()) * 900), p_buy=pl.col("p_buy") * 100
+    )
+    schema = hr.Schema.of(
+        {
+            "objectives": {"buy": "p_buy", "like": "p_like"},
+            "context": ["age", "at:hour"],
+            "scale": {"p_buy": "percent"},
+        }
+    )
+    model = hr.HarmonRank().fit(table, schema)
+    model.save(tmp_path / "timed")
+    return application(tmp_path / "timed", tmp_path / "state"), model, table.head(20)
+
+
+def test_a_request_may_give_its_time_and_scores_on_their_scale(timed):
+    app, model, rows = timed
+    fused = np.sort(model.score(rows))[::-1].tolist()
+    scores = {name: rows[name].to_list() for name in ("p_buy", "p_like")}
+    times = rows["at"].dt.to_string("%Y-%m-%dT%H:%M:%S").to_list()
+    hours = rows["at"].dt.hour().to_list()
+    for given in ({"at": times}, {"at": rows["at"].dt.epoch("s").to_list()}, {"at:hour": hours}):
+        body = {"scores": scores, "context": {"age": rows["age"].to_list(), **given}, "k": None}
+        status, answer = ask(app, "POST", "/v1/rank", body)
+        assert status == 200, answer
+        assert [row["fused"] for row in answer["ranked"]] == fused
+    shared = {"scores": scores, "context": {"age": "old", "at": times[0]}, "k": None}
+    same = rows.with_columns(age=pl.lit("old"), at=pl.lit(rows["at"][0]))
+    answer = ask(app, "POST", "/v1/rank", shared)[1]
+    assert [row["fused"] for row in answer["ranked"]] == np.sort(model.score(same))[::-1].tolist()
+    status, answer = ask(app, "POST", "/v1/rank", {**shared, "context": {"age": 1, "at": "soon"}})
+    assert status == 400
+    assert "A time must be one of dates, times, ISO text" in answer["error"]
+    status, answer = ask(
+        app, "POST", "/v1/rank", {**shared, "scores": {**scores, "p_buy": [101] * 20}}
+    )
+    assert status == 400
+    assert "'buy', of scale percent, must lie in [0, 100]. Got 101" in answer["error"]
+
+
+def test_a_table_may_hold_times_as_text_or_numbers(timed):
+    app, model, rows = timed
+    for times in (pl.col("at").dt.epoch("ms"), pl.col("at").cast(pl.String)):
+        table = rows.select("age", times, "p_buy", "p_like")
+        status, answer = ask(app, "POST", "/v1/rank", stream(table), ARROW, "k=all")
+        assert status == 200, answer
+        found = pl.read_ipc_stream(answer)
+        assert found["fused"].to_list() == np.sort(model.score(rows))[::-1].tolist()

@@ -87,10 +87,10 @@ def checks_of(
 
 def _columns(new: Method, current: Method | None) -> Check:
     """Callers name columns, so a version that needs others belongs into another registry."""
-    now = (*new.schema.objectives.items(), *new.schema.context)
+    now = _needed(new)
     if current is None:
         return Check("columns", True, "the first version says which columns there are")
-    then = (*current.schema.objectives.items(), *current.schema.context)
+    then = _needed(current)
     if set(now) == set(then):
         return Check("columns", True, "objectives, score and context columns are the same")
     return Check(
@@ -99,6 +99,14 @@ def _columns(new: Method, current: Method | None) -> Check:
         f"objectives and columns must be those of the current version, {_named(then)}; got "
         f"{_named(now)}",
     )
+
+
+def _needed(model: Method) -> tuple[Sequence[str], ...]:
+    """Return what a caller must know: a score on another scale is another score."""
+    schema = model.schema
+    scores = zip(schema.names, schema.score_columns, schema.scales, strict=True)
+    named = ((name, c if s == "probability" else f"{c} ({s})") for name, c, s in scores)
+    return (*named, *schema.context)
 
 
 def _named(columns: Sequence[Sequence[str]]) -> str:
