@@ -1,19 +1,14 @@
 """What an application does beside scoring: keys, metrics, reloads, drift."""
 
-import numpy as np
 import polars as pl
 import pytest
 from service import application, ask, expected, order_of, rank_body
 
-import harmonrank as hr
-from harmonrank.errors import OutputError, UsageError
-from harmonrank.registry import Guardrails, Registry
-from harmonrank.serving.drift_watch import DriftWatch
+from harmonrank.errors import UsageError
 from harmonrank.serving.prometheus import metrics_text
 from harmonrank.serving.runtime import Candidates
 from harmonrank.serving.settings import check_binding
 from harmonrank.serving.shared import Slot
-from logs import small_table
 
 
 def test_a_key_is_asked_for_everywhere_but_for_health(default_model, tmp_path, table):
@@ -134,97 +129,3 @@ def test_the_sample_keeps_the_last_rows_with_their_context(app, table):
     assert set(zip(frame["p_buy"], frame["age"], strict=True)) <= known
     sample.add(0, Candidates(candidates.scores, {"hour": None, "age": "ageless"}))
     assert sample.frame().tail(1).select("hour", "age").row(0) == (None, None)
-
-
-def moved(table):
-    logit = (pl.col("p_buy") / (1 - pl.col("p_buy"))).log()
-    return table.with_columns(p_buy=1 / (1 + (-(1.6 * logit + 1)).exp()))
-
-
-@pytest.fixture(scope="module")
-def correlated():
-    """Return rows whose scores are correlated, so that other rows would move both."""
-    rng = np.random.default_rng(0)
-    rows = 40_000
-    common = rng.normal(size=(rows, 1))
-    p = 1 / (1 + np.exp(1 - 0.9 * common - 0.4 * rng.normal(size=(rows, 2))))
-    labels = (rng.random(p.shape) < p).astype(np.uint8)
-    base = small_table(rows).select("request_id", "hour", "age")
-    return base.with_columns(
-        p_buy=p[:, 0], p_like=p[:, 1], buy=pl.Series(labels[:, 0]), like=pl.Series(labels[:, 1])
-    )
-
-
-def watched(tmp_path, correlated, mode):
-    schema = hr.Schema({"buy": "p_buy", "like": "p_like"}, ["hour", "age"], "request_id")
-    model = hr.ClosedForm().fit(correlated, schema)
-    registry = Registry.create(tmp_path / "registry", Guardrails())
-    assert registry.publish(model, correlated).refused is None
-    settings = {"sample_rows": 25_000, "recalibrate": mode}
-    app = application(registry.path, tmp_path / "state", **settings)
-    watch = DriftWatch(app._config, tmp_path / "state", app.sample, lambda *e: app.events.append(e))
-
-    def feed(frame):
-        for part in frame.iter_slices(30):
-            own = {name: part[name] for name in ("hour", "age")}
-            app.sample.add(0, Candidates(part.select("p_buy", "p_like").to_numpy(), {}, own))
-
-    return app, watch, registry, feed
-
-
-def test_a_replaced_upstream_model_raises_an_alarm_with_one_command(tmp_path, correlated, run):
-    app, watch, registry, feed = watched(tmp_path, correlated, "ask")
-    assert watch.look() is None
-    feed(correlated)
-    assert watch.look().replaced == ()
-    feed(moved(correlated))
-    assert watch.look().replaced == ("p_buy",)
-    ((event, facts),) = app.events
-    assert event == "upstream replaced"
-    assert facts["scores"] == ["p_buy"]
-    feed(moved(correlated.head(3000)))
-    watch.look()
-    assert len(app.events) == 1, "an alarm is raised once"
-    assert registry.current() == 1, "nothing changes by itself"
-    assert "upstream_replaced 1" in ask(app, "GET", "/metrics")[1].decode()
-    done = run(*facts["command"].split()[1:])
-    assert done.code == 0, done
-    assert registry.current() == 2
-    assert registry.version().recalibrated
-    feed(moved(correlated.head(3000)))
-    assert watch.look().replaced == ()
-
-
-def test_an_alarm_whose_sample_found_no_room_is_raised_at_the_next_look(
-    tmp_path, correlated, monkeypatch
-):
-    app, watch, _, feed = watched(tmp_path, correlated, "ask")
-
-    def full(*_):
-        raise pl.exceptions.ComputeError("No space left on device (os error 28)")
-
-    feed(moved(correlated))
-    with monkeypatch.context() as patch:
-        patch.setattr(pl.DataFrame, "write_parquet", full)
-        with pytest.raises(OutputError, match=r"sample.parquet' cannot be written: No space left"):
-            watch.look()
-    assert not app.events
-    assert not watch.alarmed
-    feed(moved(correlated.head(3000)))
-    watch.look()
-    assert [event for event, _ in app.events] == ["upstream replaced"]
-    assert watch.alarmed
-
-
-def test_auto_publishes_a_recalibrated_version_through_the_guardrails(tmp_path, correlated):
-    app, watch, registry, feed = watched(tmp_path, correlated, "auto")
-    feed(moved(correlated))
-    watch.look()
-    assert [event for event, _ in app.events] == ["upstream replaced", "recalibrated"]
-    assert registry.version().recalibrated
-    strict = Guardrails(require_labels=True)
-    Registry.create(registry.path, strict, overwrite=True)
-    feed(correlated)
-    watch.look()
-    assert [event for event, _ in app.events][2:] == ["upstream replaced", "recalibration refused"]
-    assert registry.current() == 2

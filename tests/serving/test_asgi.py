@@ -114,3 +114,12 @@ def test_head_has_no_body(make):
     status, headers, body = asyncio.run(call(asgi, b"", path="/v2", method="HEAD"))
     assert (status, body) == (200, None)
     assert int(headers["content-length"]) > 0
+
+
+def test_an_access_log_tells_route_status_and_time_and_nothing_of_the_body(make, table):
+    asgi, app = make(access_log=True)
+    raw = json.dumps(rank_body(table, ids=[f"secret {n}" for n in range(20)])).encode()
+    assert asyncio.run(call(asgi, raw))[0] == 200
+    ((event, facts),) = app.events
+    assert (event, set(facts)) == ("request", {"route", "status", "seconds"})
+    assert "secret" not in str(facts)

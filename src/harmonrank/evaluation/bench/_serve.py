@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -32,17 +33,20 @@ _PEER = "FastAPI + torch-eager"
 _CONNECTIONS = 4
 _RATE = 200.0
 _WAIT = 120.0
+_STARTS = 5
 _ARROW = "application/vnd.apache.arrow.stream"
 Server = Callable[[Path, int], list[str]]
 
 
 def cases(size: Size) -> list[Case]:
-    """Latency at a fixed rate, and throughput as JSON, as binary tensors and as Arrow."""
+    """Latency at a fixed rate, throughput as JSON, binary tensors and Arrow, and the start."""
     return [
         Case("serve JSON, p99 at 200 requests/s", partial(_latency, size)),
         Case("serve JSON, per request", partial(_throughput, size)),
         Case("serve binary tensors, per request", partial(_wide, "binary", size)),
         Case("serve Arrow, per request", partial(_wide, "arrow", size)),
+        Case("serve, start to first answer", partial(_start, size)),
+        Case("serve, start to first answer, harmonrank-paper", partial(_start, size, paper=True)),
     ]
 
 
@@ -50,6 +54,14 @@ def cases(size: Size) -> list[Case]:
 def _fitted(rows: int) -> Method:
     log = world_log(rows)
     return HarmonRank().fit(log, log.schema)
+
+
+@cache
+def _fitted_paper(rows: int) -> Method:
+    from harmonrank.methods.harmonrank_paper import HarmonRankPaper
+
+    log = world_log(rows)
+    return HarmonRankPaper(epochs=1).fit(log, log.schema)
 
 
 def _ours(model: Path, port: int) -> list[str]:
@@ -76,7 +88,7 @@ def _running(server: Server, model: Path, request: bytes) -> Iterator[int]:
         while not _answers(port, request):
             if process.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"`{' '.join(process.args[1:4])}` does not answer")
-            time.sleep(0.05)
+            time.sleep(0.002)
         yield port
     finally:
         process.terminate()
@@ -148,6 +160,21 @@ def _wide(kind: str, size: Size) -> Result:
     )
     name = cases(size)[2 if kind == "binary" else 3].name
     return Result("serve", name, rows, found.seconds / found.answered, note=note)
+
+
+def _start(size: Size, *, paper: bool = False) -> Result:
+    """Time from the command to the first ranking; kernels were compiled by a start before."""
+    model = _fitted_paper(size.request_rows * 10) if paper else _fitted(size.head_rows)
+    request, took = _json_request(world_log(size.request_rows)), []
+    with TemporaryDirectory() as place:
+        model.save(Path(place) / "model")
+        for _ in range(_STARTS + 1):
+            begun = time.perf_counter()
+            with _running(_ours, Path(place) / "model", request):
+                took.append(time.perf_counter() - begun)
+    note = f"Median of {_STARTS} starts of one worker, from the command to the first answer."
+    name = cases(size)[5 if paper else 4].name
+    return Result("serve", name, size.request_rows, median(took[1:]), note=note)
 
 
 def _split(seconds: dict[str, float]) -> tuple[float, dict[str, float]]:
