@@ -15,6 +15,10 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 HOLE = r"[-+−]?[\d,]*\.?\d+"
+MEASURED = re.compile(
+    r"(?<![\w.,`-])[\d,]*\.?\d+ (?:ms|ns|µs|s|MB|GB|times|×|rows per second|rows/s)\b"
+)
+CODE = re.compile(r"^```.*?^```|^ {4}[^\n]*", re.DOTALL | re.MULTILINE)
 
 
 def read(name: str) -> Any:
@@ -48,15 +52,31 @@ def filled(text: str, sentence: str, figures: list[str]) -> str:
     >>> filled("It took\\n3.1 s.", "It took {} s", ["2.9"])
     'It took\\n2.9 s.'
     """
-    parts = [r"\s+".join(map(re.escape, re.split(r"\s+", p))) for p in sentence.split("{}")]
-    if len(parts) != len(figures) + 1:
-        raise ValueError(f"{len(figures)} figures for {len(parts) - 1} holes: {sentence}")
-    found = list(re.finditer(HOLE.join(f"({part})" for part in parts), text))
+    holes = sentence.count("{}")
+    if holes != len(figures):
+        raise ValueError(f"{len(figures)} figures for {holes} holes: {sentence}")
+    found = list(pattern_of(sentence).finditer(text))
     if len(found) != 1:
         raise ValueError(f"found {len(found)} times: {sentence}")
     around = found[0].groups()
     new = "".join(a + b for a, b in zip(around, [*figures, ""], strict=True))
     return text[: found[0].start()] + new + text[found[0].end() :]
+
+
+def pattern_of(sentence: str) -> re.Pattern[str]:
+    """Return what finds a sentence whatever its figures and line ends, a group around each hole."""
+    parts = [r"\s+".join(map(re.escape, re.split(r"\s+", p))) for p in sentence.split("{}")]
+    return re.compile(HOLE.join(f"({part})" for part in parts))
+
+
+def unclaimed(page: Path) -> list[str]:
+    """Return the times, sizes and ratios in the sentences of a page that no claim computes."""
+    text = page.read_text(encoding="utf-8")
+    claimed = [pattern_of(c.sentence).search(text) for c in CLAIMS if ROOT / c.page == page]
+    spans = [match.span() for match in claimed if match]
+    spans += [match.span() for match in CODE.finditer(text)]
+    found = [m for m in MEASURED.finditer(text) if not any(a <= m.start() < b for a, b in spans)]
+    return [match[0] for match in found]
 
 
 def pages() -> dict[Path, str]:
