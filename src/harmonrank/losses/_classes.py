@@ -6,12 +6,15 @@ row a pair with itself, of score difference zero (half a win in an AUC), and eve
 keeps that pair: then fractional labels, sample weights and repeated rows all mean the same.
 """
 
-__all__ = ["ClassMoments", "class_mass", "class_moments"]
+__all__ = ["ClassMoments", "class_mass", "class_moments", "host_arrays"]
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
+
+from harmonrank.losses._inputs import LossInputs
 
 
 class ClassMoments(NamedTuple):
@@ -38,6 +41,20 @@ def class_mass(labels: Tensor, sample_weight: Tensor) -> tuple[Tensor, Tensor]:
     """
     # W⁻ is summed on its own: total − W⁺ would leave a rounding residue where there is no negative.
     return sample_weight @ labels, sample_weight @ (1 - labels)
+
+
+def host_arrays(inputs: LossInputs) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores, labels, row weights and what a pair of each objective counts, w/(W⁺W⁻).
+
+    They are arrays for a kernel; tensors of another device are copied. An absent objective's pairs
+    count 0.
+    """
+    mass_positive, mass_negative = class_mass(inputs.labels, inputs.sample_weight)
+    pairs = mass_positive * mass_negative
+    scale = torch.where(pairs > 0, inputs.objective_weights / pairs, 0.0)
+    host = (inputs.scores.detach(), inputs.labels, inputs.sample_weight, scale)
+    s, y, v, scale_m = (x.cpu().contiguous().numpy() for x in host)
+    return s, y, v, scale_m
 
 
 def class_moments(scores: Tensor, labels: Tensor, sample_weight: Tensor) -> ClassMoments:

@@ -4,7 +4,9 @@ __all__ = ["with_gradient"]
 
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from harmonrank.errors import UsageError
@@ -38,7 +40,9 @@ class _Once(torch.autograd.Function):
         )
 
 
-def with_gradient(scores: Tensor, loss: Tensor, gradient: Tensor) -> Tensor:
+def with_gradient(
+    scores: Tensor, loss: Tensor | float, gradient: Tensor | NDArray[np.float64]
+) -> Tensor:
     """Return `loss`, a number already computed, with d loss / d scores = `gradient`.
 
     Pair losses know value and gradient after one sweep over the pairs. Keeping the gradient, one
@@ -51,5 +55,8 @@ def with_gradient(scores: Tensor, loss: Tensor, gradient: Tensor) -> Tensor:
     >>> loss.item(), scores.grad
     (7.0, tensor([3., 4.]))
     """
-    result: Tensor = _KnownGradient.apply(scores, loss, gradient)  # type: ignore[no-untyped-call]
+    value, slope = (
+        torch.as_tensor(x, dtype=scores.dtype, device=scores.device) for x in (loss, gradient)
+    )
+    result: Tensor = _KnownGradient.apply(scores, value, slope)  # type: ignore[no-untyped-call]
     return result

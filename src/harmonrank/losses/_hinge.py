@@ -5,13 +5,12 @@ __all__ = ["squared_hinge_loss"]
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from harmonrank.kernel import kernel
-from harmonrank.losses._classes import class_mass
+from harmonrank.losses._classes import host_arrays
 from harmonrank.losses._gradient import with_gradient
-from harmonrank.losses._inputs import LossInputs, check_inputs, check_positive
+from harmonrank.losses._inputs import check_inputs, check_positive
 from harmonrank.ranking import argsort
 
 
@@ -32,25 +31,16 @@ def squared_hinge_loss(
     An objective without a positive or a negative contributes nothing. Sample weights multiply: the
     pair (i, j) weighs v_i v_j.
 
+    >>> import torch
     >>> scores = torch.tensor([2.0, 0.0, 1.5])
     >>> squared_hinge_loss(scores, torch.tensor([1, 0, 0])).item()  # (0 + (1 − 0.5)²)/2
     0.125
     """
     inputs = check_inputs(scores, labels, objective_weights, sample_weight)
     margin = check_positive("margin", margin)
-    loss, gradient = _hinge_sweep(inputs, margin)
+    s, y, v, scale = host_arrays(inputs)
+    loss, gradient = _hinge_kernel(s, argsort(s), y, v, scale, margin)
     return with_gradient(inputs.scores, loss, gradient)
-
-
-def _hinge_sweep(inputs: LossInputs, margin: float) -> tuple[Tensor, Tensor]:
-    """Return the loss and its gradient; tensors on another device go through a host copy."""
-    mass_positive, mass_negative = class_mass(inputs.labels, inputs.sample_weight)
-    pairs = mass_positive * mass_negative
-    scale = torch.where(pairs > 0, inputs.objective_weights / pairs, 0.0)
-    host = (inputs.scores.detach(), inputs.labels, inputs.sample_weight, scale)
-    s, y, v, scale_m = (x.cpu().contiguous().numpy() for x in host)
-    loss, gradient = _hinge_kernel(s, argsort(s), y, v, scale_m, margin)
-    return inputs.scores.new_tensor(loss), torch.from_numpy(gradient).to(inputs.scores.device)
 
 
 @kernel

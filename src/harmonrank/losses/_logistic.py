@@ -11,7 +11,7 @@ from torch.nn.functional import logsigmoid
 
 from harmonrank.errors import UsageError
 from harmonrank.kernel import kernel
-from harmonrank.losses._classes import class_mass
+from harmonrank.losses._classes import host_arrays
 from harmonrank.losses._gradient import with_gradient
 from harmonrank.losses._inputs import LossInputs, check_inputs
 
@@ -52,19 +52,13 @@ def pairwise_logistic_loss(
         raise UsageError(f"`block_size` must be at least 1. Got {block_size}.")
     s = inputs.scores.detach()
     if len(s) > 0 and bool(s.max() - s.min() <= _WIDEST):
-        loss, gradient = _by_grid(inputs)
-    else:
-        loss, gradient = _by_pairs(inputs._replace(scores=s), block_size)
-    return with_gradient(inputs.scores, loss, gradient)
+        return with_gradient(inputs.scores, *_by_grid(inputs))
+    return with_gradient(inputs.scores, *_by_pairs(inputs._replace(scores=s), block_size))
 
 
-def _by_grid(inputs: LossInputs) -> tuple[Tensor, Tensor]:
-    """Return the loss and its gradient; tensors on another device go through a host copy."""
-    mass_positive, mass_negative = class_mass(inputs.labels, inputs.sample_weight)
-    pairs = mass_positive * mass_negative
-    scale_m = torch.where(pairs > 0, inputs.objective_weights / pairs, 0.0)
-    host = (inputs.scores.detach(), inputs.labels, inputs.sample_weight, scale_m)
-    s, y, v, scale = (x.cpu().contiguous().numpy() for x in host)
+def _by_grid(inputs: LossInputs) -> tuple[float, np.ndarray]:
+    """Return the loss and its gradient, the classes meeting on a grid."""
+    s, y, v, scale = host_arrays(inputs)
     first = s.min() - _STEP * (_NODES // 2 - 1)
     size = int((s.max() - first) / _STEP) + _NODES // 2 + 1
     node, share = _shares(s, first)
@@ -73,8 +67,7 @@ def _by_grid(inputs: LossInputs) -> tuple[Tensor, Tensor]:
     loss = scale @ np.einsum("mk,mk->m", positive @ value, negative)
     # Per unit of a positive and of a negative at each node.
     rise, fall = negative @ slope.T, positive @ slope
-    gradient = _gather(node, share, y, v, scale[:, None] * (rise + fall), scale @ fall)
-    return inputs.scores.new_tensor(loss), torch.from_numpy(gradient).to(inputs.scores.device)
+    return float(loss), _gather(node, share, y, v, scale[:, None] * (rise + fall), scale @ fall)
 
 
 def _curves(size: int) -> tuple[np.ndarray, np.ndarray]:
