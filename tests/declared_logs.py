@@ -35,6 +35,13 @@ categorical = ["brand"]
 multi = ["tags"]
 numeric = ["listed"]
 
+[joins.regions]
+file = "regions.csv"
+id = "code"
+on = "country"
+categorical = ["currency"]
+numeric = ["people"]
+
 [items.columns]
 tags = { separator = "|", keep = 2 }
 listed = { transform = "day" }
@@ -88,5 +95,7 @@ def write_shop(folder, rows=3000, seed=0, users=60, items=40):
         }
     )
     products.write_parquet(folder / "products.parquet")
+    regions = "code,currency,people\nde,EUR,83.5\nfr,EUR,\nfr,XXX,1\nuk,GBP,67\n"
+    (folder / "regions.csv").write_text(regions, encoding="utf-8")
     (folder / "declaration.toml").write_text(DECLARATION, encoding="utf-8")
     return frame

@@ -119,7 +119,7 @@ def test_a_log_of_ones_own_goes_from_raw_files_to_a_leaderboard(run, tmp_path):
     assert all(m["error"] is None and 0 < m["auc_sum"] < 3 for m in numbers["methods"])
     assert "price is 0: null" in " ".join(numbers["caveats"])
     schema = hr.Schema.read(tmp_path / "out" / "scores" / "schema.toml")
-    assert schema.context == ("country", "hour", "weekday", "slot", "plan")
+    assert schema.context == ("country", "hour", "weekday", "slot", "currency", "plan")
     again = run("pipeline", tmp_path / "raw", "--declaration", declaration, *out, *small)
     assert again.code == 0, again
     changed = declaration.read_text().replace("at_least = 30", "at_least = 60")

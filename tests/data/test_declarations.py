@@ -68,6 +68,16 @@ def test_columns_with_many_values_become_the_first_few(shop):
     assert "ignored" not in items.columns
 
 
+def test_other_tables_are_joined_to_the_rows(shop):
+    events, log = shop
+    rows = read_part(log.folder).sort("row")
+    known = {"de": ("EUR", 83.5), "fr": ("EUR", None), None: (None, None)}
+    found = zip(rows["currency"], rows["people"], strict=True)
+    assert list(found) == [known[country] for country in events["country"]]
+    assert log.columns.categorical == ("country", "hour", "weekday", "slot", "currency")
+    assert log.columns.numeric == ("price", "people")
+
+
 def test_the_split_goes_by_time_and_requests_are_hours_of_a_user(shop):
     _, log = shop
     parts = [read_part(log.folder, part) for part in ("train", "valid", "test")]
@@ -213,6 +223,19 @@ WRONG = {
         'missing = 0, at_least = 30, type = "uint8" }',
         "'dwell' is declared as a whole number for 'engaged' and as text for another column",
     ),
+    "key of a join": (
+        'on = "country"',
+        'onn = "country"',
+        r"'onn' in \[joins.regions\]. Did",
+    ),
+    "column of a join": ('on = "country"', 'on = "land"', "events-1.csv' has no column 'land'"),
+    "rule of a join": (
+        "[columns]",
+        "[columns]\ncurrency = { missing = 0 }",
+        "rule for 'currency', which no role names",
+    ),
+    "joined twice": ('["currency"]', '["slot"]', "column 'slot' is named twice"),
+    "request": ('["currency"]', '["request"]', "declare it as `request`, or rename it"),
     "toml": ("kind =", "kind", "cannot be read as a TOML declaration"),
 }
 

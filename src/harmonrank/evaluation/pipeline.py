@@ -123,7 +123,7 @@ class _Pipeline:
 
     def import_step(self) -> str:
         """Turn raw files into one layout."""
-        tables = [table.path for table in self.source.tables]
+        tables = [*(table.path for table in self.source.tables), *self.source.joined]
         files = [*self.source.files, *tables, *([self.source.truth] if self.source.truth else [])]
         inputs = {
             "kind": self.source.columns.kind,

@@ -1,6 +1,6 @@
 """Declaration: which files a raw log has, which column is what, and how values are read."""
 
-__all__ = ["ColumnRule", "Declaration", "Download", "Note", "Roles", "TableRules"]
+__all__ = ["ColumnRule", "Declaration", "Download", "JoinRules", "Note", "Roles", "TableRules"]
 
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
@@ -105,6 +105,16 @@ class TableRules(Roles, frozen=True, forbid_unknown_fields=True, kw_only=True):
     id: Name
 
 
+class JoinRules(TableRules, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table of something else that rows refer to; its features become theirs.
+
+    Attributes:
+        on: The column of the rows that names a row of the table.
+    """
+
+    on: Name
+
+
 class Download(Struct, frozen=True, forbid_unknown_fields=True):
     """Where a public log comes from: its name, what to download, and from which page."""
 
@@ -138,6 +148,7 @@ class Declaration(Roles, frozen=True, forbid_unknown_fields=True, kw_only=True):
         utc_offset: Hours from UTC to the clock of the users.
         users: Table of user features.
         items: Table of item features.
+        joins: Other tables, whose features become those of the rows.
         folders: Where the files may be, below the folder that is named.
         instead: Files that are taken where none of `files` is there.
         one_file: Whether only one of the files may be read, since they overlap.
@@ -159,6 +170,7 @@ class Declaration(Roles, frozen=True, forbid_unknown_fields=True, kw_only=True):
     utc_offset: Annotated[float, Meta(ge=-14, le=14)] = 0
     users: TableRules | None = None
     items: TableRules | None = None
+    joins: dict[Name, JoinRules] = {}
     folders: list[Name] = msgspec.field(default_factory=lambda: ["."])
     instead: list[Name] = []
     one_file: bool = False

@@ -10,7 +10,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from harmonrank.data.logs._declaration import ColumnRule, Declaration, Download, TableRules
+from harmonrank.data.logs._declaration import (
+    ColumnRule,
+    Declaration,
+    Download,
+    JoinRules,
+    TableRules,
+)
 from harmonrank.data.logs._problems import problems_of
 from harmonrank.errors import DataError, did_you_mean
 from harmonrank.options import checked_path
@@ -58,6 +64,9 @@ def _check_keys(path: Path, parts: Any, kind: type[Struct], place: str) -> None:
             _check_keys(path, part, Download, inner)
         elif key == "otherwise":
             _check_keys(path, part, ColumnRule, inner)
+        elif key == "joins" and isinstance(part, Mapping):
+            for name, rules in part.items():
+                _check_keys(path, rules, JoinRules, f"{inner}.{name}")
         elif key == "columns" and isinstance(part, Mapping):
             for name, rule in part.items():
                 _check_keys(path, rule, ColumnRule, f"{inner}.{name}")

@@ -11,9 +11,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from harmonrank.data.logs._columns import FeatureTable, LogColumns
-from harmonrank.data.logs._declaration import Declaration, Roles
+from harmonrank.data.logs._columns import LogColumns
+from harmonrank.data.logs._declaration import Declaration
 from harmonrank.data.logs._declaration_file import read_declaration as _read
+from harmonrank.data.logs._declared_tables import declared_columns, declared_table, joined_table
 from harmonrank.data.logs._finding import (
     found_files,
     no_files,
@@ -21,11 +22,10 @@ from harmonrank.data.logs._finding import (
     shared_columns,
     table_file,
 )
-from harmonrank.data.logs._rules import Made, cleaned, counted, resolved
+from harmonrank.data.logs._rules import Made, cleaned, counted
 from harmonrank.data.logs._source import LogSource, TableSource, check_folder
-from harmonrank.data.logs._transforms import RowClock, id_of, second_of, user_bucket
-from harmonrank.data.tables import column_names
-from harmonrank.errors import DataError, did_you_mean, shown
+from harmonrank.data.logs._transforms import RowClock, second_of, user_bucket
+from harmonrank.errors import DataError, shown
 
 _HOUR_MS, _HOURS = 3_600_000, 2_000_000
 _ROLES = ("labels", "categorical", "multi", "numeric", "feedback", "history")
@@ -60,10 +60,13 @@ def find_declared(
         for part, table in (("users", declared.users), ("items", declared.items))
         if table is not None
     }
-    one_version(declared, [*files, *tables.values()])
+    joined = {
+        name: table_file(folder, home, declared, rules) for name, rules in declared.joins.items()
+    }
+    one_version(declared, [*files, *tables.values(), *joined.values()])
     digest = {"declaration": sha256(msgspec.json.encode(declared)).hexdigest()[:16]}
     truth = folder / "truth.parquet"
-    rows = _Rows(declared, files)
+    rows = _Rows(declared, files, joined)
     return LogSource(
         files=tuple(files),
         columns=rows.columns,
@@ -76,47 +79,23 @@ def find_declared(
         count=rows.count,
         notes=rows.notes,
         tables=tuple(_table(declared, part, path) for part, path in tables.items()),
+        joined=tuple(joined.values()),
         truth=truth if truth.is_file() else None,
         settings=digest if settings is None else settings,
     )
 
 
-def _made(
-    declared: Declaration,
-    roles: Roles,
-    role: str,
-    names: Sequence[str],
-    file: Path,
-    there: list[str],
-) -> list[Made]:
-    """Return the columns that a role becomes, or say which one is missing."""
-    made: list[Made] = []
-    for name in names:
-        try:
-            made += resolved(roles, role, name, there)
-        except KeyError as missing:
-            (lacking,) = missing.args
-            if declared.download is not None:
-                raise DataError(
-                    f"'{file}' has no column '{lacking}', so it is not the official file. "
-                    f"Got {', '.join(there[:30])}."
-                ) from None
-            raise DataError(
-                f"'{file}' has no column '{lacking}', which the declaration names. "
-                f"{did_you_mean(lacking, there)}"
-            ) from None
-    return made
-
-
 class _Rows:
     """The rows of a log: what is read, and what becomes of it."""
 
-    def __init__(self, declared: Declaration, files: Sequence[Path]) -> None:
+    def __init__(
+        self, declared: Declaration, files: Sequence[Path], joined: Mapping[str, Path]
+    ) -> None:
         self._declared = d = declared
         there = shared_columns(d, files)
         named = {"user": [d.user], "item": [d.item], "time": [d.time] if d.time else []}
         named |= {role: getattr(d, role) for role in _ROLES}
-        found = {r: _made(d, d, r, names, files[0], there) for r, names in named.items()}
+        found = {r: declared_columns(d, d, r, names, files[0], there) for r, names in named.items()}
         if not found["labels"]:
             raise DataError(
                 f"'{files[0]}' has none of the objectives; expected one of {', '.join(d.labels)}."
@@ -125,15 +104,18 @@ class _Rows:
         if d.time is not None:
             (time,) = found["time"]
             self.clock = RowClock(time.source, time.rule, d.utc_offset)
+        self._joins = [
+            joined_table(d, name, d.joins[name], path, files[0], there)
+            for name, path in joined.items()
+        ]
         self._user, request = found["user"][0], self._request(there, files[0])
         self.columns = self._columns(found)
         order = ["user", "item", "time", "request", "categorical", "multi", "numeric", "labels"]
         self._made = [
             m for r in [*order, "feedback", "history"] for m in (found | request).get(r, [])
         ]
-        sources = dict.fromkeys(m.source for m in self._made if m.source)
-        self.reads = tuple(sources)
-        read = [m for m in self._made if m.source]
+        read = [m for m in [*self._made, *(join.on for join in self._joins)] if m.source]
+        self.reads = tuple(dict.fromkeys(m.source for m in read))
         self.texts = {m.source for m in read if not m.rule.whole or m.role == "multi"}
         for m in read:
             if m.rule.whole and m.role != "multi" and m.source in self.texts:
@@ -149,10 +131,11 @@ class _Rows:
             return {}
         if d.rule(d.request).transform == "user_hour":
             return {}
-        return {"request": _made(d, d, "request", [d.request], file, there)}
+        return {"request": declared_columns(d, d, "request", [d.request], file, there)}
 
     def _columns(self, found: Mapping[str, list[Made]]) -> LogColumns:
         d, names = self._declared, {r: tuple(m.name for m in made) for r, made in found.items()}
+        tables = [join.source.table for join in self._joins]
         return LogColumns(
             kind=d.kind,
             user=d.user,
@@ -160,15 +143,17 @@ class _Rows:
             time=d.time,
             request=d.request or ("request" if d.time else d.user),
             objectives=names["labels"],
-            categorical=names["categorical"] + names["multi"],
-            numeric=names["numeric"],
+            categorical=sum((t.categorical for t in tables), names["categorical"] + names["multi"]),
+            numeric=sum((t.numeric for t in tables), names["numeric"]),
             feedback=names["feedback"],
             history=names["history"],
         )
 
     def clean(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the columns to be written."""
-        found = cleaned(frame, self._made, self.clock)
+        found = cleaned(frame, [*self._made, *(join.on for join in self._joins)], self.clock)
+        for join in self._joins:
+            found = join.join(found).drop(join.on.name)
         d = self._declared
         if self.columns.request in found.columns:
             return found
@@ -208,8 +193,7 @@ class _Rows:
         return second_of(ms.to_numpy())
 
     def _bucket(self, column: pl.Series) -> np.ndarray:
-        made = column.to_frame().select(id_of(pl.col(column.name), whole=self._user.rule.whole))
-        return user_bucket(made.to_series().to_numpy())
+        return user_bucket(cleaned(column.to_frame(), [self._user], None).to_series().to_numpy())
 
     @property
     def split_by(self) -> str:
@@ -234,26 +218,8 @@ class _Rows:
 
 
 def _table(declared: Declaration, part: str, path: Path) -> TableSource:
-    """Return how a table of features is read; its id is called as in the rows."""
+    """Return how the table of users or of items is read."""
     rules = declared.users if part == "users" else declared.items
     assert rules is not None
     key = declared.user if part == "users" else declared.item
-    there = column_names(path)
-    found = {
-        role: _made(declared, rules, role, getattr(rules, role), path, there)
-        for role in ("categorical", "multi", "numeric")
-    }
-    (own,) = _made(declared, rules, "id", [rules.id], path, there)
-    own = Made(key, "id", own.rule, own.source)
-    made = [own, *found["categorical"], *found["multi"], *found["numeric"]]
-    names = {role: tuple(m.name for m in columns) for role, columns in found.items()}
-    table = FeatureTable(
-        f"{part}.parquet", key, names["categorical"] + names["multi"], names["numeric"]
-    )
-    return TableSource(
-        path,
-        table,
-        tuple(dict.fromkeys(m.source for m in made)),
-        clean=lambda frame: cleaned(frame, made, None),
-        count=lambda frame: counted(frame, made, rules, None),
-    )
+    return declared_table(declared, rules, f"{part}.parquet", key, path)

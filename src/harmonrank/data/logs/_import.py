@@ -52,7 +52,7 @@ def import_log(
     chunks = [chunk for file in source.files for chunk in cut(file, chunk_bytes)]
     if not chunks:
         raise DataError(f"'{source.files[0]}' has no rows; expected at least four.")
-    files = [*source.files, *(t.path for t in source.tables), source.truth]
+    files = [*source.files, *(t.path for t in source.tables), *source.joined, source.truth]
     key = {
         "format": FORMAT,
         "kind": source.columns.kind,

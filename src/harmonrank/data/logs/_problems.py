@@ -33,6 +33,11 @@ def problems_of(declared: Declaration) -> Iterator[str]:
     d = declared
     rows = {"user": [d.user], "item": [d.item], "time": [d.time] if d.time else []}
     rows |= {r: getattr(d, r) for r in ("labels", "feedback", "history", *_FEATURES)}
+    for join in d.joins.values():
+        # Their features stand among those of the rows.
+        rows |= {f"{join.on} {r}": getattr(join, r) for r in _FEATURES}
+    if d.request is None and any("request" in part for part in rows.values()):
+        yield "'request' names what was shown together; declare it as `request`, or rename it."
     asked = {"request": [d.request] if d.request and d.request != d.user else []}
     yield from _role_problems("", d, rows, asked)
     if d.split == "time" and d.time is None:
@@ -41,7 +46,8 @@ def problems_of(declared: Declaration) -> Iterator[str]:
     needs = [n for n, rule in d.columns.items() if rule.transform in clocked]
     if needs and d.time is None:
         yield f"`columns.{needs[0]}` needs `time`, the column of when a row was shown."
-    for place, table in (("users", d.users), ("items", d.items)):
+    joins = ((f"joins.{name}", join) for name, join in d.joins.items())
+    for place, table in (("users", d.users), ("items", d.items), *joins):
         if table is not None:
             parts = {"id": [table.id]} | {r: getattr(table, r) for r in _FEATURES}
             yield from _role_problems(f"{place}.", table, parts, {})
@@ -51,7 +57,7 @@ def problems_of(declared: Declaration) -> Iterator[str]:
 def _pattern_problems(d: Declaration) -> Iterator[str]:
     """Yield patterns of files that lead out of the folder, or are none."""
     patterns = [*d.files, *d.instead, *d.folders]
-    for table in (d.users, d.items):
+    for table in (d.users, d.items, *d.joins.values()):
         if table is not None:
             patterns += [table.file] if isinstance(table.file, str) else table.file
     for pattern in patterns:
@@ -79,7 +85,8 @@ def _role_problems(
         if name not in roles.categorical:
             hint = did_you_mean(name, roles.categorical)
             yield f"`{place}codes` must name categorical columns. Got '{name}'. {hint}"
-    role_of = {name: role for role, part in {**named, **asked}.items() for name in part}
+    parts = {role: part for role, part in {**named, **asked}.items() if role in _ALLOWED}
+    role_of = {name: role for role, part in parts.items() for name in part}
     for name, rule in roles.columns.items():
         if name not in role_of:
             hint = did_you_mean(name, role_of)

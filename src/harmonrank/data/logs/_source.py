@@ -55,6 +55,7 @@ class LogSource:
         notes: What a reader of the result has to know.
         tables: Files of features.
         truth: True probabilities in the order of the rows, where the files were simulated.
+        joined: Files whose columns `clean` adds to the rows.
     """
 
     files: tuple[Path, ...]
@@ -70,6 +71,7 @@ class LogSource:
     truth: Path | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
     texts: frozenset[str] = frozenset()
+    joined: tuple[Path, ...] = ()
 
 
 def check_folder(folder: str | Path) -> Path:
