@@ -4,10 +4,15 @@ import json
 from base64 import b64decode
 from urllib.parse import urlsplit
 
+import numpy as np
+import polars as pl
 import pytest
 
+import harmonrank as hr
 from browser import need_browser, open_page, requests, screenshot, show_as
-from harmonrank.reports import write_html, write_pictures
+from harmonrank.data import read_log
+from harmonrank.events import MethodEnded
+from harmonrank.reports import collect, run_of, write_html, write_pictures
 from harmonrank.reports.sections import sections
 
 
@@ -49,6 +54,54 @@ def test_the_page_draws_without_an_error_or_a_request_and_fits(
     )
     assert beyond == 0
     screenshot(driver, artefacts / f"report-{width}-{scheme}.png")
+
+
+NAMES = (
+    "o<b>{} %{{x}} $a$",
+    "is_effective_view_of_at_least_thirty_seconds_{}",
+    "like & share '{}'",
+)
+
+
+def odd_page(objectives, path):
+    """Write the page of a comparison whose names are long, or look like markup."""
+    rng = np.random.default_rng(objectives)
+    names = [NAMES[m % 3].format(m) for m in range(objectives)]
+    scores = rng.beta(2, 5, (800, objectives))
+    labels = (rng.random(scores.shape) < scores).astype(np.uint8)
+    columns = {name: labels[:, m] for m, name in enumerate(names)}
+    columns |= {f"p {name}": scores[:, m] for m, name in enumerate(names)}
+    table = pl.DataFrame(columns | {"<i>": rng.choice(["%{y}", "b&b"], 800)})
+    schema = hr.Schema({name: f"p {name}" for name in names}, context=["<i>"])
+    models = {}
+
+    def keep(event):
+        if isinstance(event, MethodEnded):
+            models[event.name] = event.model
+
+    first = f"p {names[0]}"
+    board = hr.compare(table, table, schema, ["closed-form"], baseline=first, on_event=keep)
+    facts = collect("Odd </title> names", run_of("x"), board, models, read_log(table, schema))
+    write_html(facts, path)
+    return board
+
+
+@pytest.mark.parametrize("objectives", [2, 20])
+def test_few_or_many_objectives_with_odd_names_fit_every_screen(driver, tmp_path, objectives):
+    path = tmp_path / "odd.html"
+    board = odd_page(objectives, path)
+    for width, scheme in ((1280, "light"), (390, "dark")):
+        open_page(driver, path, width, scheme)
+        assert driver.get_log("browser") == []
+        widths = driver.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+        assert widths == [width, width]
+    assert driver.find_element("css selector", ".verdict").text == board.verdict.sentence
+    first = driver.find_element("css selector", "#leaderboard .chart")
+    assert first.get_attribute("data-figure") == "difference"
+    heads = driver.find_elements("css selector", "#leaderboard thead th[title]")
+    assert {head.get_attribute("title") for head in heads} == {
+        name for name in board.objectives if len(name) > 28 and " " not in name
+    }
 
 
 def column(driver, number):

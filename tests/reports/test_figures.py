@@ -1,8 +1,10 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from harmonrank.evaluation import Baseline
 from harmonrank.reports.figures import calibration_plots
 from harmonrank.reports.model_facts import Bin
 from harmonrank.reports.plots import logit_axis
@@ -42,7 +44,7 @@ def test_names_are_unique_and_fit_for_files(plots):
 def test_every_kind_of_chart_is_there(plots):
     kinds = {plot.name.split("-")[0] for plot in plots}
     assert kinds == {
-        *("leaderboard", "regret", "auc", "weights", "response", "frontier"),
+        *("difference", "regret", "auc", "weights", "response", "frontier"),
         *("relation", "attention", "calibration", "training", "drift"),
     }
 
@@ -64,17 +66,71 @@ def test_the_numbers_behind_a_chart_are_a_full_table(plots):
         assert all(all(texts) for texts in plot.table.texts())
 
 
-def test_the_ceiling_is_a_line_only_where_it_is_known(facts):
+def test_the_first_chart_is_the_paired_difference_and_ties_are_hollow(facts):
+    (dots,) = sections(facts)[0].plots[0].data
+    _first, *others = facts.board.entries
+    assert dots["y"] == [entry.name for entry in others]
+    assert dots["x"] == pytest.approx([-entry.behind.estimate for entry in others])
+    whisker = dots["error_x"]
+    for x, minus, plus, entry, symbol in zip(
+        dots["x"], whisker["arrayminus"], whisker["array"], others, dots["marker"]["symbol"],
+        strict=True,
+    ):  # fmt: skip
+        assert x - minus == pytest.approx(-entry.behind.high)
+        assert x + plus == pytest.approx(-entry.behind.low)
+        assert (symbol == "circle-open") == (entry.behind.low <= 0 <= entry.behind.high)
+
+
+def test_with_a_baseline_the_first_chart_is_against_today(facts):
+    last = facts.board.entries[-1]
+    today = Baseline("prod", np.zeros(1))
+    entries = (*facts.board.entries[:-1], replace(last, name="today"))
+    board = replace(facts.board, entries=entries, baseline=today)
+    methods = {name: facts.methods[name] for name in facts.methods if name in board.qualities}
+    found = replace(facts, board=board, methods=methods, tradeoffs=())
+    chart = sections(found)[0].plots[0]
+    assert chart.data[0]["y"] == [entry.name for entry in entries[:-1]]
+    gaps = [entry.minus(entries[-1]).estimate for entry in entries[:-1]]
+    assert chart.data[0]["x"] == pytest.approx(gaps)
+    assert chart.layout["xaxis"]["title"]["text"] == "AUC-sum − AUC-sum of today"
+    assert "“today” is what ranks now: prod." in sections(found)[0].lead
+
+
+def test_attention_is_shown_only_where_it_is_not_uniform(facts):
+    def kinds(share):
+        rows = ((share, *[(1 - share) / 4] * 4),) * 5
+        methods = {n: replace(f, attention=rows) for n, f in facts.methods.items()}
+        (part,) = [s for s in sections(replace(facts, methods=methods)) if s.key == "relations"]
+        return part, [plot.name.split("-")[0] for plot in part.plots]
+
+    told, shown = kinds(0.4)
+    assert "attention" in shown
+    assert "Attention A_r" in told.lead
+    plain, left_out = kinds(0.2005)
+    assert "attention" not in left_out
+    assert "is uniform here, so it is not shown" in plain.lead
+
+
+def test_marks_of_a_trade_off_are_named_and_tell_their_weights(facts):
+    for chart in next(s for s in sections(facts) if s.key == "trade-offs").plots:
+        frontier, marks = chart.data[-2:]
+        assert "weights: " in frontier["hovertemplate"]
+        assert len(marks["text"]) == len(facts.board.qualities)
+        assert all("weights: " in text for text in marks["text"])
+        named = [part["text"] for part in chart.layout["annotations"][1:]]
+        assert "harmonrank" in named
+
+
+def test_the_regret_is_shown_only_where_the_ceiling_is_known(facts):
     world = sections(facts)[0].plots
-    assert world[0].layout["shapes"][0]["x0"] == facts.board.ceiling
-    assert [plot.name for plot in world] == ["leaderboard", "regret"]
+    assert [plot.name for plot in world] == ["difference", "regret"]
     entries = tuple(
         replace(e, quality=replace(e.quality, exact_auc_sum=None, exact_auc=None, ceiling=None))
         for e in facts.board.entries
     )
     plain = replace(facts, board=replace(facts.board, ceiling=None, entries=entries))
     (only,) = sections(plain)[0].plots
-    assert "shapes" not in only.layout
+    assert only.name == "difference"
 
 
 def test_odd_names_of_objectives_still_make_files(facts):
@@ -101,7 +157,7 @@ def test_sections_without_data_are_left_out(facts):
         facts, methods={}, upstream=(), context_pulls={}, tradeoffs=(), drift=(), focus=None
     )
     keys = [part.key for part in sections(bare)]
-    assert keys == ["leaderboard", "objectives", "weights", "relations", "data"]
+    assert keys == ["leaderboard", "scores", "objectives", "weights", "relations", "data"]
 
 
 def test_a_calibration_axis_has_ticks_however_narrow_it_is(facts):

@@ -76,7 +76,7 @@ def test_if_every_method_failed_there_is_still_a_page(facts):
 
 
 def test_the_file_holds_the_page_and_replaces_an_older_one(facts, page, tmp_path):
-    (tmp_path / "r.html").write_text("old")
+    (tmp_path / "r.html").write_text("<!doctype html>old")
     write_html(facts, tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == page
     assert len(list(tmp_path.iterdir())) == 1

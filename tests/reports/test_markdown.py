@@ -10,7 +10,8 @@ def rows(text):
 def test_every_method_is_a_row_of_as_many_cells_as_the_head(board):
     lines = rows(board[0].to_table().to_markdown())
     assert len({line.count("|") for line in lines}) == 1
-    assert len(lines) == 2 + 1 + 3
+    assert len(lines) == 2 + 1 + 3 + 1
+    assert lines[-1].startswith("| own score |  |")
     assert lines[2].startswith("| ceiling |")
     best = board[0].entries[0]
     assert lines[3].startswith(f"| {best.name} | {best.quality.exact_auc_sum:.4f} |")

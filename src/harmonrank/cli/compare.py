@@ -23,6 +23,8 @@ from harmonrank.cli.options import (
 from harmonrank.cli.schema_options import columns, schema_of
 from harmonrank.errors import UsageError
 
+_NAMED = 6
+
 
 @click.command("compare")
 @click.argument("log", required=False, type=click.Path(path_type=Path))
@@ -119,7 +121,9 @@ def command(
             on_event=reporting.event,
         )
         fusions = len(board.entries) - (today is not None)
-        title = f"{fusions} fusions of {', '.join(board.objectives)}"
+        few = len(board.objectives) <= _NAMED
+        named = ", ".join(board.objectives) if few else f"{len(board.objectives)} objectives"
+        title = f"{fusions} fusions of {named}"
         assert board.drift is not None
         notes = drift_notes(board.drift, recalibrated=recalibrate)
         lost = {"train": missing_of(rows), "test": missing_of(exam)}

@@ -15,6 +15,7 @@ from harmonrank.data import Log, Source, read_log
 from harmonrank.data.files import check_output
 from harmonrank.errors import HarmonRankError
 from harmonrank.evaluation import Leaderboard
+from harmonrank.evaluation.baseline import TODAY
 from harmonrank.events import MethodEnded
 from harmonrank.methods import Method, Quality, load
 from harmonrank.reports import Facts, collect, run_of, write_html, write_pictures
@@ -65,7 +66,8 @@ class Reporting:
         if not self.wanted:
             return
         self._show.line("Drawing the report.")
-        models = {name: self._model(name, runs, board, test) for name in board.qualities}
+        fitted = [name for name in board.qualities if name != TODAY]
+        models = {name: self._model(name, runs, board, test) for name in fitted}
         known = {name: model for name, model in models.items() if model is not None}
         self._write(title, board, known, test, train, seed, **about)
 

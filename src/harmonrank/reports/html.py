@@ -17,6 +17,7 @@ from harmonrank.extras import import_extra
 from harmonrank.reports.facts import Facts, Run
 from harmonrank.reports.plots import Plot
 from harmonrank.reports.sections import Section, sections
+from harmonrank.table import cut
 
 DOCTYPE = "<!doctype html>"
 """What a page begins with, and a file that a page may replace."""
@@ -42,11 +43,15 @@ def html_page(facts: Facts) -> str:
     Raises:
         DependencyError: Plotly, which draws the charts, is not installed.
     """
-    return page(facts.title, facts.run, _summary(facts), sections(facts))
+    verdict = facts.board.verdict
+    sentence = "" if verdict is None else verdict.sentence
+    return page(facts.title, facts.run, _summary(facts), sections(facts), sentence)
 
 
-def page(title: str, run: Run, cards: Sequence[Card], parts: Sequence[Section]) -> str:
-    """Return a page of any sections; cards are the few numbers at its head."""
+def page(
+    title: str, run: Run, cards: Sequence[Card], parts: Sequence[Section], verdict: str = ""
+) -> str:
+    """Return a page of any sections; a verdict and the few numbers of cards are at its head."""
     return Template(_asset("page.html")).substitute(
         title=escape(title),
         style=_asset("page.css"),
@@ -54,6 +59,7 @@ def page(title: str, run: Run, cards: Sequence[Card], parts: Sequence[Section]) 
         script=_asset("page.js"),
         figures=_json({plot.name: figure(plot) for part in parts for plot in part.plots}),
         made=escape(run.made),
+        verdict=f"<p class=verdict>{_text(verdict)}</p>" if verdict else "",
         summary="".join(map(_card, cards)),
         contents="".join(f'<a href="#{s.key}">{_short(s)}</a>' for s in parts),
         sections="".join(map(_section, parts)),
@@ -99,7 +105,9 @@ def _summary(facts: Facts) -> list[Card]:
     board, rows = facts.board, facts.data.rows
     cards: list[Card] = []
     for name, best in list(board.qualities.items())[:1]:
-        cards.append(("Best method" if len(board.entries) > 1 else "Method", name, ""))
+        tied = sum(entry.tied for entry in board.entries[1:])
+        among = f"tied with {tied} other{'s' * (tied > 1)}" if tied else ""
+        cards.append(("Best" if len(board.entries) > 1 else "Method", name, among))
         about = str(best.auc_sum) if best.regret is None else "exact"
         cards.append(("AUC-sum", f"{best.total:.4f}", about))
         if best.ceiling is not None and best.regret is not None:
@@ -110,7 +118,7 @@ def _summary(facts: Facts) -> list[Card]:
     trained = f"{rows['train']:,} training rows" if "train" in rows else ""
     cards.append(("Test rows", f"{rows['test']:,}", trained))
     if facts.data.warnings:
-        cards.append(("Warnings", str(len(facts.data.warnings)), "about the data, see below"))
+        cards.append(("Warnings", str(len(facts.data.warnings)), "about the rows, see below"))
     return cards
 
 
@@ -148,7 +156,8 @@ def _plot(plot: Plot) -> str:
     """Return the place where the script draws; without one, the numbers stand for the chart."""
     wide = " wide" * plot.wide
     return (
-        f'<figure class="plot{wide}"><figcaption>{escape(plot.title)}</figcaption>'
+        f'<figure class="plot{wide}"><figcaption title="{escape(plot.title)}">'
+        f"{escape(cut(plot.title))}</figcaption>"
         f'<div class=chart data-figure="{escape(plot.name)}" style="height:{plot.height}px" '
         f'role=img aria-label="{escape(plot.title)}"></div></figure>'
     )
@@ -157,7 +166,8 @@ def _plot(plot: Plot) -> str:
 def _legend(section: Section) -> str:
     chips = "".join(
         f'<button type=button data-trace="{escape(name)}" aria-pressed={"true" if on else "false"}>'
-        f'<i style="border-top:3px {_LINES[dash]} {_css(color)}"></i>{escape(name)}</button>'
+        f'<i style="border-top:3px {_LINES[dash]} {_css(color)}"></i>'
+        f'<span title="{escape(name)}">{escape(cut(name))}</span></button>'
         for name, color, dash, on in section.legend
     )
     return f"<div class=legend role=group aria-label=Legend>{chips}</div>" if chips else ""

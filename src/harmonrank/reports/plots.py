@@ -8,6 +8,7 @@ __all__ = [
     "MUTED",
     "PALETTE",
     "Plot",
+    "hover_text",
     "logit",
     "logit_axis",
     "plot",
@@ -84,6 +85,15 @@ def scatter(
     """Return dots, a line or both; `hover` is what a pointer reads of a dot."""
     trace = {"type": "scatter", "mode": mode, "name": name, "x": x, "y": y}
     return trace | {"hovertemplate": f"{hover}<extra></extra>"} | look
+
+
+def hover_text(name: str) -> str:
+    """Return a name as a part of a hover text, where Plotly would take some signs for its own.
+
+    >>> hover_text("a<b> %{x}")
+    'a&lt;b> %\u200b{x}'
+    """
+    return name.replace("<", "&lt;").replace("%{", "%\u200b{")
 
 
 def whiskers(

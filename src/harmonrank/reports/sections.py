@@ -5,9 +5,10 @@ __all__ = ["Section", "sections"]
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from harmonrank.evaluation.baseline import TODAY
 from harmonrank.reports import figures
 from harmonrank.reports.facts import Facts
-from harmonrank.reports.plots import MUTED, PALETTE, Plot
+from harmonrank.reports.plots import DASHES, MUTED, PALETTE, Plot
 from harmonrank.reports.stability import PSI_DRIFTED, PSI_MOVED
 from harmonrank.reports.tables import (
     calibration_table,
@@ -15,6 +16,7 @@ from harmonrank.reports.tables import (
     drift_table,
     objective_table,
     prediction_table,
+    upstream_table,
     volume_table,
 )
 from harmonrank.table import Table
@@ -50,19 +52,13 @@ def sections(facts: Facts) -> list[Section]:
 
 def _all(facts: Facts) -> Iterator[Section]:
     yield _leaderboard(facts)
-    yield Section(
-        "scores",
-        "The scores",
-        "How well each score alone ranks its own objective on the test rows; the best that any "
-        "score can do, where the truth is known. ECE is how far the score is from the share that "
-        "comes true.",
-        tables=(prediction_table(facts.prediction),),
-    )
+    yield _scores(facts)
     yield Section(
         "objectives",
         "Each objective",
-        "How well the one fused score ranks each objective. Bars start at ½, where a ranking is "
-        "no better than chance. By test labels; whiskers are 95 % intervals.",
+        "How well the one fused score ranks each objective, and how well the objective's own score "
+        "does alone. Bars start at ½, where a ranking is no better than chance. By test labels; "
+        "whiskers are 95 % intervals.",
         tuple(figures.auc_plots(facts)),
     )
     yield Section(
@@ -90,14 +86,7 @@ def _all(facts: Facts) -> Iterator[Section]:
         legend=_legend(facts, [n for n, f in facts.methods.items() if f.response]),
     )
     yield _tradeoffs(facts)
-    yield Section(
-        "relations",
-        "How objectives relate",
-        "Orange pulls apart, blue goes together. The diagonal, always 1, is left blank. "
-        "Attention A_r is what the paper's network made of these relations: how much the objective "
-        "of a row attends to that of a column; each row adds up to 1.",
-        tuple(figures.correlation_plots(facts)),
-    )
+    yield _relations(facts)
     yield _calibration(facts)
     yield Section(
         "training",
@@ -132,20 +121,52 @@ def _leaderboard(facts: Facts) -> Section:
     )
     if any(entry.tied for entry in board.entries[1:]):
         lead += " “=”: the test labels cannot tell it from the best (paired bootstrap)."
+    if board.baseline is not None:
+        lead += f" “{TODAY}” is what ranks now: {board.baseline.text}. {board.baseline.note or ''}"
+    failed = [f"{e.name} failed: {e.error}" for e in board.entries if e.error]
     return Section(
         "leaderboard",
         "Leaderboard" if compared else "Result",
-        lead,
+        lead.strip(),
         tuple(figures.leaderboard_plots(facts)) if compared else (),
-        (replace(board.to_table(), alarms=(), notes=()),) if board.qualities else (),
-        tuple(f"{e.name} failed: {e.error}" for e in board.entries if e.error),
+        (replace(board.to_table(), title="", alarms=(), notes=()),) if board.qualities else (),
+        (*failed, *board.warnings),
     )
+
+
+def _scores(facts: Facts) -> Section:
+    lead = (
+        "How well each score alone ranks its own objective on the test rows; the best that any "
+        "score can do, where the truth is known. ECE is how far the score is from the share that "
+        "comes true."
+    )
+    if facts.prediction:
+        return Section("scores", "The scores", lead, tables=(prediction_table(facts.prediction),))
+    lead = (
+        "How well each upstream score ranks by itself: its own objective, and all of them if it "
+        "were the fused score."
+    )
+    return Section("scores", "The scores", lead, tables=(upstream_table(facts),))
+
+
+def _relations(facts: Facts) -> Section:
+    lead = "Orange pulls apart, blue goes together. The diagonal, always 1, is left blank."
+    if figures.attention_methods(facts):
+        lead += (
+            " Attention A_r is what the paper's network made of these relations: how much the "
+            "objective of a row attends to that of a column; each row adds up to 1."
+        )
+    elif any(method.attention for method in facts.methods.values()):
+        lead += " The attention of the paper's network is uniform here, so it is not shown."
+    plots = tuple(figures.correlation_plots(facts))
+    return Section("relations", "How objectives relate", lead, plots)
 
 
 def _tradeoffs(facts: Facts) -> Section:
     lead = (
         f"One fit of {facts.focus}, weights moved from one objective to the other afterwards: no "
-        "training. Crosses are the methods as fitted for all objectives together."
+        "training. Crosses are the methods as fitted for all objectives together; a pointer on a "
+        "mark reads its weights."
     )
     if any(t.best for t in facts.tradeoffs):
         lead += " Dashed: the best that any fusion can do."
@@ -179,7 +200,9 @@ def _data(facts: Facts) -> Section:
             "or none are positive."
         )
     tables = (objective_table(facts), context_table(facts))
-    return Section("data", "Data", lead, tables=tables, notes=(*facts.caveats, *data.warnings))
+    # What was found wrong with the rows stands beside the result already.
+    others = (line for line in data.warnings if line not in facts.board.warnings)
+    return Section("data", "Data", lead, tables=tables, notes=(*facts.caveats, *others))
 
 
 def _legend(facts: Facts, names: list[str]) -> tuple[tuple[str, str, str, bool], ...]:
@@ -191,4 +214,7 @@ def _legend(facts: Facts, names: list[str]) -> tuple[tuple[str, str, str, bool],
 
 def _objective_legend(facts: Facts) -> tuple[tuple[str, str, str, bool], ...]:
     objectives = enumerate(facts.board.objectives)
-    return tuple((o, PALETTE[m % len(PALETTE)], "solid", True) for m, o in objectives)
+    colors = len(PALETTE)
+    return tuple(
+        (o, PALETTE[m % colors], DASHES[m // colors % len(DASHES)], True) for m, o in objectives
+    )

@@ -7,6 +7,7 @@ __all__ = [
     "explanation_table",
     "objective_table",
     "prediction_table",
+    "upstream_table",
     "volume_table",
 ]
 
@@ -55,10 +56,31 @@ def prediction_table(prediction: Mapping[str, Mapping[str, Any]]) -> Table:
     return table_of(columns, rows, formats)
 
 
+def upstream_table(facts: Facts) -> Table:
+    """Return how well each upstream score ranks by itself."""
+    exact = facts.board.ceiling is not None
+    columns = (
+        "objective",
+        "score column",
+        "AUC",
+        "95 % interval",
+        *["exact AUC"] * exact,
+        "AUC-sum",
+    )
+    rows = [
+        (name, s.column, s.auc.estimate, str(s.auc), *[s.exact_auc] * exact, s.auc_sum)
+        for name, s in facts.board.upstream.items()
+    ]
+    return table_of(columns, rows, dict.fromkeys(("AUC", "exact AUC", "AUC-sum"), ".4f"))
+
+
 def volume_table(facts: Facts) -> Table:
     """Return the hypervolume of each pair of objectives."""
-    rows = [(f"{t.first} – {t.second}", t.volume, t.best_volume) for t in facts.tradeoffs]
-    columns = ("pair", "hypervolume", "best possible")
+    known = any(t.best_volume is not None for t in facts.tradeoffs)
+    rows = [
+        (f"{t.first} – {t.second}", t.volume, *[t.best_volume] * known) for t in facts.tradeoffs
+    ]
+    columns = ("pair", "hypervolume", *["best possible"] * known)
     return table_of(columns, rows, dict.fromkeys(columns, ".4f"))
 
 

@@ -1,6 +1,6 @@
 """A table as HTML."""
 
-__all__ = ["html"]
+__all__ = ["cut", "html"]
 
 from html import escape
 from typing import Any
@@ -8,6 +8,8 @@ from typing import Any
 from harmonrank.table._table import Style, Table, mark_of, value_of
 
 _FEW_COLUMNS = 4
+_LONG = 28
+_END = 8
 
 
 def html(table: Table, *, sortable: bool) -> str:
@@ -34,8 +36,26 @@ def html(table: Table, *, sortable: bool) -> str:
 
 
 def _head(title: str, side: str, sortable: bool) -> str:
-    text = f"<button type=button>{escape(title)}</button>" if sortable else escape(title)
-    return f"<th scope=col{' class=number' * (side == 'right')}>{text}</th>"
+    shown = escape(cut(title))
+    text = f"<button type=button>{shown}</button>" if sortable else shown
+    return f"<th scope=col{' class=number' * (side == 'right')}{_whole(title)}>{text}</th>"
+
+
+def cut(name: str) -> str:
+    """Return a long name without its middle, since names often differ at their ends alone.
+
+    A text of several words is no name, and stays whole.
+
+    >>> cut("is_effective_view_of_at_least_thirty_seconds_3")
+    'is_effective_view_o…econds_3'
+    """
+    if len(name) <= _LONG or any(sign.isspace() for sign in name):
+        return name
+    return f"{name[: _LONG - _END - 1]}…{name[-_END:]}"
+
+
+def _whole(text: str) -> str:
+    return f' title="{escape(text)}"' if cut(text) != text else ""
 
 
 def _row(row: tuple[Any, ...], texts: list[str], sides: list[Any], style: Style) -> str:
@@ -48,4 +68,5 @@ def _cell(cell: Any, text: str, side: str) -> str:
     kind = " class=number" * (side == "right")
     if isinstance(value, int | float):
         kind += f' data-value="{value!r}"'
-    return f"<td{kind}>{escape(text)}{f'<i>&nbsp;{mark}</i>' if mark else ''}</td>"
+    kind += _whole(text)
+    return f"<td{kind}>{escape(cut(text))}{f'<i>&nbsp;{mark}</i>' if mark else ''}</td>"

@@ -13,6 +13,8 @@ from rich.text import Text
 
 from harmonrank.table._table import Table, mark_of
 
+_LOST_WIDTH = _BOTH_ENDS = 12
+
 
 def plain(table: Table, width: int) -> str:
     """Return the lines without colour."""
@@ -27,13 +29,14 @@ def parts(table: Table, width: int) -> Iterator[RenderableType]:
     layout, lost = _layout(table, lines, width)
     if table.title:
         yield Text(table.title, style="bold")
-    yield _grid(table, lines, layout)
+    yield _grid(table, lines, layout, whole=not lost)
+    for more in _blocks(table, lines, lost, width):
+        yield Text("")
+        yield _grid(table, lines, more, whole=False)
     for alarm in table.alarms:
         yield Text(alarm, style="bold red")
     for note in table.notes:
         yield Text(note, style="dim")
-    if lost:
-        yield Text(f"No room for: {', '.join(lost)}.", style="dim")
 
 
 def _lines(table: Table) -> list[list[str]]:
@@ -58,8 +61,8 @@ class _Layout:
         return sum(self.widths.values()) + self.gap * (len(self.widths) - 1)
 
 
-def _layout(table: Table, lines: list[list[str]], width: int) -> tuple[_Layout, list[str]]:
-    """Return what fits, and the titles of what had to go."""
+def _layout(table: Table, lines: list[list[str]], width: int) -> tuple[_Layout, list[int]]:
+    """Return what fits, and the columns for which there is no room."""
     columns = table.columns
     widths = {
         i: min(_natural(column.title, [line[i] for line in lines]), column.widest or width)
@@ -79,20 +82,46 @@ def _layout(table: Table, lines: list[list[str]], width: int) -> tuple[_Layout, 
         cut = {i: min(w, room) if i in flexible else w for i, w in widths.items()}
         if _Layout(cut, 1).total <= width:
             return _Layout(cut, 1), []
-    kept = {i: w for i, w in widths.items() if i not in flexible}
-    return _Layout(kept, 1), [columns[i].title for i in flexible]
+    # The first column says what a row is about, so it stays.
+    first = min(widths)
+    kept = {i: w for i, w in widths.items() if i not in flexible or i == first}
+    spill = max(_Layout(kept, 1).total - width, 0)
+    kept[first] = max(kept[first] - spill, columns[first].least or kept[first])
+    return _Layout(kept, 1), [i for i in flexible if i != first]
+
+
+def _blocks(table: Table, lines: list[list[str]], lost: list[int], width: int) -> Iterator[_Layout]:
+    """Yield the other columns below each other, the first one beside them again."""
+    place = next(i for i, column in enumerate(table.columns) if not column.heading)
+    naturals = {
+        i: _natural(table.columns[i].title, [line[i] for line in lines]) for i in (place, *lost)
+    }
+    first = {place: min(naturals[place], width // 3)}
+    widths: dict[int, int] = {}
+    for i in lost:
+        own = {i: min(naturals[i], max(table.columns[i].least or 0, _LOST_WIDTH))}
+        if widths and _Layout(first | widths | own, 2).total > width:
+            yield _Layout(first | widths, 2)
+            widths = {}
+        widths |= own
+    if widths:
+        yield _Layout(first | widths, 2)
 
 
 def _natural(title: str, texts: list[str]) -> int:
     return max(cell_len(part) for text in (title, *texts) for part in text.split("\n"))
 
 
-def _grid(table: Table, lines: list[list[str]], layout: _Layout) -> Grid:
+def _grid(table: Table, lines: list[list[str]], layout: _Layout, *, whole: bool) -> Grid:
+    """Return the columns of a layout; unless whole, without rows that say nothing in them."""
     grid = Grid(box=None, padding=(0, layout.gap, 0, 0), header_style="bold", pad_edge=False)
     aligned = table.aligned()
     for i, width in layout.widths.items():
         column = table.columns[i]
         title = column.short if column.short and cell_len(column.title) > width else column.title
+        if len(title) > width >= _BOTH_ENDS:
+            # Names of many objectives often differ at their ends alone.
+            title = f"{title[: width - 5]}…{title[-4:]}"
         grid.add_column(_set(title, aligned[i], width), no_wrap=not column.widest, max_width=width)
     headings = [i for i, column in enumerate(table.columns) if column.heading]
     above: list[str] = []
@@ -102,6 +131,8 @@ def _grid(table: Table, lines: list[list[str]], layout: _Layout) -> Grid:
             grid.add_row(Text(", ".join(heading), style="italic"))
         above = heading
         first, *others = (_set(line[i], aligned[i], w) for i, w in layout.widths.items())
+        if not whole and not "".join(others).strip():
+            continue
         style = table.emphasis.get(index, "")
         grid.add_row("  " * bool(headings) + first, *others, style=style)
     return grid

@@ -4,19 +4,12 @@ __all__ = ["auc_bars", "auc_plots", "leaderboard_plots"]
 
 from collections.abc import Mapping, Sequence
 
+from harmonrank.evaluation.baseline import TODAY
+from harmonrank.evaluation.verdict import relation_of
 from harmonrank.reports.facts import Facts
-from harmonrank.reports.figures._common import ceiling_line
+from harmonrank.reports.figures._common import zero_line
 from harmonrank.reports.figures._regret import regret_plot
-from harmonrank.reports.plots import (
-    ACCENT,
-    INK,
-    LEGEND,
-    MUTED,
-    Plot,
-    plot,
-    scatter,
-    whiskers,
-)
+from harmonrank.reports.plots import ACCENT, INK, MUTED, Plot, hover_text, plot, scatter, whiskers
 from harmonrank.table import table_of
 
 _ROW = 26
@@ -24,64 +17,80 @@ _EVERY = ".4f"
 
 
 def leaderboard_plots(facts: Facts) -> list[Plot]:
-    """AUC-sum with intervals and the ceiling; in a world also the regret on a log scale."""
-    qualities, ceiling = facts.board.qualities, facts.board.ceiling
-    if not qualities:
-        return []
-    names, sums = list(qualities), [quality.auc_sum for quality in qualities.values()]
-    values, lows, highs = zip(*((s.estimate, s.low, s.high) for s in sums), strict=True)
-    bars = scatter(
-        "by labels, 95 % interval",
-        values,
-        names,
-        "%{y}<br>AUC-sum by labels %{x:.4f}",
-        error_x=whiskers(values, lows, highs, color=MUTED),
-        marker={"color": MUTED, "size": 7, "symbol": "line-ns-open", "line": {"width": 2}},
-    )
-    known = ceiling is not None
-    if not known:
-        bars["marker"] = {"color": MUTED, "size": 1}
-    dots = scatter(
-        "exact, by true probabilities" if known else "AUC-sum",
-        [quality.total for quality in qualities.values()],
-        names,
-        "%{y}<br>AUC-sum %{x:.4f}",
-        marker={"size": 11, "color": [ACCENT if n == facts.focus else INK for n in names]},
-    )
-    plots = [
-        plot(
-            "leaderboard",
-            "AUC-sum on the test rows" + " and the best possible" * known,
-            [bars, dots],
-            table_of(
-                ("method", "AUC-sum", "low", "high"),
-                zip(names, values, lows, highs, strict=True),
-                dict.fromkeys(("AUC-sum", "low", "high"), _EVERY),
-            ),
-            x={"title": "AUC-sum (no unit)"},
-            y={"autorange": "reversed", "showgrid": False},
-            height=140 + _ROW * len(names),
-            wide=not known,
-            showlegend=known,
-            legend={**LEGEND, "y": 1.12},
-            **({} if ceiling is None else ceiling_line(ceiling)),
-        )
-    ]
-    if known:
-        regrets = {name: {"regret": q.regret or 0.0} for name, q in qualities.items()}
+    """Paired differences to what ranks today, or else to the best; in a world also the regret."""
+    board = facts.board
+    plots = _difference_plot(facts)
+    if board.ceiling is not None and board.qualities:
+        regrets = {name: {"regret": q.regret or 0.0} for name, q in board.qualities.items()}
         plots.append(regret_plot("Regret: what is still to be had", regrets, facts.focus))
     return plots
 
 
+def _difference_plot(facts: Facts) -> list[Plot]:
+    """Each method's AUC-sum minus that of one of them, with its interval; ties are hollow."""
+    board = facts.board
+    fine = [entry for entry in board.entries if entry.quality is not None]
+    if len(fine) < 2:
+        return []
+    base = next((e for e in fine if board.baseline and e.name == TODAY), fine[0])
+    gaps = {e.name: gap for e in fine if e is not base and (gap := e.minus(base)) is not None}
+    tied = [relation_of(gap) == "tied" for gap in gaps.values()]
+    names, values = list(gaps), [gap.estimate for gap in gaps.values()]
+    lows, highs = [gap.low for gap in gaps.values()], [gap.high for gap in gaps.values()]
+    colors = [
+        MUTED if tie else ACCENT if name == facts.focus else INK
+        for name, tie in zip(names, tied, strict=True)
+    ]
+    dots = scatter(
+        "",
+        values,
+        names,
+        f"%{{y}}<br>%{{x:+.4f}} to {hover_text(base.name)}<br>%{{text}}",
+        text=[
+            f"{low:+.4f} to {high:+.4f}{', a tie' * tie}"
+            for low, high, tie in zip(lows, highs, tied, strict=True)
+        ],
+        error_x=whiskers(values, lows, highs, color=MUTED),
+        marker={
+            "size": 11,
+            "color": colors,
+            "symbol": ["circle-open" if tie else "circle" for tie in tied],
+            "line": {"width": 2, "color": colors},
+        },
+    )
+    rows = [
+        (name, *ends, "tied" if tie else "ahead" if ends[0] > 0 else "behind")
+        for name, tie, *ends in zip(names, tied, values, lows, highs, strict=True)
+    ]
+    columns = ("difference", "low", "high")
+    return [
+        plot(
+            "difference",
+            f"AUC-sum against {base.name}: paired differences, 95 % intervals; hollow is a tie",
+            [dots],
+            table_of(("method", *columns, "verdict"), rows, dict.fromkeys(columns, "+.4f")),
+            x={"title": f"AUC-sum − AUC-sum of {base.name}", "tickformat": "+.3~f"},
+            y={"autorange": "reversed", "type": "category"},
+            height=120 + _ROW * len(names),
+            wide=board.ceiling is None,
+            showlegend=False,
+            shapes=[zero_line()],
+        )
+    ]
+
+
 def auc_plots(facts: Facts) -> list[Plot]:
     """One panel per objective: the AUC of every method as a bar that starts at chance."""
-    qualities = facts.board.qualities
-    found = {name: quality.auc for name, quality in qualities.items()}
+    board = facts.board
+    found = {name: quality.auc for name, quality in board.qualities.items()}
     areas = {
         o: {name: (auc[o].estimate, auc[o].low, auc[o].high) for name, auc in found.items()}
-        for o in facts.board.objectives
+        for o in board.objectives
     }
-    return auc_bars("auc", areas, facts.focus) if qualities else []
+    for objective, score in board.upstream.items():
+        alone = score.auc
+        areas[objective]["own score"] = (alone.estimate, alone.low, alone.high)
+    return auc_bars("auc", areas, facts.focus) if board.qualities else []
 
 
 def auc_bars(
@@ -89,7 +98,8 @@ def auc_bars(
 ) -> list[Plot]:
     """Draw a panel per objective of what each way to fuse has: AUC, low and high."""
     every = [value for each in areas.values() for found in each.values() for value in found]
-    ends = [min([0.5, *every]) - 0.01, max(every) + 0.01]
+    known = [value for value in every if value == value]
+    ends = [min([0.5, *known]) - 0.01, max([0.5, *known]) + 0.01]
     return [
         _auc_panel(f"{name}-{objective}", objective, found, focus, ends)
         for objective, found in areas.items()
@@ -126,7 +136,7 @@ def _auc_panel(
             dict.fromkeys(("AUC", "low", "high"), _EVERY),
         ),
         x={"title": "AUC (½ is chance)", "range": list(ends)},
-        y={"autorange": "reversed", "showgrid": False},
+        y={"autorange": "reversed", "showgrid": False, "type": "category"},
         height=100 + _ROW * len(names),
         showlegend=False,
     )

@@ -1,6 +1,6 @@
 """What charts share: a method's colour and dash, the line of the ceiling, heatmaps."""
 
-__all__ = ["ceiling_line", "heatmap", "style"]
+__all__ = ["ceiling_line", "heatmap", "style", "zero_line"]
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,6 +8,9 @@ from typing import Any
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.plots import DASHES, INK, PALETTE, Plot, plot
 from harmonrank.table import table_of
+
+_CELL = 22
+_MOST_DIGITS = 12  # of objectives; beyond, cells are too small for numbers
 
 
 def style(facts: Facts, name: str) -> dict[str, Any]:
@@ -49,6 +52,12 @@ def ceiling_line(ceiling: float) -> dict[str, Any]:
     }
 
 
+def zero_line() -> dict[str, Any]:
+    """Return an upright line at 0, as a shape of a layout."""
+    line = {"color": INK, "width": 1.5}
+    return {"type": "line", "x0": 0, "x1": 0, "y0": 0, "y1": 1, "yref": "paper", "line": line}
+
+
 def heatmap(
     objectives: Sequence[str], name: str, title: str, matrix: Sequence[Sequence[float]], scale: str
 ) -> Plot:
@@ -62,6 +71,7 @@ def heatmap(
         [None if signed and i == j else v for j, v in enumerate(row)]
         for i, row in enumerate(matrix)
     ]
+    digits = "%{z:.2f}" if signed else "%{z:.3f}"
     heat = {
         "type": "heatmap",
         "x": list(objectives),
@@ -71,13 +81,14 @@ def heatmap(
         "zmax": reach,
         "colorscale": f"--scale-{scale}",
         # Attention hardly leaves 1/M; a third digit shows where it does.
-        "texttemplate": "%{z:.2f}" if signed else "%{z:.3f}",
+        "texttemplate": digits if len(objectives) <= _MOST_DIGITS else "",
         "textfont": {"color": INK},
         "showscale": False,
         "xgap": 2,
         "ygap": 2,
         "hovertemplate": "%{y}, %{x}: %{z:.3f}<extra></extra>",
     }
+    names = {"type": "category", "showgrid": False, "dtick": 1}
     return plot(
         f"relation-{name}" if signed else name,
         title,
@@ -87,7 +98,7 @@ def heatmap(
             tuple((o, *row) for o, row in zip(objectives, matrix, strict=True)),
             dict.fromkeys(objectives, ".3f"),
         ),
-        x={"title": "objective" if signed else "attends to", "showgrid": False, "tickangle": -35},
-        y={"title": "objective", "autorange": "reversed", "showgrid": False},
-        height=320,
+        x={"title": "objective" if signed else "attends to", **names, "tickangle": -35},
+        y={"title": "objective", "autorange": "reversed", **names},
+        height=max(320, 130 + _CELL * len(objectives)),
     )

@@ -7,10 +7,20 @@ from typing import Any
 
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import style
-from harmonrank.reports.plots import MUTED, PALETTE, Plot, logit, logit_axis, plot, scatter
+from harmonrank.reports.plots import (
+    MUTED,
+    PALETTE,
+    Plot,
+    hover_text,
+    logit,
+    logit_axis,
+    plot,
+    scatter,
+)
 from harmonrank.table import table_of
 
 _ROW = 26
+_PATTERNS = ("", "/", ".")
 
 
 def response_plots(facts: Facts) -> list[Plot]:
@@ -23,7 +33,7 @@ def response_plots(facts: Facts) -> list[Plot]:
                 name,
                 [logit(p) for p in responses[m].x],
                 responses[m].y,
-                f"{name}<br>score %{{customdata:.3g}} %<br>%{{y:+.2f}} sd",
+                f"{hover_text(name)}<br>score %{{customdata:.3g}} %<br>%{{y:+.2f}} sd",
                 "lines",
                 meta=name,
                 customdata=[100 * p for p in responses[m].x],
@@ -101,8 +111,16 @@ def _stacked(
             "marker": {
                 "color": PALETTE[m % len(PALETTE)],
                 "line": {"width": 1, "color": "--panel"},
+                # Where colours come again, a pattern tells objectives apart.
+                "pattern": {
+                    "shape": _PATTERNS[m // len(PALETTE) % len(_PATTERNS)],
+                    "fillmode": "overlay",
+                    "fgcolor": "--panel",
+                    "size": 6,
+                    "solidity": 0.3,
+                },
             },
-            "hovertemplate": f"%{{y}}<br>{objective} %{{x:.1f}} %<extra></extra>",
+            "hovertemplate": f"%{{y}}<br>{hover_text(objective)} %{{x:.1f}} %<extra></extra>",
         }
         for m, objective in enumerate(objectives)
     ]

@@ -37,18 +37,32 @@
     return value;
   }
 
+  // Long names are cut; a pointer on the mark, and the table, show them whole.
+  function named(axis, values, most) {
+    const names = [...new Set(values.flat().filter((v) => typeof v === "string"))];
+    if (!names.some((name) => name.length > most || /[<&]/.test(name))) return axis;
+    const cut = (name) => (name.length > most ? name.slice(0, most - 6) + "…" + name.slice(-5) : name);
+    const safe = (text) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+    const ticktext = names.map((name) => safe(cut(name)));
+    return { ...axis, type: "category", tickmode: "array", tickvals: names, ticktext };
+  }
+
   function layout(figure) {
-    const axis = { gridcolor: css("--line"), linecolor: css("--line"), tickfont: { size: 12 } };
-    const titled = (own) => ({ ...axis, ...own, title: { ...own.title, font: { size: 12.5 } } });
-    const own = themed(figure.layout);
     const narrow = window.innerWidth < 560;
+    const axis = { gridcolor: css("--line"), linecolor: css("--line"), tickfont: { size: 12 } };
+    const titled = (own, values) => ({
+      ...axis, ...named(own, values, narrow ? 14 : 26),
+      title: { ...own.title, font: { size: 12.5 } },
+    });
+    const own = themed(figure.layout);
     const width = paper.matches ? (figure.wide ? PAGE : HALF) : undefined;
     return {
       ...own, height: figure.height, autosize: !paper.matches, width,
       font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: css("--text") },
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       margin: { l: 46, r: narrow ? 14 : 18, t: figure.layout.showlegend ? 64 : 14, b: 44 },
-      xaxis: titled(own.xaxis), yaxis: titled(own.yaxis),
+      xaxis: titled(own.xaxis, figure.data.map((t) => t.x ?? [])),
+      yaxis: titled(own.yaxis, figure.data.map((t) => t.y ?? [])),
       modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--muted"), activecolor: css("--ink") },
       hoverlabel: { bgcolor: css("--panel"), bordercolor: css("--muted"), font: { color: css("--ink") } },
       dragmode: narrow ? false : "zoom", bargap: 0.28,
