@@ -4,8 +4,9 @@
     python benchmarks/results_page.py --check    # says whether they are as stored
 
 Every number between the markers of README.md and docs/results.md is computed here from
-benchmarks/results/*.json, those within sentences of other pages in prose.py; a test holds all pages
-to it, so that no figure can be stated that no stored command printed.
+benchmarks/results/*.json, those within sentences and tables of other pages by the claims of
+prose.py; a test holds all pages to it, so that no figure can be stated that no stored command
+printed.
 """
 
 import sys
