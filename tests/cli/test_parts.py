@@ -97,3 +97,16 @@ def test_what_is_no_table_is_refused_in_a_sentence(run, at, table, sentence):
     done = run("evaluate", "m", table)
     assert (done.code, done.out, len(done.err.splitlines())) == (2, "", 1)
     assert sentence in done.err
+
+
+@pytest.mark.usefixtures("at")
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_glob_that_the_shell_has_expanded_is_one_table(run, verb):
+    files = [f"log/part-{part}.parquet" for part in range(3)]
+    whole, words = numbers(run(*VERBS[verb]("one.parquet"))), []
+    for word in VERBS[verb]("log"):
+        # An option is repeated, an argument may be several.
+        option = words and words[-1] in ("--train", "--valid", "--test")
+        named = [part for file in files for part in (words[-1], file)][1:] if option else files
+        words += named if word == "log" else [word]
+    assert numbers(run(*words)) == whole

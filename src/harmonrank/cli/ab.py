@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from harmonrank.cli.options import format_option, numbers, parse_names, parse_pairs, report_option
+from harmonrank.cli.table_options import Tables, table_argument
 from harmonrank.errors import UsageError
 
 
@@ -19,7 +20,7 @@ def command() -> None:
 
 
 @command.command("analyse")
-@click.argument("log", type=click.Path(path_type=Path))
+@table_argument("log")
 @click.option("--outcomes", required=True, metavar="A,B", help="Columns to compare.")
 @click.option("--unwanted", metavar="A,B", help="Outcomes of which less is better.")
 @click.option("--user", default="user_id", show_default=True, metavar="A", help="User column.")
@@ -55,7 +56,7 @@ def command() -> None:
 @format_option
 @numbers
 def analyse_command(
-    log: Path,
+    log: Tables,
     outcomes: str,
     unwanted: str | None,
     user: str,

@@ -10,8 +10,6 @@ import click
 from harmonrank.cli.options import (
     baseline_option,
     count_option,
-    cut_options,
-    learning_tables,
     method_option,
     numbers,
     parse_names,
@@ -21,15 +19,22 @@ from harmonrank.cli.options import (
     seed_option,
 )
 from harmonrank.cli.schema_options import columns, schema_of
+from harmonrank.cli.table_options import (
+    Tables,
+    cut_options,
+    learning_tables,
+    table_argument,
+    table_option,
+)
 from harmonrank.errors import UsageError
 
 _NAMED = 6
 
 
 @click.command("compare")
-@click.argument("log", required=False, type=click.Path(path_type=Path))
+@table_argument("log", required=False)
 @learning_tables("selection", required=False)
-@path_option("--test", help="Table to measure on.")
+@table_option("--test", help="Table to measure on.")
 @click.option(
     "--split",
     type=click.Choice(["time", "request"]),
@@ -49,10 +54,10 @@ _NAMED = 6
 @reports
 @numbers
 def command(
-    log: Path | None,
-    train: Path | None,
-    valid: Path | None,
-    test: Path | None,
+    log: Tables | None,
+    train: Tables | None,
+    valid: Tables | None,
+    test: Tables | None,
     split: Literal["time", "request"] | None,
     test_share: float | None,
     test_from: str | None,
@@ -137,7 +142,7 @@ def command(
         raise SystemExit(1)
 
 
-def _learned_from(log: Path | None, train: Path | None) -> Path:
+def _learned_from(log: Tables | None, train: Tables | None) -> Tables:
     """Return the one table that is named to learn from."""
     found = train if log is None else log
     if found is None or (log is not None and train is not None):

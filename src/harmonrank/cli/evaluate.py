@@ -15,12 +15,12 @@ from harmonrank.cli.options import (
     missing_option,
     numbers,
     parse_pairs,
-    path_option,
     recalibrate,
     reports,
     value,
     weights,
 )
+from harmonrank.cli.table_options import Tables, table_argument, table_name, table_option
 from harmonrank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 @click.command("evaluate")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@table_argument("data")
 @weights
 @value
 @count_option("-k", 10, "Value at how many of a request, where events have values.", least=1)
 @baseline_option
 @missing_option
 @recalibrate
-@path_option(
+@table_option(
     "--train",
     help="Table that it was fitted on; the page then shows how scores have drifted since.",
 )
@@ -45,14 +45,14 @@ if TYPE_CHECKING:
 @numbers
 def command(
     model: Path,
-    data: Path,
+    data: Tables,
     weights: str | None,
     value: str | None,
     k: int,
     baseline: str | None,
     missing: str | None,
     recalibrate: bool,
-    train: Path | None,
+    train: Tables | None,
     report: Path | None,
     figures: Path | None,
     style: str,
@@ -89,7 +89,7 @@ def command(
         lost = missing_of(log, fitted)
         notes += [] if lost is None else [str(lost)]
         board = measured(fitted, log, **counted, baseline=today, drift=drift)
-        title = f"{fitted.name} on {data.name}"
+        title = f"{fitted.name} on {table_name(data)}"
         reporting.evaluated(title, fitted, board, log, train=train, caveats=notes)
     quality = board.qualities[fitted.name]
     reached = quality.auc_sum.estimate if as_fitted is None else as_fitted

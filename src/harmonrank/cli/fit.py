@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from harmonrank.cli.options import (
-    learning_tables,
     method_option,
     numbers,
     output,
@@ -17,6 +16,7 @@ from harmonrank.cli.options import (
     settings_option,
 )
 from harmonrank.cli.schema_options import columns, schema_of
+from harmonrank.cli.table_options import Tables, learning_tables
 
 
 @click.command("fit")
@@ -30,8 +30,8 @@ from harmonrank.cli.schema_options import columns, schema_of
 @output("Folder of the model.")
 @numbers
 def command(
-    train: Path,
-    valid: Path | None,
+    train: Tables,
+    valid: Tables | None,
     method: str,
     settings: tuple[str, ...],
     seed: int,

@@ -10,6 +10,7 @@ import click
 
 from harmonrank.cli.options import numbers, path_option
 from harmonrank.cli.schema_options import SCHEMA
+from harmonrank.cli.table_options import Tables, table_argument
 
 if TYPE_CHECKING:
     from harmonrank.data.guess import Guess
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @click.command("init")
-@click.argument("log", type=click.Path(path_type=Path))
+@table_argument("log")
 @path_option("-o", "--output", "out", default=SCHEMA, show_default=True, help="File to write.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @numbers
-def command(log: Path, out: Path, overwrite: bool, json_file: str | None, quiet: bool) -> None:
+def command(log: Tables, out: Path, overwrite: bool, json_file: str | None, quiet: bool) -> None:
     """Guess which column of LOG is what, and write a schema.toml to be corrected.
 
     Labels are columns of 0 and 1; a score goes with the label that it is named like, as p_like,
@@ -31,12 +32,13 @@ def command(log: Path, out: Path, overwrite: bool, json_file: str | None, quiet:
     from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output, new_file
     from harmonrank.data.guess import commented_toml, guess_schema
+    from harmonrank.data.tables import describe
 
     check_output(out, overwrite=overwrite)
     with Show(quiet=quiet, json_file=json_file) as show:
         guess = guess_schema(log)
         with new_file(out, overwrite=overwrite) as partial:
-            partial.write_text(commented_toml(guess, f"'{log}'"), encoding="utf-8")
+            partial.write_text(commented_toml(guess, describe(log)), encoding="utf-8")
     following = _next_command(guess, log, out)
     facts = {
         "output": str(out),
@@ -72,9 +74,10 @@ def _roles(guess: "Guess") -> list[str]:
     return ["label", *scores, "truth", "request", "time", "context", "sample weight"]
 
 
-def _next_command(guess: "Guess", log: Path, out: Path) -> str:
+def _next_command(guess: "Guess", log: Tables, out: Path) -> str:
     """Return the command that compares on this log."""
-    parts = ["harmonrank", "compare", str(log)]
+    named = [log] if isinstance(log, Path) else log
+    parts = ["harmonrank", "compare", *map(str, named)]
     if out.name != SCHEMA or out.parent != Path():
         parts += ["--schema", str(out)]
     parts += ["--split", "time" if guess.schema.time else "request"]

@@ -3,10 +3,8 @@
 __all__ = [
     "baseline_option",
     "count_option",
-    "cut_options",
     "figures_option",
     "format_option",
-    "learning_tables",
     "load_model",
     "method_option",
     "missing_option",
@@ -62,27 +60,6 @@ seed_option = click.option("--seed", type=seeds, default=0, show_default=True)
 def path_option(*names: str, **rest: Any) -> Callable[[F], F]:
     """Return an option that names a file or a folder."""
     return click.option(*names, type=click.Path(path_type=Path), **rest)
-
-
-def learning_tables(valid: str, *, required: bool = True) -> Callable[[F], F]:
-    """Return --train and --valid; the text says what the latter is for."""
-
-    def add(function: F) -> F:
-        text = f"Table for {valid}; split off the training rows if left out."
-        function = path_option("--valid", help=text)(function)
-        return path_option("--train", required=required, help="Table to learn from.")(function)
-
-    return add
-
-
-def cut_options(function: F) -> F:
-    """Add --test-share and --test-from."""
-    for decorate in (
-        click.option("--test-from", metavar="TIME", help="Test on rows from this time on."),
-        click.option("--test-share", type=float, metavar="SHARE", help="Of test rows; else .2."),
-    ):
-        function = decorate(function)
-    return function
 
 
 def model_to(what: str) -> Callable[[F], F]:

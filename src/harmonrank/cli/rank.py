@@ -16,11 +16,12 @@ from harmonrank.cli.options import (
     value,
     weights,
 )
+from harmonrank.cli.table_options import Tables, table_argument
 
 
 @click.command("rank")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@table_argument("data")
 @count_option("-k", 10, "At most so many rows of a request.", least=1)
 @click.option("--request", metavar="A", help="Request column; that of the model if left out.")
 @weights
@@ -30,7 +31,7 @@ from harmonrank.cli.options import (
 @numbers
 def command(
     model: Path,
-    data: Path,
+    data: Tables,
     k: int,
     request: str | None,
     weights: str | None,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harmonrank.cli.options import model_to
+from harmonrank.cli.options import numbers, output
+from harmonrank.cli.table_options import Tables, table_argument, table_name
 
 if TYPE_CHECKING:
     from harmonrank.data import Log
@@ -19,9 +20,12 @@ _SAME = 0.9995
 
 
 @click.command("recalibrate")
-@model_to("Folder of the new model.")
+@click.argument("model", type=click.Path(path_type=Path))
+@table_argument("data")
+@output("Folder of the new model.")
+@numbers
 def command(
-    model: Path, data: Path, out: Path, overwrite: bool, json_file: str | None, quiet: bool
+    model: Path, data: Tables, out: Path, overwrite: bool, json_file: str | None, quiet: bool
 ) -> None:
     """Write MODEL again for upstream scores that have changed.
 
@@ -42,7 +46,9 @@ def command(
         drift, changed = fitted.drift(log), fitted.recalibrated(log)
         agreement = _agreement(fitted, changed, log.sampled(_SHOWN_ROWS))
         changed.save(out, overwrite=overwrite)
-        show.line(f"Recalibrated {fitted.name} on {drift.rows:,} rows of {data}; wrote {out}.")
+        show.line(
+            f"Recalibrated {fitted.name} on {drift.rows:,} rows of {table_name(data)}; wrote {out}."
+        )
     table, known = drift.to_table(), agreement == agreement
     said = (
         f"The new model ranks these rows as the old one does: Spearman's ρ {agreement:.3f}."

@@ -8,14 +8,8 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import (
-    F,
-    missing_option,
-    parse_names,
-    parse_pairs,
-    path_option,
-    value,
-)
+from harmonrank.cli.options import F, missing_option, parse_names, parse_pairs, path_option, value
+from harmonrank.cli.table_options import Tables
 from harmonrank.errors import UsageError
 
 SCHEMA = "schema.toml"
@@ -59,7 +53,7 @@ def schema_of(
     time: str | None = None,
     scale: str | None = None,
     missing: str | None = None,
-    near: Path | None = None,
+    near: Tables | None = None,
     quiet: bool = False,
     required: bool = True,
 ) -> Any:
@@ -117,11 +111,14 @@ def schema_of(
     return replace(result, **changes)
 
 
-def _schema_near(table: Path | None) -> Path | None:
+def _schema_near(table: Tables | None) -> Path | None:
     """Return the schema.toml in this folder, or else in that of the table."""
     places = [Path()]
     if table is not None:
-        places += [table, table.parent] if table.is_dir() else [table.parent]
+        first = table if isinstance(table, Path) else table[0]
+        if not first.exists():
+            first = Path(str(first).split(",")[0])
+        places += [first, first.parent] if first.is_dir() else [first.parent]
     return next((file for place in places if (file := place / SCHEMA).is_file()), None)
 
 

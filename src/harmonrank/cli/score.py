@@ -16,11 +16,12 @@ from harmonrank.cli.options import (
     value,
     weights,
 )
+from harmonrank.cli.table_options import Tables, table_argument
 
 
 @click.command("score")
 @click.argument("model", type=click.Path(path_type=Path))
-@click.argument("data", type=click.Path(path_type=Path))
+@table_argument("data")
 @output("Table to write: parquet, csv or arrow.")
 @click.option("--column", default="fused", show_default=True, help="Name of the new column.")
 @weights
@@ -30,7 +31,7 @@ from harmonrank.cli.options import (
 @numbers
 def command(
     model: Path,
-    data: Path,
+    data: Tables,
     out: Path,
     column: str,
     weights: str | None,

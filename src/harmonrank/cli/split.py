@@ -7,12 +7,13 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import cut_options, numbers, output, seed_option
+from harmonrank.cli.options import numbers, output, seed_option
 from harmonrank.cli.schema_options import columns, schema_of
+from harmonrank.cli.table_options import Tables, cut_options, table_argument
 
 
 @click.command("split")
-@click.argument("log", type=click.Path(path_type=Path))
+@table_argument("log")
 @output("Folder of the parts.")
 @click.option(
     "--by",
@@ -25,7 +26,7 @@ from harmonrank.cli.schema_options import columns, schema_of
 @columns
 @numbers
 def command(
-    log: Path,
+    log: Tables,
     out: Path,
     by: Any,
     test_share: float | None,

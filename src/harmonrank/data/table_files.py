@@ -88,7 +88,8 @@ class TableFiles:
 
     def types(self, columns: Sequence[str] | None = None) -> dict[str, pl.DataType]:
         """Return the common type of each column, of parquet or arrow; of all, if none is named."""
-        names, common = self.columns if columns is None else columns, {}
+        names = self.columns if columns is None else columns
+        common: dict[str, pl.DataType] = {}
         for path in self.paths:
             with reading(path, self.kind):
                 there = self._types_of(path)

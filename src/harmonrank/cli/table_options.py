@@ -1,0 +1,66 @@
+"""Options and arguments that name tables, and where one is cut."""
+
+__all__ = [
+    "Tables",
+    "cut_options",
+    "learning_tables",
+    "table_argument",
+    "table_name",
+    "table_option",
+]
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harmonrank.cli.options import F, path_option
+
+Tables = Path | list[Path]
+"""A table as the command line names it: a file, a folder or a glob, or the parts of one."""
+
+
+def table_option(*names: str, **rest: Any) -> Callable[[F], F]:
+    """Return an option that names a table; repeated, the parts of one."""
+    return path_option(*names, multiple=True, callback=_one_table, **rest)
+
+
+def table_argument(name: str, *, required: bool = True) -> Callable[[F], F]:
+    """Return an argument that names a table; several, as of a glob, are the parts of one."""
+    path = click.Path(path_type=Path)
+    return click.argument(name, nargs=-1, required=required, type=path, callback=_one_table)
+
+
+def _one_table(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> Any:  # noqa: ARG001
+    if len(paths) < 2:
+        return paths[0] if paths else None
+    return list(paths)
+
+
+def table_name(table: "Tables") -> str:
+    """Return what a title calls a table."""
+    if isinstance(table, Path):
+        return table.name
+    return f"{table[0].name} and {len(table) - 1} more"
+
+
+def learning_tables(valid: str, *, required: bool = True) -> Callable[[F], F]:
+    """Return --train and --valid; the text says what the latter is for."""
+
+    def add(function: F) -> F:
+        text = f"Table for {valid}; split off the training rows if left out."
+        function = table_option("--valid", help=text)(function)
+        return table_option("--train", required=required, help="Table to learn from.")(function)
+
+    return add
+
+
+def cut_options(function: F) -> F:
+    """Add --test-share and --test-from."""
+    for decorate in (
+        click.option("--test-from", metavar="TIME", help="Test on rows from this time on."),
+        click.option("--test-share", type=float, metavar="SHARE", help="Of test rows; else .2."),
+    ):
+        function = decorate(function)
+    return function
