@@ -13,6 +13,7 @@ __all__ = [
     "OutputError",
     "UsageError",
     "did_you_mean",
+    "printable",
     "shown",
 ]
 
@@ -78,3 +79,15 @@ def shown(value: Any) -> str:
     except Exception:  # A number of very many digits, or an object whose own mistake this is.
         return f"a {type(value).__name__}"
     return text if len(text) <= 64 else f"{text[:60]}..."
+
+
+def printable(text: str) -> str:
+    r"""Return text that commands no terminal: what cannot be printed is written out.
+
+    >>> printable("a name\x1b[31m in red")
+    'a name\\x1b[31m in red'
+    """
+    return "".join(
+        sign if sign == "\n" or sign.isprintable() else sign.encode("unicode_escape").decode()
+        for sign in text
+    )

@@ -33,8 +33,8 @@ def refused(run):
     return command
 
 
-def fit(folder, *more):
-    tables = ("--train", folder / "train.parquet", "--schema", folder / "schema.toml")
+def fit(folder, *more, train="train.parquet"):
+    tables = ("--train", folder / train, "--schema", folder / "schema.toml")
     return ("fit", *tables, "--method", "closed-form", "-q", *more)
 
 
@@ -65,7 +65,7 @@ def test_a_name_with_the_signs_of_a_pattern_is_a_name(run, folder, model, ending
     path = folder / f"x[1].{ending}"
     write = {"parquet": table.write_parquet, "csv": table.write_csv, "arrow": table.write_ipc}
     write[ending](path)
-    assert run(*fit(folder, "--train", path, "-o", folder / "m")).code == 0
+    assert run(*fit(folder, "-o", folder / "m", train=path)).code == 0
     assert run("score", model, path, "-q", "-o", folder / f"y[1].{ending}").code == 0
     assert (folder / f"y[1].{ending}").is_file()
 
@@ -74,7 +74,7 @@ def test_numbers_of_a_request_beyond_64_bits(run, folder):
     table = pl.read_parquet(folder / "train.parquet")
     huge = table.with_columns(request_id=pl.format("9999999999999999999{}", "request_id"))
     huge.write_csv(folder / "huge.csv")
-    done = run(*fit(folder, "--train", folder / "huge.csv", "-o", folder / "m"))
+    done = run(*fit(folder, "-o", folder / "m", train="huge.csv"))
     assert done.code == 0, done
     small, large = (run("evaluate", folder / "m", t, "--json", "-", "-q").out for t in (
         folder / "train.parquet", folder / "huge.csv"))  # fmt: skip
@@ -132,3 +132,16 @@ def test_a_terminal_that_cannot_spell_greek(folder, model):
     done = subprocess.run(command, capture_output=True, env=environment, text=True)
     assert done.returncode == 0, done.stderr
     assert "Effective weight: w/(?(1??))" in done.stdout
+
+
+def test_names_of_columns_command_no_terminal(run, folder):
+    red, hidden = "age\x1b[31m", "p\u202e\rx"
+    table = pl.read_parquet(folder / "train.parquet").rename({"age": red, "p_like": hidden})
+    table.write_parquet(folder / "train.parquet")
+    done = run(*fit(folder, "-o", folder / "m"))
+    assert done.code == 2
+    assert r"age\x1b[31m" in done.err
+    told = run("init", folder / "train.parquet", "-o", folder / "guess.toml")
+    assert told.code == 0, told
+    assert r"age\x1b" in told.out
+    assert not {"\x1b", "\u202e", "\r"} & {*done.err, *told.out, *told.err}

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from harmonrank import __version__
-from harmonrank.errors import HarmonRankError, did_you_mean
+from harmonrank.errors import HarmonRankError, did_you_mean, printable
 from harmonrank.extras import needs_extras
 
 _VERBS = {
@@ -128,5 +128,5 @@ def _silence() -> None:
 
 
 def _complain(message: str) -> None:
-    # A path may hold what is not UTF-8.
-    click.echo(message.encode("utf-8", "backslashreplace").decode(), err=True)
+    # Names of columns and files come from elsewhere.
+    click.echo(printable(message), err=True)

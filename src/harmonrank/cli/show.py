@@ -4,15 +4,17 @@ __all__ = ["Show"]
 
 import math
 import sys
+from collections.abc import Iterable
 from functools import singledispatchmethod
 from pathlib import Path
 from typing import Any, Self
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 
 from harmonrank.data.files import check_output, new_file, to_json, write_json
-from harmonrank.errors import OutputError
+from harmonrank.errors import OutputError, printable
 from harmonrank.events import (
     BatchEnded,
     EpochEnded,
@@ -32,6 +34,18 @@ from harmonrank.table import Table
 _EPOCH_LINES = 20
 
 
+class _Console(Console):
+    """A console on which names that come from elsewhere are text and command nothing."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yield what is printed; only what Rich itself commands is left as it is."""
+        for segment in super().render(renderable, options):
+            told = segment.control or segment.text.isprintable()
+            yield segment if told else Segment(printable(segment.text), segment.style)
+
+
 class Show:
     """Shows events: a progress bar on a terminal, plain lines elsewhere, nothing if quiet.
 
@@ -45,8 +59,8 @@ class Show:
             target = check_output(str(json_file), overwrite=True, begins="{")
             if (target.parent / "checksums.json").is_file():
                 raise OutputError(f"'{json_file}' is in a saved model; choose another place.")
-        self.console = Console(stderr=json_file == "-", highlight=False)
-        self._errors = Console(stderr=True, highlight=False)
+        self.console = _Console(stderr=json_file == "-", highlight=False)
+        self._errors = _Console(stderr=True, highlight=False)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         if self._errors.is_terminal and not quiet:
