@@ -71,3 +71,23 @@ def test_a_method_without_probabilities_says_so(run, folder):
     done = run("fit", *log, *out)
     assert done.code == 2
     assert "formula-grid gives no probability of an objective, so it cannot rank by v" in done.err
+
+
+def test_a_comparison_and_its_page_are_about_value(run, folder):
+    small_table(seed=1).write_parquet(folder / "test.parquet")
+    tables = ("--train", folder / "log.parquet", "--test", folder / "test.parquet")
+    options = ("--schema", folder / "schema.toml", "--value", "buy=10,like=1", "-k", "2")
+    methods = ("--methods", "closed-form,prevalence-weights", "--baseline", "p_like")
+    page = folder / "page.html"
+    done = run("compare", *tables, *options, *methods, "--json", "-", "--report", page)
+    assert done.code == 0, done
+    numbers = json.loads(done.out)
+    assert numbers["criterion"] == "value at 2"
+    means = [method["value"]["mean"] for method in numbers["methods"]]
+    assert means == sorted(means, reverse=True)
+    assert "in value at 2" in numbers["verdict"]["sentence"]
+    text = page.read_text(encoding="utf-8")
+    assert "Value at 2" in text
+    assert f"{means[0]:.4f}" in text
+    assert "Rows are ranked by their expected value" in text
+    assert "Value at 2 against today: paired differences" in text

@@ -92,7 +92,7 @@ def test_with_a_baseline_the_first_chart_is_against_today(facts):
     assert chart.data[0]["y"] == [entry.name for entry in entries[:-1]]
     gaps = [entry.minus(entries[-1]).estimate for entry in entries[:-1]]
     assert chart.data[0]["x"] == pytest.approx(gaps)
-    assert chart.layout["xaxis"]["title"]["text"] == "AUC-sum − AUC-sum of today"
+    assert chart.layout["xaxis"]["title"]["text"] == "AUC-sum − that of today"
     assert "“today” is what ranks now: prod." in sections(found)[0].lead
 
 

@@ -67,9 +67,15 @@ class Leaderboard(Tabular):
         """What decides the order, in words."""
         return "AUC-sum" if self.value_k is None else f"value at {self.value_k}"
 
+    @property
+    def totals(self) -> dict[str, float]:
+        """What decides the order, by method: exact where the truth is known, else by labels."""
+        by_value = self.value_k is not None
+        return {name: _total(q, by_value=by_value) for name, q in self.qualities.items()}
+
     def to_table(self) -> Table:
         """Return a row per method, below the ceiling where it is known; the scores alone last."""
-        best = self._best
+        best = self.best_possible
         known, timed = best is not None, self.train_rows is not None
         against = self.baseline is not None
         columns = (
@@ -109,7 +115,7 @@ class Leaderboard(Tabular):
             return (entry.name, Cell(None, "failed"), *[""] * missing, *blanks)
         behind = entry.behind and entry.behind.estimate
         tied = entry.tied and entry is not self.entries[0]
-        by_value, best = self.value_k is not None, self._best
+        by_value, best = self.value_k is not None, self.best_possible
         total = _total(quality, by_value=by_value)
         before = entry.as_fitted and _total(entry.as_fitted, by_value=by_value)
         interval = quality.value.mean if by_value and quality.value else quality.auc_sum
@@ -125,7 +131,7 @@ class Leaderboard(Tabular):
         )
 
     @property
-    def _best(self) -> float | None:
+    def best_possible(self) -> float | None:
         """The best possible on these rows, which only a world tells."""
         if self.value_k is None:
             return self.ceiling

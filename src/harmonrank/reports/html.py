@@ -13,7 +13,9 @@ from string import Template
 from typing import Any
 
 from harmonrank.data.files import new_file
+from harmonrank.evaluation import Leaderboard
 from harmonrank.extras import import_extra
+from harmonrank.methods import Quality
 from harmonrank.reports.facts import Facts, Run
 from harmonrank.reports.plots import Plot
 from harmonrank.reports.sections import Section, sections
@@ -108,6 +110,9 @@ def _summary(facts: Facts) -> list[Card]:
         tied = sum(entry.tied for entry in board.entries[1:])
         among = f"tied with {tied} other{'s' * (tied > 1)}" if tied else ""
         cards.append(("Best" if len(board.entries) > 1 else "Method", name, among))
+        if board.value_k is not None:
+            cards += _value_cards(board, name, best)
+            continue
         about = str(best.auc_sum) if best.regret is None else "exact"
         cards.append(("AUC-sum", f"{best.total:.4f}", about))
         if best.ceiling is not None and best.regret is not None:
@@ -119,6 +124,17 @@ def _summary(facts: Facts) -> list[Card]:
     cards.append(("Test rows", f"{rows['test']:,}", trained))
     if facts.data.warnings:
         cards.append(("Warnings", str(len(facts.data.warnings)), "about the rows, see below"))
+    return cards
+
+
+def _value_cards(board: Leaderboard, name: str, quality: Quality) -> list[Card]:
+    """Return what the first is worth, of those that rank by value."""
+    value, total, best = quality.value, board.totals[name], board.best_possible
+    assert value is not None
+    about = f"per request, {value.mean}" if best is None else "per request, exact"
+    cards: list[Card] = [(f"Value at {value.k}", f"{total:.4f}", about)]
+    if best is not None:
+        cards.append(("Ceiling", f"{best:.4f}", f"regret {best - total:.4f}"))
     return cards
 
 

@@ -5,6 +5,7 @@ __all__ = ["Section", "sections"]
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from harmonrank.evaluation import Leaderboard
 from harmonrank.evaluation.baseline import TODAY
 from harmonrank.reports import figures
 from harmonrank.reports.facts import Facts
@@ -119,6 +120,8 @@ def _leaderboard(facts: Facts) -> Section:
         "ceiling. AUC-sum and AUCs here are exact, by true probabilities; the 95 % "
         "interval is what the test labels alone can tell."
     )
+    if board.value_k is not None:
+        lead = _value_lead(board)
     if any(entry.tied for entry in board.entries[1:]):
         lead += " “=”: the test labels cannot tell it from the best (paired bootstrap)."
     if board.baseline is not None:
@@ -132,6 +135,17 @@ def _leaderboard(facts: Facts) -> Section:
         (replace(board.to_table(), title="", alarms=(), notes=()),) if board.qualities else (),
         (*failed, *board.warnings),
     )
+
+
+def _value_lead(board: Leaderboard) -> str:
+    k = board.value_k
+    lead = (
+        f"Rows are ranked by their expected value. Value at {k} is what the events among the first "
+        f"{k} of a request are worth, with its 95 % interval by a bootstrap over requests."
+    )
+    if board.best_possible is None:
+        return lead
+    return f"{lead} Values and AUCs here are exact, by true probabilities, and so is the ceiling."
 
 
 def _scores(facts: Facts) -> Section:

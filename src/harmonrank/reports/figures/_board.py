@@ -20,15 +20,17 @@ def leaderboard_plots(facts: Facts) -> list[Plot]:
     """Paired differences to what ranks today, or else to the best; in a world also the regret."""
     board = facts.board
     plots = _difference_plot(facts)
-    if board.ceiling is not None and board.qualities:
-        regrets = {name: {"regret": q.regret or 0.0} for name, q in board.qualities.items()}
-        plots.append(regret_plot("Regret: what is still to be had", regrets, facts.focus))
+    best = board.best_possible
+    if best is not None and board.qualities:
+        regrets = {name: {"regret": best - total} for name, total in board.totals.items()}
+        title = "Regret: what is still to be had"
+        plots.append(regret_plot(title, regrets, facts.focus, board.criterion))
     return plots
 
 
 def _difference_plot(facts: Facts) -> list[Plot]:
-    """Each method's AUC-sum minus that of one of them, with its interval; ties are hollow."""
-    board = facts.board
+    """Each method's AUC-sum, or value, minus that of one of them; ties are hollow."""
+    board, criterion = facts.board, facts.board.criterion
     fine = [entry for entry in board.entries if entry.quality is not None]
     if len(fine) < 2:
         return []
@@ -63,16 +65,17 @@ def _difference_plot(facts: Facts) -> list[Plot]:
         for name, tie, *ends in zip(names, tied, values, lows, highs, strict=True)
     ]
     columns = ("difference", "low", "high")
+    title = criterion[:1].upper() + criterion[1:]
     return [
         plot(
             "difference",
-            f"AUC-sum against {base.name}: paired differences, 95 % intervals; hollow is a tie",
+            f"{title} against {base.name}: paired differences, 95 % intervals; hollow is a tie",
             [dots],
             table_of(("method", *columns, "verdict"), rows, dict.fromkeys(columns, "+.4f")),
-            x={"title": f"AUC-sum − AUC-sum of {base.name}", "tickformat": "+.3~f"},
+            x={"title": f"{criterion} − that of {base.name}", "tickformat": "+.3~f"},
             y={"autorange": "reversed", "type": "category"},
             height=120 + _ROW * len(names),
-            wide=board.ceiling is None,
+            wide=board.best_possible is None,
             showlegend=False,
             shapes=[zero_line()],
         )

@@ -15,7 +15,10 @@ _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
 
 def regret_plot(
-    title: str, regrets: Mapping[str, Mapping[str, float]], focus: str | None = None
+    title: str,
+    regrets: Mapping[str, Mapping[str, float]],
+    focus: str | None = None,
+    criterion: str = "AUC-sum",
 ) -> Plot:
     """Draw each method's regret in each world, methods in the order given.
 
@@ -23,6 +26,7 @@ def regret_plot(
         title: Above the chart.
         regrets: By method and world; a method may lack a world.
         focus: The method that stands out.
+        criterion: What is below its ceiling.
     """
     worlds = list(dict.fromkeys(world for found in regrets.values() for world in found))
     shown = {m: {w: max(r, _LEAST) for w, r in found.items()} for m, found in regrets.items()}
@@ -40,7 +44,7 @@ def regret_plot(
         data,
         table_of(("method", *columns), rows, dict.fromkeys(columns, ".5f")),
         x={
-            "title": "ceiling − AUC-sum (log scale)",
+            "title": f"ceiling − {criterion} (log scale)",
             "type": "log",
             "range": ends,
             "dtick": 1,
