@@ -361,6 +361,14 @@ def test_all_faults_of_a_table_are_said_at_once(table, schema):
     assert "'buy' must be 0 or 1. Got 7 in row 0 (counted from 0), and 600 such rows" in said[4]
 
 
+@pytest.mark.parametrize("kind", [pl.Boolean, pl.Int64])
+def test_a_label_may_have_a_name_that_is_a_pattern_elsewhere(table, kind):
+    for name in ("^a$", "*"):
+        frame = table.select("p_buy", pl.col("buy").cast(kind).alias(name))
+        log = read_log(frame, Schema({name: "p_buy"}))
+        np.testing.assert_array_equal(log.labels[:, 0], table["buy"].to_numpy())
+
+
 def test_of_very_many_faults_the_first_are_said(table):
     names = [f"p{m}" for m in range(30)]
     with pytest.raises(DataError, match=r"(?s)has 60 faults:.*- It has no column 'p19'.*40 more.$"):

@@ -69,6 +69,14 @@ def test_all_rows_of_a_csv_decide_the_type_of_a_column(tmp_path):
     assert open_table(path, ["a"])["a"][-1] == 0.5
 
 
+def test_an_unnamed_column_keeps_its_name(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,,b\n1,2,3\n")
+    frame = open_table(path, column_names(path))
+    assert frame.columns == ["a", "", "b"]
+    assert open_table(frame, ["b", ""]).rows() == [(3, 2)]
+
+
 def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path):
     path = tmp_path / "t.csv"
     path.write_bytes(b"\xef\xbb\xbfa,b\n1,2\n")

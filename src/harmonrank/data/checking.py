@@ -104,7 +104,7 @@ class TableCheck:
                 continue
             series, column = self.frame[name], f"Label column '{name}'"
             if series.dtype == pl.Boolean:
-                allowed = series.is_not_null()
+                allowed = series | ~series
             elif self._numeric(series, column, "0 and 1"):
                 allowed = (series == 0) | (series == 1)
             else:

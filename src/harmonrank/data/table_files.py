@@ -1,11 +1,11 @@
 """TableFiles: one table in one file or many, its columns and its rows."""
 
-__all__ = ["TableFiles", "reading"]
+__all__ = ["TableFiles", "reading", "side_by_side"]
 
 import csv
 import gzip
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -134,7 +134,7 @@ class TableFiles:
             else:
                 lazy = self._scan(path, ()).select(by_name(*columns))
                 frame = (lazy if rows is None else lazy.head(rows)).collect()
-            return pl.DataFrame([frame[name] for name in columns])
+            return side_by_side({name: frame[name] for name in columns})
 
     def scans(self, columns: Sequence[str], text: Sequence[str] = ()) -> list[pl.LazyFrame]:
         """Return some columns of each file, of the same types, to be read when they are needed.
@@ -162,6 +162,13 @@ class TableFiles:
         }
         types |= {name: pl.String() for name in text}
         return pl.scan_csv(path, schema_overrides=types, glob=False)
+
+
+def side_by_side(columns: Mapping[str, pl.Series]) -> pl.DataFrame:
+    """Return a frame of columns, with none of Polars' threads."""
+    frame = pl.DataFrame(list(columns.values()))
+    frame.columns = list(columns)  # an unnamed one would be called by its place
+    return frame
 
 
 def _joined(a: pl.DataType, b: pl.DataType, path: Path, name: str) -> pl.DataType:

@@ -22,7 +22,7 @@ from polars.selectors import by_name
 
 from harmonrank.data.faults import Faults
 from harmonrank.data.forks import require_polars_threads
-from harmonrank.data.table_files import TableFiles, reading
+from harmonrank.data.table_files import TableFiles, reading, side_by_side
 from harmonrank.data.table_paths import is_paths
 from harmonrank.errors import DataError, DependencyError
 from harmonrank.extras import remedy
@@ -181,14 +181,14 @@ def _from_memory(source: Any, columns: list[str]) -> pl.DataFrame:
         return source.select(by_name(*columns)).collect()
     # Column by column, which needs none of Polars' threads: they do not survive a fork.
     if isinstance(source, pl.DataFrame):
-        return pl.DataFrame([source[name] for name in columns])
+        return side_by_side({name: source[name] for name in columns})
     if _is_a(source, "pyarrow", "Table", "RecordBatch"):
-        return pl.DataFrame([pl.Series(name, source.column(name)) for name in columns])
+        return side_by_side({name: pl.Series(name, source.column(name)) for name in columns})
     named = source.set_axis([str(name) for name in source.columns], axis="columns")
     try:
         # A NaN stays one, so that an error can call it by its name.
-        return pl.DataFrame(
-            [pl.from_pandas(named[name], nan_to_null=False).alias(name) for name in columns]
+        return side_by_side(
+            {name: pl.from_pandas(named[name], nan_to_null=False) for name in columns}
         )
     except ImportError:
         raise DependencyError(

@@ -24,7 +24,7 @@ class ColumnFacts:
 
     Attributes:
         values: How many different ones there are.
-        missing: In what share of the rows.
+        missing: In what share of the rows there is no value, or no finite number.
         low: The smallest number.
         high: The largest number.
     """
@@ -40,6 +40,11 @@ class ColumnFacts:
     def words(self) -> frozenset[str]:
         """The words of its name."""
         return frozenset(words(self.name))
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it holds a number in [0, 1] in every row."""
+        return self.numeric and self.low >= 0 and self.high <= 1 and not self.missing
 
     @property
     def numeric(self) -> bool:
@@ -58,7 +63,7 @@ def facts_of(series: pl.Series) -> ColumnFacts:
         finite = series.cast(pl.Float64).drop_nulls().to_numpy()
         finite = finite[np.isfinite(finite)]
         low, high = (finite.min(), finite.max()) if len(finite) else (np.nan, np.nan)
-        kind = _number_kind(name, series, finite)
+        kind, missing = _number_kind(name, series, finite), 1 - len(finite) / max(len(series), 1)
         return ColumnFacts(name, kind, values, missing, float(low), float(high))
     if isinstance(series.dtype, pl.Date | pl.Datetime):
         return ColumnFacts(name, "time", values, missing)

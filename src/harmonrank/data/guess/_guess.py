@@ -46,7 +46,8 @@ def guess_schema(source: Source) -> Guess:
         DataError: There is no label with a score.
     """
     frame = first_rows(source, _ROWS)
-    facts = [facts_of(series) for series in frame]
+    # An unnamed column, such as the index that pandas writes to csv, can have no role.
+    facts = [facts_of(series) for series in frame if series.name]
     return _Guessing(frame, facts).guess(describe(source))
 
 
@@ -67,7 +68,7 @@ class _Guessing:
         time, request = self._time(), self._request()
         steady = self._steady(request)
         weight = self._weight()
-        truth = [fact for fact in self._left() if fact.words & {"truth", "true"}]
+        truth = [f for f in self._left() if f.is_share and f.words & {"truth", "true"}]
         moving = [fact for fact in self._left() if fact.name not in steady and fact not in truth]
         labels = [f for f in moving if f.kind == "binary" and f.values == 2 and not f.missing]
         scores = [fact for fact in moving if fact.numeric and fact.values > 2]
@@ -197,7 +198,7 @@ def _look(scale: str) -> str:
 
 def _nothing(called: str, labels: Sequence[ColumnFacts], scores: Sequence[ColumnFacts]) -> str:
     def listed(facts: Sequence[ColumnFacts]) -> str:
-        return ", ".join(fact.name for fact in facts[:10]) or "none"
+        return " ".join(", ".join(fact.name for fact in facts[:10]).split()) or "none"
 
     return (
         f"{called} has no label with a score that could be guessed: columns of 0 and 1 are "
