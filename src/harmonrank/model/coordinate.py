@@ -118,6 +118,7 @@ def fit_coordinate(
         knots = _quantiles(x)
         if _spread_out(knots):
             bent = _with_knots(bent, m, knots, x.mean() + x.std() * _NORMAL)
+    # The normal quantile has to prove itself on the labels; on equal terms a logit stays a logit.
     gain = _fits(bent(logits), labels, weight) - _fits(logits, labels, weight)
     chosen = bent.normal * (gain > _GAIN)
     return _either(plain, bent, chosen)
@@ -144,6 +145,7 @@ def _spread_out(knots: np.ndarray) -> bool:
 def _with_knots(old: Coordinate, m: int, knots: np.ndarray, target: np.ndarray) -> Coordinate:
     """Return the map with objective m sent so that its quantiles hit the target."""
     grid = np.linspace(knots[0], knots[-1], _GRID)
+    # Beyond the outermost quantiles the map goes on with the slope of the last few of them.
     k = _TAIL_POINTS
 
     def put(array: np.ndarray, value: np.ndarray | float) -> np.ndarray:
@@ -181,6 +183,7 @@ def _fits(x: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> np.nd
         mass, positive, total = np.zeros((3, _BINS))
         low, high = np.nanmin(column), np.nanmax(column)
         _count(column, labels[:, m], w, low, high, mass, positive, total)
+        # The rows of a bin stand at their mean; with so many bins the likelihood hardly changes.
         there = mass > 0
         centre = total[there] / mass[there]
         fits.append(_likelihood(centre, positive[there], mass[there]))
@@ -200,6 +203,7 @@ def _likelihood(x: np.ndarray, positive: np.ndarray, mass: np.ndarray) -> float:
         value = float(positive @ h - mass @ np.logaddexp(0, h))
         H = (X.T * (mass * p * (1 - p))) @ X + 1e-6 * np.eye(2)
         step = np.linalg.solve(H, X.T @ (positive - mass * p))
+        # A longer step would leave the region where the likelihood is as good as quadratic.
         theta = theta + step * min(1.0, 1.0 / max(np.abs(step).max(), 1e-12))
         if abs(value - best) < 1e-6 * abs(value):
             break

@@ -113,6 +113,7 @@ class Law:
         off = self.covariance * (1 - eye)
         correlation = off / (deviation[:, :, None] * deviation[:, None, :]) + eye
         smallest = np.linalg.eigvalsh(correlation)[:, 0] if M > 1 else np.ones(len(contexts))
+        # Towards the unit matrix eigenvalues move as 1 − keep (1 − e): this keep meets the bound.
         keep = np.minimum(1.0, (1 - SMALLEST_EIGENVALUE) / np.maximum(1 - smallest, 1e-12))
         correlation = eye + keep[:, None, None] * (correlation - eye)
         scaled: np.ndarray = np.linalg.inv(correlation) / (
@@ -266,7 +267,7 @@ def distinct_contexts(codes: np.ndarray, slots: tuple[int, ...]) -> tuple[np.nda
 def _gram(contexts: np.ndarray, mass: np.ndarray, first: np.ndarray, size: int) -> np.ndarray:
     gram = np.zeros((size, size))
     for a in range(len(first)):
-        for b in range(len(first)):
+        for b in range(len(first)):  # How much weight each pair of context values has together.
             np.add.at(gram, (first[a] + contexts[:, a], first[b] + contexts[:, b]), mass)
     return gram
 
@@ -299,6 +300,7 @@ def _scale_between(old: Law, new: Law, rows: int) -> np.ndarray:
         for j in range(i):
             before = old.covariance[i, j] / np.exp((old.log_variance[i] + old.log_variance[j]) / 2)
             after = new.covariance[i, j] / np.exp((new.log_variance[i] + new.log_variance[j]) / 2)
+            # The log of a correlation ρ varies by less than 1/(rows ρ²); here are two of them.
             known = rows * min(before**2, after**2) / 4
             if before * after <= 0 or known < 100:
                 continue

@@ -39,11 +39,13 @@ def fill(
             context[i] = c
             distance = 0.0
             for j in range(M):
+                # Surprise and head are linear in the same deviations.
                 r, h = 0.0, intercept[c, j]
                 for k in range(M):
                     r += surprise[c, j, k] * away[k, i]
                     h += slope[c, j, k] * away[k, i]
                 heads[i, j] = h
+                # As r = C⁻¹ away, r·away adds up to the squared Mahalanobis distance.
                 distance += r * away[j, i]
                 inputs[i, j] = away[j, i] + mean[c, j]
                 inputs[i, M + j] = r / np.sqrt(surprise[c, j, j])
@@ -57,6 +59,7 @@ def _layout(table: Any, start: int) -> Any:
     for t in range(len(table)):
         starts[t] = start
         start += table[t, 3]
+        # Groups are in the order of their kinds: each moves the begin of all later kinds.
         for kind in range(table[t, 0] + 1, PAIR + 1):
             kinds[kind] += 1
     return kinds, starts
@@ -66,6 +69,7 @@ def _layout(table: Any, start: int) -> Any:
 def _places(v: Any, low: Any, per_unit: Any, knots: int, cell: Any, share: Any) -> None:
     """Write the knot at or below each input, and the share of the next one."""
     for i in range(len(v)):
+        # Beyond the ends the outermost knot counts alone: what was seldom seen is not continued.
         place = min(max((v[i] - low[i]) * per_unit[i], 0.0), 1.0) * (knots - 1)
         cell[i] = min(int(place), knots - 2)
         share[i] = place - cell[i]
@@ -82,6 +86,7 @@ def _touch(
         index[n + 1], number[n + 1] = start + cell[a] + 1, share[a]
         return n + 2
     if kind == SURFACE:
+        # Bilinear: a corner counts by the area of the rectangle that lies opposite.
         corner = start + wide[a] * SURFACE_KNOTS + wide[b]
         index[n], number[n] = corner, (1.0 - part[a]) * (1.0 - part[b])
         index[n + 1], number[n + 1] = corner + 1, (1.0 - part[a]) * part[b]
@@ -90,7 +95,7 @@ def _touch(
         return n + 4
     if kind == VALUE:
         index[n], number[n] = start + code[a], 1.0
-    elif kind == SLOPE:
+    elif kind == SLOPE:  # The score itself is what the context's slope multiplies.
         index[n], number[n] = start + code[b], v[a]
     else:
         index[n], number[n] = start + code[a] * slots[b] + code[b], 1.0
@@ -127,6 +132,7 @@ def add_gradient(
     """Write the logit of every row, add the gradient; return the log-likelihood.
 
     The hot loop of the fit: groups of one kind follow each other, so that it branches on no kind.
+    Letters are those of `harmonrank.model.residual`, of eq. 7 of docs/default-method.md.
     """
     M, V = heads.shape[1], inputs.shape[1]
     cell, share = np.empty(V, np.int64), np.empty(V)
@@ -139,34 +145,36 @@ def add_gradient(
     value = 0.0
     for i in range(begin, end):
         v, code, head = inputs[i], contexts[context[i]], np.float64(heads[i, m])
-        z = head + theta[0] + theta[1] * head
+        z = head + theta[0] + theta[1] * head  # (a)
         for j in range(M):
             z += theta[2 + j] * v[j]
-        for t in range(first_curve):
+        for t in range(first_curve):  # (b)
             z += theta[starts[t] + code[table[t, 1]]]
         if bends:
             _places(v, low, per_unit, CURVE_KNOTS, cell, share)
-        for t in range(first_curve, first_slope):
+        for t in range(first_curve, first_slope):  # (c)
             k, x = starts[t] + cell[table[t, 1]], share[table[t, 1]]
             z += theta[k] + x * (theta[k + 1] - theta[k])
-        for t in range(first_slope, first_surface):
+        for t in range(first_slope, first_surface):  # (d)
             z += theta[starts[t] + code[table[t, 2]]] * v[table[t, 1]]
         if joins:
             _places(v, low, per_unit, SURFACE_KNOTS, wide, part)
-        for t in range(first_surface, first_pair):
+        for t in range(first_surface, first_pair):  # (e)
             a, b = table[t, 1], table[t, 2]
             k, x, y = starts[t] + wide[a] * SURFACE_KNOTS + wide[b], part[a], part[b]
             near = theta[k] + y * (theta[k + 1] - theta[k])
             far = theta[k + SURFACE_KNOTS]
             far += y * (theta[k + SURFACE_KNOTS + 1] - far)
             z += near + x * (far - near)
-        for t in range(first_pair, len(table)):
+        for t in range(first_pair, len(table)):  # (f)
             z += theta[starts[t] + code[table[t, 1]] * slots[table[t, 2]] + code[table[t, 2]]]
         out[i] = z
+        # The exponential of a negative number cannot overflow, whichever sign z has.
         e = np.exp(-abs(z))
         p = 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
         g = weight[i] * (labels[i] - p)
         value += weight[i] * (labels[i] * z - max(z, 0.0) - np.log1p(e))
+        # The same coefficients once more, each with the number that z is linear in.
         gradient[0] += g
         gradient[1] += g * head
         for j in range(M):
@@ -209,7 +217,7 @@ def add_blocks(
                 table[t, 0], table[t, 1], table[t, 2], inputs[i], contexts[context[i]], slots,
                 cell, share, wide, part, index, number, 0, 0,
             )  # fmt: skip
-            if n == 1:
+            if n == 1:  # The block is a diagonal, and is kept as one.
                 curvature[corners[t] + index[0]] += number[0] * number[0]
             else:
                 for k in range(n):

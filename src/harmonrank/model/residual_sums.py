@@ -139,6 +139,7 @@ class ResidualRows:
             theta: 2 + M linear ones, then those of the groups.
             out: (rows,), float32.
         """
+        # Each part has sums of its own, added in a fixed order: threads change no digit.
         gradient, value = np.zeros((_PARTS, len(theta))), np.zeros(_PARTS)
         table, rows = _table(groups), len(out)
 
@@ -164,6 +165,7 @@ class ResidualRows:
         The draw is systematic: at equal distances along the running total.
         """
         p = 1.0 / (1.0 + np.exp(-logits))
+        # Drawn in proportion to h = weight·p(1−p), rows need no weight: Σ h x xᵀ ≈ each · Σ x xᵀ.
         total = np.cumsum(self.weight * p * (1 - p), dtype=np.float64)
         each = total[-1] / size
         rows = np.searchsorted(total, each * (np.arange(size) + 0.5))
@@ -204,6 +206,7 @@ class ResidualRows:
 def _ends(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the first and the last knot of each input: extreme quantiles."""
     low, high = np.quantile(inputs[:: max(1, len(inputs) // _END_ROWS)], _ENDS, axis=0)
+    # An input that hardly varies gets a knot to either side, so that no width is 0.
     flat = high - low < 1e-6
     return np.where(flat, low - 1.0, low), np.where(flat, high + 1.0, high)
 

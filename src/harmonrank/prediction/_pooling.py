@@ -47,6 +47,7 @@ def pool(
         for s in range(sides + 1):
             count = fields[s] if s < sides else context.shape[1]
             for f in range(count):
+                # The codes of an entity are kept once; only the context's stand in the rows.
                 r = flat[starts[s] + keys[i, s] * count + f] if s < sides else context[i, f]
                 for k in range(width):
                     pooled[i, s * width + k] += table[r, k]
@@ -106,6 +107,7 @@ def step_field(
     distinct = 0
     for i in range(rows):
         r = np.int64(flat[starts[s] + keys[i, s] * count + f] if s < sides else context[i, f])
+        # Of a table of millions of rows a batch touches thousands: those alone are visited again.
         if hits[r] == 0:
             touched[distinct] = r
             distinct += 1
@@ -116,6 +118,7 @@ def step_field(
             scratch[r, k] += wide_slope[i, k - width]
     for place in range(distinct):
         r = touched[place]
+        # A row that comes N times in an epoch is pulled N times by λ/N: once by its whole prior.
         pull = hits[r] * shrink[r]
         hits[r] = 0
         for part in range(2):

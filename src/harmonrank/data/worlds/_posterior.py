@@ -82,6 +82,7 @@ def _factor(
             L[r], V[r] = 0.0, 0.0
             L[r, r] = 1.0
             continue
+        # Cholesky's rows one after the other; V follows by forward substitution in the same order.
         for c in range(r + 1):
             if np.isinf(tau[c]):
                 L[r, c] = 0.0
@@ -136,6 +137,7 @@ def _weigh(
     most = -np.inf
     for k in range(K):
         e = level[k]
+        # log of share_k · N(o; μ_k + score_k, A), but for a constant that all classes share.
         t = log_share[k] - log_volume[e]
         for r in range(M):
             d = deviation[r] - chance[k, r] - score[k, r]
@@ -145,6 +147,7 @@ def _weigh(
             t -= 0.5 * u[k, r] * u[k, r]
         weight[k] = t
         most = max(most, t)
+    # The largest is taken out first, so that no exponential overflows and one of them is 1.
     total = 0.0
     for k in range(K):
         weight[k] = np.exp(weight[k] - most)
@@ -200,6 +203,7 @@ def _posterior(
                 mean = base[i, m] + chance[k, m]
                 for r in range(M):
                     mean += V[e, r, m] * u[k, r]
+                # exp(−(mean + spread·x)) = odds · tilt: one exponential per row, none per node.
                 odds = np.exp(-mean)
                 inner = 0.0
                 for q in range(x.size):
