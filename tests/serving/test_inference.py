@@ -38,6 +38,19 @@ def test_json_tensors_are_scored_as_a_table(app, default_model, table):
     assert answer["model_version"] == app.live.runtime.version
 
 
+def test_a_tensor_with_null_or_nan_misses_scores(app, default_model, table):
+    part = table.head(6).with_columns(p_like=pl.when(pl.int_range(6) > 1).then("p_like"))
+    want = default_model.score(part).tolist()
+    inputs = tensors(part)
+    assert inputs[1]["data"][:2] == [None, None]
+    assert outputs(ask(app, "POST", INFER, {"inputs": inputs})[1])["fused"] == want
+    blob = part["p_like"].to_numpy().astype("<f8").tobytes()
+    size = {"binary_data_size": len(blob)}
+    inputs[1] = {"name": "p_like", "datatype": "FP64", "shape": [6], "parameters": size}
+    body, headers = binary({"inputs": inputs}, blob)
+    assert outputs(ask(app, "POST", INFER, body, headers)[1])["fused"] == want
+
+
 def test_only_what_is_asked_for_comes_back(app, table):
     body = {"inputs": tensors(table), "outputs": [{"name": "like"}]}
     assert list(outputs(ask(app, "POST", INFER, body)[1])) == ["like"]

@@ -73,6 +73,28 @@ def test_shares_add_up_and_follow_the_weights(app, default_model, table):
     assert all(row["shares"]["buy"] > 0.9 for row in heavy["ranked"])
 
 
+def test_a_score_that_is_null_is_missing(app, default_model, table):
+    part = table.head(20).with_columns(
+        p_buy=pl.when(pl.int_range(20) > 2).then("p_buy"),
+        p_like=pl.when(pl.int_range(20) != 1).then("p_like"),
+    )
+    fused = default_model.score(part)
+    body = rank_body(part, k=None, shares=True)
+    assert body["scores"]["p_buy"][:3] == [None] * 3
+    status, answer = ask(app, "POST", "/v1/rank", body)
+    assert status == 200, answer
+    found = sorted(answer["ranked"], key=lambda row: row["index"])
+    assert [row["fused"] for row in found] == fused.tolist()
+    p = default_model.probabilities(part)
+    assert [row["probabilities"]["like"] for row in found] == p[:, 1].tolist()
+    # All scores of one upstream model, as when it timed out: a column of nulls has no type.
+    for table_ in (part, part.with_columns(p_like=pl.lit(None))):
+        sent = stream(table_.drop("request_id"))
+        raw = ask(app, "POST", "/v1/rank", sent, ARROW, "k=all")[1]
+        answered = pl.read_ipc_stream(raw).sort("index")["fused"]
+        np.testing.assert_array_equal(answered, default_model.score(table_))
+
+
 def test_ids_name_the_candidates(app, table):
     ids = [f"item {n}" for n in range(20)]
     answer = ask(app, "POST", "/v1/rank", rank_body(table, ids=ids))[1]

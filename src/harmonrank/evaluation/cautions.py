@@ -62,7 +62,7 @@ def _leaks(upstream: Mapping[str, Upstream]) -> str | None:
 
 def _constant(log: Log, rows: str) -> str | None:
     low, high = _ends(log.scores)
-    found = [c for c, a, b in zip(log.schema.score_columns, low, high, strict=True) if not a < b]
+    found = [c for c, a, b in zip(log.schema.score_columns, low, high, strict=True) if a == b]
     if not found:
         return None
     verb = "have" if len(found) > 1 else "has"

@@ -76,7 +76,8 @@ class Coordinate:
             below, above = np.maximum([self.below[m], self.above[m]], 1e-12)
             inside += np.minimum(place - table[0], 0.0) / below
             logits[:, m] = inside + np.maximum(place - table[-1], 0.0) / above
-        return np.clip(logits, -_FARTHEST, _FARTHEST)
+        bounded: np.ndarray = np.clip(logits, -_FARTHEST, _FARTHEST)
+        return bounded
 
     def refitted(self, logits: np.ndarray) -> "Coordinate":
         """Return the map that sends logits of a changed upstream model to where the old ones went.

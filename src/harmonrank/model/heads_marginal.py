@@ -88,6 +88,9 @@ class MarginalScorer:
         records = tables.of_contexts(contexts) if bends else intercept
         p, straight, bent = np.empty((3, rows, M))
         edges, of_row = edges_of(rows, _PART_ROWS), context[pair]
+        completed: Any = (
+            normal_points(M), tables.record, tables.width, records, *tables.bends, bent,
+        )  # fmt: skip
 
         def work(part: int) -> None:
             low, high = edges[part], edges[part + 1]
@@ -96,10 +99,7 @@ class MarginalScorer:
                 sway if bends else sway[:, :, :0], p, straight,
             )  # fmt: skip
             if bends:
-                average_rows(
-                    low, high, places, of_row, pair, root, normal_points(M), tables.record,
-                    tables.width, records, *tables.bends, bent,
-                )  # fmt: skip
+                average_rows(low, high, places, of_row, pair, root, *completed)
                 _shift(low, high, straight, bent, p)
 
         each_part(work, len(edges) - 1)
