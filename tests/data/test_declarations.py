@@ -162,11 +162,21 @@ WRONG = {
     "key of a table": ("multi =", "many =", r"unknown key 'many' in \[items\]"),
     "key of a rule": ("at_least", "atleast", r"'atleast' in \[columns.engaged\]. Did you mean 'at"),
     "type": ('numeric = ["price"]', "numeric = 3", "`numeric`: expected `array`, got `int`"),
-    "number": ("keep = 2", "keep = 0", r"`items.columns.*keep`: expected `int` >= 1"),
+    "number": ("keep = 2", "keep = 0", "`items.columns.tags.keep`: expected `int` >= 1"),
     "transform": (
         '"weekday" }',
         '"weekdya" }',
-        "`columns.*transform`: invalid enum value 'weekdya'",
+        "`columns.weekday.transform` is 'weekdya'. Did you mean 'weekday'",
+    ),
+    "type of a rule": (
+        'price = { transform = "positive" }',
+        "price = { keep = 1.5 }",
+        "`columns.price.keep`: expected `int`, got `float`",
+    ),
+    "no rule": (
+        'price = { transform = "positive" }',
+        'price = "positive"',
+        "`columns.price`: expected `object`, got `str`",
     ),
     "role": ('user = "visitor"', "", "missing required field `user`"),
     "twice": ('numeric = ["price"]', 'numeric = ["dwell"]', "column 'dwell' is named twice"),

@@ -1,6 +1,16 @@
 """Declaration: which files a raw log has, which column is what, and how values are read."""
 
-__all__ = ["ColumnRule", "Declaration", "Download", "JoinRules", "Note", "Roles", "TableRules"]
+__all__ = [
+    "ColumnRule",
+    "Declaration",
+    "Download",
+    "JoinRules",
+    "Kind",
+    "Note",
+    "Roles",
+    "TableRules",
+    "Transform",
+]
 
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal

@@ -5,7 +5,7 @@ __all__ = ["read_declaration"]
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +15,9 @@ from harmonrank.data.logs._declaration import (
     Declaration,
     Download,
     JoinRules,
+    Kind,
     TableRules,
+    Transform,
 )
 from harmonrank.data.logs._problems import problems_of
 from harmonrank.errors import DataError, did_you_mean
@@ -70,10 +72,24 @@ def _check_keys(path: Path, parts: Any, kind: type[Struct], place: str) -> None:
         elif key == "columns" and isinstance(part, Mapping):
             for name, rule in part.items():
                 _check_keys(path, rule, ColumnRule, f"{inner}.{name}")
+                _check_rule(path, rule, f"{inner}.{name}")
 
 
-def _said(error: str) -> str:
+def _check_rule(path: Path, rule: Any, place: str) -> None:
+    """Refuse a rule that is none; the decoder of the whole would not say of which column."""
+    given = rule if isinstance(rule, Mapping) else {}
+    for key, known in (("transform", get_args(Transform)), ("type", get_args(Kind))):
+        if given.get(key) is not None and given[key] not in known:
+            hint = did_you_mean(str(given[key]), known)
+            raise DataError(f"Declaration '{path}': `{place}.{key}` is '{given[key]}'. {hint}")
+    try:
+        msgspec.convert(rule, ColumnRule)
+    except msgspec.ValidationError as error:
+        raise DataError(f"Declaration '{path}': {_said(str(error), f'{place}.')}.") from None
+
+
+def _said(error: str, before: str = "") -> str:
     """Return what the decoder says, with the place first: `$.columns.price.keep` names a key."""
     what, _, place = error.partition(" - at `$")
-    key = place.rstrip("`").lstrip(".")
+    key = (before + place.rstrip("`").lstrip(".")).rstrip(".")
     return f"`{key}`: {what[:1].lower()}{what[1:]}" if key else what[:1].lower() + what[1:]
