@@ -16,7 +16,7 @@ from pathlib import Path
 MODULES = (
     *(f"cli.{verb}" for verb in ("score", "fit", "compare", "evaluate", "data", "predict")),
     *("cli.pipeline", "methods.closed_form", "methods.logistic", "methods.saved", "prediction"),
-    *("evaluation", "reports.html", "data.log_worlds"),
+    *("evaluation", "reports.html", "data.log_worlds", "cli.registry", "registry"),
 )
 FIRST_USES = ("torch._dynamo", "scipy.linalg", "numba.typed", "rich.live", "rich.progress")
 CHANGES = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir")

@@ -56,6 +56,8 @@ def table_rows(tests):
     """Return the rows of the table: what was tried, where, how often, and in how many seconds."""
     for start, what in ROWS.items():
         mine = {name: test for name, test in tests.items() if f"::{start}" in name}
+        if not mine:
+            continue
         assert all(test["outcome"] == "passed" for test in mine.values()), what
         counts = Counter()
         for name, test in mine.items():
