@@ -9,6 +9,7 @@ prints the rows of the table in docs/security.md.
 """
 
 import json
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -61,8 +62,8 @@ def table_rows(tests):
         assert all(test["outcome"] == "passed" for test in mine.values()), what
         counts = Counter()
         for name, test in mine.items():
-            of = name.partition("[")[2].rstrip("]").rpartition("-")
-            counts[of[0] if of[2].isdigit() else of[2]] += [*test.values()][2]
+            of = re.sub(r"-?\d*\]$", "", name.partition("[")[2])  # without its number
+            counts[of] += [*test.values()][2]
         parts = ", ".join(f"{of} {count:,}" for of, count in counts.items() if of)
         seconds = sum(test["seconds"] for test in mine.values())
         file = next(iter(mine)).partition("::")[0]
