@@ -4,9 +4,11 @@ Each function writes LLVM's instructions for all lanes at once; there is no bran
 """
 
 __all__ = [
+    "as_floats",
     "at_most",
     "choose",
     "counted",
+    "cut_off",
     "exponential",
     "fetched",
     "larger",
@@ -159,6 +161,22 @@ def _widened(_typing: Any, x: Any) -> Any:
     return kind(x), emit
 
 
+def _cut_off(_typing: Any, x: Any) -> Any:
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        return builder.fptosi(given[0], vector_type(_WHOLES))
+
+    return _WHOLES(x), emit
+
+
+def _as_floats(_typing: Any, x: Any) -> Any:
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        return builder.sitofp(given[0], vector_type(_FLOATS))
+
+    return _FLOATS(x), emit
+
+
 def _within(_typing: Any, x: Any, _most: Any) -> Any:
 
     def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
@@ -234,6 +252,10 @@ fetched: Any = intrinsic(_fetched)
 """fetched(array, first, places): what lies so many places after `first`."""
 widened: Any = intrinsic(_widened)
 """The same numbers in float64; uint16 in int32."""
+cut_off: Any = intrinsic(_cut_off)
+"""The whole part of a float32."""
+as_floats: Any = intrinsic(_as_floats)
+"""Whole numbers as float32."""
 within: Any = intrinsic(_within)
 """within(x, most): whole numbers, those below 0 and above `most` moved to these."""
 transpose: Any = intrinsic(_transpose)

@@ -17,6 +17,7 @@ __all__ = [
     "Lanes",
     "double_lanes",
     "in_all",
+    "item",
     "lanes",
     "put_lanes",
     "row_lanes",
@@ -102,6 +103,17 @@ def _storing(_typing: Any, array: Any, _first: Any, value: Any) -> Any:
     return types.none(array, types.intp, value), emit
 
 
+def _fetching(_typing: Any, array: Any, _place: Any) -> Any:
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, given[0]).data
+        return builder.load(builder.gep(data, [given[1]]))
+
+    return array.dtype(array, types.intp), emit
+
+
+item: Any = intrinsic(_fetching)
+"""item(array, place): one number of a flat array; a place below 0 does not count from the end."""
 lanes: Any = _loading(None)
 """lanes(array, first): the numbers of a flat array from `first` on; no bounds are checked."""
 row_lanes: Any = _loading(ROWS)

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from harmonrank.data import read_log
-from harmonrank.evaluation.bench import _result, _score
+from harmonrank.evaluation.bench import _fit, _result, _score
 from harmonrank.evaluation.bench._peers import onnx_runtime, peer
 from harmonrank.evaluation.bench._result import interleaved, measure
 from harmonrank.evaluation.bench._rows import schema_of, table_of, world_log, write_repeated
@@ -75,3 +75,11 @@ def test_the_default_is_also_timed_with_what_its_residual_found():
         found = [int(word) for word in result.note.split() if word.isdigit()]
         assert found[1] > 0, "no surface is timed"
         assert found[2] == 5
+
+
+def test_a_fit_is_taken_apart_into_all_that_it_does():
+    size = Size(train_rows=4000, epochs=2, batch_rows=500)
+    found = {case.name: case.run() for case in _fit.profile(size)}
+    assert len(found) == 5
+    assert all(result.ours_seconds > 0 for result in found.values())
+    assert found["fit of harmonrank-paper: reading"].note.endswith("of the steps")

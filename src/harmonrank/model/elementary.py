@@ -1,4 +1,4 @@
-"""Elementary functions of whole arrays in float64, as loops that compile to vector instructions.
+"""Elementary functions in float64, eight numbers at a time (`harmonrank.lanes`).
 
 The library's log and exp are called once per number. These have no branch and no call, so several
 numbers go through at once. Arrays are changed in place, and NaN stays NaN.
@@ -14,9 +14,12 @@ __all__ = ["take_logarithms", "take_logits", "take_sigmoids"]
 
 from typing import Any
 
-import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
-from harmonrank.kernel import inline_kernel, product_kernel
+from harmonrank.kernel import lane_function
+from harmonrank.lanes import SINGLES, Lanes, double_lanes, in_all, put_lanes, vector_type
 from harmonrank.model.coordinate import SMALLEST_SCORE
 
 _LN2, _LOG2E = 0.6931471805599453, 1.4426950408889634
@@ -34,61 +37,144 @@ _E3, _E4, _E5 = 0.008333333344202987, 0.0013888839110571833, 0.00019841224599647
 _E6, _E7 = 2.4867870179763753e-05, 2.7617564789133644e-06
 
 # A float64 is sign, 11 bits of exponent + 1023, 52 bits of mantissa.
-_MANTISSA = np.uint64(52)
-_BIAS = np.int64(1023 << 52)
-_ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)  # The bits of √½.
+_MANTISSA, _BIAS = 52, 1023 << 52
+_ROOT_HALF = 0x3FE6A09E667F3BCD  # The bits of √½.
 # An exponent below these bits is the number 2⁵² + exponent.
-_WHOLE, _WHOLE_LESS = np.int64(0x4330000000000000), 2.0**52 + 1023.0
+_WHOLE, _WHOLE_LESS = 0x4330000000000000, 2.0**52 + 1023.0
+
+_DOUBLES, _BITS = Lanes(types.float64, SINGLES), Lanes(types.int64, SINGLES)
 
 
-@inline_kernel
-def _log(x: Any) -> Any:
+class _Eight:
+    """Eight numbers while LLVM's instructions for them are written, with the usual operators.
+
+    A product and a sum may be rounded once. Where two products are added, which of them is rounded
+    would be up to the compiler, so there is no such sum here.
+    """
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self.builder = builder
+        whole = isinstance(value, int)
+        kind = ir.IntType(64) if whole else ir.DoubleType()
+        if whole or isinstance(value, float):
+            value = in_all(builder, _BITS if whole else _DOUBLES, ir.Constant(kind, value))
+        self.value = value
+
+    def _with(self, on_floats: str, on_bits: str, other: Any) -> "_Eight":
+        other = other if isinstance(other, _Eight) else _Eight(self.builder, other)
+        if self.value.type == vector_type(_BITS):
+            return _Eight(self.builder, getattr(self.builder, on_bits)(self.value, other.value))
+        emit = getattr(self.builder, on_floats)
+        return _Eight(self.builder, emit(self.value, other.value, flags=("contract",)))
+
+    def __add__(self, other: Any) -> "_Eight":
+        return self._with("fadd", "add", other)
+
+    def __sub__(self, other: Any) -> "_Eight":
+        return self._with("fsub", "sub", other)
+
+    def __mul__(self, other: Any) -> "_Eight":
+        return self._with("fmul", "mul", other)
+
+    def __truediv__(self, other: Any) -> "_Eight":
+        return self._with("fdiv", "udiv", other)
+
+    def shifted(self, by: int) -> "_Eight":
+        """Move bits up, or down if the number is negative."""
+        places = _Eight(self.builder, abs(by)).value
+        shift = self.builder.shl if by > 0 else self.builder.lshr
+        return _Eight(self.builder, shift(self.value, places))
+
+    def bits(self) -> "_Eight":
+        """Return the bits of floats."""
+        return _Eight(self.builder, self.builder.bitcast(self.value, vector_type(_BITS)))
+
+    def floats(self) -> "_Eight":
+        """Return the floats of bits."""
+        return _Eight(self.builder, self.builder.bitcast(self.value, vector_type(_DOUBLES)))
+
+    def bounded(self, low: float, high: float) -> "_Eight":
+        """Move what is below or above to the bounds; NaN stays."""
+        found = self.value
+        for sign, bound in (("<", low), (">", high)):
+            end = _Eight(self.builder, bound).value
+            found = self.builder.select(self.builder.fcmp_ordered(sign, found, end), end, found)
+        return _Eight(self.builder, found)
+
+
+def _polynomial(x: _Eight, *coefficients: float) -> _Eight:
+    """Return Σ c_i xⁱ."""
+    total = _Eight(x.builder, coefficients[-1])
+    for coefficient in reversed(coefficients[:-1]):
+        total = x * total + coefficient
+    return total
+
+
+def _log(x: _Eight) -> _Eight:
     """Return log x of x > 0; NaN if x is not finite."""
-    bits = np.float64(x).view(np.int64)
-    exponent = np.uint64(bits - _ROOT_HALF + _BIAS) >> _MANTISSA
-    m = np.int64(bits - np.int64(exponent << _MANTISSA) + _BIAS).view(np.float64)
-    k = np.int64(np.int64(exponent) | _WHOLE).view(np.float64) - _WHOLE_LESS
-    # np.divide, as `/` would test for zero and keep the loop from being vectorised.
-    t = np.divide(m - 1.0, m + 1.0)
+    bits = x.bits()
+    exponent = (bits - _ROOT_HALF + _BIAS).shifted(-_MANTISSA)
+    m = (bits - exponent.shifted(_MANTISSA) + _BIAS).floats()
+    k = (exponent + _WHOLE).floats() - _WHOLE_LESS
+    t = (m - 1.0) / (m + 1.0)
     w = t * t
-    rest = _L0 + w * (_L1 + w * (_L2 + w * (_L3 + w * _L4)))
-    # No sum of two products: which of them is rounded would be up to the compiler.
+    rest = _polynomial(w, _L0, _L1, _L2, _L3, _L4)
     return ((k * _LN2 + (t + t)) + (t * w) * rest) + (x - x)
 
 
-@inline_kernel
-def _exp(x: Any) -> Any:
+def _exp(x: _Eight) -> _Eight:
     """Return eˣ, bounded."""
-    x = -_FARTHEST if x < -_FARTHEST else x
-    x = _FARTHEST if x > _FARTHEST else x
+    x = x.bounded(-_FARTHEST, _FARTHEST)
     rounded = x * _LOG2E + _ROUND
     k = rounded - _ROUND
     f = (x - k * _LN2_HIGH) - k * _LN2_LOW
-    rest = _E0 + f * (_E1 + f * (_E2 + f * (_E3 + f * (_E4 + f * (_E5 + f * (_E6 + f * _E7))))))
-    p = 1.0 + f * (1.0 + f * rest)
-    power = np.uint64(np.float64(rounded).view(np.int64)) << _MANTISSA
-    return p * np.int64(np.int64(power) + _BIAS).view(np.float64)
+    rest = _polynomial(f, _E0, _E1, _E2, _E3, _E4, _E5, _E6, _E7)
+    p = f * (f * rest + 1.0) + 1.0
+    return p * (rounded.bits().shifted(_MANTISSA) + _BIAS).floats()
 
 
-@product_kernel
+def _logit(s: _Eight) -> _Eight:
+    s = s.bounded(SMALLEST_SCORE, 1.0 - SMALLEST_SCORE)
+    return _log(s / (_Eight(s.builder, 1.0) - s))
+
+
+def _sigmoid(x: _Eight) -> _Eight:
+    one = _Eight(x.builder, 1.0)
+    return one / (one + _exp(_Eight(x.builder, x.builder.fneg(x.value))))
+
+
+def _function(of: Any) -> Any:
+    """Let kernels call a function of eight numbers."""
+
+    def build(_typing: Any, x: Any) -> Any:
+
+        def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+            return of(_Eight(builder, given[0])).value
+
+        return x(x), emit
+
+    return intrinsic(build)
+
+
+_logarithms, _logits, _sigmoids = _function(_log), _function(_logit), _function(_sigmoid)
+
+
+@lane_function
 def take_logits(x: Any) -> None:
-    """Replace scores by log(s/(1 − s)), bounded at 0 and 1."""
-    for i in range(x.size):
-        s = x[i]
-        s = SMALLEST_SCORE if s < SMALLEST_SCORE else s
-        s = 1.0 - SMALLEST_SCORE if s > 1.0 - SMALLEST_SCORE else s
-        x[i] = _log(np.divide(s, 1.0 - s))
+    """Replace scores by log(s/(1 − s)), bounded at 0 and 1; the size is a multiple of eight."""
+    for i in range(0, x.size, SINGLES):
+        put_lanes(x, i, _logits(double_lanes(x, i)))
 
 
-@product_kernel
+@lane_function
 def take_logarithms(x: Any) -> None:
-    """Replace finite positive numbers by their logarithms."""
-    for i in range(x.size):
-        x[i] = _log(x[i])
+    """Replace finite positive numbers by their logarithms; the size is a multiple of eight."""
+    for i in range(0, x.size, SINGLES):
+        put_lanes(x, i, _logarithms(double_lanes(x, i)))
 
 
-@product_kernel
+@lane_function
 def take_sigmoids(x: Any) -> None:
-    """Replace logits by 1/(1 + e⁻ˣ)."""
-    for i in range(x.size):
-        x[i] = np.divide(1.0, 1.0 + _exp(-x[i]))
+    """Replace logits by 1/(1 + e⁻ˣ); the size is a multiple of eight."""
+    for i in range(0, x.size, SINGLES):
+        put_lanes(x, i, _sigmoids(double_lanes(x, i)))

@@ -23,7 +23,7 @@ from harmonrank.kernel import kernel
 from harmonrank.model.coordinate import logit_of
 from harmonrank.model.gaps import Gaps
 from harmonrank.model.heads import Heads
-from harmonrank.model.heads_kernels import BLOCK, average_rows
+from harmonrank.model.heads_kernels import BLOCK, HeadRoom, average_rows
 from harmonrank.model.heads_tables import HeadTables
 from harmonrank.model.law import distinct_contexts
 from harmonrank.together import each_part, edges_of
@@ -99,7 +99,8 @@ class MarginalScorer:
                 sway if bends else sway[:, :, :0], p, straight,
             )  # fmt: skip
             if bends:
-                average_rows(low, high, places, of_row, pair, root, *completed)
+                room = np.zeros(BLOCK, np.int64), *HeadRoom.of(M, tables.width)
+                average_rows(low, high, places, of_row, pair, root, *completed, *room)
                 _shift(low, high, straight, bent, p)
 
         each_part(work, len(edges) - 1)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.kernel import kernel
+from harmonrank.kernel import lane_kernel
 from harmonrank.model.heads import Heads
-from harmonrank.model.heads_kernels import score_rows
+from harmonrank.model.heads_kernels import HeadRoom, score_rows
 from harmonrank.model.heads_tables import HeadTables
 from harmonrank.model.law import blocks_of, distinct_contexts
 from harmonrank.together import each_part, edges_of
@@ -31,6 +31,7 @@ class HeadScorer:
         self._slots = np.array(heads.slots, np.int64)
         self._tables = HeadTables.of(heads)
         self._records: np.ndarray | None = None
+        self._rooms: list[HeadRoom] = []
         size = np.prod(self._slots.astype(np.float64))
         if size * self._tables.record <= _KEPT_NUMBERS:
             every = np.stack(np.unravel_index(np.arange(int(size)), heads.slots or (1,)), axis=1)
@@ -57,7 +58,8 @@ class HeadScorer:
         codes: np.ndarray,
     ) -> None:
         if self._records is not None:
-            of_row = _numbered(np.ascontiguousarray(codes), self._slots)
+            of_row = np.zeros(len(codes), np.int64)
+            _number(np.ascontiguousarray(codes), self._slots, of_row)
             self._score(p, fused, effective, scores, of_row, self._records)
             return
         contexts, of_row = distinct_contexts(codes, self._tables.heads.slots)
@@ -92,15 +94,22 @@ class HeadScorer:
             records, *tables.bends, p, fused, effective,
         )  # fmt: skip
         edges = edges_of(len(scores), _PART_ROWS)
+        score: Any = score_rows
 
-        each_part(lambda part: score_rows(edges[part], edges[part + 1], *given), len(edges) - 1)
+        def work(part: int) -> None:
+            try:
+                room = self._rooms.pop()
+            except IndexError:  # All are in use by other threads.
+                room = HeadRoom.of(scores.shape[1], tables.width)
+            score(edges[part], edges[part + 1], *given, *room)
+            self._rooms.append(room)
+
+        each_part(work, len(edges) - 1)
 
 
-@kernel
-def _numbered(codes: np.ndarray, slots: np.ndarray) -> np.ndarray:
-    """Return the place of each row's context in the table of all contexts."""
-    number = np.zeros(len(codes), dtype=np.int64)
+@lane_kernel
+def _number(codes: np.ndarray, slots: np.ndarray, number: np.ndarray) -> None:
+    """Write the place of each row's context in the table of all contexts, beginning at zeros."""
     for i in range(len(codes)):
         for feature in range(len(slots)):
             number[i] = number[i] * slots[feature] + codes[i, feature]
-    return number

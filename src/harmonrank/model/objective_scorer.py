@@ -1,7 +1,7 @@
 """Objective scorer: the network with one head per objective on the CPU, without PyTorch.
 
-All matrices that meet no row in between are multiplied once. Rows go in blocks with the row as the
-last axis, so that every inner loop runs over neighbouring floats and becomes vector instructions.
+All matrices that meet no row in between are multiplied once. Rows go sixteen at a time, one number
+of all sixteen in one register (`harmonrank.lanes`).
 """
 
 __all__ = ["ObjectiveScorer"]
@@ -14,14 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.errors import DataError
-from harmonrank.kernel import product_kernel
+from harmonrank.kernel import lane_function, lane_kernel
+from harmonrank.lane_maths import exponential, larger, of_all, quotient, sigmoid, transpose
+from harmonrank.lanes import ROWS, SINGLES, item, lanes, put_lanes, row_lanes
 from harmonrank.model.objective_config import FARTHEST, REACH, SMALLEST_SCORE, ObjectiveConfig
 from harmonrank.together import each_part, edges_of
 
-_BLOCK = 64
-_PART_BLOCKS = 32  # Some thousand rows; a request's are one part.
+_PART_ROWS = 2048  # A request's are one part.
 
-_ZERO, _ONE = np.float32(0), np.float32(1)
+_ZERO, _ONE, _LEAST = np.float32(0), np.float32(1), np.float32(-np.inf)
 _LOW, _HIGH = np.float32(SMALLEST_SCORE), np.float32(1 - SMALLEST_SCORE)
 _REACH, _FARTHEST = np.float32(REACH), np.float32(FARTHEST)
 
@@ -47,6 +48,8 @@ class ObjectiveScorer:
         self.prior = _single(*(w[f"prior.{n}"] for n in ("centre", "spread", "slope")))
         self.prior += _single(w["prior.intercept"], w["share"])
         self.context = np.ascontiguousarray(_context_table(config, w), np.float32)
+        # Eight numbers are read at a time.
+        self._flat = np.append(self.context, np.zeros(SINGLES, np.float32))
         scale, own = sqrt(config.key_width), "relation_aware."
         W_r = w[own + "query"].T @ w[own + "key"] / scale
         output = w[own + "output"] @ w[own + "context_value"] @ w[own + "value"]
@@ -67,12 +70,22 @@ class ObjectiveScorer:
         scores = np.ascontiguousarray(scores, np.float32)
         codes = np.ascontiguousarray(codes, np.int32)
         self._check(scores, codes)
-        p = np.empty(scores.shape)
-        edges = edges_of(-(-len(scores) // _BLOCK), _PART_BLOCKS)
-        given = (scores, codes, self._first, self.context, *self.prior, *self.paths, p)
+        p, edges = np.empty(scores.shape), edges_of(len(scores), _PART_ROWS)
+        given = (scores, codes, self._first, self._flat, self.context.shape[1])
         score: Any = _score
-        each_part(lambda part: score(*given, edges[part], edges[part + 1]), len(edges) - 1)
+
+        def work(part: int) -> None:
+            ends = edges[part], edges[part + 1]
+            score(*ends, *given, *self.prior, *self.paths, p, *self._room())
+
+        each_part(work, len(edges) - 1)
         return p
+
+    def _room(self) -> list[NDArray[np.float32]]:
+        """Return memory for sixteen rows, flat, the row being the last axis."""
+        M, tokens = self.config.objectives, self.config.objectives * self.config.width
+        columns = (tokens, tokens, M, M, M, M, self.context.shape[1] + SINGLES, SINGLES)
+        return [np.empty(n * ROWS, np.float32) for n in columns]
 
     def _check(self, scores: NDArray[Any], codes: NDArray[Any]) -> None:
         M, features = self.config.objectives, len(self._slots)
@@ -109,163 +122,141 @@ def _context_table(config: ObjectiveConfig, w: Mapping[str, NDArray[Any]]) -> ND
     return np.stack(table)
 
 
-@product_kernel
+@lane_kernel
 def _score(
-    scores: Any, codes: Any, first: Any, context: Any, centre: Any, spread: Any, slope: Any,
-    intercept: Any, share: Any, table: Any, W_r: Any, output: Any, gate: Any, gate_bias: Any,
-    gated: Any, linear: Any, p: Any, low: int, high: int,
+    begin: int, end: int, scores: Any, codes: Any, first: Any, context: Any, width: int,
+    centre: Any, spread: Any, slope: Any, intercept: Any, share: Any, table: Any, W_r: Any,
+    output: Any, gate: Any, gate_bias: Any, gated: Any, linear: Any, p: Any, x: Any, y: Any, A: Any,
+    z: Any, v: Any, g: Any, asked: Any, turned: Any,
 ) -> None:  # fmt: skip
-    """Score the blocks from low to high."""
-    M, _, d = table.shape
-    R = _BLOCK
-    x, y = np.empty((M, d, R), np.float32), np.empty((M, d, R), np.float32)
-    A, z = np.empty((M, M, R), np.float32), np.empty((M, R), np.float32)
-    v = np.empty((M, R), np.float32)
-    asked = np.empty((context.shape[1], R), np.float32)
-    for block in range(low, high):
-        start = block * R
-        n = min(R, len(scores) - start)
-        _embed(scores, start, n, centre, spread, slope, intercept, table, x, z)
-        _ask(codes, start, n, first, context, asked)
+    """Score some rows, sixteen at a time; beyond the last row that one is repeated."""
+    M, d = len(centre), len(gate)
+    for start in range(begin, end, ROWS):
+        _embed(scores, start, M, d, centre, spread, slope, intercept, table, x, z)
+        _ask(codes, start, len(scores), first, context, width, asked, turned)
+        _add_agnostic(M, d, x, asked, gate, gate_bias, gated, linear, g, v)
+        _add_relations(M, d, x, asked, W_r, output, y, A, v)
         for m in range(M):
-            for r in range(n):
-                v[m, r] = asked[M * d + m, r]
-        _add_agnostic(n, x, asked, gate, gate_bias, gated, linear, y, v)
-        _add_relations(n, x, asked, W_r, output, y, A, v)
-        for m in range(M):
-            for r in range(n):
-                p[start + r, m] = _ONE / (_ONE + np.exp(-(z[m, r] + share[m] * v[m, r])))
+            logit = row_lanes(z, m * ROWS) + share[m] * row_lanes(v, m * ROWS)
+            put_lanes(z, m * ROWS, sigmoid(logit))
+        for r in range(ROWS if start + ROWS < len(scores) else len(scores) - start):
+            for m in range(M):
+                p[start + r, m] = item(z, m * ROWS + r)
 
 
-@product_kernel
+@lane_function
 def _embed(
-    scores: Any, start: int, n: int, centre: Any, spread: Any, slope: Any, intercept: Any,
+    scores: Any, start: int, M: int, d: int, centre: Any, spread: Any, slope: Any, intercept: Any,
     table: Any, x: Any, z: Any,
 ) -> None:  # fmt: skip
-    """Write the embeddings x, (M, d, rows), and the prior's logits z, (M, rows)."""
-    M, B, d = table.shape
+    """Write the embeddings x, (M, d), and the prior's logits z, (M,)."""
+    B, last = table.shape[1], len(scores) - 1
     steps = np.float32((B - 1) / (2 * REACH))
-    for m in range(M):
-        for r in range(n):
-            s = min(max(scores[start + r, m], _LOW), _HIGH)
+    for r in range(ROWS):
+        for m in range(M):
+            s = scores[start + r if start + r < last else last, m]
+            s = s if s > _LOW else _LOW
+            s = s if s < _HIGH else _HIGH
             logit = np.log(s) - np.log1p(-s)
-            z[m, r] = slope[m] * logit + intercept[m]
-            u = min(max((logit - centre[m]) / spread[m], -_FARTHEST), _FARTHEST)
-            inside = min(max(u, -_REACH), _REACH)
+            z[m * ROWS + r] = slope[m] * logit + intercept[m]
+            u = (logit - centre[m]) / spread[m]
+            u = u if u > -_FARTHEST else -_FARTHEST
+            u = u if u < _FARTHEST else _FARTHEST
+            inside = u if u > -_REACH else -_REACH
+            inside = inside if inside < _REACH else _REACH
             place = (inside + _REACH) * steps
-            cell = min(np.int64(place), B - 2)
+            cell = np.int64(place)
+            cell = cell if cell < B - 2 else B - 2
             part = place - np.float32(cell)
             for c in range(d):
                 left = table[m, cell, c]
-                x[m, c, r] = left + part * (table[m, cell + 1, c] - left)
-            x[m, 0, r] += u - inside
+                x[(m * d + c) * ROWS + r] = left + part * (table[m, cell + 1, c] - left)
+            x[m * d * ROWS + r] += u - inside
 
 
-@product_kernel
-def _ask(codes: Any, start: int, n: int, first: Any, context: Any, asked: Any) -> None:
-    """Add up what the context of every row asks for, (columns, rows)."""
-    width = context.shape[1]
-    row = np.empty(width, np.float32)
-    for r in range(n):
-        for i in range(width):  # A copy of a slice would take seconds to compile.
-            row[i] = context[0, i]
-        for feature in range(len(first)):
-            value = first[feature] + codes[start + r, feature]
-            for i in range(width):
-                row[i] += context[value, i]
-        for i in range(width):
-            asked[i, r] = row[i]
+@lane_function
+def _ask(
+    codes: Any, start: int, rows: int, first: Any, context: Any, width: int, asked: Any, turned: Any
+) -> None:
+    """Add up what the context of every row asks for, (columns,), eight columns at a time."""
+    for f in range(0, width, SINGLES):
+        for r in range(ROWS):
+            i = start + r if start + r < rows else rows - 1
+            row = lanes(context, f)
+            for feature in range(len(first)):
+                row = row + lanes(context, (first[feature] + codes[i, feature]) * width + f)
+            put_lanes(turned, r * SINGLES, row)
+        for half in range(0, ROWS, SINGLES):
+            transpose(turned, half * SINGLES, SINGLES, asked, f * ROWS + half, ROWS)
 
 
-@product_kernel
+@lane_function
 def _add_agnostic(
-    n: int, x: Any, asked: Any, gate: Any, gate_bias: Any, gated: Any, linear: Any, g: Any, v: Any
-) -> None:
-    """Add s2 and s3 to v; g[·, 0] is room for the gates."""
-    M, d = x.shape[0], x.shape[1]
+    M: int, d: int, x: Any, asked: Any, gate: Any, gate_bias: Any, gated: Any, linear: Any, g: Any,
+    v: Any,
+) -> None:  # fmt: skip
+    """Write what the context adds to v, and add s2 and s3; g is room for the gates."""
     for j in range(M):
-        for r in range(n):
-            g[j, 0, r] = gate_bias[j]
+        q = of_all(gate_bias[j])
         for c in range(d):
-            for r in range(n):
-                g[j, 0, r] += gate[c] * x[j, c, r]
-        for r in range(n):
-            g[j, 0, r] = _ONE / (_ONE + np.exp(-g[j, 0, r]))
+            q = q + gate[c] * row_lanes(x, (j * d + c) * ROWS)
+        put_lanes(g, j * ROWS, sigmoid(q))
     for m in range(M):
+        total = row_lanes(asked, (M * d + m) * ROWS)
         for j in range(M):
-            by_context = M * d + M + m * M + j
-            for r in range(n):
-                v[m, r] += asked[by_context, r] * x[j, 0, r]
+            by_context = row_lanes(asked, (M * d + M + m * M + j) * ROWS)
+            total = total + by_context * row_lanes(x, j * d * ROWS)
             for c in range(d):
-                a, b = linear[m, j * d + c], gated[m, j * d + c]
-                for r in range(n):
-                    v[m, r] += (a + b * g[j, 0, r]) * x[j, c, r]
+                k = j * d + c
+                through = linear[m, k] + gated[m, k] * row_lanes(g, j * ROWS)
+                total = total + through * row_lanes(x, k * ROWS)
+        put_lanes(v, m * ROWS, total)
 
 
-@product_kernel
+@lane_function
 def _add_relations(
-    n: int, x: Any, asked: Any, W_r: Any, output: Any, y: Any, A: Any, v: Any
+    M: int, d: int, x: Any, asked: Any, W_r: Any, output: Any, y: Any, A: Any, v: Any
 ) -> None:
-    """Add s1 to v: self-attention, then what every head asks of its result."""
-    M, d = x.shape[0], x.shape[1]
+    """Add s1 to v: self-attention, then what every head asks of its result.
+
+    y_i is x_i W_r, then x_r of i; A has room for what one objective or one head attends to.
+    """
     for i in range(M):
-        _product(W_r, x[i], y[i], n)
-    for i in range(M):
-        for j in range(M):
-            _dot(y[i], x[j], A[i, j], n)
-        _softmax(A[i], n)
-    for i in range(M):  # y becomes x_r
         for c in range(d):
-            for r in range(n):
-                y[i, c, r] = _ZERO
+            total = of_all(_ZERO)
+            for a in range(d):
+                total = total + W_r[a, c] * row_lanes(x, (i * d + a) * ROWS)
+            put_lanes(y, (i * d + c) * ROWS, total)
+        _attend(M, d, y, i * d, x, A)
+        for c in range(d):
+            total = of_all(_ZERO)
             for j in range(M):
-                for r in range(n):
-                    y[i, c, r] += A[i, j, r] * x[j, c, r]
+                total = total + row_lanes(A, j * ROWS) * row_lanes(x, (j * d + c) * ROWS)
+            put_lanes(y, (i * d + c) * ROWS, total)
     for m in range(M):
-        for i in range(M):
-            _dot(asked[m * d : (m + 1) * d], y[i], A[0, i], n)
-        _softmax(A[0], n)
+        _attend(M, d, asked, m * d, y, A)
+        total = row_lanes(v, m * ROWS)
         for i in range(M):
             for c in range(d):
-                weight = output[m, c]
-                for r in range(n):
-                    v[m, r] += A[0, i, r] * weight * y[i, c, r]
+                heard = output[m, c] * row_lanes(A, i * ROWS)
+                total = total + heard * row_lanes(y, (i * d + c) * ROWS)
+        put_lanes(v, m * ROWS, total)
 
 
-@product_kernel
-def _product(W: Any, x: Any, y: Any, n: int) -> None:
-    """Write y = x W, the row being the last axis."""
-    d = len(W)
-    for c in range(d):
-        for r in range(n):
-            y[c, r] = _ZERO
-        for a in range(d):
-            weight = W[a, c]
-            for r in range(n):
-                y[c, r] += x[a, r] * weight
-
-
-@product_kernel
-def _dot(a: Any, b: Any, total: Any, n: int) -> None:
-    for r in range(n):
-        total[r] = _ZERO
-    for c in range(a.shape[0]):
-        for r in range(n):
-            total[r] += a[c, r] * b[c, r]
-
-
-@product_kernel
-def _softmax(a: Any, n: int) -> None:
-    """Turn a, (objectives, rows), into its softmax over objectives."""
-    M = a.shape[0]
-    for r in range(n):
-        top = a[0, r]
-        for j in range(1, M):
-            top = max(top, a[j, r])
-        total = _ZERO
-        for j in range(M):
-            a[j, r] = np.exp(a[j, r] - top)
-            total += a[j, r]
-        inverse = _ONE / total
-        for j in range(M):
-            a[j, r] *= inverse
+@lane_function
+def _attend(M: int, d: int, query: Any, first: int, keys: Any, A: Any) -> None:
+    """Write A_j = softmax_j(q · k_j), (M,); q is d numbers of `query` from `first` on."""
+    top, total = of_all(_LEAST), of_all(_ZERO)
+    for j in range(M):
+        a = of_all(_ZERO)
+        for c in range(d):
+            a = a + row_lanes(query, (first + c) * ROWS) * row_lanes(keys, (j * d + c) * ROWS)
+        put_lanes(A, j * ROWS, a)
+        top = larger(a, top)
+    for j in range(M):
+        e = exponential(row_lanes(A, j * ROWS) - top)
+        put_lanes(A, j * ROWS, e)
+        total = total + e
+    inverse = quotient(of_all(_ONE), total)
+    for j in range(M):
+        put_lanes(A, j * ROWS, row_lanes(A, j * ROWS) * inverse)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from harmonrank.kernel import claim, finish, lane_function, lane_kernel
 from harmonrank.lane_maths import widened
-from harmonrank.lanes import SINGLES, double_lanes, lanes, put_lanes
+from harmonrank.lanes import SINGLES, double_lanes, item, lanes, put_lanes
 
 Array = NDArray[Any]
 
@@ -52,13 +52,13 @@ def _scatter_cells(
     """Add to the row of each score, or divide between the two rows that are mixed."""
     columns = len(first)
     for row in range(low, high):
-        i, own = index[row], row * (M * wide + asked)
+        i, own = item(index, row), row * (M * wide + asked)
         for m in range(M):
-            k = of_cells + (first[m] + codes[i * columns + m]) * wide
+            k = of_cells + (item(first, m) + item(codes, i * columns + m)) * wide
             for f in range(0, wide, SINGLES):
-                whole = slope[row] * lanes(J, own + m * wide + f)
+                whole = item(slope, row) * lanes(J, own + m * wide + f)
                 if smooth:
-                    after, kf = shares[i * M + m] * whole, k + wide + f
+                    after, kf = item(shares, i * M + m) * whole, k + wide + f
                     put_lanes(cells, kf, double_lanes(cells, kf) + widened(after))
                     whole = whole - after
                 put_lanes(cells, k + f, double_lanes(cells, k + f) + widened(whole))
@@ -72,11 +72,11 @@ def _scatter_contexts(
     """Add to the row of each feature's code; without features to the constant row."""
     columns = len(first)
     for row in range(low, high):
-        i, own = index[row], row * (M * wide + asked) + M * wide
+        i, own = item(index, row), row * (M * wide + asked) + M * wide
         for f in range(0, asked, SINGLES):
-            more = widened(slope[row] * lanes(J, own + f))
+            more = widened(item(slope, row) * lanes(J, own + f))
             for m in range(M, columns):
-                k = of_contexts + (first[m] + codes[i * columns + m]) * asked + f
+                k = of_contexts + (item(first, m) + item(codes, i * columns + m)) * asked + f
                 put_lanes(contexts, k, double_lanes(contexts, k) + more)
             if columns == M:
                 k = of_contexts + f

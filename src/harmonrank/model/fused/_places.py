@@ -19,7 +19,7 @@ from harmonrank.lane_maths import (
     widened,
     within,
 )
-from harmonrank.lanes import ROWS, SINGLES, lanes, put_lanes, row_lanes
+from harmonrank.lanes import ROWS, SINGLES, item, lanes, put_lanes, row_lanes
 from harmonrank.model.fused._room import turn
 
 Array = NDArray[Any]
@@ -40,14 +40,14 @@ def place_codes(
     columns, last = len(first), len(index) - 1
     for c in range(0, columns, SINGLES):
         for r in range(ROWS):
-            i = index[start + r if start + r < last else last]
+            i = item(index, start + r if start + r < last else last)
             put_lanes(turned, r * SINGLES, widened(lanes(codes, i * columns + c)))
         turn(turned, 0, SINGLES, place, c * ROWS)
     for m in range(columns):
-        put_lanes(place, m * ROWS, row_lanes(place, m * ROWS) + first[m])
+        put_lanes(place, m * ROWS, row_lanes(place, m * ROWS) + item(first, m))
     for c in range(0, M if smooth else 0, SINGLES):
         for r in range(ROWS):
-            i = index[start + r if start + r < last else last]
+            i = item(index, start + r if start + r < last else last)
             put_lanes(turned, r * SINGLES, lanes(shares, i * M + c))
         turn(turned, 0, SINGLES, share, c * ROWS)
 
@@ -65,13 +65,13 @@ def place_scores(
         turn(context, start * columns + m, columns, place, (M + m) * ROWS)
     for m in range(M, len(first)):
         code = row_lanes(place, m * ROWS)
-        known = within(code, np.int32(sizes[m] - 1))
+        known = within(code, np.int32(item(sizes, m) - 1))
         put_lanes(strange, 0, row_lanes(strange, 0) + (code - known) * (code - known))
-        put_lanes(place, m * ROWS, known + first[m])
+        put_lanes(place, m * ROWS, known + item(first, m))
     for m in range(0, M, SINGLES):
         turn(scores, start * M + m, M, share, m * ROWS)
     for m in range(M):
-        _search(m, M, knots, inner, smooth, np.int32(first[m]), place, share)
+        _search(m, M, knots, inner, smooth, np.int32(item(first, m)), place, share)
 
 
 @lane_function
@@ -86,11 +86,14 @@ def _search(
     K, width = len(knots) // M, len(inner) // M
     low, high = of_all(_ZERO), of_all(_ONE)
     if smooth and K <= _FEW:
-        low, high = of_all(knots[m * K]), of_all(knots[m * K + 1])
+        low, high = of_all(item(knots, m * K)), of_all(item(knots, m * K + 1))
         for k in range(m * K + 1, m * K + K - 1):
-            up = at_most(of_all(knots[k]), s)
+            up = at_most(of_all(item(knots, k)), s)
             found = found + counted(up)
-            low, high = choose(up, of_all(knots[k]), low), choose(up, of_all(knots[k + 1]), high)
+            low, high = (
+                choose(up, of_all(item(knots, k)), low),
+                choose(up, of_all(item(knots, k + 1)), high),
+            )
     else:
         half = width // 2
         while half > 0:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from harmonrank.kernel import lane_function
 from harmonrank.lane_maths import transpose
-from harmonrank.lanes import ROWS, SINGLES, lanes, put_lanes
+from harmonrank.lanes import ROWS, SINGLES, item, lanes, put_lanes
 
 Array = NDArray[Any]
 
@@ -75,16 +75,16 @@ def load_rows(
     for m in range(M):
         for f in range(0, F, SINGLES):
             for r in range(ROWS):
-                k = place[m * ROWS + r] * F + f
+                k = item(place, m * ROWS + r) * F + f
                 row = lanes(cells, k)
                 if smooth:
-                    row = row + share[m * ROWS + r] * (lanes(cells, k + F) - row)
+                    row = row + item(share, m * ROWS + r) * (lanes(cells, k + F) - row)
                 put_lanes(turned, r * SINGLES, row)
             turn(turned, 0, SINGLES, cell, (m * F + f) * ROWS)
     for f in range(0, W, SINGLES):
         for r in range(ROWS):
             row = lanes(contexts, f)
             for m in range(M, M + features):
-                row = row + lanes(contexts, place[m * ROWS + r] * W + f)
+                row = row + lanes(contexts, item(place, m * ROWS + r) * W + f)
             put_lanes(turned, r * SINGLES, row)
         turn(turned, 0, SINGLES, u, f * ROWS)
