@@ -3,11 +3,12 @@ import pytest
 import torch
 
 from harmonrank.data import read_log
-from harmonrank.evaluation.bench import _fit, _result, _score
+from harmonrank.evaluation.bench import _child, _fit, _result, _score
 from harmonrank.evaluation.bench._peers import onnx_runtime, peer
 from harmonrank.evaluation.bench._result import interleaved, measure
 from harmonrank.evaluation.bench._rows import schema_of, table_of, world_log, write_repeated
 from harmonrank.evaluation.bench._size import Size
+from harmonrank.methods import method_class
 
 
 def test_work_is_done_in_turn_after_a_call_that_warms_up(monkeypatch):
@@ -83,3 +84,15 @@ def test_a_fit_is_taken_apart_into_all_that_it_does():
     assert len(found) == 5
     assert all(result.ours_seconds > 0 for result in found.values())
     assert found["fit of harmonrank-paper: reading"].note.endswith("of the steps")
+
+
+def test_a_first_score_finds_no_kernels_where_none_have_been_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kept"))
+    log = world_log(1000)
+    method_class("closed-form")().fit(log, log.schema).save(tmp_path / "model")
+    columns = dict(zip(log.schema.score_columns, log.scores.T, strict=True))
+    log.context.with_columns(**columns).write_parquet(tmp_path / "rows.parquet")
+    paths = tmp_path / "model", tmp_path / "rows.parquet"
+    assert _child.first_score(*paths, compiling=True) > 0
+    assert not (tmp_path / "kept").exists()
+    assert _child.first_score(*paths) > 0

@@ -42,6 +42,7 @@ def cases(size: Size) -> list[Case]:
             Case(f"score, {name}", partial(_arrays, name, size.score_rows, size)),
             Case(f"score a request, {name}", partial(_request, name, size)),
             Case(f"cold start, {name}", partial(_cold_start, name, size)),
+            Case(f"first score ever, {name}", partial(_cold_start, name, size, compiling=True)),
         ]
     bent = [
         Case(f"score, {_BENT}", partial(_bent_arrays, size.batch_rows, size)),
@@ -174,8 +175,8 @@ def _found(model: Any) -> str:
     )
 
 
-def _cold_start(name: str, size: Size) -> Result:
-    """Start a process, load a model and score a request; the kernels are in the cache."""
+def _cold_start(name: str, size: Size, *, compiling: bool = False) -> Result:
+    """Start a process, load a model and score a request; kernels are in the cache, or compiled."""
     with TemporaryDirectory() as place:
         folder = Path(place)
         _fitted(name, size.head_rows).save(folder / "model")
@@ -185,6 +186,9 @@ def _cold_start(name: str, size: Size) -> Result:
         )
         frame.write_parquet(folder / "request.parquet")
         paths = folder / "model", folder / "request.parquet"
-        seconds = median([first_score(*paths) for _ in range(4)][1:])
+        seconds = median([first_score(*paths, compiling=compiling) for _ in range(4)][1:])
     note = "From the first import to the first scores, in a new process."
-    return Result("score", f"cold start, {name}", size.request_rows, seconds, note=note)
+    if compiling:
+        note += " No kernel has been kept."
+    name = f"{'first score ever' if compiling else 'cold start'}, {name}"
+    return Result("score", name, size.request_rows, seconds, note=note)
