@@ -6,6 +6,7 @@ import pytest
 from service import application, ask, expected, order_of, rank_body
 
 import harmonrank as hr
+from harmonrank.serving.rank import best
 from logs import small_table
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
@@ -113,6 +114,14 @@ def test_of_equals_the_first_stays_first(app):
     body = {"scores": {"p_buy": [0.5] * n, "p_like": [0.5] * n}, "k": 3}
     body["context"] = {"hour": None, "age": None}
     assert order_of(ask(app, "POST", "/v1/rank", body)[1]) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("k", [1, 7, 64, 65, 300, None])
+def test_the_best_are_those_of_a_stable_sort_ties_included(k):
+    rng = np.random.default_rng(0)
+    for size in (1, 5, 80, 3000):
+        for fused in (rng.random(size), rng.integers(0, 9, size).astype(float), np.zeros(size)):
+            assert best(fused, k).tolist() == np.argsort(-fused, kind="stable")[:k].tolist()
 
 
 def test_an_arrow_table_is_ranked_within_its_requests(app, default_model, table):

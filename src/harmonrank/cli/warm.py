@@ -22,9 +22,12 @@ def command(model: Path, json_file: str | None, quiet: bool) -> None:
     from harmonrank.cli.show import Show
     from harmonrank.methods import load
     from harmonrank.methods.warming import warm
+    from harmonrank.serving.rank import warm_up
+    from harmonrank.serving.runtime import Runtime
 
     fitted = load(model)
     seconds = warm(fitted)
+    warm_up(Runtime(fitted, ""))
     with Show(quiet=quiet, json_file=json_file) as show:
         text = f"The kernels of {fitted.name} are ready ({seconds:.1f} s)."
         show.result(text, {"method": fitted.name, "seconds": seconds})

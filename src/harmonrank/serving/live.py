@@ -11,6 +11,7 @@ from harmonrank.methods import Method, load
 from harmonrank.methods.saved import checksums
 from harmonrank.registry import Registry
 from harmonrank.registry.registry import CURRENT, SETTINGS
+from harmonrank.serving import rank
 from harmonrank.serving.runtime import Runtime
 from harmonrank.serving.settings import ServeConfig
 
@@ -52,6 +53,7 @@ class Live:
     def _ready(self, model: Method, version: str) -> Runtime:
         runtime = Runtime(model, version, self._config.points)
         runtime.warm_up()
+        rank.warm_up(runtime)
         return runtime
 
     def refresh(self) -> None:

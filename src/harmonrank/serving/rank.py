@@ -1,6 +1,6 @@
 """Rank: candidates in, the best K out."""
 
-__all__ = ["ARROW", "best", "check_rows", "rank"]
+__all__ = ["ARROW", "best", "check_rows", "rank", "warm_up"]
 
 from typing import Annotated, Any
 
@@ -12,11 +12,13 @@ from msgspec import UNSET, Meta, UnsetType
 from harmonrank.data.clock import request_clock
 from harmonrank.data.decoding import decode_json
 from harmonrank.errors import DataError
+from harmonrank.kernel import kernel
 from harmonrank.serving.http import HttpError, Request, Response, json_response
 from harmonrank.serving.json_numbers import numbers
 from harmonrank.serving.runtime import Candidates, Runtime, named_columns
 
 ARROW = "application/vnd.apache.arrow.stream"
+_FEW = 64  # Up to so many, one pass with a short list beats a partition.
 Value = str | int | float | bool | None
 K = Annotated[int, Meta(ge=1)]
 
@@ -86,6 +88,17 @@ def _decoded(body: bytes) -> tuple[list[RankRequest], bool]:
     return decode_json(body, _Many, what).requests, False
 
 
+def warm_up(runtime: Runtime) -> None:
+    """Rank a few candidates, so that no request waits for a kernel to be loaded."""
+    schema = runtime.model.schema
+    body = {
+        "scores": {name: [0.5, 0.25] for name in schema.score_columns},
+        "context": dict.fromkeys(schema.context),
+        "k": 1,
+    }
+    rank(runtime, Request("POST", "/v1/rank", body=msgspec.json.encode(body)), max_rows=2)
+
+
 def check_rows(rows: int, most: int) -> None:
     """Refuse more candidates than a request may have."""
     if rows > most:
@@ -121,12 +134,30 @@ def _ranked(runtime: Runtime, one: RankRequest, candidates: Candidates) -> list[
 
 def best(fused: np.ndarray, k: int | None) -> np.ndarray:
     """Return the places of the best k, the best first; of equals the first stays first."""
+    if k is not None and k <= min(_FEW, len(fused)):
+        return _best_few(fused, k)
     if k is not None and k < len(fused) // 8:
         # Of those that tie with the last one in, the first must stay in.
         least = np.partition(fused, len(fused) - k)[len(fused) - k]
         among = np.flatnonzero(fused >= least)
         return among[np.argsort(-fused[among], kind="stable")][:k]
     return np.argsort(-fused, kind="stable")[:k]
+
+
+@kernel
+def _best_few(fused: np.ndarray, k: int) -> np.ndarray:
+    """Keep the best k in order while all pass by once."""
+    found, count = np.empty(k, np.int64), 0
+    for i in range(len(fused)):
+        if count == k and not fused[i] > fused[found[k - 1]]:
+            continue
+        place = min(count, k - 1)
+        while place > 0 and fused[i] > fused[found[place - 1]]:
+            found[place] = found[place - 1]
+            place -= 1
+        found[place] = i
+        count += count < k
+    return found
 
 
 def _candidates(runtime: Runtime, one: RankRequest) -> Candidates:
@@ -147,7 +178,10 @@ def _candidates(runtime: Runtime, one: RankRequest) -> Candidates:
             raise DataError(f"The model has no context column '{name[:100]}'; leave it out.")
     shared = {n: v for n, v in context.items() if not isinstance(v, list)}
     own = {n: _series(n, v, rows) for n, v in context.items() if isinstance(v, list)}
-    return Candidates(np.stack(columns, axis=1), shared, own)
+    scores = np.empty((len(columns[0]), len(columns)))
+    for m, column in enumerate(columns):
+        scores[:, m] = column
+    return Candidates(scores, shared, own)
 
 
 def _series(name: str, values: list[Value], rows: set[int]) -> pl.Series:

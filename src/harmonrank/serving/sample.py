@@ -64,21 +64,30 @@ class RecentRows:
         size = self._rows.shape[1]
         few = min(candidates.rows, _EACH, size)
         picked = self._rng.integers(0, candidates.rows, few)
-        places = (int(self._counts[worker]) + np.arange(few)) % size
+        start = int(self._counts[worker]) % size
+        places: Any = slice(start, start + few)
+        if start + few > size:  # The ring begins again.
+            places = (start + np.arange(few)) % size
         self._scores[worker][places] = candidates.scores[picked]
-        context = self._context[worker]
-        for column, feature in enumerate(self._encoder.features):
-            if feature.name in candidates.own:
-                series = candidates.own[feature.name].gather(picked).alias("value")
-                value: Any = feature.encode(series)
-                if feature.kind == "number":
-                    value = series.cast(pl.Float64).to_numpy()
-            else:
-                value = candidates.shared[feature.name]
-                if feature.kind != "number":
-                    value = feature.encode_value(value)
-            context[places, column] = np.nan if value is None else value
+        if self._encoder.features:
+            self._add_context(self._context[worker], places, picked, candidates)
         self._counts[worker] += few
+
+    def _add_context(
+        self, ring: np.ndarray, places: Any, picked: np.ndarray, candidates: Candidates
+    ) -> None:
+        features, own = self._encoder.features, candidates.own
+        # What all candidates share is one row; only columns in which they differ come one by one.
+        ring[places] = [
+            np.nan if feature.name in own else _shared(feature, candidates.shared[feature.name])
+            for feature in features
+        ]
+        for column, feature in enumerate(features):
+            if feature.name in own:
+                series = own[feature.name].gather(picked).alias("value")
+                number = feature.kind == "number"
+                value = series.cast(pl.Float64).to_numpy() if number else feature.encode(series)
+                ring[places, column] = value
 
     def frame(self) -> pl.DataFrame:
         """Return the rows as a table, of each worker the oldest first."""
@@ -95,3 +104,10 @@ class RecentRows:
                 known = pl.Series(feature.name, [None, *feature.values])
                 columns.append(known.gather(values.astype(np.int64)))
         return pl.DataFrame(columns)
+
+
+def _shared(feature: Any, value: Any) -> Any:
+    """Return a context value as it is stored: a number, or the code of a category."""
+    if feature.kind != "number":
+        return feature.encode_value(value)
+    return np.nan if value is None else value
