@@ -95,7 +95,7 @@ def data_facts(
         label_correlation=_matrix(spearman(some.known_labels())),
         score_correlation=_matrix(spearman(some.scores)),
         truth_correlation=() if some.truth is None else _matrix(spearman(some.truth)),
-        warnings=(*warnings, *_warnings(objectives, context)),
+        warnings=(*warnings, *_warnings(objectives, context, by_value=bool(test.schema.value))),
     )
 
 
@@ -176,7 +176,7 @@ def _context(test: Log, train: Log | None) -> tuple[ContextFacts, ...]:
 
 
 def _warnings(
-    objectives: tuple[ObjectiveFacts, ...], context: tuple[ContextFacts, ...]
+    objectives: tuple[ObjectiveFacts, ...], context: tuple[ContextFacts, ...], *, by_value: bool
 ) -> list[str]:
     """Return a line for each kind of oddity, with the objectives or columns that show it."""
     kinds = {
@@ -197,7 +197,7 @@ def _warnings(
         "of its positives counts.": [
             f"'{o.name}' takes {o.effective_weight:.0%}"
             for o in objectives
-            if o.effective_weight > 0.8 and len(objectives) > 1
+            if o.effective_weight > 0.8 and len(objectives) > 1 and not by_value
         ],
         "Rare values share one slot: {}.": [
             f"{c.name} has {c.values:,} values" for c in context if c.values > _MANY_VALUES

@@ -62,12 +62,15 @@ def _all(facts: Facts) -> Iterator[Section]:
         "whiskers are 95 % intervals.",
         tuple(figures.auc_plots(facts)),
     )
+    formula = "by formula, w/(π(1−π)), the rarer, the heavier"
+    if facts.board.value_k is not None:
+        formula = "what an event is worth"
     yield Section(
         "weights",
         "What moves the fused score",
-        "The first bar is the weight of a unit of probability by formula, w/(π(1−π)): the rarer, "
-        "the heavier. The others are measured: each score moves from its 10th to its 90th "
-        "percentile while the others rest at their medians; shares of the fused score's movement.",
+        f"The first bar is the weight of a unit of probability: {formula}. The others are "
+        "measured: each score moves from its 10th to its 90th percentile while the others rest at "
+        "their medians; shares of the fused score's movement.",
         tuple(figures.pull_plot(facts)),
         legend=_objective_legend(facts),
     )

@@ -44,7 +44,6 @@ def ab_page(
     if scale == "absolute":
         over = f"minus that of {analysis.control}, in its own unit"
     lead = (
-        f"{' '.join(verdicts(analysis))} "
         f"Mean outcome per {analysis.per} {over}; whiskers "
         f"are {100 * analysis.level:g} % intervals by the delta method, users being the unit. "
         "Detects is what a test would find four times out of five; Holm's p-value "
@@ -60,7 +59,8 @@ def ab_page(
         _checks(analysis),
     ]
     others = ", ".join(arm for arm in analysis.arms if arm != analysis.control)
-    return page(f"{others} against {analysis.control}", run, _cards(analysis), parts)
+    title, said = f"{others} against {analysis.control}", " ".join(verdicts(analysis))
+    return page(title, run, _cards(analysis), parts, said)
 
 
 def _cards(analysis: Analysis) -> list[Card]:

@@ -70,8 +70,9 @@ def _level(y: float) -> dict[str, Any]:
 def pull_plot(facts: Facts) -> list[Plot]:
     """What moves the fused score: the weights by formula, then each method as it acts."""
     pulls = {n: f.pulls for n, f in facts.methods.items() if f.pulls}
+    formula = "w/(π(1−π))" if facts.board.value_k is None else "value of an event"
     rows: dict[str, Sequence[float]] = {
-        "w/(π(1−π))": [o.effective_weight for o in facts.data.objectives],
+        formula: [o.effective_weight for o in facts.data.objectives],
         **pulls,
     }
     return [
