@@ -132,8 +132,8 @@ def command(
         assert board.drift is not None
         notes = drift_notes(board.drift, recalibrated=recalibrate)
         lost = {"train": missing_of(rows), "test": missing_of(exam)}
-        named = zip(("Training", "Test"), lost.values(), strict=True)
-        notes += [f"{part} rows. {found}" for part, found in named if found]
+        parts_of = zip(("Training", "Test"), lost.values(), strict=True)
+        notes += [f"{part} rows. {found}" for part, found in parts_of if found]
         reporting.compared(title, board, rows, exam, seed, runs=runs, caveats=notes)
     missing = {part: found and found.to_dict() for part, found in lost.items()}
     show.result(board.to_table(), {**board.to_dict(), "missing": missing}, style=style)

@@ -131,7 +131,7 @@ def missing_option(function: F) -> F:
     )(function)
 
 
-def load_model(path: Path, missing: str | None) -> Any:
+def load_model(path: Path, missing: Any) -> Any:
     """Return a saved model that allows missing scores, or refuses them, as --missing says."""
     from dataclasses import replace
 

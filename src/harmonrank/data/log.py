@@ -44,7 +44,8 @@ class Log:
 
     def missing(self) -> np.ndarray:
         """Return how many scores of each column are missing, (objectives,)."""
-        return np.isnan(self.scores).sum(axis=0)
+        counts: np.ndarray = np.isnan(self.scores).sum(axis=0)
+        return counts
 
     def require_scores(self, purpose: str) -> None:
         """Refuse a score that all rows miss: nothing tells what it would have been."""

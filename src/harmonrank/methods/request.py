@@ -80,7 +80,8 @@ def _converted(p: np.ndarray, schema: Schema) -> np.ndarray:
 
 def _with_nan(scores: np.ndarray) -> np.ndarray:
     """Return an array of numbers and None with NaN for each None; as it is if it holds others."""
-    missing = np.equal(scores, None)
+    missing = np.array([[value is None for value in row] for row in scores], bool)
+    missing = missing.reshape(scores.shape)
     rest = scores[~missing]
     if not missing.any() or any(type(x) not in _NUMBERS for x in rest):
         return scores

@@ -50,7 +50,8 @@ def stability_of(train: Log, test: Log) -> tuple[Stability, ...]:
 
 def _known(column: np.ndarray) -> np.ndarray:
     """Return the scores that are not missing."""
-    return column[~np.isnan(column)]
+    known: np.ndarray = column[~np.isnan(column)]
+    return known
 
 
 def _stability(name: str, before: np.ndarray, now: np.ndarray) -> Stability:
