@@ -1,4 +1,4 @@
-"""What the docs say of speed, from `harmonrank bench` and serving_stack.py."""
+"""What the docs say of speed, from `harmonrank bench`, serving_stack.py and soak.py."""
 
 import re
 from collections.abc import Iterator
@@ -122,6 +122,19 @@ def binary() -> Iterator[str]:
 @claim("serving.md", "| Arrow, 10,000 candidates | {} ms, {}M candidates/s | |")
 def arrow() -> Iterator[str]:
     yield from candidates("Arrow")
+
+
+@claim(
+    "serving.md",
+    "In {} minutes it had {} answers, and {} requests failed. From the second quarter of the hour "
+    "to the last one, the worker's memory grew by {} MB, and that of the service's first process, "
+    "which measures drift, by {} MB.",
+)
+def soak() -> Iterator[str]:
+    found = read("soak")
+    yield from (f"{found['minutes']:.0f}", f"{found['answered']:,}", str(found["failed"]))
+    yield f"{found['worker_growth_mb']:.1f}"
+    yield f"{found['first_process_growth_mb']:.1f}"
 
 
 @claim(
