@@ -2,6 +2,7 @@
 
 __all__ = ["command"]
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -126,9 +127,7 @@ def command(
             on_event=reporting.event,
         )
         fusions = len(board.entries) - (today is not None)
-        few = len(board.objectives) <= _NAMED
-        named = ", ".join(board.objectives) if few else f"{len(board.objectives)} objectives"
-        title = f"{fusions} fusions of {named}"
+        title = f"{fusions} fusions of {_objectives(board.objectives)}"
         assert board.drift is not None
         notes = drift_notes(board.drift, recalibrated=recalibrate)
         lost = {"train": missing_of(rows), "test": missing_of(exam)}
@@ -140,6 +139,10 @@ def command(
     say([*notes, *board.warnings])
     if all(entry.error for entry in board.entries if entry.name != TODAY):
         raise SystemExit(1)
+
+
+def _objectives(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= _NAMED else f"{len(names)} objectives"
 
 
 def _learned_from(log: Tables | None, train: Tables | None) -> Tables:

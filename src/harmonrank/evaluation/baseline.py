@@ -65,7 +65,8 @@ class Baseline:
         check_columns(table, there, wanted)
         frame = open_table(table, wanted)
         frame = frame if rows is None else taken(frame, rows)
-        values, filled = {}, {}
+        values: dict[str, np.ndarray] = {}
+        filled: dict[str, int] = {}
         for each in wanted:
             values[each], count = _numbers(frame[each], each, name)
             filled |= {each: count} if count else {}
