@@ -35,6 +35,7 @@ LEGEND = {"orientation": "h", "y": 1.04, "yanchor": "bottom", "x": 0}
 _TICKS = (1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.999)
 _ROOM = 0.15
 _TICK_GAP = 0.14
+_TITLE = 44
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,13 @@ def _file_name(name: str) -> str:
 
 def _axis(options: Mapping[str, Any]) -> dict[str, Any]:
     axis = {"zeroline": False, "automargin": True, **options}
-    axis["title"] = {"text": axis.get("title", ""), "standoff": 8}
+    axis["title"] = {"text": hover_text(_shortened(axis.get("title", ""))), "standoff": 8}
     return axis
+
+
+def _shortened(title: str) -> str:
+    """Return a title that fits beside its axis; a long name loses its middle."""
+    return title if len(title) <= _TITLE else f"{title[: _TITLE - 9]}…{title[-8:]}"
 
 
 def logit_axis(title: str, low: float, high: float) -> dict[str, Any]:
