@@ -85,7 +85,7 @@ def test_a_pipelines_charts_are_pictures_on_request(run, raw, tmp_path):
     out, figures = tmp_path / "out", tmp_path / "png"
     done = run("pipeline", raw, "-o", out, *QUICK, "--figures", figures)
     assert done.code == 0, done.err
-    assert (figures / "leaderboard.png").read_bytes().startswith(b"\x89PNG")
+    assert (figures / "difference.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_pipeline_says_which_files_it_looked_for(run, tmp_path):
