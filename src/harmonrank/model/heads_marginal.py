@@ -88,6 +88,7 @@ class MarginalScorer:
         records = tables.of_contexts(contexts) if bends else intercept
         p, straight, bent = np.empty((3, rows, M))
         edges, of_row = edges_of(rows, _PART_ROWS), context[pair]
+        average: Any = average_rows
         completed: Any = (
             normal_points(M), tables.record, tables.width, records, *tables.bends, bent,
         )  # fmt: skip
@@ -100,7 +101,7 @@ class MarginalScorer:
             )  # fmt: skip
             if bends:
                 room = np.zeros(BLOCK, np.int64), *HeadRoom.of(M, tables.width)
-                average_rows(low, high, places, of_row, pair, root, *completed, *room)
+                average(low, high, places, of_row, pair, root, *completed, *room)
                 _shift(low, high, straight, bent, p)
 
         each_part(work, len(edges) - 1)
