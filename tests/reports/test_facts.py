@@ -211,3 +211,9 @@ def test_the_run_tells_versions():
     assert run.versions["harmonrank"] == hr.__version__
     assert {"Python", "torch", "numpy", "plotly"} <= set(run.versions)
     assert run.seed == 3
+
+
+def test_effective_weights_are_those_of_the_fit_as_in_terminal_and_json(facts, models):
+    shown = {o.name: o.effective_weight for o in facts.data.objectives}
+    assert shown == facts.board.qualities["harmonrank"].effective_weights
+    assert shown == models["harmonrank"].explain()["effective_weight"]
