@@ -41,8 +41,7 @@ def _log(regret: float) -> float:
 
 def main(source: Path, target: Path) -> None:
     regrets = regrets_of(json.loads(source.read_text(encoding="utf-8"))["results"])
-    named = {f"<b>{m}</b>" if m == "harmonrank" else m: found for m, found in regrets.items()}
-    write_picture(regret_plot(TITLE, named), target)
+    write_picture(regret_plot(TITLE, regrets), target)
     if target.suffix == ".svg":
         with target.open("a", encoding="utf-8") as file:
             file.write(mark_of(regrets))

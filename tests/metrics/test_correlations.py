@@ -40,4 +40,14 @@ def test_wrong_input_is_named():
     ):
         spearman([1, 2, 3])
     with pytest.raises(UsageError, match=r"`values\[:, 1\]` must be finite\. Got 1 of 2"):
-        spearman([[1, 2], [3, np.nan]])
+        spearman([[1, 2], [3, np.inf]])
+
+
+def test_missing_values_leave_out_their_rows_pair_by_pair():
+    values = np.random.default_rng(2).normal(size=(60, 3))
+    values[:20, 1] = np.nan
+    values[40:, 2] = np.nan
+    expected = spearman(values[:, [0, 2]][:40])[0, 1]
+    assert spearman(values)[0, 2] == pytest.approx(expected)
+    assert spearman(values)[1, 2] == pytest.approx(spearman(values[20:40])[1, 2])
+    np.testing.assert_array_equal(np.diag(spearman(values)), 1)

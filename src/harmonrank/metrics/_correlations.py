@@ -48,5 +48,5 @@ def _pairwise(table: FloatArray) -> FloatArray:
         for j in range(i + 1):
             both = there[:, i] & there[:, j]
             if both.any():
-                rho[i, j] = rho[j, i] = spearman(table[both][:, [i, j]])[0, 1]
+                rho[i, j] = rho[j, i] = spearman(table[both][:, [i, j]])[0, int(i != j)]
     return rho
