@@ -97,6 +97,20 @@ def test_a_schema_that_is_nested_too_deeply(refused, folder):
     refused(*fit(folder, "-o", folder / "m"), sentence="cannot be read as a TOML schema")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such device")
+def test_settings_that_never_end(refused, folder, model):
+    endless = "/dev/zero"
+    many = "'/dev/zero' has more than"
+    table = folder / "train.parquet"
+    refused("compare", table, "--schema", endless, "--split", "request", sentence=many)
+    refused("pipeline", folder, "--declaration", endless, "-o", folder / "p", sentence=many)
+    refused("serve", model, "--api-key-file", endless, sentence=many)
+    deep = folder / "log.toml"
+    deep.write_text("x = " + "[" * 100_000)
+    sentence = "cannot be read as a TOML declaration"
+    refused("pipeline", folder, "--declaration", deep, "-o", folder / "p", sentence=sentence)
+
+
 def test_numbers_and_pages_replace_only_their_like(refused, run, folder, model):
     exam = ("evaluate", model, folder / "test.parquet", "-q")
     mine = folder / "mine.txt"

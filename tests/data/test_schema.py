@@ -103,6 +103,7 @@ def test_toml_text_gives_the_same_schema_whatever_the_names(tmp_path_factory, we
         ("objectives = {buy = 'p', like = 'p'}", "score column 'p' is named twice"),
         ("[objectives\nbuy", "cannot be read as a TOML schema"),
         ("\x00", "cannot be read as a TOML schema"),
+        (f"x = {'9' * 5000}", "cannot be read as a TOML schema"),
     ],
 )
 def test_a_wrong_schema_file_is_named_in_the_error(tmp_path, text, message):

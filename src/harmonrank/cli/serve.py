@@ -90,12 +90,13 @@ def _point(text: str) -> tuple[str, dict[str, float]]:
 def _key(file: Path | None) -> str | None:
     import os
 
+    from harmonrank.data.decoding import read_bytes
     from harmonrank.serving.settings import KEY
 
     if file is None:
         return os.environ.get(KEY) or None
     try:
-        key = file.read_text(encoding="utf-8").strip()
+        key = read_bytes(file).decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--api-key-file '{file}' cannot be read: {error}.") from None
     if not key:

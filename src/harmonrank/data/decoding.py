@@ -1,7 +1,9 @@
 """Decoding: what is read back becomes typed values, or one sentence about what is wrong with it."""
 
-__all__ = ["MOST_BYTES", "check_format", "decode", "decode_json"]
+__all__ = ["MOST_BYTES", "check_format", "decode", "decode_json", "read_bytes", "read_toml"]
 
+import tomllib
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,7 +14,39 @@ from harmonrank.errors import DataError, ModelFileError
 MOST_BYTES = 1 << 28
 """A larger JSON file is none of ours: all that can be large is stored as arrays."""
 
+MOST_TEXT = 1 << 24
+"""A larger file is none that a person wrote."""
+
 T = TypeVar("T")
+
+
+def read_bytes(path: Path, most: int = MOST_TEXT) -> bytes:
+    """Return what a file holds; one that is larger, or has no end as a device, is refused."""
+    with path.open("rb") as stream:
+        found = stream.read(most + 1)
+    if len(found) > most:
+        raise DataError(f"'{path}' has more than {most:,} bytes; expected a smaller file.")
+    return found
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """Return the parts of a TOML file.
+
+    Args:
+        path: The file.
+        what: What it should be, for the error.
+
+    Raises:
+        FileNotFoundError: It is not there.
+        DataError: It is too large, or no TOML.
+    """
+    try:
+        return tomllib.loads(read_bytes(path).decode())
+    except (FileNotFoundError, DataError):
+        raise
+    # A whole number of thousands of digits is a ValueError, as are wrong TOML and wrong UTF-8.
+    except (OSError, RecursionError, ValueError) as error:
+        raise DataError(f"'{path}' cannot be read as {what}: {error}.") from None
 
 
 def decode(value: Any, kind: type[T], what: str) -> T:

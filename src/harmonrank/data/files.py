@@ -24,7 +24,7 @@ from typing import Any, TypeVar, overload
 
 from safetensors import SafetensorError
 
-from harmonrank.data.decoding import MOST_BYTES, decode_json
+from harmonrank.data.decoding import MOST_BYTES, decode_json, read_bytes
 from harmonrank.data.staging import flush_names, held, is_utf8, remove, replace, staged, swept
 from harmonrank.errors import DataError, OutputError
 
@@ -247,9 +247,7 @@ def read_json(path: Path, kind: type[T]) -> T: ...
 def read_json(path: Path, kind: Any = Any) -> Any:
     """Read JSON as a type, or say which file is not that, and why."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise DataError(f"'{path}' is larger than any JSON file of ours.")
-        text = path.read_bytes()
+        text = read_bytes(path, MOST_BYTES)
     except OSError as error:
         raise DataError(f"'{path}' cannot be read: {error.strerror or error}.") from None
     return decode_json(text, kind, f"'{path}'")

@@ -3,7 +3,6 @@
 __all__ = ["Missing", "Schema", "toml_value"]
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from harmonrank.data.decoding import read_toml
 from harmonrank.data.scales import SCALES
 from harmonrank.data.values import either, value_vector
 from harmonrank.errors import DataError, UsageError, did_you_mean, shown
@@ -230,11 +230,9 @@ class Schema:
         """Read a schema from a TOML file."""
         path = checked_path("path", path)
         try:
-            parts = tomllib.loads(path.read_text(encoding="utf-8"))
+            parts = read_toml(path, "a TOML schema")
         except FileNotFoundError:
             raise DataError(f"There is no schema file '{path}'; check its name.") from None
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-            raise DataError(f"'{path}' cannot be read as a TOML schema: {error}.") from None
         try:
             return cls.from_dict(parts)
         except (DataError, UsageError) as error:

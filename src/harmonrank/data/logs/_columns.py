@@ -3,13 +3,12 @@
 __all__ = ["LOG_TOML", "FeatureTable", "LogColumns"]
 
 import json
-import tomllib
 from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from harmonrank.data.decoding import decode
+from harmonrank.data.decoding import decode, read_toml
 from harmonrank.errors import DataError, did_you_mean
 
 LOG_TOML = "log.toml"
@@ -92,11 +91,11 @@ class LogColumns:
     @classmethod
     def read(cls, path: str | Path) -> Self:
         """Read log.toml."""
+        what = "the columns of a log"
         try:
-            parts = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-            raise DataError(f"'{path}' cannot be read as the columns of a log: {error}.") from None
-        return cls._from_dict(path, parts)
+            return cls._from_dict(path, read_toml(Path(path), what))
+        except FileNotFoundError as error:
+            raise DataError(f"'{path}' cannot be read as {what}: {error}.") from None
 
     @classmethod
     def _from_dict(cls, path: str | Path, parts: dict[str, Any]) -> Self:

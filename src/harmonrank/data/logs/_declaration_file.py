@@ -2,7 +2,6 @@
 
 __all__ = ["read_declaration"]
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -10,6 +9,7 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
+from harmonrank.data.decoding import read_toml
 from harmonrank.data.logs._declaration import (
     ColumnRule,
     Declaration,
@@ -32,11 +32,9 @@ def read_declaration(path: str | Path) -> Declaration:
     """
     path = checked_path("declaration", path)
     try:
-        parts = tomllib.loads(path.read_text(encoding="utf-8"))
+        parts = read_toml(path, "a TOML declaration")
     except FileNotFoundError:
         raise DataError(f"There is no declaration '{path}'; check its name.") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DataError(f"'{path}' cannot be read as a TOML declaration: {error}.") from None
     _check_keys(path, parts, Declaration, "")
     try:
         declared = msgspec.convert(parts, Declaration)
