@@ -7,7 +7,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data.worlds import world
-from harmonrank.errors import DataError, UsageError
+from harmonrank.errors import DataError, OutputError, UsageError
 from harmonrank.evaluation.simulation import as_frame, world_schema
 from harmonrank.events import MethodEnded, MethodStarted
 from harmonrank.methods.closed_form import ClosedForm
@@ -190,6 +190,18 @@ def test_finished_methods_are_not_fitted_again(table, schema, tmp_path, monkeypa
     assert hr.load(tmp_path / "prevalence-weights").name == "prevalence-weights"
 
 
+@pytest.mark.parametrize("name", ["closed-form.json", "closed-form/notes.txt"])
+def test_a_foreign_file_among_the_runs_is_left_alone(table, schema, tmp_path, monkeypatch, name):
+    mine = tmp_path / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text('{"ten": "years of work"}')
+    monkeypatch.setattr(ClosedForm, "_fit", None)  # it is told before any fit
+    with pytest.raises(OutputError, match=r"so it is not overwritten; choose another"):
+        hr.compare(table, table, schema, ["closed-form"], runs=tmp_path)
+    assert mine.read_text() == '{"ten": "years of work"}'
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == [mine]
+
+
 @pytest.mark.parametrize("change", ["seed", "data", "options", "broken"])
 def test_a_kept_result_of_anything_else_is_made_again(table, schema, tmp_path, change):
     hr.compare(table, table, schema, ["closed-form"], runs=tmp_path)
@@ -201,7 +213,8 @@ def test_a_kept_result_of_anything_else_is_made_again(table, schema, tmp_path, c
     elif change == "options":
         options = {"closed-form": {"calibration": "isotonic"}}
     else:
-        (tmp_path / "closed-form.json").write_text("{}")
+        record = tmp_path / "closed-form.json"
+        record.write_bytes(record.read_bytes()[:100])
     events = []
     hr.compare(
         table,

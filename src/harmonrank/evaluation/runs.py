@@ -14,10 +14,12 @@ from harmonrank import __version__
 from harmonrank.data import Log
 from harmonrank.data.decoding import decode
 from harmonrank.data.digests import digest
+from harmonrank.data.files import check_output
 from harmonrank.errors import DataError
 from harmonrank.evaluation.entry import REPLICATES, Entry
 from harmonrank.evaluation.store import Store
 from harmonrank.methods import Method, Quality
+from harmonrank.methods.saved import MODEL
 
 
 class _Result(msgspec.Struct):
@@ -61,7 +63,11 @@ class Runs:
         return digest([method.name, repr(method.config), *self._shared])
 
     def find(self, method: Method) -> Entry | None:
-        """Return a method's result if it is of the same data, options and seed."""
+        """Return a method's result if it is of the same data, options and seed.
+
+        Raises:
+            OutputError: There is a file or a folder of its name that is none of ours.
+        """
 
         def entry(parts: Any) -> Entry:
             result = decode(parts, _Result, f"The result of {method.name}")
@@ -81,7 +87,12 @@ class Runs:
                 earned=np.array(result.earned, dtype=np.float64),
             )
 
-        return self._store.find(method.name, self._key(method), entry)
+        found = self._store.find(method.name, self._key(method), entry)
+        if found is None:
+            # Before the fit, not after it.
+            self._store.refuse_foreign(method.name)
+            check_output(self._store.path(method.name, ""), overwrite=True, holds=MODEL)
+        return found
 
     def _quality(self, parts: dict[str, Any]) -> Quality:
         quality = Quality.from_dict(parts)

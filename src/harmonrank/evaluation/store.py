@@ -10,9 +10,11 @@ from typing import Any, TypeVar
 from harmonrank.data.digests import digest
 from harmonrank.data.files import new_file, read_json, to_json, write_json
 from harmonrank.data.staging import swept
-from harmonrank.errors import DataError
+from harmonrank.errors import DataError, OutputError
 
 T = TypeVar("T")
+
+_BEGINNING = to_json({"key": ""}).partition('""')[0].encode()
 
 
 class Store:
@@ -53,6 +55,24 @@ class Store:
             return decode(record["content"])
         except (DataError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             return None
+
+    def refuse_foreign(self, name: str) -> None:
+        """Refuse to replace a file that was never a record, before any work is done.
+
+        A record appears whole, so that even a damaged one begins as it did.
+
+        Raises:
+            OutputError: A file that somebody else wrote has the name of the record.
+        """
+        path = self.path(name)
+        if not path.is_file() or not path.stat().st_size:
+            return
+        with path.open("rb") as stream:
+            if stream.read(len(_BEGINNING)) == _BEGINNING:
+                return
+        raise OutputError(
+            f"'{path}' is no result of ours, so it is not overwritten; choose another folder."
+        )
 
     def put(self, name: str, key: str, content: Any) -> None:
         """Keep the outcome of some work, as JSON parts."""
