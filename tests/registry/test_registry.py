@@ -115,6 +115,16 @@ def test_other_columns_are_refused(registry, fitted, table, schema):
     )
 
 
+def test_a_context_column_of_another_kind_is_refused(registry, fitted, table):
+    registry.publish(fitted[0], table)
+    renamed = table.with_columns(hour=pl.col("hour").cast(pl.String))
+    version = registry.publish(hr.ClosedForm().fit(renamed, fitted[0].schema))
+    assert version.refused == (
+        "columns: context column 'hour' must hold numbers, as in the current version; got text"
+    )
+    assert registry.current() == 1
+
+
 def test_labels_can_be_required(tmp_path, fitted, table):
     registry = Registry.create(tmp_path / "r", Guardrails(require_labels=True))
     version = registry.publish(fitted[0], table.drop("buy", "like"))

@@ -91,14 +91,26 @@ def _columns(new: Method, current: Method | None) -> Check:
     if current is None:
         return Check("columns", True, "the first version says which columns there are")
     then = _needed(current)
-    if set(now) == set(then):
-        return Check("columns", True, "objectives, score and context columns are the same")
-    return Check(
-        "columns",
-        False,
-        f"objectives and columns must be those of the current version, {_named(then)}; got "
-        f"{_named(now)}",
-    )
+    if set(now) != set(then):
+        return Check(
+            "columns",
+            False,
+            f"objectives and columns must be those of the current version, {_named(then)}; got "
+            f"{_named(now)}",
+        )
+    texts, before = _texts(new), _texts(current)
+    for name in texts.keys() & before.keys():
+        if texts[name] != before[name]:
+            kinds = ("text", "numbers") if before[name] else ("numbers", "text")
+            what = f"context column '{name}' must hold {kinds[0]}, as in the current version"
+            return Check("columns", False, f"{what}; got {kinds[1]}")
+    return Check("columns", True, "objectives, score and context columns are the same")
+
+
+def _texts(model: Method) -> dict[str, bool]:
+    """Return which context columns hold text; one in which training saw no value may hold any."""
+    features = model.context_encoder.features
+    return {feature.name: feature.kind == "text" for feature in features if feature.values}
 
 
 def _needed(model: Method) -> tuple[Sequence[str], ...]:
