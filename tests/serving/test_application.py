@@ -5,9 +5,10 @@ import pytest
 from service import application, ask, expected, order_of, rank_body
 
 from harmonrank.errors import UsageError
+from harmonrank.registry import Registry
 from harmonrank.serving.prometheus import metrics_text
 from harmonrank.serving.runtime import Candidates
-from harmonrank.serving.settings import check_binding
+from harmonrank.serving.settings import check_binding, check_key
 from harmonrank.serving.shared import Slot
 
 
@@ -32,6 +33,12 @@ def test_other_machines_need_a_key_unless_told(host):
         check_binding(host, key=False, anonymous=False)
     check_binding(host, key=True, anonymous=False)
     check_binding(host, key=False, anonymous=True)
+
+
+@pytest.mark.parametrize("key", ["schlüssel", "a\nb", " a", "\udcff"])
+def test_a_key_that_no_header_can_carry_is_refused(key):
+    with pytest.raises(UsageError, match="letters, digits and signs of ASCII"):
+        check_key(key)
 
 
 def test_a_published_version_is_served_and_a_rollback_too(registry, models, tmp_path, table):
@@ -66,6 +73,19 @@ def test_a_damaged_version_is_refused_and_the_old_one_goes_on(registry, models, 
     registry.publish(models[1])
     app.live.refresh()
     assert ask(app, "POST", "/v1/rank", rank_body(table))[1]["version"] == "3"
+
+
+def test_a_reload_that_fails_in_any_way_leaves_the_old_version(
+    registry, models, tmp_path, table, monkeypatch
+):
+    app = application(registry.path, tmp_path / "s")
+    registry.publish(models[1])
+    with monkeypatch.context() as patch:
+        patch.setattr(Registry, "load", lambda *_: [][0])
+        app.live.refresh()
+    ((event, facts),) = app.events
+    assert (event, facts["reason"]) == ("reload refused", "IndexError: list index out of range")
+    assert ask(app, "POST", "/v1/rank", rank_body(table))[1]["version"] == "1"
 
 
 def test_metrics_count_over_workers(app):

@@ -77,8 +77,10 @@ class Live:
                 self.runtime.version,
                 self._ready(self._registry.load(number), str(number)),
             )
-        except (HarmonRankError, OSError) as error:
-            self._on_event("reload refused", {"version": number, "reason": str(error)})
+        except Exception as error:  # Whatever it is, the old version goes on.
+            ours = isinstance(error, HarmonRankError | OSError)
+            reason = str(error) if ours else f"{type(error).__name__}: {error}"
+            self._on_event("reload refused", {"version": number, "reason": reason})
         else:
             self._on_event("reloaded", {"version": number, "before": before})
 

@@ -1,6 +1,6 @@
 """ServeConfig: how a service runs."""
 
-__all__ = ["CONFIG", "KEY", "ServeConfig", "check_binding", "decode_config"]
+__all__ = ["CONFIG", "KEY", "ServeConfig", "check_binding", "check_key", "decode_config"]
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -84,6 +84,18 @@ def check_binding(host: str, *, key: bool, anonymous: bool) -> None:
         f"--host {host} can be reached from other machines; set an API key in HARMONRANK_API_KEY "
         "or --api-key-file, or pass --anonymous if anyone may ask."
     )
+
+
+def check_key(key: str | None) -> None:
+    """Refuse an API key that not every client can send in a header as it is.
+
+    >>> check_key("s3cret")
+    """
+    if key is not None and not (key.isascii() and key.isprintable() and key == key.strip()):
+        raise UsageError(
+            "An API key is sent in a header, so it must be of letters, digits and signs of ASCII, "
+            "without spaces at its ends; choose another."
+        )
 
 
 def _is_loopback(host: str) -> bool:

@@ -21,7 +21,7 @@ from harmonrank.data.files import write_json
 from harmonrank.errors import HarmonRankError, UsageError
 from harmonrank.extras import require_extra
 from harmonrank.serving.logs import log_event
-from harmonrank.serving.settings import CONFIG, KEY, ServeConfig, check_binding
+from harmonrank.serving.settings import CONFIG, KEY, ServeConfig, check_binding, check_key
 from harmonrank.threads import thread_count
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def serve(
     """
     for package in ("uvicorn", "uvloop", "httptools"):
         require_extra(package, who="harmonrank serve")
+    check_key(key)
     check_binding(config.host, key=bool(key), anonymous=anonymous)
     _check_tls(config)
     with _listening(config) as listener:
@@ -220,5 +221,6 @@ class _Workers:
         while watch is not None and not self._stop.wait(self._config.drift_seconds):
             try:
                 watch.look()
-            except (HarmonRankError, OSError) as error:
-                log_event("drift not measured", {"reason": str(error)})
+            except Exception as error:  # Whatever it is, the next look may go well.
+                reason = f"{type(error).__name__}: {error}"
+                log_event("drift not measured", {"reason": reason})
