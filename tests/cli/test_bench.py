@@ -101,6 +101,15 @@ def test_the_tables_are_written_as_markdown_too(run, tmp_path):
     assert "| auc, logits | 2,000 |" in page
 
 
+def test_a_file_that_is_no_page_of_speeds_is_not_overwritten(run, tmp_path):
+    mine = tmp_path / "mine.md"
+    mine.write_text("ten years of work")
+    done = run("bench", "metrics", "--quick", "--quiet", "--markdown", mine)
+    assert done.code == 2
+    assert "so it is not overwritten; choose another name" in done.err
+    assert mine.read_text() == "ten years of work"
+
+
 def test_a_case_that_fails_is_named_and_the_others_go_on(run, tmp_path, monkeypatch):
     from harmonrank.evaluation.bench import _metrics
 

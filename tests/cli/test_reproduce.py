@@ -124,6 +124,18 @@ def test_results_of_something_else_are_not_overwritten(run, out):
     assert (out / "results.json").read_text() == '{"mine": 1}'
 
 
+@pytest.mark.parametrize("name", ["mine.md", "out/reproduction.md", "out/report.html"])
+def test_a_page_of_something_else_is_told_before_any_work(run, out, tmp_path, name):
+    mine = tmp_path / name
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_bytes(b"ten years of work \xff")
+    done = run("reproduce", "relations", *SMALL, "-o", out, "--markdown", tmp_path / "mine.md")
+    assert done.code == 2
+    assert "so it is not overwritten; choose another name" in done.err
+    assert mine.read_bytes() == b"ten years of work \xff"
+    assert not (out / "results.json").exists()
+
+
 def test_a_folder_that_cannot_be_written_is_told_first(run, tmp_path):
     (tmp_path / "file").touch()
     done = run("reproduce", "main", *SMALL, "-o", tmp_path / "file" / "out")

@@ -30,10 +30,10 @@ def command(
     from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output, new_file
     from harmonrank.evaluation import bench
-    from harmonrank.reports.bench import bench_markdown, bench_table, seconds_text
+    from harmonrank.reports.bench import TITLE, bench_markdown, bench_table, seconds_text
 
     if markdown is not None:
-        check_output(markdown, overwrite=True)
+        check_output(markdown, overwrite=True, begins=TITLE)
     size = bench.QUICK if quick else bench.FULL
     with Show(quiet=quiet, json_file=json_file) as show:
 
@@ -49,7 +49,7 @@ def command(
         report = bench.run(what, size, on_event=on_event)
     if markdown is not None:
         how = f"harmonrank bench {what}{' --quick' * quick}"
-        with new_file(markdown, overwrite=True) as partial:
+        with new_file(markdown, overwrite=True, begins=TITLE) as partial:
             partial.write_text(bench_markdown(report, how), encoding="utf-8")
     show.result(bench_table(report), report.to_dict())
     if report.failures:

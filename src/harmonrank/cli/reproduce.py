@@ -95,13 +95,16 @@ def command(
     from harmonrank.data.files import check_output
     from harmonrank.evaluation.reproduction import PAPER, QUICK, reproduce
     from harmonrank.reports import run_of
-    from harmonrank.reports.html import plotly_script
+    from harmonrank.reports.html import DOCTYPE, plotly_script
     from harmonrank.reports.pictures import LIST, find_browser
     from harmonrank.reports.reproduction import (
+        PAGE,
+        REPORT,
         RESULTS,
         add_results,
         reproduction_markdown,
         reproduction_tables,
+        with_head,
         write_reproduction,
     )
 
@@ -109,8 +112,10 @@ def command(
     settings = replace(QUICK if quick else PAPER, **given)
     wanted = tables or ("all",)
     how = _command(wanted, data, quick, given)
-    for path in filter(None, [out / RESULTS, markdown]):
-        check_output(path, overwrite=True)
+    check_output(out / RESULTS, overwrite=True)
+    check_output(out / REPORT, overwrite=True, begins=DOCTYPE)
+    for path in filter(None, [out / PAGE, markdown]):
+        with_head(check_output(path, overwrite=True), "")
     if figures is not None:
         plotly_script()
         find_browser()

@@ -1,6 +1,6 @@
 """Tables of a benchmark: for a terminal of 80 columns, and as Markdown."""
 
-__all__ = ["bench_markdown", "bench_table", "seconds_text"]
+__all__ = ["TITLE", "bench_markdown", "bench_table", "seconds_text"]
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby
@@ -9,6 +9,8 @@ from typing import Any
 from harmonrank.evaluation.bench import Accuracy, Report, Result
 from harmonrank.table import Column, Table
 
+TITLE = "# Speed"
+"""What the page begins with, and a file that it may replace."""
 _TITLES = {
     "rank": "Soft ranks, forward and backward, and the sort beneath",
     "metrics": "Metrics of five objectives",
@@ -77,7 +79,7 @@ def times_text(ratio: float) -> str:
 
 def bench_markdown(report: Report, command: str) -> str:
     """Return the page that stores a benchmark, made by `command`."""
-    parts = ["# Speed", _preface(report.machine, command)]
+    parts = [TITLE, _preface(report.machine, command)]
     for group, results in groupby(report.results, key=lambda result: result.group):
         parts += [f"## {_TITLES[group]}", _section(list(results))]
     if report.errors:

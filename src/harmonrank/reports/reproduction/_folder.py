@@ -1,6 +1,6 @@
 """Folder: the results of one or many runs together, with the page and the Markdown made of them."""
 
-__all__ = ["RESULTS", "add_results", "write_reproduction"]
+__all__ = ["PAGE", "REPORT", "RESULTS", "add_results", "write_reproduction"]
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +12,13 @@ from harmonrank.data.files import new_file, read_json, write_json
 from harmonrank.errors import DataError
 from harmonrank.evaluation.reproduction import TABLES, PaperTable
 from harmonrank.reports.facts import Run
+from harmonrank.reports.html import DOCTYPE
 from harmonrank.reports.pictures import write_page_pictures
 from harmonrank.reports.reproduction._markdown import reproduction_markdown, with_head
 from harmonrank.reports.reproduction._page import reproduction_page, reproduction_sections
 from harmonrank.reports.sections import Section
 
-RESULTS = "results.json"
+RESULTS, PAGE, REPORT = "results.json", "reproduction.md", "report.html"
 _FORMAT = 1
 
 
@@ -86,7 +87,7 @@ def write_reproduction(
     with new_file(folder / RESULTS, overwrite=True) as partial:
         write_json(partial, parts)
     written, text = [folder / RESULTS], reproduction_markdown(tables, run)
-    for path in filter(None, [folder / "reproduction.md", markdown]):
+    for path in filter(None, [folder / PAGE, markdown]):
         whole = with_head(path, text)
         with new_file(path, overwrite=True) as partial:
             partial.write_text(whole, encoding="utf-8")
@@ -96,7 +97,7 @@ def write_reproduction(
         write_page_pictures(whole, [*reproduction_sections(tables), *closer], figures)
         written.append(figures)
     if page:
-        with new_file(folder / "report.html", overwrite=True) as partial:
+        with new_file(folder / REPORT, overwrite=True, begins=DOCTYPE) as partial:
             partial.write_text(whole, encoding="utf-8")
-        written.append(folder / "report.html")
+        written.append(folder / REPORT)
     return written

@@ -5,6 +5,7 @@ __all__ = ["MARK", "reproduction_markdown", "with_head"]
 from collections.abc import Sequence
 from pathlib import Path
 
+from harmonrank.errors import OutputError
 from harmonrank.evaluation.reproduction import PaperTable
 from harmonrank.reports.facts import Run
 from harmonrank.reports.reproduction._tables import matrix_table, number_table, overview_table
@@ -24,11 +25,20 @@ def reproduction_markdown(tables: Sequence[PaperTable], run: Run) -> str:
 
 
 def with_head(path: Path, text: str) -> str:
-    """Return the text under the head that a file has already, or under a title."""
+    """Return the text under the head that a file has already, or under a title.
+
+    Raises:
+        OutputError: The file was never written by us: it has no mark.
+    """
     head = _TITLE
-    if path.is_file():
-        before, mark, _ = path.read_text(encoding="utf-8").partition(MARK)
-        head = before.rstrip() if mark else head
+    if path.is_file() and path.stat().st_size:
+        before, mark, _ = path.read_text(encoding="utf-8", errors="replace").partition(MARK)
+        if not mark:
+            raise OutputError(
+                f"'{path}' was not written by `harmonrank reproduce`, so it is not overwritten; "
+                f"choose another name, or add the line {MARK} to it."
+            )
+        head = before.rstrip()
     return f"{head}\n\n{MARK}\n\n{text}"
 
 
