@@ -10,6 +10,7 @@ import polars as pl
 
 from harmonrank.data import ContextEncoder, Schema
 from harmonrank.serving.runtime import Candidates
+from harmonrank.serving.shared import new_array
 
 _EACH = 32
 """Rows that a request adds at most."""
@@ -42,12 +43,12 @@ class RecentRows:
         )
         files = folder / "sample.rows", folder / "sample.counts"
         if workers is None:
-            counts = np.memmap(files[1], "i8", mode="r+")
-            kept = np.memmap(files[0], row, mode="r+").reshape(len(counts), -1)
+            counts: np.ndarray = np.memmap(files[1], "i8", mode="r+")
+            kept: np.ndarray = np.memmap(files[0], row, mode="r+").reshape(len(counts), -1)
         else:
             each = max(rows // workers, 1)
-            counts = np.memmap(files[1], "i8", mode="w+", shape=(workers,))
-            kept = np.memmap(files[0], row, mode="w+", shape=(workers, each))
+            counts = new_array(files[1], "i8", (workers,))
+            kept = new_array(files[0], row, (workers, each))
         # As plain arrays: a part of a mapped file takes ten times as long to make.
         self._counts, self._rows = np.asarray(counts), np.asarray(kept)
         self._scores, self._context = self._rows["scores"], self._rows["context"]

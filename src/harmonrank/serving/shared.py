@@ -1,9 +1,11 @@
 """Shared: numbers that all processes of a service see, each writing its own slot of a file."""
 
-__all__ = ["BUCKETS", "ROUTES", "STATUSES", "Counters", "Slot"]
+__all__ = ["BUCKETS", "ROUTES", "STATUSES", "Counters", "Slot", "new_array"]
 
+import os
 from bisect import bisect_left
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +29,22 @@ _FIELDS = np.dtype(
 )
 
 
+def new_array(path: Path, kind: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array in a new file that processes share.
+
+    All its room is taken at once: a process that writes to a mapped file on a full disk is ended
+    by the system, and nobody is told why.
+
+    Raises:
+        OSError: There is no room.
+    """
+    array = np.memmap(path, kind, mode="w+", shape=shape)
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as stream:
+            os.posix_fallocate(stream.fileno(), 0, array.nbytes)
+    return array
+
+
 class Counters:
     """A file of one record per worker; a worker that replaces another goes on with its record.
 
@@ -37,9 +55,9 @@ class Counters:
 
     def __init__(self, path: Path, workers: int | None = None) -> None:
         if workers is None:
-            self.records = np.memmap(path, _FIELDS, mode="r+")
+            self.records: np.ndarray = np.memmap(path, _FIELDS, mode="r+")
         else:
-            self.records = np.memmap(path, _FIELDS, mode="w+", shape=(workers,))
+            self.records = new_array(path, _FIELDS, (workers,))
 
     def total(self, field: str) -> np.ndarray:
         """Return a field summed over the workers."""
