@@ -14,8 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODULES = (
-    *(f"cli.{verb}" for verb in ("score", "fit", "compare", "evaluate", "data", "predict")),
-    *("cli.pipeline", "methods.closed_form", "methods.logistic", "methods.saved", "prediction"),
+    *(f"cli.{verb}" for verb in ("score", "rank", "split", "init", "fit", "compare", "evaluate")),
+    *(
+        "cli.data",
+        "cli.predict",
+        "cli.pipeline",
+        "methods.closed_form",
+        "methods.logistic",
+        "methods.saved",
+        "prediction",
+    ),
     *("evaluation", "reports.html", "data.log_worlds", "cli.registry", "registry"),
 )
 FIRST_USES = ("torch._dynamo", "scipy.linalg", "numba.typed", "rich.live", "rich.progress")

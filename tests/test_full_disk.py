@@ -9,7 +9,7 @@ from nursery import Nursery
 from verbs import arguments, content, prepare, prepare_log
 
 PAGES = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 100)
-VERBS = ("score", "fit", "evaluate", "compare", "import", "predict")
+VERBS = ("score", "rank", "split", "init", "fit", "evaluate", "compare", "import", "predict")
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +46,15 @@ def test_a_disk_without_a_page_left_is_told_in_one_sentence(run, disk, tmp_path,
     assert (done.code, len(done.err.strip().splitlines())) == (2, 1), done
     assert "No space left on device" in done.err
     assert [file.name for file in disk.iterdir()] == ["filler"]
+
+
+def test_a_service_without_room_for_what_its_processes_share_is_told_so(disk, tmp_path):
+    from harmonrank.serving.shared import new_array
+
+    (disk / "filler").write_bytes(b"x" * ((1 << 20) - 4096 * 2))
+    new_array(disk / "small", "f8", (100,))[:] = 1.0
+    with pytest.raises(OSError, match="No space left on device"):
+        new_array(disk / "large", "f8", (10_000,))
 
 
 @pytest.mark.slow
