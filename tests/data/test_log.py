@@ -75,6 +75,14 @@ def test_requests_of_any_type_keep_together_what_was_together(ids):
     assert request[0] == request[1] != request[2]
 
 
+@pytest.mark.parametrize("ids", [[None, "a", None, "a"], [None, 7, None, 7], [np.nan, 7.0] * 2])
+def test_rows_without_a_request_were_not_shown_together(ids):
+    table = pl.DataFrame({"r": ids, "p": [0.1] * 4, "y": [0, 1, 0, 1]})
+    request = read_log(table, Schema({"y": "p"}, request="r")).request
+    assert len(np.unique(request)) == 3
+    assert request[1] == request[3]
+
+
 def test_truth_is_read_only_where_every_objective_has_it(table):
     schema = Schema({"buy": "p_buy", "like": "p_like"}, truth={"buy": "t_buy", "like": "t_like"})
     assert read_log(table, schema).truth is None

@@ -77,6 +77,16 @@ def test_a_request_across_the_boundary_is_whole_in_the_test_part_and_counted():
     assert "1 request across a boundary went whole to the later part" in split.words()
 
 
+@pytest.mark.parametrize("by", ["time", "request"])
+def test_rows_without_a_request_are_cut_one_by_one(by):
+    """As one request they would all be as new as the newest of them."""
+    frame = pl.DataFrame({"t": range(2000), "r": [n // 10 if n % 5 else None for n in range(2000)]})
+    split = split_rows(frame, Cut(by, 0.25), time="t", request="r")
+    alone = split.part[frame["r"].is_null().to_numpy()]
+    assert (alone == 2).mean() == pytest.approx(0.25, abs=0.06)
+    assert sum(split.requests) == 200 + 400
+
+
 def test_a_cut_by_request_is_the_same_in_every_table_and_another_with_another_seed():
     frame = log()
     split = split_rows(frame, Cut("request", 0.3, seed=1), time=None, request="r")

@@ -99,6 +99,14 @@ def test_rank_takes_what_there_is_where_a_request_is_short(table, schema):
     assert model.rank(table.lazy(), k=1).height == 60
 
 
+def test_rows_without_a_request_compete_with_no_other(table, schema):
+    model = ClosedForm().fit(table, schema, valid=table)
+    some = table.with_columns(request_id=pl.when(pl.int_range(600) >= 50).then("request_id"))
+    best = model.rank(some, k=2)
+    assert best.height == 50 + 55 * 2
+    assert best.filter(pl.col("request_id").is_null())["place"].unique().to_list() == [1]
+
+
 def test_a_table_without_rows_has_no_scores_and_no_best_rows(table, schema):
     model = ClosedForm().fit(table, schema, valid=table)
     empty = table.clear()

@@ -1,6 +1,6 @@
 """Checking: what each role of a schema demands of its column."""
 
-__all__ = ["TableCheck"]
+__all__ = ["TableCheck", "is_lost"]
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class TableCheck:
             return
         values = series.alias("")
         inside = (values >= low) & (values <= high) if bounded else _finite(values)
-        inside = inside | _lost(values) if missing else _known(series, inside)
+        inside = inside | is_lost(values) if missing else _known(series, inside)
         remedy = _question(series) if scale == "probability" and not inside.all() else None
         rule = f"must lie in {between}" if bounded else "must be finite"
         self._refuse(series, inside, column, rule, remedy)
@@ -87,7 +87,7 @@ class TableCheck:
             self.faults.add(column, f"is no time. {error}")
             return
         # A time that is missing is unknown, as any context value may be.
-        self._refuse(series, known | _lost(series), column, "must hold times")
+        self._refuse(series, known | is_lost(series), column, "must hold times")
 
     def request(self, name: str | None) -> None:
         """Requests are numbers or text."""
@@ -164,7 +164,7 @@ def _known(series: pl.Series, allowed: pl.Series) -> pl.Series:
     return allowed & series.alias("").is_not_null()
 
 
-def _lost(values: pl.Series) -> pl.Series:
+def is_lost(values: pl.Series) -> pl.Series:
     """Return where a number is null or NaN."""
     return values.is_null() | values.is_nan() if values.dtype.is_float() else values.is_null()
 

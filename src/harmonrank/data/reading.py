@@ -1,6 +1,6 @@
 """Reading a log: the columns that a schema names, checked."""
 
-__all__ = ["read_log"]
+__all__ = ["read_log", "request_ids"]
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from harmonrank.data.checking import TableCheck
+from harmonrank.data.checking import TableCheck, is_lost
 from harmonrank.data.clock import table_columns, with_clock
 from harmonrank.data.faults import Faults
 from harmonrank.data.forks import require_polars_threads
@@ -81,7 +81,7 @@ def read_log(
         to_probabilities(_floats(frame, schema.score_columns), schema.scales),
         _context(frame, schema.context),
         _stacked(frame, schema.names, np.uint8) if labels else None,
-        _request(frame[request]) if request else None,
+        request_ids(frame[request]) if request else None,
         frame[weight].cast(pl.Float64).to_numpy() if weight else None,
         _floats(frame, truth) if truth else None,
     )
@@ -112,9 +112,13 @@ def _context(frame: pl.DataFrame, context: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame(found) if found else frame.drop(frame.columns)
 
 
-def _request(series: pl.Series) -> np.ndarray:
+def request_ids(series: pl.Series) -> np.ndarray:
+    """Return a whole number per row, the same within a request; a row without one has its own."""
     # Only equality of requests matters, so text becomes numbers.
     if series.dtype in _IN_64_BITS and not series.null_count():
         return series.cast(pl.Int64).to_numpy()
     require_polars_threads(f"A request column of type {series.dtype}")
-    return series.alias("").rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
+    ids = series.alias("").rank("dense").fill_null(0).cast(pl.Int64).to_numpy().copy()
+    alone = np.flatnonzero(is_lost(series.alias("")).to_numpy())
+    ids[alone] = -1 - np.arange(len(alone))
+    return ids

@@ -9,8 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
+from harmonrank.data.checking import is_lost
 from harmonrank.data.clock import instants
 from harmonrank.data.faults import Faults
+from harmonrank.data.reading import request_ids
 from harmonrank.data.tables import Source, describe, open_table
 from harmonrank.errors import DataError, UsageError
 
@@ -125,7 +127,8 @@ def split_rows(source: Source, cut: Cut, *, time: str | None, request: str | Non
         source: A path, a list of paths or a table.
         cut: How.
         time: The column of times.
-        request: The column of requests; each row is its own if there is none.
+        request: The column of requests; each row is its own if there is none, and so is a row
+            without a value.
 
     Raises:
         UsageError: A cut by time lacks its column.
@@ -157,24 +160,19 @@ def split_rows(source: Source, cut: Cut, *, time: str | None, request: str | Non
     return split
 
 
-def _ids(series: pl.Series) -> np.ndarray:
-    """Return the requests as numbers from 0 up."""
-    dense = series.alias("").rank("dense").fill_null(0).cast(pl.Int64).to_numpy()
-    ids: np.ndarray = dense - dense.min()
-    return ids
-
-
 def _by_request(cut: Cut, series: pl.Series) -> Split:
-    ids = _ids(series)
-    _, first = np.unique(ids, return_index=True)
-    chance = np.array([_chance(text, cut.seed) for text in series.gather(first).cast(pl.String)])
+    _, first, ids = np.unique(request_ids(series), return_index=True, return_inverse=True)
+    asked = series.gather(first)
+    known = zip(asked.cast(pl.String), is_lost(asked), first, strict=True)
+    names = [f"row {row}" if lost else text for text, lost, row in known]
+    chance = np.array([_chance(name, cut.seed) for name in names])
     part = np.where(chance < cut.share, 2, np.where(chance < cut.share + cut.valid_share, 1, 0))
     return Split(cut, part[ids].astype(np.int8), _counted(part))
 
 
-def _chance(text: str | None, seed: int) -> float:
+def _chance(text: str, seed: int) -> float:
     """Return a number in [0, 1) that an id always has, in whatever table it is."""
-    digest = blake2b(str(text).encode(), digest_size=8, salt=seed.to_bytes(8, "little")).digest()
+    digest = blake2b(text.encode(), digest_size=8, salt=seed.to_bytes(8, "little")).digest()
     return int.from_bytes(digest, "little") / 2**64
 
 
@@ -185,7 +183,9 @@ def _counted(part: np.ndarray) -> tuple[int, int, int]:
 
 def _by_time(cut: Cut, series: pl.Series, request: pl.Series | None, name: str) -> Split:
     times = _known_times(series, name)
-    ids = np.arange(len(times)) if request is None else _ids(request)
+    ids = np.arange(len(times))
+    if request is not None:
+        ids = np.unique(request_ids(request), return_inverse=True)[1]
     first, last = _extremes(times, ids)
     # A request is placed by its last row: what is learned from is then older than the test rows.
     newest = last[ids]

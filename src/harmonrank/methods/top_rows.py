@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Source, open_table
+from harmonrank.data.checking import is_lost
 from harmonrank.data.clock import table_columns
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.log import taken
@@ -60,12 +61,16 @@ def _best(
     rows: pl.DataFrame, request: str, k: int, score: Callable[[pl.DataFrame], np.ndarray]
 ) -> pl.DataFrame:
     """Return the chosen rows by number, in order, with their score and place."""
-    own = pl.DataFrame({"request": rows[request], "fused": score(rows)}).with_row_index("row")
+    asked = rows[request].alias("request")
+    own = pl.DataFrame([asked, pl.Series("fused", score(rows))]).with_row_index("row")
+    # A row without a request was shown with no other.
+    own = own.with_columns(alone=pl.when(is_lost(asked)).then("row"))
+    same = ["request", "alone"]
     best = (
         own.sort("fused", descending=True, maintain_order=True)
-        .group_by("request", maintain_order=True)
+        .group_by(same, maintain_order=True)
         .head(k)
         .sort("request", maintain_order=True)
     )
-    place = pl.int_range(1, pl.len() + 1).over("request").alias("place")
+    place = pl.int_range(1, pl.len() + 1).over(same).alias("place")
     return best.select("row", "fused", place)
