@@ -65,6 +65,17 @@ def test_a_date_has_a_weekday():
     assert instants(pl.Series([date(1970, 1, 2)]))[0] == 86_400_000_000
 
 
+@pytest.mark.parametrize("form", [20261101, 20261101.0, "20261101", "2026-11-01"])
+def test_a_date_may_be_a_whole_number(form):
+    assert instants(pl.Series([form]))[0] == SECONDS // 86_400 * 86_400 * 10**6
+    hour, weekday = with_clock(pl.DataFrame({"d": [form]}), ["d:hour", "d:weekday"])
+    assert (hour[0], weekday[0]) == (clock_value(form, "hour"), clock_value(form, "weekday"))
+    assert (hour[0], weekday[0]) == (0, 7)
+    # No date, so seconds.
+    assert instants(pl.Series([20261399]))[0] == 20_261_399 * 10**6
+    assert clock_value(20261399, "hour") == 20_261_399 // 3600 % 24
+
+
 def test_what_is_missing_or_no_time_is_unknown_or_refused():
     assert instants(pl.Series(["soon", None]))[0] is None
     assert clock_value(None, "hour") is None

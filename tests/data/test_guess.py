@@ -113,13 +113,14 @@ def test_a_name_tells_percent_where_all_are_below_one():
     assert guess_schema(table).schema.scale == {"buy_pct": "percent"}
 
 
-@pytest.mark.parametrize("form", ["text", "seconds", "milliseconds"])
+@pytest.mark.parametrize("form", ["text", "seconds", "milliseconds", "days"])
 def test_times_are_found_in_every_form(form):
     seconds = 1_793_500_000 + np.arange(ROWS)
     times = {
         "text": pl.Series(pl.from_epoch(pl.Series(seconds))).dt.to_string("%Y-%m-%d %H:%M:%S"),
         "seconds": seconds,
         "milliseconds": seconds * 1000,
+        "days": 20261101 + np.arange(ROWS) // 200,
     }
     assert guess_schema(log(buy="y0", p_buy="p0", ts=times[form])).schema.time == "ts"
 
@@ -128,6 +129,27 @@ def test_without_a_request_only_text_and_few_whole_numbers_are_context():
     table = log(buy="y0", p_buy="p0", price="p2").drop("request")
     schema = guess_schema(table).schema
     assert (schema.request, list(schema.context)) == (None, ["age"])
+
+
+def test_a_rare_label_is_no_context_and_a_rare_kind_of_user_is():
+    rng, rows = np.random.default_rng(0), 60_000
+    p, request = rng.beta(2, 500, rows), np.arange(rows) // 10
+    report = np.isin(np.arange(rows), rng.choice(rows, 20, replace=False))
+    table = pl.DataFrame(
+        {
+            "request": request,
+            "buy": (rng.random(rows) < 0.2).astype(int),
+            "p_buy": rng.random(rows),
+            "report": report,
+            "p_report": p + 0.01 * report,
+            "rare": rng.permutation(report),
+            "staff": request % 300 == 0,
+        }
+    )
+    guess = guess_schema(table)
+    assert guess.schema.objectives == {"buy": "p_buy", "report": "p_report"}
+    assert list(guess.schema.context) == ["staff"]
+    assert guess.reasons["rare"] == ("left out", "0 and 1, but no score goes with it")
 
 
 def test_true_probabilities_of_a_world_are_no_scores(world_folder):

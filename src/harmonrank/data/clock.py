@@ -1,6 +1,14 @@
 """Clock: columns of time as instants, and the hour and the weekday of them as context."""
 
-__all__ = ["clock_part", "clock_value", "instants", "request_clock", "table_columns", "with_clock"]
+__all__ = [
+    "DAYS",
+    "clock_part",
+    "clock_value",
+    "instants",
+    "request_clock",
+    "table_columns",
+    "with_clock",
+]
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -17,9 +25,17 @@ _SECOND, _DAY = 1_000_000, 86_400_000_000
 # From here up a number counts milliseconds, then microseconds, then nanoseconds: as seconds, the
 # first would be in the year 5138.
 _UNITS = ((1e11, _SECOND), (1e14, 1000), (1e17, 1))
+# A whole number such as 20261101 is a date: as seconds, all would be in the summer of 1970.
+DAYS = (19700101, 21001231)
+"""The first and the last date that is written as a whole number."""
+
+_DAY_FORM = "%Y%m%d"
 _OFFSET = r"(Z|[+-]\d\d:?\d\d)$"
-_FORMATS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
-_EXPECTED = "dates, times, ISO text such as 2026-11-01T18:30:00, or seconds since 1970"
+_FORMATS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d", _DAY_FORM)
+_EXPECTED = (
+    "dates, times, ISO text such as 2026-11-01T18:30:00, whole numbers such as 20261101, or "
+    "seconds since 1970"
+)
 
 
 def clock_part(name: str) -> tuple[str, str] | None:
@@ -65,6 +81,8 @@ def clock_value(value: Any, part: str) -> int | None:
         wall = value
     elif isinstance(value, str):
         wall = _parsed(value)
+    elif _is_number(value) and (day := _day(value)) is not None:
+        wall = day
     elif _is_number(value):
         micros = int(value * _unit(value)) if abs(value) < _UNITS[-1][0] else int(value) // 1000
         try:
@@ -80,6 +98,15 @@ def clock_value(value: Any, part: str) -> int | None:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _day(value: float) -> datetime | None:
+    if not DAYS[0] <= value <= DAYS[1] or value != int(value):
+        return None
+    try:
+        return datetime.strptime(str(int(value)), _DAY_FORM)
+    except ValueError:
+        return None
 
 
 def _parsed(text: str) -> datetime:
@@ -126,6 +153,10 @@ def _from_epoch(series: pl.Series) -> pl.Series:
     micros = (x.cast(pl.Int64, strict=False) // 1000) if series.dtype.is_integer() else x / 1000
     for most, unit in reversed(_UNITS):
         micros = pl.when(x.cast(pl.Float64).abs() < most).then(x * unit).otherwise(micros)
+    whole = x.cast(pl.Int64, strict=False)
+    day = whole.cast(pl.String).str.to_date(_DAY_FORM, strict=False).cast(pl.Int64) * _DAY
+    dated = (x == whole) & x.is_between(*DAYS) & day.is_not_null()
+    micros = pl.when(dated).then(day).otherwise(micros)
     return series.to_frame().select(micros.cast(pl.Int64, strict=False).alias("time"))["time"]
 
 

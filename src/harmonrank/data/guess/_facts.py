@@ -8,14 +8,17 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from harmonrank.data.clock import instants
+from harmonrank.data.clock import DAYS, instants
 from harmonrank.data.guess._names import words
 
 Kind = Literal["binary", "integer", "number", "text", "time", "other"]
 
-_TIME_WORDS = frozenset(["time", "timestamp", "ts", "date", "datetime", "day", "at", "dt", "when"])
+_TIME_WORDS = frozenset(
+    ["time", "timestamp", "ts", "date", "datetime", "day", "at", "dt", "ds", "when"]
+)
 _EPOCH = 10**9  # seconds; the year 2001
-_MOST_STEADY = 0.995
+_FEW_DIFFER = 0.005
+_BY_CHANCE = 0.2
 
 
 @dataclass(frozen=True)
@@ -77,8 +80,10 @@ def _number_kind(name: str, series: pl.Series, finite: np.ndarray) -> Kind:
     if len(finite) and np.isin(finite, (0.0, 1.0)).all():
         return "binary"
     whole = series.dtype.is_integer()
-    if _TIME_WORDS & set(words(name)) and len(finite) and finite.min() > _EPOCH:
-        return "time"
+    if _TIME_WORDS & set(words(name)) and len(finite):
+        dates = whole and finite.min() >= DAYS[0] and finite.max() <= DAYS[1]
+        if dates or finite.min() > _EPOCH:
+            return "time"
     return "integer" if whole else "number"
 
 
@@ -88,10 +93,22 @@ def _is_time_text(series: pl.Series) -> bool:
 
 
 def is_steady(frame: pl.DataFrame, name: str, request: str) -> bool:
-    """Tell whether a column has one value within nearly every request."""
-    pair = pl.DataFrame({"r": frame[request], "x": frame[name]})
+    """Tell whether a column has one value within nearly every request, and not by chance.
+
+    A rare event too differs within few requests; among shuffled rows it differs within as few.
+    """
+    requests, column = frame[request], frame[name]
+    share = _differing(column, requests)
+    if share > _FEW_DIFFER:
+        return False
+    return share == 0 or share <= _BY_CHANCE * _differing(column.shuffle(seed=0), requests)
+
+
+def _differing(column: pl.Series, requests: pl.Series) -> float:
+    """Return the share of requests within which a column differs."""
+    pair = pl.DataFrame({"r": requests, "x": column})
     counted = pair.group_by("r").agg(pl.col("x").n_unique())["x"]
-    return bool((counted == 1).mean() >= _MOST_STEADY)  # type: ignore[operator]
+    return float((counted > 1).sum()) / len(counted)
 
 
 def auc_of(scores: pl.Series, labels: pl.Series) -> float:
