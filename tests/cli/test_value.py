@@ -91,3 +91,5 @@ def test_a_comparison_and_its_page_are_about_value(run, folder):
     assert f"{means[0]:.4f}" in text
     assert "Rows are ranked by their expected value" in text
     assert "Value at 2 against today: paired differences" in text
+    assert "values: buy 10, like 1" in text
+    assert "weights: buy 1, like 1" not in text

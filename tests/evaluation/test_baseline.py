@@ -48,6 +48,12 @@ def test_today_stands_in_the_leaderboard_with_paired_differences(table, schema):
     assert "vs today" in str(board.to_table())
 
 
+def test_effective_weights_are_by_the_training_rows_of_today_too(table, schema):
+    board = hr.compare(table, table[:200], schema, ["closed-form"], baseline=FORMULA)
+    ours, today = (board.qualities[name] for name in ("closed-form", "today"))
+    assert today.effective_weights == ours.effective_weights
+
+
 def test_a_column_wins_over_a_formula_and_only_its_order_counts(priced, schema):
     names = ["closed-form"]
     one = hr.compare(priced, priced, schema, names, baseline="prod").to_dict()

@@ -42,6 +42,15 @@ def test_a_score_that_knows_the_label_is_named(train, test):
     )
 
 
+def test_values_that_nothing_can_be_measured_by_are_told(train, test):
+    schema = hr.Schema({"buy": "p_buy", "like": "p_like"}, value={"buy": 10})
+    board = hr.compare(train, test, schema, ["closed-form"])
+    assert board.criterion == "AUC-sum"
+    assert board.warnings == (
+        "Value at K needs requests, so AUC-sum decides; name the request column in the schema.",
+    )
+
+
 def test_a_constant_score_is_named_where_it_is_constant(train, test):
     flat = pl.lit(0.25).alias("p_like")
     assert said(test.with_columns(flat), train)[0] == (

@@ -86,7 +86,7 @@ def odd_page(objectives, path):
     return board
 
 
-@pytest.mark.parametrize("objectives", [2, 20])
+@pytest.mark.parametrize("objectives", [2, 7, 20])
 def test_few_or_many_objectives_with_odd_names_fit_every_screen(driver, tmp_path, objectives):
     path = tmp_path / "odd.html"
     board = odd_page(objectives, path)

@@ -35,7 +35,8 @@ def cautions_of(
         train: The training rows, where they are at hand.
         encoder: Else the context values that a fitted model knows.
     """
-    lines = [_leaks(upstream), _constant(test, "test"), *_since(test, train, encoder)]
+    lines = [_leaks(upstream), _no_requests(test), _constant(test, "test")]
+    lines += _since(test, train, encoder)
     return tuple(line for line in [*lines, few_positives(test)] if line)
 
 
@@ -58,6 +59,12 @@ def _leaks(upstream: Mapping[str, Upstream]) -> str | None:
     if not found:
         return None
     return f"Too good to be true: {_listed(found)}; was the label known when the score was made?"
+
+
+def _no_requests(test: Log) -> str | None:
+    if test.request is not None or not test.schema.value:
+        return None
+    return "Value at K needs requests, so AUC-sum decides; name the request column in the schema."
 
 
 def _constant(log: Log, rows: str) -> str | None:

@@ -74,7 +74,8 @@ def compare(
     rows.require_both_classes("training")
     exam.require_both_classes("test")
     today = _baseline(baseline, test)
-    fixed = [] if today is None else [today.entry(exam, k=k)]
+    pi = rows.prevalence()
+    fixed = [] if today is None else [today.entry(exam, prevalence=pi, k=k)]
     rows, exam = rows.counted(), exam.counted()
     valid_log = None if valid is None else read_log(valid, schema)
     keep = None if folder is None else Runs(folder, [rows, exam, valid_log], seed, recalibrate, k)

@@ -5,6 +5,8 @@ __all__ = ["tradeoff_plots"]
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from harmonrank.evaluation.baseline import TODAY
+from harmonrank.methods import Quality
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.plots import ACCENT, INK, MUTED, PALETTE, Plot, hover_text, plot, scatter
 from harmonrank.reports.tradeoffs import Tradeoff
@@ -94,9 +96,7 @@ def _marks(facts: Facts, t: Tradeoff) -> dict[str, Any]:
     """Return a cross per method, where it stands as fitted for all objectives together."""
     told = []
     for name in t.others:
-        weights = facts.board.qualities[name].weights
-        shown = ", ".join(f"{hover_text(o)} {weights[o]:g}" for o in (t.first, t.second))
-        counts = f"weights: {shown}" if name in facts.methods else "ranks today"
+        counts = "ranks today" if name == TODAY else _counts(facts.board.qualities[name], t)
         told.append(f"{hover_text(name)}<br>{counts}")
     first, second = hover_text(t.first), hover_text(t.second)
     return scatter(
@@ -106,6 +106,15 @@ def _marks(facts: Facts, t: Tradeoff) -> dict[str, Any]:
         text=told,
         marker={"size": 9, "color": INK, "symbol": "x-thin-open", "line": {"width": 2}},
     )
+
+
+def _counts(quality: Quality, t: Tradeoff) -> str:
+    """Return what both objectives counted when rows were ranked."""
+    what, counted = "weights", quality.weights
+    if quality.value is not None and quality.value.ranked:
+        what, counted = "values", quality.value.value
+    shown = ", ".join(f"{hover_text(o)} {counted[o]:g}" for o in (t.first, t.second))
+    return f"{what}: {shown}"
 
 
 def _ranges(points: Iterable[Point]) -> tuple[list[float], list[float]]:
