@@ -81,6 +81,7 @@ def test_a_model_is_published_against_a_table_in_parts(run, at):
     ("table", "sentence"),
     [
         ("empty", "'empty' is a folder without a table; expected parquet, csv or arrow files"),
+        ("logs", "There is no file or folder 'logs'; check its name."),
         ("log/*.csv", "There is no file like 'log/*.csv'; check the pattern."),
         ("mixed", "must be of one kind. Got csv ('mixed/a.csv') and parquet ('mixed/b.parquet')"),
         ("odd", "Part 'odd/b.parquet' has no column 'p_buy', which 'odd/a.parquet' has"),

@@ -17,7 +17,7 @@ from harmonrank.extras import needs_extras
 _VERBS = {
     "demo": "The main job on a built-in world: simulate, fit, leaderboard with ceiling.",
     "simulate": "Write the log of a world whose best possible result is known.",
-    "data": "Bring in the logs of public data sets.",
+    "data": "Bring in raw logs: your own, or those of public data sets.",
     "predict": "The stage before: from a log to a score per objective.",
     "init": "Guess which column of a log is what; write a schema.toml to correct.",
     "split": "Cut a log into train, valid and test tables, by time or by request.",

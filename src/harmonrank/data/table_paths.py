@@ -86,6 +86,8 @@ def _files(path: Path) -> list[Path]:
         return _matches(path)
     if "," in str(path):
         return [file for part in str(path).split(",") for file in _files(Path(part.strip()))]
+    if not path.suffix:
+        raise DataError(f"There is no file or folder '{path}'; check its name.")
     file_kind(path)  # what can be no table at all is said first
     raise DataError(f"There is no file '{path}'; check its name.")
 
