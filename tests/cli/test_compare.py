@@ -1,6 +1,9 @@
 import json
 
+import polars as pl
 import pytest
+
+from logs import small_table
 
 BOTH = "harmonrank-paper,closed-form"
 
@@ -76,3 +79,16 @@ def test_a_wrong_baseline_is_one_sentence(run, folder, text):
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("Error: ")
     assert done.err.count("\n") == 1
+
+
+def test_scores_of_another_model_in_the_test_rows_are_noted(run, folder):
+    table = small_table(3000, seed=2)
+    table.with_columns(pl.col("p_like") ** 3).write_parquet(folder / "test.parquet")
+    page = folder / "c.html"
+    done = run(*command(folder, "--methods", "closed-form", "--json", "-", "--report", page))
+    assert done.code == 0, done
+    assert "Note: 'p_like' has moved since the fit (median -" in done.err
+    assert "has moved since the fit" in page.read_text(encoding="utf-8")
+    assert "'p_buy' has moved" not in done.err
+    (like,) = [c for c in json.loads(done.out)["drift"]["columns"] if c["column"] == "p_like"]
+    assert like["moved"]
