@@ -42,9 +42,11 @@ FITTED = {
     "logistic": {},
     "harmonrank": {},
     "harmonrank-paper": NETWORK,
+    "harmonrank-network": {"epochs": 1, "batch_rows": 300, "buckets": 6, "width": 4},
     "lightgbm": {"trees": 10, "leaves": (7,), "leaf_rows": 5, "leaf_positives": 1.0},
     "formula-cem": {"trials": 12},
 }
+CURVED = "harmonrank with curves"
 ODD = [
     None, True, False, 0, 1, -1, 2, 7, 255, 10**6, -(10**9), 2**31, 2**63, 2**64, 10**30, 0.0, 0.5,
     -0.5, 1e-300, 1e300, -1e300, "", "x", "NaN", "buy", "../x", "\x00", "é" * 300, [], [[]], {},
@@ -62,9 +64,21 @@ def prepare(folder):
     )
     for name, options in FITTED.items():
         method_class(name)(**options).fit(table, schema, valid=table).save(folder / name)
+    curved = hr.HarmonRank().fit(curved_table(), schema)
+    assert any(curved.explain()["effects"].values()), "no curve was found"
+    curved.save(folder / CURVED)
     from harmonrank.training.checkpoint import Progress
 
     checkpoint().save(folder / "checkpoint", Progress(epoch=1, history=[(0.5, 1.2, None)]), "x")
+
+
+def curved_table():
+    """Return a log from which the default also learns curves and surfaces."""
+    table, rng = small_table(20_000, seed=9), np.random.default_rng(9)
+    x, y = (np.log(s) - np.log1p(-s) for s in table.select("p_buy", "p_like").to_numpy().T)
+    both = {"buy": np.sin(2 * x) + 0.5 * x * y, "like": np.abs(y) - 1.5}
+    drawn = {n: rng.random(len(x)) < 1 / (1 + np.exp(-2 * z)) for n, z in both.items()}
+    return table.with_columns(**{n: pl.Series(v.astype(np.uint8)) for n, v in drawn.items()})
 
 
 def mangled(rng, value):
@@ -139,7 +153,7 @@ def signed(folder):
 def model(rng, folder, scratch):
     """Load an altered model, and use it if that succeeds."""
     place = scratch / "model"
-    shutil.copytree(folder / rng.choice(sorted(FITTED)), place)
+    shutil.copytree(folder / rng.choice([CURVED, *sorted(FITTED)]), place)
     if rng.random() < 0.5:
         path = place / "model.json"
         path.write_text(json.dumps(mangled(rng, json.loads(path.read_text()))))
@@ -151,8 +165,12 @@ def model(rng, folder, scratch):
     else:
         (place / "checksums.json").write_text(json.dumps(rng.choice(ODD)))
     loaded = hr.load(place)
-    fused = loaded.score(small_table(seed=3))
-    assert np.isfinite(fused).all()
+    table = small_table(seed=3)
+    some = pl.when(pl.col("hour") > 3).then("p_like").alias("p_like")
+    for rows in (table, table.with_columns(some)):  # with all scores, and with some missing
+        assert np.isfinite(loaded.score(rows)).all()
+    request = loaded.score_request([[0.2, 0.3], [0.0, None]], {"hour": 3, "age": "old"})
+    assert np.isfinite(request).all()
     loaded.explain()
 
 
