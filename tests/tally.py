@@ -24,6 +24,9 @@ ROWS = {
     "test_50000_calls": "calls by four threads",
     "test_a_full_disk": "a disk of 1 MB with 0 to 100 pages left",
     "test_another_user": "starts of a read-only install by another user without a home",
+    "test_200_000_wrong": "wrong requests to a service",
+    "test_schemathesis": "requests that schemathesis made of the OpenAPI document",
+    "test_50_reloads": "hot reloads of a service under load",
     "test_memory_is_bounded": "megabytes that 20 objectives and 20,000 contexts take",
 }
 told = {}

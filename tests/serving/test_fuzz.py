@@ -16,8 +16,10 @@ ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
 LENGTH = "inference-header-content-length"
 STRANGE = [
     *(None, True, -1, 0, 1.5, 2**31, 2**63, 10**40, -0.0, 1e-300, "", "x", "\ud7ff", "NaN", [], {}),
-    *([[]], [None], {"": 1}, "9" * 300, [0.1] * 3, ["a", 1]),
+    *([[]], [None], {"": 1}, "9" * 300, [0.1] * 3, ["a", 1], 10**400, -1e308, {"buy": 1e308}),
 ]
+QUERIES = ("", "k=all", "k=0", "k=%C2%B2", "shares=1", "point=sales", "point=%ff", "weights={")
+QUERIES += ("weights=%7B%22buy%22:2%7D", "value=%7B%22buy%22:1e400%7D", "&".join(["k=1"] * 200))
 
 
 def good_inference(table, rows):
@@ -29,6 +31,23 @@ def good_inference(table, rows):
             for name, kind in kinds.items()
         ]
     }
+
+
+def more_fields(rng):
+    """Return some of the fields that a request may have besides scores and context."""
+    fields = {
+        "ids": ["a", 2, "c", 4],
+        "weights": {"buy": 2.0, "like": 0.5},
+        "value": {"buy": 3, "like": -1},
+        "point": "sales",
+        "shares": True,
+    }
+    return {name: fields[name] for name in fields if rng.random() < 0.3}
+
+
+def many(rng, one):
+    """Return a body of one request, or of several at once."""
+    return one if rng.random() < 0.7 else {"requests": [one, one]}
 
 
 def altered(rng, value):
@@ -77,13 +96,16 @@ def a_request(rng, table, arrow):
     if kind == 0:
         return rng.choice([RANK, INFER]), rng.randbytes(rng.randrange(200)), {}
     if kind == 1:
-        return RANK, json.dumps(altered(rng, rank_body(table, rows=4))).encode(), {}
+        good = many(rng, rank_body(table, rows=4, **more_fields(rng)))
+        return RANK, json.dumps(altered(rng, good)).encode(), {}
     if kind == 2:
-        return INFER, json.dumps(altered(rng, good_inference(table, 4))).encode(), {}
+        asked = {"parameters": more_fields(rng), "outputs": [{"name": "fused"}], "id": "7"}
+        good = good_inference(table, 4) | {k: v for k, v in asked.items() if rng.random() < 0.5}
+        return INFER, json.dumps(altered(rng, good)).encode(), {}
     if kind == 3:
         return INFER, *binary_request(rng, table)
     if kind == 4:
-        return RANK, flipped(rng, arrow), ARROW
+        return f"{RANK}?{rng.choice(QUERIES)}", flipped(rng, arrow), ARROW
     good = json.dumps(rank_body(table, rows=4)).encode()
     return rng.choice([RANK, INFER]), flipped(rng, good), {}
 
@@ -99,7 +121,8 @@ def fuzz(app, table, count, seed):
     statuses, before = {}, None
     for number in range(count):
         path, body, headers = a_request(rng, table, arrow)
-        status, answer = ask(app, "POST", path, body, headers)
+        path, _, query = path.partition("?")
+        status, answer = ask(app, "POST", path, body, headers, query)
         statuses[status] = statuses.get(status, 0) + 1
         assert status in (200, 400, 413, 415), (status, path, body[:300], headers, answer)
         if status != 200:
@@ -119,8 +142,9 @@ def test_wrong_requests_get_a_sentence(app, table):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 5))
-def test_200_000_wrong_requests_get_a_sentence(app, table, seed):
+def test_200_000_wrong_requests_get_a_sentence(app, table, seed, record_property):
     fuzz(app, table, 50_000, seed)
+    record_property("requests", 50_000)
 
 
 def test_numbers_at_the_edges_are_scored_or_refused(app):
@@ -158,7 +182,7 @@ def test_wrong_requests_over_http_get_a_sentence(default_model, tmp_path, table,
 
 
 @pytest.mark.slow
-def test_schemathesis_finds_no_5xx(default_model, tmp_path):
+def test_schemathesis_finds_no_5xx(default_model, tmp_path, record_property):
     schemathesis = pytest.importorskip("schemathesis")
     from hypothesis import HealthCheck, given, settings
 
@@ -180,3 +204,4 @@ def test_schemathesis_finds_no_5xx(default_model, tmp_path):
     assert sum(asked.values()) > 400
     assert asked[400] > 50
     assert asked[200] > 5, asked
+    record_property("requests", sum(asked.values()))

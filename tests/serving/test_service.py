@@ -198,8 +198,11 @@ def test_reloads_under_load_fail_no_request_and_mix_no_versions(tmp_path, models
 
 
 @pytest.mark.slow
-def test_50_reloads_under_load_fail_no_request_and_mix_no_versions(tmp_path, models, table):
+def test_50_reloads_under_load_fail_no_request_and_mix_no_versions(
+    tmp_path, models, table, record_property
+):
     hold_reloads(tmp_path, models, table, 50)
+    record_property("reloads", 50)
 
 
 def happened(service, event):
