@@ -11,6 +11,7 @@ import pytest
 import harmonrank as hr
 from browser import need_browser, open_page, requests, screenshot, show_as
 from harmonrank.data import read_log
+from harmonrank.evaluation import Baseline
 from harmonrank.events import MethodEnded
 from harmonrank.reports import collect, run_of, write_html, write_pictures
 from harmonrank.reports.sections import sections
@@ -79,8 +80,9 @@ def odd_page(objectives, path):
         if isinstance(event, MethodEnded):
             models[event.name] = event.model
 
-    first = f"p {names[0]}"
-    board = hr.compare(table, table, schema, ["closed-form"], baseline=first, on_event=keep)
+    # The same ranking, so that a tie is marked far to the right of a wide table.
+    today = Baseline(f"p {names[0]}", hr.ClosedForm().fit(table, schema).score(table))
+    board = hr.compare(table, table, schema, ["closed-form"], baseline=today, on_event=keep)
     facts = collect("Odd </title> names", run_of("x"), board, models, read_log(table, schema))
     write_html(facts, path)
     return board
