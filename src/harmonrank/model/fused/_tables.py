@@ -64,6 +64,7 @@ class Tables:
         # Which feature a code belongs to, as a matrix of 0 and 1.
         self._of_feature = np.repeat(np.eye(len(slots)), slots, axis=0)  # (codes, features)
 
+    @np.errstate(over="ignore")  # Weights that diverge are refused where their scores are seen.
     def fill(self, weights: Weights) -> None:
         """Compute all rows from a network's weights, which must not change before `back`."""
         d, D = self.config.width, self.width
