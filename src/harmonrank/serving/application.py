@@ -12,13 +12,14 @@ from typing import Any
 
 from harmonrank.data.files import read_json
 from harmonrank.errors import DataError, HarmonRankError
+from harmonrank.exposition import CONTENT_TYPE
 from harmonrank.serving.facts import model_facts, status_facts
 from harmonrank.serving.http import HttpError, Request, Response, json_response
 from harmonrank.serving.inference import infer, model_metadata, server_metadata
 from harmonrank.serving.live import Live, registry_of
 from harmonrank.serving.openapi import openapi
 from harmonrank.serving.page import PAGE, page_file
-from harmonrank.serving.prometheus import CONTENT_TYPE, metrics_text
+from harmonrank.serving.prometheus import metrics_text
 from harmonrank.serving.rank import rank
 from harmonrank.serving.runtime import Candidates
 from harmonrank.serving.sample import RecentRows
