@@ -11,6 +11,7 @@ __all__ = [
     "HarmonRankError",
     "ModelFileError",
     "OutputError",
+    "SourceError",
     "UsageError",
     "did_you_mean",
     "printable",
@@ -39,6 +40,10 @@ class ModelFileError(HarmonRankError, ValueError):
 
 class OutputError(HarmonRankError, OSError):
     """An output cannot be written, or would overwrite something."""
+
+
+class SourceError(HarmonRankError, ConnectionError):
+    """A source or a sink of events is away; what was asked of it may be tried again."""
 
 
 class DependencyError(HarmonRankError, ImportError):

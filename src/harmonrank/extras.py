@@ -19,6 +19,7 @@ _EXTRAS = {
     "pandas": "pandas",
     "plotly": "report",
     "pyarrow": "pandas",
+    "redis": "redis",
     "torch": "torch",
     "uvicorn": "serve",
     "uvloop": "serve",
