@@ -68,6 +68,19 @@ class Recalibrating(Estimator):
         changed._recalibrate(log, reference)
         return changed
 
+    def with_scores_of_now(self, log: Log, before: Self) -> Log:
+        """Return older rows with the scores that the upstream models would give them now.
+
+        The opposite of a recalibration, which takes new scores back to those of the fit: rows from
+        before a change of upstream models can be learned together with rows from after it.
+
+        Args:
+            log: Rows with scores of the upstream models that were there before.
+            before: The model that this one was recalibrated from.
+        """
+        now, then = self._known_reference(), before._known_reference()
+        return Recalibration(fit=now, now=then).log(log)
+
     def _recalibrate(self, log: Log, before: Reference) -> None:  # noqa: ARG002
         """Adjust this copy to recent rows: match moments, unless a method knows better."""
         fit = before if self._recalibration is None else self._recalibration.fit

@@ -1,0 +1,46 @@
+"""Batches of a world for learners, and what every learner must do with them."""
+
+import numpy as np
+
+from harmonrank.data import read_log
+from harmonrank.data.worlds import world
+from harmonrank.evaluation.simulation import as_frame, world_schema
+from harmonrank.streaming.learner import load_learner
+
+CONFLICT = world("conflict")
+SCHEMA = world_schema(CONFLICT)
+SWAPPED = CONFLICT.with_upstream(("comment", "like"), a=1.5, b=-1.0)
+
+
+def batch(seed, rows=6000, place=CONFLICT):
+    """Return labelled rows of an hour."""
+    return read_log(as_frame(place, place.sample(rows, seed=seed)), SCHEMA)
+
+
+def check_learner(begun, tmp_path, batches=3, rows=6000):
+    """Check that a learner is a value, repeats itself, and is saved and loaded exactly.
+
+    Returns the learner after the last batch.
+    """
+    exam = batch(99, 300)
+    assert begun.model is None
+    one, other, scores = begun, begun, []
+    for number in range(batches):
+        rows_of_hour = batch(number, rows)
+        one = one.learned(rows_of_hour, seed=number)
+        # The other one is stopped and started between any two batches.
+        other.save(tmp_path / f"a{number}")
+        other = load_learner(tmp_path / f"a{number}", SCHEMA).learned(rows_of_hour, seed=number)
+        assert np.array_equal(one.model.score(exam), other.model.score(exam))
+        scores.append(one.model.score(exam))
+    assert begun.model is None
+    assert not np.array_equal(scores[0], scores[-1])
+    assert one.facts() == other.facts()
+    assert one.facts()["learned_rows"] == batches * rows
+    changed = batch(50, 3000, SWAPPED)
+    pair = one.recalibrated(changed), other.recalibrated(changed)
+    assert np.array_equal(one.model.score(exam), scores[-1])
+    after = [learner.learned(batch(51, rows, SWAPPED), seed=9) for learner in pair]
+    assert np.array_equal(*(learner.model.score(exam) for learner in after))
+    assert one.learned(exam.take(np.arange(0)), seed=0) is one
+    return one
