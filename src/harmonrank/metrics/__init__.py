@@ -25,6 +25,7 @@ __all__ = [
     "paired_difference",
     "pareto_front",
     "percentiles",
+    "population_stability_index",
     "precision_at_k",
     "sigmoid",
     "spearman",
@@ -58,5 +59,6 @@ from harmonrank.metrics._intervals import (
     paired_difference,
 )
 from harmonrank.metrics._pareto import dominance_margin, hypervolume, pareto_front
+from harmonrank.metrics._stability import population_stability_index
 from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k
 from harmonrank.metrics._value import bootstrap_values, value_at_k, value_interval

@@ -1,0 +1,73 @@
+"""How far the distribution of a score is from what it was."""
+
+__all__ = ["population_stability_index"]
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from harmonrank.errors import UsageError
+from harmonrank.metrics._inputs import FloatArray
+
+
+def population_stability_index(before: ArrayLike, now: ArrayLike, *, bins: int = 10) -> float:
+    """Return the population stability index, PSI = Σ_b (q_b − p_b) ln(q_b / p_b).
+
+    p_b and q_b are the shares of the scores before and now in bin b. The bins are cut at the
+    quantiles of the scores before, deciles by default; values that many rows share make fewer of
+    them. Missing scores (NaN) are a bin of their own, where there are any. Half a row is added to
+    every bin, so that an empty one gives a large number and not an infinite one.
+
+    By custom less than 0.1 is no change, and more than 0.25 a large one. Chance alone gives about
+    (bins − 1)(1/n + 1/m) where nothing has changed, n and m being the numbers of rows.
+
+    Args:
+        before: (n,) scores to compare with.
+        now: (m,) scores.
+        bins: How many quantiles there are.
+
+    Returns:
+        nan if one of the two has no row.
+
+    >>> before = np.linspace(0, 1, 1000)
+    >>> population_stability_index(before, before)
+    0.0
+    >>> round(population_stability_index(before, before**2), 3)
+    0.375
+    """
+    old, new = _scores("before", before), _scores("now", now)
+    if not 2 <= bins <= 10_000:
+        raise UsageError(f"`bins` must be from 2 to 10,000. Got {bins!r}.")
+    if not len(old) or not len(new):
+        return float("nan")
+    known = old[~np.isnan(old)]
+    # The quantiles are values that came, so that shares do not depend on how ties are split.
+    last = -(-len(known) * np.arange(1, bins) // bins) - 1
+    edges = np.unique(np.sort(known)[last]) if len(known) else known
+    p, q = _counts(old, edges), _counts(new, edges)
+    used = np.ones(len(p), dtype=bool)
+    used[-1] = bool(p[-1] or q[-1])
+    p, q = (_shares(count[used]) for count in (p, q))
+    return float(((q - p) * np.log(q / p)).sum())
+
+
+def _scores(name: str, values: ArrayLike) -> FloatArray:
+    found = np.asarray(values)
+    if found.ndim != 1 or found.dtype.kind not in "biuf":
+        raise UsageError(
+            f"`{name}` must be numbers of shape (rows,), scores of one column. Got dtype "
+            f"{found.dtype} and shape {found.shape}."
+        )
+    scores: FloatArray = found.astype(np.float64, copy=False)
+    return scores
+
+
+def _counts(scores: FloatArray, edges: FloatArray) -> FloatArray:
+    """Count the scores up to each edge, those above the last one, and the missing ones."""
+    # Of what is not there, searchsorted says that it comes last; it has its own place.
+    place = np.where(np.isnan(scores), len(edges) + 1, np.searchsorted(edges, scores))
+    return np.bincount(place, minlength=len(edges) + 2).astype(np.float64)
+
+
+def _shares(counts: FloatArray) -> FloatArray:
+    smoothed: FloatArray = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))
+    return smoothed

@@ -1,0 +1,148 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from batches import SCHEMA, batch
+
+from harmonrank.errors import DataError
+from harmonrank.methods import method_class, quality_of
+from harmonrank.metrics import auc, auc_interval, auc_sum_interval
+from harmonrank.streaming.prequential import Prequential
+
+WEIGHTED = replace(SCHEMA, weights={"buy": 2.0, "comment": 0.5})
+
+
+class Scorer:
+    """Stands for a model: its scores are the sum of a row's scores, on a scale of its own."""
+
+    def __init__(self, scale=1.0, shift=0.0):
+        self.scale, self.shift = scale, shift
+
+    def score(self, log):
+        return self.scale * log.scores.sum(axis=1) + self.shift
+
+
+def window_of(batches, window=24, scale=lambda number: 1.0):
+    found = Prequential(window)
+    for number, rows in enumerate(batches):
+        found = found.scored(Scorer(scale(number), number), rows)
+    return found
+
+
+def test_one_batch_has_the_aucs_and_intervals_of_the_metrics():
+    rows = batch(0, 20_000)
+    found = window_of([rows]).quality(WEIGHTED)
+    fused = Scorer().score(rows)
+    expected = auc_interval(fused, rows.labels, groups=rows.request)
+    for value, same in zip(found.auc.values(), expected, strict=True):
+        assert value.estimate == pytest.approx(same.estimate, abs=1e-12)
+        assert (value.low, value.high) == pytest.approx((same.low, same.high), abs=1e-12)
+    weights = WEIGHTED.weight_vector
+    same = auc_sum_interval(fused, rows.labels, objective_weights=weights, groups=rows.request)
+    found = found.auc_sum
+    assert (found.estimate, found.low, found.high) == pytest.approx(
+        (same.estimate, same.low, same.high), abs=1e-12
+    )
+
+
+def test_a_window_is_the_chance_that_a_positive_outranks_a_negative_of_its_batch():
+    """By brute force over pairs, each batch counted by its van Elteren weight."""
+    batches = [batch(number, rows) for number, rows in enumerate((900, 1500, 1200))]
+    quality = window_of(batches).quality(SCHEMA)
+    m = SCHEMA.names.index("like")
+    total = weights = 0.0
+    for rows in batches:
+        fused, y = Scorer().score(rows), rows.labels[:, m].astype(bool)
+        above = fused[y][:, None] > fused[~y]
+        ties = fused[y][:, None] == fused[~y]
+        weight = y.sum() * (~y).sum() / len(y)
+        total += weight * (above + 0.5 * ties).mean()
+        weights += weight
+    assert quality.auc["like"].estimate == pytest.approx(total / weights, abs=1e-12)
+    assert quality.rows == 3600
+    assert quality.batches == 3
+
+
+def test_the_scale_of_each_model_has_no_part_in_it():
+    batches = [batch(number, 3000) for number in range(3)]
+    plain = window_of(batches).quality(SCHEMA)
+    scaled = window_of(batches, scale=lambda number: 10.0**number).quality(SCHEMA)
+    assert scaled == plain
+
+
+def test_the_interval_covers_what_it_should():
+    """Over many windows of small batches, around the mean of many rows."""
+    m = SCHEMA.names.index("long_view")
+    rows = batch(0, 200_000)
+    requests = np.unique(rows.request)
+    rng = np.random.default_rng(0)
+    truth = auc(Scorer().score(rows), rows.labels)[m]
+    hits = 0
+    for _ in range(60):
+        batches = []
+        for _ in range(4):
+            chosen = rng.choice(requests, 100, replace=False)
+            batches.append(rows.take(np.flatnonzero(np.isin(rows.request, chosen))))
+        found = window_of(batches).quality(SCHEMA).auc["long_view"]
+        hits += found.low <= truth <= found.high
+    assert 51 <= hits <= 60
+
+
+def test_the_window_slides_and_is_saved_and_loaded_exactly(tmp_path):
+    batches = [batch(number, 1500) for number in range(5)]
+    found = window_of(batches, window=3)
+    assert found.quality(SCHEMA) == window_of(batches[2:], window=3, scale=lambda _: 2.0).quality(
+        SCHEMA
+    )
+    found.save(tmp_path / "quality.json")
+    again = Prequential.load(tmp_path / "quality.json", SCHEMA)
+    assert again == found
+    more = batch(9, 1500)
+    assert again.scored(Scorer(), more) == found.scored(Scorer(), more)
+
+
+def test_exact_aucs_and_their_ceiling_are_those_of_an_evaluation():
+    rows = batch(0, 9000)
+    model = method_class("closed-form")().fit(batch(1), SCHEMA)
+    found = Prequential().scored(model, rows).quality(SCHEMA)
+    same = quality_of(model.score(rows), rows, SCHEMA.weight_vector)
+    assert found.exact_auc == pytest.approx(same.exact_auc, abs=1e-12)
+    assert found.exact_auc_sum == pytest.approx(same.exact_auc_sum, abs=1e-12)
+    assert found.ceiling == pytest.approx(same.ceiling, abs=1e-12)
+    mixed = Prequential().scored(model, rows).scored(model, replace(rows, truth=None))
+    assert mixed.quality(SCHEMA).exact_auc is None
+
+
+def test_a_batch_of_one_class_or_one_request_leaves_the_window_as_it_was():
+    rows = batch(0, 9000)
+    before = window_of([rows]).quality(SCHEMA)
+    m = SCHEMA.names.index("buy")
+    none = rows.take(np.flatnonzero(rows.labels[:, m] == 0))
+    after = window_of([rows, none]).quality(SCHEMA)
+    assert after.auc["buy"] == before.auc["buy"]
+    assert after.auc["like"] != before.auc["like"]
+    lonely = rows.take(np.flatnonzero(rows.request == rows.request[0]))
+    assert window_of([rows, lonely]).quality(SCHEMA).auc == before.auc
+    only = window_of([none]).quality(SCHEMA)
+    assert np.isnan(only.auc["buy"].estimate)
+    assert np.isnan(only.auc_sum.estimate)
+    assert json.dumps(only.to_dict()["auc"]["like"])
+
+
+def test_without_a_batch_there_is_nothing_to_say():
+    assert Prequential().quality(SCHEMA) is None
+    assert Prequential().scored(Scorer(), batch(0, 10).take(np.arange(0))) == Prequential()
+
+
+def test_what_is_not_of_this_schema_is_refused(tmp_path):
+    path = tmp_path / "quality.json"
+    window_of([batch(0, 900)]).save(path)
+    with pytest.raises(DataError, match="must have 2 numbers per batch"):
+        Prequential.load(path, SCHEMA.subset(["buy", "like"]))
+    for old, new in (("weight", "wait"), ('"rows": 900', '"rows": -1'), ("window", "windo")):
+        text = path.read_text("utf-8")
+        path.write_text(text.replace(old, new), "utf-8")
+        with pytest.raises(DataError, match=str(path)):
+            Prequential.load(path, SCHEMA)
+        path.write_text(text, "utf-8")
