@@ -11,7 +11,8 @@ from harmonrank.model.heads import _numbers
 from harmonrank.model.heads_fit import fit_heads
 from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.heads_sums import HeadSums, _runs
-from harmonrank.model.law import distinct_contexts, fit_law
+from harmonrank.model.law import distinct_contexts
+from harmonrank.model.law_sums import fit_law
 from harmonrank.model.residual import Residual
 
 

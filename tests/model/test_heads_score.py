@@ -10,7 +10,7 @@ from harmonrank.model.head_columns import GROUPS, HeadColumns
 from harmonrank.model.heads import Heads
 from harmonrank.model.heads_kernels import BLOCK
 from harmonrank.model.heads_score import HeadScorer
-from harmonrank.model.law import fit_law
+from harmonrank.model.law_sums import fit_law
 from harmonrank.model.residual import Residual, residual_shapes
 from harmonrank.threads import limited_threads
 

@@ -7,7 +7,7 @@ objective borrows from common ones, and a group that explains nothing is shrunk 
 nothing is tuned and no row is set aside.
 """
 
-__all__ = ["fit_heads"]
+__all__ = ["fit_heads", "fit_linear"]
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,6 +17,7 @@ import numpy as np
 from harmonrank.model.completions import Completions
 from harmonrank.model.coordinate import Coordinate, fit_coordinate
 from harmonrank.model.head_columns import GROUPS, INTERCEPT, OTHERS, OWN, SHARED, HeadColumns
+from harmonrank.model.head_quadratic import Derivatives
 from harmonrank.model.heads import Heads
 from harmonrank.model.heads_sums import HeadSums
 from harmonrank.model.law import Law
@@ -97,7 +98,7 @@ def _plain(
 
 def _fit(heads: Heads, data: HeadSums, on_step: Callable[[int], None], residual: bool) -> Heads:
     """Fit linear heads to whole rows, and what they leave unexplained."""
-    heads = _linear(heads, data, on_step)
+    heads = fit_linear(heads, data, on_step)
     if not residual:
         return heads
     rows = ResidualRows.of(data, heads.slots, heads.theta)
@@ -118,7 +119,7 @@ def _fit_incomplete(
     law, slots = heads.law, heads.slots
     rows = Completions.of(places, law, codes, slots, weight)
     data = HeadSums.of(law, rows.means, codes, slots, labels, weight)
-    heads = _linear(heads, data, lambda _: None)
+    heads = fit_linear(heads, data)
     for last in (False, True):
         w = rows.weights(heads, codes, labels)
         data = rows.sums(law, codes, slots, labels, w)
@@ -126,7 +127,9 @@ def _fit_incomplete(
     return heads
 
 
-def _linear(heads: Heads, data: HeadSums, on_step: Callable[[int], None]) -> Heads:
+def fit_linear(
+    heads: Heads, data: Derivatives, on_step: Callable[[int], None] = lambda _: None
+) -> Heads:
     """Take Newton steps until they no longer move the ranking."""
     group = HeadColumns(len(heads.theta)).groups(heads.slots)
     for step in range(_STEPS):
@@ -152,7 +155,7 @@ class _Curve:
     curvature: np.ndarray
 
     @classmethod
-    def at(cls, theta: np.ndarray, data: HeadSums) -> "_Curve":
+    def at(cls, theta: np.ndarray, data: Derivatives) -> "_Curve":
         """Look at all rows once."""
         return cls(theta, *data.derivatives(theta))
 

@@ -79,7 +79,8 @@ class HeadSums:
         deviation = np.sqrt(np.exp(law.log_variance))
         away = np.empty(places.T.shape, np.float32)
         answers = np.empty(labels.T.shape, np.float32)
-        _put(places, labels, of_row, order, law.centre_of(contexts), 1 / deviation, away, answers)
+        unit = 1 / (law.scale * deviation)
+        _put(places, labels, of_row, order, law.centre_of(contexts), unit, away, answers)
         run_start, run_context = _runs(np.bincount(of_row, minlength=len(contexts)))
         w = np.ones(len(places), np.float32) if weight is None else weight[order]
         newer = order >= len(order) // 2
@@ -126,6 +127,25 @@ class HeadSums:
             each_part(fold, M)
         curved[:, :K, K:] = np.swapaxes(curved[:, K:, :K], 1, 2)
         return slopes, curved
+
+    def log_likelihood(self, theta: np.ndarray) -> float:
+        """Return the log-likelihood of all labels under linear heads."""
+        M, (intercept, slope) = len(self.away), self.affine(theta)
+        cuts = _chunks(self.run_start)
+        found = np.zeros(len(cuts) - 1)
+
+        def add(chunk: int) -> None:
+            low, high = cuts[chunk], cuts[chunk + 1]
+            rows = slice(self.run_start[low], self.run_start[high])
+            z = np.empty((M, rows.stop - rows.start), np.float32)
+            given = self.away, self.run_start, self.run_context, low, high, intercept, slope
+            _write_logits(*given, z)  # minus the logit
+            # log σ(h) = −log(1 + e⁻ʰ), and log(1 − σ(h)) = −h − log(1 + e⁻ʰ).
+            lost = np.log1p(np.exp(z)) - (1 - self.labels[:, rows]) * z
+            found[chunk] = -(self.weight[rows].astype(np.float64) @ lost.sum(axis=0))
+
+        each_part(add, len(cuts) - 1)
+        return float(found.sum())
 
     def _sums(
         self, block: slice, intercept: np.ndarray, slope: np.ndarray

@@ -17,10 +17,8 @@ __all__ = [
     "MOST_EFFECT",
     "SMALLEST_EIGENVALUE",
     "Law",
-    "Unseen",
     "blocks_of",
     "distinct_contexts",
-    "fit_law",
     "law_arrays",
 ]
 
@@ -31,9 +29,6 @@ import numpy as np
 
 from harmonrank.data.arrays import Array
 
-_MEAN_RIDGE = 10.0
-_VARIANCE_RIDGE = 50.0
-_VARIANCE_STEPS = 8
 SMALLEST_EIGENVALUE = 0.05
 """Of a correlation matrix; correlations are shrunk until it has no smaller one."""
 MOST_EFFECT = 4.0
@@ -164,66 +159,6 @@ def law_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
     }
 
 
-@dataclass(frozen=True)
-class Unseen:
-    """What rows with missing logits add to the second moments, beside what they were filled with.
-
-    Attributes:
-        covariance: (M, M) sum of their conditional covariances.
-        squares: (contexts, M) its diagonal, by context.
-    """
-
-    covariance: np.ndarray
-    squares: np.ndarray
-
-
-def fit_law(
-    logits: np.ndarray,
-    codes: np.ndarray,
-    slots: tuple[int, ...],
-    weight: np.ndarray | None = None,
-    unseen: Unseen | None = None,
-) -> Law:
-    """Estimate the law of (rows, M) logits given (rows, features) context codes."""
-    rows, M = logits.shape
-    first = np.cumsum([0, *slots])[:-1].astype(np.int64)
-    contexts, of_row = distinct_contexts(codes, slots)
-    w = np.ones(rows) if weight is None else weight
-    mass = np.bincount(of_row, w, len(contexts))
-
-    def per_context(values: np.ndarray) -> np.ndarray:
-        return np.stack([np.bincount(of_row, w * v, len(contexts)) for v in values.T], axis=1)
-
-    base = w @ logits / w.sum()
-    gram = _gram(contexts, mass, first, sum(slots))
-    totals = per_context(logits) - mass[:, None] * base
-    mean = _additive(gram, _MEAN_RIDGE, contexts, totals, first)
-    law = Law(
-        first=first,
-        base=base,
-        mean=mean,
-        log_variance=np.zeros(M),
-        spread=np.zeros_like(mean),
-        covariance=np.eye(M),
-        excess=np.zeros(M),
-        centre_base=base,
-        centre=mean,
-        scale=np.ones(M),
-    )
-    deviation = logits - (base + law.mean_of(contexts))[of_row]
-    products, squares = (w[:, None] * deviation).T @ deviation, per_context(deviation**2)
-    if unseen is not None:
-        products, squares = products + unseen.covariance, squares + unseen.squares
-    covariance = products / w.sum()
-    law = replace(law, log_variance=np.log(np.diag(covariance) + 1e-12), covariance=covariance)
-    for _ in range(_VARIANCE_STEPS):
-        # Scoring steps of a variance model with log link.
-        over = squares / law.variance_of(contexts) - mass[:, None]
-        change = _additive(gram, _VARIANCE_RIDGE, contexts, over, first, law.spread)
-        law = replace(law, spread=law.spread + change)
-    return law
-
-
 def blocks_of(contexts: int, numbers: int) -> Iterator[slice]:
     """Cut contexts into blocks, so that what is computed of each stays within bounds.
 
@@ -262,32 +197,6 @@ def distinct_contexts(codes: np.ndarray, slots: tuple[int, ...]) -> tuple[np.nda
     else:
         found, of_row = np.unique(number, return_inverse=True)
     return np.stack(np.unravel_index(found, slots), axis=1), of_row
-
-
-def _gram(contexts: np.ndarray, mass: np.ndarray, first: np.ndarray, size: int) -> np.ndarray:
-    gram = np.zeros((size, size))
-    for a in range(len(first)):
-        for b in range(len(first)):  # How much weight each pair of context values has together.
-            np.add.at(gram, (first[a] + contexts[:, a], first[b] + contexts[:, b]), mass)
-    return gram
-
-
-def _additive(
-    gram: np.ndarray,
-    ridge: float,
-    contexts: np.ndarray,
-    totals: np.ndarray,
-    first: np.ndarray,
-    there: np.ndarray | float = 0.0,
-) -> np.ndarray:
-    """Return the ridge fit of additive effects to each context's total, beside what is there."""
-    right = np.zeros((len(gram), totals.shape[1])) - ridge * there
-    for feature, start in enumerate(first):
-        np.add.at(right, start + contexts[:, feature], totals)
-    if not len(gram):
-        return right
-    solution: np.ndarray = np.linalg.solve(gram + ridge * np.eye(len(gram)), right)
-    return solution
 
 
 def _scale_between(old: Law, new: Law, rows: int) -> np.ndarray:

@@ -6,14 +6,15 @@ what it has, and what is missing may depend on the context and on what is there:
 those of the largest likelihood if what is missing does not depend on itself beyond that.
 """
 
-__all__ = ["fit_incomplete_law"]
+__all__ = ["fit_incomplete_law", "incomplete_sums"]
 
 from dataclasses import replace
 
 import numpy as np
 
 from harmonrank.model.gaps import Gaps
-from harmonrank.model.law import Law, Unseen, distinct_contexts, fit_law
+from harmonrank.model.law import Law, distinct_contexts
+from harmonrank.model.law_sums import LawSums, Unseen, fit_law
 
 _ROUNDS = 20
 _ROWS = 100_000  # Rounds look at so many rows or a few more; of a longer log, the last at all.
@@ -31,6 +32,36 @@ def fit_incomplete_law(
     law = _first(places[some], codes[some], slots, w[some])
     law = _improved(law, places[some], codes[some], slots, w[some], _ROUNDS)
     return law if some.step == 1 else _improved(law, places, codes, slots, w, 1)
+
+
+def incomplete_sums(
+    places: np.ndarray,
+    codes: np.ndarray,
+    slots: tuple[int, ...],
+    weight: np.ndarray | None,
+    law: Law | None = None,
+    origin: np.ndarray | None = None,
+) -> LawSums:
+    """Return the moments of coordinates of which some are NaN, these taken as a law expects them.
+
+    Args:
+        places: (rows, M).
+        codes: (rows, features) of the context.
+        slots: Codes per feature.
+        weight: (rows,).
+        law: That of the same rows if left out.
+        origin: (M,), from which moments are taken.
+    """
+    law = fit_incomplete_law(places, codes, slots, weight) if law is None else law
+    w = np.ones(len(places)) if weight is None else weight
+    contexts, of_row = distinct_contexts(codes, slots)
+    gaps, filled = Gaps.of(places, of_row), places.copy()
+    gaps.fill(filled, law, contexts)
+    unseen = _unseen(gaps, law, contexts, w)
+    scaled = Unseen(
+        unseen.covariance * np.outer(law.scale, law.scale), unseen.squares * law.scale**2
+    )
+    return LawSums.of(filled, codes, slots, w, scaled, origin)
 
 
 def _improved(

@@ -15,7 +15,7 @@ which the leading directions are kept. So the coefficients that are shrunk are Ï
 __all__ = ["fit_residual"]
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,16 +35,30 @@ _SAMPLE = 50_000
 _ENOUGH = 0.15  # Posterior standard deviations.
 
 
-def fit_residual(rows: ResidualRows, on_head: Callable[[int], None] = lambda _: None) -> Residual:
-    """Fit the residual of every head; `on_head` is called with the number of each, once done."""
+def fit_residual(
+    rows: ResidualRows,
+    on_head: Callable[[int], None] = lambda _: None,
+    dispersion: np.ndarray | None = None,
+) -> Residual:
+    """Fit the residual of every head.
+
+    Args:
+        rows: With the logits of the linear heads.
+        on_head: Called with the number of each head, once done.
+        dispersion: (M,) how much more the gradient of each head varies than its curvature says,
+            as rows that stand for several do; its evidence counts so much less.
+    """
     M = rows.heads.shape[1]
+    of_head = [rows] * M
+    if dispersion is not None:
+        of_head = [replace(rows, weight=rows.weight / np.float32(d)) for d in dispersion]
     groups = groups_of(M, rows.slots)
     shapes = residual_shapes(M, rows.slots)
     found = {name: np.zeros(shapes[name]) for name in ("linear", *KINDS)}
     flat = {name: array.reshape(M, -1) for name, array in found.items()}
-    looks = [_look(rows, m, groups) for m in range(M)]
+    looks = [_look(of_head[m], m, groups) for m in range(M)]
     for m in range(M):
-        head = _fit_head(rows, m, groups, looks)
+        head = _fit_head(of_head[m], m, groups, looks)
         flat["linear"][m] = head.theta[: 2 + M]
         start = 2 + M
         for group in head.groups:
