@@ -1,5 +1,7 @@
 """Batches of a world for learners, and what every learner must do with them."""
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 
 from harmonrank.data import read_log
@@ -10,6 +12,11 @@ from harmonrank.streaming.learner import load_learner
 CONFLICT = world("conflict")
 SCHEMA = world_schema(CONFLICT)
 SWAPPED = CONFLICT.with_upstream(("comment", "like"), a=1.5, b=-1.0)
+
+
+def hour(number):
+    """Return the end of an hour of a stream."""
+    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
 
 
 def batch(seed, rows=6000, place=CONFLICT):
@@ -27,10 +34,12 @@ def check_learner(begun, tmp_path, batches=3, rows=6000):
     one, other, scores = begun, begun, []
     for number in range(batches):
         rows_of_hour = batch(number, rows)
-        one = one.learned(rows_of_hour, seed=number)
+        one = one.learned(rows_of_hour, seed=number, at=hour(number))
         # The other one is stopped and started between any two batches.
         other.save(tmp_path / f"a{number}")
-        other = load_learner(tmp_path / f"a{number}", SCHEMA).learned(rows_of_hour, seed=number)
+        other = load_learner(tmp_path / f"a{number}", SCHEMA).learned(
+            rows_of_hour, seed=number, at=hour(number)
+        )
         assert np.array_equal(one.model.score(exam), other.model.score(exam))
         scores.append(one.model.score(exam))
     assert begun.model is None
@@ -40,7 +49,7 @@ def check_learner(begun, tmp_path, batches=3, rows=6000):
     changed = batch(50, 3000, SWAPPED)
     pair = one.recalibrated(changed), other.recalibrated(changed)
     assert np.array_equal(one.model.score(exam), scores[-1])
-    after = [learner.learned(batch(51, rows, SWAPPED), seed=9) for learner in pair]
+    after = [learner.learned(batch(51, rows, SWAPPED), seed=9, at=hour(9)) for learner in pair]
     assert np.array_equal(*(learner.model.score(exam) for learner in after))
-    assert one.learned(exam.take(np.arange(0)), seed=0) is one
+    assert one.learned(exam.take(np.arange(0)), seed=0, at=hour(0)) is one
     return one

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from batches import SCHEMA, SWAPPED, batch, check_learner
+from batches import SCHEMA, SWAPPED, batch, check_learner, hour
 
 from harmonrank.data.kept_rows import concatenated
 from harmonrank.errors import DataError, UsageError
@@ -18,7 +18,7 @@ def test_it_is_a_value_that_repeats_itself_and_is_saved_exactly(method, tmp_path
 def test_its_model_is_the_fit_on_its_newest_rows():
     learner = new_learner("closed-form", {}, SCHEMA, LearnerSettings(window_rows=9500))
     for number in range(3):
-        learner = learner.learned(batch(number), seed=number)
+        learner = learner.learned(batch(number), seed=number, at=hour(number))
     whole = concatenated([batch(number) for number in range(3)])
     newest = whole.take(np.arange(8500, 18_000))
     expected = method_class("closed-form")().fit(newest, SCHEMA, seed=2)
@@ -28,35 +28,35 @@ def test_its_model_is_the_fit_on_its_newest_rows():
 
 
 def test_there_is_no_model_before_enough_rows_and_both_classes_have_come():
-    few = CLOSED.learned(batch(0, 900), seed=0)
+    few = CLOSED.learned(batch(0, 900), seed=0, at=hour(0))
     assert few.model is None
-    assert few.learned(batch(1), seed=0).model is not None
+    assert few.learned(batch(1), seed=0, at=hour(0)).model is not None
     rows = batch(2)
     lonely = rows.take(np.flatnonzero(rows.labels[:, 1] == 0))
-    one_class = CLOSED.learned(lonely, seed=0)
+    one_class = CLOSED.learned(lonely, seed=0, at=hour(0))
     assert one_class.model is None
-    assert one_class.learned(rows, seed=0).model is not None
+    assert one_class.learned(rows, seed=0, at=hour(0)).model is not None
 
 
 def test_a_window_of_one_class_keeps_the_last_model():
     settings = LearnerSettings(window_rows=6000)
-    learner = new_learner("closed-form", {}, SCHEMA, settings).learned(batch(0), seed=0)
+    learner = new_learner("closed-form", {}, SCHEMA, settings).learned(batch(0), seed=0, at=hour(0))
     rows = batch(1, 9000)
     lonely = rows.take(np.flatnonzero(rows.labels[:, 1] == 0)[:6000])
-    after = learner.learned(lonely, seed=1)
+    after = learner.learned(lonely, seed=1, at=hour(1))
     assert after.model is learner.model
-    assert after.learned(batch(2), seed=2).model is not learner.model
+    assert after.learned(batch(2), seed=2, at=hour(2)).model is not learner.model
 
 
 def test_rows_from_before_a_swap_help_after_it():
     """After a recalibration, old rows are learned on the scale of the new scores."""
     learner, exam = CLOSED, batch(98, 20_000, SWAPPED)
     for number in range(3):
-        learner = learner.learned(batch(number, 8000), seed=number)
+        learner = learner.learned(batch(number, 8000), seed=number, at=hour(number))
     fresh = batch(50, 6000, SWAPPED)
-    told = learner.recalibrated(batch(51, 20_000, SWAPPED)).learned(fresh, seed=4)
-    untold = learner.learned(fresh, seed=4)
-    alone = CLOSED.learned(fresh, seed=4)
+    told = learner.recalibrated(batch(51, 20_000, SWAPPED)).learned(fresh, seed=4, at=hour(4))
+    untold = learner.learned(fresh, seed=4, at=hour(4))
+    alone = CLOSED.learned(fresh, seed=4, at=hour(4))
     sums = {
         name: one.model.evaluate(exam).exact_auc_sum
         for name, one in (("told", told), ("untold", untold), ("alone", alone))
@@ -79,7 +79,7 @@ def test_unknown_methods_and_options_are_refused():
 
 
 def test_a_damaged_or_foreign_learner_is_refused(tmp_path):
-    CLOSED.learned(batch(0), seed=0).save(tmp_path / "a")
+    CLOSED.learned(batch(0), seed=0, at=hour(0)).save(tmp_path / "a")
     other = type(SCHEMA).from_dict({**SCHEMA.to_dict(), "context": []})
     with pytest.raises(DataError, match="of another schema"):
         load_learner(tmp_path / "a", other)

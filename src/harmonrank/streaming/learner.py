@@ -8,6 +8,7 @@ gives the same model to the bit, and so does a learner that was saved and loaded
 __all__ = ["LearnerSettings", "StreamLearner", "load_learner", "new_learner"]
 
 from collections.abc import Mapping
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol, Self
@@ -32,8 +33,14 @@ class StreamLearner(Protocol):
     def model(self) -> Method | None:
         """What it would publish; None before both classes of every objective have come."""
 
-    def learned(self, rows: Log, *, seed: int) -> Self:
-        """Return a learner that has learned from these labelled rows too."""
+    def learned(self, rows: Log, *, seed: int, at: datetime) -> Self:
+        """Return a learner that has learned from these labelled rows too.
+
+        Args:
+            rows: Of one batch, in the order in which they came.
+            seed: Decides everything that is drawn.
+            at: The end of the batch's interval: how old what was learned before has become.
+        """
 
     def recalibrated(self, rows: Log) -> Self:
         """Return a learner for upstream models that have changed: their scores now look like this.

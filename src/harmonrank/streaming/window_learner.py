@@ -3,6 +3,7 @@
 __all__ = ["WindowLearner"]
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -49,7 +50,7 @@ class WindowLearner:
         """Return a learner that has learned nothing yet."""
         return cls(recipe)
 
-    def learned(self, rows: Log, *, seed: int) -> Self:
+    def learned(self, rows: Log, *, seed: int, at: datetime) -> Self:  # noqa: ARG002
         """Return a learner whose method was fitted on the newest rows, these included."""
         if not rows.rows:
             return self
