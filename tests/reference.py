@@ -110,3 +110,62 @@ def bootstrap_log_ratios(count, sums, treated, replicates, seed=0):
             means.append(sums[drawn].sum() / count[drawn].sum())
         ratios.append(np.log(means[0] / means[1]))
     return np.array(ratios)
+
+
+def join_by_hand(events, every, lateness, waits):
+    """Join exposures and feedback one by one; return what is given out, and what is set aside.
+
+    Events are (number, kind, key, time, objective); kind None is malformed. Given out are
+    (interval, None, numbers) when one is complete, and with labels by number when it is closed.
+    """
+    longest, newest, shown, held, given, aside = max(waits.values()), None, {}, [], [], []
+
+    def has_closed(time, watermark):
+        return watermark is not None and (time // every + 1) * every + longest <= watermark
+
+    def judge(exposure, number, time, what, before):
+        end = exposure["time"] + waits[what]
+        if not exposure["time"] <= time <= end or (before is not None and before >= end):
+            aside.append((number, "late"))
+        elif what in exposure["labels"]:
+            aside.append((number, "duplicate"))
+        else:
+            exposure["labels"].add(what)
+
+    for number, kind, key, time, what in events:
+        before = None if newest is None else newest - lateness
+        if kind is None:
+            aside.append((number, "malformed"))
+            continue
+        if kind == "exposure" and has_closed(time, before):
+            aside.append((number, "late"))
+        elif kind == "exposure" and key in shown:
+            aside.append((number, "duplicate"))
+        elif kind == "exposure":
+            shown[key] = {"number": number, "time": time, "labels": set()}
+            for one in [one for one in held if one[1] == key]:
+                judge(shown[key], one[0], *one[2:])
+            held = [one for one in held if one[1] != key]
+        elif key in shown:
+            judge(shown[key], number, time, what, before)
+        elif has_closed(time, before):
+            aside.append((number, "late"))
+        else:
+            held.append((number, key, time, what, before))
+        newest = time if newest is None else max(newest, time)
+        for moment in range(-1 if before is None else before, newest - lateness):
+            for interval in sorted({one["time"] // every for one in shown.values()}):
+                if (interval + 1) * every == moment + 1:
+                    rows = [one for one in shown.values() if one["time"] // every == interval]
+                    given.append((interval, None, [one["number"] for one in rows]))
+            interval = (moment + 1 - longest) // every - 1
+            if (moment + 1 - longest) % every:
+                continue
+            rows = {key: one for key, one in shown.items() if one["time"] // every == interval}
+            if rows:
+                labels = {one["number"]: one["labels"] for one in rows.values()}
+                given.append((interval, labels, list(labels)))
+            shown = {key: one for key, one in shown.items() if key not in rows}
+            aside += [(one[0], "unmatched") for one in held if one[2] // every == interval]
+            held = [one for one in held if one[2] // every != interval]
+    return given, aside
