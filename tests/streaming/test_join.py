@@ -5,11 +5,11 @@ from datetime import timedelta
 import numpy as np
 import polars as pl
 import pytest
+from event_frames import FORM, SCHEMA, START, events, exposure, feedback, minute
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from event_frames import FORM, SCHEMA, START, events, exposure, feedback, minute
 from harmonrank import Schema
 from harmonrank.errors import DataError
 from harmonrank.streaming.event_reading import read_frame
