@@ -169,3 +169,18 @@ def join_by_hand(events, every, lateness, waits):
             aside += [(one[0], "unmatched") for one in held if one[2] // every == interval]
             held = [one for one in held if one[2] // every != interval]
     return given, aside
+
+
+def em_examination(group, place, answered, rounds):
+    """EM of the position-based model: relevance of each group, examination of each place.
+
+    Feedback needs both; the first place has 1 in the end.
+    """
+    theta, rho = np.full(place.max() + 1, 0.5), np.full(group.max() + 1, 0.5)
+    for _ in range(rounds):
+        both = theta[place] * rho[group]
+        seen = np.where(answered, 1, theta[place] * (1 - rho[group]) / (1 - both))
+        wanted = np.where(answered, 1, rho[group] * (1 - theta[place]) / (1 - both))
+        theta = np.bincount(place, seen) / np.bincount(place)
+        rho = np.bincount(group, wanted) / np.bincount(group)
+    return theta / theta[0], rho * theta[0]

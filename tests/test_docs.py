@@ -124,6 +124,7 @@ def test_linked_files_exist(page):
     [
         ("default-method.md", "Regret after 50,000 rows:", "missing.json"),
         ("network.md", "Exact regret on validation rows:", "tuning.json"),
+        ("position.md", "Regret after 100,000 rows shown:", "position.json"),
     ],
 )
 def test_regrets_of_a_table_are_in_the_stored_result(page, before, file):
@@ -164,7 +165,9 @@ def cited_equations():
     return cited
 
 
-@pytest.mark.parametrize("page", ["default-method.md", "kernels.md", "network.md", "soft-ranks.md"])
+@pytest.mark.parametrize(
+    "page", ["default-method.md", "kernels.md", "network.md", "position.md", "soft-ranks.md"]
+)
 def test_equations_are_numbered_in_order_and_cited_by_the_code(page):
     numbers = [int(n) for n in EQUATION.findall((ROOT / "docs" / page).read_text("utf-8"))]
     assert numbers == list(range(1, len(numbers) + 1))

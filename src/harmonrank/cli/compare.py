@@ -3,6 +3,7 @@
 __all__ = ["command"]
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -90,7 +91,9 @@ def command(
     from harmonrank.data.splitting import Cut, split_rows
     from harmonrank.evaluation import Baseline, compare
     from harmonrank.evaluation.baseline import TODAY
+    from harmonrank.methods.correction import corrected
     from harmonrank.methods.missing_scores import missing_of
+    from harmonrank.methods.position_quality import PositionCorrection
 
     table = _learned_from(log, train)
     if (test is None) == (split is None):
@@ -113,6 +116,9 @@ def command(
             places = parts.rows("test")
             today = None if baseline is None else Baseline.read(table, baseline, places)
             rows, exam = rows.take(parts.rows("train")), rows.take(places)
+        rows = corrected(rows)
+        schema = replace(schema, examination=rows.schema.examination)
+        exam = corrected(read_log(exam, schema))
         board = compare(
             rows,
             exam,
@@ -133,9 +139,15 @@ def command(
         lost = {"train": missing_of(rows), "test": missing_of(exam)}
         parts_of = zip(("Training", "Test"), lost.values(), strict=True)
         notes += [f"{part} rows. {found}" for part, found in parts_of if found]
+        position = PositionCorrection.of(exam)
+        notes += [] if position is None else [f"Test rows. {position.words()}"]
         reporting.compared(title, board, rows, exam, seed, runs=runs, caveats=notes)
     missing = {part: found and found.to_dict() for part, found in lost.items()}
-    show.result(board.to_table(), {**board.to_dict(), "missing": missing}, style=style)
+    parts_found = {
+        "missing": missing,
+        "position": None if position is None else position.to_dict(),
+    }
+    show.result(board.to_table(), {**board.to_dict(), **parts_found}, style=style)
     say([*notes, *board.warnings])
     if all(entry.error for entry in board.entries if entry.name != TODAY):
         raise SystemExit(1)

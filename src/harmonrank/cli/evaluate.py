@@ -66,6 +66,7 @@ def command(
     from harmonrank.data import read_log
     from harmonrank.evaluation import Baseline
     from harmonrank.evaluation.measured import measured
+    from harmonrank.methods.correction import corrected
     from harmonrank.methods.missing_scores import missing_of
 
     if train is not None and report is None and figures is None:
@@ -74,7 +75,7 @@ def command(
     with Show(quiet=quiet, json_file=json_file) as show:
         reporting = Reporting(report, figures, show)
         today = None if baseline is None else Baseline.read(data, baseline)
-        log = read_log(data, fitted.schema)
+        log = corrected(read_log(data, fitted.schema))
         counted: dict[str, Any] = {
             "weights": parse_pairs(weights),
             "value": parse_pairs(value, "--value"),

@@ -54,7 +54,9 @@ def command(
     from harmonrank.data.files import check_output
     from harmonrank.errors import ModelFileError
     from harmonrank.methods import method_class
+    from harmonrank.methods.correction import corrected
     from harmonrank.methods.missing_scores import missing_of
+    from harmonrank.methods.position_quality import PositionCorrection
     from harmonrank.methods.saved import MODEL
     from harmonrank.options import checked_device
 
@@ -69,7 +71,8 @@ def command(
     with Show(quiet=quiet, json_file=json_file) as show:
         valid_log = None if valid is None else read_log(valid, schema)
         started = perf_counter()
-        rows = read_log(train, schema)
+        rows = corrected(read_log(train, schema))
+        schema = rows.schema
         try:
             model.fit(
                 rows,
@@ -86,6 +89,9 @@ def command(
         model.save(out, overwrite=overwrite)
         checkpoint.unlink(missing_ok=True)
         show.line(f"Fitted {method} in {seconds:.1f} s; wrote {out}.")
+        position = PositionCorrection.of(rows)
+        if position is not None:
+            show.line(position.words())
         lost = missing_of(rows, model)
         if lost is not None:
             show.line(f"Training rows. {lost}")
@@ -96,6 +102,7 @@ def command(
         "fit_seconds": seconds,
         "valid": valid_numbers,
         "missing": None if lost is None else lost.to_dict(),
+        "position": None if position is None else position.to_dict(),
     }
     if (health := getattr(model, "health", None)) is not None:
         result["health"] = health.to_dict()

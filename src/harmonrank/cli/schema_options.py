@@ -28,6 +28,7 @@ def columns(function: F) -> F:
             click.option("--time", metavar="A", help="Column of times."),
             click.option("--scale", metavar="A=percent", help="Scales of score columns."),
             click.option("--sample-weight", metavar="A", help="Column of row weights."),
+            click.option("--position", metavar="A", help="Column of places, from the top down."),
             missing_option,
             click.option(
                 "--weights",
@@ -53,6 +54,7 @@ def schema_of(
     time: str | None = None,
     scale: str | None = None,
     missing: str | None = None,
+    position: str | None = None,
     near: Tables | None = None,
     quiet: bool = False,
     required: bool = True,
@@ -99,6 +101,8 @@ def schema_of(
         changes["sample_weight"] = sample_weight
     if time is not None:
         changes["time"] = time
+    if position is not None:
+        changes["position"] = position
     if missing is not None:
         changes["missing"] = missing
     if scale is not None:

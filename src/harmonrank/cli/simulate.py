@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="How far mean logits move over the log.",
 )
+@click.option(
+    "--position-bias",
+    type=click.FloatRange(0, 10),
+    metavar="P",
+    help="Show rows one below the other: place k is looked at with chance 1/log2(1+k)^P.",
+)
 @click.option("--users", type=whole(1), help="Users of a log; 20,000 if not given.")
 @click.option("--items", type=whole(1), help="Items of a log; 5,000 if not given.")
 @click.option("--file", metavar="NAME", help="Which of Tenrec's files; QK-video.csv if not given.")
@@ -51,6 +57,7 @@ def command(
     redraw: int | None,
     objectives: str | None,
     drift: float,
+    position_bias: float | None,
     users: int | None,
     items: int | None,
     file: str | None,
@@ -79,7 +86,8 @@ def command(
     from harmonrank.evaluation.worlds import world as find_world
 
     if is_log_world(world):
-        _refuse(world, {"--objectives": objectives, "--drift": drift or None})
+        given = {"--objectives": objectives, "--drift": drift or None}
+        _refuse(world, given | {"--position-bias": position_bias})
         simulate_raw_log(
             world,
             rows,
@@ -112,7 +120,15 @@ def command(
             done += count
             show.advance("simulate ", done, 2 * rows, f"{name}.parquet")
 
-        summary = simulate(place, rows, out, seed=seed, overwrite=overwrite, on_table=on_table)
+        summary = simulate(
+            place,
+            rows,
+            out,
+            seed=seed,
+            overwrite=overwrite,
+            position_bias=position_bias,
+            on_table=on_table,
+        )
     summary["redraw"] = redraw
     show.result(
         f"Wrote {rows:,} training, {rows // 2:,} validation and {rows // 2:,} test rows to {out}.\n"

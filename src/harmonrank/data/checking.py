@@ -15,6 +15,8 @@ from harmonrank.data.scales import bounds_of, guess_scale
 from harmonrank.data.schema import Schema
 from harmonrank.errors import DataError
 
+_LAST_PLACE = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class TableCheck:
@@ -125,6 +127,17 @@ class TableCheck:
         found = weight.to_numpy()
         if found.mean(dtype=np.longdouble) * len(found) > np.finfo(np.float64).max:
             self.faults.add(column, "has an infinite sum; divide all weights by the largest.")
+
+    def position(self, name: str | None) -> None:
+        """Places are whole numbers from 0 up."""
+        if name is None or name not in self.frame.columns:
+            return
+        series, column = self.frame[name], f"Position column '{name}'"
+        if not self._numeric(series, column, "whole numbers from 0 up"):
+            return
+        place = series.alias("").cast(pl.Float64)
+        allowed = (place >= 0) & (place <= _LAST_PLACE) & (place.floor() == place)
+        self._refuse(series, _known(series, allowed), column, "must be a whole number from 0 up")
 
     def _numeric(self, series: pl.Series, column: str, expected: str) -> bool:
         if series.dtype.is_numeric():

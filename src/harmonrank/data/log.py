@@ -4,7 +4,7 @@ __all__ = ["Log", "selected", "taken"]
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -27,6 +27,10 @@ class Log:
         request: (rows,) one number per request.
         sample_weight: (rows,) float64.
         truth: (rows, objectives) true probabilities, in a world.
+        position: (rows,) at which place a row was shown.
+        inverse: (rows,) what undoes the place: the chance that the row was looked at, given its
+            feedback, over that of its place. None until `corrected`; it is then a factor of
+            `sample_weight`.
     """
 
     schema: Schema
@@ -36,6 +40,8 @@ class Log:
     request: np.ndarray | None = None
     sample_weight: np.ndarray | None = None
     truth: np.ndarray | None = None
+    position: np.ndarray | None = None
+    inverse: np.ndarray | None = None
 
     @property
     def rows(self) -> int:
@@ -83,6 +89,8 @@ class Log:
             request=of(self.request),
             sample_weight=of(self.sample_weight),
             truth=of(self.truth),
+            position=of(self.position),
+            inverse=of(self.inverse),
         )
 
     def drawn(self, most: int) -> np.ndarray:
@@ -112,10 +120,38 @@ class Log:
             )
         return self.take(np.flatnonzero(weight))
 
+    @property
+    def own_weight(self) -> np.ndarray | None:
+        """What each row counts by the table alone, whatever its place."""
+        if self.inverse is None or self.sample_weight is None:
+            return self.sample_weight
+        return None if self.schema.sample_weight is None else self.sample_weight / self.inverse
+
+    def corrected(self, inverse: np.ndarray, curve: Mapping[int, float]) -> Self:
+        """Return these rows with weights that undo their places, under this examination curve."""
+        own = 1.0 if self.own_weight is None else self.own_weight
+        schema = replace(self.schema, examination=curve)
+        return replace(self, schema=schema, sample_weight=own * inverse, inverse=inverse)
+
+    def uncorrected(self) -> Self:
+        """Return these rows with the weights of the table alone."""
+        return replace(self, sample_weight=self.own_weight, inverse=None)
+
     def with_unit_weights(self) -> Self:
-        """Return these rows with sample weights of mean 1: only their ratios may matter."""
+        """Return these rows with sample weights of mean 1: only their ratios may matter.
+
+        Weights that undo places are scaled on, so that rows with feedback weigh as many as they
+        are worth, (Σu)²/Σu²: what a fit shrinks by must not take them for more (eq. 5 of
+        docs/position.md).
+        """
         weight = self.sample_weight
-        return self if weight is None else replace(self, sample_weight=weight / weight.mean())
+        if weight is None:
+            return self
+        unit = weight / weight.mean()
+        if self.inverse is not None and self.labels is not None and self.labels.any():
+            u = self.inverse[self.labels.any(axis=1)]
+            unit *= u.sum() / (u @ u)
+        return replace(self, sample_weight=unit)
 
     def aligned(self, schema: Schema, *, labels: bool = True) -> Self:
         """Return these rows as a table that is read with another schema gives them.
@@ -128,13 +164,18 @@ class Log:
         if labels and self.labels is None:
             raise DataError("The log was read without labels; read it with `labels=True`.")
         have = self.schema
+        if self.inverse is not None:
+            # Rows keep their correction, unless another curve is asked for.
+            if have.position == schema.position and not schema.examination:
+                schema = replace(schema, examination=have.examination)
+            elif have.position != schema.position or have.examination != schema.examination:
+                return self.uncorrected().aligned(schema, labels=labels)
         if schema.missing == "error" and have.missing != "error":
             self._refuse_missing()
         if _columns_of(have) == _columns_of(schema):
-            same = (have.weights, have.value, have.missing) == (
-                schema.weights,
-                schema.value,
-                schema.missing,
+            same = all(
+                getattr(have, part) == getattr(schema, part)
+                for part in ("weights", "value", "missing", "examination")
             )
             return self if same else replace(self, schema=schema)
         self._require("context column", have.context, schema.context)
@@ -155,11 +196,13 @@ class Log:
             request=None,
             sample_weight=self.sample_weight if weighted else None,
             truth=None,
+            position=None,
+            inverse=self.inverse if weighted else None,
         )
         if not labels:
             return found
         objectives = self._require("label column", have.names, schema.names)
-        for role in ("request", "sample_weight"):
+        for role in ("request", "sample_weight", "position"):
             wanted = getattr(schema, role)
             if wanted is not None:
                 self._require(f"{role.replace('_', ' ')} column", (getattr(have, role),), (wanted,))
@@ -169,6 +212,7 @@ class Log:
             labels=self.known_labels()[:, objectives],
             request=None if schema.request is None else self.request,
             truth=None if truth is None else truth[:, objectives],
+            position=None if schema.position is None else self.position,
         )
 
     def _refuse_missing(self) -> None:
@@ -194,7 +238,8 @@ class Log:
     def fingerprint(self) -> str:
         """Return a digest of all values and the schema: equal logs have the same."""
         digest = hashlib.sha256(json.dumps(self.schema.to_dict()).encode())
-        arrays = (self.scores, self.labels, self.request, self.sample_weight, self.truth)
+        arrays = [self.scores, self.labels, self.request, self.sample_weight, self.truth]
+        arrays += [] if self.position is None else [self.position]
         context = self.context.hash_rows(seed=0).to_numpy() if self.context.width else None
         for array in (*arrays, context):
             digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
@@ -217,7 +262,7 @@ class Log:
 def _columns_of(schema: Schema) -> tuple[Any, ...]:
     """Return which column is what, in order, whatever the weights."""
     order = (schema.names, schema.score_columns, tuple(schema.context), schema.scales)
-    return (*order, schema.request, schema.sample_weight, schema.truth)
+    return (*order, schema.request, schema.sample_weight, schema.truth, schema.position)
 
 
 def taken(frame: pl.DataFrame, index: np.ndarray) -> pl.DataFrame:

@@ -36,7 +36,8 @@ def read_log(
         source: A path, a list of paths, a polars, pandas or pyarrow table, or a log that was read
             before, whose columns are put in the order of the schema (see `Log.aligned`).
         schema: Which column is what; a dict of its parts will do.
-        labels: Also read labels, requests, sample weights and, where there, true probabilities.
+        labels: Also read labels, requests, sample weights, positions and, where there, true
+            probabilities.
         sample_weight: Without labels: also read sample weights, where the table has them.
         first_row: Where the source begins in a larger table, so that errors name the right row.
         name: What errors call the source; its path if left out.
@@ -58,8 +59,8 @@ def read_log(
         if labels or (sample_weight and schema.sample_weight in there)
         else None
     )
-    request = schema.request if labels else None
-    columns += [name for name in (weight, request) if name]
+    request, position = (schema.request, schema.position) if labels else (None, None)
+    columns += [name for name in (weight, request, position) if name]
     columns += [*schema.names, *truth] if labels else []
     faults = Faults(name or describe(source))
     frame = open_table(source, faults.present(there, columns), empty=empty)
@@ -75,6 +76,7 @@ def read_log(
     check.probabilities(truth)
     check.request(request)
     check.sample_weight(weight)
+    check.position(position)
     faults.refuse()
     return Log(
         schema,
@@ -84,6 +86,7 @@ def read_log(
         request_ids(frame[request]) if request else None,
         frame[weight].cast(pl.Float64).to_numpy() if weight else None,
         _floats(frame, truth) if truth else None,
+        frame[position].cast(pl.Int64).to_numpy() if position else None,
     )
 
 

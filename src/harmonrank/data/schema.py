@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from harmonrank.data.decoding import read_toml
+from harmonrank.data.examination import checked_curve
 from harmonrank.data.scales import SCALES
 from harmonrank.data.values import either, value_vector
 from harmonrank.errors import DataError, UsageError, did_you_mean, shown
@@ -50,6 +51,10 @@ class Schema:
             or any.
         missing: 'allow' takes a score that is null or NaN for one that did not arrive, as of a
             model that timed out; 'error' refuses it.
+        position: At which place of its request a row was shown. Feedback is then corrected for how
+            often a place is looked at (see docs/position.md).
+        examination: The chance that each place is looked at, as in {1: 1.0, 2: 0.6}, which a fit
+            estimates if it is not given; a place that is not listed has that of the one before.
     """
 
     objectives: Mapping[str, str]
@@ -62,18 +67,26 @@ class Schema:
     time: str | None = None
     scale: Mapping[str, str] = field(default_factory=dict)
     missing: Missing = "allow"
+    position: str | None = None
+    examination: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", _names("objectives", self.objectives))
         object.__setattr__(self, "context", _columns("context", self.context))
         object.__setattr__(self, "truth", _names("truth", self.truth))
         object.__setattr__(self, "scale", _names("scale", self.scale))
-        for part in ("request", "sample_weight", "time"):
+        for part in ("request", "sample_weight", "time", "position"):
             if getattr(self, part) is not None:
                 _columns(part, [getattr(self, part)])
         if self.missing not in ("allow", "error"):
             raise UsageError(f"`missing` must be 'allow' or 'error'. Got {shown(self.missing)}.")
         self._check_roles()
+        object.__setattr__(self, "examination", checked_curve(self.examination))
+        if self.examination and self.position is None:
+            raise UsageError(
+                "`examination` needs `position`, the column that says at which place a row was "
+                "shown. Got none."
+            )
         weights = _mapping("weights", self.weights)
         self.weights_with(weights)
         object.__setattr__(self, "weights", {k: float(v) for k, v in weights.items()})
@@ -94,6 +107,13 @@ class Schema:
         # What is learned from must not hold what is learned.
         hidden = dict.fromkeys(self.objectives, "label")
         hidden |= dict.fromkeys(self.truth.values(), "truth column")
+        # Where a row will be shown is not known when it is scored.
+        if self.position in hidden:
+            raise UsageError(
+                f"Column '{self.position}' cannot be both a {hidden[self.position]} and a position "
+                "column."
+            )
+        hidden |= {self.position: "position column"} if self.position else {}
         seen = dict.fromkeys(self.objectives.values(), "score column")
         seen |= dict.fromkeys(self.context, "context column")
         for name in seen:
@@ -192,11 +212,13 @@ class Schema:
             "request": self.request,
             "time": self.time,
             "sample_weight": self.sample_weight,
+            "position": self.position,
             "missing": None if self.missing == "allow" else self.missing,
             "weights": dict(self.weights),
             "scale": dict(self.scale),
             "truth": dict(self.truth),
             "value": dict(self.value),
+            "examination": {str(place): chance for place, chance in self.examination.items()},
         }
         return {key: value for key, value in parts.items() if value}
 

@@ -3,6 +3,7 @@
 __all__ = ["compare"]
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,6 +17,7 @@ from harmonrank.evaluation.leaderboard import Leaderboard, leaderboard_of
 from harmonrank.evaluation.runs import Runs
 from harmonrank.events import MethodEnded, MethodStarted, OnEvent
 from harmonrank.methods import METHODS, Method, installed_methods, method_class
+from harmonrank.methods.correction import corrected
 from harmonrank.methods.drift_measurement import drift_of
 from harmonrank.methods.reference import Reference
 from harmonrank.options import (
@@ -70,14 +72,17 @@ def compare(
     recalibrate, k = checked_flag("recalibrate", recalibrate), checked_whole("k", k, least=1)
     folder = None if runs is None else checked_path("runs", runs)
     classes, chosen = _classes(methods), _options(options)
-    rows, exam = read_log(train, schema), read_log(test, schema)
+    rows = corrected(read_log(train, schema))
+    # One examination curve for all methods, that of the training rows.
+    schema = replace(schema, examination=rows.schema.examination)
+    exam = corrected(read_log(test, schema))
     rows.require_both_classes("training")
     exam.require_both_classes("test")
     today = _baseline(baseline, test)
     pi = rows.prevalence()
     fixed = [] if today is None else [today.entry(exam, prevalence=pi, k=k)]
     rows, exam = rows.counted(), exam.counted()
-    valid_log = None if valid is None else read_log(valid, schema)
+    valid_log = None if valid is None else corrected(read_log(valid, schema))
     keep = None if folder is None else Runs(folder, [rows, exam, valid_log], seed, recalibrate, k)
     entries = list(fixed)
     for index, (name, kind) in enumerate(classes.items()):

@@ -141,6 +141,13 @@ def entry_of(
     if entry.value is None or log.request is None:
         return entry
     worth, k = list(entry.value.value.values()), entry.value.k
-    labels, count = log.known_labels(), REPLICATES
-    earned = bootstrap_values(fused, labels, log.request, k, value=worth, replicates=count)
+    earned = bootstrap_values(
+        fused,
+        log.known_labels(),
+        log.request,
+        k,
+        value=worth,
+        event_weight=log.inverse,
+        replicates=REPLICATES,
+    )
     return replace(entry, earned=earned)

@@ -10,6 +10,7 @@ from harmonrank.evaluation.baseline import Baseline
 from harmonrank.evaluation.entry import Entry, entry_of
 from harmonrank.evaluation.leaderboard import Leaderboard, leaderboard_of
 from harmonrank.methods import Method
+from harmonrank.methods.correction import corrected
 from harmonrank.methods.drift import Drift
 
 
@@ -36,7 +37,7 @@ def measured(
     """
     merged = model.schema.weights_with(weights)
     named = dict(zip(model.schema.names, merged.tolist(), strict=True))
-    log = read_log(table, model.schema)
+    log = corrected(read_log(table, model.schema))
     log.require_both_classes("evaluated")
     rows = log.counted()
     fused = model.score(rows, weights=weights, value=value)

@@ -1,8 +1,17 @@
 """Simulation: a world's log as files, with the best possible result beside it."""
 
-__all__ = ["FEWEST_ROWS", "SCHEMA", "as_frame", "simulate", "world_schema"]
+__all__ = [
+    "FEWEST_ROWS",
+    "POSITION",
+    "SCHEMA",
+    "as_frame",
+    "simulate",
+    "with_places",
+    "world_schema",
+]
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +22,16 @@ from harmonrank.data import Schema
 from harmonrank.data.files import new_folder, write_json
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.parquet import writing
-from harmonrank.data.worlds import Sample, best_score
+from harmonrank.data.worlds import Sample, best_score, examination_curve, placed
 from harmonrank.errors import UsageError
 from harmonrank.evaluation.worlds import AnyWorld
 from harmonrank.metrics import auc
 
 SCHEMA = "schema.toml"
 """The file that tells a simulated log from any other folder."""
+
+POSITION = "position"
+"""The column of places, where rows are shown one below the other."""
 
 FEWEST_ROWS = 4
 """So that the test table has two rows, which is what a ranking needs."""
@@ -42,12 +54,24 @@ def simulate(
     *,
     seed: int = 0,
     overwrite: bool = False,
+    position_bias: float | None = None,
     on_table: Callable[[str, int], None] | None = None,
 ) -> dict[str, Any]:
     """Write train.parquet (`rows`), valid.parquet and test.parquet (half as many each).
 
     Beside them stand schema.toml and ceiling.json, whose parts are returned. Valid and test
     also hold the true probabilities, which no method may read.
+
+    Args:
+        world: Where the rows come from.
+        rows: Of the training table.
+        path: The folder.
+        seed: Decides everything that is drawn.
+        overwrite: Replace a folder of an earlier simulation.
+        position_bias: Rows of a request are shown in the order of the first objective's score, and
+            place k is looked at with chance 1/log₂(1 + k) to this power; a row that is not looked
+            at has no feedback. None: all rows are looked at.
+        on_table: Called with the name and the rows of each table.
     """
     require_polars_threads("A simulation")
     if rows < FEWEST_ROWS:
@@ -56,20 +80,27 @@ def simulate(
     start, horizon = 0, rows + 2 * half
     summary: dict[str, Any] = {}
     with new_folder(path, holds=SCHEMA, overwrite=overwrite) as folder:
-        for name, count in (("train", rows), ("valid", half), ("test", half)):
+        for index, (name, count) in enumerate((("train", rows), ("valid", half), ("test", half))):
             sample = world.sample(
                 count, seed=seed, start=start, horizon=horizon, with_truth=name != "train"
             )
+            frame = as_frame(world, sample)
+            if position_bias is not None:
+                frame = with_places(frame, world, sample, position_bias, seed=(seed << 2) + index)
             with writing():
-                as_frame(world, sample).write_parquet(folder / f"{name}.parquet", statistics=False)
+                frame.write_parquet(folder / f"{name}.parquet", statistics=False)
             start += count
             if on_table is not None:
                 on_table(name, count)
             if name == "test":
                 summary = _ceiling(world, sample)
         summary = {"world": world.name, "rows": rows, "seed": seed, **summary}
+        schema = world_schema(world)
+        if position_bias is not None:
+            schema, curve = replace(schema, position=POSITION), examination_curve(position_bias, 30)
+            summary["examination"] = {str(place): chance for place, chance in curve.items()}
         write_json(folder / "ceiling.json", summary)
-        (folder / SCHEMA).write_text(world_schema(world).to_toml(), encoding="utf-8")
+        (folder / SCHEMA).write_text(schema.to_toml(), encoding="utf-8")
     return summary
 
 
@@ -82,6 +113,16 @@ def as_frame(world: AnyWorld, sample: Sample) -> pl.DataFrame:
         if sample.truth is not None:
             columns[schema.truth[label]] = sample.truth[:, m]
     return pl.DataFrame(columns)
+
+
+def with_places(
+    frame: pl.DataFrame, world: AnyWorld, sample: Sample, power: float, *, seed: int
+) -> pl.DataFrame:
+    """Return the table of rows that were shown, with their places, and feedback as far as seen."""
+    curve = examination_curve(power, int(np.bincount(sample.request - sample.request[0]).max()))
+    shown = placed(sample, sample.scores[:, 0], curve, seed)
+    labels = {name: shown.labels[:, m] for m, name in enumerate(world.objectives)}
+    return frame.with_columns(pl.Series(POSITION, shown.position), **labels)
 
 
 def _ceiling(world: AnyWorld, sample: Sample) -> dict[str, Any]:

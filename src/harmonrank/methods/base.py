@@ -18,7 +18,7 @@ from harmonrank.data.arrays import Array
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.errors import DataError, UsageError
 from harmonrank.extras import needs_extras
-from harmonrank.methods.fit import Fit, fit_rows
+from harmonrank.methods.fit import Fit, exam_rows, fit_rows
 from harmonrank.methods.imputation import imputed_log
 from harmonrank.methods.quality import Quality
 from harmonrank.methods.reference import Reference
@@ -91,7 +91,7 @@ class Method(Weighed, ABC):
             self._fit(Fit(train_log, valid_log, weights, seed, device, listener, kept_in))
         self.prevalence = train_log.prevalence()
         self._keep_reference(reference)
-        self._schema = schema
+        self._schema = replace(schema, examination=train_log.schema.examination)
         return self
 
     def strict(self) -> Self:
@@ -189,11 +189,10 @@ class Method(Weighed, ABC):
     ) -> Quality:
         """Measure how well the fused score, which `score` gives, ranks a table that has labels.
 
-        Where events have values, here or in the schema, so has the first k of every request.
+        Where events have values, here or in the schema, so has the first k of every request. Where
+        the schema names a position, feedback counts as if every place had been looked at.
         """
-        log = read_log(table, self.schema)
-        log.require_both_classes("evaluated")
-        log = log.counted()
+        log = exam_rows(table, self.schema)
         return self.measured(
             self.score(log, weights=weights, value=value), log, weights, value, k=k
         )

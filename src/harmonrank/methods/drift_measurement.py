@@ -25,15 +25,15 @@ def drift_of(reference: Reference, log: Log) -> Drift:
             that is missing does not count either.
     """
     log = log.counted().sampled(RECENT_ROWS)
-    away, constant = reference.deviations(log), Spread.of(log.scores, log.sample_weight).width == 0
-    offset, scale = _moves(reference, away, constant, log.sample_weight)
+    away, constant = reference.deviations(log), Spread.of(log.scores, log.own_weight).width == 0
+    offset, scale = _moves(reference, away, constant, log.own_weight)
     columns = tuple(
         ColumnDrift(name, log.rows - int(lost), float(offset[m]), float(scale[m]))
         for m, (name, lost) in enumerate(zip(log.schema.score_columns, log.missing(), strict=True))
     )
 
     def moves_of(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        weight = None if log.sample_weight is None else log.sample_weight[rows]
+        weight = None if log.own_weight is None else log.own_weight[rows]
         return _moves(reference, away[rows], constant, weight)
 
     parts = {"consecutive blocks of rows": np.array_split(np.arange(log.rows), _BLOCKS)}

@@ -1,9 +1,9 @@
 """Fit: the checked rows that a method learns from, and how it is to run."""
 
-__all__ = ["Fit", "fit_rows", "split_off"]
+__all__ = ["Fit", "exam_rows", "fit_rows", "split_off"]
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.errors import UsageError
+from harmonrank.methods.correction import corrected
 
 _VALID_SHARE = 0.1
 
@@ -36,18 +37,29 @@ class Fit:
 def fit_rows(
     train: Source, valid: Source | None, schema: Schema, seed: int, *, uses_valid: bool
 ) -> tuple[Log, Log]:
-    """Read training and validation rows; those are split off where they are used and not given."""
-    train_log = read_log(train, schema)
+    """Read training and validation rows; those are split off where they are used and not given.
+
+    Where the schema names a position, their weights undo it, and their schema has the curve.
+    """
+    train_log = corrected(read_log(train, schema))
     train_log.require_both_classes("training")
     train_log = train_log.counted()
     train_log.require_scores("training")
     if valid is not None:
-        valid_log = read_log(valid, schema).counted()
+        curve = train_log.schema.examination
+        valid_log = corrected(read_log(valid, replace(schema, examination=curve))).counted()
     elif uses_valid:
         train_log, valid_log = split_off(train_log, _VALID_SHARE, seed)
     else:
         valid_log = train_log
     return train_log.with_unit_weights(), valid_log.with_unit_weights()
+
+
+def exam_rows(table: Source, schema: Schema) -> Log:
+    """Read rows to measure a fitted model on, corrected for their places where they are known."""
+    log = corrected(read_log(table, schema))
+    log.require_both_classes("evaluated")
+    return log.counted()
 
 
 def split_off(log: Log, share: float, seed: int) -> tuple[Log, Log]:

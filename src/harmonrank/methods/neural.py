@@ -17,6 +17,7 @@ from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.data.arrays import Array
 from harmonrank.extras import needs_extras
 from harmonrank.methods.base import Method
+from harmonrank.methods.correction import corrected
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.state import ContextState
 from harmonrank.model import NetworkConfig, NetworkOptions, TrainingConfig
@@ -119,7 +120,7 @@ class NeuralMethod(Method):
             from harmonrank.methods.neural_fit import learn
 
         passes, seed = checked_whole("passes", passes, least=1), checked_seed(seed)
-        log = self._expected(read_log(table, self.schema).counted())
+        log = self._expected(corrected(read_log(table, self.schema)).counted())
         weights = self.schema.weight_vector
         fit = Fit(log, log.take(np.arange(0)), weights, seed, "cpu", lambda _: None, None)
         newer = copy(self)

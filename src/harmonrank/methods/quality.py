@@ -11,6 +11,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.data.decoding import decode
 from harmonrank.data.worlds import best_score
+from harmonrank.methods.position_quality import PositionCorrection
 from harmonrank.methods.quality_form import QualityForm
 from harmonrank.methods.value_quality import ValueAtK
 from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval, grouped_auc
@@ -34,6 +35,7 @@ class Quality(Tabular):
         exact_auc_sum: Its weighted sum.
         ceiling: The best possible `exact_auc_sum` on these rows.
         value: What the first of every request are worth, where values are given.
+        position: How feedback was corrected for the places of the rows, where they are known.
     """
 
     rows: int
@@ -47,6 +49,7 @@ class Quality(Tabular):
     exact_auc_sum: float | None = None
     ceiling: float | None = None
     value: ValueAtK | None = None
+    position: PositionCorrection | None = None
 
     @property
     def total(self) -> float:
@@ -106,6 +109,8 @@ class Quality(Tabular):
             )
         if self.value is not None:
             notes.append(self.value.words())
+        if self.position is not None:
+            notes.append(self.position.words())
         last = len(rows) - 1
         return Table(columns, tuple(rows), emphasis={last: "bold"}, notes=tuple(notes))
 
@@ -127,6 +132,7 @@ class Quality(Tabular):
             "ceiling": self.ceiling,
             "regret": self.regret,
             "value": None if self.value is None else self.value.to_dict(),
+            "position": None if self.position is None else self.position.to_dict(),
         }
 
     @classmethod
@@ -146,6 +152,7 @@ class Quality(Tabular):
             exact_auc_sum=form.exact_auc_sum,
             ceiling=form.ceiling,
             value=None if form.value is None else ValueAtK.of_form(form.value, LEVEL),
+            position=None if form.position is None else PositionCorrection.of_form(form.position),
         )
 
 
@@ -191,13 +198,14 @@ def quality_of(
         request_auc=None if within is None else named(within),
         prevalence=named(pi),
         effective_weights=named(effective / effective.sum()),
+        position=PositionCorrection.of(log),
     )
     return quality if log.truth is None else _with_truth(quality, fused, log, weights)
 
 
 def _with_truth(quality: Quality, fused: np.ndarray, log: Log, weights: np.ndarray) -> Quality:
     assert log.truth is not None
-    exact = auc(fused, log.truth, sample_weight=log.sample_weight)
+    exact = auc(fused, log.truth, sample_weight=log.own_weight)
     return replace(
         quality,
         exact_auc=dict(zip(log.schema.names, exact.tolist(), strict=True)),
@@ -211,4 +219,4 @@ def ceiling_of(log: Log, weights: np.ndarray) -> float | None:
     if log.truth is None:
         return None
     best = best_score(log.truth, weights.tolist())
-    return float(weights @ auc(best, log.truth, sample_weight=log.sample_weight))
+    return float(weights @ auc(best, log.truth, sample_weight=log.own_weight))

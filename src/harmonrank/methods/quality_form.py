@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from harmonrank.methods.position_quality import PositionForm
 from harmonrank.methods.value_quality import ValueForm
 
 Rows = Annotated[int, Meta(ge=0, le=2**53)]
@@ -31,6 +32,7 @@ class QualityForm(msgspec.Struct):
     exact_auc_sum: float | None
     ceiling: float | None
     value: ValueForm | None = None
+    position: PositionForm | None = None
 
     def __post_init__(self) -> None:
         """Refuse parts that are not of the same objectives."""
@@ -42,6 +44,8 @@ class QualityForm(msgspec.Struct):
             self.request_auc,
             self.exact_auc,
             None if self.value is None else self.value.value,
+            None if self.position is None else self.position.positives,
+            None if self.position is None else self.position.effective_positives,
         ]
         if any(part is not None and set(part) != set(self.weights) for part in parts):
             raise ValueError("expected numbers of the same objectives in every part")

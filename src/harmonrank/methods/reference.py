@@ -56,7 +56,8 @@ class Reference:
         """
         log = log.sampled(RECENT_ROWS)
         encoder = encoder or ContextEncoder.fit(log.context, _MOST_VALUES)
-        logits, weight = logit_of(log.scores), log.sample_weight
+        # Rows that were not looked at have scores too, so places change nothing here.
+        logits, weight = logit_of(log.scores), log.own_weight
         raw = Spread.of(logits, weight)
         codes = encoder.encode(log.context)
         law = fit_incomplete_law(raw.clipped(logits), codes, encoder.slots, weight)

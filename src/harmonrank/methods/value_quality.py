@@ -81,7 +81,8 @@ def value_of(fused: np.ndarray, log: Log, value: np.ndarray, k: int, *, ranked: 
     found = ValueAtK(k, dict(zip(log.schema.names, value.tolist(), strict=True)), ranked)
     if log.request is None:
         return found
-    mean = value_interval(fused, log.known_labels(), log.request, k, value=value)
+    labels, counts = log.known_labels(), log.inverse
+    mean = value_interval(fused, labels, log.request, k, value=value, event_weight=counts)
     if log.truth is None:
         return replace(found, mean=mean)
     exact = value_at_k(fused, log.truth, log.request, k, value=value)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from harmonrank.errors import DataError
 from harmonrank.metrics._bootstrap import percentiles, poisson_weights
-from harmonrank.metrics._inputs import FloatArray, check_labels, check_scores
+from harmonrank.metrics._inputs import FloatArray, check_labels, check_scores, check_weights
 from harmonrank.metrics._intervals import Interval
 from harmonrank.metrics._requests import request_layout
 from harmonrank.metrics._topk import expected_gains
@@ -15,12 +15,27 @@ from harmonrank.options import checked_whole
 
 
 def value_at_k(
-    scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, k: int, *, value: ArrayLike
+    scores: ArrayLike,
+    labels: ArrayLike,
+    groups: ArrayLike,
+    k: int,
+    *,
+    value: ArrayLike,
+    event_weight: ArrayLike | None = None,
 ) -> float:
     """Return the mean over requests of Σ_{j ≤ k} Σ_m v_m y_(j)m.
 
     Tied candidates share their places, as for all figures at k. True probabilities in place of
     labels give the expected value. It is nan if there is no request.
+
+    Args:
+        scores: (n,), finite.
+        labels: (n, M) in [0, 1].
+        groups: (n,) the request of each row.
+        k: So many of a request count.
+        value: v, (M,).
+        event_weight: (n,) how much the events of a row count; by inverse propensities it is the
+            value as if every row had been looked at. None counts each once.
 
     >>> labels = [[1, 0], [0, 1], [0, 0], [1, 0]]  # click, follow
     >>> value_at_k([3, 2, 1, 9], labels, ["a", "a", "a", "b"], k=1, value=[1, 10])
@@ -28,7 +43,7 @@ def value_at_k(
     >>> value_at_k([2, 3, 1, 9], labels, ["a", "a", "a", "b"], k=1, value=[1, 10])
     5.5
     """
-    found = request_values(scores, labels, groups, k, value=value)
+    found = request_values(scores, labels, groups, k, value=value, event_weight=event_weight)
     return float(found.mean()) if found.size else float("nan")
 
 
@@ -39,6 +54,7 @@ def value_interval(
     k: int,
     *,
     value: ArrayLike,
+    event_weight: ArrayLike | None = None,
     level: float = 0.95,
     replicates: int = 200,
     seed: int = 0,
@@ -48,7 +64,7 @@ def value_interval(
     >>> value_interval([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3.0])
     Interval(estimate=3.0, low=3.0, high=3.0, level=0.95)
     """
-    found = request_values(scores, labels, groups, k, value=value)
+    found = request_values(scores, labels, groups, k, value=value, event_weight=event_weight)
     if not found.size:
         return Interval(float("nan"), float("nan"), float("nan"), level)
     return percentiles(float(found.mean()), _resampled(found, replicates, seed), level)
@@ -61,6 +77,7 @@ def bootstrap_values(
     k: int,
     *,
     value: ArrayLike,
+    event_weight: ArrayLike | None = None,
     replicates: int = 200,
     seed: int = 0,
 ) -> FloatArray:
@@ -72,7 +89,7 @@ def bootstrap_values(
     >>> bootstrap_values([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3], replicates=2)
     array([3., 3.])
     """
-    found = request_values(scores, labels, groups, k, value=value)
+    found = request_values(scores, labels, groups, k, value=value, event_weight=event_weight)
     return _resampled(found, replicates, seed)
 
 
@@ -85,7 +102,13 @@ def _resampled(values: FloatArray, replicates: int, seed: int) -> FloatArray:
 
 
 def request_values(
-    scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, k: int, *, value: ArrayLike
+    scores: ArrayLike,
+    labels: ArrayLike,
+    groups: ArrayLike,
+    k: int,
+    *,
+    value: ArrayLike,
+    event_weight: ArrayLike | None = None,
 ) -> FloatArray:
     """Return the value at k of every request, in the order of their ids."""
     k = checked_whole("k", k, least=1)
@@ -99,4 +122,6 @@ def request_values(
         )
     order, starts = request_layout(values, groups)
     shown = np.ones(min(k, np.diff(starts).max(initial=0)))
-    return expected_gains(values, order, starts, (table @ worth)[:, None], shown)[:, 0]
+    counts = check_weights(event_weight, len(values), "event_weight")
+    gains = table @ worth if counts.size == 0 else (table @ worth) * counts
+    return expected_gains(values, order, starts, gains[:, None], shown)[:, 0]

@@ -10,6 +10,7 @@ import numpy as np
 from harmonrank.data import Source, read_log
 from harmonrank.data.tables import column_names
 from harmonrank.methods import Method
+from harmonrank.methods.correction import corrected
 from harmonrank.metrics import Interval, paired_difference, spearman
 from harmonrank.registry.version import Version
 from harmonrank.table import Column, Table, Tabular
@@ -72,7 +73,7 @@ def diff_of(
         return Diff(first, second, facts)
     schema = models[1].schema
     labelled = set(schema.names) <= set(column_names(data))
-    log = read_log(data, schema, labels=labelled)
+    log = corrected(read_log(data, schema, labels=labelled))
     old, new = models[0].score(log), models[1].score(log)
     areas = None
     if labelled:

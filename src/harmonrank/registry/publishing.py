@@ -13,6 +13,7 @@ from harmonrank.data.staging import replace, staged
 from harmonrank.data.tables import column_names
 from harmonrank.errors import ModelFileError
 from harmonrank.methods import Method, load
+from harmonrank.methods.correction import corrected
 from harmonrank.registry.golden import Golden, golden_rows
 from harmonrank.registry.guardrails import checks_of
 from harmonrank.registry.registry import VERSIONS, Registry, now
@@ -115,7 +116,7 @@ def _read(data: Source, fitted: Method) -> Log:
     if isinstance(data, Log):
         return data
     labelled = set(fitted.schema.names) <= set(column_names(data))
-    log = read_log(data, fitted.schema, labels=labelled)
+    log = corrected(read_log(data, fitted.schema, labels=labelled))
     if labelled:
         log.require_both_classes("guardrail")
     return log.counted()

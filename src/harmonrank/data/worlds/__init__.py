@@ -12,6 +12,7 @@ __all__ = [
     "DrawnCandidates",
     "Hidden",
     "Interactions",
+    "Placed",
     "Sample",
     "Swap",
     "World",
@@ -20,6 +21,8 @@ __all__ = [
     "block_generator",
     "draw_candidates",
     "draw_requests",
+    "examination_curve",
+    "placed",
     "sample_blocks",
     "world",
 ]
@@ -29,6 +32,7 @@ from harmonrank.data.worlds._draws import block_generator, draw_requests
 from harmonrank.data.worlds._hidden import Hidden
 from harmonrank.data.worlds._interactions import Interactions
 from harmonrank.data.worlds._parts import Additive, Swap, WorldDrift
+from harmonrank.data.worlds._places import Placed, examination_curve, placed
 from harmonrank.data.worlds._presets import WORLDS, world
 from harmonrank.data.worlds._sampling import Sample, sample_blocks
 from harmonrank.data.worlds._truth import best_score

@@ -1,0 +1,186 @@
+"""Click model: an item is answered if it is looked at, by its place, and if it is wanted.
+
+P(any feedback | x, place k) = θ_k ρ(x), the position-based model: eqs. 1 and 2 of docs/position.md.
+Its likelihood is the one that regression-EM climbs. EM takes of the order of 1/ρ rounds, which for
+rare feedback are thousands, so its maximum is found by Fisher scoring instead: a dozen rounds.
+"""
+
+__all__ = ["ClickModel", "relevance_features"]
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from harmonrank.data import ContextEncoder, Log
+from harmonrank.model.coordinate import logit_of
+
+_ROUNDS = 60
+_ENOUGH = 1e-3  # in standard errors
+_REACH = 4.0
+_KNOTS = (0.1, 0.5, 0.9)
+_MOST_VALUES = 30
+_MOST_SLOPES = 150
+# Coefficients of standardised features; keeps separable rows finite, and hardly more.
+_RIDGE = 1.0
+_FREE = 1e-8
+_BLOCK = 1 << 15
+_LARGEST = 1 - 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class ClickModel:
+    """θ_k = exp(log_chance_k) and ρ(x) = σ(x·β), at the maximum of the likelihood.
+
+    Attributes:
+        beta: (features,).
+        log_chance: (places,), 0 for the first place, unless all were given.
+        error: (places,) standard errors of `log_chance`; 0 where it was given.
+    """
+
+    beta: np.ndarray
+    log_chance: np.ndarray
+    error: np.ndarray
+
+    @classmethod
+    def fit(
+        cls,
+        features: np.ndarray,
+        place: np.ndarray,
+        answered: np.ndarray,
+        weight: np.ndarray,
+        log_chance: np.ndarray | None = None,
+    ) -> "ClickModel":
+        """Maximise Σ_i v_i log P(answered_i | x_i, place_i) − ½ ridge |β|².
+
+        Args:
+            features: (rows, features), the first of them 1.
+            place: (rows,) which of the places, from 0.
+            answered: (rows,) whether there was any feedback.
+            weight: v, (rows,).
+            log_chance: (places,) log θ if the curve is known; else it is estimated, up to a
+                factor that feedback cannot tell from relevance: the first place has 1.
+        """
+        known = log_chance is not None
+        t = np.zeros(int(place.max(initial=0)) + 1) if log_chance is None else log_chance
+        rate = np.clip((weight @ answered) / (weight @ np.exp(t)[place]), 1e-9, 0.9)
+        beta = np.zeros(features.shape[1])
+        beta[0] = np.log(rate / (1 - rate))
+        rows = _Rows(features, place, answered.astype(np.float64), weight)
+        D, free = len(beta), 0 if known else len(t) - 1
+        decay = np.r_[_FREE, np.full(D - 1, _RIDGE), np.full(free, _FREE)]
+        height = rows.height(beta, t, decay)
+        for _ in range(_ROUNDS):
+            slope, curve = rows.derivatives(beta, t, free)
+            slope[:D] -= decay[:D] * beta
+            spread = np.linalg.inv(curve + np.diag(decay))
+            step = spread @ slope
+            share = 1.0
+            while True:
+                b, s = beta + share * step[:D], t.copy()
+                s[len(t) - free :] += share * step[D:]
+                new = rows.height(b, s, decay)
+                if new >= height - 1e-9 * abs(height) or share < 1e-4:
+                    break
+                share /= 2
+            beta, t, height = b, s, new
+            if np.abs(share * step / np.sqrt(np.diagonal(spread))).max() < _ENOUGH:
+                break
+        error = np.r_[np.zeros(len(t) - free), np.sqrt(np.diagonal(spread)[D:])]
+        return cls(beta, t, error)
+
+    def relevance(self, features: Callable[[slice], np.ndarray], rows: int) -> np.ndarray:
+        """Return ρ(x) of each row, (rows,); features are made a block at a time."""
+        found = np.empty(rows)
+        for first in range(0, rows, _BLOCK):
+            block = slice(first, min(first + _BLOCK, rows))
+            found[block] = _sigmoid(features(block) @ self.beta)
+        return np.clip(found, 0.0, _LARGEST)
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    features: np.ndarray
+    place: np.ndarray
+    answered: np.ndarray
+    weight: np.ndarray
+
+    def _chances(self, beta: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ρ and θρ of each row."""
+        rho = _sigmoid(self.features @ beta)
+        return rho, np.clip(np.exp(t)[self.place] * rho, 1e-300, _LARGEST)
+
+    def height(self, beta: np.ndarray, t: np.ndarray, decay: np.ndarray) -> float:
+        """Return the penalised log-likelihood."""
+        _, p = self._chances(beta, t)
+        each = np.where(self.answered > 0, np.log(p), np.log1p(-p))
+        return float(self.weight @ each - 0.5 * decay[: len(beta)] @ beta**2)
+
+    def derivatives(
+        self, beta: np.ndarray, t: np.ndarray, free: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradient by β and the free places, and the expected curvature."""
+        rho, p = self._chances(beta, t)
+        pull = self.weight * (self.answered - p) / (1 - p)  # by log P
+        bend = self.weight * p / (1 - p)
+        D, places, fixed = len(beta), len(t), len(t) - free
+        slope = np.concatenate(
+            [
+                self.features.T @ (pull * (1 - rho)),
+                np.bincount(self.place, pull, places)[fixed:],
+            ]
+        )
+        curve = np.zeros((D + free, D + free))
+        for first in range(0, len(rho), _BLOCK):
+            block = slice(first, first + _BLOCK)
+            x, left = self.features[block], 1 - rho[block]
+            curve[:D, :D] += x.T @ (x * (bend[block] * left**2)[:, None])
+            if free:
+                at = self.place[block][:, None] == np.arange(fixed, places)
+                curve[:D, D:] += x.T @ (at * (bend[block] * left)[:, None])
+        curve[D:, :D] = curve[:D, D:].T
+        curve[D:, D:] = np.diag(np.bincount(self.place, bend, places)[fixed:])
+        return slope, curve
+
+
+def relevance_features(log: Log) -> Callable[[Log], np.ndarray]:
+    """Return a function from rows to features: what relevance may depend on, by these rows.
+
+    A one; of each score its standardised logit, its bends at three quantiles and whether it is
+    missing; products of two logits; indicators of context values, and slopes by them where they
+    are not too many. Position must not enter: it decides whether an item is looked at alone.
+    """
+    logits = logit_of(log.scores)
+    lost = np.isnan(logits).any(axis=0)
+    with np.errstate(all="ignore"):
+        centre, spread = np.nanmean(logits, axis=0), np.nanstd(logits, axis=0)
+    centre, spread = np.nan_to_num(centre), np.where(spread > 0, spread, 1.0)
+    encoder = ContextEncoder.fit(log.context, _MOST_VALUES)
+    M, slots = logits.shape[1], encoder.slots
+    bends = np.nanquantile(
+        np.clip((logits - centre) / spread, -_REACH, _REACH), _KNOTS, axis=0
+    )  # (knots, M)
+    by_context = M * sum(slots) <= _MOST_SLOPES
+
+    def features(rows: Log) -> np.ndarray:
+        x = np.clip((logit_of(rows.scores) - centre) / spread, -_REACH, _REACH)
+        gaps = np.isnan(x)
+        x[gaps] = 0.0
+        parts = [np.ones((len(x), 1)), x, gaps[:, lost].astype(np.float64)]
+        parts += [np.maximum(x - knot, 0) for knot in bends]
+        parts += [x[:, [m]] * x[:, m:] for m in range(M)]
+        codes = encoder.encode(rows.context)
+        for feature, size in enumerate(slots):
+            one = (codes[:, [feature]] == np.arange(size)).astype(np.float64)
+            parts.append(one)
+            if by_context:
+                parts += [one * x[:, [m]] for m in range(M)]
+        return np.concatenate(parts, axis=1)
+
+    return features
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    small = np.exp(-np.abs(x))
+    p: np.ndarray = np.where(x >= 0, 1.0, small) / (1 + small)
+    return p

@@ -1,0 +1,98 @@
+"""PositionCorrection: what the correction for places did to the rows of a measurement."""
+
+__all__ = ["PositionCorrection", "PositionForm"]
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from harmonrank.data import Log
+from harmonrank.data.examination import chances_at
+from harmonrank.methods.correction import MOST_WEIGHT
+
+_FEW = 50
+
+
+@dataclass(frozen=True)
+class PositionCorrection:
+    """Examination, clipping, and how many positives the weights leave.
+
+    Attributes:
+        examination: The chance that each listed place is looked at.
+        largest: The largest weight of a row.
+        clipped: Share of rows whose place is looked at so rarely that its weight was clipped.
+        positives: Of each objective, as counted.
+        effective: (Σu)²/Σu² over the positives of each objective: as many of equal weight would
+            tell as much.
+    """
+
+    examination: dict[int, float]
+    largest: float
+    clipped: float
+    positives: dict[str, int]
+    effective: dict[str, float]
+
+    @classmethod
+    def of(cls, log: Log) -> Self | None:
+        """Describe the correction of a log; None if it has none."""
+        if log.inverse is None or log.position is None:
+            return None
+        labels, u, curve = log.known_labels(), log.inverse, dict(log.schema.examination)
+        total, square = u @ labels, (u**2) @ labels
+        effective = np.divide(total**2, square, out=np.zeros(len(total)), where=square > 0)
+        names, counts = log.schema.names, labels.sum(axis=0, dtype=np.int64)
+        return cls(
+            curve,
+            float(u.max(initial=1.0)),
+            float((chances_at(curve, log.position) < 1 / MOST_WEIGHT).mean()) if log.rows else 0.0,
+            dict(zip(names, counts.tolist(), strict=True)),
+            dict(zip(names, effective.tolist(), strict=True)),
+        )
+
+    def words(self) -> str:
+        """Return the correction in one or two sentences."""
+        first, *_, last = self.examination
+        curve = f"place {first} is looked at with chance {self.examination[first]:.2f}, "
+        curve += f"place {last} with {self.examination[last]:.2f}"
+        clip = f", clipped in {self.clipped:.1%} of the rows" if self.clipped else ", none clipped"
+        parts = [f"{n} {self.effective[n]:,.0f} of {self.positives[n]:,}" for n in self.positives]
+        text = f"Corrected for position: {curve}; weights up to {self.largest:.1f}{clip}. "
+        text += f"Effective positives: {', '.join(parts)}."
+        thin = [n for n, count in self.effective.items() if 0 < count < _FEW]
+        return f"{text} Too few to trust: {', '.join(thin)}." if thin else text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "examination": {str(place): chance for place, chance in self.examination.items()},
+            "largest_weight": self.largest,
+            "clipped_share": self.clipped,
+            "positives": self.positives,
+            "effective_positives": self.effective,
+        }
+
+    @classmethod
+    def of_form(cls, form: "PositionForm") -> Self:
+        """Build what `to_dict` returned and decoding has checked."""
+        return cls(
+            {int(place): chance for place, chance in form.examination.items()},
+            form.largest_weight,
+            form.clipped_share,
+            form.positives,
+            form.effective_positives,
+        )
+
+
+class PositionForm(msgspec.Struct):
+    """What `PositionCorrection.to_dict` returns, as the type that reading decodes it to."""
+
+    examination: Annotated[
+        dict[Annotated[str, Meta(pattern="^[0-9]{1,10}$")], float], Meta(min_length=1)
+    ]
+    largest_weight: float
+    clipped_share: float
+    positives: dict[str, Annotated[int, Meta(ge=0)]]
+    effective_positives: dict[str, float]
