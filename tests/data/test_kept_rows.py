@@ -99,3 +99,15 @@ def test_more_rows_than_allowed_and_rows_of_another_schema_are_refused(tmp_path)
     (tmp_path / "rows.parquet").write_bytes(b"PAR1 and nothing else")
     with pytest.raises(DataError, match="cannot be read"):
         read_rows(tmp_path / "rows.parquet", SCHEMA, most=50)
+
+
+def test_places_are_kept_and_a_correction_for_them_is_not(tmp_path):
+    placed = replace(SCHEMA, position="place")
+    frame = table().with_columns(place=pl.int_range(pl.len()) % 10 + 1)
+    log = read_log(frame, placed)
+    done = log.corrected(np.arange(1.0, 51.0), {1: 1.0})
+    assert concatenated([done, done]).inverse.tolist() == [*range(1, 51)] * 2
+    write_rows(tmp_path / "rows.parquet", done)
+    again = read_rows(tmp_path / "rows.parquet", placed, most=50)
+    assert again.position.tolist() == log.position.tolist()
+    assert np.allclose(again.sample_weight, log.sample_weight)

@@ -16,7 +16,7 @@ from harmonrank.data.schema import Schema
 from harmonrank.errors import DataError
 
 _SCORE, _LABEL, _TRUTH, _CONTEXT = "score", "label", "truth", "context"
-_REQUEST, _WEIGHT = "request", "sample_weight"
+_REQUEST, _WEIGHT, _POSITION = "request", "sample_weight", "position"
 
 
 def concatenated(logs: Sequence[Log]) -> Log:
@@ -49,6 +49,8 @@ def concatenated(logs: Sequence[Log]) -> Log:
         request=None if of("request") is None else _renumbered(logs),
         sample_weight=of("sample_weight"),
         truth=of("truth"),
+        position=of("position"),
+        inverse=of("inverse"),
     )
 
 
@@ -80,7 +82,8 @@ def _renumbered(logs: Sequence[Log]) -> np.ndarray:
 
 
 def write_rows(path: Path, log: Log) -> None:
-    """Write the rows of a log, of which there is at least one, as parquet."""
+    """Write the rows of a log, of which there is at least one, as parquet; as they were read."""
+    log = log.uncorrected()
     numbered = [
         *_columns(_SCORE, log.scores),
         *_columns(_LABEL, log.labels),
@@ -88,6 +91,7 @@ def write_rows(path: Path, log: Log) -> None:
         *(column.alias(f"{_CONTEXT}/{i}") for i, column in enumerate(log.context)),
         *_columns(_REQUEST, log.request),
         *_columns(_WEIGHT, log.sample_weight),
+        *_columns(_POSITION, log.position),
     ]
     with writing():
         pl.DataFrame(numbered).write_parquet(path, compression="uncompressed")
@@ -119,6 +123,7 @@ def read_rows(path: Path, schema: Schema, most: int) -> Log:
         context=[f"{_CONTEXT}/{i}" for i in range(len(schema.context))],
         request=_REQUEST if _REQUEST in there else None,
         sample_weight=_WEIGHT if _WEIGHT in there else None,
+        position=_POSITION if _POSITION in there else None,
         truth={label: f"{_TRUTH}/{i}" for i, label in enumerate(labels)},
     )
     log = read_log(path, numbered, labels=labels[0] in there, sample_weight=True)
