@@ -128,3 +128,35 @@ def test_whole_numbers_find_their_code_whether_close_or_far_apart(values):
     frame = pl.DataFrame({"hour": asked}, schema={"hour": pl.Int64})
     expected = [values.index(v) + 1 if v in values else 0 for v in asked]
     assert encoder.encode(frame).ravel().tolist() == expected
+
+
+def test_an_encoder_grows_by_the_values_of_newer_rows_and_forgets_none():
+    frame = pl.DataFrame({"c": [30, 10, 10], "t": ["b", "b", "d"], "x": [0.1, 0.5, 0.9]})
+    newer = pl.DataFrame({"c": [20, 20, 40], "t": ["c", "a", "c"], "x": [7.0, 8.0, 9.0]})
+    older = ContextEncoder.fit(frame)
+    grown = older.grown(newer)
+    assert [f.values for f in grown.features[:2]] == [(10, 20, 30, 40), ("a", "b", "c", "d")]
+    assert grown.features[2] == older.features[2]
+    for column, new_codes in enumerate(grown.recoding(older)):
+        before, now = older.encode(frame)[:, column], grown.encode(frame)[:, column]
+        assert np.array_equal(new_codes[before], now)
+        assert new_codes[UNKNOWN] == UNKNOWN
+    assert grown.grown(frame) == grown
+    assert ContextEncoder.from_form(decode(grown.to_list(), ContextForm, "x"), grown.names) == grown
+
+
+def test_of_new_values_the_most_frequent_find_room():
+    older = ContextEncoder.fit(pl.DataFrame({"c": ["m"]}))
+    grown = older.grown(pl.DataFrame({"c": ["a", "z", "z", "m", None]}), most_values=2)
+    assert grown.features[0].values == ("m", "z")
+    assert grown.grown(pl.DataFrame({"c": ["a", "a"]}), most_values=2) == grown
+
+
+def test_a_column_without_a_value_takes_the_type_of_the_first_one_that_comes():
+    older = ContextEncoder.fit(pl.DataFrame({"c": pl.Series([None, None], dtype=pl.Null)}))
+    assert older.grown(pl.DataFrame({"c": pl.Series([None], dtype=pl.Int64)})) == older
+    grown = older.grown(pl.DataFrame({"c": [5, 6]}))
+    assert grown.features[0].kind == "integer"
+    assert grown.recoding(older)[0].tolist() == [UNKNOWN]
+    with pytest.raises(DataError, match="'c' was integer in training"):
+        grown.grown(pl.DataFrame({"c": ["five"]}))

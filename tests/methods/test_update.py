@@ -39,7 +39,32 @@ def test_an_update_is_the_same_twice_and_leaves_a_model_that_can_be_saved(model,
     assert np.array_equal(load(tmp_path / "after").score(exam), one.score(exam))
 
 
-def test_a_context_value_that_the_fit_did_not_see_is_unknown_to_the_update_too(model):
+def test_a_context_value_that_the_fit_did_not_see_begins_as_the_unknown_one(model, tmp_path):
     newer = rows(QKVIDEO, seed=3, count=2000)
     newer.context[0, "age"] = 99
-    assert np.isfinite(model.updated(newer).score(newer)).all()
+    grown = model._grown(newer)
+    assert np.array_equal(grown.score(newer), model.score(newer))
+    updated = model.updated(newer)
+    assert 99 in updated.encoder.features[0].values
+    updated.save(tmp_path / "m")
+    assert np.array_equal(load(tmp_path / "m").score(newer), updated.score(newer))
+
+
+def test_rows_of_one_class_tell_no_prevalence(model, tmp_path):
+    newer = rows(QKVIDEO, seed=3, count=2000)
+    m = SCHEMA.names.index("follow")
+    newer = newer.take(np.flatnonzero(newer.labels[:, m] == 0))
+    updated = model.updated(newer, passes=1)
+    assert updated.prevalence[m] == model.prevalence[m]
+    assert updated.prevalence[0] == newer.prevalence()[0]
+    updated.save(tmp_path / "m")
+    load(tmp_path / "m")
+
+
+def test_drift_counts_from_the_rows_of_a_new_reference(model):
+    changed = QKVIDEO.with_upstream(["click"], a=1.0, b=-2.0)
+    exam = rows(changed, seed=2)
+    assert "p_click" in model.drift(exam).moved
+    newer = model.with_reference_of(rows(changed, seed=3))
+    assert newer.drift(exam).moved == ()
+    assert np.array_equal(newer.score(exam), model.score(exam))

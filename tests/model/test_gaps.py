@@ -6,8 +6,8 @@ import pytest
 from harmonrank.model.coordinate import fit_coordinate
 from harmonrank.model.gaps import Conditional, Gaps, distinct_sets
 from harmonrank.model.law import distinct_contexts
-from harmonrank.model.law_sums import fit_law
 from harmonrank.model.law_fit import fit_incomplete_law
+from harmonrank.model.law_sums import fit_law
 from logs import drawn_logits as drawn
 
 

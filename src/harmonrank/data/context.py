@@ -4,7 +4,7 @@ __all__ = ["UNKNOWN", "ContextEncoder", "ContextForm"]
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, Self
@@ -44,6 +44,12 @@ class _Feature:
     def encode(self, series: pl.Series) -> np.ndarray:
         if series.null_count() == len(series) or self.slots == 1:
             return np.full(len(series), UNKNOWN, dtype=np.int32)
+        self._check(series)
+        if self.kind == "text":
+            return self._text(series)
+        return self._integer(series) if self.kind == "integer" else self._number(series)
+
+    def _check(self, series: pl.Series) -> None:
         kind = _kind(series.dtype)
         # Whole numbers and fractions are told apart by the values, as pandas turns a column of
         # whole numbers into fractions as soon as one is missing.
@@ -52,9 +58,23 @@ class _Feature:
                 f"Context column '{self.name}' was {self.kind} in training. Got type "
                 f"{series.dtype}; convert it to the type of the training table."
             )
-        if self.kind == "text":
-            return self._text(series)
-        return self._integer(series) if self.kind == "integer" else self._number(series)
+
+    def grown(self, series: pl.Series, most_values: int) -> "_Feature":
+        if series.null_count() == len(series):
+            return self
+        if not self.values:
+            return _fit_feature(series.alias(self.name), most_values)
+        self._check(series)
+        if self.kind == "number":
+            return self
+        new = _counted(series, self.kind).filter(~pl.col("value").is_in(list(self.values)))
+        room = max(most_values - len(self.values), 0)
+        return replace(self, values=tuple(sorted([*self.values, *new["value"].head(room)])))
+
+    def recoding(self, older: "_Feature") -> np.ndarray:
+        if self.kind == "number":
+            return np.arange(older.slots)
+        return np.array([UNKNOWN, *(self._codes[value] for value in older.values)])
 
     def encode_value(self, value: Any) -> int:
         """Return the code of one value, the same as in a column, without making one."""
@@ -164,6 +184,26 @@ class ContextEncoder:
         """Learn the values of each column, the most frequent where there are more than that."""
         return cls(tuple(_fit_feature(series, most_values) for series in frame))
 
+    def grown(self, frame: pl.DataFrame, most_values: int = _MOST_VALUES) -> Self:
+        """Return an encoder that knows the values of newer rows too, and has forgotten none.
+
+        Of new values the most frequent are added, up to `most_values` in all. The quantiles of a
+        number stay where they are.
+        """
+        return type(self)(
+            tuple(f.grown(frame[f.name].alias("value"), most_values) for f in self.features)
+        )
+
+    def recoding(self, older: Self) -> list[np.ndarray]:
+        """Return, by feature, the code that each code of the encoder has that this one grew from.
+
+        >>> older = ContextEncoder.fit(pl.DataFrame({"age": [20, 40]}))
+        >>> older.grown(pl.DataFrame({"age": [30, 40]})).recoding(older)
+        [array([0, 1, 3])]
+        """
+        pairs = zip(self.features, older.features, strict=True)
+        return [feature.recoding(before) for feature, before in pairs]
+
     def encode(self, frame: pl.DataFrame) -> np.ndarray:
         """Return the codes, (rows, features) int32."""
         codes = np.empty((frame.height, len(self.features)), dtype=np.int32)
@@ -260,7 +300,12 @@ def _fit_feature(series: pl.Series, most_values: int) -> _Feature:
             f"Context column '{name}' must hold text or numbers. Got type {series.dtype}; "
             "convert it first."
         )
-    values = (_whole(series) if kind == "integer" else series.cast(pl.String)).drop_nulls()
-    counts = values.value_counts(name="count").sort(["count", "value"], descending=[True, False])
-    kept = counts["value"].head(most_values).sort()
+    kept = _counted(series, kind)["value"].head(most_values).sort()
     return _Feature(name, kind, tuple(kept.to_list()))
+
+
+def _counted(series: pl.Series, kind: str) -> pl.DataFrame:
+    """Return the values of a column and how many rows have each, the most frequent first."""
+    values = (_whole(series) if kind == "integer" else series.cast(pl.String)).drop_nulls()
+    counts = values.value_counts(name="count")
+    return counts.sort(["count", "value"], descending=[True, False])

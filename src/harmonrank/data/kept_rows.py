@@ -1,6 +1,6 @@
 """Kept rows: logs put together, written as parquet, and read back exactly as they were."""
 
-__all__ = ["concatenated", "read_rows", "write_rows"]
+__all__ = ["concatenated", "newest", "read_rows", "unlabelled", "write_rows"]
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -52,6 +52,16 @@ def concatenated(logs: Sequence[Log]) -> Log:
         position=of("position"),
         inverse=of("inverse"),
     )
+
+
+def newest(log: Log, most: int) -> Log:
+    """Return the last rows; the log itself if there are no more."""
+    return log if log.rows <= most else log.take(np.arange(log.rows - most, log.rows))
+
+
+def unlabelled(log: Log) -> Log:
+    """Return the rows as they are before anything is known of them but scores and context."""
+    return replace(log, labels=None, request=None, truth=None)
 
 
 def _contexts(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -24,7 +24,7 @@ from harmonrank.model import NetworkConfig, NetworkOptions, TrainingConfig
 from harmonrank.model.fused import Scorer
 from harmonrank.model.health import Health
 from harmonrank.model.knots import Scale
-from harmonrank.model.stored import network_arrays
+from harmonrank.model.stored import grown_context, network_arrays
 from harmonrank.options import Buckets, Count, Rate, checked_seed, checked_whole
 
 if TYPE_CHECKING:
@@ -108,8 +108,9 @@ class NeuralMethod(Method):
         """Return a new model that went on learning: some passes over newer rows.
 
         Twenty of them by default, as the paper makes over each batch that arrives.
-        It starts from the weights of this one. The optimiser starts afresh, context values keep the
-        codes they have, and no row is set aside: what the last pass leaves is kept.
+        It starts from the weights of this one, with a new optimiser. No row is set aside: what the
+        last pass leaves is kept. A context value that was not seen before begins as the unknown one
+        and learns from there.
 
         Args:
             table: Rows with labels, of the columns that the fit had.
@@ -123,11 +124,23 @@ class NeuralMethod(Method):
         log = self._expected(corrected(read_log(table, self.schema)).counted())
         weights = self.schema.weight_vector
         fit = Fit(log, log.take(np.arange(0)), weights, seed, "cpu", lambda _: None, None)
-        newer = copy(self)
+        newer = self._grown(log)
         # Who updates once does so again and again: kernels are worth compiling.
-        learned = learn(newer, fit, deepcopy(self.network), passes, rows_seen=sys.maxsize)
+        learned = learn(newer, fit, deepcopy(newer.network), passes, rows_seen=sys.maxsize)
         newer._use(learned.network, self.history, learned.health)
-        newer.prevalence = log.prevalence()
+        share = log.prevalence()
+        # Of an objective that these rows show one class of, they tell no prevalence.
+        newer.prevalence = np.where((share > 0) & (share < 1), share, self.prevalence)
+        return newer
+
+    def _grown(self, log: Log) -> Self:
+        """Return a copy that has a place for every context value of these rows."""
+        newer, older = copy(self), self.encoder
+        newer.encoder = older.grown(log.context)
+        if newer.encoder != older:
+            codes = newer.encoder.recoding(older)
+            weights = grown_context(self._weights, newer.encoder.slots, codes)
+            newer._weights, newer._built, newer._scorer = weights, None, None
         return newer
 
     def _use(self, network: "Network", history: History, health: Health) -> None:

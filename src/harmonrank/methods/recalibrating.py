@@ -81,6 +81,20 @@ class Recalibrating(Estimator):
         now, then = self._known_reference(), before._known_reference()
         return Recalibration(fit=now, now=then).log(log)
 
+    def with_reference_of(self, table: Source) -> Self:
+        """Return the same model, of which drift counts from these rows.
+
+        For a model that goes on learning: what it has learned is no drift any more. If it was
+        recalibrated, scores still come to where it learned them, by the moments of these rows.
+        """
+        log = read_log(table, self.schema, labels=False, sample_weight=True).counted()
+        now, changed = Reference.of(log), copy(self)
+        changed._reference = now
+        if self._recalibration is not None:
+            learned = Reference.of(self._recalibration.log(log), now.encoder)
+            changed._recalibration = Recalibration(learned, now)
+        return changed
+
     def _recalibrate(self, log: Log, before: Reference) -> None:  # noqa: ARG002
         """Adjust this copy to recent rows: match moments, unless a method knows better."""
         fit = before if self._recalibration is None else self._recalibration.fit

@@ -1,6 +1,10 @@
 """What is stored of a network: the parameters that its config asks for, and its knots."""
 
-__all__ = ["network_arrays"]
+__all__ = ["grown_context", "network_arrays"]
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from harmonrank.data.arrays import Array
 from harmonrank.model.config import NetworkConfig
@@ -32,6 +36,30 @@ def network_arrays(config: NetworkConfig) -> dict[str, Array]:
     declared = {name: Array(shape, "float32") for name, shape in shapes.items()}
     knots = Array((M, config.knots), "float32", low=0.0, high=2.0, strictly=True)
     return {**declared, "scores.knots": knots}
+
+
+def grown_context(
+    weights: Mapping[str, np.ndarray], slots: Sequence[int], codes: Sequence[np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return the parameters with a place for more context values, which change no score.
+
+    Args:
+        weights: By the names of `network_arrays`.
+        slots: How many codes each feature has now.
+        codes: By feature, the code that each code of before has now; a new one begins as the
+            unknown one.
+    """
+    table = weights["context.table"]
+    if not len(table):  # a network that is not personalised
+        return dict(weights)
+    first, parts = 0, []
+    for size, places in zip(slots, codes, strict=True):
+        before = table[first : first + len(places)]
+        part = np.repeat(before[:1], size, axis=0)
+        part[places] = before
+        parts.append(part)
+        first += len(places)
+    return {**weights, "context.table": np.concatenate(parts)}
 
 
 def _linear(name: str, inputs: int) -> dict[str, tuple[int, ...]]:

@@ -17,10 +17,12 @@ from harmonrank.data import Log, Schema
 from harmonrank.errors import DataError, did_you_mean
 from harmonrank.extras import require_extra
 from harmonrank.methods import Method, method_class
+from harmonrank.methods.neural import NeuralMethod
 from harmonrank.streaming.learner_files import read_header
 from harmonrank.streaming.recipe import LearnerRecipe, LearnerSettings
 
 _PLACES = {
+    "network": ("network_learner", "NetworkLearner"),
     "window": ("window_learner", "WindowLearner"),
 }
 """Where each learner is."""
@@ -95,9 +97,11 @@ def load_learner(folder: Path, schema: Schema) -> StreamLearner:
     return learner
 
 
-def _learner_of(kind: type[Method]) -> str:  # noqa: ARG001
+def _learner_of(kind: type[Method]) -> str:
     """Return the name of the learner that a method has."""
-    return "window"
+    # Only these can go on from their weights. `harmonrank-network` cannot: its heads are shrunk
+    # towards the closed form of the rows of its fit, so that it is fitted afresh.
+    return "network" if issubclass(kind, NeuralMethod) else "window"
 
 
 def _class_of(name: str) -> Any:

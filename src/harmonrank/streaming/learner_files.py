@@ -6,7 +6,7 @@ saved model, and rows as parquet. All of it is decoded by type, and nothing is e
 
 __all__ = ["LearnerParts", "read_header", "read_learner", "write_learner"]
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -102,7 +102,10 @@ def read_header(folder: Path) -> str:
 
 
 def read_learner(
-    folder: Path, schema: Schema, kind: type[State], most: Mapping[str, str]
+    folder: Path,
+    schema: Schema,
+    kind: type[State],
+    most: Callable[[LearnerSettings], Mapping[str, int]],
 ) -> LearnerParts[State]:
     """Read what `write_learner` wrote.
 
@@ -110,7 +113,7 @@ def read_learner(
         folder: Where it was written.
         schema: What the learner must have learned.
         kind: What the JSON parts of its state are decoded to.
-        most: For each log, the setting that bounds its rows.
+        most: How many rows each log may have, given the settings.
 
     Raises:
         DataError: It is damaged, or of another schema.
@@ -120,17 +123,13 @@ def read_learner(
         raise DataError(f"'{folder}' holds a learner of another schema; use the one it began with.")
     _check_files(folder, document.files)
     recipe = LearnerRecipe(document.method, document.options, schema, document.settings)
-    names = [name for name in most if f"{name}.parquet" in document.files]
+    bounds = most(document.settings)
+    names = [name for name in bounds if f"{name}.parquet" in document.files]
     return LearnerParts(
         recipe,
         decode(document.state, kind, f"The state of '{folder}'"),
         load(folder / _MODEL) if (folder / _MODEL).is_dir() else None,
-        {
-            name: read_rows(
-                folder / f"{name}.parquet", schema, getattr(document.settings, most[name])
-            )
-            for name in names
-        },
+        {name: read_rows(folder / f"{name}.parquet", schema, bounds[name]) for name in names},
     )
 
 

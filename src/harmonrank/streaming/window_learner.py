@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 from harmonrank.data import Log, Schema
-from harmonrank.data.kept_rows import concatenated
+from harmonrank.data.kept_rows import concatenated, newest
 from harmonrank.methods import Method
 from harmonrank.streaming.learner_files import read_learner, write_learner
-from harmonrank.streaming.recipe import LearnerRecipe
+from harmonrank.streaming.recipe import LearnerRecipe, LearnerSettings
 
 NAME = "window"
 _ROWS = "window"
@@ -55,9 +54,7 @@ class WindowLearner:
         if not rows.rows:
             return self
         window = concatenated([rows] if self.window is None else [self.window, rows])
-        most = self.recipe.settings.window_rows
-        if window.rows > most:
-            window = window.take(np.arange(window.rows - most, window.rows))
+        window = newest(window, self.recipe.settings.window_rows)
         enough = self.recipe.is_enough(window)
         return replace(
             self,
@@ -89,5 +86,9 @@ class WindowLearner:
     @classmethod
     def load(cls, folder: Path, schema: Schema) -> Self:
         """Read what `save` wrote."""
-        parts = read_learner(folder, schema, WindowState, {_ROWS: "window_rows"})
+        parts = read_learner(folder, schema, WindowState, _bounds)
         return cls(parts.recipe, parts.model, parts.rows.get(_ROWS), parts.state.learned_rows)
+
+
+def _bounds(settings: LearnerSettings) -> dict[str, int]:
+    return {_ROWS: settings.window_rows}
