@@ -1,0 +1,70 @@
+"""Replacement: exposures from which on upstream models are other ones."""
+
+__all__ = ["Replacement", "Seen", "seen_by"]
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import polars as pl
+
+from harmonrank.data import read_log
+from harmonrank.methods import Method
+from harmonrank.methods.drift import Drift
+from harmonrank.methods.reference import RECENT_ROWS
+
+# Where the whole interval is of both kinds, its newest part may be of the new one alone.
+_PARTS = (2, 4)
+
+
+@dataclass(frozen=True, eq=False)
+class Replacement:
+    """Upstream models were replaced, at the latest at this time.
+
+    It is kept until the learner reaches it, as the rows that are learned are older.
+
+    Attributes:
+        since: From here on scores are those of the new models.
+        rows: Exposures with such scores; labels are not needed.
+    """
+
+    since: datetime
+    rows: pl.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a model says about the scores of an interval.
+
+    Attributes:
+        drift: Of all rows, or of the newest part in which upstream models are other ones.
+        replacement: If they are.
+    """
+
+    drift: Drift
+    replacement: Replacement | None
+
+
+def seen_by(model: Method, rows: pl.DataFrame, start: datetime, time: str) -> Seen:
+    """Measure the drift of an interval, and find out whether upstream models were replaced in it.
+
+    Args:
+        model: What scores are compared with.
+        rows: Of the interval, in order of arrival.
+        start: Of the interval.
+        time: The column of times.
+    """
+    whole = model.drift(rows)
+    if whole.replaced:
+        return Seen(whole, Replacement(start, _drawn(model, rows)))
+    for part in _PARTS if whole.moved else ():
+        newest = rows[-(rows.height // part) :]
+        drift = model.drift(newest)
+        if drift.replaced:
+            since: datetime = newest[time].min()  # type: ignore[assignment]
+            return Seen(drift, Replacement(since, _drawn(model, newest)))
+    return Seen(whole, None)
+
+
+def _drawn(model: Method, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return as many rows as a recalibration looks at."""
+    return rows[read_log(rows, model.schema, labels=False).drawn(RECENT_ROWS)]

@@ -1,0 +1,85 @@
+from datetime import UTC, datetime
+
+import pytest
+from small_stream import CONFIG, SCHEMA, ListSource, Place, events_of
+
+from harmonrank.streaming.join import Join
+from harmonrank.streaming.period import PeriodSource
+
+
+@pytest.fixture(scope="module")
+def events():
+    return events_of(5, 800)
+
+
+def at(hour, minute=0):
+    return datetime(2023, 11, 14 + (22 + hour) // 24, (22 + hour) % 24, minute, tzinfo=UTC)
+
+
+def taken(source, most):
+    """Return all events of a source and the position behind them."""
+    found, offset = [], None
+    while (chunk := source.read(offset, most)) is not None:
+        found.append(chunk.events)
+        offset = chunk.offset
+    return found, offset
+
+
+@pytest.mark.parametrize("most", [10, 700, 100_000])
+def test_it_ends_before_the_first_event_that_is_too_late(events, most):
+    found, offset = taken(PeriodSource(ListSource(events), None, at(3)), most)
+    count = sum(map(len, found))
+    assert count == (events["time"] < at(3)).arg_min()
+    assert offset == {"row": count}
+
+
+def test_older_events_are_left_out_and_read_all_the_same(events):
+    source = PeriodSource(ListSource(events), at(1), None)
+    found, offset = taken(source, 700)
+    assert sum(map(len, found)) == (events["time"] >= at(1)).sum()
+    assert offset == {"row": len(events)}
+
+
+def test_a_source_that_cannot_be_cut_there_ends_earlier(events):
+    class Coarse(ListSource):
+        def read(self, after, most):
+            return super().read(after, max(most, 500))
+
+    _, offset = taken(PeriodSource(Coarse(events), None, at(3)), 500)
+    assert offset["row"] % 500 == 0
+    assert 0 < offset["row"] < (events["time"] < at(3)).arg_min()
+
+
+def test_the_state_is_the_one_that_the_stream_had(events, tmp_path):
+    """What comes of a period is what came of the stream when it had read so much."""
+    cut = int((events["time"] < at(4, 10)).arg_min())
+    live = Place(tmp_path / "live", events[:cut], most=900)
+    list(live.run())
+    replay = Place(tmp_path / "replay", events)
+    list(replay.run(registry=False, source=PeriodSource(ListSource(events), None, at(4, 10))))
+    mine, theirs = replay.content(), live.content()
+    assert mine["files"] == theirs["files"]
+    for name in ("offset", "events", "batches", "learned_rows", "digest", "since", "until"):
+        assert mine["record"][name] == theirs["record"][name]
+    # The stream goes on from it.
+    list(replay.run())
+    list(Place(tmp_path / "live", events).run())
+    assert replay.content()["files"] == live.content()["files"]
+
+
+def test_joins_of_both_are_the_same(events, tmp_path):
+    cut = int((events["time"] < at(2, 30)).arg_min())
+    place = Place(tmp_path, events)
+    list(place.run(registry=False, source=PeriodSource(ListSource(events), None, at(2, 30))))
+    (commit,) = (place.state / "commits").iterdir()
+    found, expected = (
+        Join.load(commit / "join", SCHEMA, CONFIG.waits()),
+        Join(SCHEMA, CONFIG.waits()),
+    )
+    expected.add(events[:cut])
+    expected.ready()
+    for join in (found, expected):
+        join.add(events[cut:])
+    for one, other in zip(found.ready(), expected.ready(), strict=True):
+        assert (type(one), one.start) == (type(other), other.start)
+        assert one.rows.equals(other.rows)
