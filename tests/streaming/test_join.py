@@ -22,6 +22,14 @@ from reference import join_by_hand
 HOUR = timedelta(hours=1)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def tiny_tables():
+    """Let tables begin so small that they grow, and forget, all the time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("harmonrank.streaming.join_tables._LEAST", 2)
+        yield
+
+
 def windows(every=60, lateness=5, buy=60, like=60):
     minutes = {"buy": timedelta(minutes=buy), "like": timedelta(minutes=like)}
     return Windows(timedelta(minutes=every), timedelta(minutes=lateness), minutes)

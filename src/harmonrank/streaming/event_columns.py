@@ -113,12 +113,11 @@ def _numbers(series: pl.Series) -> pl.Series:
 
 def series_of(values: Sequence[Any], kind: str) -> tuple[pl.Series, pl.Series | None]:
     """Return JSON values as their kind, and where one is not; each counts by its own type."""
-    for first in _FIRST[kind]:
-        try:
-            # Strict, so that no value is turned into what it is not.
-            return converted(pl.Series("", values, first, strict=True), kind)
-        except (TypeError, OverflowError, pl.exceptions.PolarsError):
-            continue
+    try:
+        # Strict, so that no value is turned into what it is not.
+        return converted(pl.Series("", values, _FIRST[kind], strict=True), kind)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        pass
     found = pl.Series("", [None], TYPES[kind]).new_from_index(0, len(values))
     bad: list[int] = []
     places: dict[type, list[int]] = {}
@@ -147,14 +146,15 @@ def _type_of(value: Any, kind: str) -> type | None:
     return held if held in _BY_TYPE else None
 
 
-_FIRST: dict[str, tuple[pl.DataType, ...]] = {
-    "id": (pl.String(), pl.Int64()),
-    "time": (pl.String(), pl.Int64()),
-    "text": (pl.String(),),
-    "integer": (pl.Int64(),),
-    "number": (pl.Float64(),),
-    "unknown": (pl.Null(),),
+_FIRST: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "time": pl.String(),
+    "text": pl.String(),
+    "integer": pl.Int64(),
+    "number": pl.Float64(),
+    "unknown": pl.Null(),
 }
+"""What most values of a kind are; a column of nothing else is read at once."""
 
 
 def kind_of(held: pl.DataType) -> str | None:

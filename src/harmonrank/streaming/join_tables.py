@@ -148,9 +148,9 @@ class HeldTable:
         return numbers
 
     def states(self, numbers: np.ndarray) -> np.ndarray:
-        """Return what became of some of them."""
-        found: np.ndarray = self.arrays.state[numbers - self.arrays.base]
-        return found
+        """Return what became of some of them; −1 for those that are forgotten since."""
+        rows = numbers - self.arrays.base
+        return np.where(rows < 0, np.int8(-1), self.arrays.state[np.maximum(rows, 0)])
 
     def times(self, numbers: np.ndarray) -> np.ndarray:
         """Return the times of some of them."""
