@@ -136,6 +136,13 @@ def test_missing_scores_are_malformed_where_the_schema_says_so():
     assert faults == [None, "there is no 'true_buy'", "there is no 'p_buy'"]
 
 
+def test_exposures_need_a_place_where_the_schema_has_positions():
+    form = EventForm(Schema({"buy": "p_buy"}, position="place"))
+    faults = of_frame(SHOWN | {"position": 1}, SHOWN, GIVEN, SHOWN | {"position": -1}, form=form)
+    assert faults["fault"].to_list()[:3] == [None, "there is no `position`", None]
+    assert faults["fault"][3].startswith("`position` must lie in [0, ")
+
+
 def test_first_values_settle_what_a_context_holds():
     schema = Schema({"buy": "p_buy"}, context=["a", "b", "c", "d", "time:hour", "position"])
     form = EventForm(schema)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from harmonrank import Schema
+from harmonrank.data import read_log
 from harmonrank.errors import DataError
 from harmonrank.streaming.event_reading import read_frame
 from harmonrank.streaming.events import EventForm
@@ -68,6 +69,17 @@ def test_rows_have_the_names_of_the_schema():
     common = {"request_id": "r", "item": "a", "time": START, "user": "3", "position": 2}
     own = {"p_buy": 0.1, "p_like": 0.2, "age": "old", "buy": 0, "like": 0}
     assert row == common | own
+
+
+def test_rows_have_the_schemas_names_of_time_and_place_too():
+    schema = Schema({"buy": "p_buy"}, context=["shown_at:hour"], time="shown_at", position="place")
+    rows = [exposure("r", 0, position=2), exposure("s", 200, position=1)]
+    join = Join(schema, Windows())
+    join.add(read_frame(EventForm(schema), pl.DataFrame(rows), now=minute(1000)))
+    batch = join.ready()[1].rows
+    assert batch.columns == ["request", "item", "shown_at", "user", "place", "p_buy", "buy"]
+    log = read_log(batch, schema)
+    assert (log.context["shown_at:hour"][0], log.labels.tolist()) == (0, [[0]])
 
 
 def test_an_interval_is_complete_before_its_labels_are_known():

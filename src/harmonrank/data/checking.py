@@ -1,6 +1,6 @@
 """Checking: what each role of a schema demands of its column."""
 
-__all__ = ["TableCheck", "is_lost"]
+__all__ = ["LAST_PLACE", "TableCheck", "is_lost"]
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,8 @@ from harmonrank.data.scales import bounds_of, guess_scale
 from harmonrank.data.schema import Schema
 from harmonrank.errors import DataError
 
-_LAST_PLACE = 2**31 - 1
+LAST_PLACE = 2**31 - 1
+"""The last place of a request that a position may be."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class TableCheck:
         if not self._numeric(series, column, "whole numbers from 0 up"):
             return
         place = series.alias("").cast(pl.Float64)
-        allowed = (place >= 0) & (place <= _LAST_PLACE) & (place.floor() == place)
+        allowed = (place >= 0) & (place <= LAST_PLACE) & (place.floor() == place)
         self._refuse(series, _known(series, allowed), column, "must be a whole number from 0 up")
 
     def _numeric(self, series: pl.Series, column: str, expected: str) -> bool:

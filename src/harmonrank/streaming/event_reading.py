@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from harmonrank.data.checking import LAST_PLACE
 from harmonrank.data.scales import bounds_of
 from harmonrank.streaming.event_columns import TYPES, converted, series_of
 from harmonrank.streaming.events import EventForm
@@ -107,6 +108,7 @@ class _Reading:
         shown, answered = (_mask(made["event"] == kind) for kind in ("exposure", "feedback"))
         self._mark(~(shown | answered), self._every, "`event` must be exposure or feedback")
         made |= self._common(now or datetime.now(UTC))
+        self._check_place(made["position"], shown)
         for name, kind in self._form.columns.items():
             made[name], wrong = self._read(name, kind)
             if name in self._form.numbers:
@@ -132,6 +134,14 @@ class _Reading:
         made["position"], wrong = self._read("position", "integer")
         self._mark(wrong, self._every, "`position` must be a whole number")
         return made
+
+    def _check_place(self, places: pl.Series, shown: np.ndarray) -> None:
+        """Demand a place of each exposure where the schema wants feedback corrected for it."""
+        if self._form.schema.position is None:
+            return
+        self._mark(places.is_null(), shown, "there is no `position`")
+        outside = (places < 0) | (places > LAST_PLACE)
+        self._mark(outside, shown, f"`position` must lie in [0, {LAST_PLACE}]")
 
     def _check_number(
         self, name: str, found: pl.Series, wrong: pl.Series | None, shown: np.ndarray

@@ -53,7 +53,7 @@ class EventForm:
                 raise UsageError(f"The kind of '{name}' must be one of {', '.join(KINDS)}.")
         own = (*schema.names, *self.numbers, *context)
         for name in own:
-            reserved = name in _TAKEN or name in (schema.request, schema.time)
+            reserved = name in (*_TAKEN, schema.request, schema.time, schema.position)
             if reserved or (name in _SHARED and name not in context) or own.count(name) > 1:
                 raise UsageError(
                     f"A stream has a column '{name}' already; rename the one of the schema."

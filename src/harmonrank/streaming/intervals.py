@@ -19,8 +19,8 @@ class Exposures:
     Attributes:
         start: The interval's first moment.
         end: The first moment after it.
-        rows: Score, context and truth columns as the schema names them, with `item`, `user`,
-            `position`, the request and the time; in order of arrival.
+        rows: Score, context and truth columns as the schema names them, as it does the request,
+            the time and the position, with `item` and `user`; in order of arrival.
     """
 
     start: datetime
@@ -82,8 +82,8 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
 
 def rows_of(schema: Schema, shown: pl.DataFrame, labels: np.ndarray | None) -> pl.DataFrame:
     """Return exposures as rows with the schema's own names, and their labels if they are known."""
-    names = {"request": schema.request or "request", "time": schema.time or "time"}
-    rows = shown.rename(names)
+    own = {"request": schema.request, "time": schema.time, "position": schema.position}
+    rows = shown.rename({name: other for name, other in own.items() if other is not None})
     if schema.time and any(entry.startswith("time:") for entry in schema.context):
         rows = rows.with_columns(shown["time"])
     if labels is None:
