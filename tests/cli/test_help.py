@@ -6,6 +6,7 @@ import pytest
 VERBS = [
     *("demo", "simulate", "data", "predict", "init", "split", "fit", "score", "rank", "evaluate"),
     *(
+        "frontier",
         "recalibrate",
         "explain",
         "pipeline",
@@ -21,7 +22,7 @@ VERBS = [
 ]
 COMMANDS = [
     *(verb for verb in VERBS if verb not in ("data", "predict", "ab", "registry")),
-    *("data import", "predict fit", "predict score", "ab analyse"),
+    *("data import", "predict fit", "predict score", "ab analyse", "ab simulate"),
     *(f"registry {verb}" for verb in ("init", "list", "show", "publish", "rollback")),
     *("registry prune", "registry diff"),
 ]

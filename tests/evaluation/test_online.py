@@ -227,3 +227,22 @@ def test_a_warmup_without_a_positive_says_what_to_do():
     plan = TINY | {"requests_per_hour": 2, "warmup_hours": 1}
     with pytest.raises(DataError, match="The warm-up is too short; raise requests_per_hour"):
         run_online("elive", **plan)
+
+
+def test_a_saved_model_is_an_arm_that_does_not_learn():
+    import harmonrank as hr
+    from harmonrank.evaluation.simulation import as_frame, world_schema
+
+    place = world("qkvideo")
+    model = hr.ClosedForm().fit(as_frame(place, place.sample(4000, seed=3)), world_schema(place))
+    same = {**TINY, "arms": {"current": model, "again": model}}
+    found = run_online("qkvideo", seed=1, **same)
+    assert found.arms == {"current": "closed-form", "again": "closed-form"}
+    assert all(lift.lift == 0 for lift in found.exact)
+    # With all weight on clicks there are more of them; only a simulation knows by how much.
+    clicks = model.with_point("clicks", dict.fromkeys(model.schema.names, 0.0) | {"click": 1})
+    arms = {"current": model, "clicks": clicks.at("clicks")}
+    moved = run_online("qkvideo", seed=1, **{**TINY, "arms": arms})
+    assert moved.exact_lift("clicks", "click").low > 1
+    with pytest.raises(UsageError, match="reads a column '.*', which world 'conflict' does not"):
+        run_online("conflict", seed=1, **{**TINY, "arms": arms, "delays": {}})

@@ -1,14 +1,13 @@
-import hashlib
 import json
 import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from safetensors.numpy import load_file, save_file
 
 import harmonrank as hr
 from harmonrank.errors import DataError, ModelFileError, OutputError, UsageError
+from saving import rewrite, rewrite_arrays
 
 FILES = ["checksums.json", "model.json", "weights.safetensors"]
 
@@ -22,30 +21,6 @@ def model(table, schema):
 def saved(model, tmp_path):
     model.save(tmp_path / "m")
     return tmp_path / "m"
-
-
-def rewrite(saved, **changes):
-    """Change parts of model.json and make its checksum right again."""
-    document = json.loads((saved / "model.json").read_text())
-    for key, value in changes.items():
-        if value is None:
-            del document[key]
-        else:
-            document[key] = value
-    text = json.dumps(document).encode()
-    (saved / "model.json").write_bytes(text)
-    sums = json.loads((saved / "checksums.json").read_text())
-    sums["model.json"] = hashlib.sha256(text).hexdigest()
-    (saved / "checksums.json").write_text(json.dumps(sums))
-
-
-def rewrite_arrays(saved, change):
-    """Change the arrays and make their checksum right again."""
-    path = saved / "weights.safetensors"
-    save_file(change(load_file(path)), path)
-    sums = json.loads((saved / "checksums.json").read_text())
-    sums[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    (saved / "checksums.json").write_text(json.dumps(sums))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from harmonrank.errors import UsageError
-from harmonrank.metrics import dominance_margin, hypervolume, pareto_front
+from harmonrank.metrics import dominance_margin, hypervolume, knee, pareto_front
 
 
 def _beaten(points):
@@ -86,3 +86,36 @@ def test_a_positive_margin_means_that_every_other_point_is_beaten(seed):
 def test_fronts_of_other_dimensions_or_none_are_refused(others):
     with pytest.raises(UsageError, match="at least one point each"):
         dominance_margin([[1.0, 2.0]], others)
+
+
+def _bend(points):
+    """The knee by its definition: least and most of each coordinate among the unbeaten."""
+    front = [p for p, worse in zip(points, _beaten(points), strict=True) if not worse]
+    low, high = np.min(front, axis=0), np.max(front, axis=0)
+    return max(((np.array(p) - low) / (high - low)).sum() for p in front)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3, 5])
+def test_the_knee_is_unbeaten_and_keeps_most_of_what_each_coordinate_can_reach(dimensions):
+    points = np.random.default_rng(dimensions).random((40, dimensions))
+    found = knee(points)
+    assert not _beaten(points)[found]
+    front = points[pareto_front(points)]
+    low, high = front.min(axis=0), front.max(axis=0)
+    assert ((points[found] - low) / (high - low)).sum() == pytest.approx(_bend(points))
+
+
+def test_the_knee_of_one_point_or_of_a_flat_front_is_a_point():
+    assert knee([[1.0, 2.0]]) == 0
+    assert knee([[1.0, 2.0], [1.0, 2.0]]) == 0
+    with pytest.raises(UsageError, match="at least one point"):
+        knee(np.empty((0, 2)))
+
+
+def test_a_front_of_hundreds_of_points_in_five_dimensions_has_its_volume():
+    rng = np.random.default_rng(1)
+    points = np.abs(rng.normal(size=(250, 5)))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    drawn = rng.random((40_000, 5))
+    share = (drawn[:, None] < points).all(axis=2).any(axis=1).mean()
+    assert hypervolume(points, np.zeros(5)) == pytest.approx(share, abs=0.01)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from harmonrank.errors import DataError
-from harmonrank.metrics import precision_at_k, value_at_k, value_interval
+from harmonrank.metrics import events_at_k, precision_at_k, value_at_k, value_interval
 from reference import top_k_by_enumeration
 
 VALUE = np.array([1.0, 10.0, -4.0])
@@ -66,3 +66,11 @@ def test_a_value_for_each_objective_is_needed(value):
     scores, labels, groups = _log(1)
     with pytest.raises(DataError, match="`value` must have one finite number for each of 3 obj"):
         value_at_k(scores, labels, groups, 3, value=value)
+
+
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_value_is_the_worth_of_the_events_at_k(k):
+    scores, labels, groups = _log(k)
+    events = events_at_k(scores, labels, groups, k)
+    assert events @ VALUE == pytest.approx(value_at_k(scores, labels, groups, k, value=VALUE))
+    assert np.isnan(events_at_k([], np.empty((0, 3)), [], k)).all()

@@ -6,6 +6,8 @@ import pytest
 from service import application, ask, expected, order_of, rank_body
 
 import harmonrank as hr
+from harmonrank.errors import UsageError
+from harmonrank.registry import Guardrails, Registry
 from harmonrank.serving.rank import best
 from logs import small_table
 
@@ -306,3 +308,41 @@ def test_a_table_may_hold_times_as_text_or_numbers(timed):
         assert status == 200, answer
         found = pl.read_ipc_stream(answer)
         assert found["fused"].to_list() == np.sort(model.score(rows))[::-1].tolist()
+
+
+def test_a_service_knows_the_operating_points_of_its_model(default_model, table, tmp_path):
+    kept = default_model.with_point("likes", {"buy": 0.1, "like": 5}).with_point("sales", {})
+    kept.save(tmp_path / "kept")
+    app = application(tmp_path / "kept", tmp_path / "state", points={"sales": {"buy": 3}})
+    found = ask(app, "POST", "/v1/rank", rank_body(table, point="likes"))[1]
+    assert order_of(found) == expected(default_model, table, weights={"buy": 0.1, "like": 5})[0]
+    facts = ask(app, "GET", "/v1/model")[1]
+    # What the service was told wins over what the model says.
+    assert facts["points"] == {"likes": {"buy": 0.1, "like": 5.0}, "sales": {"buy": 3}}
+
+
+def test_a_service_at_a_point_ranks_by_its_weights_where_no_others_are_asked_for(
+    default_model, table, tmp_path
+):
+    likes = {"buy": 0.1, "like": 5.0}
+    default_model.with_point("likes", likes).save(tmp_path / "kept")
+    app = application(tmp_path / "kept", tmp_path / "state", at="likes")
+    found = ask(app, "POST", "/v1/rank", rank_body(table))[1]
+    assert order_of(found) == expected(default_model, table, weights=likes)[0]
+    with pytest.raises(UsageError, match="no operating point 'like'. Did you mean 'likes'"):
+        application(tmp_path / "kept", tmp_path / "other", at="like")
+
+
+def test_a_version_without_the_point_of_the_service_is_refused_and_the_old_one_goes_on(
+    models, table, tmp_path
+):
+    rules = Guardrails(tolerance=0.1, calibration=None, shift=None, scale=None)
+    registry = Registry.create(tmp_path / "points", rules)
+    registry.publish(models[0].with_point("likes", {"like": 5}))
+    app = application(registry.path, tmp_path / "state", at="likes")
+    registry.publish(models[1])
+    app.live.refresh()
+    (event,) = app.events
+    assert event[0] == "reload refused"
+    assert "There is no operating point 'likes'" in event[1]["reason"]
+    assert app.live.runtime.version == "1"

@@ -293,6 +293,7 @@ def test_tls_and_a_key(place, certificate, table):
         (("registry", "--workers", "0"), "Option 'workers' of serve must be"),
         (("registry", "--point", "sales"), "--point takes NAME:A=2,B=1"),
         (("registry", "--point", "sales:bye=2"), "Did you mean 'buy'?"),
+        (("registry", "--at", "sales"), "There is no operating point 'sales'. There are none."),
         (("registry", "--tls-cert", "x"), "TLS needs both files"),
         (("registry", "--tls-cert", "x", "--tls-key", "y"), "cannot be used"),
         (("registry", "--api-key-file", "none"), "cannot be read"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from harmonrank.cli.ab_simulate import simulate_command
 from harmonrank.cli.options import format_option, numbers, parse_names, parse_pairs, report_option
 from harmonrank.cli.table_options import Tables, table_argument
 from harmonrank.errors import UsageError
@@ -16,7 +17,10 @@ from harmonrank.errors import UsageError
 
 @click.group("ab")
 def command() -> None:
-    """Analyse an online experiment."""
+    """Analyse an online experiment, or simulate one."""
+
+
+command.add_command(simulate_command)
 
 
 @command.command("analyse")

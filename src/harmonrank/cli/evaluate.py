@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harmonrank.cli.options import (
+    at_option,
     baseline_option,
     count_option,
     load_model,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @click.command("evaluate")
 @click.argument("model", type=click.Path(path_type=Path))
 @table_argument("data")
+@at_option
 @weights
 @value
 @count_option("-k", 10, "Value at how many of a request, where events have values.", least=1)
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 def command(
     model: Path,
     data: Tables,
+    at: str | None,
     weights: str | None,
     value: str | None,
     k: int,
@@ -71,7 +74,7 @@ def command(
 
     if train is not None and report is None and figures is None:
         raise UsageError("--train serves the page alone; add --report FILE.")
-    fitted = load_model(model, missing)
+    fitted = load_model(model, missing, at, value)
     with Show(quiet=quiet, json_file=json_file) as show:
         reporting = Reporting(report, figures, show)
         today = None if baseline is None else Baseline.read(data, baseline)

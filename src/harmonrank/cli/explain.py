@@ -6,16 +6,22 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, parse_pairs, value, weights
+from harmonrank.cli.options import at_option, load_model, numbers, parse_pairs, value, weights
 
 
 @click.command("explain")
 @click.argument("model", type=click.Path(path_type=Path))
+@at_option
 @weights
 @value
 @numbers
 def command(
-    model: Path, weights: str | None, value: str | None, json_file: str | None, quiet: bool
+    model: Path,
+    at: str | None,
+    weights: str | None,
+    value: str | None,
+    json_file: str | None,
+    quiet: bool,
 ) -> None:
     """Show what MODEL learned: effective weights, and what it makes of each score.
 
@@ -23,10 +29,9 @@ def command(
     the fused score. With equal weights the rarest objective dominates.
     """
     from harmonrank.cli.show import Show
-    from harmonrank.methods import load
     from harmonrank.reports import explanation_table
 
-    fitted = load(model)
+    fitted = load_model(model, at=at, value=value)
     facts = fitted.explain(parse_pairs(weights), parse_pairs(value, "--value"))
     health = getattr(fitted, "health", None)
     numbers = {} if health is None else {"health": health.to_dict()}

@@ -1,6 +1,7 @@
 """Options that verbs share, and the objects they become."""
 
 __all__ = [
+    "at_option",
     "baseline_option",
     "count_option",
     "figures_option",
@@ -86,6 +87,12 @@ def weights(function: F) -> F:
     return click.option("--weights", metavar="A=2,B=1", help=text)(function)
 
 
+def at_option(function: F) -> F:
+    """Add --at."""
+    text = "An operating point of the model, as `frontier` saves it: its weights."
+    return click.option("--at", metavar="NAME", help=text)(function)
+
+
 def value(function: F) -> F:
     """Add --value."""
     return click.option(
@@ -131,13 +138,24 @@ def missing_option(function: F) -> F:
     )(function)
 
 
-def load_model(path: Path, missing: Any) -> Any:
-    """Return a saved model that allows missing scores, or refuses them, as --missing says."""
+def load_model(path: Path, missing: Any = None, at: str | None = None, value: Any = None) -> Any:
+    """Return a saved model at an operating point.
+
+    Args:
+        path: Its folder.
+        missing: Whether it allows missing scores or refuses them, as --missing says.
+        at: The point, as --at names it.
+        value: What --value says, which takes the place of any weights.
+    """
     from dataclasses import replace
 
     from harmonrank.methods import load
 
     fitted = load(path)
+    if at is not None:
+        if value is not None:
+            raise UsageError("Give either --at or --value, not both: a point is weights on AUCs.")
+        fitted = fitted.at(at)
     if missing is not None and missing != fitted.schema.missing:
         fitted._schema = replace(fitted.schema, missing=missing)
     return fitted

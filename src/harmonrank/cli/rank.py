@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from harmonrank.cli.options import (
+    at_option,
     count_option,
     load_model,
     missing_option,
@@ -24,6 +25,7 @@ from harmonrank.cli.table_options import Tables, table_argument
 @table_argument("data")
 @count_option("-k", 10, "At most so many rows of a request.", least=1)
 @click.option("--request", metavar="A", help="Request column; that of the model if left out.")
+@at_option
 @weights
 @value
 @missing_option
@@ -34,6 +36,7 @@ def command(
     data: Tables,
     k: int,
     request: str | None,
+    at: str | None,
     weights: str | None,
     value: str | None,
     missing: str | None,
@@ -52,7 +55,7 @@ def command(
     from harmonrank.data.table_paths import file_kind
     from harmonrank.methods.scoring import write_table
 
-    fitted = load_model(model, missing)
+    fitted = load_model(model, missing, at, value)
     file_kind(out)
     check_output(out, overwrite=overwrite)
     counted = {"weights": parse_pairs(weights), "value": parse_pairs(value, "--value")}

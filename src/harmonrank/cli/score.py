@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from harmonrank.cli.options import (
+    at_option,
     load_model,
     missing_option,
     numbers,
@@ -24,6 +25,7 @@ from harmonrank.cli.table_options import Tables, table_argument
 @table_argument("data")
 @output("Table to write: parquet, csv or arrow.")
 @click.option("--column", default="fused", show_default=True, help="Name of the new column.")
+@at_option
 @weights
 @value
 @missing_option
@@ -34,6 +36,7 @@ def command(
     data: Tables,
     out: Path,
     column: str,
+    at: str | None,
     weights: str | None,
     value: str | None,
     missing: str | None,
@@ -50,7 +53,7 @@ def command(
     from harmonrank.methods.drift import Drift
     from harmonrank.methods.scoring import score_file
 
-    fitted = load_model(model, missing)
+    fitted = load_model(model, missing, at, value)
     found: list[Drift] = []
     with Show(quiet=quiet, json_file=json_file) as show:
         started = perf_counter()

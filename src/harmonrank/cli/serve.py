@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import numbers, parse_pairs, path_option
+from harmonrank.cli.options import at_option, numbers, parse_pairs, path_option
 from harmonrank.errors import UsageError
 
 
@@ -17,12 +17,13 @@ from harmonrank.errors import UsageError
 @click.option("--port", default=8080, show_default=True, help="0 takes any that is free.")
 @click.option("--workers", default=1, show_default=True, help="Processes that answer.")
 @click.option("--name", default="harmonrank", show_default=True, help="The model's name.")
+@at_option
 @click.option(
     "--point",
     "points",
     multiple=True,
     metavar="NAME:A=2,B=1",
-    help="A named operating point; may be repeated.",
+    help="One more operating point; may be repeated.",
 )
 @click.option(
     "--recalibrate",

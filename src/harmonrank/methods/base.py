@@ -43,10 +43,6 @@ class Method(Weighed, ABC):
     State: ClassVar[type] = NoState
     """What the JSON parts of `_state` are decoded to when a saved model is loaded."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._schema: Schema | None = None
-
     @property
     def schema(self) -> Schema:
         """Which column is what; known once fitted."""
@@ -89,7 +85,7 @@ class Method(Weighed, ABC):
             train_log, valid_log = (imputed_log(reference, log) for log in (train_log, valid_log))
         with needs_extras(self.name):
             self._fit(Fit(train_log, valid_log, weights, seed, device, listener, kept_in))
-        self.prevalence = train_log.prevalence()
+        self._keep_prevalence(train_log.prevalence())
         self._keep_reference(reference)
         self._schema = replace(schema, examination=train_log.schema.examination)
         return self

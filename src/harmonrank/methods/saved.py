@@ -25,6 +25,7 @@ from harmonrank.errors import (
 )
 from harmonrank.methods.base import Method
 from harmonrank.methods.catalogue import method_class
+from harmonrank.methods.points import PointsForm
 from harmonrank.methods.state import ReferenceState
 
 FORMAT = 2
@@ -52,6 +53,7 @@ class _Document(_Header, forbid_unknown_fields=True):
     prevalence: list[Annotated[float, Meta(gt=0, lt=1)]]
     reference: ReferenceState
     state: dict[str, Any]
+    points: PointsForm = msgspec.field(default_factory=dict)
 
 
 def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
@@ -68,6 +70,8 @@ def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
         "prevalence": method.prevalence.tolist(),
         "reference": reference,
         "state": parts,
+        # Left out where there are none, so that such a model is the same folder as before.
+        **({"points": method.points} if method.points else {}),
     }
     with new_folder(_folder(path), holds=MODEL, overwrite=overwrite) as folder:
         write_json(folder / MODEL, document)
@@ -121,6 +125,8 @@ def _restored(path: Path, document: _Document) -> Method:
             f"`prevalence` must have one number for each of {', '.join(schema.names)}, "
             f"got {len(document.prevalence)}"
         )
+    for name, weights in document.points.items():
+        method = method.with_point(name, weights)
     state: Any = decode(document.state, method.State, "`state`")
     declared = {**method._declare(state), **method._declare_reference(document.reference)}
     arrays = read_arrays(path / _WEIGHTS, declared)

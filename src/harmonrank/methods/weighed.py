@@ -3,14 +3,16 @@
 __all__ = ["Weighed", "fit_weights"]
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from harmonrank.data import Log, Schema
 from harmonrank.data.values import either
 from harmonrank.errors import UsageError
+from harmonrank.methods.points import checked_point, point_of
 from harmonrank.methods.quality import Quality, quality_of
 from harmonrank.methods.recalibrating import Recalibrating
 from harmonrank.methods.value_quality import value_of
@@ -27,7 +29,51 @@ class Weighed(Recalibrating):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.prevalence = np.empty(0)
+        self._schema: Schema | None = None
+        self._keep_prevalence(np.empty(0))
+
+    def _keep_prevalence(self, prevalence: np.ndarray) -> None:
+        """Begin with what a fit has found; operating points were those of another one."""
+        self.prevalence = prevalence
+        self._points: dict[str, dict[str, float]] = {}
+
+    @property
+    def points(self) -> dict[str, dict[str, float]]:
+        """The operating points kept with the model: the weight of every objective, by name."""
+        return {name: dict(weights) for name, weights in self._points.items()}
+
+    def with_point(self, name: str, weights: Mapping[str, float]) -> Self:
+        """Return this model with a named operating point, in place of one of that name.
+
+        Args:
+            name: What `at`, `--at` and a service call it.
+            weights: Of objectives; one that is not named has its weight of the fit.
+        """
+        self._require_points()
+        name, whole = checked_point(self.schema, name, weights)
+        changed = copy(self)
+        changed._points = {**self._points, name: whole}
+        return changed
+
+    def at(self, point: str) -> Self:
+        """Return this model with the weights of an operating point in place of those of its fit."""
+        return self.reweighted(point_of(self._points, point))
+
+    def reweighted(self, weights: Mapping[str, float]) -> Self:
+        """Return this model with other weights in place of those of its fit; others stay."""
+        self._require_points()
+        vector = self.schema.weights_with(weights)
+        whole = dict(zip(self.schema.names, vector.tolist(), strict=True))
+        changed = copy(self)
+        changed._schema = replace(self.schema, weights=whole, value={})
+        return changed
+
+    def _require_points(self) -> None:
+        if not self.gives_probabilities:
+            raise UsageError(
+                f"{self.name} gives no probability of an objective, so its weights cannot change "
+                "after the fit and it has no operating points; use a method such as harmonrank."
+            )
 
     @property
     def effective_weights(self) -> dict[str, float]:

@@ -15,11 +15,13 @@ __all__ = [
     "bootstrap_values",
     "calibration_error",
     "dominance_margin",
+    "events_at_k",
     "fit_isotonic",
     "fit_logistic",
     "grouped_auc",
     "hit_at_k",
     "hypervolume",
+    "knee",
     "logit",
     "ndcg_at_k",
     "paired_difference",
@@ -58,7 +60,7 @@ from harmonrank.metrics._intervals import (
     auc_sum_interval,
     paired_difference,
 )
-from harmonrank.metrics._pareto import dominance_margin, hypervolume, pareto_front
+from harmonrank.metrics._pareto import dominance_margin, hypervolume, knee, pareto_front
 from harmonrank.metrics._stability import population_stability_index
 from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k
-from harmonrank.metrics._value import bootstrap_values, value_at_k, value_interval
+from harmonrank.metrics._value import bootstrap_values, events_at_k, value_at_k, value_interval

@@ -1,6 +1,6 @@
 """Trade-offs between objectives: which results are unbeaten, and how much they cover."""
 
-__all__ = ["dominance_margin", "hypervolume", "pareto_front"]
+__all__ = ["dominance_margin", "hypervolume", "knee", "pareto_front"]
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,25 @@ def pareto_front(points: ArrayLike, maximise: bool = True) -> NDArray[np.bool_]:
     return _unbeaten(np.ascontiguousarray(table), order)
 
 
+def knee(points: ArrayLike) -> int:
+    """Return which of the points (n, d), to be maximised, bends the front most.
+
+    Each coordinate is taken from 0, its least on the front, to 1, its most. The knee is the
+    unbeaten point with the largest sum, farthest beyond the plane through the best of each
+    coordinate (Das 1999): leaving it, any gain costs relatively more. The first of equals.
+
+    >>> knee([[0, 10], [8, 9], [10, 0], [5, 5]])
+    1
+    """
+    table = _check_points(points)
+    front = np.flatnonzero(pareto_front(table))
+    if not len(front):
+        raise UsageError("`points` must hold at least one point. Got none.")
+    low, high = table[front].min(axis=0), table[front].max(axis=0)
+    moved = (table[front] - low) / np.where(high > low, high - low, 1.0)
+    return int(front[np.argmax(moved.sum(axis=1))])
+
+
 def dominance_margin(points: ArrayLike, others: ArrayLike) -> float:
     """Return by how much the front of `points` dominates that of `others`, to be maximised.
 
@@ -54,9 +73,9 @@ def dominance_margin(points: ArrayLike, others: ArrayLike) -> float:
 def hypervolume(points: ArrayLike, reference: ArrayLike) -> float:
     """Return the volume between the reference and the points, all coordinates to be maximised.
 
-    The volume of ∪_i [reference, point_i], exact: a sweep in two dimensions, and slices along the
-    last coordinate above that, up to five dimensions. Points that do not exceed the reference in
-    every coordinate cover nothing.
+    The volume of ∪_i [reference, point_i], exact: a sweep in two dimensions. Above that, point by
+    point, what each adds to those before it (While et al. 2012), up to five dimensions. Points
+    that do not exceed the reference in every coordinate cover nothing.
 
     >>> hypervolume([[1, 3], [2, 2], [3, 1]], reference=[0, 0])
     6.0
@@ -89,11 +108,13 @@ def _volume(points: FloatArray) -> float:
     if points.shape[1] == 2:
         # Down the front the first coordinate grows; copies add a slab of no width.
         return float(np.diff(points[:, 0], prepend=0.0) @ heights)
-    depth = heights - np.append(heights[1:], 0.0)
-    # Between two heights exactly the points above are present.
-    return sum(
-        float(depth[i]) * _volume(points[: i + 1, :-1]) for i in range(len(points)) if depth[i] > 0
-    )
+    # A point adds its box without what those before it cover of the box. They are all higher, so
+    # that part has the point's own height, and one dimension less is left to measure.
+    total = 0.0
+    for i, point in enumerate(points):
+        covered = np.minimum(points[:i, :-1], point[:-1])
+        total += float(heights[i]) * (float(np.prod(point[:-1])) - _volume(covered))
+    return total
 
 
 def _check_points(points: ArrayLike) -> FloatArray:

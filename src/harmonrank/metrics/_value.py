@@ -1,6 +1,6 @@
 """Value at k: what the events among the first k of a request are worth."""
 
-__all__ = ["bootstrap_values", "request_values", "value_at_k", "value_interval"]
+__all__ = ["bootstrap_values", "events_at_k", "request_values", "value_at_k", "value_interval"]
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,6 +45,26 @@ def value_at_k(
     """
     found = request_values(scores, labels, groups, k, value=value, event_weight=event_weight)
     return float(found.mean()) if found.size else float("nan")
+
+
+def events_at_k(scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, k: int) -> FloatArray:
+    """Return, per objective, the mean over requests of Σ_{j ≤ k} y_(j)m.
+
+    Whatever events are worth, `value_at_k` is their worth times this. Ties share their places, so
+    equal scores give what a random order shows. It is nan if there is no request.
+
+    >>> labels = [[1, 0], [0, 1], [0, 0], [1, 0]]  # click, follow
+    >>> events_at_k([3, 2, 1, 9], labels, ["a", "a", "a", "b"], k=1)
+    array([1., 0.])
+    """
+    k = checked_whole("k", k, least=1)
+    values = check_scores(scores)
+    table = check_labels(labels, len(values))
+    order, starts = request_layout(values, groups)
+    shown = np.ones(min(k, np.diff(starts).max(initial=0)))
+    found = expected_gains(values, order, starts, table, shown)
+    empty = np.full(table.shape[1], np.nan)
+    return found.mean(axis=0) if len(found) else empty
 
 
 def value_interval(

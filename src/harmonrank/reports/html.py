@@ -162,6 +162,7 @@ def _section(section: Section) -> str:
         + (f"<ul class=notes>{notes}</ul>" if notes else "")
         + "".join(table.to_html(sortable=True) for table in section.tables)
         + _legend(section)
+        + _picker(section)
         + (f"<div class=plots>{plots}</div>" if plots else "")
         + _numbers(section)
         + "</section>"
@@ -187,6 +188,18 @@ def _legend(section: Section) -> str:
         for name, color, dash, on in section.legend
     )
     return f"<div class=legend role=group aria-label=Legend>{chips}</div>" if chips else ""
+
+
+def _picker(section: Section) -> str:
+    """Return where the number of a point is typed, and what is said of it."""
+    if not section.picks:
+        return ""
+    last = max(map(int, section.picks))
+    return (
+        f'<div class=picker data-picks="{escape(dumps(dict(section.picks)))}"><label>Point '
+        f"<input type=number min=0 max={last} inputmode=numeric></label>"
+        "<output>Click a dot, or type its number.</output></div>"
+    )
 
 
 _LINES = {"solid": "solid", "dash": "dashed", "dot": "dotted"}

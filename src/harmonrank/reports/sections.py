@@ -2,8 +2,8 @@
 
 __all__ = ["Section", "sections"]
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from harmonrank.evaluation import Leaderboard
 from harmonrank.evaluation.baseline import TODAY
@@ -34,6 +34,7 @@ class Section:
         tables: Shown as they are; the numbers behind the plots are folded away.
         legend: Names with their colour, dash and whether they are shown at first; a click toggles
             a name in all plots of the section.
+        picks: What is said of each point that has an id, when it is clicked or its number typed.
     """
 
     key: str
@@ -43,6 +44,7 @@ class Section:
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
     legend: tuple[tuple[str, str, str, bool], ...] = ()
+    picks: Mapping[str, str] = field(default_factory=dict)
 
 
 def sections(facts: Facts) -> list[Section]:

@@ -1,6 +1,6 @@
 """Live: the version that a process serves, and how it moves to another one."""
 
-__all__ = ["Live", "load_target", "registry_of"]
+__all__ = ["Live", "load_target", "registry_of", "runtime_of"]
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,6 +33,12 @@ def load_target(target: str) -> tuple[Method, str]:
     return model, checksums(target)["weights.safetensors"][:_SHORT]
 
 
+def runtime_of(config: ServeConfig, model: Method, version: str) -> Runtime:
+    """Return a model at the operating point of the service; refuse one that lacks the point."""
+    served = model if config.at is None else model.at(config.at)
+    return Runtime(served, version, config.points)
+
+
 class Live:
     """Holds the runtime of the current version; a request takes it once and keeps it.
 
@@ -51,7 +57,7 @@ class Live:
         self._seen: tuple[int, ...] | None = None
 
     def _ready(self, model: Method, version: str) -> Runtime:
-        runtime = Runtime(model, version, self._config.points)
+        runtime = runtime_of(self._config, model, version)
         runtime.warm_up()
         rank.warm_up(runtime)
         return runtime

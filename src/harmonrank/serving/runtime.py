@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log
-from harmonrank.errors import DataError, UsageError, did_you_mean
+from harmonrank.errors import DataError, UsageError
 from harmonrank.methods import Method
+from harmonrank.methods.points import point_of
 from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.methods.request import checked_candidates
 
@@ -53,17 +54,17 @@ class Runtime:
     Args:
         model: A fitted method.
         version: Its name in every answer.
-        points: Operating points: objective weights by name. They and the weights of a call are
-            for methods that can change weights after the fit.
+        points: Operating points beside those of the model, objective weights by name. They and
+            the weights of a call are for methods that can change weights after the fit.
     """
 
     def __init__(
         self, model: Method, version: str, points: Mapping[str, Mapping[str, float]] | None = None
     ) -> None:
         self.model, self.version = model, version
-        self.points = {name: dict(weights) for name, weights in (points or {}).items()}
-        for weights in self.points.values():
+        for weights in (points or {}).values():
             model.schema.weights_with(weights)
+        self.points = {n: dict(w) for n, w in {**model.points, **(points or {})}.items()}
         self.has_probabilities = isinstance(model, ProbabilityMethod)
 
     @cached_property
@@ -110,10 +111,7 @@ class Runtime:
         """Return the weights of a call: those of an operating point, then its own."""
         if point is None:
             return None if weights is None else dict(weights)
-        if point not in self.points:
-            hint = did_you_mean(point, self.points) if self.points else "There are none."
-            raise UsageError(f"There is no operating point '{point}'. {hint}")
-        return {**self.points[point], **(weights or {})}
+        return {**point_of(self.points, point), **(weights or {})}
 
     def score(
         self,

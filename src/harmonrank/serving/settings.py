@@ -31,7 +31,8 @@ class ServeConfig:
         target: The folder of a saved model or of a registry.
         name: Of the model in the Open Inference Protocol.
         port: 0 takes any that is free.
-        points: Named operating points: objective weights by name.
+        points: Operating points beside those of the model: objective weights by name.
+        at: The operating point of the model that is served where a call asks for no other.
         max_bytes: Of a request's body.
         max_rows: Candidates in a request.
         queue: Requests that may wait for their turn in a worker; more are answered with 429.
@@ -50,6 +51,7 @@ class ServeConfig:
     port: Port = 8080
     workers: Workers = 1
     points: dict[str, dict[str, float]] = field(default_factory=dict)
+    at: str | None = None
     tls_cert: str | None = None
     tls_key: str | None = None
     max_bytes: Bytes = 16 << 20

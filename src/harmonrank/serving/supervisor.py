@@ -74,8 +74,7 @@ def serve(
 def _state(folder: Path, config: ServeConfig) -> "tuple[Counters, DriftWatch | None]":
     """Check what is to be served, and make what the workers share."""
     from harmonrank.serving.drift_watch import DriftWatch
-    from harmonrank.serving.live import load_target, registry_of
-    from harmonrank.serving.runtime import Runtime
+    from harmonrank.serving.live import load_target, registry_of, runtime_of
     from harmonrank.serving.service import new_state
 
     if config.recalibrate == "auto" and registry_of(config.target) is None:
@@ -84,7 +83,7 @@ def _state(folder: Path, config: ServeConfig) -> "tuple[Counters, DriftWatch | N
             "`harmonrank registry init`."
         )
     model, version = load_target(config.target)
-    Runtime(model, version, config.points)
+    runtime_of(config, model, version)
     counters, sample = new_state(folder, config, model)
     return counters, None if sample is None else DriftWatch(config, folder, sample, log_event)
 

@@ -1,6 +1,15 @@
 """Arm: a model that ranks, the log of what its users did, and how it learns from that log."""
 
-__all__ = ["Answers", "Arm", "Impressions", "matured", "newest", "rows_of", "serve"]
+__all__ = [
+    "Answers",
+    "Arm",
+    "FixedArm",
+    "Impressions",
+    "matured",
+    "newest",
+    "rows_of",
+    "serve",
+]
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -169,3 +178,17 @@ class Arm:
         )
         if after >= before:
             self._model = newer
+
+
+class FixedArm(Arm):
+    """A saved model, perhaps at an operating point, that ranks as it is and learns nothing."""
+
+    def __init__(self, model: Method, schema: Schema) -> None:
+        self._model, self._schema = model, schema
+
+    def remember(self, rows: Impressions) -> None:
+        """Forget what its users did."""
+
+    def learn(self, now: int, wait: int) -> bool:  # noqa: ARG002
+        """Stay as it is."""
+        return False

@@ -13,14 +13,15 @@ import polars as pl
 from harmonrank.data import Schema
 from harmonrank.data.worlds import World
 from harmonrank.data.worlds import world as world_named
-from harmonrank.errors import DataError
+from harmonrank.errors import DataError, UsageError
 from harmonrank.evaluation.ab import Analysis, analyse, hash_shares
-from harmonrank.evaluation.online._arm import Arm, Impressions, rows_of, serve
+from harmonrank.evaluation.online._arm import Arm, FixedArm, Impressions, rows_of, serve
 from harmonrank.evaluation.online._config import ARMS, OnlineConfig
 from harmonrank.evaluation.online._ledger import Ledger
 from harmonrank.evaluation.online._result import HourEnded, OnlineResult
 from harmonrank.evaluation.online._traffic import Hour, Traffic
 from harmonrank.evaluation.simulation import world_schema
+from harmonrank.methods import Method
 
 _SHUFFLE = 3
 
@@ -35,7 +36,7 @@ def run_online(
     candidates: int = 20,
     top_k: int = 5,
     seed: int = 0,
-    arms: Mapping[str, str] | Sequence[str] = tuple(ARMS),
+    arms: Mapping[str, str | Method] | Sequence[str] = tuple(ARMS),
     progress: Callable[[HourEnded], None] | None = None,
     **rules: Any,
 ) -> OnlineResult:
@@ -56,24 +57,42 @@ def run_online(
         candidates: Per request.
         top_k: Shown per request.
         seed: Decides everything that is drawn.
-        arms: Method of each arm by name, the control first; or names of `ARMS` or of methods.
+        arms: Method of each arm by name, the control first; or names of `ARMS` or of methods. A
+            fitted model in place of a method ranks as it is and learns nothing.
         progress: Called after every hour.
         rules: Other fields of `OnlineConfig`.
     """
-    named = dict(arms) if isinstance(arms, Mapping) else {a: ARMS.get(a, a) for a in arms}
+    given = dict(arms) if isinstance(arms, Mapping) else {a: ARMS.get(a, a) for a in arms}
+    fixed = {name: arm for name, arm in given.items() if isinstance(arm, Method)}
+    named = {name: arm.name if isinstance(arm, Method) else arm for name, arm in given.items()}
     config = OnlineConfig(users, days, hours, requests_per_hour, candidates, top_k, named, **rules)
     place = world_named(world) if isinstance(world, str) else world
-    return _Experiment(place, config, seed).run(progress or (lambda _: None))
+    return _Experiment(place, config, seed, fixed).run(progress or (lambda _: None))
+
+
+def _check_columns(world: World, schema: Schema, model: Method) -> None:
+    """Refuse a model that reads what the world does not have."""
+    there = {*schema.score_columns, *schema.context}
+    for name in (*model.schema.score_columns, *model.schema.context):
+        if name not in there:
+            raise UsageError(
+                f"The model reads a column '{name}', which world '{world.name}' does not have; "
+                "name the world that it was fitted on."
+            )
 
 
 class _Experiment:
     """The state of a running experiment."""
 
-    def __init__(self, world: World, config: OnlineConfig, seed: int) -> None:
-        self._started = perf_counter()
+    def __init__(
+        self, world: World, config: OnlineConfig, seed: int, fixed: Mapping[str, Method]
+    ) -> None:
+        self._started, self._fixed = perf_counter(), fixed
         self._world, self._config, self._seed = world, config, seed
         schema = world_schema(world)
         self._schema = Schema(schema.objectives, schema.context, schema.request)
+        for model in fixed.values():
+            _check_columns(world, self._schema, model)
         self._traffic = Traffic(world, config, seed)
         self._curve = config.examination()
         self._delay, self._wait = config.delay(world.objectives), config.wait(world.objectives)
@@ -98,10 +117,13 @@ class _Experiment:
     def _first_arms(self) -> dict[str, Arm]:
         """Let every arm learn from the same warm-up."""
         config = self._config
-        warmup = [self._shuffled(hour) for hour in self._traffic.warmup()]
+        hours = self._traffic.warmup() if len(self._fixed) < len(config.arms) else ()
+        warmup = [self._shuffled(hour) for hour in hours]
         try:
             return {
-                name: Arm(
+                name: FixedArm(self._fixed[name], self._schema)
+                if name in self._fixed
+                else Arm(
                     method,
                     self._schema,
                     warmup,

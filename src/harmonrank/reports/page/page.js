@@ -8,6 +8,7 @@
   const charts = [...document.querySelectorAll(".chart")];
   const folds = [...document.querySelectorAll(".numbers")];
   const hidden = new WeakMap();
+  let picked = null;
   // On paper charts are redrawn in light colours, two beside each other, and numbers unfold.
   const paper = matchMedia("print");
   const [PAGE, HALF] = [660, 322];
@@ -71,7 +72,9 @@
 
   function traces(chart, figure) {
     const off = hidden.get(chart.closest("section")) ?? new Set();
-    return themed(figure.data).map((t) => (off.has(t.meta) ? { ...t, visible: false } : t));
+    return themed(figure.data)
+      .map((t) => (off.has(t.meta) ? { ...t, visible: false } : t))
+      .map((t) => (picked !== null && t.ids ? { ...t, selectedpoints: [t.ids.indexOf(picked)].filter((i) => i >= 0) } : t));
   }
 
   function draw(chart) {
@@ -90,6 +93,25 @@
         button.setAttribute("aria-pressed", String(!off.has(name)));
         section.querySelectorAll(".chart").forEach(draw);
       });
+    }
+  }
+
+  // A point has one number in all charts: picked in one, it is shown in each.
+  function pickers() {
+    const all = [...document.querySelectorAll(".picker")];
+    const pick = (id) => {
+      picked = id;
+      for (const picker of all) {
+        picker.querySelector("input").value = id;
+        picker.querySelector("output").textContent = JSON.parse(picker.dataset.picks)[id];
+        picker.closest("section").querySelectorAll(".chart").forEach(draw);
+      }
+    };
+    for (const picker of all) {
+      const input = picker.querySelector("input"), known = JSON.parse(picker.dataset.picks);
+      input.addEventListener("input", () => { if (known[input.value]) pick(input.value); });
+      for (const chart of picker.closest("section").querySelectorAll(".chart"))
+        chart.on("plotly_click", (event) => { if (event.points[0].id) pick(event.points[0].id); });
     }
   }
 
@@ -128,6 +150,7 @@
       // Let the page answer between charts.
       await new Promise((next) => setTimeout(next));
     }
+    pickers();
     root.dataset.ready = "true";
   }
 

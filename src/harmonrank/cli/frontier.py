@@ -1,0 +1,189 @@
+"""`harmonrank frontier`."""
+
+__all__ = ["command"]
+
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harmonrank.cli.options import (
+    at_option,
+    count_option,
+    format_option,
+    load_model,
+    numbers,
+    output,
+    parse_pairs,
+    report_option,
+    weights,
+)
+from harmonrank.cli.table_options import Tables, table_name, table_option
+from harmonrank.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    from harmonrank.evaluation.frontier import Frontier, Refit
+    from harmonrank.methods import Method
+
+_REFITS = 5
+
+
+@click.command("frontier")
+@click.argument("model", type=click.Path(path_type=Path))
+@table_option("--data", required=True, help="Rows with labels, none of which it was fitted on.")
+@at_option
+@weights
+@count_option("-k", 10, "Events among how many of a request.", least=1)
+@count_option("--points", 300, "Weights to try, at most.", least=3)
+@table_option("--refit", help="Training rows: also fit for the weights of a few points.")
+@click.option(
+    "--choose",
+    metavar="POINT",
+    help="The point to save: knee (if left out), current, a number, or weights A=2,B=1.",
+)
+@click.option("--save", "name", metavar="NAME", help="Keep the point in the model, for --at NAME.")
+@output("Folder of a new model with the point; MODEL itself if left out.", required=False)
+@report_option
+@format_option
+@numbers
+def command(
+    model: Path,
+    data: Tables,
+    at: str | None,
+    weights: str | None,
+    k: int,
+    points: int,
+    refit: Tables | None,
+    choose: str | None,
+    name: str | None,
+    out: Path | None,
+    overwrite: bool,
+    report: Path | None,
+    style: str,
+    json_file: str | None,
+    quiet: bool,
+) -> None:
+    """Show what MODEL can trade between objectives, without another fit.
+
+    The weights of the objectives move over all trade-offs while the calibrated probabilities of
+    the one fit stay: AUC, per-request AUC and events at K of every point, the unbeaten ones, their
+    hypervolume and knee. A point can be kept in the model under a name, which --at then means.
+    """
+    from harmonrank.cli.show import Show
+    from harmonrank.evaluation.frontier import Sweep, frontier_of, refits_of
+    from harmonrank.reports.frontier import frontier_table
+
+    fitted = load_model(model)
+    target = _target(model, fitted, name, out, overwrite=overwrite)
+    _check_report(report)
+    with Show(quiet=quiet, json_file=json_file) as show:
+        sweep = Sweep.of(_counted(fitted, at, parse_pairs(weights)), data)
+        found = frontier_of(
+            sweep, k=k, points=points, on_step=lambda *done: show.advance("points ", *done)
+        )
+        chosen, kept = _chosen(found, choose) if choose or name else (None, None)
+        refits: tuple[Refit, ...] = ()
+        if refit is not None:
+            some = list(found.listed())[:_REFITS]
+            refits = refits_of(
+                sweep, found, refit, some, on_refit=lambda n: show.line(f"Fitted for point {n}.")
+            )
+        if report is not None:
+            _write_report(report, f"{fitted.name} on {table_name(data)}", found, chosen)
+            show.line(f"Report: {report}")
+        if target is not None and name is not None and kept is not None:
+            fitted.with_point(name, kept).save(target, overwrite=overwrite or out is None)
+            show.line(f"Saved point '{name}' in {target}; --at {name} means it.")
+    table = frontier_table(found, chosen)
+    if refits:
+        far = max(one.largest for one in refits)
+        note = f"Fitted again for {len(refits)} of these points: no AUC differs by over {far:.4f}."
+        table = replace(table, notes=(*table.notes, note))
+    show.result(
+        table,
+        {
+            "method": fitted.name,
+            **found.to_dict(),
+            "chosen": None if kept is None else {"number": chosen, "weights": kept, "name": name},
+            "refits": [one.to_dict(found.names) for one in refits],
+        },
+        style=style,
+    )
+
+
+def _counted(fitted: "Method", at: str | None, weights: dict[str, float] | None) -> "Method":
+    """Return the model whose weights say what each AUC counts."""
+    model = fitted if at is None else fitted.at(at)
+    return model if weights is None else model.reweighted(weights)
+
+
+def _target(
+    model: Path,
+    fitted: "Method",
+    name: str | None,
+    out: Path | None,
+    *,
+    overwrite: bool,
+) -> Path | None:
+    """Return the folder to write, after all that can be wrong with it."""
+    from harmonrank.data.files import check_output
+    from harmonrank.methods.saved import MODEL
+    from harmonrank.registry.version import RECORD
+
+    if name is None:
+        if out is not None:
+            raise UsageError("-o writes a model with a point; add --save NAME.")
+        return None
+    fitted.with_point(name, {})  # refuses a name, or a method, that cannot be
+    if name in fitted.points and not overwrite:
+        raise OutputError(f"The model has a point '{name}'; choose another name, or --overwrite.")
+    if out is not None:
+        check_output(out, overwrite=overwrite, holds=MODEL)
+        return out
+    if (model.parent / RECORD).is_file():
+        raise UsageError(
+            f"'{model}' is a version of a registry, which never changes; write a new model with "
+            "-o and publish that."
+        )
+    check_output(model, overwrite=True, holds=MODEL)
+    return model
+
+
+def _chosen(found: "Frontier", choose: str | None) -> tuple[int | None, dict[str, float]]:
+    """Return the number of the point that --choose means, if it has one, and its weights."""
+    if choose is None or choose == "knee":
+        return found.auc.knee, found.point(found.auc.knee)
+    if choose == "current":
+        return 0, found.point(0)
+    if choose.isdecimal():
+        return int(choose), found.point(int(choose))
+    if "=" not in choose:
+        raise UsageError(
+            f"--choose takes knee, current, the number of a point or weights such as buy=2,like=1. "
+            f"Got '{choose}'."
+        )
+    return None, parse_pairs(choose, "--choose") or {}
+
+
+def _check_report(report: Path | None) -> None:
+    if report is None:
+        return
+    from harmonrank.data.files import check_output
+    from harmonrank.reports.html import DOCTYPE, plotly_script
+
+    plotly_script()
+    check_output(report, overwrite=True, begins=DOCTYPE)
+
+
+def _write_report(report: Path, title: str, found: "Frontier", chosen: Any) -> None:
+    from harmonrank.data.files import new_file
+    from harmonrank.reports.facts import run_of
+    from harmonrank.reports.frontier import frontier_page
+    from harmonrank.reports.html import DOCTYPE
+
+    text = frontier_page(title, found, run_of(f"harmonrank {shlex.join(sys.argv[1:])}"), chosen)
+    with new_file(report, overwrite=True, begins=DOCTYPE) as partial:
+        partial.write_text(text, encoding="utf-8")

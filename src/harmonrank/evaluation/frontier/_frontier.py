@@ -1,0 +1,216 @@
+"""Frontier: which AUCs one fit can reach as its weights move, and which of them are unbeaten."""
+
+__all__ = ["Front", "Frontier", "frontier_of"]
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from harmonrank.errors import UsageError
+from harmonrank.evaluation.frontier._sweep import Sweep, weights_to_try
+from harmonrank.metrics import events_at_k, hypervolume, knee, pareto_front
+
+MOST_POINTS = 300
+_MOST_DIMENSIONS = 5  # of an exact hypervolume
+_OTHERS = 8
+CURRENT = 0
+"""The number of the point with the weights of the model."""
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """One kind of figure at every point: AUC, per-request AUC or events at K.
+
+    Attributes:
+        figures: (points, M).
+        unbeaten: (points,) which no other point beats.
+        volume: Hypervolume above the reference; None beyond five objectives.
+        reference: (M,) what a random order has.
+        knee: The number of the point where the front bends most.
+    """
+
+    figures: np.ndarray
+    unbeaten: np.ndarray
+    volume: float | None
+    reference: np.ndarray
+    knee: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the JSON says of the whole front."""
+        return {
+            "points": int(self.unbeaten.sum()),
+            "hypervolume": self.volume,
+            "reference": self.reference.tolist(),
+            "knee": self.knee,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """Points that one fit reaches, numbered; 0 has the weights of the model.
+
+    Attributes:
+        names: The objectives.
+        rows: How many were measured.
+        k: Of the events at K.
+        weights: (points, M) of mean 1.
+        count: (M,) what each AUC counts in the sum: the weights of the model.
+        auc: AUC over all rows.
+        request_auc: Per-request AUC; None without requests.
+        events: Events of each objective among the first k of a request; None without requests.
+        best: The front of the true probabilities, in a world; its points are their own.
+        value: What an event is worth, where the model says so.
+        saved: Numbers of the model's operating points, by name.
+    """
+
+    names: tuple[str, ...]
+    rows: int
+    k: int
+    weights: np.ndarray
+    count: np.ndarray
+    auc: Front
+    request_auc: Front | None = None
+    events: Front | None = None
+    best: Front | None = None
+    value: dict[str, float] | None = None
+    saved: Mapping[str, int] = field(default_factory=dict)
+    exact: bool = False
+
+    @property
+    def sums(self) -> np.ndarray:
+        """The weighted AUC-sum of each point, by what each AUC counts now."""
+        found: np.ndarray = self.auc.figures @ self.count
+        return found
+
+    def point(self, number: int) -> dict[str, float]:
+        """Return the weights of a point."""
+        if not 0 <= number < len(self.weights):
+            raise UsageError(
+                f"Points are numbered from 0 to {len(self.weights) - 1}. Got {number}."
+            )
+        return dict(zip(self.names, self.weights[number].tolist(), strict=True))
+
+    def listed(self) -> dict[int, str]:
+        """Return the points that a reader looks at first, and what each is."""
+        found: dict[int, list[str]] = {CURRENT: ["current"]}
+        found.setdefault(self.auc.knee, []).append("knee")
+        for name, number in self.saved.items():
+            found.setdefault(number, []).append(name)
+        best = np.where(self.auc.unbeaten[:, None], self.auc.figures, -np.inf).argmax(axis=0)
+        for name, number in zip(self.names, best.tolist(), strict=True):
+            found.setdefault(number, []).append(f"most {name}")
+        for number in self._spread(list(found)):
+            found[number] = []
+        return {number: ", ".join(words) for number, words in found.items()}
+
+    def _spread(self, taken: list[int]) -> list[int]:
+        """Return some more unbeaten points, each as far as can be from those before it."""
+        front = np.flatnonzero(self.auc.unbeaten)
+        span = np.ptp(self.auc.figures[front], axis=0)
+        scaled = self.auc.figures / np.where(span > 0, span, 1.0)
+        more: list[int] = []
+        while len(more) < _OTHERS:
+            near = np.linalg.norm(scaled[front][:, None] - scaled[taken + more], axis=2).min(axis=1)
+            if near.max() < 0.1:
+                break
+            more.append(int(front[near.argmax()]))
+        return sorted(more, key=lambda number: -self.auc.figures[number, 0])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all points and fronts as JSON parts."""
+        fronts = {"auc": self.auc, "request_auc": self.request_auc, "events_at_k": self.events}
+        known = {name: front for name, front in fronts.items() if front is not None}
+
+        def named(row: np.ndarray) -> dict[str, float]:
+            return dict(zip(self.names, row.tolist(), strict=True))
+
+        points = [
+            {
+                "number": number,
+                "weights": named(weights),
+                "auc_sum": float(self.sums[number]),
+                **{name: named(front.figures[number]) for name, front in known.items()},
+                "unbeaten": {name: bool(f.unbeaten[number]) for name, f in known.items()},
+            }
+            for number, weights in enumerate(self.weights)
+        ]
+        return {
+            "objectives": list(self.names),
+            "rows": self.rows,
+            "k": self.k,
+            "exact": self.exact,
+            "count": named(self.count),
+            "value": self.value,
+            "saved": dict(self.saved),
+            "knee": self.auc.knee,
+            "fronts": {name: front.to_dict() for name, front in known.items()},
+            "best_possible": None if self.best is None else self.best.to_dict(),
+            "points": points,
+        }
+
+
+def frontier_of(
+    sweep: Sweep,
+    *,
+    k: int = 10,
+    points: int = MOST_POINTS,
+    on_step: Callable[[int, int], None] = lambda *_: None,
+) -> Frontier:
+    """Measure one fit at the weights of a grid over all trade-offs.
+
+    Args:
+        sweep: A model's heads on labelled rows.
+        k: Of the events among the first k of a request.
+        points: At most so many, beside the model's own weights and operating points.
+        on_step: Called with the points done and the points in all.
+    """
+    model, M = sweep.model, len(sweep.names)
+    saved = model.points
+    kept = [model.schema.weights_with(each)[None] for each in saved.values()]
+    grid = weights_to_try(M, points)
+    # Those of the model come last, so that one more changes no number.
+    weights = np.concatenate([sweep.weights[None], grid, *kept])
+    weights = weights * (M / weights.sum(axis=1, keepdims=True))
+    areas, within, events, best = [], [], [], []
+    for number, each in enumerate(weights):
+        areas.append(sweep.areas(each))
+        if sweep.log.request is not None:
+            within.append(sweep.request_areas(each))
+            events.append(sweep.events(each, k))
+        if sweep.best is not None:
+            best.append(sweep.best.areas(each))
+        on_step(number + 1, len(weights))
+    worth = model.schema.values_with(None)
+    chance = np.full(M, 0.5)
+    return Frontier(
+        names=sweep.names,
+        rows=sweep.log.rows,
+        k=k,
+        weights=weights,
+        count=sweep.weights,
+        auc=_front(areas, chance),
+        request_auc=_front(within, chance) if within else None,
+        events=_front(events, _random_events(sweep, k)) if events else None,
+        best=_front(best, chance) if best else None,
+        value=None if worth is None else dict(zip(sweep.names, worth.tolist(), strict=True)),
+        saved={name: number for number, name in enumerate(saved, 1 + len(grid))},
+        exact=sweep.exact,
+    )
+
+
+def _random_events(sweep: Sweep, k: int) -> np.ndarray:
+    assert sweep.log.request is not None
+    return events_at_k(np.zeros(sweep.log.rows), sweep.labels, sweep.log.request, k)
+
+
+def _front(rows: list[Any], reference: np.ndarray) -> Front:
+    """Compare the points by the objectives that have a figure."""
+    figures = np.stack(rows)
+    known = np.isfinite(figures).all(axis=0)
+    shown = figures[:, known]
+    volume = None
+    if 1 <= known.sum() <= _MOST_DIMENSIONS:
+        volume = hypervolume(shown, reference[known])
+    return Front(figures, pareto_front(shown), volume, reference, knee(shown))

@@ -1,0 +1,67 @@
+"""Refits: how far one fit, re-weighted, is from another fit for these very weights."""
+
+__all__ = ["Refit", "refits_of"]
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from harmonrank.data import Source
+from harmonrank.evaluation.frontier._frontier import Frontier
+from harmonrank.evaluation.frontier._sweep import Sweep
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """One point, reached by moving weights and by fitting for them.
+
+    Attributes:
+        number: Of the point.
+        weights: (M,) of mean 1.
+        swept: (M,) the AUCs of the one fit.
+        fitted: (M,) the AUCs of the fit for these weights.
+    """
+
+    number: int
+    weights: np.ndarray
+    swept: np.ndarray
+    fitted: np.ndarray
+
+    @property
+    def gap(self) -> float:
+        """How much the refit is ahead, as the mean AUC by these weights."""
+        return float(self.weights @ (self.fitted - self.swept) / self.weights.sum())
+
+    @property
+    def largest(self) -> float:
+        """The largest difference in the AUC of an objective, either way."""
+        return float(np.abs(self.fitted - self.swept).max())
+
+    def to_dict(self, names: tuple[str, ...]) -> dict[str, Any]:
+        """Return JSON parts."""
+        arrays = {"weights": self.weights, "swept": self.swept, "refitted": self.fitted}
+        named = {key: dict(zip(names, a.tolist(), strict=True)) for key, a in arrays.items()}
+        return {"number": self.number, **named, "gap": self.gap, "largest": self.largest}
+
+
+def refits_of(
+    sweep: Sweep,
+    frontier: Frontier,
+    train: Source,
+    numbers: Iterable[int],
+    *,
+    seed: int = 0,
+    on_refit: Callable[[int], None] = lambda _: None,
+) -> tuple[Refit, ...]:
+    """Fit the method again for the weights of some points, and measure it on the same rows."""
+    model, found = sweep.model, []
+    for number in numbers:
+        schema = replace(model.schema, weights=frontier.point(number), value={})
+        again = type(model)(**asdict(model.config)).fit(train, schema, seed=seed)
+        areas = Sweep.of(again, sweep.log).areas(frontier.weights[number])
+        swept = frontier.auc.figures[number]
+        found.append(Refit(number, frontier.weights[number], swept, areas))
+        on_refit(number)
+    return tuple(found)

@@ -1,0 +1,181 @@
+"""Sweep: the calibrated heads of one fit on labelled rows, measured at any weights."""
+
+__all__ = ["Sweep", "simplex_grid", "weights_to_try"]
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import comb
+from typing import Self
+
+import numpy as np
+
+from harmonrank.data import Log, Source, read_log
+from harmonrank.errors import UsageError
+from harmonrank.methods import Method
+from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
+from harmonrank.metrics import auc, auc_influence, events_at_k, grouped_auc
+
+MOST_ROWS = 100_000
+"""Rows that are measured at every point, in whole requests."""
+
+_PAIR_STEPS = 15
+_MOST_OF_TWO = 101  # more do not make a line smoother
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What it takes to measure s = Σ_m w_m p_m/(π_m(1−π_m)) for many w.
+
+    Attributes:
+        model: A fitted method with probabilities.
+        log: The rows, in whole requests.
+        parts: (rows, M) p_m/(π_m(1−π_m)), with the π of the fit.
+        labels: (rows, M); in a world the true probabilities, so that nothing is label noise.
+        weights: (M,) what the AUC of each objective counts now.
+    """
+
+    model: ProbabilityMethod
+    log: Log
+    parts: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, model: Method, table: Source, *, rows: int = MOST_ROWS) -> Self:
+        """Read labelled rows, at most so many of them, and score them once.
+
+        Raises:
+            UsageError: The method has no probabilities, or there is nothing to trade.
+        """
+        if not isinstance(model, ProbabilityMethod):
+            raise UsageError(
+                f"{model.name} gives no probability of an objective, so its weights cannot move "
+                "after the fit and it has no frontier; use a method such as harmonrank."
+            )
+        if len(model.schema.names) < 2:
+            raise UsageError("A frontier needs at least two objectives. Got one.")
+        log = read_log(table, model.schema)
+        log.require_both_classes("frontier")
+        log = _whole_requests(log.counted(), rows)
+        log.require_both_classes("frontier")
+        pi = model.prevalence
+        labels = log.known_labels() if log.truth is None else log.truth
+        parts = np.asfortranarray(model.probabilities(log) / (pi * (1 - pi)))
+        return cls(model, log, parts, labels, model.objective_weights())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The objectives."""
+        return self.log.schema.names
+
+    @property
+    def exact(self) -> bool:
+        """Whether figures are by true probabilities."""
+        return self.log.truth is not None
+
+    @cached_property
+    def best(self) -> Self | None:
+        """The same rows with the true probabilities as heads, in a world."""
+        if self.log.truth is None:
+            return None
+        pi = np.average(self.log.truth, axis=0, weights=self.log.sample_weight)
+        parts = np.asfortranarray(self.log.truth / (pi * (1 - pi)))
+        return type(self)(self.model, self.log, parts, self.labels, self.weights)
+
+    def fused(self, weights: np.ndarray) -> np.ndarray:
+        """Return the fused score of each row."""
+        return weighted_sum(self.parts, weights)
+
+    def areas(self, weights: np.ndarray) -> np.ndarray:
+        """Return the AUC of each objective, (M,)."""
+        found: np.ndarray = auc(
+            self.fused(weights), self.labels, sample_weight=self.log.sample_weight
+        )
+        return found
+
+    def influence(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the AUC of each objective and the influence of each request (or row) on it."""
+        area, influence = auc_influence(
+            self.fused(weights), self.labels, sample_weight=self.log.sample_weight
+        )
+        if self.log.request is None:
+            return area, influence / self.log.rows
+        codes = self._requests
+        units = [np.bincount(codes, column) for column in influence.T]
+        return area, np.stack(units, axis=1) / self.log.rows
+
+    @cached_property
+    def _requests(self) -> np.ndarray:
+        assert self.log.request is not None
+        return np.unique(self.log.request, return_inverse=True)[1]
+
+    def request_areas(self, weights: np.ndarray) -> np.ndarray | None:
+        """Return the per-request AUC of each objective; None without requests."""
+        if self.log.request is None:
+            return None
+        weight = self.log.sample_weight
+        found = grouped_auc(self.fused(weights), self.labels, self._requests, sample_weight=weight)
+        return found.auc
+
+    def events(self, weights: np.ndarray, k: int) -> np.ndarray | None:
+        """Return how many events of each objective the first k of a request hold."""
+        if self.log.request is None:
+            return None
+        return events_at_k(self.fused(weights), self.labels, self._requests, k)
+
+
+def _whole_requests(log: Log, most: int) -> Log:
+    """Return requests drawn at random until there are so many rows, in their order."""
+    if log.rows <= most:
+        return log
+    if log.request is None:
+        return log.sampled(most)
+    _, codes, sizes = np.unique(log.request, return_inverse=True, return_counts=True)
+    # The same requests each time: the number of a point must not change its meaning.
+    order = np.random.default_rng(0).permutation(len(sizes))
+    kept = np.zeros(len(sizes), dtype=bool)
+    kept[order[np.cumsum(sizes[order]) <= most]] = True
+    kept[order[0]] = True
+    return log.take(np.flatnonzero(kept[codes]))
+
+
+def weights_to_try(objectives: int, most: int) -> np.ndarray:
+    """Return weights that add up to 1: a grid of all trade-offs, finer between any two objectives.
+
+    >>> len(weights_to_try(2, 40)), len(weights_to_try(5, 300))
+    (40, 276)
+    """
+    pairs = comb(objectives, 2)
+    steps = min(most // (2 * pairs), _PAIR_STEPS) if objectives > 2 else 0
+    grid = simplex_grid(
+        objectives, min(most, _MOST_OF_TWO) if objectives == 2 else most - pairs * steps
+    )
+    shares = np.arange(1, steps + 1) / (steps + 1)
+    edges = [
+        share * np.eye(objectives)[a] + (1 - share) * np.eye(objectives)[b]
+        for a, b in combinations(range(objectives), 2)
+        for share in shares
+    ]
+    both = np.concatenate([grid, np.reshape(edges, (-1, objectives))]).round(12)
+    # What is in both is tried once, where it comes first.
+    return both[np.sort(np.unique(both, axis=0, return_index=True)[1])]
+
+
+def simplex_grid(objectives: int, most: int) -> np.ndarray:
+    """Return all weights that are multiples of 1/h and add up to 1, h as fine as fits in `most`.
+
+    >>> simplex_grid(2, 3)
+    array([[0. , 1. ],
+           [0.5, 0.5],
+           [1. , 0. ]])
+    """
+    h = 1
+    while comb(h + objectives, objectives - 1) <= most:
+        h += 1
+    # Where the bars are among stars says how many stars lie between them.
+    bars = np.array(list(combinations(range(h + objectives - 1), objectives - 1)))
+    ends = np.full((len(bars), 1), h + objectives - 1)
+    edges = np.concatenate([np.full((len(bars), 1), -1), bars, ends], axis=1)
+    grid: np.ndarray = (np.diff(edges, axis=1) - 1) / h
+    return grid

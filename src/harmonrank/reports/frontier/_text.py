@@ -1,0 +1,61 @@
+"""A frontier as a table: the points that a reader looks at first."""
+
+__all__ = ["frontier_table", "volume_words"]
+
+from collections.abc import Iterator
+
+from harmonrank.evaluation.frontier import Frontier
+from harmonrank.table import Cell, Column, Style, Table
+
+
+def frontier_table(frontier: Frontier, chosen: int | None = None) -> Table:
+    """Return a row per point: what it is, the AUC of each objective, their sum, its weights.
+
+    Args:
+        frontier: All points.
+        chosen: The number of the point that is chosen, in bold; none if left out.
+    """
+    listed = frontier.listed()
+    if chosen is not None:
+        words = [word for word in (listed.get(chosen), "chosen") if word]
+        listed[chosen] = ", ".join(words)
+    columns = (
+        Column("point"),
+        Column("what", least=7),
+        *(Column(name, ".4f", least=6) for name in frontier.names),
+        Column("sum", ".4f"),
+        Column("weights", spare=True),
+    )
+    rows, styles = [], {}
+    for place, (number, what) in enumerate(listed.items()):
+        figures = frontier.auc.figures[number].tolist()
+        weights = " ".join(f"{weight:.2f}" for weight in frontier.weights[number])
+        mark = "" if frontier.auc.unbeaten[number] else "·"
+        rows.append((Cell(number, mark=mark), what, *figures, frontier.sums[number], weights))
+        style: Style = "bold" if number == chosen else ""
+        styles[place] = style
+    return Table(columns, tuple(rows), emphasis=styles, notes=tuple(_notes(frontier)))
+
+
+def _notes(frontier: Frontier) -> Iterator[str]:
+    by = "true probabilities" if frontier.exact else "labels"
+    yield (
+        f"AUC by {by} on {frontier.rows:,} rows; {int(frontier.auc.unbeaten.sum())} of "
+        f"{len(frontier.weights)} points are unbeaten (· is beaten). Weights have mean 1; the sum "
+        "counts each AUC as the model does now."
+    )
+    yield volume_words(frontier)
+
+
+def volume_words(frontier: Frontier) -> str:
+    """Return the hypervolumes in one sentence."""
+    if frontier.auc.volume is None:
+        return "Hypervolume is measured up to five objectives."
+    text = f"Hypervolume above chance: AUC {frontier.auc.volume:.3g}"
+    if frontier.best is not None and frontier.best.volume is not None:
+        text += f" of at best {frontier.best.volume:.3g}"
+    if frontier.request_auc is not None and frontier.request_auc.volume is not None:
+        text += f", per-request AUC {frontier.request_auc.volume:.3g}"
+    if frontier.events is not None and frontier.events.volume is not None:
+        text += f", events at {frontier.k} {frontier.events.volume:.3g}"
+    return f"{text}."

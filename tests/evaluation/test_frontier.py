@@ -1,0 +1,187 @@
+"""The frontier of one fit: what its points are, and that no refit is ahead of them."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import harmonrank as hr
+from harmonrank.data import read_log
+from harmonrank.data.worlds import world
+from harmonrank.errors import DataError, UsageError
+from harmonrank.evaluation.frontier import Sweep, frontier_of, refits_of
+from harmonrank.evaluation.frontier._sweep import simplex_grid, weights_to_try
+from harmonrank.evaluation.simulation import as_frame, world_schema
+from harmonrank.methods import method_class
+from harmonrank.metrics import auc, grouped_auc, hypervolume, pareto_front, value_at_k
+
+WORLD = world("conflict")
+THREE = ("buy", "like", "long_view")
+SHOWN = 0.003
+"""How near to a refit the one fit is promised to be."""
+
+
+def rows(count, seed, truth=False):
+    return as_frame(WORLD, WORLD.sample(count, seed=seed, with_truth=truth))
+
+
+@pytest.fixture(scope="module")
+def schema():
+    return world_schema(WORLD).subset(THREE)
+
+
+@pytest.fixture(scope="module")
+def train():
+    return rows(40_000, 1)
+
+
+@pytest.fixture(scope="module")
+def model(train, schema):
+    return hr.HarmonRank().fit(train, schema)
+
+
+@pytest.fixture(scope="module")
+def sweep(model):
+    return Sweep.of(model, rows(20_000, 2, truth=True))
+
+
+@pytest.fixture(scope="module")
+def found(sweep):
+    return frontier_of(sweep, points=60, k=5)
+
+
+def test_a_point_is_what_the_model_scores_with_its_weights(model, sweep, found):
+    fused = model.score(sweep.log, weights=found.point(17))
+    np.testing.assert_allclose(found.auc.figures[17], auc(fused, sweep.log.truth), atol=1e-12)
+    within = grouped_auc(fused, sweep.log.truth, sweep.log.request).auc
+    np.testing.assert_allclose(found.request_auc.figures[17], within, atol=1e-12)
+    worth = [3.0, 2.0, 1.0]
+    value = value_at_k(fused, sweep.log.truth, sweep.log.request, 5, value=worth)
+    assert found.events.figures[17] @ worth == pytest.approx(value)
+    assert found.exact
+
+
+def test_point_0_has_the_weights_of_the_model_and_the_ends_are_single_objectives(found):
+    np.testing.assert_allclose(found.weights[0], 1)
+    np.testing.assert_allclose(found.weights.mean(axis=1), 1)
+    for m, name in enumerate(THREE):
+        (end,) = np.flatnonzero(found.weights[1:, m] == 3) + 1
+        assert found.auc.figures[end, m] == found.auc.figures[:, m].max()
+        assert f"most {name}" in found.listed()[end]
+
+
+def test_the_front_its_volume_and_its_knee_are_those_of_the_metrics(found):
+    np.testing.assert_array_equal(found.auc.unbeaten, pareto_front(found.auc.figures))
+    assert found.auc.volume == hypervolume(found.auc.figures, [0.5] * 3)
+    assert found.auc.unbeaten[found.auc.knee]
+    assert 0.9 < found.auc.volume / found.best.volume <= 1
+    assert found.listed()[found.auc.knee].startswith(("knee", "current, knee"))
+    # A random order shows so many events, and every front is above it.
+    assert (found.events.figures.max(axis=0) > found.events.reference).all()
+
+
+def test_labels_count_where_the_truth_is_not_known(model):
+    table = rows(4000, 5)
+    found = frontier_of(Sweep.of(model, table), points=5)
+    labels = table.select(THREE).to_numpy()
+    np.testing.assert_allclose(found.auc.figures[0], auc(model.score(table), labels))
+    assert found.best is None
+    assert not found.exact
+
+
+def test_operating_points_come_last_and_change_no_number(model, sweep, found):
+    kept = model.with_point("sales", {"buy": 4, "like": 1, "long_view": 1})
+    again = frontier_of(replace(sweep, model=kept), points=60, k=5)
+    np.testing.assert_array_equal(again.weights[:-1], found.weights)
+    np.testing.assert_allclose(again.weights[-1], [2, 0.5, 0.5])
+    assert again.saved == {"sales": len(found.weights)}
+    assert "sales" in again.listed().values()
+
+
+def test_where_there_are_no_requests_only_auc_is_swept(train, schema):
+    alone = replace(schema, request=None)
+    model = hr.ClosedForm().fit(train, alone)
+    found = frontier_of(Sweep.of(model, rows(3000, 2)), points=5)
+    assert found.request_auc is None
+    assert found.events is None
+    assert list(found.to_dict()["fronts"]) == ["auc"]
+
+
+def test_of_many_rows_whole_requests_are_measured_and_the_same_each_time(model):
+    table = rows(6000, 4)
+    some, again = (Sweep.of(model, table, rows=2500).log for _ in range(2))
+    assert 2000 < some.rows <= 2500
+    np.testing.assert_array_equal(some.scores, again.scores)
+    whole = read_log(table, model.schema).request
+    sizes = dict(zip(*np.unique(whole, return_counts=True), strict=True))
+    for request, size in zip(*np.unique(some.request, return_counts=True), strict=True):
+        assert size == sizes[request]
+
+
+@pytest.mark.parametrize("objectives", [2, 3, 5, 20])
+def test_weights_to_try_cover_the_simplex_once(objectives):
+    tried = weights_to_try(objectives, 300)
+    assert len(tried) <= 300
+    np.testing.assert_allclose(tried.sum(axis=1), 1)
+    assert (tried >= 0).all()
+    assert len(np.unique(tried, axis=0)) == len(tried)
+    for end in np.eye(objectives):
+        assert (tried == end).all(axis=1).any()
+
+
+def test_the_grid_holds_every_composition():
+    grid = (simplex_grid(3, 28) * 6).round().astype(int)
+    expected = {(a, b, 6 - a - b) for a in range(7) for b in range(7 - a)}
+    assert set(map(tuple, grid)) == expected
+    assert len(grid) == 28
+
+
+# One fit for all weights
+
+
+def test_the_default_fitted_for_other_weights_is_the_same_model(sweep, found, train):
+    refits = refits_of(sweep, found, train, [0, found.auc.knee, 1, 9])
+    assert max(refit.largest for refit in refits) < 1e-12
+
+
+def test_a_formula_that_is_searched_for_the_weights_is_not_ahead_of_one_fit(sweep, found, train):
+    for number in (0, found.auc.knee, 20):
+        weights = found.weights[number]
+        wanted = replace(sweep.log.schema, weights=found.point(number), value={}, truth={})
+        formula = method_class("formula-cem")(trials=60, search_rows=10_000).fit(train, wanted)
+        fused = formula.score(sweep.log)
+        ahead = auc(fused, sweep.log.truth) - found.auc.figures[number]
+        assert weights @ ahead / weights.sum() < SHOWN
+
+
+def test_a_method_that_learns_by_the_weights_is_within_the_promise_of_its_refits(train, schema):
+    pytest.importorskip("torch")
+    model = hr.HarmonRankNetwork(epochs=3).fit(train, schema)
+    sweep = Sweep.of(model, rows(40_000, 2, truth=True))
+    found = frontier_of(sweep, points=10)
+    for refit in refits_of(sweep, found, train, [1, found.auc.knee]):
+        assert abs(refit.gap) < SHOWN
+        assert refit.largest < SHOWN
+
+
+# What cannot be
+
+
+def test_a_method_without_probabilities_says_that_it_has_no_frontier(train, schema):
+    model = method_class("formula-grid")(trials=3, search_rows=2000).fit(train, schema)
+    with pytest.raises(UsageError, match="formula-grid gives no probability .* has no frontier"):
+        Sweep.of(model, train)
+
+
+def test_one_objective_or_one_class_has_no_frontier(model, train):
+    one = hr.ClosedForm().fit(train, world_schema(WORLD).subset(["like"]))
+    with pytest.raises(UsageError, match="at least two objectives. Got one"):
+        Sweep.of(one, train)
+    with pytest.raises(DataError, match="'buy' has no positive label among the 500 frontier rows"):
+        Sweep.of(model, rows(500, 2).with_columns(buy=pl.lit(0)))
+
+
+def test_a_number_that_no_point_has_is_refused(found):
+    with pytest.raises(UsageError, match=r"numbered from 0 to \d+\. Got 999"):
+        found.point(999)

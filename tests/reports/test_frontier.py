@@ -1,0 +1,67 @@
+"""The page of a frontier, in a real browser."""
+
+import pytest
+
+from browser import open_page, screenshot
+from harmonrank.evaluation.frontier import Sweep, frontier_of
+from harmonrank.reports import run_of
+from harmonrank.reports.frontier import frontier_page, frontier_table
+from harmonrank.reports.frontier._charts import pairs_of
+
+
+@pytest.fixture(scope="module")
+def found(models, logs):
+    model = models["harmonrank"].with_point("sales", {"buy": 4})
+    return frontier_of(Sweep.of(model, logs[1]), points=60, k=5)
+
+
+@pytest.fixture(scope="module")
+def path(found, tmp_path_factory):
+    path = tmp_path_factory.mktemp("frontier") / "frontier.html"
+    path.write_text(frontier_page("A frontier", found, run_of("x"), 3), encoding="utf-8")
+    return path
+
+
+def test_the_table_lists_what_a_reader_looks_at_first(found):
+    table = frontier_table(found, chosen=3)
+    words = [row[1] for row in table.rows]
+    assert words[0].startswith("current")
+    for name in ("knee", "sales", "most buy", "most long_view", "chosen"):
+        assert any(name in each for each in words), name
+    assert sum(style == "bold" for style in table.emphasis.values()) == 1
+
+
+def test_pairs_that_are_traded_most_come_first(found):
+    pairs = pairs_of(found.auc, 4)
+    assert len(pairs) == 4
+    assert len(pairs_of(found.auc, 99)) == 10
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_point_that_is_picked_is_shown_in_every_chart(driver, path, pytestconfig, width):
+    open_page(driver, path, width)
+    assert driver.get_log("browser") == []
+    widths = driver.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+    assert widths == [width, width]
+    chosen = (
+        "return [...document.querySelectorAll('.chart')].map(c => c.data.filter(t => t.ids)"
+        ".flatMap(t => (t.selectedpoints ?? []).map(i => t.ids[i])))"
+    )
+    assert all(not each for each in driver.execute_script(chosen))
+    driver.execute_script(
+        "const chart = document.querySelector('.chart');"
+        "chart.emit('plotly_click', {points: [{id: '7'}]})"
+    )
+    picked = driver.execute_script(chosen)
+    assert len(picked) > 10
+    assert all(each == ["7"] for each in picked)
+    for output in driver.find_elements("css selector", ".picker output"):
+        assert output.text.startswith("Point 7: buy ")
+        assert output.text.endswith("--save NAME --choose 7")
+    typed = driver.find_elements("css selector", ".picker input")[-1]
+    typed.clear()
+    typed.send_keys("9")
+    assert all(each == ["9"] for each in driver.execute_script(chosen))
+    folder = pytestconfig.rootpath / "artefacts"
+    folder.mkdir(exist_ok=True)
+    screenshot(driver, folder / f"frontier-{width}.png")
