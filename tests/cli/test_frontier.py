@@ -87,7 +87,7 @@ def test_at_means_the_weights_of_the_point_in_every_verb(
     assert told["weight"]["like"] == 9
     told = json.loads(frontier("--at", "likes", "--json", "-").out)
     assert told["count"] == {"comment": 0.2, "like": 9, "long_view": 1}
-    assert told["saved"] == {"likes": len(told["points"]) - 1}
+    assert told["named"] == {"likes": len(told["points"]) - 1}
 
 
 def test_weights_say_what_each_auc_counts(frontier):
@@ -96,7 +96,7 @@ def test_weights_say_what_each_auc_counts(frontier):
     assert told["count"] == {"comment": 1, "like": 3, "long_view": 1}
     expected = sum(told["count"][name] * area for name, area in point["auc"].items())
     assert point["auc_sum"] == pytest.approx(expected)
-    assert told["saved"] == {}
+    assert told["named"] == {}
 
 
 def test_a_new_model_gets_the_point_and_the_old_one_stays(frontier, model, tmp_path):
@@ -180,3 +180,47 @@ def test_at_and_values_exclude_each_other(run, model, world_folder, tmp_path):
     done = run("score", model, world_folder / "test.parquet", *arguments)
     assert done.code == 2
     assert "Give either --at or --value, not both" in done.err
+
+
+def test_floors_are_kept_and_their_point_is_saved(frontier, model, world_folder):
+    fitted, valid = hr.load(model), world_folder / "valid.parquet"
+    now = fitted.evaluate(valid).exact_auc
+    keep = ("--keep", f"like>={now['like'] + 0.01:.6f}", "--keep", "comment>=current-0.05")
+    done = frontier(*keep, "--level", 0, "--save", "guarded", "--json", "-", rows="valid")
+    assert done.code == 0, done
+    told = json.loads(done.out)
+    assert told["guarded"]["feasible"]
+    assert told["guarded"]["auc"]["like"] >= now["like"] + 0.0099
+    assert told["guarded"]["prices"]["like"] > 0
+    assert told["chosen"]["weights"] == pytest.approx(hr.load(model).points["guarded"])
+    assert "can be kept: AUC-sum" in done.err
+    there = hr.load(model).at("guarded").evaluate(valid).exact_auc
+    assert there == pytest.approx(told["guarded"]["auc"])
+
+
+def test_floors_that_conflict_are_named_and_nothing_is_saved(frontier, model):
+    keep = ("--keep", "like>=0.95", "--keep", "comment>=0.5")
+    done = frontier(*keep, "--save", "guarded", "--json", "-")
+    assert done.code == 3
+    told = json.loads(done.out)["guarded"]
+    assert told["conflict"] == ["like>=0.95"]
+    assert told["short"] > 0
+    assert "like>=0.95 cannot hold at all" in done.err
+    assert "No point was saved." in done.err
+    assert hr.load(model).points == {}
+    assert frontier(*keep, "--save", "guarded", "--choose", "nearest").code == 0
+    assert list(hr.load(model).points) == ["guarded"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--keep", "like>0.5"), "--keep takes floors such as buy>=0.75"),
+        (("--keep", "lik>=0.5"), "unknown objective 'lik'. Did you mean 'like'?"),
+        (("--keep", "like>=0.5", "--level", "2"), "must be from 0 to below 1. Got 2"),
+    ],
+)
+def test_a_wrong_floor_is_one_sentence(frontier, arguments, sentence):
+    done = frontier(*arguments)
+    assert done.code == 2
+    assert sentence in done.err

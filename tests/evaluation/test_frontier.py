@@ -95,7 +95,7 @@ def test_operating_points_come_last_and_change_no_number(model, sweep, found):
     again = frontier_of(replace(sweep, model=kept), points=60, k=5)
     np.testing.assert_array_equal(again.weights[:-1], found.weights)
     np.testing.assert_allclose(again.weights[-1], [2, 0.5, 0.5])
-    assert again.saved == {"sales": len(found.weights)}
+    assert again.named == {"sales": len(found.weights)}
     assert "sales" in again.listed().values()
 
 

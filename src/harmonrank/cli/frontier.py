@@ -25,7 +25,7 @@ from harmonrank.cli.table_options import Tables, table_name, table_option
 from harmonrank.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
-    from harmonrank.evaluation.frontier import Frontier, Refit
+    from harmonrank.evaluation.frontier import Frontier, Guarded, Refit
     from harmonrank.methods import Method
 
 _REFITS = 5
@@ -38,11 +38,25 @@ _REFITS = 5
 @weights
 @count_option("-k", 10, "Events among how many of a request.", least=1)
 @count_option("--points", 300, "Weights to try, at most.", least=3)
+@click.option(
+    "--keep",
+    multiple=True,
+    metavar="FLOOR",
+    help="Find the best AUC-sum that keeps a floor such as buy>=0.75 or like>=current-0.002.",
+)
+@click.option(
+    "--level",
+    type=float,
+    default=0.95,
+    show_default=True,
+    help="Of the interval whose lower end must hold a floor; 0 for no margin.",
+)
 @table_option("--refit", help="Training rows: also fit for the weights of a few points.")
 @click.option(
     "--choose",
     metavar="POINT",
-    help="The point to save: knee (if left out), current, a number, or weights A=2,B=1.",
+    help="The point to save: knee, current, a number, or weights A=2,B=1; what --keep finds, or "
+    "else the knee, if left out.",
 )
 @click.option("--save", "name", metavar="NAME", help="Keep the point in the model, for --at NAME.")
 @output("Folder of a new model with the point; MODEL itself if left out.", required=False)
@@ -56,6 +70,8 @@ def command(
     weights: str | None,
     k: int,
     points: int,
+    keep: tuple[str, ...],
+    level: float,
     refit: Tables | None,
     choose: str | None,
     name: str | None,
@@ -71,20 +87,32 @@ def command(
     The weights of the objectives move over all trade-offs while the calibrated probabilities of
     the one fit stay: AUC, per-request AUC and events at K of every point, the unbeaten ones, their
     hypervolume and knee. A point can be kept in the model under a name, which --at then means.
+
+    With --keep, the weights of the best AUC-sum are searched for which all floors hold. Where that
+    cannot be, the floors that conflict are named, nothing is saved, and the exit code is 3.
     """
     from harmonrank.cli.show import Show
-    from harmonrank.evaluation.frontier import Sweep, frontier_of, refits_of
+    from harmonrank.evaluation.frontier import Floor, Sweep, frontier_of, guarded_by, refits_of
     from harmonrank.reports.frontier import frontier_table
 
     fitted = load_model(model)
     target = _target(model, fitted, name, out, overwrite=overwrite)
     _check_report(report)
     with Show(quiet=quiet, json_file=json_file) as show:
-        sweep = Sweep.of(_counted(fitted, at, parse_pairs(weights)), data)
+        current = fitted if at is None else fitted.at(at)
+        sweep = Sweep.of(current, data, count=parse_pairs(weights))
+        floors = [Floor.parse(text, sweep.names) for text in keep]
+        guarded = guarded_by(sweep, floors, level=level) if floors else None
         found = frontier_of(
-            sweep, k=k, points=points, on_step=lambda *done: show.advance("points ", *done)
+            sweep,
+            k=k,
+            points=points,
+            more=_more(guarded),
+            on_step=lambda *done: show.advance("points ", *done),
         )
-        chosen, kept = _chosen(found, choose) if choose or name else (None, None)
+        asked = choose or name or guarded is not None
+        chosen, kept = _chosen(found, choose or _usual(guarded)) if asked else (None, None)
+        missed = guarded is not None and not guarded.feasible and choose is None
         refits: tuple[Refit, ...] = ()
         if refit is not None:
             some = list(found.listed())[:_REFITS]
@@ -92,12 +120,13 @@ def command(
                 sweep, found, refit, some, on_refit=lambda n: show.line(f"Fitted for point {n}.")
             )
         if report is not None:
-            _write_report(report, f"{fitted.name} on {table_name(data)}", found, chosen)
+            title = f"{fitted.name} on {table_name(data)}"
+            _write_report(report, title, found, chosen, guarded)
             show.line(f"Report: {report}")
-        if target is not None and name is not None and kept is not None:
+        if target is not None and name is not None and kept is not None and not missed:
             fitted.with_point(name, kept).save(target, overwrite=overwrite or out is None)
             show.line(f"Saved point '{name}' in {target}; --at {name} means it.")
-    table = frontier_table(found, chosen)
+    table = frontier_table(found, chosen, guarded)
     if refits:
         far = max(one.largest for one in refits)
         note = f"Fitted again for {len(refits)} of these points: no AUC differs by over {far:.4f}."
@@ -107,17 +136,27 @@ def command(
         {
             "method": fitted.name,
             **found.to_dict(),
+            "guarded": None if guarded is None else guarded.to_dict(),
             "chosen": None if kept is None else {"number": chosen, "weights": kept, "name": name},
             "refits": [one.to_dict(found.names) for one in refits],
         },
         style=style,
     )
+    if missed:
+        show.line("No point was saved." if name else "No point keeps all floors.")
+        sys.exit(3)
 
 
-def _counted(fitted: "Method", at: str | None, weights: dict[str, float] | None) -> "Method":
-    """Return the model whose weights say what each AUC counts."""
-    model = fitted if at is None else fitted.at(at)
-    return model if weights is None else model.reweighted(weights)
+def _more(guarded: "Guarded | None") -> dict[str, Any]:
+    """Return what the search found as a point of its own."""
+    return {} if guarded is None else {_usual(guarded): guarded.point.weights}
+
+
+def _usual(guarded: "Guarded | None") -> str:
+    """Return the name of the point that is meant where none is chosen."""
+    if guarded is None:
+        return "knee"
+    return "kept" if guarded.feasible else "nearest"
 
 
 def _target(
@@ -152,18 +191,17 @@ def _target(
     return model
 
 
-def _chosen(found: "Frontier", choose: str | None) -> tuple[int | None, dict[str, float]]:
+def _chosen(found: "Frontier", choose: str) -> tuple[int | None, dict[str, float]]:
     """Return the number of the point that --choose means, if it has one, and its weights."""
-    if choose is None or choose == "knee":
-        return found.auc.knee, found.point(found.auc.knee)
-    if choose == "current":
-        return 0, found.point(0)
+    known = {**found.named, "knee": found.auc.knee, "current": 0}
+    if choose in known:
+        return known[choose], found.point(known[choose])
     if choose.isdecimal():
         return int(choose), found.point(int(choose))
     if "=" not in choose:
         raise UsageError(
-            f"--choose takes knee, current, the number of a point or weights such as buy=2,like=1. "
-            f"Got '{choose}'."
+            f"--choose takes {', '.join(known)}, the number of a point or weights such as "
+            f"buy=2,like=1. Got '{choose}'."
         )
     return None, parse_pairs(choose, "--choose") or {}
 
@@ -178,12 +216,15 @@ def _check_report(report: Path | None) -> None:
     check_output(report, overwrite=True, begins=DOCTYPE)
 
 
-def _write_report(report: Path, title: str, found: "Frontier", chosen: Any) -> None:
+def _write_report(
+    report: Path, title: str, found: "Frontier", chosen: int | None, guarded: "Guarded | None"
+) -> None:
     from harmonrank.data.files import new_file
     from harmonrank.reports.facts import run_of
     from harmonrank.reports.frontier import frontier_page
     from harmonrank.reports.html import DOCTYPE
 
-    text = frontier_page(title, found, run_of(f"harmonrank {shlex.join(sys.argv[1:])}"), chosen)
+    run = run_of(f"harmonrank {shlex.join(sys.argv[1:])}")
+    text = frontier_page(title, found, run, chosen, guarded)
     with new_file(report, overwrite=True, begins=DOCTYPE) as partial:
         partial.write_text(text, encoding="utf-8")

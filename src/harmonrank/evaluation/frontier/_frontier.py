@@ -56,13 +56,13 @@ class Frontier:
         rows: How many were measured.
         k: Of the events at K.
         weights: (points, M) of mean 1.
-        count: (M,) what each AUC counts in the sum: the weights of the model.
+        count: (M,) what each AUC counts in the sum.
         auc: AUC over all rows.
         request_auc: Per-request AUC; None without requests.
         events: Events of each objective among the first k of a request; None without requests.
         best: The front of the true probabilities, in a world; its points are their own.
         value: What an event is worth, where the model says so.
-        saved: Numbers of the model's operating points, by name.
+        named: Numbers of the model's operating points and of further ones, by name.
     """
 
     names: tuple[str, ...]
@@ -75,7 +75,7 @@ class Frontier:
     events: Front | None = None
     best: Front | None = None
     value: dict[str, float] | None = None
-    saved: Mapping[str, int] = field(default_factory=dict)
+    named: Mapping[str, int] = field(default_factory=dict)
     exact: bool = False
 
     @property
@@ -96,7 +96,7 @@ class Frontier:
         """Return the points that a reader looks at first, and what each is."""
         found: dict[int, list[str]] = {CURRENT: ["current"]}
         found.setdefault(self.auc.knee, []).append("knee")
-        for name, number in self.saved.items():
+        for name, number in self.named.items():
             found.setdefault(number, []).append(name)
         best = np.where(self.auc.unbeaten[:, None], self.auc.figures, -np.inf).argmax(axis=0)
         for name, number in zip(self.names, best.tolist(), strict=True):
@@ -123,15 +123,15 @@ class Frontier:
         fronts = {"auc": self.auc, "request_auc": self.request_auc, "events_at_k": self.events}
         known = {name: front for name, front in fronts.items() if front is not None}
 
-        def named(row: np.ndarray) -> dict[str, float]:
+        def by_name(row: np.ndarray) -> dict[str, float]:
             return dict(zip(self.names, row.tolist(), strict=True))
 
         points = [
             {
                 "number": number,
-                "weights": named(weights),
+                "weights": by_name(weights),
                 "auc_sum": float(self.sums[number]),
-                **{name: named(front.figures[number]) for name, front in known.items()},
+                **{name: by_name(front.figures[number]) for name, front in known.items()},
                 "unbeaten": {name: bool(f.unbeaten[number]) for name, f in known.items()},
             }
             for number, weights in enumerate(self.weights)
@@ -141,9 +141,9 @@ class Frontier:
             "rows": self.rows,
             "k": self.k,
             "exact": self.exact,
-            "count": named(self.count),
+            "count": by_name(self.count),
             "value": self.value,
-            "saved": dict(self.saved),
+            "named": dict(self.named),
             "knee": self.auc.knee,
             "fronts": {name: front.to_dict() for name, front in known.items()},
             "best_possible": None if self.best is None else self.best.to_dict(),
@@ -156,6 +156,7 @@ def frontier_of(
     *,
     k: int = 10,
     points: int = MOST_POINTS,
+    more: Mapping[str, np.ndarray] | None = None,
     on_step: Callable[[int, int], None] = lambda *_: None,
 ) -> Frontier:
     """Measure one fit at the weights of a grid over all trade-offs.
@@ -164,14 +165,16 @@ def frontier_of(
         sweep: A model's heads on labelled rows.
         k: Of the events among the first k of a request.
         points: At most so many, beside the model's own weights and operating points.
+        more: Weights of further points, by name.
         on_step: Called with the points done and the points in all.
     """
     model, M = sweep.model, len(sweep.names)
-    saved = model.points
-    kept = [model.schema.weights_with(each)[None] for each in saved.values()]
+    named = {name: model.schema.weights_with(each) for name, each in model.points.items()}
+    named |= more or {}
     grid = weights_to_try(M, points)
-    # Those of the model come last, so that one more changes no number.
-    weights = np.concatenate([sweep.weights[None], grid, *kept])
+    # Those with a name come last, so that one more changes no number.
+    last = np.reshape(list(named.values()), (-1, M))
+    weights = np.concatenate([sweep.weights[None], grid, last])
     weights = weights * (M / weights.sum(axis=1, keepdims=True))
     areas, within, events, best = [], [], [], []
     for number, each in enumerate(weights):
@@ -189,13 +192,13 @@ def frontier_of(
         rows=sweep.log.rows,
         k=k,
         weights=weights,
-        count=sweep.weights,
+        count=sweep.count,
         auc=_front(areas, chance),
         request_auc=_front(within, chance) if within else None,
         events=_front(events, _random_events(sweep, k)) if events else None,
         best=_front(best, chance) if best else None,
         value=None if worth is None else dict(zip(sweep.names, worth.tolist(), strict=True)),
-        saved={name: number for number, name in enumerate(saved, 1 + len(grid))},
+        named={name: number for number, name in enumerate(named, 1 + len(grid))},
         exact=sweep.exact,
     )
 

@@ -2,7 +2,8 @@
 
 __all__ = ["Sweep", "simplex_grid", "weights_to_try"]
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from math import comb
@@ -32,7 +33,8 @@ class Sweep:
         log: The rows, in whole requests.
         parts: (rows, M) p_m/(π_m(1−π_m)), with the π of the fit.
         labels: (rows, M); in a world the true probabilities, so that nothing is label noise.
-        weights: (M,) what the AUC of each objective counts now.
+        weights: (M,) those of the model, the current ones.
+        count: (M,) what the AUC of each objective counts in the sum; the same, unless told.
     """
 
     model: ProbabilityMethod
@@ -40,9 +42,17 @@ class Sweep:
     parts: np.ndarray
     labels: np.ndarray
     weights: np.ndarray
+    count: np.ndarray
 
     @classmethod
-    def of(cls, model: Method, table: Source, *, rows: int = MOST_ROWS) -> Self:
+    def of(
+        cls,
+        model: Method,
+        table: Source,
+        *,
+        count: Mapping[str, float] | None = None,
+        rows: int = MOST_ROWS,
+    ) -> Self:
         """Read labelled rows, at most so many of them, and score them once.
 
         Raises:
@@ -62,7 +72,9 @@ class Sweep:
         pi = model.prevalence
         labels = log.known_labels() if log.truth is None else log.truth
         parts = np.asfortranarray(model.probabilities(log) / (pi * (1 - pi)))
-        return cls(model, log, parts, labels, model.objective_weights())
+        now = model.objective_weights()
+        counted = now if count is None else model.schema.weights_with(count)
+        return cls(model, log, parts, labels, now, counted)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -81,7 +93,7 @@ class Sweep:
             return None
         pi = np.average(self.log.truth, axis=0, weights=self.log.sample_weight)
         parts = np.asfortranarray(self.log.truth / (pi * (1 - pi)))
-        return type(self)(self.model, self.log, parts, self.labels, self.weights)
+        return replace(self, parts=parts)
 
     def fused(self, weights: np.ndarray) -> np.ndarray:
         """Return the fused score of each row."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from harmonrank.evaluation.frontier import Frontier
+from harmonrank.evaluation.frontier import Frontier, Guarded
 from harmonrank.reports.facts import Run
 from harmonrank.reports.frontier._charts import front_plots
-from harmonrank.reports.frontier._text import frontier_table, volume_words
+from harmonrank.reports.frontier._text import floor_table, frontier_table, volume_words
 from harmonrank.reports.html import Card, page
 from harmonrank.reports.sections import Section
 
@@ -17,7 +17,13 @@ _MOST_PAIRS = 6
 _FEWER = 4
 
 
-def frontier_page(title: str, frontier: Frontier, run: Run, chosen: int | None = None) -> str:
+def frontier_page(
+    title: str,
+    frontier: Frontier,
+    run: Run,
+    chosen: int | None = None,
+    guarded: Guarded | None = None,
+) -> str:
     """Return the page.
 
     Args:
@@ -25,8 +31,26 @@ def frontier_page(title: str, frontier: Frontier, run: Run, chosen: int | None =
         frontier: All points.
         run: How it was made.
         chosen: The number of the point that is chosen; none if left out.
+        guarded: What the search for floors found.
     """
-    return page(title, run, _cards(frontier), frontier_sections(frontier, chosen))
+    parts, verdict = frontier_sections(frontier, chosen), ""
+    if guarded is not None:
+        verdict = guarded.sentence()
+        parts.insert(0, _floors(guarded))
+    return page(title, run, _cards(frontier), parts, verdict)
+
+
+def _floors(guarded: Guarded) -> Section:
+    point = "the best AUC-sum that keeps all floors"
+    if not guarded.feasible:
+        point = "where the floor that is missed most is missed least, as not all can be kept"
+    margin = "the lower end of the interval of the AUC, or of its paired difference to now,"
+    lead = (
+        f"The point: {point}. A floor holds if {margin if guarded.margin else 'the AUC'} is above "
+        "it. The price is what the AUC-sum would gain per unit by which the floor is lowered; a "
+        "floor that holds anyway has none."
+    )
+    return Section("floors", "Floors", lead, tables=(floor_table(guarded),))
 
 
 def frontier_sections(frontier: Frontier, chosen: int | None = None) -> list[Section]:

@@ -1,19 +1,22 @@
 """A frontier as a table: the points that a reader looks at first."""
 
-__all__ = ["frontier_table", "volume_words"]
+__all__ = ["floor_table", "frontier_table", "volume_words"]
 
 from collections.abc import Iterator
 
-from harmonrank.evaluation.frontier import Frontier
+from harmonrank.evaluation.frontier import Frontier, Guarded
 from harmonrank.table import Cell, Column, Style, Table
 
 
-def frontier_table(frontier: Frontier, chosen: int | None = None) -> Table:
+def frontier_table(
+    frontier: Frontier, chosen: int | None = None, guarded: Guarded | None = None
+) -> Table:
     """Return a row per point: what it is, the AUC of each objective, their sum, its weights.
 
     Args:
         frontier: All points.
         chosen: The number of the point that is chosen, in bold; none if left out.
+        guarded: What the search for floors found, said above and below the table.
     """
     listed = frontier.listed()
     if chosen is not None:
@@ -34,7 +37,39 @@ def frontier_table(frontier: Frontier, chosen: int | None = None) -> Table:
         rows.append((Cell(number, mark=mark), what, *figures, frontier.sums[number], weights))
         style: Style = "bold" if number == chosen else ""
         styles[place] = style
-    return Table(columns, tuple(rows), emphasis=styles, notes=tuple(_notes(frontier)))
+    notes = [*([] if guarded is None else _floor_notes(guarded)), *_notes(frontier)]
+    title = "" if guarded is None else guarded.sentence()
+    return Table(columns, tuple(rows), title, emphasis=styles, notes=tuple(notes))
+
+
+def floor_table(guarded: Guarded) -> Table:
+    """Return a row per floor: how far above it the point is, and what keeping it costs."""
+    columns = (
+        Column("floor"),
+        Column("AUC now", ".4f"),
+        Column("AUC there", ".4f"),
+        Column("above the floor, with margin", "+.4f"),
+        Column("price", ".3f"),
+    )
+    rows = []
+    for floor, slack in zip(guarded.floors, guarded.point.slack.tolist(), strict=True):
+        m = guarded.names.index(floor.objective)
+        price = guarded.prices.get(floor.objective)
+        areas = (float(guarded.current.areas[m]), float(guarded.point.areas[m]))
+        rows.append((str(floor), *areas, slack, price))
+    return Table(columns, tuple(rows))
+
+
+def _floor_notes(guarded: Guarded) -> Iterator[str]:
+    for floor, slack in zip(guarded.floors, guarded.point.slack.tolist(), strict=True):
+        m = guarded.names.index(floor.objective)
+        now, there = guarded.current.areas[m], guarded.point.areas[m]
+        lower = "its lower end is" if guarded.margin else "that is"
+        text = f"{floor}: AUC {now:.4f} now, {there:.4f} there; {lower} {slack:+.4f} from the floor"
+        price = guarded.prices.get(floor.objective)
+        if price:
+            text += f". Lowered by .001 it would bring the sum {price / 1000:+.4f}"
+        yield f"{text}."
 
 
 def _notes(frontier: Frontier) -> Iterator[str]:

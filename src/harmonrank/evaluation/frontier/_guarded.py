@@ -1,0 +1,110 @@
+"""Guarded: the best weighted AUC-sum subject to floors, found by moving weights alone.
+
+The best score for Σ c_m AUC_m subject to AUC_j ≥ f_j is, by the Lagrangian, the best score for
+Σ (c_m + λ_m) AUC_m with λ_m = 0 where there is no floor or it does not bind: so only the weights of
+objectives with a floor rise. λ_m is the price of a floor, what the sum would gain by lowering it.
+"""
+
+__all__ = ["Guarded", "guarded_by"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harmonrank.errors import UsageError
+from harmonrank.evaluation.frontier._floors import Floor
+from harmonrank.evaluation.frontier._nearest import conflict_of, eased, nearest_to
+from harmonrank.evaluation.frontier._prices import price_floors, prices_of
+from harmonrank.evaluation.frontier._sweep import Sweep
+from harmonrank.evaluation.frontier._trial import Trial, Trials
+
+
+@dataclass(frozen=True, eq=False)
+class Guarded:
+    """What the search found.
+
+    Attributes:
+        names: The objectives.
+        floors: As they were asked for.
+        feasible: Whether weights were found that hold all of them.
+        point: The best weights that do; if there are none, those with the least worst shortfall.
+        current: The current weights.
+        prices: By objective, what the AUC-sum would gain if its floor were lowered by a unit.
+        conflict: Floors that cannot hold together though any fewer of them can; empty if feasible.
+        margin: Whether a floor must hold at the lower end of an interval.
+    """
+
+    names: tuple[str, ...]
+    floors: tuple[Floor, ...]
+    feasible: bool
+    point: Trial
+    current: Trial
+    prices: dict[str, float]
+    conflict: tuple[Floor, ...] = ()
+    margin: bool = True
+
+    @property
+    def short(self) -> float:
+        """By how much all floors would have to be lowered."""
+        return max(0.0, -self.point.worst)
+
+    def sentence(self) -> str:
+        """Return the verdict."""
+        kept = ", ".join(map(str, self.floors))
+        if not self.feasible:
+            those = " and ".join(map(str, self.conflict))
+            together = "cannot hold together" if len(self.conflict) > 1 else "cannot hold at all"
+            margin = " with their margin" if self.margin else ""
+            return (
+                f"{those} {together}{margin}; at the nearest point all floors hold if each is "
+                f"lowered by {self.short:.4f}."
+            )
+        change = self.point.total - self.current.total
+        return f"{kept} can be kept: AUC-sum {self.point.total:.4f}, {change:+.4f} against now."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON parts."""
+
+        def named(row: np.ndarray) -> dict[str, float]:
+            return dict(zip(self.names, row.tolist(), strict=True))
+
+        slack = zip(self.floors, self.point.slack.tolist(), strict=True)
+        return {
+            "feasible": self.feasible,
+            "sentence": self.sentence(),
+            "floors": [{**floor.to_dict(), "slack": each} for floor, each in slack],
+            "conflict": [str(floor) for floor in self.conflict],
+            "short": self.short,
+            "prices": self.prices,
+            "weights": named(self.point.weights),
+            "auc": named(self.point.areas),
+            "auc_sum": self.point.total,
+            "current": {"auc": named(self.current.areas), "auc_sum": self.current.total},
+        }
+
+
+def guarded_by(sweep: Sweep, floors: Sequence[Floor], *, level: float = 0.95) -> Guarded:
+    """Search the weights of the best AUC-sum whose floors hold.
+
+    Args:
+        sweep: A model's heads on labelled rows that it was not fitted on.
+        floors: What must hold, with the lower end of an interval as margin (`Trials`).
+        level: Of the interval; 0 asks for no margin.
+    """
+    if not floors:
+        raise UsageError("There must be at least one floor. Got none.")
+    trials = Trials(sweep, floors, level)
+    current, found = trials.trial(sweep.weights), price_floors(trials)
+    if found is None:
+        nearest = nearest_to(trials)
+        if nearest.worst < 0 and trials.best is None:
+            conflict = conflict_of(sweep, floors, level)
+            return Guarded(
+                sweep.names, trials.floors, False, nearest, current, {}, conflict, level > 0
+            )
+        found = eased(trials, nearest if nearest.worst >= 0 else trials.best or nearest)
+    prices = prices_of(found.weights, sweep.count)
+    named = {sweep.names[m]: float(prices[m]) for m in sorted(set(trials.columns))}
+    return Guarded(sweep.names, trials.floors, True, found, current, named, (), level > 0)

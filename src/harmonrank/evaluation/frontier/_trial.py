@@ -1,0 +1,77 @@
+"""Trials: weights, the AUCs they have, and how far above its floor each of them surely is."""
+
+__all__ = ["Trial", "Trials"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from harmonrank.errors import UsageError
+from harmonrank.evaluation.frontier._floors import Floor
+from harmonrank.evaluation.frontier._sweep import Sweep
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What some weights reach.
+
+    Attributes:
+        weights: (M,).
+        areas: (M,) AUCs.
+        total: Their sum, as they count.
+        slack: (floors,) by how much the lower end of the interval is above the floor.
+    """
+
+    weights: np.ndarray
+    areas: np.ndarray
+    total: float
+    slack: np.ndarray
+
+    @property
+    def worst(self) -> float:
+        """The least slack; from 0 up all floors hold."""
+        return float(self.slack.min())
+
+
+class Trials:
+    """Tries weights and remembers the best that holds all floors.
+
+    A floor holds where the lower end of an interval does: of the AUC, or of its paired difference
+    to the AUC with the current weights. Requests are the sampling unit if they are known.
+
+    Args:
+        sweep: A model's heads on labelled rows, the current weights and what each AUC counts.
+        floors: At least one.
+        level: Of the intervals; 0 takes estimates for the truth.
+    """
+
+    def __init__(self, sweep: Sweep, floors: Sequence[Floor], level: float) -> None:
+        if not 0 <= level < 1:
+            raise UsageError(f"The level of an interval must be from 0 to below 1. Got {level:g}.")
+        self.sweep, self.floors = sweep, tuple(floors)
+        self.columns = [sweep.names.index(floor.objective) for floor in floors]
+        self._z = NormalDist().inv_cdf(0.5 + 0.5 * level) if level else 0.0
+        self._areas, self._units = sweep.influence(sweep.weights)
+        self.best: Trial | None = None
+
+    def trial(self, weights: np.ndarray) -> Trial:
+        """Measure weights, which are scaled to a mean of 1."""
+        weights = weights * (len(weights) / weights.sum())
+        areas, units = self.sweep.influence(weights)
+        slack = np.empty(len(self.floors))
+        for place, (floor, m) in enumerate(zip(self.floors, self.columns, strict=True)):
+            unit, area = units[:, m], areas[m]
+            if floor.relative:
+                unit, area = unit - self._units[:, m], area - self._areas[m]
+            slack[place] = area - self._z * _error(unit) - floor.least
+        found = Trial(weights, areas, float(areas @ self.sweep.count), slack)
+        if found.worst >= 0 and (self.best is None or found.total > self.best.total):
+            self.best = found
+        return found
+
+
+def _error(units: np.ndarray) -> float:
+    """Return the standard error of an AUC, given the influence of each unit on it."""
+    return float(np.sqrt(len(units) / max(len(units) - 1, 1) * (units @ units)))

@@ -1,0 +1,256 @@
+"""Floors under AUCs: worlds whose best guarded trade-off is known."""
+
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import harmonrank as hr
+from harmonrank.data.worlds import world
+from harmonrank.errors import UsageError
+from harmonrank.evaluation.frontier import Floor, Sweep, guarded_by
+from harmonrank.evaluation.simulation import as_frame, world_schema
+from harmonrank.methods.prevalence_weights import PrevalenceWeights
+from harmonrank.metrics import auc, paired_difference
+
+NAMES = ("buy", "like", "view")
+
+
+def known_sweep(p, weights=None):
+    """Return the sweep of a world whose scores are the true probabilities, which are also known."""
+    rng, names = np.random.default_rng(0), NAMES[: p.shape[1]]
+    labels = rng.random(p.shape) < p
+    labels[0], labels[1] = False, True
+    columns = {name: labels[:, m].astype(np.uint8) for m, name in enumerate(names)}
+    columns |= {f"p_{name}": p[:, m] for m, name in enumerate(names)}
+    columns |= {f"true_{name}": p[:, m] for m, name in enumerate(names)}
+    schema = hr.Schema(
+        {name: f"p_{name}" for name in names},
+        truth={name: f"true_{name}" for name in names},
+        weights=weights or {},
+    )
+    table = pl.DataFrame(columns)
+    model = PrevalenceWeights().fit(table, schema)
+    model.prevalence = p.mean(axis=0).round(12)  # as if of endless rows
+    return Sweep.of(model, table)
+
+
+def floors(sweep, *texts):
+    return [Floor.parse(text, sweep.names) for text in texts]
+
+
+def symmetric(rows=300, seed=0):
+    """Return probabilities in which objectives can be exchanged: every permutation is there."""
+    z = np.random.default_rng(seed).normal([-1.0, -1.0], 1.2, (rows, 2))
+    z[:, 1] -= 0.9 * z[:, 0]
+    p = 1 / (1 + np.exp(-z))
+    return np.concatenate([p, p[:, ::-1]])
+
+
+def all_rankings(parts):
+    """Yield a weight of the first objective in each interval in which the ranking is the same."""
+    x, y = parts.T
+    ends = {0.0, 1.0}
+    for i, j in combinations(range(len(parts)), 2):
+        dx, dy = x[i] - x[j], y[i] - y[j]
+        if dx * dy < 0:
+            ends.add(dy / (dy - dx))
+    ends = np.sort(list(ends))
+    yield from (ends[1:] + ends[:-1]) / 2
+
+
+@pytest.fixture(scope="module")
+def enumerated():
+    """Return a small world and the AUCs of every ranking that weights can make of it."""
+    rng = np.random.default_rng(3)
+    z = rng.normal([-1.5, -0.5], 1.0, (120, 2))
+    z[:, 1] -= 0.6 * z[:, 0]
+    sweep = known_sweep(1 / (1 + np.exp(-z)))
+    points = [sweep.areas(np.array([t, 1 - t])) for t in all_rankings(sweep.parts)]
+    return sweep, np.array(points)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("name", ["buy", "like"])
+def test_the_best_of_all_rankings_that_hold_the_floor_is_found(enumerated, name, share):
+    sweep, points = enumerated
+    m = NAMES.index(name)
+    now = sweep.areas(sweep.weights)
+    least = float(now[m] + share * (points[:, m].max() - now[m]))
+    best = points[points[:, m] >= least].sum(axis=1).max()
+    found = guarded_by(sweep, floors(sweep, f"{name}>={least:.17g}"), level=0)
+    assert found.feasible
+    assert found.point.areas[m] >= least
+    assert found.point.total <= best + 1e-12
+    assert found.point.total == pytest.approx(best, abs=2e-4)
+
+
+def test_a_floor_that_holds_already_changes_nothing(enumerated):
+    sweep, _ = enumerated
+    found = guarded_by(sweep, floors(sweep, "buy>=current-0.01", "like>=0.5"), level=0)
+    np.testing.assert_allclose(found.point.weights, 1)
+    assert found.point.total == pytest.approx(sweep.areas(np.ones(2)).sum())
+    assert found.prices == {"buy": 0, "like": 0}
+    assert "+0.0000 against now" in found.sentence()
+
+
+def test_in_a_symmetric_world_the_nearest_point_is_the_middle_and_the_shortfall_is_known():
+    sweep = known_sweep(symmetric())
+    middle = sweep.areas(np.ones(2))
+    assert middle[0] == pytest.approx(middle[1], abs=1e-12)
+    for beyond in (0.005, 0.05):
+        least = f"{middle[0] + beyond:.12g}"
+        both = floors(sweep, f"buy>={least}", f"like>={least}")
+        found = guarded_by(sweep, both, level=0)
+        assert not found.feasible
+        assert found.conflict == tuple(both)
+        assert found.short == pytest.approx(beyond, abs=2e-4)
+        assert found.point.weights == pytest.approx([1, 1], abs=0.05)
+        assert f"lowered by {found.short:.4f}" in found.sentence()
+    both = floors(sweep, *(f"{name}>={middle[0] - 1e-4:.12g}" for name in ("buy", "like")))
+    assert guarded_by(sweep, both, level=0).feasible
+
+
+def test_only_the_floors_that_conflict_are_named():
+    rng = np.random.default_rng(5)
+    z = rng.normal(-1.0, 1.2, (600, 3))
+    z[:, 1] = -0.8 * z[:, 0] + 0.5 * z[:, 1]
+    sweep = known_sweep(1 / (1 + np.exp(-z)))
+    ends = [sweep.areas(end)[m] for m, end in enumerate(np.eye(3))]
+    wanted = floors(sweep, f"view>={0.55}", f"buy>={ends[0] - 0.002}", f"like>={ends[1] - 0.002}")
+    found = guarded_by(sweep, wanted, level=0)
+    assert [floor.objective for floor in found.conflict] == ["buy", "like"]
+    assert "cannot hold together" in found.sentence()
+    alone = guarded_by(sweep, floors(sweep, "view>=0.3", f"like>={ends[1] + 0.01}"), level=0)
+    assert [floor.objective for floor in alone.conflict] == ["like"]
+    assert "cannot hold at all" in alone.sentence()
+    assert alone.short == pytest.approx(0.01, abs=3e-4)
+
+
+def test_a_price_is_what_lowering_the_floor_brings():
+    z = np.random.default_rng(6).normal(-1.0, 1.2, (20_000, 3))
+    z[:, 1] -= 0.8 * z[:, 0]
+    sweep = known_sweep(1 / (1 + np.exp(-z)))
+    least, step = sweep.areas(np.ones(3))[1] + 0.03, 0.004
+
+    def total(extra):
+        found = guarded_by(sweep, floors(sweep, f"like>={least + extra:.12g}"), level=0)
+        return found.point.total, found.prices["like"]
+
+    (low, price), (high, _) = total(0.0), total(-step)
+    assert (high - low) / step == pytest.approx(price, rel=0.1)
+    # Only the weight of the objective with a floor has risen.
+    found = guarded_by(sweep, floors(sweep, f"like>={least:.12g}"), level=0)
+    assert found.point.weights[0] == pytest.approx(found.point.weights[2])
+    assert found.point.weights[1] > found.point.weights[0]
+
+
+def test_several_floors_that_bind_at_once_all_just_hold():
+    z = np.random.default_rng(7).normal(-1.0, 1.2, (20_000, 3))
+    z[:, 1] -= 0.8 * z[:, 0]
+    sweep = known_sweep(1 / (1 + np.exp(-z)), {"view": 4})
+    aim = sweep.areas(np.array([1.0, 1.4, 0.9]))
+    wanted = floors(sweep, f"buy>={aim[0]:.12g}", f"like>={aim[1]:.12g}", "like>=current")
+    found = guarded_by(sweep, wanted, level=0)
+    assert found.feasible
+    np.testing.assert_allclose(found.point.areas, aim, atol=2e-3)
+    assert (found.point.areas[:2] >= aim[:2] - 1e-12).all()
+
+
+# With labels alone
+
+
+def test_floors_with_their_margin_hold_on_rows_that_the_search_has_not_seen():
+    place = world("conflict")
+    schema = world_schema(place).subset(["comment", "like", "long_view"])
+    model = hr.HarmonRank().fit(as_frame(place, place.sample(40_000, seed=1)), schema)
+    truth = Sweep.of(model, as_frame(place, place.sample(100_000, seed=9)))
+    now, held = truth.areas(truth.weights), 0
+    for seed in range(20):
+        rows = place.sample(15_000, seed=100 + seed, with_truth=False)
+        sweep = Sweep.of(model, as_frame(place, rows))
+        found = guarded_by(sweep, floors(sweep, "like>=current+0.02", "comment>=current-0.005"))
+        assert found.feasible
+        moved = truth.areas(found.point.weights) - now
+        held += bool(moved[1] >= 0.02 and moved[0] >= -0.005)
+    # Each lower end covers with 97.5 %; both together with 95 % or more.
+    assert held >= 17
+
+
+def test_the_margin_is_the_lower_end_of_the_paired_interval():
+    place = world("conflict")
+    schema = world_schema(place).subset(["comment", "like", "long_view"])
+    table = as_frame(place, place.sample(6000, seed=1, with_truth=False))
+    sweep = Sweep.of(hr.ClosedForm().fit(table, schema), table)
+    found = guarded_by(sweep, floors(sweep, "like>=current+0.01", "comment>=0.3"), level=0.9)
+    log = sweep.log
+    moved = paired_difference(
+        sweep.fused(found.point.weights),
+        sweep.fused(sweep.weights),
+        log.known_labels(),
+        objective_weights=[0, 1, 0],
+        level=0.9,
+        groups=log.request,
+    )
+    assert found.point.slack[0] == pytest.approx(moved.low - 0.01, abs=1e-9)
+    assert moved.low >= 0.01
+
+
+def test_the_sum_counts_aucs_as_told_and_current_is_the_model():
+    sweep = known_sweep(symmetric())
+    counted = Sweep.of(sweep.model, sweep.log, count={"buy": 3, "like": 1})
+    found = guarded_by(counted, floors(counted, "like>=current-0.01"), level=0)
+    now = sweep.areas(np.ones(2))
+    assert found.point.areas[1] == pytest.approx(now[1] - 0.01, abs=3e-4)
+    assert found.point.areas[0] > now[0]
+    assert found.point.total == pytest.approx(found.point.areas @ [3, 1])
+    np.testing.assert_allclose(found.current.areas, now)
+
+
+# What can be wrong
+
+
+@pytest.mark.parametrize(
+    ("text", "floor"),
+    [
+        ("buy>=0.75", Floor("buy", 0.75, False)),
+        (" buy >= .75 ", Floor("buy", 0.75, False)),
+        ("buy>=current", Floor("buy", 0.0, True)),
+        ("buy >= current - 0.002", Floor("buy", -0.002, True)),
+        ("buy>=current+1e-3", Floor("buy", 0.001, True)),
+        ("a >= b>=0.5", Floor("a >= b", 0.5, False)),
+    ],
+)
+def test_a_floor_is_read_as_people_write_it(text, floor):
+    assert Floor.parse(text, ["buy", "a >= b"]) == floor
+    assert Floor.parse(str(floor), ["buy", "a >= b"]) == floor
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("buy", "buy>0.7", "buy>=", "buy>=1.5", "buy>=-0.1", "buy>=current0.1", "buy>=current-2"),
+        *("buy>=currently", "buy>=0.7.1", ">=0.5", "buy>=nan", "buy<=0.5", ""),
+    ],
+)
+def test_what_is_no_floor_is_refused(text):
+    with pytest.raises(UsageError, match=r"--keep takes floors such as buy>=0\.75 or like>=curren"):
+        Floor.parse(text, ["buy"])
+
+
+def test_an_unknown_objective_or_level_is_named(enumerated):
+    sweep, _ = enumerated
+    with pytest.raises(UsageError, match="unknown objective 'bui'. Did you mean 'buy'"):
+        Floor.parse("bui>=0.5", sweep.names)
+    with pytest.raises(UsageError, match="must be from 0 to below 1. Got 1"):
+        guarded_by(sweep, floors(sweep, "buy>=0.5"), level=1)
+    with pytest.raises(UsageError, match="at least one floor"):
+        guarded_by(sweep, [])
+
+
+def test_areas_of_the_enumeration_are_those_of_the_metric(enumerated):
+    sweep, points = enumerated
+    fused = sweep.parts @ np.array([1.0, 1.0])
+    np.testing.assert_allclose(sweep.areas(np.ones(2)), auc(fused, sweep.labels))
+    assert len(points) > 1000
