@@ -178,10 +178,25 @@ def test_one_objective_or_one_class_has_no_frontier(model, train):
     one = hr.ClosedForm().fit(train, world_schema(WORLD).subset(["like"]))
     with pytest.raises(UsageError, match="at least two objectives. Got one"):
         Sweep.of(one, train)
-    with pytest.raises(DataError, match="'buy' has no positive label among the 500 frontier rows"):
+    with pytest.raises(DataError, match="'buy' has no positive label among the 500 evaluated rows"):
         Sweep.of(model, rows(500, 2).with_columns(buy=pl.lit(0)))
 
 
 def test_a_number_that_no_point_has_is_refused(found):
     with pytest.raises(UsageError, match=r"numbered from 0 to \d+\. Got 999"):
         found.point(999)
+
+
+def test_feedback_counts_as_if_every_place_had_been_looked_at(model, train, schema):
+    rng = np.random.default_rng(0)
+    table = rows(4000, 6).with_columns(position=pl.Series(rng.integers(1, 4, 4000)))
+    curve = {1: 1.0, 2: 0.5, 3: 0.25}
+    placed = hr.ClosedForm().fit(train, schema)
+    placed._schema = replace(placed.schema, position="position", examination=curve)
+    found = frontier_of(Sweep.of(placed, table), points=5, k=2)
+    quality = placed.evaluate(table, k=2)
+    areas = [quality.auc[name].estimate for name in THREE]
+    np.testing.assert_allclose(found.auc.figures[0], areas)
+    worth = dict.fromkeys(THREE, 1.0)
+    value = placed.measured(placed.score(table), Sweep.of(placed, table).log, value=worth, k=2)
+    assert found.events.figures[0].sum() == pytest.approx(value.value.mean.estimate)

@@ -73,4 +73,4 @@ def test_value_is_the_worth_of_the_events_at_k(k):
     scores, labels, groups = _log(k)
     events = events_at_k(scores, labels, groups, k)
     assert events @ VALUE == pytest.approx(value_at_k(scores, labels, groups, k, value=VALUE))
-    assert np.isnan(events_at_k([], np.empty((0, 3)), [], k)).all()
+    assert np.isnan(events_at_k([], np.empty((0, 3)), np.empty(0, int), k)).all()

@@ -47,11 +47,19 @@ def value_at_k(
     return float(found.mean()) if found.size else float("nan")
 
 
-def events_at_k(scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, k: int) -> FloatArray:
+def events_at_k(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    groups: ArrayLike,
+    k: int,
+    *,
+    event_weight: ArrayLike | None = None,
+) -> FloatArray:
     """Return, per objective, the mean over requests of Σ_{j ≤ k} y_(j)m.
 
-    Whatever events are worth, `value_at_k` is their worth times this. Ties share their places, so
-    equal scores give what a random order shows. It is nan if there is no request.
+    Whatever events are worth, `value_at_k` is their worth times this; `event_weight` is as there.
+    Ties share their places, so equal scores give what a random order shows. It is nan if there is
+    no request.
 
     >>> labels = [[1, 0], [0, 1], [0, 0], [1, 0]]  # click, follow
     >>> events_at_k([3, 2, 1, 9], labels, ["a", "a", "a", "b"], k=1)
@@ -62,7 +70,9 @@ def events_at_k(scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, k: int)
     table = check_labels(labels, len(values))
     order, starts = request_layout(values, groups)
     shown = np.ones(min(k, np.diff(starts).max(initial=0)))
-    found = expected_gains(values, order, starts, table, shown)
+    counts = check_weights(event_weight, len(values), "event_weight")
+    gains = table if counts.size == 0 else table * counts[:, None]
+    found = expected_gains(values, order, starts, gains, shown)
     empty = np.full(table.shape[1], np.nan)
     return found.mean(axis=0) if len(found) else empty
 

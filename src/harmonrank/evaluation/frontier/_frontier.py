@@ -10,7 +10,7 @@ import numpy as np
 
 from harmonrank.errors import UsageError
 from harmonrank.evaluation.frontier._sweep import Sweep, weights_to_try
-from harmonrank.metrics import events_at_k, hypervolume, knee, pareto_front
+from harmonrank.metrics import hypervolume, knee, pareto_front
 
 MOST_POINTS = 300
 _MOST_DIMENSIONS = 5  # of an exact hypervolume
@@ -185,6 +185,7 @@ def frontier_of(
         if sweep.best is not None:
             best.append(sweep.best.areas(each))
         on_step(number + 1, len(weights))
+    random = sweep.random_events(k)
     worth = model.schema.values_with(None)
     chance = np.full(M, 0.5)
     return Frontier(
@@ -195,17 +196,12 @@ def frontier_of(
         count=sweep.count,
         auc=_front(areas, chance),
         request_auc=_front(within, chance) if within else None,
-        events=_front(events, _random_events(sweep, k)) if events else None,
+        events=None if random is None else _front(events, random),
         best=_front(best, chance) if best else None,
         value=None if worth is None else dict(zip(sweep.names, worth.tolist(), strict=True)),
         named={name: number for number, name in enumerate(named, 1 + len(grid))},
         exact=sweep.exact,
     )
-
-
-def _random_events(sweep: Sweep, k: int) -> np.ndarray:
-    assert sweep.log.request is not None
-    return events_at_k(np.zeros(sweep.log.rows), sweep.labels, sweep.log.request, k)
 
 
 def _front(rows: list[Any], reference: np.ndarray) -> Front:

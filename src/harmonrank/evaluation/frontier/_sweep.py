@@ -11,9 +11,10 @@ from typing import Self
 
 import numpy as np
 
-from harmonrank.data import Log, Source, read_log
+from harmonrank.data import Log, Source
 from harmonrank.errors import UsageError
 from harmonrank.methods import Method
+from harmonrank.methods.fit import exam_rows
 from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
 from harmonrank.metrics import auc, auc_influence, events_at_k, grouped_auc
 
@@ -65,10 +66,8 @@ class Sweep:
             )
         if len(model.schema.names) < 2:
             raise UsageError("A frontier needs at least two objectives. Got one.")
-        log = read_log(table, model.schema)
-        log.require_both_classes("frontier")
-        log = _whole_requests(log.counted(), rows)
-        log.require_both_classes("frontier")
+        log = _whole_requests(exam_rows(table, model.schema), rows)
+        log.require_both_classes("evaluated")
         pi = model.prevalence
         labels = log.known_labels() if log.truth is None else log.truth
         parts = np.asfortranarray(model.probabilities(log) / (pi * (1 - pi)))
@@ -86,12 +85,17 @@ class Sweep:
         """Whether figures are by true probabilities."""
         return self.log.truth is not None
 
+    @property
+    def row_weight(self) -> np.ndarray | None:
+        """What each row counts: true probabilities do not depend on the place of a row."""
+        return self.log.own_weight if self.exact else self.log.sample_weight
+
     @cached_property
     def best(self) -> Self | None:
         """The same rows with the true probabilities as heads, in a world."""
         if self.log.truth is None:
             return None
-        pi = np.average(self.log.truth, axis=0, weights=self.log.sample_weight)
+        pi = np.average(self.log.truth, axis=0, weights=self.row_weight)
         parts = np.asfortranarray(self.log.truth / (pi * (1 - pi)))
         return replace(self, parts=parts)
 
@@ -101,15 +105,13 @@ class Sweep:
 
     def areas(self, weights: np.ndarray) -> np.ndarray:
         """Return the AUC of each objective, (M,)."""
-        found: np.ndarray = auc(
-            self.fused(weights), self.labels, sample_weight=self.log.sample_weight
-        )
+        found: np.ndarray = auc(self.fused(weights), self.labels, sample_weight=self.row_weight)
         return found
 
     def influence(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the AUC of each objective and the influence of each request (or row) on it."""
         area, influence = auc_influence(
-            self.fused(weights), self.labels, sample_weight=self.log.sample_weight
+            self.fused(weights), self.labels, sample_weight=self.row_weight
         )
         if self.log.request is None:
             return area, influence / self.log.rows
@@ -126,7 +128,7 @@ class Sweep:
         """Return the per-request AUC of each objective; None without requests."""
         if self.log.request is None:
             return None
-        weight = self.log.sample_weight
+        weight = self.row_weight
         found = grouped_auc(self.fused(weights), self.labels, self._requests, sample_weight=weight)
         return found.auc
 
@@ -134,7 +136,15 @@ class Sweep:
         """Return how many events of each objective the first k of a request hold."""
         if self.log.request is None:
             return None
-        return events_at_k(self.fused(weights), self.labels, self._requests, k)
+        return self._events(self.fused(weights), k)
+
+    def random_events(self, k: int) -> np.ndarray | None:
+        """Return the same of a random order."""
+        return None if self.log.request is None else self._events(np.zeros(self.log.rows), k)
+
+    def _events(self, fused: np.ndarray, k: int) -> np.ndarray:
+        looked = None if self.exact else self.log.inverse
+        return events_at_k(fused, self.labels, self._requests, k, event_weight=looked)
 
 
 def _whole_requests(log: Log, most: int) -> Log:
