@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv browser demo test test-slow check format bench clean
+.PHONY: help venv browser redis demo test test-slow check format bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,7 +31,15 @@ browser: ## install Chromium for the test of the HTML report, where that is allo
 		$$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium chromium-driver; \
 	} >/dev/null 2>&1 || echo "Chromium is not installed and cannot be; its test will be skipped."
 
-test: $(READY) browser ## all tests but the slow ones
+# Streams are tested with a real Redis from Debian's package, likewise.
+redis: ## install redis-server for the tests of streams, where that is allowed
+	@command -v redis-server >/dev/null || { \
+		as=; [ "$$(id -u)" = 0 ] || as="sudo -n"; \
+		$$as apt-get update -qq && \
+		$$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq redis-server; \
+	} >/dev/null 2>&1 || echo "redis-server is not installed and cannot be; its tests will be skipped."
+
+test: $(READY) browser redis ## all tests but the slow ones
 	$(PYTEST)
 
 test-slow: $(READY) ## the tests that take minutes; their counts are kept

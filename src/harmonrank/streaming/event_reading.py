@@ -1,6 +1,6 @@
 """Event reading: raw rows become the canonical frame, with what is wrong with each of them."""
 
-__all__ = ["AHEAD", "decode_lines", "read_frame", "read_lines", "to_lines"]
+__all__ = ["AHEAD", "decode_lines", "read_frame", "read_lines", "read_rows", "to_lines"]
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -52,13 +52,45 @@ def read_lines(
     """Return JSON lines, an object each, as events."""
     rows, broken = decode_lines(lines)
 
-    def read(name: str, kind: str) -> tuple[pl.Series, pl.Series | None]:
-        return series_of([row.get(name) for row in rows], kind)
-
     def spell(places: np.ndarray) -> list[str]:
         return [lines[place].decode(errors="replace") for place in places.tolist()]
 
-    reading = _Reading(form, len(lines), read)
+    return _read_rows(form, rows, broken, spell, now)
+
+
+def read_rows(
+    form: EventForm,
+    rows: Sequence[Mapping[str, Any]],
+    broken: Mapping[int, str],
+    *,
+    now: datetime | None = None,
+) -> pl.DataFrame:
+    """Return rows of JSON values as events.
+
+    Args:
+        form: What events look like.
+        rows: A mapping for each event.
+        broken: Why some of them are none.
+        now: What the clock shows; the clock of this machine if left out.
+    """
+
+    def spell(places: np.ndarray) -> list[str]:
+        return [json.dumps(rows[place], default=str) for place in places.tolist()]
+
+    return _read_rows(form, rows, broken, spell, now)
+
+
+def _read_rows(
+    form: EventForm,
+    rows: Sequence[Mapping[str, Any]],
+    broken: Mapping[int, str],
+    spell: _Spell,
+    now: datetime | None,
+) -> pl.DataFrame:
+    def read(name: str, kind: str) -> tuple[pl.Series, pl.Series | None]:
+        return series_of([row.get(name) for row in rows], kind)
+
+    reading = _Reading(form, len(rows), read)
     reading.note(broken)
     return reading.events(now, spell)
 
