@@ -1,34 +1,30 @@
 """HarmonRank: denoise the scores by their own law, calibrate heads by evidence, add them up."""
 
-__all__ = ["HarmonRank", "HarmonRankConfig"]
+__all__ = ["MOST_VALUES", "HarmonRank", "HarmonRankConfig"]
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
-from harmonrank.data import ContextEncoder, Log
+from harmonrank.data import ContextEncoder, Log, Schema
 from harmonrank.data.arrays import Array
 from harmonrank.events import FitStep
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
 from harmonrank.methods.reference import Reference
 from harmonrank.methods.state import ContextState
-from harmonrank.model.coordinate import Coordinate, coordinate_arrays, logit_of
+from harmonrank.model.coordinate import logit_of
 from harmonrank.model.head_columns import OWN
-from harmonrank.model.heads import Heads, head_arrays
+from harmonrank.model.heads import Heads
 from harmonrank.model.heads_marginal import MarginalScorer
 from harmonrank.model.heads_recalibration import recalibrated_heads
 from harmonrank.model.heads_score import HeadScorer
-from harmonrank.model.law import Law, law_arrays
-from harmonrank.model.residual import Residual, residual_arrays
+from harmonrank.model.stored_heads import arrays_of_heads, declared_heads, heads_of_arrays
 
-# Rarer context values share the slot of the unknown: they would cost more than they tell.
-_MOST_VALUES = 100
-_LAW = [field.name for field in fields(Law)]
-_COORDINATE = [field.name for field in fields(Coordinate)]
-_RESIDUAL = [field.name for field in fields(Residual) if field.name != "slots"]
+MOST_VALUES = 100
+"""Rarer context values share the slot of the unknown: they would cost more than they tell."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +55,7 @@ class HarmonRank(ProbabilityMethod):
         from harmonrank.model.heads_fit import fit_heads
 
         log = fit.train
-        self.encoder = ContextEncoder.fit(log.context, _MOST_VALUES)
+        self.encoder = ContextEncoder.fit(log.context, MOST_VALUES)
         self._use(
             fit_heads(
                 logit_of(log.scores),
@@ -71,6 +67,27 @@ class HarmonRank(ProbabilityMethod):
                 overwrite=True,
             )
         )
+
+    @classmethod
+    def assembled(
+        cls,
+        schema: Schema,
+        encoder: ContextEncoder,
+        heads: Heads,
+        prevalence: np.ndarray,
+        reference: Reference,
+    ) -> Self:
+        """Return a fitted model of parts that were learned elsewhere, from a stream say."""
+        model = cls()
+        model._schema, model.encoder, model.prevalence = schema, encoder, prevalence
+        model._use(heads)
+        model._keep_reference(reference)
+        return model
+
+    @property
+    def heads(self) -> Heads:
+        """What was learned."""
+        return self._heads
 
     def _use(self, heads: Heads) -> None:
         self._heads, self._scorer = heads, HeadScorer(heads)
@@ -131,25 +148,11 @@ class HarmonRank(ProbabilityMethod):
         }
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        heads = self._heads
-        arrays = {f"law/{name}": getattr(heads.law, name) for name in _LAW}
-        arrays |= {f"coordinate/{name}": getattr(heads.coordinate, name) for name in _COORDINATE}
-        arrays |= {f"residual/{name}": getattr(heads.residual, name) for name in _RESIDUAL}
-        arrays |= {name: getattr(heads, name) for name in ("theta", "precision", "shared")}
-        return {"context": self.encoder.to_list()}, arrays
+        return {"context": self.encoder.to_list()}, arrays_of_heads(self._heads)
 
     def _declare(self, state: ContextState) -> dict[str, Array]:
-        M, slots = len(self.schema.names), state.encoder(self.schema).slots
-        declared = {f"law/{name}": array for name, array in law_arrays(M, slots).items()}
-        declared |= {f"coordinate/{n}": array for n, array in coordinate_arrays(M).items()}
-        declared |= {f"residual/{n}": array for n, array in residual_arrays(M, slots).items()}
-        return declared | head_arrays(M, slots)
+        return declared_heads(len(self.schema.names), state.encoder(self.schema).slots)
 
     def _restore(self, state: ContextState, arrays: dict[str, np.ndarray]) -> None:
         self.encoder = state.encoder(self.schema)
-        law = Law(**{name: arrays[f"law/{name}"] for name in _LAW})
-        coordinate = Coordinate(**{name: arrays[f"coordinate/{name}"] for name in _COORDINATE})
-        slots = self.encoder.slots
-        residual = Residual(slots, **{name: arrays[f"residual/{name}"] for name in _RESIDUAL})
-        theta, precision, shared = (arrays[name] for name in ("theta", "precision", "shared"))
-        self._use(Heads(coordinate, law, slots, theta, precision, shared, residual))
+        self._use(heads_of_arrays(self.encoder.slots, arrays))

@@ -168,13 +168,13 @@ def fit_law(
     return LawSums.of(logits, codes, slots, weight, unseen).law(slots)
 
 
-def law_sums_arrays(M: int, features: int) -> dict[str, Array]:
-    """Declare the arrays of stored `LawSums`."""
+def law_sums_arrays(M: int, features: int, contexts: str = "contexts") -> dict[str, Array]:
+    """Declare the arrays of stored `LawSums`; `contexts` names how many contexts there are."""
     return {
-        "contexts": Array(("contexts", features), "int64", low=0, high=1e6, least=0),
-        "mass": Array(("contexts",), low=0.0, least=0),
-        "total": Array(("contexts", M), least=0),
-        "squares": Array(("contexts", M), low=0.0, least=0),
+        "contexts": Array((contexts, features), "int64", low=0, high=1e6),
+        "mass": Array((contexts,), low=0.0),
+        "total": Array((contexts, M)),
+        "squares": Array((contexts, M), low=0.0),
         "products": Array((M, M)),
         "origin": Array((M,), low=-1e6, high=1e6),
     }

@@ -85,7 +85,7 @@ class Reservoir:
         rows = len(places)
         likely = np.maximum(probabilities.max(axis=1), labels.max(axis=1))
         size = np.log(np.clip(likely, 1e-6, 1.0)) + time * np.log(2) / half_life
-        # By the number of rows before: the same rows get the same draws, however they are cut.
+        # By the number of rows before, so that a replay of the batches draws the same.
         rng = np.random.default_rng([self.seen, rows])
         newer = replace(
             self,
