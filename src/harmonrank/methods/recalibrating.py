@@ -43,6 +43,11 @@ class Recalibrating(Estimator):
         return self._known_reference().encoder
 
     @property
+    def reference(self) -> Reference:
+        """What the scores looked like at the fit, or at the last recalibration."""
+        return self._known_reference()
+
+    @property
     def recalibration(self) -> Recalibration | None:
         """What is done to scores before the method sees them, if it was recalibrated that way."""
         return self._recalibration

@@ -222,12 +222,14 @@ class RunningHeads:
 
     def with_residual(self) -> "RunningHeads":
         """Return it with the residual fitted on the reservoir again."""
-        kept, heads = self.reservoir, self._linear(self.members[self.chosen])
+        kept, heads = self.reservoir, self.heads
         weight = kept.weights(self.time, self.half_life)
         places = kept.places.astype(np.float64)
-        data = _head_sums(replace(heads, residual=self.residual), places, kept.codes, kept.labels,
-                          weight)  # fmt: skip
-        rows = ResidualRows.of(data, heads.slots, heads.theta)
+        data = _head_sums(heads, places, kept.codes, kept.labels, weight)
+        # What the linear heads of these very rows leave: the served ones have learned from others
+        # too, and where they differ is nothing for a curve to mend.
+        theta = fit_linear(replace(heads, residual=self._none()), data).theta
+        rows = ResidualRows.of(data, heads.slots, theta)
         dispersion = _dispersion(rows) if kept.thinned else None
         return replace(self, residual=fit_residual(rows, dispersion=dispersion), waiting=0)
 

@@ -23,6 +23,7 @@ from harmonrank.streaming.recipe import LearnerRecipe, LearnerSettings
 
 _PLACES = {
     "network": ("network_learner", "NetworkLearner"),
+    "sums": ("sums_learner", "SumsLearner"),
     "window": ("window_learner", "WindowLearner"),
 }
 """Where each learner is."""
@@ -99,6 +100,8 @@ def load_learner(folder: Path, schema: Schema) -> StreamLearner:
 
 def _learner_of(kind: type[Method]) -> str:
     """Return the name of the learner that a method has."""
+    if kind.name == "harmonrank":
+        return "sums"
     # Only these can go on from their weights. `harmonrank-network` cannot: its heads are shrunk
     # towards the closed form of the rows of its fit, so that it is fitted afresh.
     return "network" if issubclass(kind, NeuralMethod) else "window"

@@ -4,7 +4,7 @@ It holds a JSON document with a format version and a checksum of every other fil
 saved model, and rows as parquet. All of it is decoded by type, and nothing is executed.
 """
 
-__all__ = ["LearnerParts", "read_header", "read_learner", "write_learner"]
+__all__ = ["ARRAYS", "LearnerParts", "read_header", "read_learner", "write_learner"]
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import msgspec
+import numpy as np
 
 import harmonrank
 from harmonrank.data import Log, Schema
+from harmonrank.data.arrays import write_arrays
 from harmonrank.data.decoding import check_format, decode
 from harmonrank.data.digests import file_sums
 from harmonrank.data.files import read_json, write_json
@@ -24,6 +26,9 @@ from harmonrank.methods import Method, load
 from harmonrank.streaming.recipe import LearnerRecipe, LearnerSettings
 
 FORMAT = 1
+ARRAYS = "arrays.safetensors"
+"""The file of a learner's own arrays."""
+
 _DOCUMENT, _MODEL = "learner.json", "model"
 
 State = TypeVar("State")
@@ -63,6 +68,7 @@ def write_learner(
     state: Mapping[str, Any],
     model: Method | None,
     rows: Mapping[str, Log | None],
+    arrays: Mapping[str, np.ndarray] | None = None,
 ) -> None:
     """Write a learner into a folder that is not there yet.
 
@@ -73,6 +79,7 @@ def write_learner(
         state: What else it knows, as JSON parts.
         model: What it would publish.
         rows: The rows it keeps, each log by a name.
+        arrays: What else it has learned.
     """
     folder.mkdir()
     if model is not None:
@@ -80,6 +87,8 @@ def write_learner(
     for name, log in rows.items():
         if log is not None and log.rows:
             write_rows(folder / f"{name}.parquet", log)
+    if arrays is not None:
+        write_arrays(folder / ARRAYS, arrays)
     document = {
         "format": FORMAT,
         "harmonrank": harmonrank.__version__,

@@ -4,7 +4,7 @@ __all__ = ["LearnerRecipe", "LearnerSettings"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -28,6 +28,11 @@ class LearnerSettings:
         replay_rows: So many earlier rows are kept for a network, drawn evenly from all.
         replay_share: What part of the rows that a network learns from are earlier ones.
         first_rows: There is no model before so many rows have come.
+        opening_rows: The default is fitted afresh on all rows until so many have come, and goes on
+            by sums from there.
+        reservoir_rows: So many rows are kept for the residual of the default.
+        half_life: After so many hours what the default has learned counts half; 'auto' lets the
+            likelihood of rows not yet learned choose, 'never' forgets nothing.
     """
 
     window_rows: Count = 1_000_000
@@ -35,6 +40,9 @@ class LearnerSettings:
     replay_rows: Count = 100_000
     replay_share: Share = 0.5
     first_rows: Count = 1_000
+    opening_rows: Count = 100_000
+    reservoir_rows: Count = 300_000
+    half_life: Literal["auto", "never"] | Annotated[float, Meta(gt=0, le=1e6)] = "auto"
 
     def __post_init__(self) -> None:
         check_fields("A learner", self)

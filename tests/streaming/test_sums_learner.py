@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+from batches import CONFLICT, SCHEMA, SWAPPED, batch, check_learner, hour
+
+from harmonrank.data.arrays import array_names
+from harmonrank.errors import DataError, UsageError
+from harmonrank.methods.harmonrank import HarmonRank
+from harmonrank.methods.quality import ceiling_of
+from harmonrank.metrics import auc
+from harmonrank.streaming.learner import LearnerSettings, load_learner, new_learner
+
+
+def learner(**settings):
+    return new_learner("harmonrank", {}, SCHEMA, LearnerSettings(**settings))
+
+
+def regret(model, exam):
+    ceiling = ceiling_of(exam, np.ones(len(SCHEMA.names)))
+    return ceiling - auc(model.score(exam), exam.truth).sum()
+
+
+def streamed(begun, batches, first=0):
+    for number, rows in enumerate(batches, first):
+        begun = begun.learned(rows, seed=0, at=hour(number))
+    return begun
+
+
+@pytest.mark.parametrize("opening_rows", [1_000_000, 6_000])
+def test_it_is_a_value_that_repeats_itself_and_is_saved_exactly(opening_rows, tmp_path):
+    check_learner(learner(opening_rows=opening_rows), tmp_path)
+
+
+def test_while_rows_are_few_it_is_the_batch_fit_to_the_bit():
+    rows = batch(1, 20_000)
+    halves = [rows.take(np.arange(10_000)), rows.take(np.arange(10_000, 20_000))]
+    exam = batch(2, 500)
+    found = streamed(learner(), halves).model.score(exam)
+    assert np.array_equal(found, HarmonRank().fit(rows, SCHEMA).score(exam))
+
+
+def test_without_forgetting_it_ends_where_the_batch_fit_does():
+    rows, exam = batch(1, 120_000), batch(2, 100_000)
+    parts = [rows.take(part) for part in np.array_split(np.arange(rows.rows), 6)]
+    found = streamed(learner(opening_rows=20_000, half_life="never"), parts)
+    whole = HarmonRank().fit(rows, SCHEMA)
+    first = HarmonRank().fit(parts[0], SCHEMA)
+    assert found.running is not None
+    assert abs(regret(found.model, exam) - regret(whole, exam)) < 0.0005
+    assert regret(found.model, exam) < regret(first, exam) - 0.004
+    logits = [np.log(p / (1 - p)) for p in (m.probabilities(exam) for m in (found.model, whole))]
+    apart = np.sqrt(((logits[0] - logits[1]) ** 2).mean(axis=0)) / logits[1].std(axis=0)
+    assert apart[1:].max() < 0.04
+    # Purchases, of which the first part has some twenty.
+    assert apart[0] < 0.12
+
+
+def test_old_hours_fade_where_the_world_has_changed():
+    place = CONFLICT.with_upstream(CONFLICT.objectives, tau_scale=3.0)
+    before = [batch(n, 20_000) for n in range(3)]
+    after = [batch(10 + n, 20_000, place) for n in range(3)]
+    exam = batch(30, 60_000, place)
+    begun = {life: learner(opening_rows=20_000, half_life=life) for life in ("never", 0.5)}
+    found = {life: streamed(one, [*before, *after]).model for life, one in begun.items()}
+    assert regret(found[0.5], exam) < regret(found["never"], exam) - 0.001
+
+
+def test_the_likelihood_of_new_rows_chooses_the_half_life():
+    steady = streamed(learner(opening_rows=10_000), [batch(n, 10_000) for n in range(5)])
+    assert steady.running.half_life == np.inf
+    assert steady.facts()["half_life_hours"] is None
+    places = [CONFLICT.with_upstream(CONFLICT.objectives, a=0.5 + n % 3) for n in range(9)]
+    # A day between batches, and a world that is another one every day.
+    moving = learner(opening_rows=10_000)
+    for n, place in enumerate(places):
+        moving = moving.learned(batch(n, 10_000, place), seed=0, at=hour(24 * n))
+    assert moving.facts()["half_life_hours"] < 200
+
+
+def test_context_values_that_come_later_are_learned():
+    rows = batch(1, 60_000)
+    name = rows.context.columns[0]
+    values = rows.context[name].unique().sort()
+    late = (rows.context[name] == values[-1]).to_numpy()
+    parts = [rows.take(np.flatnonzero(~late)), rows.take(np.flatnonzero(late))]
+    found = streamed(learner(opening_rows=10_000, half_life="never"), parts)
+    assert found.model.encoder.slots == HarmonRank().fit(rows, SCHEMA).encoder.slots
+    exam = batch(2, 50_000)
+    whole = HarmonRank().fit(rows, SCHEMA)
+    assert abs(regret(found.model, exam) - regret(whole, exam)) < 0.002
+
+
+def test_after_an_upstream_swap_it_goes_on_without_labels_and_then_with_them():
+    found = streamed(learner(opening_rows=20_000), [batch(n, 20_000) for n in range(3)])
+    exam, fresh = batch(40, 60_000, SWAPPED), batch(41, 20_000, SWAPPED)
+    told = found.recalibrated(fresh)
+    gained = regret(found.model, exam) - regret(told.model, exam)
+    assert gained > 0.9 * (regret(found.model, exam) - regret(found.model, batch(42, 60_000)))
+    later = told.learned(fresh, seed=0, at=hour(4))
+    assert regret(later.model, exam) < regret(told.model, exam) + 0.001
+
+
+def test_rows_with_missing_scores_are_learned():
+    def with_gaps(seed, rows=20_000):
+        log = batch(seed, rows)
+        scores = log.scores.copy()
+        scores[np.random.default_rng(seed).random(scores.shape) < 0.2] = np.nan
+        return log.with_scores(scores)
+
+    parts = [with_gaps(n) for n in range(4)]
+    found = streamed(learner(opening_rows=20_000, half_life="never"), parts)
+    exam = batch(50, 60_000)
+    first = HarmonRank().fit(parts[0], SCHEMA)
+    assert regret(found.model, exam) < regret(first, exam) - 0.002
+
+
+def test_what_is_damaged_is_refused(tmp_path):
+    streamed(learner(opening_rows=6000), [batch(0), batch(1)]).save(tmp_path / "a")
+    assert any(n.startswith("reservoir/") for n in array_names(tmp_path / "a/arrays.safetensors"))
+    with (tmp_path / "a/arrays.safetensors").open("r+b") as file:
+        file.seek(-8, 2)
+        file.write(b"\1")
+    with pytest.raises(DataError, match="does not match its checksum"):
+        load_learner(tmp_path / "a", SCHEMA)
+    with pytest.raises(UsageError, match="half_life"):
+        LearnerSettings(half_life=-1.0)
