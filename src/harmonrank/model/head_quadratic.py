@@ -70,8 +70,8 @@ class Pooled:
 
     def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradients and curvatures of all."""
-        found = [part.derivatives(theta) for part in self.parts]
-        return sum(slope for slope, _ in found), sum(curved for _, curved in found)
+        slopes, curved = zip(*(part.derivatives(theta) for part in self.parts), strict=True)
+        return np.sum(slopes, axis=0), np.sum(curved, axis=0)
 
 
 def head_quadratic_arrays(M: int, columns: int) -> dict[str, Array]:

@@ -53,7 +53,10 @@ class Reservoir:
             np.empty((0, M), np.float32),
             np.empty((0, features), np.int32),
             np.empty((0, M), np.uint8),
-            *(np.empty(0) for _ in range(4)),
+            weight=np.empty(0),
+            time=np.empty(0),
+            size=np.empty(0),
+            priority=np.empty(0),
         )
 
     @property

@@ -13,7 +13,7 @@ The residual is not a sum of anything bounded, as its groups are chosen by what 
 It is fitted on a `Reservoir`, whenever enough rows came since it was.
 """
 
-__all__ = ["HALF_LIVES", "Member", "RunningHeads"]
+__all__ = ["HALF_LIVES", "FadingSums", "RunningHeads"]
 
 from dataclasses import dataclass, replace
 
@@ -46,7 +46,7 @@ _SHORTER = 4.0  # Nats of prior against each next shorter half-life: less is cha
 
 
 @dataclass(frozen=True)
-class Member:
+class FadingSums:
     """The sums of one half-life, and the linear heads that they give.
 
     Attributes:
@@ -68,7 +68,7 @@ class Member:
     shared: np.ndarray
     likelihood: float = 0.0
 
-    def faded(self, hours: float) -> "Member":
+    def faded(self, hours: float) -> "FadingSums":
         """Return the sums as they count some hours later."""
         factor = 2.0 ** (-hours / self.half_life)
         return replace(
@@ -99,7 +99,7 @@ class RunningHeads:
 
     fitted: Heads
     replaced: bool
-    members: tuple[Member, ...]
+    members: tuple[FadingSums, ...]
     chosen: int
     reservoir: Reservoir
     residual: Residual
@@ -126,7 +126,7 @@ class RunningHeads:
         past = HeadQuadratic.at(heads.theta, data)
         w = np.ones(len(labels)) if weight is None else weight
         parts = law, past, float(w.sum()), w @ labels, heads.theta, heads.precision, heads.shared
-        members = tuple(Member(half_life, *parts) for half_life in half_lives)
+        members = tuple(FadingSums(half_life, *parts) for half_life in half_lives)
         empty = Reservoir.empty(reservoir_rows, len(heads.theta), codes.shape[1])
         begun = cls(heads, False, members, 0, empty, heads.residual, 0, time)
         return replace(begun, reservoir=begun._sampled(logits, codes, labels, weight, time))
@@ -148,7 +148,7 @@ class RunningHeads:
         """The heads to score with."""
         return replace(self._linear(self.members[self.chosen]), residual=self.residual)
 
-    def _linear(self, member: Member) -> Heads:
+    def _linear(self, member: FadingSums) -> Heads:
         law = self._law(member.law)
         given = {n: getattr(member, n) for n in ("theta", "precision", "shared")}
         return replace(self.fitted, law=law, residual=self._none(), **given)

@@ -17,7 +17,7 @@ from harmonrank.model.head_quadratic import HeadQuadratic, head_quadratic_arrays
 from harmonrank.model.heads import Heads, head_arrays
 from harmonrank.model.law_sums import LawSums, law_sums_arrays
 from harmonrank.model.reservoir import Reservoir, reservoir_arrays
-from harmonrank.model.running_heads import Member, RunningHeads
+from harmonrank.model.running_heads import FadingSums, RunningHeads
 from harmonrank.model.stored_heads import arrays_of_heads, declared_heads, heads_of_arrays
 
 _MISSING = 1e9  # Stands for a missing coordinate, as no stored number is NaN.
@@ -94,7 +94,7 @@ def running_of_arrays(path: Path, state: RunningState, heads: Heads) -> RunningH
         part = _under(arrays, f"{number}/")
         _check_codes(part["law/contexts"], slots)
         members.append(
-            Member(
+            FadingSums(
                 half_life=np.inf if half_life is None else half_life,
                 law=LawSums(**_under(part, "law/")),
                 past=HeadQuadratic(**_under(part, "past/")),

@@ -30,7 +30,7 @@ from harmonrank.model.stored_running import (
     state_of_running,
 )
 from harmonrank.streaming.learner_files import ARRAYS, read_learner, write_learner
-from harmonrank.streaming.recipe import LearnerRecipe
+from harmonrank.streaming.recipe import LearnerRecipe, LearnerSettings
 
 NAME = "sums"
 _ROWS = "opening"
@@ -168,7 +168,7 @@ class SumsLearner:
     @classmethod
     def load(cls, folder: Path, schema: Schema) -> Self:
         """Read what `save` wrote."""
-        parts = read_learner(folder, schema, SumsState, {_ROWS: "window_rows"})
+        parts = read_learner(folder, schema, SumsState, _bounds)
         model, state = parts.model, parts.state
         if model is not None and not isinstance(model, HarmonRank):
             raise DataError(f"'{folder}' must hold a model of harmonrank. Got {model.name}.")
@@ -178,3 +178,7 @@ class SumsLearner:
                 raise DataError(f"'{folder}' has sums and no model; the learner is damaged.")
             running = running_of_arrays(folder / ARRAYS, state.running, model.heads)
         return cls(parts.recipe, model, parts.rows.get(_ROWS), running, state.learned_rows)
+
+
+def _bounds(settings: LearnerSettings) -> dict[str, int]:
+    return {_ROWS: settings.window_rows}
