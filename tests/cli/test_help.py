@@ -14,6 +14,7 @@ VERBS = [
         "reproduce",
         "ab",
         "registry",
+        "report",
         "export",
         "serve",
         "warm",

@@ -33,6 +33,7 @@ _VERBS = {
     "reproduce": "Make the paper's tables again and judge its claims.",
     "ab": "Analyse the log of an online experiment, or simulate one.",
     "registry": "Versions of a model: publish through guardrails, roll back.",
+    "report": "Show the history of a stream: quality, versions, drift, lag.",
     "export": "Write a model as an ONNX file, checked in ONNX Runtime.",
     "serve": "Answer requests over HTTP with a model, or a registry's current one.",
     "warm": "Compile what a model needs to score, before it serves.",

@@ -183,7 +183,7 @@ def _plot(plot: Plot) -> str:
 def _legend(section: Section) -> str:
     chips = "".join(
         f'<button type=button data-trace="{escape(name)}" aria-pressed={"true" if on else "false"}>'
-        f'<i style="border-top:3px {_LINES[dash]} {_css(color)}"></i>'
+        f"{_sample(color, dash)}"
         f'<span title="{escape(name)}">{escape(cut(name))}</span></button>'
         for name, color, dash, on in section.legend
     )
@@ -200,6 +200,13 @@ def _picker(section: Section) -> str:
         f"<input type=number min=0 max={last} inputmode=numeric></label>"
         "<output>Click a dot, or type its number.</output></div>"
     )
+
+
+def _sample(color: str, dash: str) -> str:
+    """Return a piece of a line, or the sign of a mark."""
+    if dash not in _LINES:
+        return f'<b style="color:{_css(color)}">{escape(dash)}</b>'
+    return f'<i style="border-top:3px {_LINES[dash]} {_css(color)}"></i>'
 
 
 _LINES = {"solid": "solid", "dash": "dashed", "dot": "dotted"}

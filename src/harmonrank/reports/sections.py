@@ -32,8 +32,8 @@ class Section:
     Attributes:
         lead: What to look for, in a sentence or two.
         tables: Shown as they are; the numbers behind the plots are folded away.
-        legend: Names with their colour, dash and whether they are shown at first; a click toggles
-            a name in all plots of the section.
+        legend: Names with their colour, their dash or the sign of their mark, and whether they are
+            shown at first; a click toggles a name in all plots of the section.
         picks: What is said of each point that has an id, when it is clicked or its number typed.
     """
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harmonrank.data import Log
+from harmonrank.metrics import population_stability_index
 
 PSI_MOVED, PSI_DRIFTED = 0.1, 0.25
 """The customary limits of the population stability index."""
@@ -14,7 +15,6 @@ PSI_MOVED, PSI_DRIFTED = 0.1, 0.25
 SHOWN_ROWS = 200_000
 """A page looks at no more rows: pictures would not show the difference."""
 
-_PSI_BINS = 10
 _SHOWN_BINS = 30
 
 
@@ -55,9 +55,6 @@ def _known(column: np.ndarray) -> np.ndarray:
 
 
 def _stability(name: str, before: np.ndarray, now: np.ndarray) -> Stability:
-    tenths = np.unique(np.quantile(before, np.linspace(0, 1, _PSI_BINS + 1)[1:-1]))
-    # Half a row in an empty bin keeps the logarithm finite.
-    p, q = (_shares(x, tenths, 0.5) for x in (before, now))
     order = np.sort(before)
     both = np.sort(np.concatenate([before, now]))
     distance = np.searchsorted(order, both, "right") / len(before)
@@ -66,16 +63,16 @@ def _stability(name: str, before: np.ndarray, now: np.ndarray) -> Stability:
     edges = _logit_space(low, high, _SHOWN_BINS + 1)
     return Stability(
         name=name,
-        psi=float(((q - p) * np.log(q / p)).sum()),
+        psi=population_stability_index(before, now),
         ks=float(np.abs(distance).max()),
         edges=tuple(edges.tolist()),
-        train=tuple(_shares(before, edges[1:-1], 0).tolist()),
-        test=tuple(_shares(now, edges[1:-1], 0).tolist()),
+        train=tuple(_shares(before, edges[1:-1]).tolist()),
+        test=tuple(_shares(now, edges[1:-1]).tolist()),
     )
 
 
-def _shares(values: np.ndarray, edges: np.ndarray, extra: float) -> np.ndarray:
-    counts = np.bincount(np.searchsorted(edges, values, "right"), minlength=len(edges) + 1) + extra
+def _shares(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    counts = np.bincount(np.searchsorted(edges, values, "right"), minlength=len(edges) + 1)
     shares: np.ndarray = counts / counts.sum()
     return shares
 

@@ -10,6 +10,7 @@ from harmonrank.table._table import Style, Table, mark_of, value_of
 _FEW_COLUMNS = 4
 _LONG = 28
 _END = 8
+_SENTENCE = 60  # A longer text is set in several lines.
 
 
 def html(table: Table, *, sortable: bool) -> str:
@@ -66,6 +67,7 @@ def _row(row: tuple[Any, ...], texts: list[str], sides: list[Any], style: Style)
 def _cell(cell: Any, text: str, side: str) -> str:
     value, mark = value_of(cell), escape(mark_of(cell))
     kind = " class=number" * (side == "right")
+    kind += " class=words" * (len(text) > _SENTENCE and " " in text)
     if isinstance(value, int | float):
         kind += f' data-value="{value!r}"'
     kind += _whole(text)

@@ -1,0 +1,132 @@
+"""The history of a stream as one HTML page."""
+
+__all__ = ["stream_page"]
+
+from harmonrank.reports.facts import Run
+from harmonrank.reports.html import Card, page
+from harmonrank.reports.sections import Section
+from harmonrank.reports.stream._charts import (
+    LINES,
+    drift_plots,
+    learner_plots,
+    pace_plots,
+    quality_plots,
+    series_colors,
+)
+from harmonrank.reports.stream._marks import KINDS, kind_of, shown_time
+from harmonrank.reports.stream._records import StreamHistory
+from harmonrank.reports.stream._tables import aside_table, change_table, version_table
+
+_MOST = 2_000  # of each kind of record: more would not be told apart on a screen
+
+
+def stream_page(title: str, history: StreamHistory, run: Run) -> str:
+    """Return one HTML page with the charts of a stream over time.
+
+    Args:
+        title: Names the stream.
+        history: Its records; of very many, the newest are shown.
+        run: How the page was made.
+    """
+    shown = history.newest(_MOST)
+    found = [_quality(shown), _versions(shown), _drift(shown), _pace(shown), _learner(shown)]
+    parts = [part for part in found if part.plots or part.tables]
+    return page(title, run, _cards(history), parts, _verdict(history))
+
+
+def _verdict(history: StreamHistory) -> str:
+    """Return how the stream does, in a sentence."""
+    last = next((pair for pair in reversed(list(history.scored()))), None)
+    if last is None:
+        return "No batch has been scored by a model yet."
+    batch, quality = last
+    ends = quality.ci
+    total = "not known" if quality.auc_sum is None else f"{quality.auc_sum:.4f}"
+    range_ = "" if None in ends else f" ({ends[0]:.4f} to {ends[1]:.4f})"
+    exact = ""
+    if quality.exact_auc_sum is not None and quality.ceiling is not None:
+        exact = f"; exact, it is {quality.exact_auc_sum:.4f} of at most {quality.ceiling:.4f}"
+    return f"Until {shown_time(batch.end)} the AUC-sum of the window is {total}{range_}{exact}."
+
+
+def _cards(history: StreamHistory) -> list[Card]:
+    offers = [version for _, version in history.offers()]
+    kinds = [kind_of(version) for version in offers]
+    current = next((v for v in reversed(offers) if v.refused is None), None)
+    changes = sum(bool(interval.replaced) for interval in history.intervals)
+    batch = history.batches[-1] if history.batches else None
+    rows = 0 if batch is None else batch.learned_rows
+    aside = {} if batch is None else batch.aside
+    made = kinds.count("published") + kinds.count("recalibrated")
+    return [
+        ("Current version", "–" if current is None else str(current.version), f"{made} published"),
+        ("Refused", str(kinds.count("refused")), "by the guardrails"),
+        ("Upstream changes", str(changes), f"recalibrated {_times(kinds.count('recalibrated'))}"),
+        ("Rows learned", f"{rows:,}", f"in {len(history.batches):,} batches"),
+        ("Set aside", f"{sum(aside.values()):,}", "events, see below"),
+    ]
+
+
+def _times(count: int) -> str:
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def _quality(history: StreamHistory) -> Section:
+    plots = tuple(quality_plots(history)) if history.objectives() else ()
+    drawn = {trace.get("meta") for each in plots for trace in each.data}
+    legend = [(n, color, dash, on) for n, (color, dash, on) in LINES.items() if n in drawn]
+    legend += [(kind, color, sign, True) for kind, (color, _, _, sign) in KINDS.items()]
+    lead = (
+        "Every batch was scored by the model that had not learned it yet. The line is the AUC over "
+        "a sliding window of batches, rows being compared within their batch, and the band its "
+        "95 % interval. Marks are versions: published, recalibrated on new scores without labels, "
+        "or refused by the guardrails; dotted lines are changes of upstream models."
+    )
+    return Section(
+        "quality",
+        "Quality",
+        lead,
+        plots,
+        legend=tuple(entry for entry in legend if entry[0] in drawn),
+    )
+
+
+def _versions(history: StreamHistory) -> Section:
+    table = version_table(history)
+    lead = (
+        "What was offered to the registry, the newest first, and why the guardrails refused some. "
+        "Neighbours with one outcome share a row."
+    )
+    return Section("versions", "Versions", lead, (), (table,) if table.rows else ())
+
+
+def _drift(history: StreamHistory) -> Section:
+    plots = tuple(drift_plots(history))
+    names = list(history.intervals[-1].moves) if plots else []
+    legend = tuple((n, *style, True) for n, style in series_colors(names).items())
+    lead = (
+        "Where the scores of each interval's exposures are, before anything is known of their "
+        "labels: the population stability index against the batch learned last (dashed: 0.1, a "
+        "move, and 0.25, a large one), and the median given the context against what the model "
+        "has learned from."
+    )
+    table = change_table(history)
+    return Section(
+        "score-moves", "Drift", lead, plots, (table,) if table.rows else (), legend=legend
+    )
+
+
+def _pace(history: StreamHistory) -> Section:
+    lead = (
+        "How the stream keeps up. Lag is from the newest event to the moment its batch was "
+        "learned; speed is of joining, scoring and learning together. Events that were set aside "
+        "are kept, with the reason."
+    )
+    table = aside_table(history.batches)
+    plots = tuple(pace_plots(history)) if history.batches else ()
+    return Section("pace", "Pace", lead, plots, (table,) if table.rows else ())
+
+
+def _learner(history: StreamHistory) -> Section:
+    plots = tuple(learner_plots(history)) if history.batches else ()
+    return Section("learner", "Learner", "What the learner keeps, as it tells itself.", plots)
