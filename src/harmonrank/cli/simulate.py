@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harmonrank.cli.options import count_option, numbers, output, parse_names, seeds, whole
+from harmonrank.cli.simulate_stream import StreamPlan, simulate_stream, stream_options
 from harmonrank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @count_option(
     "--rows",
     1_000_000,
-    "Training rows, with half as many each for valid and test; of a log, all rows.",
+    "Training rows, with half as many for valid and test; of a log or a stream, all rows.",
     least=4,
 )
 @click.option(
@@ -48,9 +49,11 @@ if TYPE_CHECKING:
 @click.option("--users", type=whole(1), help="Users of a log; 20,000 if not given.")
 @click.option("--items", type=whole(1), help="Items of a log; 5,000 if not given.")
 @click.option("--file", metavar="NAME", help="Which of Tenrec's files; QK-video.csv if not given.")
-@output("Folder to write.")
+@stream_options
+@output("Folder to write.", required=False)
 @numbers
 def command(
+    plan: StreamPlan,
     world: str,
     rows: int,
     seed: int,
@@ -61,12 +64,12 @@ def command(
     users: int | None,
     items: int | None,
     file: str | None,
-    out: Path,
+    out: Path | None,
     overwrite: bool,
     json_file: str | None,
     quiet: bool,
 ) -> None:
-    """Write the log of WORLD to a folder.
+    """Write the log of WORLD to a folder, or its events to a stream.
 
     Worlds: elive, qkvideo and conflict; backbone, tails, interactions and leak, which each break
     an assumption of these; trained, whose scores are by a network that is trained first (a minute
@@ -74,7 +77,7 @@ def command(
 
     The folder holds train.parquet, valid.parquet, test.parquet, schema.toml and ceiling.json.
     Of kuairand and tenrec it holds raw logs in the files of those data sets, with truth.parquet
-    and truth.json.
+    and truth.json. Of a stream, schema.toml is in the folder of the events, or in the output.
     """
     from harmonrank.cli.log_worlds import is_log_world, simulate_raw_log
     from harmonrank.cli.show import Show
@@ -87,11 +90,12 @@ def command(
 
     if is_log_world(world):
         given = {"--objectives": objectives, "--drift": drift or None}
-        _refuse(world, given | {"--position-bias": position_bias})
+        _refuse(world, given | {"--position-bias": position_bias, "--stream": plan.address})
+        plan.refuse()
         simulate_raw_log(
             world,
             rows,
-            out,
+            _required(out),
             Show(quiet=quiet, json_file=json_file),
             seed=seed,
             overwrite=overwrite,
@@ -103,17 +107,33 @@ def command(
         return
     _refuse(world, {"--users": users, "--items": items, "--file": file})
     if world == TRAINED:
-        _refuse(world, {"--objectives": objectives, "--drift": drift or None})
-    check_output(out, overwrite=overwrite, holds=SCHEMA)
+        _refuse(world, {"--objectives": objectives, "--drift": drift or None, "--swap": plan.swap})
     if not isfinite(drift):
         raise UsageError(f"--drift must be a finite number. Got {drift}.")
+    if plan.address is None:
+        plan.refuse()
+        check_output(_required(out), overwrite=overwrite, holds=SCHEMA)
+    elif position_bias is not None:
+        raise UsageError("--position-bias does not apply to a stream; leave it out.")
     done = 0
     with Show(quiet=quiet, json_file=json_file) as show:
         if world == TRAINED:
             show.line("Training the upstream networks on a simulated log.")
         place = find_world(world, redraw=redraw)
         if isinstance(place, World):
-            place = _changed(place, objectives, drift)
+            place = plan.changed(_changed(place, objectives, drift))
+        if plan.address is not None:
+            simulate_stream(
+                place,
+                rows,
+                plan,
+                out,
+                show,
+                seed=seed,
+                overwrite=overwrite,
+                facts={"drift": drift, "redraw": redraw},
+            )
+            return
 
         def on_table(name: str, count: int) -> None:
             nonlocal done
@@ -123,7 +143,7 @@ def command(
         summary = simulate(
             place,
             rows,
-            out,
+            _required(out),
             seed=seed,
             overwrite=overwrite,
             position_bias=position_bias,
@@ -135,6 +155,12 @@ def command(
         f"Best possible AUC-sum on the test rows: {summary['ceiling']:.4f}.",
         summary,
     )
+
+
+def _required(out: Path | None) -> Path:
+    if out is None:
+        raise UsageError("A log needs a folder to be written to; name one with -o.")
+    return out
 
 
 def _changed(world: "World", objectives: str | None, drift: float) -> "World":
