@@ -175,6 +175,11 @@ class Show:
         )
         self.line(f"{event.place} {result}")
 
+    def print(self, shown: RenderableType) -> None:
+        """Print what comes before the result, and an empty line."""
+        if not self._quiet:
+            self.console.print(shown, "", markup=False)
+
     def result(self, shown: RenderableType | None, numbers: Any, *, style: str = "table") -> None:
         """Print the result for people, and its numbers as JSON where asked.
 

@@ -3,6 +3,8 @@
 __all__ = ["ProbabilityMethod", "weighted_sum"]
 
 from abc import abstractmethod
+from collections.abc import Mapping
+from math import fsum
 
 import numpy as np
 
@@ -26,6 +28,27 @@ class ProbabilityMethod(Method):
         if not log.rows:
             return np.empty((0, len(self.schema.names)))
         return self._probabilities(self._expected(log))
+
+    def contributions(
+        self,
+        table: Source,
+        *,
+        weights: Mapping[str, float] | None = None,
+        value: Mapping[str, float] | None = None,
+    ) -> np.ndarray:
+        """Return what each objective adds to the fused score of each row, (rows, objectives).
+
+        w_m p_m/(π_m(1−π_m)), or v_m p_m with values. A row adds up to its score exactly: the sum,
+        rounded once (`math.fsum`), is the score to the last bit. Where a cost takes most of it
+        away again, a score has finer digits than its parts, whose last digit then is the limit.
+        """
+        log, asked = self._to_score(table), self._asked(weights, value)
+        merged = self.objective_weights() if asked is None else asked
+        effective = merged / (self.prevalence * (1 - self.prevalence))
+        parts: np.ndarray = self.probabilities(log) * effective
+        if log.rows:
+            _add_up(parts, self._fused(self._expected(log), asked))
+        return parts
 
     @abstractmethod
     def _probabilities(self, log: Log) -> np.ndarray:
@@ -52,3 +75,16 @@ def weighted_sum(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
     for column, weight in zip(columns.T, weights, strict=True):
         total += weight * column
     return total
+
+
+def _add_up(parts: np.ndarray, totals: np.ndarray) -> None:
+    """Let each row add up to its total, from which it is a few roundings away."""
+    for row, total in zip(parts, totals.tolist(), strict=True):
+        size = np.abs(row)
+        # On a small part, which is rounded finely; one that is next to nothing would be changed.
+        least = int(np.where(size >= 1e-6 * size.max(), size, np.inf).argmin())
+        for _ in range(3):
+            left = fsum([total, *(-row).tolist()])
+            if left == 0.0 or fsum(row.tolist()) == total:
+                break
+            row[least] += left

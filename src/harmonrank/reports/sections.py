@@ -1,8 +1,8 @@
 """Sections of a report: what each says in words, its tables and its charts."""
 
-__all__ = ["Section", "sections"]
+__all__ = ["Section", "objective_legend", "sections"]
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harmonrank.evaluation import Leaderboard
@@ -74,14 +74,14 @@ def _all(facts: Facts) -> Iterator[Section]:
         "measured: each score moves from its 10th to its 90th percentile while the others rest at "
         "their medians; shares of the fused score's movement.",
         tuple(figures.pull_plot(facts)),
-        legend=_objective_legend(facts),
+        legend=objective_legend(facts.board.objectives),
     )
     yield Section(
         "context",
         f"The same by context: {facts.focus}",
         "Whose scores count, for whom: bars of different shape are personalisation.",
         tuple(figures.context_plots(facts)),
-        legend=_objective_legend(facts),
+        legend=objective_legend(facts.board.objectives),
     )
     yield Section(
         "responses",
@@ -231,9 +231,10 @@ def _legend(facts: Facts, names: list[str]) -> tuple[tuple[str, str, str, bool],
     return tuple((n, styles[n]["color"], styles[n]["dash"], n in shown) for n in names)
 
 
-def _objective_legend(facts: Facts) -> tuple[tuple[str, str, str, bool], ...]:
-    objectives = enumerate(facts.board.objectives)
+def objective_legend(objectives: Sequence[str]) -> tuple[tuple[str, str, str, bool], ...]:
+    """Return the colour of each objective, the same in every chart."""
     colors = len(PALETTE)
     return tuple(
-        (o, PALETTE[m % colors], DASHES[m // colors % len(DASHES)], True) for m, o in objectives
+        (o, PALETTE[m % colors], DASHES[m // colors % len(DASHES)], True)
+        for m, o in enumerate(objectives)
     )

@@ -14,7 +14,9 @@ __all__ = [
     "leaderboard_plots",
     "pull_plot",
     "regret_plot",
+    "response_panels",
     "response_plots",
+    "share_plot",
     "style",
     "tradeoff_plots",
     "training_plots",
@@ -27,4 +29,10 @@ from harmonrank.reports.figures._curves import drift_plots, epoch_plots, trainin
 from harmonrank.reports.figures._regret import regret_plot
 from harmonrank.reports.figures._relations import attention_methods, correlation_plots
 from harmonrank.reports.figures._tradeoffs import tradeoff_plots
-from harmonrank.reports.figures._weights import context_plots, pull_plot, response_plots
+from harmonrank.reports.figures._weights import (
+    context_plots,
+    pull_plot,
+    response_panels,
+    response_plots,
+    share_plot,
+)

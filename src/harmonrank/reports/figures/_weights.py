@@ -1,12 +1,13 @@
 """Charts of what moves the fused score: responses, effective weights, by context."""
 
-__all__ = ["context_plots", "pull_plot", "response_plots"]
+__all__ = ["context_plots", "pull_plot", "response_panels", "response_plots", "share_plot"]
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import style
+from harmonrank.reports.model_facts import Curve
 from harmonrank.reports.plots import (
     MUTED,
     PALETTE,
@@ -25,9 +26,19 @@ _PATTERNS = ("", "/", ".")
 
 def response_plots(facts: Facts) -> list[Plot]:
     """One panel per objective: the fused score as that objective's score moves."""
-    plots = []
     curves = {n: f.response for n, f in facts.methods.items() if f.response}
-    for m, objective in enumerate(facts.board.objectives if curves else ()):
+    lines = {n: style(facts, n) | {"width": 3 if n == facts.focus else 2} for n in curves}
+    return response_panels(facts.board.objectives, curves, lines)
+
+
+def response_panels(
+    objectives: Sequence[str],
+    curves: Mapping[str, Sequence[Curve]],
+    lines: Mapping[str, Mapping[str, Any]],
+) -> list[Plot]:
+    """Return a panel per objective with a line of each method, looking as told."""
+    plots = []
+    for m, objective in enumerate(objectives if curves else ()):
         data = [
             scatter(
                 name,
@@ -37,7 +48,7 @@ def response_plots(facts: Facts) -> list[Plot]:
                 "lines",
                 meta=name,
                 customdata=[100 * p for p in responses[m].x],
-                line=style(facts, name) | {"width": 3 if name == facts.focus else 2},
+                line=dict(lines[name]),
             )
             for name, responses in curves.items()
         ]
@@ -76,8 +87,8 @@ def pull_plot(facts: Facts) -> list[Plot]:
         **pulls,
     }
     return [
-        _stacked(
-            facts,
+        share_plot(
+            facts.board.objectives,
             "weights",
             "Effective weights, and what moves each method's fused score",
             rows,
@@ -90,16 +101,27 @@ def pull_plot(facts: Facts) -> list[Plot]:
 def context_plots(facts: Facts) -> list[Plot]:
     """One panel per context column: what moves the fused score, by value."""
     return [
-        _stacked(facts, f"weights-{name}", name, dict(values), 100 + 18 * len(values), False)
+        share_plot(
+            facts.board.objectives,
+            f"weights-{name}",
+            name,
+            dict(values),
+            100 + 18 * len(values),
+            False,
+        )
         for name, values in facts.context_pulls.items()
     ]
 
 
-def _stacked(
-    facts: Facts, name: str, title: str, rows: dict[str, Sequence[float]], height: int, wide: bool
+def share_plot(
+    objectives: Sequence[str],
+    name: str,
+    title: str,
+    rows: Mapping[str, Sequence[float]],
+    height: int,
+    wide: bool,
 ) -> Plot:
     """Return shares of 1 as stacked bars, one per row, one colour per objective."""
-    objectives = facts.board.objectives
     labels = list(rows)
     data = [
         {

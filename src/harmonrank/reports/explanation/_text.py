@@ -1,0 +1,102 @@
+"""Explanations as tables for the terminal."""
+
+__all__ = ["context_pull_table", "pull_table", "row_table", "sparkline"]
+
+from collections.abc import Sequence
+from typing import Any
+
+from harmonrank.reports.explanation._model import ModelExplanation
+from harmonrank.reports.explanation._row import RowExplanation, ordinal
+from harmonrank.table import Column, Style, Table
+
+_BARS = "▁▂▃▄▅▆▇█"
+_SPARK = 16
+
+
+def pull_table(found: ModelExplanation) -> Table:
+    """Return a row per objective: its weight, what its score moves, and how."""
+    columns = (
+        Column("objective", least=12),
+        Column("effective", ".1%"),
+        Column("moves", ".1%"),
+        Column("from", ".3%"),
+        Column("to", ".3%"),
+        Column("fused score (sd)", align="right"),
+        Column("response", least=_SPARK),
+    )
+    rows = [
+        (
+            name,
+            found.effective[name],
+            found.pulls[name],
+            curve.x[0],
+            curve.x[-1],
+            f"{curve.y[0]:+.2f} … {curve.y[-1]:+.2f}",
+            sparkline(curve.y),
+        )
+        for name, curve in zip(found.names, found.responses, strict=True)
+    ]
+    notes = (
+        "Effective: w/(π(1−π)), what a unit of probability counts. Moves: share of the fused "
+        "score's movement as each score goes from its 10th to its 90th percentile.",
+        f"Response: the fused score as that score moves and others rest, on {found.rows:,} rows.",
+    )
+    return Table(columns, tuple(rows), title=f"Method: {found.method}", notes=notes)
+
+
+def context_pull_table(found: ModelExplanation) -> Table:
+    """Return a row per context value: what each score moves there."""
+    columns = (
+        Column("context", heading=True),
+        Column("value", least=8),
+        *(Column(name, ".1%", least=6) for name in found.names),
+    )
+    rows = tuple(
+        (column, value, *shares)
+        for column, values in found.by_context.items()
+        for value, shares in values.items()
+    )
+    return Table(columns, rows, title="What each score moves, by context")
+
+
+def row_table(found: RowExplanation) -> Table:
+    """Return a row per objective: what it adds to the fused score; then the score itself."""
+    place = f"Row {found.row:,}: {ordinal(found.place)} of {found.candidates:,}"
+    title = ", ".join([place, *(f"{name} {value}" for name, value in found.context.items())])
+    said = tuple(found.sentences())[1:]
+    adds, p, shares, usual = found.adds, found.probabilities, found.shares, found.usual
+    if adds is None or p is None or shares is None or usual is None:
+        plain = (Column("objective", least=12), Column("score", ".4g"))
+        return Table(plain, tuple(found.scores.items()), title, notes=said)
+    columns = (
+        Column("objective", least=12),
+        Column("score", ".4g"),
+        Column("probability", ".4g"),
+        Column("adds", ".4f"),
+        Column("share", ".1%"),
+        Column("usual here", ".4f"),
+        Column("more", "+.4f"),
+    )
+    total = sum(usual.values())
+    rows: list[tuple[Any, ...]] = []
+    for name, score in found.scores.items():
+        more = adds[name] - usual[name]
+        rows.append((name, score, p[name], adds[name], shares[name], usual[name], more))
+    rows.append(("fused", "", "", found.fused, "", total, found.fused - total))
+    about = "Adds: w p/(π(1−π)), together the fused score. Usual here: mean of its candidates."
+    last: dict[int, Style] = {len(rows) - 1: "bold"}
+    return Table(columns, tuple(rows), title, emphasis=last, notes=(about, *said))
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Return a curve as a few small bars.
+
+    >>> sparkline([0.0, 0.5, 1.0])
+    '▁▅█'
+    """
+    step = max(len(values) / _SPARK, 1.0)
+    some = [values[min(int(i * step), len(values) - 1)] for i in range(min(_SPARK, len(values)))]
+    some[-1] = values[-1]
+    low, high = min(some), max(some)
+    scale = (len(_BARS) - 1) / (high - low) if high > low else 0.0
+    return "".join(_BARS[int((value - low) * scale + 0.5)] for value in some)
