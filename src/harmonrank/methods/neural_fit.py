@@ -24,6 +24,7 @@ from harmonrank.model import Network
 from harmonrank.model.fused import Scorer, covers
 from harmonrank.model.health import Health
 from harmonrank.training import (
+    HEALTH_ROWS,
     Arrays,
     Finished,
     LossSlope,
@@ -34,6 +35,7 @@ from harmonrank.training import (
 
 _PIECE = 65_536
 _MEMORY = "memory"
+_UPDATE_HEALTH_ROWS = 4_000
 
 
 class Encoding(Protocol):
@@ -109,7 +111,9 @@ def learn(
             history = event.history
         fit.on_event(event)
     delattr(network, _MEMORY)
-    health = health_of(network, valid if len(valid) else rows, fit.seed)
+    # An update is followed by others soon; a fit is looked at more closely.
+    looked, most = (valid, HEALTH_ROWS) if len(valid) else (rows, _UPDATE_HEALTH_ROWS)
+    health = health_of(network, looked, fit.seed, most)
     if health.warning:
         logging.getLogger("harmonrank").warning(health.warning)
     fit.on_event(HealthMeasured(health))

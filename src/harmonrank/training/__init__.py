@@ -3,11 +3,12 @@
 from harmonrank.model.training import TrainingConfig
 from harmonrank.training.arrays import Arrays
 from harmonrank.training.decay import Decay, decayed
-from harmonrank.training.health import health_of
+from harmonrank.training.health import HEALTH_ROWS, health_of
 from harmonrank.training.learner import LossSlope, LossValue
 from harmonrank.training.loop import Event, Finished, train
 
 __all__ = [
+    "HEALTH_ROWS",
     "Arrays",
     "Decay",
     "Event",

@@ -1,6 +1,6 @@
 """Health of a network: its paths taken apart on some rows."""
 
-__all__ = ["Separable", "health_of"]
+__all__ = ["HEALTH_ROWS", "Separable", "health_of"]
 
 from typing import Any, Protocol
 
@@ -13,7 +13,8 @@ from harmonrank.model.health import Health
 from harmonrank.model.network import Paths
 from harmonrank.training.arrays import Arrays
 
-_ROWS = 20_000
+HEALTH_ROWS = 20_000
+"""So many rows are looked at, if there are as many."""
 
 
 class Separable(Protocol):
@@ -31,15 +32,16 @@ class Separable(Protocol):
 
 
 @torch.no_grad()
-def health_of(network: Separable, rows: Arrays, seed: int = 0) -> Health:
-    """Measure the paths of a network on some 20,000 of the rows, evenly spread.
+def health_of(network: Separable, rows: Arrays, seed: int = 0, most: int = HEALTH_ROWS) -> Health:
+    """Measure the paths of a network on some of the rows, evenly spread.
 
     Args:
         network: On the device of the rows.
         rows: Scores and context; labels are not looked at.
         seed: Decides how the context is shuffled.
+        most: How many rows are looked at.
     """
-    picked = torch.linspace(0, max(len(rows) - 1, 0), min(len(rows), _ROWS)).long()
+    picked = torch.linspace(0, max(len(rows) - 1, 0), min(len(rows), most)).long()
     batch = rows.batch(picked.to(rows.scores.device))
     paths = network.paths(batch.scores, batch.context)
     fused = paths.fused
