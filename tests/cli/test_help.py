@@ -17,6 +17,8 @@ VERBS = [
         "report",
         "export",
         "serve",
+        "stream",
+        "backfill",
         "warm",
     ),
     "bench",

@@ -130,6 +130,9 @@ class Place:
         files = {name: raw for name, raw in files.items() if not name.startswith("join/")}
         record = msgspec.json.decode((commit / "commit.json").read_bytes())
         del record["history"]
+        for part in (record["offset"] or {}).values():
+            if isinstance(part, list):
+                part.sort()  # of a set
         history = [
             {k: v for k, v in msgspec.to_builtins(line).items() if k not in PASSING}
             for line in read_history(self.state)

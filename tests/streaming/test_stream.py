@@ -252,6 +252,17 @@ def test_other_settings_are_refused_with_their_names(events, tmp_path):
         list(Place(tmp_path, events, config=other).run())
 
 
+def test_a_state_without_a_commit_may_begin_with_other_settings(events, tmp_path):
+    place = Place(tmp_path, events[:10])
+    run = place.run()
+    first = next(run)
+    run.close()
+    other = StreamConfig(method="closed-form", every=60.0, learner=CONFIG.learner)
+    again = next(Place(tmp_path, events, config=other).run())
+    assert again.stream != first.stream
+    assert next(Place(tmp_path, events, config=other).run()).stream == again.stream
+
+
 def test_a_second_stream_on_one_state_is_refused(events, tmp_path):
     place = Place(tmp_path, events[:10])
     run = place.run()

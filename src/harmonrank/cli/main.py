@@ -36,6 +36,8 @@ _VERBS = {
     "report": "Show the history of a stream: quality, versions, drift, lag.",
     "export": "Write a model as an ONNX file, checked in ONNX Runtime.",
     "serve": "Answer requests over HTTP with a model, or a registry's current one.",
+    "stream": "Learn from events as they come, and publish a fresh model.",
+    "backfill": "Replay a period of events to the state that a stream had.",
     "warm": "Compile what a model needs to score, before it serves.",
     "bench": "Measure our speed beside that of the peers that are installed.",
 }

@@ -1,6 +1,6 @@
 """What a person sees while and after a verb works: progress, lines, tables, JSON."""
 
-__all__ = ["Show"]
+__all__ = ["SafeConsole", "Show"]
 
 import math
 import sys
@@ -34,7 +34,7 @@ from harmonrank.table import Table
 _EPOCH_LINES = 20
 
 
-class _Console(Console):
+class SafeConsole(Console):
     """A console on which names that come from elsewhere are text and command nothing."""
 
     def render(
@@ -59,8 +59,8 @@ class Show:
             target = check_output(str(json_file), overwrite=True, begins="{")
             if (target.parent / "checksums.json").is_file():
                 raise OutputError(f"'{json_file}' is in a saved model; choose another place.")
-        self.console = _Console(stderr=json_file == "-", highlight=False)
-        self._errors = _Console(stderr=True, highlight=False)
+        self.console = SafeConsole(stderr=json_file == "-", highlight=False)
+        self._errors = SafeConsole(stderr=True, highlight=False)
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         if self._errors.is_terminal and not quiet:

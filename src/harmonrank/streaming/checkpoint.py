@@ -5,7 +5,7 @@ both are on the disk together or not at all. Whatever a killed process was writi
 the next start removes it, and goes on from the newest commit.
 """
 
-__all__ = ["COMMITS", "Commits", "StatePart"]
+__all__ = ["COMMITS", "Commits", "StatePart", "newest_commit"]
 
 import os
 import shutil
@@ -38,6 +38,13 @@ class StatePart:
     write: Callable[[Path], None] = field(repr=False)
 
 
+def newest_commit(state: Path) -> int:
+    """Return the number of the newest commit of a state; 0 before the first."""
+    folder = state / COMMITS
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    return max((int(name) for name in names if name.isdigit()), default=0)
+
+
 class Commits:
     """The commits of a state, of which the newest counts.
 
@@ -50,7 +57,7 @@ class Commits:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._values: dict[str, Any] = {}
         self._sums: dict[str, str] = {}
-        self.number = max(self._numbers(), default=0)
+        self.number = newest_commit(state)
 
     @property
     def folder(self) -> Path | None:
@@ -121,9 +128,6 @@ class Commits:
 
     def _is_kept(self, name: str, part: StatePart) -> bool:
         return part.value is not None and self._values.get(name) is part.value
-
-    def _numbers(self) -> list[int]:
-        return [int(path.name) for path in self._folder.iterdir() if path.name.isdigit()]
 
 
 def _link(there: Path, path: Path) -> None:

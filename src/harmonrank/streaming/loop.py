@@ -6,13 +6,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
 from harmonrank.errors import SourceError
-from harmonrank.streaming.aside import REASONS
 from harmonrank.streaming.config import LoopConfig
 from harmonrank.streaming.join import Batch, Exposures
 from harmonrank.streaming.loop_events import (
@@ -22,6 +20,7 @@ from harmonrank.streaming.loop_events import (
     StateCommitted,
     StreamStopped,
 )
+from harmonrank.streaming.pace import Pace
 from harmonrank.streaming.publishing import Publisher, open_registry
 from harmonrank.streaming.retry import Retry, StopAskedError, Told
 from harmonrank.streaming.source import EventSource
@@ -52,9 +51,10 @@ class Loop:
         self._state, self._config, self._stop = state, config, stop
         self._publisher: Publisher | None = None
         self._retry = Retry(config, stop)
+        self._pace = Pace(state.join, state.training.config.waits().lateness, self._retry)
         self._last: Publication | None = None
         self._dirty = False
-        self._committed = self._batch_ended = time.monotonic()
+        self._committed = time.monotonic()
 
     def run(self) -> Told[None]:
         """Yield what happens until the end."""
@@ -115,21 +115,21 @@ class Loop:
         except StopAskedError:
             return False
         if chunk is not None:
-            self._dirty = True
+            self._dirty, before = True, self._pace.aside()
             state.join.add(chunk.events)
             state.steps += state.join.ready()
             state.aside.add(state.join.take_aside())
             total = state.record.events + chunk.events.height
             state.record = msgspec.structs.replace(state.record, offset=chunk.offset, events=total)
-            for note in chunk.notes:
+            for note in (*chunk.notes, *self._pace.doubts(before, chunk.events.height)):
                 yield SourceNoted(text=note)
             yield EventsRead(
                 events=chunk.events.height,
                 total=total,
                 waiting=self._waiting(),
                 watermark=state.join.watermark,
-                lag_seconds=self._lag(),
-                aside=self._aside(),
+                lag_seconds=self._pace.lag_seconds(),
+                aside=self._pace.aside(),
             )
         if self._dirty and time.monotonic() - self._committed > self._config.commit_seconds:
             yield from self._commit(whole=False)
@@ -148,16 +148,18 @@ class Loop:
     def _measure(self, exposures: Exposures) -> Told[None]:
         """Look at the scores of a complete interval, and recalibrate what is served if needed."""
         state, publisher = self._state, self._publisher
-        training, event = interval_event(state.training, exposures)
-        tried, times = state.record.tried, training.schema.time or "time"
+        training, tried = state.training, state.record.tried
+        after, seen = training.completed(exposures)
+        event = interval_event(training, exposures, seen)
         if publisher is not None and self._config.publish == "each":
             made, tried = yield from self._retry.tried(
-                "the registry", lambda: recalibrated_version(publisher, exposures, times, tried)
+                "the registry",
+                lambda: recalibrated_version(publisher, exposures, training, seen, tried),
             )
             state.record = msgspec.structs.replace(state.record, tried=tried)
             event = msgspec.structs.replace(event, version=made)
             self._count(publisher, made)
-        state.training = training
+        state.training = after
         state.steps.pop(0)
         state.history.add(event)
         yield event
@@ -178,9 +180,9 @@ class Loop:
             training,
             batch,
             version=made,
-            lag_seconds=self._lag(),
-            rows_per_second=self._rate(batch.rows.height),
-            aside=self._aside(),
+            lag_seconds=self._pace.lag_seconds(),
+            rows_per_second=self._pace.rate(batch.rows.height),
+            aside=self._pace.aside(),
         )
         state.training = training
         state.steps.pop(0)
@@ -213,26 +215,8 @@ class Loop:
         except SourceError as error:
             yield SourceNoted(text=str(error))
 
-    def _rate(self, rows: int) -> float | None:
-        """Return rows per second since the last batch, without the time that was waited."""
-        now = time.monotonic()
-        busy = now - self._batch_ended - self._retry.waited
-        self._batch_ended, self._retry.waited = now, 0.0
-        return rows / busy if busy > 0 else None
-
     def _waiting(self) -> int | None:
         try:
             return self._source.waiting()
         except SourceError:
             return None
-
-    def _lag(self) -> float | None:
-        """Return the seconds from the newest event to now."""
-        watermark, lateness = self._state.join.watermark, self._state.training.config.lateness
-        if watermark is None:
-            return None
-        return (datetime.now(UTC) - watermark).total_seconds() - lateness
-
-    def _aside(self) -> dict[str, int]:
-        counts = self._state.join.counts
-        return {reason: counts[reason] for reason in REASONS if counts.get(reason)}

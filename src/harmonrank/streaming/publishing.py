@@ -83,6 +83,8 @@ class Publisher:
             )
         self.seen = max(self.seen, version.number)
         refused = version.refused or self._overtaken(version)
+        if refused is None:
+            self._loaded = ServedModel(version.number, candidate, window)
         return Publication(version.number, refused, recalibrated)
 
     def _found(self, note: str) -> Version | None:

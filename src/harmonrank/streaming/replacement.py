@@ -5,13 +5,14 @@ __all__ = ["Replacement", "Seen", "seen_by"]
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
 import polars as pl
 
-from harmonrank.data import read_log
 from harmonrank.methods import Method
 from harmonrank.methods.drift import Drift
 from harmonrank.methods.reference import RECENT_ROWS
 
+_DRIFT_ROWS = 60_000  # of an interval; more would hardly tell more
 # Where the whole interval is of both kinds, its newest part may be of the new one alone.
 _PARTS = (2, 4)
 
@@ -53,18 +54,21 @@ def seen_by(model: Method, rows: pl.DataFrame, start: datetime, time: str) -> Se
         start: Of the interval.
         time: The column of times.
     """
-    whole = model.drift(rows)
+    whole = model.drift(_drawn(rows, _DRIFT_ROWS))
     if whole.replaced:
-        return Seen(whole, Replacement(start, _drawn(model, rows)))
+        return Seen(whole, Replacement(start, _drawn(rows, RECENT_ROWS)))
     for part in _PARTS if whole.moved else ():
         newest = rows[-(rows.height // part) :]
-        drift = model.drift(newest)
+        drift = model.drift(_drawn(newest, _DRIFT_ROWS))
         if drift.replaced:
             since: datetime = newest[time].min()  # type: ignore[assignment]
-            return Seen(drift, Replacement(since, _drawn(model, newest)))
+            return Seen(drift, Replacement(since, _drawn(newest, RECENT_ROWS)))
     return Seen(whole, None)
 
 
-def _drawn(model: Method, rows: pl.DataFrame) -> pl.DataFrame:
-    """Return as many rows as a recalibration looks at."""
-    return rows[read_log(rows, model.schema, labels=False).drawn(RECENT_ROWS)]
+def _drawn(rows: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Return rows drawn at random, in their order; the same ones each time."""
+    if rows.height <= most:
+        return rows
+    rng = np.random.default_rng(0)
+    return rows[np.sort(rng.choice(rows.height, most, replace=False, shuffle=False))]

@@ -1,6 +1,6 @@
 """Settings of a state: what decides its results, written once, compared at every start."""
 
-__all__ = ["SETTINGS", "StreamIdentity", "identity_of", "read_identity"]
+__all__ = ["SETTINGS", "StreamIdentity", "identity_of", "make_folder", "read_identity"]
 
 import uuid
 from collections.abc import Iterator, Mapping
@@ -14,6 +14,7 @@ import harmonrank
 from harmonrank.data import Schema
 from harmonrank.data.decoding import check_format
 from harmonrank.data.files import new_file, read_json, write_json
+from harmonrank.data.staging import swept
 from harmonrank.errors import OutputError, UsageError, shown
 from harmonrank.registry.registry import now
 from harmonrank.streaming.config import StreamConfig
@@ -44,8 +45,17 @@ class StreamIdentity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Schema.from_dict(self.settings["schema"])
 
 
-def identity_of(state: Path, source: str, schema: Schema, config: StreamConfig) -> StreamIdentity:
+def identity_of(
+    state: Path, source: str, schema: Schema, config: StreamConfig, *, empty: bool
+) -> StreamIdentity:
     """Return the identity of a state, which is written if it is new.
+
+    Args:
+        state: The folder.
+        source: The address of the source.
+        schema: Which column is what.
+        config: What decides the results.
+        empty: Nothing was committed yet, so that other settings begin another stream.
 
     Raises:
         UsageError: It was begun with other settings; they are named.
@@ -56,17 +66,35 @@ def identity_of(state: Path, source: str, schema: Schema, config: StreamConfig) 
     if not (state / SETTINGS).is_file():
         if state.is_dir() and any(not path.name.startswith(".") for path in state.iterdir()):
             raise OutputError(f"'{state}' is a folder of something else; choose another name.")
-        new = StreamIdentity(FORMAT, harmonrank.__version__, uuid.uuid4().hex[:8], now(), settings)
-        with new_file(state / SETTINGS) as made:
-            write_json(made, msgspec.to_builtins(new))
-        return new
+        return _new_identity(state, settings)
+    swept(state / SETTINGS)
     found = read_identity(state)
     for name, before, after in _differences(found.settings, settings):
+        if empty:
+            return _new_identity(state, settings)
         raise UsageError(
             f"The state '{state}' was begun with {name} {shown(before)}. Got {shown(after)}; use "
             "the settings that it was begun with, or another --state."
         )
     return found
+
+
+def _new_identity(state: Path, settings: dict[str, Any]) -> StreamIdentity:
+    new = StreamIdentity(FORMAT, harmonrank.__version__, uuid.uuid4().hex[:8], now(), settings)
+    with new_file(state / SETTINGS, overwrite=True) as made:
+        write_json(made, msgspec.to_builtins(new))
+    return new
+
+
+def make_folder(state: Path) -> None:
+    """Make the folder of a state, if it is not there."""
+    try:
+        state.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"The state '{state}' cannot be written: {error.strerror or error}; choose another "
+            "folder."
+        ) from None
 
 
 def read_identity(state: Path) -> StreamIdentity:

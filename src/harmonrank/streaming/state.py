@@ -19,7 +19,7 @@ from harmonrank.data.staging import held
 from harmonrank.data.table_files import reading
 from harmonrank.errors import UsageError
 from harmonrank.streaming.aside_files import AsideFiles
-from harmonrank.streaming.checkpoint import Commits, StatePart
+from harmonrank.streaming.checkpoint import Commits, StatePart, newest_commit
 from harmonrank.streaming.commit_record import CommitRecord, StepRecord
 from harmonrank.streaming.config import StreamConfig
 from harmonrank.streaming.guard import GuardRows
@@ -28,7 +28,7 @@ from harmonrank.streaming.join import Batch, Exposures, Join
 from harmonrank.streaming.learner import load_learner, new_learner
 from harmonrank.streaming.prequential import Prequential
 from harmonrank.streaming.replacement import Replacement
-from harmonrank.streaming.settings import StreamIdentity
+from harmonrank.streaming.settings import StreamIdentity, identity_of, make_folder
 from harmonrank.streaming.training import StreamTraining
 
 _RECORD, _JOIN, _LEARNER, _QUALITY = "commit.json", "join", "learner", "quality"
@@ -131,35 +131,55 @@ def _frame(path: Path) -> pl.DataFrame | None:
 
 @contextmanager
 def open_state(
-    folder: Path, identity: StreamIdentity, schema: Schema, config: StreamConfig
+    folder: Path, address: str, schema: Schema, config: StreamConfig
 ) -> Iterator[tuple[StreamState, int]]:
     """Yield the state of a folder, ours alone, and how many leftovers of a killed run it had.
 
+    Args:
+        folder: Made if it is not there.
+        address: Of the source.
+        schema: Which column is what.
+        config: What decides the results.
+
     Raises:
-        UsageError: Another process is at work on it.
+        UsageError: It was begun with other settings, or another process is at work on it.
+        OutputError: It is a folder of something else, or cannot be written.
         DataError: It is damaged.
     """
+    # What is wrong with the settings is said before anything is written.
+    new = _begun(schema, config)
+    make_folder(folder)
     with held(folder) as mine:
         if not mine:
             raise UsageError(
                 f"Another stream is at work on the state '{folder}'; stop it, or use another "
                 "--state."
             )
+        newest = newest_commit(folder)
+        identity = identity_of(folder, address, schema, config, empty=not newest)
         commits = Commits(folder)
         swept = commits.sweep()
-        yield _loaded(folder, commits, identity, schema, config), swept
+        if commits.folder is None:
+            join, training = new
+            history, aside = History(folder, 0), AsideFiles(folder, 0, None)
+            state = StreamState(identity, commits, join, training, history, aside, CommitRecord())
+        else:
+            state = _loaded(folder, commits, identity, schema, config)
+        yield state, swept
+
+
+def _begun(schema: Schema, config: StreamConfig) -> tuple[Join, StreamTraining]:
+    """Return what a stream begins with."""
+    learner = new_learner(config.method, config.options, schema, config.learner)
+    training = StreamTraining(schema, config, learner, Prequential(config.quality_batches))
+    return Join(schema, config.waits()), training
 
 
 def _loaded(
     folder: Path, commits: Commits, identity: StreamIdentity, schema: Schema, config: StreamConfig
 ) -> StreamState:
     there = commits.folder
-    if there is None:
-        learner = new_learner(config.method, config.options, schema, config.learner)
-        training = StreamTraining(schema, config, learner, Prequential(config.quality_batches))
-        history, aside = History(folder, 0), AsideFiles(folder, 0, None)
-        join = Join(schema, config.waits())
-        return StreamState(identity, commits, join, training, history, aside, CommitRecord())
+    assert there is not None, "there is a commit"
     commits.check()
     record = read_json(there / _RECORD, CommitRecord)
     steps = [_step(there, step) for step in record.steps]

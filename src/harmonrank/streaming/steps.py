@@ -21,18 +21,17 @@ from harmonrank.streaming.loop_events import (
 )
 from harmonrank.streaming.prequential import Prequential
 from harmonrank.streaming.publishing import Publisher
-from harmonrank.streaming.replacement import seen_by
+from harmonrank.streaming.replacement import Seen, seen_by
 from harmonrank.streaming.training import StreamTraining
 
 
 def interval_event(
-    training: StreamTraining, exposures: Exposures
-) -> tuple[StreamTraining, IntervalCompleted]:
-    """Return the training after an interval is complete, and what is told of it."""
+    training: StreamTraining, exposures: Exposures, seen: Seen | None
+) -> IntervalCompleted:
+    """Return what is told of a complete interval, which the model of a training has seen."""
     start, end, rows = exposures.start, exposures.end, exposures.rows
-    after, seen = training.completed(exposures)
     if seen is None:
-        return after, IntervalCompleted(start=start, end=end, rows=rows.height)
+        return IntervalCompleted(start=start, end=end, rows=rows.height)
     drift, psi = seen.drift, training.stability(rows)
     moves = {
         column.column: ScoreMove(
@@ -40,7 +39,7 @@ def interval_event(
         )
         for column in drift.columns
     }
-    return after, IntervalCompleted(
+    return IntervalCompleted(
         start=start,
         end=end,
         rows=rows.height,
@@ -51,7 +50,11 @@ def interval_event(
 
 
 def recalibrated_version(
-    publisher: Publisher, exposures: Exposures, time: str, tried: TriedRecalibration | None
+    publisher: Publisher,
+    exposures: Exposures,
+    training: StreamTraining,
+    seen: Seen | None,
+    tried: TriedRecalibration | None,
 ) -> tuple[Publication | None, TriedRecalibration | None]:
     """Recalibrate what is served, if its scores moved as if upstream models were replaced.
 
@@ -62,7 +65,8 @@ def recalibrated_version(
     Args:
         publisher: Knows the current version.
         exposures: Of the interval.
-        time: Their column of times.
+        training: The stream's own, before these exposures.
+        seen: What its model said about them.
         tried: What was tried before.
 
     Returns:
@@ -74,7 +78,9 @@ def recalibrated_version(
         return None, tried
     with suppress(DataError):  # A version with other columns: the guardrails will say so.
         schema = found.model.schema
-        seen = seen_by(found.model, exposures.rows, exposures.start, time)
+        if seen is None or found.model is not training.adjusted:
+            time = training.schema.time or "time"
+            seen = seen_by(found.model, exposures.rows, exposures.start, time)
         now = TriedRecalibration(found.number, list(seen.drift.replaced))
         if seen.replacement is not None and now != tried:
             rows = read_log(seen.replacement.rows, schema, labels=False)

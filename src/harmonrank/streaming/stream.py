@@ -17,7 +17,6 @@ from harmonrank.errors import UsageError
 from harmonrank.streaming.config import LoopConfig, StreamConfig
 from harmonrank.streaming.loop import Loop
 from harmonrank.streaming.loop_events import LoopEvent, StreamStarted
-from harmonrank.streaming.settings import identity_of
 from harmonrank.streaming.source import EventSource, open_source
 from harmonrank.streaming.state import open_state
 
@@ -56,10 +55,9 @@ def stream(
         )
     # Rows of a request judge a model together, whatever the schema says.
     schema = replace(schema, request=schema.request or "request")
-    identity = identity_of(state, address, schema, config)
-    with open_state(state, identity, schema, config) as (found, swept):
+    with open_state(state, address, schema, config) as (found, swept):
         yield StreamStarted(
-            stream=identity.stream,
+            stream=found.identity.stream,
             method=config.method,
             objectives=list(schema.names),
             commit=found.commits.number,

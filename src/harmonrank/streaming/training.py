@@ -9,6 +9,8 @@ __all__ = ["StreamTraining"]
 import hashlib
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -62,15 +64,27 @@ class StreamTraining:
 
     def completed(self, exposures: Exposures) -> tuple[Self, Seen | None]:
         """Return the training after an interval is complete, and what its model says of it."""
-        model = self.learner.model
-        for found in self.replacements:
-            model = None if model is None else model.recalibrated(found.rows)
-        if model is None:
+        if self.adjusted is None:
             return self, None
-        seen = seen_by(model, exposures.rows, exposures.start, self._time)
+        seen = seen_by(self.adjusted, exposures.rows, exposures.start, self._time)
+        if seen.replacement is None and self.watched is not None:
+            return self, seen
         newer = () if seen.replacement is None else (seen.replacement,)
         watched = self.watched or exposures.start
         return replace(self, replacements=(*self.replacements, *newer), watched=watched), seen
+
+    @property
+    def adjusted(self) -> Method | None:
+        """The model, adjusted to replacements that are newer than the rows it has learned."""
+        return self._models[-1] if self._models else None
+
+    @cached_property
+    def _models(self) -> list[Method]:
+        """The learner's model, if there is one, and what it becomes by each replacement."""
+        models = [] if self.learner.model is None else [self.learner.model]
+        for found in self.replacements if models else ():
+            models.append(models[-1].recalibrated(found.rows))
+        return models
 
     def stability(self, rows: pl.DataFrame) -> dict[str, float]:
         """Return the population stability index of each score against the last learned batch."""
@@ -141,12 +155,11 @@ class StreamTraining:
 
         Both are adjusted to replacements of upstream models that are newer than the rows.
         """
-        model, log = self.learner.model, self.guard.log(self.schema)
+        log, model = self.guard.log(self.schema), self.adjusted
         if model is None or log is None or not self.guard.judged:
             return None
-        for found in self.replacements:
-            adjusted = model.recalibrated(found.rows)
-            log, model = adjusted.with_scores_of_now(log, model), adjusted
+        for before, after in pairwise(self._models):
+            log = after.with_scores_of_now(log, before)
         return model, log
 
     @property

@@ -1,0 +1,90 @@
+"""`harmonrank backfill`."""
+
+__all__ = ["command"]
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harmonrank.cli.options import path_option
+from harmonrank.cli.stream_options import stream_options
+from harmonrank.errors import UsageError
+
+
+@click.command("backfill")
+@stream_options
+@click.option("--from", "since", metavar="TIME", help="Leave older events out; else all.")
+@click.option("--to", "until", metavar="TIME", help="End before the first event as late as this.")
+@path_option(
+    "--registry", metavar="DIR", help="Publish the last model there; else nothing is published."
+)
+def command(
+    source: str,
+    state: Path,
+    registry: Path | None,
+    since: str | None,
+    until: str | None,
+    method: str,
+    settings: tuple[str, ...],
+    seed: int,
+    every: str,
+    windows: tuple[str, ...],
+    lateness: str,
+    patience: str | None,
+    chunk: int,
+    json_file: str | None,
+    quiet: bool,
+    **column_options: Any,
+) -> None:
+    """Replay a period of events into a fresh state, without waiting for anything.
+
+    The state and its model are those that `harmonrank stream` with the same options had when its
+    newest event was older than --to, bit for bit; the same command with `stream` goes on from it.
+    Run again after a kill, it goes on. TIME is a date or a time in UTC, as 2026-01-31T18:00.
+    """
+    from harmonrank.cli.stream_options import config_of, schema_of_stream, stopped_by_signals
+    from harmonrank.cli.stream_show import StreamShow
+    from harmonrank.streaming.config import LoopConfig
+    from harmonrank.streaming.period import PeriodSource
+    from harmonrank.streaming.source import EventSource, open_source
+    from harmonrank.streaming.stream import stream
+    from harmonrank.streaming.totals import StreamTotals
+    from harmonrank.streaming.windows import parse_duration
+
+    schema = schema_of_stream(source, state, column_options, quiet=quiet)
+    config = config_of(method, settings, seed, every, windows, lateness)
+    first, last = _time(since, "--from"), _time(until, "--to")
+    seconds = parse_duration(patience or "1m", "--patience").total_seconds()
+
+    def connect() -> EventSource:
+        return PeriodSource(open_source(source, schema), first, last)
+
+    show = StreamShow(quiet=quiet, json_file=json_file, totals=StreamTotals())
+    with show, stopped_by_signals() as stop:
+        for event in stream(
+            source,
+            schema,
+            config,
+            state,
+            registry=registry,
+            loop=LoopConfig(once=True, publish="last", most=chunk, patience=seconds),
+            stop=stop,
+            connect=connect,
+        ):
+            show.event(event)
+
+
+def _time(text: str | None, option: str) -> datetime | None:
+    from datetime import UTC
+
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"{option} must be a date or a time such as 2026-01-31T18:00. Got '{text}'."
+        ) from None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

@@ -1,0 +1,136 @@
+"""A stream that is killed at any moment, again and again, ends as one that was left alone."""
+
+import random
+import shutil
+import time
+
+import pytest
+from small_stream import SCHEMA, Place, events_of
+
+from harmonrank.registry import Registry
+from harmonrank.streaming.folder_sink import FolderSink
+from harmonrank.streaming.history import HISTORY, read_history
+from nursery import Nursery
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory):
+    """Return a folder of events, in files of some hundred."""
+    folder = tmp_path_factory.mktemp("events")
+    found = events_of(7, 800, swap=3)
+    sink = FolderSink(folder, "parquet")
+    for first in range(0, len(found), 900):
+        sink.write(found[first : first + 900])
+    (folder / "schema.toml").write_text(SCHEMA.to_toml(), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory):
+    with Nursery(tmp_path_factory.mktemp("nursery")) as nursery:
+        yield nursery
+
+
+class Killing:
+    """A stream that was left alone once, and is now killed."""
+
+    def __init__(self, nursery, folder, source, *options):
+        self._nursery, self._folder, self._source = nursery, folder, source
+        self._options = ("--method", "closed-form", "--set", "first_rows=200", *options)
+        self.run("first")
+        begun = time.monotonic()
+        self.expected = self.run("whole")
+        # Of the second time: the first one may have waited for a nursery that was still importing.
+        self.seconds = time.monotonic() - begun
+
+    def place(self, name):
+        return Place(self._folder / name, None)
+
+    def start(self, name, **options):
+        place = self.place(name)
+        folders = ("--registry", place.registry, "--state", place.state)
+        return self._nursery.start(
+            *("stream", "--source", self._source, *folders, "--once", "-q", "--chunk", "1000"),
+            *self._options,
+            within=self._folder / name,
+            **options,
+        )
+
+    def run(self, name):
+        """Run a stream to its end; return all that came of it."""
+        code, errors = self.start(name).wait()
+        assert code == 0, errors
+        return self.place(name).content()
+
+    def kill(self, name, kills, rng):
+        """Kill a stream at random moments, start it again, and so on; then let it end."""
+        for _ in range(kills):
+            child = self.start(name)
+            time.sleep(self.seconds * rng.uniform(0.0, 0.7))
+            child.kill()
+            child.wait()
+            self.is_whole(name)
+        self.hold(name)
+
+    def hold(self, name):
+        """Let a stream end; it must end as if nothing had been."""
+        assert self.run(name) == self.expected
+        hidden = [p for p in (self._folder / name).rglob(".*") if p.parent.name != "versions"]
+        assert hidden == []
+        shutil.rmtree(self._folder / name)
+
+    def is_whole(self, name):
+        """What a killed stream left can be read."""
+        place = self.place(name)
+        registry = Registry(place.registry)
+        for number in registry.numbers():
+            registry.load(number)
+        notes = [version.note for version in registry.versions()]
+        assert len(notes) == len(set(notes))
+        if (place.state / HISTORY).exists():
+            read_history(place.state)
+
+
+@pytest.fixture(scope="module")
+def killing(nursery, events, tmp_path_factory):
+    return Killing(nursery, tmp_path_factory.mktemp("kill"), str(events))
+
+
+def test_the_stream_learns_publishes_and_leaves_rows_to_judge(killing):
+    record = killing.expected["record"]
+    assert record["learned_rows"] > 3000
+    assert record["published"] == len(killing.expected["versions"]) == 6
+    assert "guard.parquet" in killing.expected["files"]
+
+
+def test_a_killed_stream_learns_every_row_once_and_publishes_every_version_once(killing):
+    killing.kill("some", 4, random.Random(1))
+
+
+@pytest.mark.parametrize("first", [1, 20, 45, 70])
+def test_a_stream_that_dies_before_a_change_of_a_file_ends_the_same(killing, first):
+    code, errors = killing.start(f"death-{first}", die_at=first).wait()
+    assert code == -9, errors
+    killing.is_whole(f"death-{first}")
+    killing.hold(f"death-{first}")
+
+
+@pytest.mark.slow
+def test_50_kills_of_a_stream_end_the_same(killing, record_property):
+    rng = random.Random(0)
+    for trial in range(10):
+        killing.kill(f"kill-{trial}", 5, rng)
+    record_property("kills", 50)
+
+
+@pytest.mark.slow
+def test_a_stream_that_dies_before_every_change_of_a_file_ends_the_same(killing, record_property):
+    for deaths in range(1, 10_000):
+        code, errors = killing.start(f"death-{deaths}", die_at=deaths).wait()
+        if code == 0:
+            break
+        assert code == -9, errors
+        killing.is_whole(f"death-{deaths}")
+        killing.hold(f"death-{deaths}")
+    record_property("deaths", deaths - 1)
+    assert deaths > 200
