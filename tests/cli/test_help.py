@@ -7,6 +7,7 @@ VERBS = [
     *("demo", "simulate", "data", "predict", "init", "split", "fit", "score", "rank", "evaluate"),
     *(
         "frontier",
+        "offline",
         "recalibrate",
         "explain",
         "pipeline",

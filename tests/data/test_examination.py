@@ -59,14 +59,18 @@ def test_a_curve_needs_a_position_and_a_position_is_no_context():
     [
         ([1, 2, -1], "must be a whole number from 0 up. Got -1 in row 2"),
         ([1.0, 1.5, 2.0], "whole number from 0 up. Got 1.5 in row 1"),
-        ([1, None, 2], "whole number from 0 up. Got null in row 1"),
         (["a", "b", "c"], "must hold whole numbers from 0 up. Got type String"),
-        ([1.0, float("nan"), 2.0], "whole number from 0 up. Got nan"),
+        ([1.0, float("inf"), 2.0], "whole number from 0 up. Got inf"),
     ],
 )
 def test_places_that_are_none_are_refused(places, match):
     with pytest.raises(DataError, match=match):
         read_log(table(places), SCHEMA)
+
+
+def test_a_row_without_a_place_was_not_shown():
+    assert read_log(table([1, None, 2]), SCHEMA).position.tolist() == [1, -1, 2]
+    assert read_log(table([1.0, float("nan"), 2.0]), SCHEMA).position.tolist() == [1, -1, 2]
 
 
 def test_places_are_read_with_labels_and_not_to_score():

@@ -179,6 +179,23 @@ def test_what_tells_nothing_about_places_is_refused(train):
         corrected(read_log(train.head(150), PLACED))
 
 
+def test_candidates_that_were_not_shown_do_not_count(train):
+    first, schema = train.head(10_000), replace(PLACED, examination=CURVE)
+    hidden = first.with_columns(
+        pl.when(pl.col("position") <= 8).then("position").alias("position"),
+        *(pl.when(pl.col("position") <= 8).then(name).otherwise(0) for name in PLACED.names),
+    )
+    log = corrected(read_log(hidden, schema))
+    shown = corrected(read_log(first.filter(pl.col("position") <= 8), schema))
+    assert (log.counted().sample_weight == shown.sample_weight).all()
+    models = [method_class("closed-form")().fit(rows, schema) for rows in (hidden, shown)]
+    assert (models[0].score(train) == models[1].score(train)).all()
+    with pytest.raises(DataError, match="'position' has feedback on rows without a place"):
+        corrected(read_log(hidden.with_columns(click=pl.lit(1)), schema))
+    with pytest.raises(DataError, match="'position' is null in all rows"):
+        corrected(read_log(hidden.with_columns(position=pl.lit(None, pl.Int64), click=0), schema))
+
+
 def test_missing_scores_and_places_go_together(train):
     holes = train.head(8000).with_columns(
         p_click=pl.when(pl.int_range(pl.len()) % 5 > 0).then("p_click")

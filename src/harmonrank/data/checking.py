@@ -130,7 +130,7 @@ class TableCheck:
             self.faults.add(column, "has an infinite sum; divide all weights by the largest.")
 
     def position(self, name: str | None) -> None:
-        """Places are whole numbers from 0 up."""
+        """Places are whole numbers from 0 up; a row without one was not shown."""
         if name is None or name not in self.frame.columns:
             return
         series, column = self.frame[name], f"Position column '{name}'"
@@ -138,7 +138,8 @@ class TableCheck:
             return
         place = series.alias("").cast(pl.Float64)
         allowed = (place >= 0) & (place <= LAST_PLACE) & (place.floor() == place)
-        self._refuse(series, _known(series, allowed), column, "must be a whole number from 0 up")
+        allowed = allowed | is_lost(series.alias(""))
+        self._refuse(series, allowed, column, "must be a whole number from 0 up")
 
     def _numeric(self, series: pl.Series, column: str, expected: str) -> bool:
         if series.dtype.is_numeric():

@@ -27,7 +27,7 @@ class Log:
         request: (rows,) one number per request.
         sample_weight: (rows,) float64.
         truth: (rows, objectives) true probabilities, in a world.
-        position: (rows,) at which place a row was shown.
+        position: (rows,) at which place a row was shown, −1 if it was not.
         inverse: (rows,) what undoes the place: the chance that the row was looked at, given its
             feedback, over that of its place. None until `corrected`; it is then a factor of
             `sample_weight`.
@@ -125,7 +125,11 @@ class Log:
         """What each row counts by the table alone, whatever its place."""
         if self.inverse is None or self.sample_weight is None:
             return self.sample_weight
-        return None if self.schema.sample_weight is None else self.sample_weight / self.inverse
+        if self.schema.sample_weight is None:
+            return None
+        own = np.zeros(self.rows)  # of rows that were not shown
+        np.divide(self.sample_weight, self.inverse, out=own, where=self.inverse > 0)
+        return own
 
     def corrected(self, inverse: np.ndarray, curve: Mapping[int, float]) -> Self:
         """Return these rows with weights that undo their places, under this examination curve."""

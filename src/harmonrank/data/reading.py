@@ -86,8 +86,14 @@ def read_log(
         request_ids(frame[request]) if request else None,
         frame[weight].cast(pl.Float64).to_numpy() if weight else None,
         _floats(frame, truth) if truth else None,
-        frame[position].cast(pl.Int64).to_numpy() if position else None,
+        _places(frame[position]) if position else None,
     )
+
+
+def _places(series: pl.Series) -> np.ndarray:
+    """Return places as whole numbers, −1 for a row that was not shown."""
+    places = series.cast(pl.Float64).to_numpy()  # null becomes NaN
+    return np.where(np.isnan(places), -1, places).astype(np.int64)
 
 
 def _truth_columns(there: Sequence[str], schema: Schema) -> list[str]:

@@ -51,8 +51,8 @@ class Schema:
             or any.
         missing: 'allow' takes a score that is null or NaN for one that did not arrive, as of a
             model that timed out; 'error' refuses it.
-        position: At which place of its request a row was shown. Feedback is then corrected for how
-            often a place is looked at (see docs/position.md).
+        position: At which place of its request a row was shown, null if it was not. Feedback is
+            then corrected for how often a place is looked at (see docs/position.md).
         examination: The chance that each place is looked at, as in {1: 1.0, 2: 0.6}, which a fit
             estimates if it is not given; a place that is not listed has that of the one before.
     """

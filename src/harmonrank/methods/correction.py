@@ -35,10 +35,13 @@ def corrected(log: Log) -> Log:
 
     The schema of what is returned has the examination curve, estimated where it was not given.
     Rows without labels or without a position come back as they are, and so do rows that are
-    corrected already.
+    corrected already. Candidates that were not shown tell nothing, so they have the weight 0.
     """
     if log.position is None or log.labels is None or log.inverse is not None:
         return log
+    shown = log.position >= 0
+    if not shown.all():
+        return _with_unshown(log, shown)
     curve = dict(log.schema.examination) or estimated_curve(log)
     answered = _answered(log)
     if not answered.any():
@@ -46,6 +49,20 @@ def corrected(log: Log) -> Log:
     chance = np.maximum(chances_at(curve, log.position), 1 / MOST_WEIGHT)
     rho = _relevance(log, answered, chance)
     return log.corrected(inverse_weights(answered, chance, rho), curve)
+
+
+def _with_unshown(log: Log, shown: np.ndarray) -> Log:
+    """Correct the rows that were shown, and count no other."""
+    if not shown.any() or log.known_labels()[~shown].any():
+        what = "has feedback on rows without a place" if shown.any() else "is null in all rows"
+        raise DataError(
+            f"Position column '{log.schema.position}' {what}; a row without a place is one that "
+            "was not shown. Fill in where rows were shown."
+        )
+    part = corrected(log.take(np.flatnonzero(shown)))
+    inverse = np.zeros(log.rows)
+    inverse[shown] = part.inverse
+    return log.corrected(inverse, part.schema.examination)
 
 
 def inverse_weights(answered: np.ndarray, chance: np.ndarray, rho: np.ndarray) -> np.ndarray:

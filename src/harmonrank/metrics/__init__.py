@@ -4,6 +4,7 @@ __all__ = [
     "SMALLEST_PROBABILITY",
     "GroupedAUC",
     "Interval",
+    "LoggedValues",
     "auc",
     "auc_influence",
     "auc_interval",
@@ -22,11 +23,13 @@ __all__ = [
     "hit_at_k",
     "hypervolume",
     "knee",
+    "logged_values",
     "logit",
     "ndcg_at_k",
     "paired_difference",
     "pareto_front",
     "percentiles",
+    "place_gains",
     "population_stability_index",
     "precision_at_k",
     "sigmoid",
@@ -61,6 +64,8 @@ from harmonrank.metrics._intervals import (
     paired_difference,
 )
 from harmonrank.metrics._pareto import dominance_margin, hypervolume, knee, pareto_front
+from harmonrank.metrics._off_policy import LoggedValues, logged_values, place_gains
+from harmonrank.metrics._pareto import dominance_margin, hypervolume, pareto_front
 from harmonrank.metrics._stability import population_stability_index
 from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k
 from harmonrank.metrics._value import bootstrap_values, events_at_k, value_at_k, value_interval

@@ -10,7 +10,7 @@ import polars as pl
 from harmonrank.data.guess._facts import ColumnFacts, facts_of, is_steady
 from harmonrank.data.guess._pairs import PRODUCTION, Pair, pairs_of
 from harmonrank.data.scales import guess_scale
-from harmonrank.data.schema import Schema
+from harmonrank.data.schema import Schema, toml_value
 from harmonrank.data.tables import Source, describe, first_rows
 from harmonrank.errors import DataError
 
@@ -20,6 +20,7 @@ _REQUEST_WORDS = ("request", "req", "reqid", "requestid", "rid", "impression", "
 _MORE_REQUEST_WORDS = ("slate", "list", "page", "trace", "session")
 _ID_WORDS = frozenset(["id", "uid", "key", "hash"])
 _WEIGHT_WORDS = frozenset(["weight", "weights", "ipw", "ips"])
+_PLACE_WORDS = frozenset(["position", "pos", "place", "slot", "rank"])
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class _Guessing:
         time, request = self._time(), self._request()
         steady = self._steady(request)
         weight = self._weight()
+        self._place(steady)
         truth = [f for f in self._left() if f.is_share and f.words & {"truth", "true"}]
         moving = [fact for fact in self._left() if fact.name not in steady and fact not in truth]
         labels = [f for f in moving if f.kind == "binary" and f.values == 2 and not f.missing]
@@ -126,6 +128,15 @@ class _Guessing:
                 self._take(fact.name, "sample weight", "named so, and 0 or more")
                 return fact.name
         return None
+
+    def _place(self, steady: frozenset[str]) -> None:
+        """Leave out where rows were shown: it predicts feedback, and no new row has it."""
+        for fact in self._left():
+            whole = fact.kind == "integer" and fact.low >= 0
+            if fact.words & _PLACE_WORDS and whole and fact.name not in steady:
+                hint = f"position = {toml_value(fact.name)} would correct feedback for it"
+                self._take(fact.name, "left out", f"may be where a row was shown: {hint}")
+                return
 
     def _scores(self, pairs: Sequence[Pair]) -> dict[str, str]:
         """Take labels and scores; return the scales that are no probabilities."""

@@ -3,14 +3,26 @@
 from harmonrank.evaluation.online._config import ARMS, DELAYS, FULL, QUICK, OnlineConfig
 from harmonrank.evaluation.online._result import HourEnded, OnlineResult
 from harmonrank.evaluation.online._run import run_online
+from harmonrank.evaluation.online._shown_log import (
+    RANDOMISED,
+    candidate_scores,
+    shown_log,
+    shown_requests,
+    true_values,
+)
 
 __all__ = [
     "ARMS",
     "DELAYS",
     "FULL",
     "QUICK",
+    "RANDOMISED",
     "HourEnded",
     "OnlineConfig",
     "OnlineResult",
+    "candidate_scores",
     "run_online",
+    "shown_log",
+    "shown_requests",
+    "true_values",
 ]
