@@ -93,7 +93,7 @@ def test_every_role_is_found():
     assert list(guess.reasons) == table.columns
     assert guess.reasons["position"] == (
         "left out",
-        "differs within a request, and is the score of no label",
+        'may be where a row was shown: position = "position" would correct feedback for it',
     )
     assert guess.reasons["user_id"][1] == "an id, 100 values"
     assert guess.reasons["new_user"] == ("context", "2 values, the same within a request")

@@ -103,6 +103,9 @@ def write_rows(path: Path, log: Log) -> None:
         *_columns(_WEIGHT, log.sample_weight),
         *_columns(_POSITION, log.position),
     ]
+    if log.position is not None:
+        # −1 stands for a row that was not shown, which has no place in a table.
+        numbered[-1] = numbered[-1].set(numbered[-1] < 0, None)
     with writing():
         pl.DataFrame(numbered).write_parquet(path, compression="uncompressed")
 

@@ -63,9 +63,8 @@ from harmonrank.metrics._intervals import (
     auc_sum_interval,
     paired_difference,
 )
-from harmonrank.metrics._pareto import dominance_margin, hypervolume, knee, pareto_front
 from harmonrank.metrics._off_policy import LoggedValues, logged_values, place_gains
-from harmonrank.metrics._pareto import dominance_margin, hypervolume, pareto_front
+from harmonrank.metrics._pareto import dominance_margin, hypervolume, knee, pareto_front
 from harmonrank.metrics._stability import population_stability_index
 from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k
 from harmonrank.metrics._value import bootstrap_values, events_at_k, value_at_k, value_interval
