@@ -43,6 +43,9 @@ def test_fit_evaluate_and_compare_show_the_correction(run, folder):
     told = json.loads((folder / "fit.json").read_text())["position"]
     assert told["clipped_share"] == 0
     assert told["effective_positives"]["click"] < told["positives"]["click"]
+    done = run("explain", folder / "model", "--json", "-")
+    assert json.loads(done.out)["examination"] == told["examination"]
+    assert "Chance that each place is looked at: 1 " in done.err
     done = run("evaluate", folder / "model", folder / "test.parquet", "--json", "-")
     assert done.code == 0, done
     found = json.loads(done.out)["position"]

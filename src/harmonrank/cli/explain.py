@@ -78,7 +78,8 @@ def command(
     facts = fitted.explain(*counted)
     health = getattr(fitted, "health", None)
     numbers: dict[str, Any] = {} if health is None else {"health": health.to_dict()}
-    table = explanation_table(fitted.name, facts, health)
+    curve = fitted.schema.examination
+    table = explanation_table(fitted.name, facts, health, curve)
     with Show(quiet=quiet, json_file=json_file) as show:
         parts: list[Any] = [table]
         if data is not None:
@@ -92,6 +93,7 @@ def command(
                 _write_report(report, title, table, found, one, notes)
                 show.line(f"Report: {report}")
     told = {"method": fitted.name, **facts, "points": fitted.points, "notes": [], **numbers}
+    told["examination"] = {str(place): chance for place, chance in curve.items()} or None
     if data is not None:
         told["notes"] = notes
     for part in parts[:-1]:

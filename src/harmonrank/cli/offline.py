@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from harmonrank.cli.options import (
+    at_option,
     count_option,
     load_model,
     missing_option,
@@ -33,6 +34,7 @@ from harmonrank.cli.table_options import Tables, table_argument
     "--randomised", metavar="A", help="Column that is 1 in requests shown in random order."
 )
 @click.option("--position", metavar="A", help="Column of places; that of the model if left out.")
+@at_option
 @weights
 @value
 @missing_option
@@ -45,6 +47,7 @@ def command(
     k: int,
     randomised: str | None,
     position: str | None,
+    at: str | None,
     weights: str | None,
     value: str | None,
     missing: str | None,
@@ -62,7 +65,7 @@ def command(
     from harmonrank.cli.show import Show
     from harmonrank.evaluation.offline import estimate_offline
 
-    fitted = load_model(model, missing)
+    fitted = load_model(model, missing, at, value)
     with Show(quiet=quiet, json_file=json_file) as show:
         result = estimate_offline(
             fitted,

@@ -31,15 +31,24 @@ _EXPLAINED = {
 
 
 def explanation_table(
-    method: str, facts: Mapping[str, Mapping[str, float]], health: Health | None = None
+    method: str,
+    facts: Mapping[str, Mapping[str, float]],
+    health: Health | None = None,
+    examination: Mapping[int, float] | None = None,
 ) -> Table:
-    """Return what a method learned of each objective, an objective per row, and its health."""
+    """Return what a method learned of each objective, an objective per row, and its health.
+
+    Below are the chances that places are looked at, where its feedback was corrected for them.
+    """
     columns = [Column(f.replace("_", " "), _EXPLAINED.get(f, ".3f"), widest=10) for f in facts]
     rows = [(name, *(values[name] for values in facts.values())) for name in facts["weight"]]
     note = "Effective weight: w/(π(1−π)), what a unit of probability counts."
     if "value" in facts:
         note = "Ranked by expected value: a value v is the weight vπ(1−π), effectively v."
     notes = [note] if health is None else [note, health.words(), health.warning or ""]
+    if examination:
+        chances = ", ".join(f"{place} {chance:.2f}" for place, chance in examination.items())
+        notes.append(f"Chance that each place is looked at: {chances}.")
     head, shown = Column("objective", least=12), tuple(n for n in notes if n)
     return Table((head, *columns), tuple(rows), title=f"Method: {method}", notes=shown)
 
