@@ -6,15 +6,27 @@
 20 passes over each hourly batch beside as many earlier rows, on the world elive. The events are in
 memory before the clock starts; the first fit, which opens the network, is timed on its own. Beside
 seconds there is processor time, which a busy machine does not stretch as much.
+
+    python benchmarks/streaming.py join --json benchmarks/results/streaming_join.json
+
+`join`: an hour of a world's exposures is drawn once, with its feedback, which also comes in later
+hours. Hour after hour it is written again to a folder of parquet files, later and with other
+requests, then read, joined and committed as a stream does, and removed. Writing is not timed;
+reading, checking and joining are, and commits by themselves. After each hour the resident memory of
+the process is written down. Its slope is that of a straight line through all hours but the first
+quarter, in which windows fill and the allocator settles.
 """
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from streaming_join import measure_join
 
 from harmonrank.data import read_log
 from harmonrank.data.worlds import world
@@ -83,7 +95,7 @@ def rates(watch: Stopwatch, events: int, rows: int, learned: int) -> dict[str, f
     return found
 
 
-PARTS = {"network": network}
+PARTS = {"network": network, "join": measure_join}
 
 
 def main() -> None:
@@ -94,9 +106,15 @@ def main() -> None:
     parser.add_argument("--method", default="harmonrank-paper")
     parser.add_argument("--passes", type=int, default=20)
     parser.add_argument("--share", type=float, default=0.5)
+    parser.add_argument("--events", type=int, default=50_000_000, help="of join")
+    parser.add_argument("--hour-rows", type=int, default=500_000, help="exposures of an hour")
+    parser.add_argument("--most", type=int, default=200_000, help="events of a chunk")
+    parser.add_argument("--disorder", type=float, default=0.02, help="share of late events")
+    parser.add_argument("--place", type=Path, help="where temporary files go")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    result = {"machine": machine(), **PARTS[options.part](options)}
+    command = " ".join(["python", *sys.argv])
+    result = {"command": command, "machine": machine(), **PARTS[options.part](options)}
     text = json.dumps(result, indent=2)
     print(text)
     if options.json:

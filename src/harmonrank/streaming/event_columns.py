@@ -31,6 +31,7 @@ _BY_TYPE: dict[type, pl.DataType] = {
     bool: pl.Boolean(),
 }
 _LARGEST_WHOLE = 2**53
+_END_OF_TIME = 2**57  # in the year 6537: a later one could not be printed, and sums would overflow
 _LARGEST_FLOAT = 10**300
 _ISO = "%Y-%m-%dT%H:%M:%S%.fZ"
 
@@ -42,6 +43,8 @@ def converted(series: pl.Series, kind: str) -> tuple[pl.Series, pl.Series | None
     null, and right.
     """
     series = series.alias("")  # its own name may be a pattern to polars
+    if _is_canonical(series, kind):
+        return series, None
     known = ~_is_lost(series)
     if kind == "time":
         found = _times(series)
@@ -57,6 +60,18 @@ def converted(series: pl.Series, kind: str) -> tuple[pl.Series, pl.Series | None
     return found, bad if bad.any() else None
 
 
+def _is_canonical(series: pl.Series, kind: str) -> bool:
+    """Tell whether a column is one that our own sinks write, with nothing to change in it."""
+    if series.dtype != TYPES[kind]:
+        return False
+    if kind == "number":
+        return not series.is_nan().any()
+    if kind == "time":
+        micros = series.to_physical()
+        return not ((micros < 0) | (micros >= _END_OF_TIME)).any()
+    return kind != "id" or not (series == "").any()
+
+
 def _is_lost(series: pl.Series) -> pl.Series:
     return series.is_null() | series.is_nan() if series.dtype.is_float() else series.is_null()
 
@@ -70,8 +85,8 @@ def _times(series: pl.Series) -> pl.Series:
         micros = _text_times(series) if series.dtype == pl.String else instants(series)
     except DataError:
         return _nothing(series, TIME)
-    # What is before 1970 is a clock that was never set; from 2**62 on, sums would overflow.
-    micros = micros.set(~((micros >= 0) & (micros < 2**62)) & micros.is_not_null(), None)
+    # What is before 1970 is a clock that was never set.
+    micros = micros.set(~((micros >= 0) & (micros < _END_OF_TIME)) & micros.is_not_null(), None)
     return micros.alias("").cast(TIME)
 
 

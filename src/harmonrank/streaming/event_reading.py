@@ -156,13 +156,16 @@ class _Reading:
         for name in ("request", "item", "user"):
             made[name], wrong = self._read(name, "id")
             self._mark(wrong, self._every, f"`{name}` must be text or a whole number")
-            if name != "user":
+            if name != "user" and made[name].null_count():
                 self._mark(made[name].is_null(), self._every, f"there is no `{name}`")
         made["time"], wrong = self._read("time", "time")
         self._mark(wrong, self._every, "`time` must be a time since 1970")
-        self._mark(made["time"].is_null(), self._every, "there is no `time`")
-        ahead = made["time"] > now + AHEAD
-        self._mark(ahead, self._every, "`time` is more than an hour ahead of the clock")
+        if made["time"].null_count():
+            self._mark(made["time"].is_null(), self._every, "there is no `time`")
+        newest = made["time"].max()
+        if isinstance(newest, datetime) and newest > now + AHEAD:
+            ahead = made["time"] > now + AHEAD
+            self._mark(ahead, self._every, "`time` is more than an hour ahead of the clock")
         made["position"], wrong = self._read("position", "integer")
         self._mark(wrong, self._every, "`position` must be a whole number")
         return made
@@ -186,17 +189,21 @@ class _Reading:
         self._mark(wrong, shown, f"'{name}' must be a number")
         if needed:
             self._mark(found.is_null(), shown, f"there is no '{name}'")
+        ends = [end for end in (found.min(), found.max()) if isinstance(end, float)]
+        if all(low <= end <= high and isfinite(end) for end in ends):
+            return
         rule = f"lie in [{low:g}, {high:g}]" if isfinite(high) else "be finite"
         outside = (found < low) | (found > high) | found.is_infinite()
         self._mark(outside, shown, f"'{name}' must {rule}")
 
     def _feedback(self, answered: np.ndarray) -> dict[str, pl.Series]:
         objective = self._read("objective", "id")[0]
-        known = objective.is_in(list(self._form.schema.names))
-        self._mark(~_mask(known), answered, "`objective` must be one of the schema's")
+        known = objective.cast(pl.Enum(list(self._form.schema.names)), strict=False)
+        self._mark(known.is_null(), answered, "`objective` must be one of the schema's")
         value, wrong = self._read("value", "number")
         self._mark(wrong, answered, "`value` must be 0 or 1")
-        value = value.set(value.is_null() & pl.Series(answered), 1.0)
+        silent = value.is_null().to_numpy() & answered
+        value = value.set(pl.Series(silent), 1.0) if silent.any() else value
         self._mark((value != 0) & (value != 1), answered, "`value` must be 0 or 1")
         return {"objective": objective, "value": value}
 
