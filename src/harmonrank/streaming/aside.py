@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from harmonrank.streaming.event_columns import kind_of
 from harmonrank.streaming.events import EventForm
 from harmonrank.streaming.join_arrays import (
     DUPLICATE_EXPOSURE,
@@ -57,6 +58,7 @@ class Aside:
             schema={"reason": pl.String, "detail": pl.String}
             | {name: form.types[name] for name in columns}
         )
+        self._context = form.context
         self._frames: list[pl.DataFrame] = []
 
     def learn(self, types: Mapping[str, pl.DataType]) -> None:
@@ -70,6 +72,11 @@ class Aside:
             self._empty = self._empty.with_columns(
                 pl.lit(None, t).alias(n) for n, t in known.items()
             )
+
+    def kinds(self) -> dict[str, str]:
+        """Return what context columns hold, as far as it is known."""
+        found = {name: kind_of(self._empty.schema[name]) for name in self._context}
+        return {name: kind for name, kind in found.items() if kind is not None}
 
     def put(self, *parts: AsidePart) -> dict[str, int]:
         """Add events, in order; return how many there are for each reason."""

@@ -51,6 +51,7 @@ class _SavedJoin(Struct, forbid_unknown_fields=True):
     newest: Annotated[int, Meta(ge=-(1 << 62), lt=1 << 62)]
     segments: _Whole
     counts: dict[str, _Whole]
+    kinds: dict[str, str]
     intervals: list[_SavedInterval]
     ready: list[_SavedReady]
     aside: SavedSegment | None
@@ -88,6 +89,7 @@ def save_state(
         settings=_settings(schema, windows),
         newest=state.newest,
         counts=state.counts,
+        kinds=state.aside.kinds(),
         intervals=[of_interval(*item) for item in sorted(state.intervals.items())],
         ready=[
             _SavedReady(
@@ -147,7 +149,7 @@ def load_state(folder: Path, schema: Schema, windows: Windows) -> JoinState:
                 f"The state in '{folder}' was saved with `{name}` {saved.settings.get(name)}. Got "
                 f"{value}; go on with the former, or begin in a new folder."
             )
-    state = JoinState.new(EventForm(schema))
+    state = JoinState.new(EventForm(schema, saved.kinds))
     state.newest, state.segments = saved.newest, saved.segments
     state.counts |= saved.counts
     for part in saved.intervals:
