@@ -26,7 +26,12 @@ MODULES = (
     ),
     *("evaluation", "reports.html", "data.log_worlds", "cli.registry", "registry"),
     *("cli.stream", "cli.stream_show", "streaming.stream", "streaming.endpoint"),
-    *("streaming.folder", "streaming.window_learner", "streaming.metrics_text"),
+    *(
+        "streaming.folder",
+        "streaming.window_learner",
+        "streaming.sums_learner",
+        "streaming.metrics_text",
+    ),
 )
 FIRST_USES = ("torch._dynamo", "scipy.linalg", "numba.typed", "rich.live", "rich.progress")
 CHANGES = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir")

@@ -4,12 +4,15 @@ import random
 import shutil
 import time
 
+import polars as pl
 import pytest
+from redis_servers import RedisServer, need_redis_server
 from small_stream import SCHEMA, Place, events_of
 
 from harmonrank.registry import Registry
 from harmonrank.streaming.folder_sink import FolderSink
 from harmonrank.streaming.history import HISTORY, read_history
+from harmonrank.streaming.source import open_sink
 from nursery import Nursery
 
 
@@ -36,7 +39,7 @@ class Killing:
 
     def __init__(self, nursery, folder, source, *options):
         self._nursery, self._folder, self._source = nursery, folder, source
-        self._options = ("--method", "closed-form", "--set", "first_rows=200", *options)
+        self._options = ("--set", "first_rows=200", *options)
         self.run("first")
         begun = time.monotonic()
         self.expected = self.run("whole")
@@ -50,7 +53,8 @@ class Killing:
         place = self.place(name)
         folders = ("--registry", place.registry, "--state", place.state)
         return self._nursery.start(
-            *("stream", "--source", self._source, *folders, "--once", "-q", "--chunk", "1000"),
+            *("stream", "--source", self._source(name), *folders, "--once", "-q"),
+            *("--chunk", "1000"),
             *self._options,
             within=self._folder / name,
             **options,
@@ -91,9 +95,61 @@ class Killing:
             read_history(place.state)
 
 
+CLOSED_FORM = ("--method", "closed-form")
+SUMS = ("--method", "harmonrank", "--set", "opening_rows=1500", "--set", "reservoir_rows=3000")
+
+
 @pytest.fixture(scope="module")
 def killing(nursery, events, tmp_path_factory):
-    return Killing(nursery, tmp_path_factory.mktemp("kill"), str(events))
+    folder = tmp_path_factory.mktemp("kill")
+    return Killing(nursery, folder, lambda _: str(events), *CLOSED_FORM)
+
+
+@pytest.fixture(scope="module")
+def killing_sums(nursery, events, tmp_path_factory):
+    """Return streams of the default, which learns by sums after the second hour."""
+    return Killing(nursery, tmp_path_factory.mktemp("sums"), lambda _: str(events), *SUMS)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    need_redis_server()
+    server = RedisServer(tmp_path_factory.mktemp("redis"))
+    server.start()
+    yield server
+    server.end()
+
+
+@pytest.fixture(scope="module")
+def killing_redis(nursery, server, events, tmp_path_factory):
+    """Return streams that each read the same events from Redis, with a group of its own."""
+    sink = open_sink(server.address())
+    for file in sorted(events.glob("*.parquet")):
+        sink.write(pl.read_parquet(file))
+    sink.close()
+    schema = ("--schema", events / "schema.toml")
+
+    def source(name):
+        return server.address(group=name)
+
+    return Killing(nursery, tmp_path_factory.mktemp("redis"), source, *CLOSED_FORM, *schema)
+
+
+def kill_with_server(killing, server, name, kills, rng):
+    """Kill the stream, the server or both, at random moments, and start them again."""
+    for _ in range(kills):
+        child, victims = killing.start(name), rng.choice(["stream", "server", "both"])
+        time.sleep(killing.seconds * rng.uniform(0.0, 0.7))
+        if victims != "stream":
+            server.kill()
+        if victims != "server":
+            time.sleep(killing.seconds * rng.uniform(0.0, 0.3))
+            child.kill()
+        if victims != "stream":
+            server.start()
+        child.wait()
+        killing.is_whole(name)
+    killing.hold(name)
 
 
 def test_the_stream_learns_publishes_and_leaves_rows_to_judge(killing):
@@ -107,6 +163,16 @@ def test_a_killed_stream_learns_every_row_once_and_publishes_every_version_once(
     killing.kill("some", 4, random.Random(1))
 
 
+def test_a_killed_stream_of_the_default_does_so_too(killing_sums):
+    assert killing_sums.expected["history"][-1]["learner"]["reservoir_rows"] == 3000
+    killing_sums.kill("some", 3, random.Random(1))
+
+
+def test_a_stream_and_its_redis_server_may_both_be_killed(killing_redis, killing, server):
+    assert killing_redis.expected["record"]["digest"] == killing.expected["record"]["digest"]
+    kill_with_server(killing_redis, server, "some", 3, random.Random(2))
+
+
 @pytest.mark.parametrize("first", [1, 20, 45, 70])
 def test_a_stream_that_dies_before_a_change_of_a_file_ends_the_same(killing, first):
     code, errors = killing.start(f"death-{first}", die_at=first).wait()
@@ -116,10 +182,21 @@ def test_a_stream_that_dies_before_a_change_of_a_file_ends_the_same(killing, fir
 
 
 @pytest.mark.slow
-def test_50_kills_of_a_stream_end_the_same(killing, record_property):
-    rng = random.Random(0)
+@pytest.mark.parametrize("learner", ["killing", "killing_sums"])
+def test_50_kills_of_a_stream_end_the_same(request, learner, record_property):
+    killing, rng = request.getfixturevalue(learner), random.Random(0)
     for trial in range(10):
         killing.kill(f"kill-{trial}", 5, rng)
+    record_property("kills", 50)
+
+
+@pytest.mark.slow
+def test_50_kills_of_a_stream_and_its_redis_server_end_the_same(
+    killing_redis, server, record_property
+):
+    rng = random.Random(0)
+    for trial in range(10):
+        kill_with_server(killing_redis, server, f"kill-{trial}", 5, rng)
     record_property("kills", 50)
 
 

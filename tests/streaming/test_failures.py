@@ -7,9 +7,11 @@ from datetime import timedelta
 
 import polars as pl
 import pytest
-from small_stream import Place, events_of
+from redis_servers import RedisServer, need_redis_server
+from small_stream import SCHEMA, Place, events_of
 
-from harmonrank.streaming.loop_events import RetryPlanned, SourceNoted
+from harmonrank.streaming.loop_events import EventsRead, RetryPlanned, SourceNoted
+from harmonrank.streaming.source import open_sink, open_source
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +89,32 @@ def test_a_read_only_state_is_told_too(disk, events, whole):
             remount(disk, "rw")
     assert "Read-only file system" in told[0].reason
     assert place.content() == whole
+
+
+def test_a_redis_server_that_goes_away_is_asked_again_until_it_is_back(events, whole, tmp_path):
+    need_redis_server()
+    server = RedisServer(tmp_path)
+    server.start()
+    sink = open_sink(server.address())
+    for first in range(0, len(events), 500):
+        sink.write(events[first : first + 500])
+    sink.close()
+    place, told = Place(tmp_path / "here", events), []
+    try:
+        for event in place.run(source=open_source(server.address(), SCHEMA), most=1000):
+            if isinstance(event, EventsRead) and event.total == event.events:
+                server.kill()
+            if isinstance(event, RetryPlanned):
+                told.append(event)
+                if len(told) == 5:
+                    server.start()
+    finally:
+        server.end()
+    assert {event.what for event in told} == {"the source"}
+    assert f"127.0.0.1:{server.port}" in told[0].reason
+    found = place.content()
+    assert found["record"]["digest"] == whole["record"]["digest"]
+    assert found["record"]["published"] == whole["record"]["published"]
 
 
 def test_a_clock_that_goes_backwards_makes_events_late_and_loses_none(events, tmp_path, whole):

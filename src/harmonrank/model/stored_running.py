@@ -47,15 +47,15 @@ def state_of_running(running: RunningHeads) -> RunningState:
     lives = [None if np.isinf(m.half_life) else m.half_life for m in running.members]
     return RunningState(
         half_lives=lives,
-        likelihoods=[m.likelihood for m in running.members],
-        masses=[m.mass for m in running.members],
+        likelihoods=[float(m.likelihood) for m in running.members],
+        masses=[float(m.mass) for m in running.members],
         chosen=running.chosen,
         replaced=running.replaced,
         waiting=running.waiting,
         time=running.time,
         most=running.reservoir.most,
         seen=running.reservoir.seen,
-        threshold=running.reservoir.threshold if running.reservoir.thinned else None,
+        threshold=float(running.reservoir.threshold) if running.reservoir.thinned else None,
     )
 
 

@@ -148,7 +148,7 @@ class SumsLearner:
             return facts
         half_life = self.running.half_life
         kept = len(self.running.reservoir.weight)
-        hours = None if np.isinf(half_life) else half_life
+        hours = None if np.isinf(half_life) else float(half_life)
         return {**facts, "half_life_hours": hours, "reservoir_rows": kept}
 
     def save(self, folder: Path) -> None:
