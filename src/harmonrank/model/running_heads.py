@@ -69,7 +69,7 @@ class FadingSums:
     likelihood: float = 0.0
 
     def faded(self, hours: float) -> "FadingSums":
-        """Return the sums as they count some hours later."""
+        """Return the sums as they count some hours later: eq. 13 of docs/default-method.md."""
         factor = 2.0 ** (-hours / self.half_life)
         return replace(
             self,
@@ -340,7 +340,8 @@ def _head_sums(
 def _dispersion(rows: ResidualRows) -> np.ndarray:
     """Return how much more the gradient of each head varies than weighted rows pretend, from 1 up.
 
-    A row of weight w adds w² g² to the variance and w h to the curvature, with E g² = h.
+    A row of weight w adds w² g² to the variance and w h to the curvature, with E g² = h: eq. 14 of
+    docs/default-method.md.
     """
     w = rows.weight.astype(np.float64)
     p = 1 / (1 + np.exp(-rows.heads.astype(np.float64)))  # (rows, M)
