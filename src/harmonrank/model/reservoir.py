@@ -109,7 +109,8 @@ class Reservoir:
         order = np.argpartition(self.priority, -self.most - 1)
         gone, stay = order[: -self.most], np.sort(order[-self.most :])
         taken = {name: getattr(self, name)[stay] for name in _ROWS}
-        return replace(self, **taken, threshold=max(self.threshold, self.priority[gone].max()))
+        threshold = max(self.threshold, float(self.priority[gone].max()))
+        return replace(self, **taken, threshold=threshold)
 
     def weights(self, now: float, half_life: float) -> np.ndarray:
         """Return how many rows each row stands for, old ones faded."""

@@ -209,7 +209,7 @@ class RunningHeads:
                     theta=settled.theta,
                     precision=settled.precision,
                     shared=settled.shared,
-                    likelihood=likelihood - max(tried),
+                    likelihood=float(likelihood - max(tried)),
                 )
             )
         reservoir = now._sampled(logits, codes, labels, weight, time)
