@@ -59,7 +59,7 @@ def versions(happened: list[Any], config: StreamConfig) -> list[tuple[Any, int, 
         made = event.version
         if made is not None and made.refused is None:
             ready = event.end + late + (wait if isinstance(event, BatchLearned) else 0 * wait)
-            found.append((ready, made.number, made.recalibrated))
+            found.append((ready, made.version, made.recalibrated))
     return found
 
 
