@@ -16,6 +16,7 @@ It is fitted on a `Reservoir`, whenever enough rows came since it was.
 __all__ = ["HALF_LIVES", "FadingSums", "RunningHeads"]
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -80,6 +81,10 @@ class FadingSums:
             likelihood=2.0 ** (-hours / _SCORE_HALF_LIFE) * self.likelihood,
         )
 
+    def on(self, heads: Heads) -> Heads:
+        """Return heads with the coefficients of these sums."""
+        return replace(heads, theta=self.theta, precision=self.precision, shared=self.shared)
+
 
 @dataclass(frozen=True)
 class RunningHeads:
@@ -143,15 +148,13 @@ class RunningHeads:
         share: np.ndarray = np.clip(member.positives / member.mass, 1e-9, 1 - 1e-9)
         return share
 
-    @property
+    @cached_property
     def heads(self) -> Heads:
         """The heads to score with."""
         return replace(self._linear(self.members[self.chosen]), residual=self.residual)
 
     def _linear(self, member: FadingSums) -> Heads:
-        law = self._law(member.law)
-        given = {n: getattr(member, n) for n in ("theta", "precision", "shared")}
-        return replace(self.fitted, law=law, residual=self._none(), **given)
+        return member.on(replace(self.fitted, law=self._law(member.law), residual=self._none()))
 
     def _none(self) -> Residual:
         return Residual.none(len(self.fitted.theta), self.fitted.slots)
@@ -183,14 +186,16 @@ class RunningHeads:
         hours, time = max(time - self.time, 0.0), max(time, self.time)
         places = self.fitted.coordinate(logits)
         faded = replace(self, members=tuple(m.faded(hours) for m in self.members), time=time)
-        known = _moments(places, codes, faded.heads, weight, self.members[0].law.origin)
+        # What is missing is filled by the law so far.
+        known = _moments(places, codes, self.heads, weight, self.members[0].law.origin)
         moved = tuple(replace(m, law=m.law + known) for m in faded.members)
         now = replace(faded, members=moved)
-        data = _head_sums(now._linear(moved[self.chosen]), places, codes, labels, weight)
+        plain = now._linear(moved[self.chosen])
+        data = _head_sums(plain, places, codes, labels, weight)
         # Scored before they are learned: the rows choose the half-life.
         tried = [m.likelihood + data.log_likelihood(m.theta) for m in moved]
         best = int(np.argmax(tried - _SHORTER * np.arange(len(tried))))
-        heads = now._linear(moved[best])
+        heads = moved[best].on(plain)
         for _ in range(_LOOKS):
             hour = HeadQuadratic.at(heads.theta, data)
             heads = fit_linear(heads, Pooled((moved[best].past, hour)))
@@ -199,7 +204,7 @@ class RunningHeads:
         members = []
         for member, likelihood in zip(moved, tried, strict=True):
             past = member.past + hour
-            settled = fit_linear(now._linear(member), past)
+            settled = fit_linear(member.on(plain), past)
             members.append(
                 replace(
                     member,
