@@ -8,6 +8,7 @@ VERBS = [
     *(
         "frontier",
         "offline",
+        "align",
         "recalibrate",
         "explain",
         "pipeline",

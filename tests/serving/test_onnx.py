@@ -319,3 +319,16 @@ def test_a_network_is_exported_without_pytorch(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
     assert (tmp_path / "model.onnx").is_file()
+
+
+@pytest.mark.parametrize("name", ["harmonrank", "formula-grid"])
+def test_an_aligned_score_is_exported_with_its_map(name, tmp_path):
+    rows = planted(3000, seed=5)
+    model = quick(name).aligned(quick("closed-form"), rows)
+    session = exported(model, tmp_path)
+    check_equal(session, model, rows)
+    check_equal(session, model, strange(rows))
+    if name == "harmonrank":
+        # The map is of the model's weights; with others, scores come as they are.
+        other = run(session, model, rows, weights=np.array([3.0, 1.0]))["fused"]
+        np.testing.assert_allclose(other, quick(name).score(rows, weights={"buy": 3}), 1e-9)

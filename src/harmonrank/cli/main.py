@@ -27,6 +27,7 @@ _VERBS = {
     "evaluate": "Measure how well a model ranks a table that has labels.",
     "frontier": "Show what a model can trade between objectives; keep a point.",
     "offline": "Estimate what a model would earn online, from a log with positions.",
+    "align": "Give a new model scores distributed like those of the running one.",
     "recalibrate": "Adjust a model to changed upstream scores, without labels.",
     "explain": "Show what a model learned, and its effective weights.",
     "pipeline": "From raw logs to a comparison of fusions, with one command.",

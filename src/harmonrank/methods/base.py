@@ -18,6 +18,7 @@ from harmonrank.data.arrays import Array
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.errors import DataError, UsageError
 from harmonrank.extras import needs_extras
+from harmonrank.methods.aligned import Aligned
 from harmonrank.methods.fit import Fit, exam_rows, fit_rows
 from harmonrank.methods.imputation import imputed_log
 from harmonrank.methods.quality import Quality
@@ -25,11 +26,11 @@ from harmonrank.methods.reference import Reference
 from harmonrank.methods.request import checked_candidates, checked_context, request_log
 from harmonrank.methods.state import NoState
 from harmonrank.methods.top_rows import top_rows
-from harmonrank.methods.weighed import Weighed, fit_weights
+from harmonrank.methods.weighed import fit_weights
 from harmonrank.options import checked_device, checked_listener, checked_path, checked_seed
 
 
-class Method(Weighed, ABC):
+class Method(Aligned, ABC):
     """A way to fuse scores: fit it on a log, then score, rank, evaluate and save.
 
     A subclass names itself and its frozen config, learns in `_fit`, fuses in `_score`, and
@@ -116,7 +117,9 @@ class Method(Weighed, ABC):
                 probabilities p_m: the score is then the expected value Σ_m v_m p_m.
         """
         asked, log = self._asked(weights, value), self._to_score(table)
-        return self._fused(self._expected(log), asked) if log.rows else np.empty(0)
+        if not log.rows:
+            return np.empty(0)
+        return _finite(self._given(self._fused(self._expected(log), asked), asked))
 
     def _to_score(self, table: Source) -> Log:
         """Read rows to score, of which there may be none."""
@@ -148,7 +151,8 @@ class Method(Weighed, ABC):
         """
         context = checked_context(context, self.schema.context)
         p = self._expected_request(checked_candidates(scores, self.schema), context)
-        return _finite(self._score_request(p, context, self._asked(weights, value)))
+        asked = self._asked(weights, value)
+        return _finite(self._given(self._score_request(p, context, asked), asked))
 
     def rank(
         self,

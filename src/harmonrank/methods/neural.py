@@ -130,7 +130,8 @@ class NeuralMethod(Method):
         newer._use(learned.network, self.history, learned.health)
         share = log.prevalence()
         # Of an objective that these rows show one class of, they tell no prevalence.
-        newer.prevalence = np.where((share > 0) & (share < 1), share, self.prevalence)
+        known = (share > 0) & (share < 1)
+        newer._keep_prevalence(np.where(known, share, self.prevalence))
         return newer
 
     def _grown(self, log: Log) -> Self:

@@ -23,6 +23,7 @@ from harmonrank.errors import (
     ModelFileError,
     UsageError,
 )
+from harmonrank.methods.aligned import MapsForm
 from harmonrank.methods.base import Method
 from harmonrank.methods.catalogue import method_class
 from harmonrank.methods.points import PointsForm
@@ -54,6 +55,7 @@ class _Document(_Header, forbid_unknown_fields=True):
     reference: ReferenceState
     state: dict[str, Any]
     points: PointsForm = msgspec.field(default_factory=dict)
+    maps: MapsForm = msgspec.field(default_factory=list)
 
 
 def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
@@ -61,6 +63,7 @@ def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
     schema = method.schema  # refuses a method that is not fitted
     parts, arrays = method._state()
     reference, reference_arrays = method._reference_state()
+    maps, map_arrays = method._map_state()
     document = {
         "format": FORMAT,
         "harmonrank": harmonrank.__version__,
@@ -72,10 +75,11 @@ def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
         "state": parts,
         # Left out where there are none, so that such a model is the same folder as before.
         **({"points": method.points} if method.points else {}),
+        **({"maps": maps} if maps else {}),
     }
     with new_folder(_folder(path), holds=MODEL, overwrite=overwrite) as folder:
         write_json(folder / MODEL, document)
-        write_arrays(folder / _WEIGHTS, arrays | reference_arrays)
+        write_arrays(folder / _WEIGHTS, arrays | reference_arrays | map_arrays)
         sums = {name: sha256(folder / name) for name in (MODEL, _WEIGHTS)}
         write_json(folder / _CHECKSUMS, sums)
 
@@ -129,8 +133,10 @@ def _restored(path: Path, document: _Document) -> Method:
         method = method.with_point(name, weights)
     state: Any = decode(document.state, method.State, "`state`")
     declared = {**method._declare(state), **method._declare_reference(document.reference)}
+    declared |= method._declare_maps(document.maps)
     arrays = read_arrays(path / _WEIGHTS, declared)
     method._restore_reference(document.reference, arrays)
+    method._restore_maps(document.maps, arrays)
     method._restore(state, arrays)
     return method
 

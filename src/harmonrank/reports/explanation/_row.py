@@ -39,7 +39,8 @@ class RowExplanation:
         row: Its number in the table, from 0.
         candidates: How many are ranked together.
         place: From 1, of equals the first.
-        fused: Its score.
+        fused: Its score, as the method makes it.
+        given: Its score as it is given out, where the model is aligned with another.
         scores: What upstream gave, by objective; nan where it gave none.
         context: By column.
         probabilities: By objective; None of methods that have none, as are the next two.
@@ -58,6 +59,7 @@ class RowExplanation:
     adds: Mapping[str, float] | None
     usual: Mapping[str, float] | None
     changes: tuple[Counterfactual, ...]
+    given: float | None = None
 
     @property
     def shares(self) -> dict[str, float] | None:
@@ -70,6 +72,8 @@ class RowExplanation:
     def sentences(self) -> Iterator[str]:
         """Yield where the row is, and what would lift or sink it, a sentence each."""
         yield f"Row {self.row:,} is {ordinal(self.place)} of {self.candidates:,}."
+        if self.given is not None:
+            yield f"Aligned with another model, its score is given out as {self.given:.4f}."
         for change in self.changes:
             moved = change.after - change.before
             what = f"{moved:+.3g} on {change.column}"
@@ -86,6 +90,7 @@ class RowExplanation:
             "candidates": self.candidates,
             "place": self.place,
             "fused": self.fused,
+            "given": self.given,
             "scores": dict(self.scores),
             "context": dict(self.context),
             "probabilities": self.probabilities and dict(self.probabilities),
@@ -114,6 +119,8 @@ def explain_row(model: Method, log: Log, row: int, add: float = 0.1) -> RowExpla
     if log.request is not None:
         rows = np.flatnonzero(log.request == log.request[row])
     here, own = int(np.flatnonzero(rows == row)[0]), log.take(rows)
+    given = float(model.score(own.take(np.array([here])))[0]) if model.is_aligned else None
+    model = model.unaligned()
     fused = model.score(own)
     names, p, adds, usual = model.schema.names, None, None, None
 
@@ -136,6 +143,7 @@ def explain_row(model: Method, log: Log, row: int, add: float = 0.1) -> RowExpla
         adds=adds,
         usual=usual,
         changes=tuple(_changes(model, own, here, fused, add)),
+        given=given,
     )
 
 
