@@ -69,7 +69,7 @@ def test_the_same_seed_writes_the_same_weights_and_another_seed_others(fit, fold
 def test_json_on_standard_output_is_alone_there(fit, folder):
     done = fit("-o", folder / "m", "--valid", folder / "valid.parquet", "--json", "-")
     numbers = json.loads(done.out)
-    assert set(numbers) == {"method", "model", "fit_seconds", "valid", "missing"}
+    assert set(numbers) == {"method", "model", "fit_seconds", "valid", "missing", "position"}
     assert numbers["valid"]["auc"].keys() == {"buy", "like"}
     assert "objective" in done.err
 

@@ -204,3 +204,13 @@ def test_missing_scores_and_places_go_together(train):
     assert np.isfinite(log.inverse).all()
     plain = Schema({"click": "p_click"}, position=POSITION)
     assert np.isfinite(corrected(read_log(holes, plain)).inverse).all()
+
+
+@pytest.mark.parametrize(("method", "options"), [("mbce", {"epochs": 2}), ("lightgbm", {})])
+def test_losses_of_networks_and_trees_are_weighted_too(method, options, train):
+    pytest.importorskip("torch" if method == "mbce" else "lightgbm")
+    part, given = train.head(4000), replace(PLACED, examination=CURVE)
+    naive, placed = (method_class(method)(**options).fit(part, s) for s in (NAIVE, given))
+    # The share of positives that a model takes for the whole is that of rows looked at.
+    assert (placed.prevalence > 1.5 * naive.prevalence).all()
+    assert np.abs(placed.score(part) - naive.score(part)).max() > 1e-3
