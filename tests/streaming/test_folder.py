@@ -4,6 +4,7 @@ import json
 
 import polars as pl
 import pytest
+from check_source import check_source, drained
 from event_frames import FORM, SCHEMA, events, exposure, feedback
 from polars.testing import assert_frame_equal
 
@@ -24,15 +25,6 @@ def fill(folder, *frames, form="parquet"):
     sink.close()
 
 
-def drained(source, after=None, most=1000):
-    """Return all chunks that are there; each offset goes through JSON, as in a commit."""
-    chunks = []
-    while (chunk := source.read(after, most)) is not None:
-        chunks.append(chunk)
-        after = json.loads(json.dumps(chunk.offset))
-    return chunks
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("most", [1, 3, 7, 1000])
 def test_events_are_read_in_order_in_chunks_of_any_size(tmp_path, form, most):
@@ -46,16 +38,9 @@ def test_events_are_read_in_order_in_chunks_of_any_size(tmp_path, form, most):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_reading_goes_on_behind_any_position(tmp_path, form):
+def test_a_folder_is_a_source(tmp_path, form):
     fill(tmp_path, numbered(0, 5), numbered(5, 11), form=form)
-    chunks = drained(open_source(str(tmp_path), SCHEMA), most=2)
-    for place, chunk in enumerate(chunks):
-        again = drained(open_source(str(tmp_path), SCHEMA), chunk.offset, most=3)
-        rest = [one.events for one in chunks[place + 1 :]]
-        assert_frame_equal(
-            pl.concat([FORM.empty(), *(one.events for one in again)]),
-            pl.concat([FORM.empty(), *rest]),
-        )
+    check_source(lambda: open_source(str(tmp_path), SCHEMA), numbered(0, 11))
 
 
 def test_files_that_come_later_are_read_later_and_each_once(tmp_path):

@@ -1,10 +1,9 @@
 """Redis Streams as a source: each entry counts once, whatever happens to server and reader."""
 
-import json
-
 import polars as pl
 import pytest
-from event_frames import FORM, SCHEMA, events, exposure, feedback
+from check_source import check_source, drained, joined
+from event_frames import SCHEMA, events, exposure, feedback
 from polars.testing import assert_frame_equal
 from redis_servers import RedisServer, need_redis_server
 
@@ -47,18 +46,6 @@ def fill(address, *frames, batch=4):
     sink.close()
 
 
-def drained(source, after=None, most=1000):
-    chunks = []
-    while (chunk := source.read(after, most)) is not None:
-        chunks.append(chunk)
-        after = json.loads(json.dumps(chunk.offset))
-    return chunks
-
-
-def joined(chunks):
-    return pl.concat([FORM.empty(), *(chunk.events for chunk in chunks)])
-
-
 def pending(server):
     with server.client() as client:
         return client.xpending("events", "harmonrank")["pending"]
@@ -74,6 +61,12 @@ def test_events_are_read_in_order(address, batch, most):
     assert max(chunk.events.height for chunk in chunks) < most + batch * min(most, 64)
     assert source.waiting() == 0
     source.close()
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_stream_is_a_source(address, batch):
+    fill(address, numbered(0, 10), batch=batch)
+    check_source(lambda: open_source(address, SCHEMA), numbered(0, 10))
 
 
 def test_entries_are_acknowledged_when_they_are_committed_and_not_before(server, address):

@@ -97,9 +97,13 @@ class EventForm:
         """Return the context columns of which nothing has told yet what they hold."""
         return [name for name in self.context if name not in self.kinds]
 
+    def with_kinds(self, kinds: Mapping[str, str]) -> Self:
+        """Return the form that knows of more columns what they hold."""
+        return replace(self, kinds={**self.kinds, **kinds})
+
     def settled(self, raw: pl.DataFrame | Sequence[Mapping[str, Any]]) -> Self:
         """Return the form with the kinds that some raw rows tell."""
-        found = dict(self.kinds)
+        found = {}
         for name in self.unsettled():
             if isinstance(raw, pl.DataFrame):
                 there = name in raw.columns and raw[name].null_count() < raw.height
@@ -108,4 +112,4 @@ class EventForm:
                 kind = kind_of_values([row.get(name) for row in raw])
             if kind is not None:
                 found[name] = kind
-        return replace(self, kinds=found)
+        return self.with_kinds(found)

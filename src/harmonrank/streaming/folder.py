@@ -87,7 +87,7 @@ class FolderSource:
         """Return the next rows of files that are there."""
         position = _Position() if after is None else decode(after, _Position, "A position")
         begun = copy.deepcopy(position)
-        form = EventForm(self._form.schema, {**self._form.kinds, **position.kinds})
+        form = self._form.with_kinds(position.kinds)
         frames: list[pl.DataFrame] = []
         notes: list[str] = []
         missing = most

@@ -59,7 +59,7 @@ class RedisSource:
     def read(self, after: Offset | None, most: int) -> EventChunk | None:
         """Return the events of the next entries."""
         position = _Position() if after is None else decode(after, _Position, "A position")
-        form = EventForm(self._form.schema, {**self._form.kinds, **position.kinds})
+        form = self._form.with_kinds(position.kinds)
         begun, found = position.id, EntryRows()
         try:
             with asking(self._address):
