@@ -111,3 +111,15 @@ def test_wrong_names_and_weights_are_named(model):
             model.with_point(name, SALES)
     with pytest.raises(UsageError, match="unknown objective 'bye'"):
         model.with_point("sales", {"bye": 1})
+
+
+def test_a_model_takes_over_the_points_of_one_of_the_same_objectives(model, table, schema):
+    from harmonrank.methods import method_class
+
+    other = hr.ClosedForm().fit(table, schema).with_point("sales", SALES).with_point("x", SALES)
+    found = model.with_point("x", {"buy": 7}).with_points_of(other)
+    assert found.points == {"sales": SALES, "x": {"buy": 7.0, "like": 1.0}}
+    one = hr.ClosedForm().fit(table, schema.subset(["buy"]))
+    assert one.with_points_of(other).points == {}
+    formula = method_class("formula-grid")(trials=3).fit(table, schema)
+    assert formula.with_points_of(other).points == {}

@@ -120,3 +120,18 @@ def test_what_was_current_before_a_candidate_is_found_after_it_too(registry, mod
     publisher.publish(models[1], batch(9), note, "", recalibrated=True)
     assert Publisher(registry, "abcd", seen=1).before(note).number == 1
     assert publisher.before(publisher.note(NOON.replace(hour=13))).number == 2
+
+
+def test_a_version_has_the_operating_points_of_the_one_before(registry, models):
+    publisher = Publisher(registry, "abcd")
+    first = models[0].with_point("sales", {"buy": 3}).with_point("likes", {"like": 2})
+    publisher.publish(first, batch(1), publisher.note(NOON), "")
+    newer = models[1].with_point("likes", {"like": 9})
+    note = publisher.note(NOON.replace(hour=13))
+    made = publisher.publish(newer, batch(2), note, "")
+    assert made.refused is None
+    points = registry.load(made.version).points
+    assert points == {**first.points, "likes": newer.points["likes"]}
+    # Repeated after a kill, it is the same version.
+    again = Publisher(registry, "abcd", seen=1).publish(newer, batch(2), note, "")
+    assert again.version == made.version

@@ -55,6 +55,17 @@ class Weighed(Recalibrating):
         changed._points = {**self._points, name: whole}
         return changed
 
+    def with_points_of(self, other: "Weighed") -> Self:
+        """Return this model with the operating points of one of the same objectives as well.
+
+        Its own points win. A method that has none, or other objectives, stays as it is.
+        """
+        if not self.gives_probabilities or self.schema.names != other.schema.names:
+            return self
+        changed = copy(self)
+        changed._points = {**other._points, **self._points}
+        return changed
+
     def at(self, point: str) -> Self:
         """Return this model with the weights of an operating point in place of those of its fit."""
         return self.reweighted(point_of(self._points, point))

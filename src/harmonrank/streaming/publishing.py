@@ -76,7 +76,10 @@ class Publisher:
             window: The time whose rows the model has learned.
             recalibrated: Whether it is the current version, recalibrated.
         """
-        version = self._found(note)
+        version, served = self._found(note), self.before(note)
+        if served is not None:
+            # Who serves an operating point by its name goes on with the new version.
+            candidate = candidate.with_points_of(served.model)
         if version is None:
             version = self._registry.publish(
                 candidate, rows, window=window, note=note, recalibrated=recalibrated
