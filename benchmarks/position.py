@@ -1,6 +1,8 @@
 """Position bias: regret of fits that ignore it, that correct for it, and that never had it.
 
     python benchmarks/position.py --json benchmarks/results/position.json
+    python benchmarks/position.py --worlds tails --powers 1 --rows 400000 --add \
+        --json benchmarks/results/position.json
 
 Rows of a world are shown one below the other in the order of the first objective's score, and place
 k is looked at with chance 1/log₂(1 + k)^power; rows that are not looked at have no feedback. Regret
@@ -49,7 +51,7 @@ def measure(name: str, power: float, rows: int, seed: int, methods: list[str]) -
             regret.setdefault(method, {})[way] = exact_regret(model, whole[1], plain)
     at = pl.Series(list(estimated)).to_numpy()
     errors = abs(chances_at(estimated, at) / chances_at(curve, at) - 1)
-    result = {"world": name, "power": power, "seed": seed, "regret": regret}
+    result = {"world": name, "rows": rows, "power": power, "seed": seed, "regret": regret}
     return result | {
         "examination": {str(k): v for k, v in estimated.items()},
         "largest_relative_error": float(errors.max()),
@@ -75,9 +77,10 @@ def main() -> None:
     parser.add_argument("--worlds", nargs="+", default=["conflict", "elive", "qkvideo", "tails"])
     parser.add_argument("--powers", type=float, nargs="+", default=[1.0, 2.0])
     parser.add_argument("--methods", nargs="+", default=["harmonrank"])
+    parser.add_argument("--add", action="store_true", help="to what the file holds")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    results = []
+    results = json.loads(args.json.read_text(encoding="utf-8"))["results"] if args.add else []
     for name in args.worlds:
         for power in args.powers:
             for seed in args.seeds:
@@ -85,8 +88,7 @@ def main() -> None:
                 results.append(found)
                 print(name, power, seed, json.dumps(found["regret"]), flush=True)
     if args.json is not None:
-        parts = {"rows": args.rows, "results": results}
-        args.json.write_text(json.dumps(parts, indent=1) + "\n", encoding="utf-8")
+        args.json.write_text(json.dumps({"results": results}, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
