@@ -80,8 +80,8 @@ def main() -> None:
     )
     parser.add_argument("--world", default="elive")
     parser.add_argument("--hours", type=int, default=72)
-    parser.add_argument("--rows", type=int, default=30_000, help="exposures an hour")
-    parser.add_argument("--drift", type=float, default=1.0)
+    parser.add_argument("--rows", type=int, default=25_000, help="exposures an hour")
+    parser.add_argument("--drift", type=float, default=0.5)
     parser.add_argument("--swap", type=int, default=66, help="the hour of the upstream swap")
     parser.add_argument("--frozen", type=int, default=24, help="the hour whose version is frozen")
     parser.add_argument("--seed", type=int, default=1)
@@ -151,17 +151,22 @@ def measured(
             models[number] = registry.load(number)
         return models[number]
 
+    schema = replace(events.schema, request=None)
+
+    def log_of(hour: int) -> Log:
+        start = events.start + hour * HOUR
+        part = shown.filter((pl.col("time") >= start) & (pl.col("time") < start + HOUR))
+        return read_log(part.with_columns(pl.lit(0).alias(n) for n in schema.names), schema)
+
     frozen = current(events.start + given.frozen * HOUR)
     assert frozen is not None, "no version was published before the frozen one"
-    schema = replace(events.schema, request=None)
     rows, worse = [], []
     for hour in range(given.hours):
         start = events.start + hour * HOUR
         number = current(start)
         if number is None:
             continue
-        part = shown.filter((pl.col("time") >= start) & (pl.col("time") < start + HOUR))
-        log = read_log(part.with_columns(pl.lit(0).alias(n) for n in schema.names), schema)
+        log = log_of(hour)
         best = float(auc(best_score(log.truth), log.truth).sum())
         row = {
             "hour": hour,
@@ -177,18 +182,15 @@ def measured(
                 gain = exact(model(new), log) - exact(model(before), log)
                 worse.append({"version": new, "recalibrated": recalibrated, "gain": gain})
         rows.append(row)
-    day = [r for r in rows if r["hour"] >= given.hours - 24]
+    # The last day before the swap, which would make anything frozen look bad.
+    day = [r for r in rows if given.swap - 24 <= r["hour"] < given.swap]
     calm = [r["ceiling"] - r["streamed"] for r in rows if given.swap - 6 <= r["hour"] < given.swap]
     lost = {r["hour"]: r["ceiling"] - r["streamed"] for r in rows}
+    before = model(current(events.start + given.swap * HOUR))
     stale = {
-        r["hour"]: r["ceiling"]
-        - exact(
-            model(current(events.start + given.swap * HOUR)),
-            hour_log(events, shown, r["hour"], schema),
-        )
-        for r in rows
-        if given.swap <= r["hour"] < given.swap + 6
-    }  # noqa: E501
+        hour: next(r["ceiling"] for r in rows if r["hour"] == hour) - exact(before, log_of(hour))
+        for hour in range(given.swap, min(given.swap + 6, given.hours))
+    }
     base = float(np.mean(calm))
     recovered = {h: 1 - (lost[h] - base) / (stale[h] - base) for h in stale if stale[h] - base > 0}
     return {
@@ -205,12 +207,6 @@ def measured(
         "gains": worse,
         "hours": rows,
     }
-
-
-def hour_log(events: SimulatedStream, shown: pl.DataFrame, hour: int, schema: Any) -> Log:
-    start = events.start + hour * HOUR
-    part = shown.filter((pl.col("time") >= start) & (pl.col("time") < start + HOUR))
-    return read_log(part.with_columns(pl.lit(0).alias(n) for n in schema.names), schema)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from harmonrank.model.heads import _numbers
 from harmonrank.model.heads_fit import fit_heads
 from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.heads_sums import HeadSums, _runs
-from harmonrank.model.law import distinct_contexts
+from harmonrank.model.law import distinct_contexts, slot_counts
 from harmonrank.model.law_sums import fit_law
 from harmonrank.model.residual import Residual
 
@@ -203,7 +203,7 @@ def test_recalibration_follows_an_upstream_swap_without_labels(fitted):
     stale = regret(fitted, sample, logits, codes)
     coordinate = fitted.coordinate.refitted(logits)
     now = fit_law(coordinate(logits), codes, slots)
-    law = fitted.law.recalibrated(now, len(logits))
+    law = fitted.law.recalibrated(now, slot_counts(codes, slots))
     fresh = regret(replace(fitted, coordinate=coordinate, law=law), sample, logits, codes)
     np.testing.assert_allclose(law.scale, [1, 1.7, 1, 1.7, 1], rtol=0.05)
     assert fresh < before + 0.002 < stale
@@ -285,7 +285,33 @@ def test_recalibration_weighs_an_upstream_model_by_its_new_noise(fitted, change)
     place = world("conflict").with_upstream(("comment", "like"), **change)
     before = regret(fitted, *[drawn(rows=100_000, start=90_000)[k] for k in (0, 1, 2)])
     sample, logits, codes, slots = drawn(rows=100_000, start=90_000, place=place)
-    law = fitted.law.recalibrated(fit_law(logits, codes, slots), len(logits))
+    law = fitted.law.recalibrated(fit_law(logits, codes, slots), slot_counts(codes, slots))
     fresh = regret(replace(fitted, law=law), sample, logits, codes)
     assert fresh < regret(fitted, sample, logits, codes)
     assert fresh < before + 0.003
+
+
+def test_few_recent_rows_change_only_what_they_prove():
+    rng = np.random.default_rng(0)
+
+    def drawn(n, shift):
+        codes = rng.integers(0, 20, (n, 1)).astype(np.int32)
+        signal = rng.normal(size=(n, 1))
+        logits = signal + rng.normal(size=(n, 3)) + 0.5 * np.sin(codes)
+        logits[:, 1] = 1.5 * logits[:, 1] - 1 + shift * (codes[:, 0] % 2)
+        return logits, codes
+
+    old = fit_law(*drawn(400_000, 0.0), (20,))
+    logits, codes = drawn(4000, 0.0)
+    same = old.recalibrated(fit_law(logits, codes, (20,)), slot_counts(codes, (20,)))
+    contexts = np.arange(20)[:, None]
+    truth = old.centre_of(contexts)
+    # Each context has 200 rows, of which the mean alone would be off by .1.
+    assert np.abs(same.centre_of(contexts) - truth).max() < 0.08
+    np.testing.assert_allclose(same.covariance[0, 2], old.covariance[0, 2], atol=0.05)
+    logits, codes = drawn(4000, 2.0)
+    moved = old.recalibrated(fit_law(logits, codes, (20,)), slot_counts(codes, (20,)))
+    found = moved.centre_of(contexts)[:, 1]
+    np.testing.assert_allclose(found - truth[:, 1], 2.0 * (contexts[:, 0] % 2), atol=0.35)
+    others = moved.centre_of(contexts)[:, [0, 2]] - truth[:, [0, 2]]
+    assert np.sqrt((others**2).mean()) < 0.06

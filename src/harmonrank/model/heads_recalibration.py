@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from harmonrank.model.heads import Heads
+from harmonrank.model.law import slot_counts
 from harmonrank.model.law_fit import fit_incomplete_law
 from harmonrank.model.spread import Spread
 
@@ -23,4 +24,5 @@ def recalibrated_heads(
     places = coordinate(logits)
     kept = Spread.of(places, weight).clipped(places)
     now = fit_incomplete_law(kept, codes, heads.slots, weight)
-    return replace(heads, coordinate=coordinate, law=heads.law.recalibrated(now, len(logits)))
+    counts = slot_counts(codes, heads.slots, weight)
+    return replace(heads, coordinate=coordinate, law=heads.law.recalibrated(now, counts))

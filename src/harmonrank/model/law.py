@@ -20,6 +20,7 @@ __all__ = [
     "blocks_of",
     "distinct_contexts",
     "law_arrays",
+    "slot_counts",
 ]
 
 from collections.abc import Iterator
@@ -116,7 +117,7 @@ class Law:
         )
         return scaled
 
-    def recalibrated(self, now: "Law", rows: int) -> "Law":
+    def recalibrated(self, now: "Law", counts: np.ndarray) -> "Law":
         """Return this law for logits that now follow another one, without a label.
 
         The signal that two upstream models share does not change when one of them is replaced, so
@@ -125,18 +126,39 @@ class Law:
         of the new variance is noise, which counts like the noise of a context: the heads know how
         to weigh it. A logit that has one value only is taken for the mean of its context, as it
         tells nothing.
+
+        Recent rows are often few, and mostly one model was replaced. So effects of the context and
+        correlations are those of before, rescaled, but for as much change as the recent rows prove.
+
+        Args:
+            now: The law of recent rows.
+            counts: (slots,) how many of these rows have each context value.
         """
+        rows = _rows(self, counts)
         dead = now.log_variance < _DEAD
         scale = np.where(dead, 1.0, _scale_between(self, now, rows))
         excess = now.log_variance - 2 * np.log(scale) - self.log_variance
         kept = dead[:, None] | dead
+        n = np.maximum(counts, 1e-9)[:, None]
+        centre, spread = now.mean.copy(), now.spread.copy()
+        for feature in np.split(np.arange(len(now.mean)), self.first[1:]):
+            if not len(feature):
+                continue
+            noise = np.exp(now.log_variance) / n[feature]
+            centre[feature] = _shrunk(now.mean[feature], scale * self.mean[feature], noise)
+            # The logarithm of a variance of n rows varies by 2/n.
+            spread[feature] = _shrunk(now.spread[feature], self.spread[feature], 2 / n[feature])
+        unit = np.sqrt(np.exp(self.log_variance + excess))
+        apart = np.outer(unit, unit)
+        now_tie, tie = now.covariance / np.outer(scale, scale) / apart, self.covariance / apart
+        tie = _shrunk_pairs(now_tie, tie, rows)
         return replace(
             self,
-            spread=np.where(dead, self.spread, now.spread),
+            spread=np.where(dead, self.spread, spread),
             excess=np.where(dead, self.excess, excess),
-            covariance=np.where(kept, self.covariance, now.covariance / np.outer(scale, scale)),
+            covariance=np.where(kept, self.covariance, tie * apart),
             centre_base=now.base,
-            centre=now.mean,
+            centre=centre,
             scale=scale,
         )
 
@@ -197,6 +219,52 @@ def distinct_contexts(codes: np.ndarray, slots: tuple[int, ...]) -> tuple[np.nda
     else:
         found, of_row = np.unique(number, return_inverse=True)
     return np.stack(np.unravel_index(found, slots), axis=1), of_row
+
+
+def slot_counts(
+    codes: np.ndarray, slots: tuple[int, ...], weight: np.ndarray | None = None
+) -> np.ndarray:
+    """Return how many rows have each context value, (slots,); of no feature, how many there are.
+
+    >>> slot_counts(np.array([[1, 0], [1, 2]]), (2, 3))
+    array([0., 2., 1., 0., 1.])
+    """
+    w = np.ones(len(codes)) if weight is None else weight
+    parts = [np.bincount(codes[:, f], w, size) for f, size in enumerate(slots)]
+    return np.concatenate(parts) if parts else np.array([w.sum()])
+
+
+def _rows(law: Law, counts: np.ndarray) -> int:
+    """Return how many rows there are of which these many have each context value."""
+    first = counts[: law.first[1]] if len(law.first) > 1 else counts
+    return round(float(first.sum()))
+
+
+def _shrunk(found: np.ndarray, prior: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Return effects (slots, M) of one feature: the prior, and as much change as is no chance.
+
+    Empirical Bayes: what the changes vary beyond their noise is what they are believed to vary. A
+    change that all values share is none of the feature's, and stays.
+    """
+    weight = 1 / np.broadcast_to(noise, found.shape)
+    change = found - prior
+    common = (weight * change).sum(axis=0) / weight.sum(axis=0)
+    own = change - common
+    # Σ w own² is n − 1 on average where there is nothing but noise.
+    beyond = (weight * own**2).sum(axis=0) - (len(found) - 1)
+    varies = np.maximum(beyond, 0.0) / np.maximum(weight.sum(axis=0), 1e-300)
+    return prior + common + varies / (varies + noise) * own
+
+
+def _shrunk_pairs(found: np.ndarray, prior: np.ndarray, rows: int) -> np.ndarray:
+    """Return correlations: the prior, and as much change as is no chance."""
+    noise = (1 + prior**2) / max(rows, 1)
+    pair = np.triu_indices(len(found), 1)
+    change = found - prior
+    if not len(pair[0]):
+        return found
+    varies = max(float(np.mean(change[pair] ** 2 - noise[pair])), 0.0)
+    return prior + varies / (varies + noise) * change
 
 
 def _scale_between(old: Law, new: Law, rows: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harmonrank.data.arrays import Array
-from harmonrank.model.law import Law, distinct_contexts
+from harmonrank.model.law import Law, distinct_contexts, slot_counts
 
 _MEAN_RIDGE = 10.0
 _VARIANCE_RIDGE = 50.0
@@ -119,6 +119,10 @@ class LawSums:
             total=self.total[order],
             squares=self.squares[order],
         )
+
+    def counts(self, slots: tuple[int, ...]) -> np.ndarray:
+        """Return how much weight each context value has, (slots,)."""
+        return slot_counts(self.contexts, slots, self.mass)
 
     def law(self, slots: tuple[int, ...]) -> Law:
         """Return the law of rows with these moments."""

@@ -164,7 +164,7 @@ class RunningHeads:
         now = sums.law(self.fitted.slots)
         if not self.replaced:
             return now
-        return self.fitted.law.recalibrated(now, round(float(sums.mass.sum())))
+        return self.fitted.law.recalibrated(now, sums.counts(self.fitted.slots))
 
     def learned(
         self,
@@ -267,7 +267,7 @@ class RunningHeads:
         kept = Spread.of(places, weight).clipped(places)
         fitted = replace(before, coordinate=coordinate)
         moments = _moments(kept, codes, fitted, weight, None, anew=True)
-        law = before.law.recalibrated(moments.law(before.slots), len(logits))
+        law = before.law.recalibrated(moments.law(before.slots), moments.counts(before.slots))
         rows = self.reservoir
         contexts = rows.codes.astype(np.int64)
         away = (rows.places - before.law.centre_of(contexts)) / before.law.scale
