@@ -8,7 +8,7 @@ from small_stream import CONFIG, Place, events_of
 
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.streaming.history import read_history
-from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted
+from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted, StreamStopped
 
 SWAP = 3.0
 RULES = Guardrails(tolerance=0.01)
@@ -90,6 +90,22 @@ def test_a_change_before_the_first_model_is_found_when_its_rows_are_learned(tmp_
     config = replace(CONFIG, windows={"long_view": 3 * 3600.0})
     _, _, batches = ran(tmp_path, swap=2.0, hours=8, config=config)
     assert [batch.version.refused for batch in batches.values()] == [None] * len(batches)
+
+
+@pytest.mark.slow
+def test_a_stream_that_is_dropped_around_a_change_goes_on_as_if_nothing_had_been(
+    swapped, tmp_path, record_property
+):
+    place, drops = Place(tmp_path, swapped[0].source.events, rules=RULES, most=40_000), 0
+    for count in range(1, 200):
+        run = place.run()
+        seen = [event for event, _ in zip(run, range(count), strict=False)]
+        run.close()
+        if isinstance(seen[-1], StreamStopped):
+            break
+        drops += 1
+    assert place.content() == swapped[0].content()
+    record_property("drops", drops)
 
 
 def test_a_recalibration_that_was_refused_is_not_tried_again(tmp_path):

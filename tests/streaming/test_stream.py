@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -244,6 +245,24 @@ def test_a_stop_while_something_is_tried_again_stops_at_once(whole, events, tmp_
     assert fresh.content() == whole.content()
 
 
+@pytest.mark.parametrize("method", ["closed-form", "harmonrank"])
+def test_hours_of_few_rows_and_of_none_are_learned_too(method, tmp_path):
+    first = 1_700_000_000 // 3600
+    quiet = [
+        events_of(1, 10, seed=hour, start=first + 4 + 2 * hour).with_columns(
+            pl.concat_str(pl.lit(f"q{hour}-"), "request").alias("request")
+        )
+        for hour in range(4)
+    ]
+    lost = quiet[2].with_columns(pl.lit(None, pl.Float64).alias("p_like"))
+    events = pl.concat([events_of(4, 800), *quiet[:2], lost, quiet[3]], how="vertical_relaxed")
+    learner = replace(CONFIG.learner, opening_rows=1500)
+    place = Place(tmp_path, events, config=replace(CONFIG, method=method, learner=learner))
+    batches = place.told(BatchLearned)
+    assert [batch.rows for batch in batches] == [800] * 4 + [10] * 3
+    assert batches[-1].learned_rows + batches[-1].guard_rows == 3230
+
+
 def test_other_settings_are_refused_with_their_names(events, tmp_path):
     list(Place(tmp_path, events[:10]).run())
     other = StreamConfig(method="closed-form", every=60.0, learner=CONFIG.learner)
@@ -281,8 +300,6 @@ def test_a_folder_of_something_else_is_no_state(events, tmp_path):
 
 
 def test_weights_of_rows_are_refused(tmp_path):
-    from dataclasses import replace
-
     from harmonrank.streaming.stream import stream
 
     schema = replace(SCHEMA, sample_weight="w")

@@ -41,7 +41,8 @@ class StreamShow:
     def __init__(self, *, quiet: bool, json_file: str | None, totals: StreamTotals) -> None:
         self._quiet, self._json, self.totals = quiet, json_file, totals
         if json_file not in (None, "-"):
-            check_output(str(json_file), overwrite=True, begins="{")
+            target = check_output(str(json_file), overwrite=True, begins="{")
+            target.parent.mkdir(parents=True, exist_ok=True)
         self._console = SafeConsole(stderr=True, highlight=False)
         self._lines: IO[str] | None = None
         self._stack = ExitStack()

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from harmonrank.data.files import flush, read_json, sha256, write_json
 from harmonrank.data.staging import remove, replace, staged
 from harmonrank.errors import DataError, OutputError
@@ -116,8 +118,8 @@ class Commits:
                 replace(made, target)
         except OutputError:
             raise
-        except OSError as error:
-            reason = error.strerror or str(error).rstrip(".")
+        except (OSError, SafetensorError) as error:
+            reason = getattr(error, "strerror", None) or str(error).rstrip(".")
             raise OutputError(f"'{self._folder}' cannot be written: {reason}.") from error
         self.number += 1
         self._sums = sums

@@ -17,7 +17,7 @@ from harmonrank.data.files import read_json, write_json
 from harmonrank.data.parquet import writing
 from harmonrank.data.staging import held
 from harmonrank.data.table_files import reading
-from harmonrank.errors import UsageError
+from harmonrank.errors import DataError, UsageError
 from harmonrank.streaming.aside_files import AsideFiles
 from harmonrank.streaming.checkpoint import Commits, StatePart, newest_commit
 from harmonrank.streaming.commit_record import CommitRecord, StepRecord
@@ -129,6 +129,16 @@ def _frame(path: Path) -> pl.DataFrame | None:
         return pl.read_parquet(path, glob=False)
 
 
+def _needed(path: Path) -> pl.DataFrame:
+    found = _frame(path)
+    if found is None:
+        raise DataError(
+            f"'{path}' is missing: the state is damaged. Begin a new one from the events with "
+            "`harmonrank backfill`."
+        )
+    return found
+
+
 @contextmanager
 def open_state(
     folder: Path, address: str, schema: Schema, config: StreamConfig
@@ -208,13 +218,9 @@ def _loaded(
 
 def _step(folder: Path, step: StepRecord) -> Step:
     kind = Batch if step.kind == "batch" else Exposures
-    rows = _frame(folder / _name(step))
-    assert rows is not None, "checksums have found it"
-    return kind(step.start, step.end, rows)
+    return kind(step.start, step.end, _needed(folder / _name(step)))
 
 
 def _replacement(folder: Path, since: datetime) -> Replacement:
-    found = Replacement(since, pl.DataFrame())
-    rows = _frame(folder / _name(found))
-    assert rows is not None, "checksums have found it"
-    return Replacement(since, rows)
+    name = _name(Replacement(since, pl.DataFrame()))
+    return Replacement(since, _needed(folder / name))
