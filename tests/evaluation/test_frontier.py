@@ -200,3 +200,12 @@ def test_feedback_counts_as_if_every_place_had_been_looked_at(model, train, sche
     worth = dict.fromkeys(THREE, 1.0)
     value = placed.measured(placed.score(table), Sweep.of(placed, table).log, value=worth, k=2)
     assert found.events.figures[0].sum() == pytest.approx(value.value.mean.estimate)
+
+
+def test_a_named_point_with_the_current_weights_is_listed_as_the_current_one(sweep):
+    found = frontier_of(sweep, points=10, more={"kept": np.full(3, 2.0)})
+    listed = found.listed()
+    assert listed[0].startswith("current")
+    assert "kept" in listed[0]
+    assert found.named["kept"] not in listed
+    assert found.point(found.named["kept"]) == found.point(0)

@@ -97,7 +97,9 @@ class Frontier:
         found: dict[int, list[str]] = {CURRENT: ["current"]}
         found.setdefault(self.auc.knee, []).append("knee")
         for name, number in self.named.items():
-            found.setdefault(number, []).append(name)
+            # One that has the current weights is no other point.
+            same = np.allclose(self.weights[number], self.weights[CURRENT], rtol=1e-9)
+            found.setdefault(CURRENT if same else number, []).append(name)
         best = np.where(self.auc.unbeaten[:, None], self.auc.figures, -np.inf).argmax(axis=0)
         for name, number in zip(self.names, best.tolist(), strict=True):
             found.setdefault(number, []).append(f"most {name}")
