@@ -102,6 +102,30 @@ def test_a_file_that_cannot_be_read_is_tried_again_then_passed_over(tmp_path, na
     assert source.read(second.offset, 10) is None
 
 
+def test_a_file_that_goes_bad_while_it_is_read_is_told_with_its_rows(tmp_path):
+    numbered(0, 6).write_parquet(tmp_path / "a.parquet")
+    numbered(6, 8).write_parquet(tmp_path / "b.parquet")
+    source = open_source(str(tmp_path), SCHEMA)
+    first = source.read(None, 4)
+    (tmp_path / "a.parquet").write_bytes(b"nothing")
+    for _ in range(2):
+        with pytest.raises(SourceError, match="a.parquet' cannot be read"):
+            source.read(first.offset, 4)
+    second = source.read(first.offset, 4)
+    assert "It is passed over after 4 rows" in second.notes[0]
+    assert second.events["request"].to_list() == ["r6", "r7"]
+    assert source.read(second.offset, 4) is None
+
+
+def test_a_read_that_is_repeated_gives_the_same_events(tmp_path):
+    fill(tmp_path, *(numbered(n, n + 2) for n in range(0, 10, 2)))
+    source = open_source(str(tmp_path), SCHEMA)
+    first = source.read(None, 3)
+    for _ in range(3):
+        assert source.read(first.offset, 3).events["request"].to_list() == ["r3", "r4", "r5"]
+    assert source.read(None, 3).events.equals(first.events)
+
+
 def test_a_file_that_was_mended_in_time_is_read(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"")
     source = open_source(str(tmp_path), SCHEMA)

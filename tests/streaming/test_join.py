@@ -1,5 +1,6 @@
 """The join: what counts, what is set aside, and that neither depends on chunks."""
 
+import json
 from datetime import timedelta
 
 import numpy as np
@@ -246,6 +247,23 @@ def test_a_damaged_state_is_refused(tmp_path):
     file.write_bytes(raw)
     with pytest.raises(DataError, match="is damaged: its checksum differs; restore it"):
         Join.load(tmp_path / "s", SCHEMA, windows())
+
+
+def test_a_state_whose_parts_do_not_fit_is_refused(tmp_path):
+    join = Join(SCHEMA, windows())
+    join.add(events(exposure("r", 0), exposure("s", 61), feedback("t", 62)))
+    join.save(tmp_path / "s")
+    saved = json.loads((tmp_path / "s" / "join.json").read_text())
+    first, second = saved["intervals"]
+    for wrong, why in (
+        ([first, first], "an interval is there twice"),
+        ([first | {"place": first["place"] + 7}], "events are in the wrong interval"),
+        ([second | {"waiting": None}], "labels do not fit their rows"),
+        ([second | {"labels": first["waiting"]}], "labels do not fit their rows"),
+    ):
+        (tmp_path / "s" / "join.json").write_text(json.dumps(saved | {"intervals": wrong}))
+        with pytest.raises(DataError, match=f"is damaged: {why}; restore it"):
+            Join.load(tmp_path / "s", SCHEMA, windows())
 
 
 def test_what_has_not_changed_is_linked_and_not_written_again(tmp_path):

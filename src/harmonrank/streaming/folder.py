@@ -13,7 +13,7 @@ are in every position from then on, so that it can be mended and put there under
 
 __all__ = ["FolderSource", "open_sink", "open_source"]
 
-import copy
+from collections import deque
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -82,11 +82,13 @@ class FolderSource:
         self._folder, self._form = folder, EventForm(schema, kinds)
         self._tries: dict[str, int] = {}
         self._position = _Position()
+        self._queue: deque[str] = deque()
 
     def read(self, after: Offset | None, most: int) -> EventChunk | None:
         """Return the next rows of files that are there."""
         position = _Position() if after is None else decode(after, _Position, "A position")
-        begun = copy.deepcopy(position)
+        if position != self._position:
+            self._queue.clear()  # It is of another place.
         form = self._form.with_kinds(position.kinds)
         frames: list[pl.DataFrame] = []
         notes: list[str] = []
@@ -103,18 +105,21 @@ class FolderSource:
             missing -= frame.height
         position.kinds = dict(form.kinds)
         self._position = position
-        if position == begun:
+        if not frames and not notes:
             return None
         events = pl.concat([form.empty(), *frames], how="vertical_relaxed")
-        return EventChunk(events, to_builtins(position), tuple(notes))
+        offset = to_builtins(position) | {"taken": sorted(position.taken)}
+        return EventChunk(events, offset, tuple(notes))
 
     def _next(self, position: _Position) -> bool:
         """Turn to the next file; tell whether there is one."""
-        names = self._names()
-        # A listing that has lost its newest file is one of a disk that is away for a moment.
-        if position.taken and max(position.taken) in names:
-            position.taken &= names
-        position.file = min(names - position.taken, default=None)
+        if not self._queue:
+            names = self._names()
+            # A listing that has lost its newest file is one of a disk that is away for a moment.
+            if position.taken and max(position.taken) in names:
+                position.taken &= names
+            self._queue.extend(sorted(names - position.taken))
+        position.file = self._queue.popleft() if self._queue else None
         return position.file is not None
 
     def _names(self) -> set[str]:
@@ -170,6 +175,7 @@ class FolderSource:
         name = position.file or ""
         self._tries[name] = self._tries.get(name, 0) + 1
         if self._tries[name] < _TRIES:
+            self._queue.clear()
             raise SourceError(f"{error} It will be tried again.") from None
         del self._tries[name]
         rows = f" after {position.rows:,} rows" if position.rows else ""

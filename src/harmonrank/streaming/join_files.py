@@ -7,7 +7,7 @@ that has not changed is linked: the labels of its exposures, and which of its he
 __all__ = ["load_state", "save_state"]
 
 import hashlib
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -152,9 +152,12 @@ def load_state(folder: Path, schema: Schema, windows: Windows) -> JoinState:
     state = JoinState.new(EventForm(schema, saved.kinds))
     state.newest, state.segments = saved.newest, saved.segments
     state.counts |= saved.counts
+    every = windows.every // timedelta(microseconds=1)
+    if len({part.place for part in saved.intervals}) < len(saved.intervals):
+        raise DataError(f"'{folder}' is damaged: an interval is there twice; restore it.")
     for part in saved.intervals:
-        _load_shown(state, part, folder, len(schema.names))
-    _load_held(state, saved.intervals, folder, schema)
+        _load_shown(state, part, folder, len(schema.names), every)
+    _load_held(state, saved.intervals, folder, schema, every)
     for one in saved.ready:
         kind = Batch if one.kind == "closed" else Exposures
         state.ready.append(kind(one.start, one.end, one.rows.read(folder)))
@@ -171,23 +174,36 @@ def _load_bits(saved: SavedSegment | None, folder: Path, rows: int, columns: int
     return frame.to_numpy()
 
 
-def _load_shown(state: JoinState, saved: _SavedInterval, folder: Path, objectives: int) -> None:
+def _times(frame: pl.DataFrame, place: int, every: int, folder: Path) -> np.ndarray:
+    """Return the times of events, all of which are in one interval."""
+    times = frame["time"].dt.timestamp("us").to_numpy()
+    if not (times // every == place).all():
+        raise DataError(f"'{folder}' is damaged: events are in the wrong interval; restore it.")
+    return times
+
+
+def _load_shown(
+    state: JoinState, saved: _SavedInterval, folder: Path, objectives: int, every: int
+) -> None:
     if not saved.shown:
         return
     segments = Segments.load(folder, saved.shown)
     frame = segments.frame()
     labels = _load_bits(saved.labels, folder, frame.height, objectives)
-    times = frame["time"].dt.timestamp("us").to_numpy()
+    times = _times(frame, saved.place, every, folder)
     numbers = state.shown.put(keys_of(frame), times, labels)
     state.interval(saved.place).restore(segments, numbers)
 
 
-def _load_held(state: JoinState, saved: list[_SavedInterval], folder: Path, schema: Schema) -> None:
+def _load_held(
+    state: JoinState, saved: list[_SavedInterval], folder: Path, schema: Schema, every: int
+) -> None:
     """Read held feedback; of one key, what arrived first must come first again."""
     frames = []
     for part in saved:
         if part.held:
             frame = Segments.load(folder, part.held).frame()
+            _times(frame, part.place, every, folder)
             waits = _load_bits(part.waiting, folder, frame.height, 1)[:, 0]
             frames.append(frame.filter(waits).with_columns(place=pl.lit(part.place)))
     if not frames:
