@@ -188,21 +188,43 @@ def test_a_saved_model_gives_the_same_report(model, moved, tmp_path):
     assert hr.load(tmp_path / "m").drift(moved) == model.drift(moved)
 
 
+def replaced(*columns, correlation):
+    """Return the finding for columns that moved alike everywhere."""
+    everywhere = {"blocks": [np.arange(3)]}
+    offsets = np.array([c.offset for c in columns]), np.array([c.scale for c in columns])
+    return replacement_of(columns, correlation, everywhere, lambda _: offsets)
+
+
+HALF = np.full((3, 3), 0.5)
+
+
 def test_a_score_that_neither_moved_nor_is_unchanged_leaves_it_open():
-    correlation = np.full((3, 3), 0.5)
-    moved, same = ColumnDrift("a", 30_000, 0.9, 1.0), ColumnDrift("b", 30_000, 0.01, 1.01)
+    moved, same = ColumnDrift("a", 30_000, 0.3, 1.0), ColumnDrift("b", 30_000, 0.01, 1.01)
     between = ColumnDrift("c", 30_000, 0.07, 1.0)
-
-    def replaced(*columns, correlation=correlation):
-        everywhere = {"blocks": [np.arange(3)]}
-        offsets = np.array([c.offset for c in columns]), np.array([c.scale for c in columns])
-        return replacement_of(columns, correlation, everywhere, lambda _: offsets)
-
-    assert replaced(moved, same, same)[0] == ("a",)
-    assert replaced(moved, same, between) == (
+    assert replaced(moved, same, same, correlation=HALF)[0] == ("a",)
+    assert replaced(moved, same, between, correlation=HALF) == (
         (),
         ("a moved, and so did c a little: this may be a change of the rows and not of a model.",),
     )
-    assert replaced(same, same, same)[0] == ()
-    assert replaced(moved, moved, moved)[0] == ()
+    assert replaced(same, same, same, correlation=HALF)[0] == ()
+    assert replaced(moved, moved, moved, correlation=HALF)[0] == ()
     assert "is correlated with it" in replaced(moved, same, same, correlation=np.eye(3))[1][0]
+
+
+@pytest.mark.parametrize(
+    ("offset", "scale", "tie", "found"),
+    [
+        (0.07, 1.0, 0.5, ("a",)),  # a selection would have moved it by 1.35
+        (0.07, 1.0, 0.05, ()),  # it would hardly have moved it
+        (0.02, 1.06, 0.7, ("a",)),  # it would have widened it too
+        (0.02, 1.06, 0.1, ()),
+        (-0.09, 0.96, 0.5, ("a",)),
+    ],
+)
+def test_a_little_move_of_others_beside_a_jump_does_not_hide_it(offset, scale, tie, found):
+    """As time moves all scores somewhat."""
+    jump, same = ColumnDrift("a", 30_000, -2.7, 1.5), ColumnDrift("b", 30_000, 0.01, 1.01)
+    correlation = HALF.copy()
+    correlation[0, 2] = correlation[2, 0] = tie
+    other = ColumnDrift("c", 30_000, offset, scale)
+    assert replaced(jump, same, other, correlation=correlation)[0] == found

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from batches import SCHEMA, SWAPPED, batch, check_learner, hour
+from batches import CONFLICT, SCHEMA, SWAPPED, batch, check_learner, hour
 
 from harmonrank.data.kept_rows import concatenated
 from harmonrank.errors import DataError, UsageError
@@ -46,6 +46,16 @@ def test_a_window_of_one_class_keeps_the_last_model():
     after = learner.learned(lonely, seed=1, at=hour(1))
     assert after.model is learner.model
     assert after.learned(batch(2), seed=2, at=hour(2)).model is not learner.model
+
+
+def test_drift_counts_from_the_newest_rows():
+    """A slow change that the fits have followed is not taken for a replaced model."""
+    slow = CONFLICT.with_upstream(("like",), a=1.0, b=0.5)
+    learner = CLOSED.learned(batch(0, 40_000), seed=0, at=hour(0))
+    exam = batch(90, 25_000, slow)
+    assert "p_like" in learner.model.drift(exam).moved
+    learner = learner.learned(batch(1, 25_000, slow), seed=1, at=hour(1))
+    assert learner.model.drift(exam).moved == ()
 
 
 def test_rows_from_before_a_swap_help_after_it():

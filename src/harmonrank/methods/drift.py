@@ -1,6 +1,6 @@
 """Drift: how far each score has moved since the fit, and whether a model was replaced."""
 
-__all__ = ["CONSTANT_SCALE", "SAME_OFFSET", "ColumnDrift", "Drift"]
+__all__ = ["CONSTANT_SCALE", "SAME_OFFSET", "SAME_SCALE", "ColumnDrift", "Drift"]
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -12,7 +12,7 @@ _FEWEST_ROWS = 1000
 _FAR_OFFSET, _FAR_SCALE = 0.3, 1.3
 # Beside scores that have not moved, less will do.
 _MOVED_OFFSET, _MOVED_SCALE = 0.1, 1.07
-SAME_OFFSET, _SAME_SCALE = 0.05, 1.05
+SAME_OFFSET, SAME_SCALE = 0.05, 1.05
 CONSTANT_SCALE = 1e-3
 """Below, nearly all rows have one value."""
 
@@ -37,7 +37,7 @@ class ColumnDrift:
     @property
     def moved(self) -> bool:
         """Whether it is not where it was at the fit, and that is not chance."""
-        return self.rows >= _FEWEST_ROWS and self._beyond(_MOVED_OFFSET, _MOVED_SCALE)
+        return self.rows >= _FEWEST_ROWS and self.beyond(_MOVED_OFFSET, _MOVED_SCALE)
 
     @property
     def far(self) -> bool:
@@ -48,12 +48,12 @@ class ColumnDrift:
         >>> ColumnDrift("p_buy", 5000, offset=0.1, scale=0.6).far
         True
         """
-        return self.rows >= _FEWEST_ROWS and self._beyond(_FAR_OFFSET, _FAR_SCALE)
+        return self.rows >= _FEWEST_ROWS and self.beyond(_FAR_OFFSET, _FAR_SCALE)
 
     @property
     def unchanged(self) -> bool:
         """Whether it is where it was at the fit, but for chance."""
-        return not self._beyond(SAME_OFFSET, _SAME_SCALE)
+        return not self.beyond(SAME_OFFSET, SAME_SCALE)
 
     @property
     def constant(self) -> bool:
@@ -69,7 +69,8 @@ class ColumnDrift:
             return "unchanged"
         return "moved" if self.moved else "hardly moved"
 
-    def _beyond(self, offset: float, scale: float) -> bool:
+    def beyond(self, offset: float, scale: float) -> bool:
+        """Tell whether it moved farther than this, in one way or the other."""
         return abs(self.offset) > offset or not 1 / scale < self.scale < scale
 
     def __str__(self) -> str:

@@ -4,7 +4,9 @@ Other rows than those of the fit (the best candidates, another season) move corr
 together: selected by score i, they move score j by ρ_ij times the move of i. A replaced model moves
 its own score alone, and moves it everywhere. So a move is taken for a replaced model if every score
 either has moved or is unchanged, each that moved is correlated with one that is unchanged and would
-have shown a selection of rows, and it moved in every part of the table.
+have shown a selection of rows, and it moved in every part of the table. A score that moved a little
+is as good as unchanged where a selection of rows would have moved it far more, as time moves all
+scores somewhat.
 """
 
 __all__ = ["replacement_of"]
@@ -13,10 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from harmonrank.methods.drift import ColumnDrift
+from harmonrank.methods.drift import SAME_OFFSET, SAME_SCALE, ColumnDrift
 
 # Rows that were selected by one score would move another one, or widen it, at least so far.
 _DRAG, _VARIANCE_DRAG = 0.1, 0.2
+# It would have moved a score that moved a little at least so many times as far.
+_FAR_MORE = 3.0
 # A replaced model moves its score everywhere; anywhere, by at least this part of the whole move.
 _LEAST_PART = 1 / 3
 _TINY_SCALE = 1e-3  # of one value, whose logarithm would be infinite
@@ -47,7 +51,7 @@ def replacement_of(
         return (), ("No score has moved since the fit.",)
     same = [i for i, column in enumerate(columns) if column.unchanged]
     names = _listed([columns[i].column for i in moved])
-    doubt = _doubt_by_others(names, columns)
+    doubt = _doubt_by_others(names, columns, correlation)
     if doubt:
         return (), (doubt,)
     evidence = []
@@ -70,7 +74,9 @@ def replacement_of(
     return tuple(columns[i].column for i in moved), tuple(evidence)
 
 
-def _doubt_by_others(names: str, columns: Sequence[ColumnDrift]) -> str | None:
+def _doubt_by_others(
+    names: str, columns: Sequence[ColumnDrift], correlation: np.ndarray
+) -> str | None:
     """Return why the other scores, or the number of rows, leave it open."""
     rows = columns[0].rows
     if rows < _FEWEST_ROWS:
@@ -78,7 +84,13 @@ def _doubt_by_others(names: str, columns: Sequence[ColumnDrift]) -> str | None:
             f"{names} moved; {rows:,} rows cannot tell a replaced model from other rows, "
             f"{_FEWEST_ROWS:,} can."
         )
-    between = [c.column for c in columns if not (c.moved or c.unchanged)]
+    moved = [i for i, column in enumerate(columns) if column.moved]
+    between = [
+        column.column
+        for j, column in enumerate(columns)
+        if not (column.moved or column.unchanged)
+        and not all(_far_more(columns[i], column, abs(correlation[i, j])) for i in moved)
+    ]
     if between:
         return (
             f"{names} moved, and so did {_listed(between)} a little: this may be a change of the "
@@ -104,6 +116,13 @@ def _doubt_by_parts(
                     "replaced model would have moved it in all."
                 )
     return None
+
+
+def _far_more(moved: ColumnDrift, other: ColumnDrift, tie: float) -> bool:
+    """Tell whether rows selected by the score that moved would have moved another one far more."""
+    offset = tie * abs(moved.offset) / _FAR_MORE
+    scale = np.sqrt(1 + tie**2 * abs(moved.scale**2 - 1) / _FAR_MORE)
+    return not other.beyond(max(offset, SAME_OFFSET), max(float(scale), SAME_SCALE))
 
 
 def _witness(

@@ -14,22 +14,19 @@ from pathlib import Path
 from typing import Annotated, Any, Self
 
 import msgspec
-import numpy as np
 from msgspec import Meta
 
 from harmonrank.data import Log, Schema
-from harmonrank.data.kept_rows import concatenated, newest, unlabelled
+from harmonrank.data.kept_rows import concatenated, newest
 from harmonrank.errors import DataError
 from harmonrank.methods.neural import NeuralMethod
 from harmonrank.streaming.learner_files import read_learner, write_learner
+from harmonrank.streaming.recent import RECENT, recent_rows
 from harmonrank.streaming.recipe import LearnerRecipe, LearnerSettings
 from harmonrank.streaming.replay import Replay
 
 NAME = "network"
 _WAITING, _REPLAY, _RECENT = "waiting", "replay", "recent"
-# Drift counts from a sample of the newest batches, a day of them where one is an hour: long enough
-# to know all hours, short enough to follow a slow change that the network follows too.
-_RECENT_BATCHES, _RECENT_ROWS, _FIRST_ROWS = 24, 2_048, 8_192
 
 Whole = Annotated[int, Meta(ge=0)]
 
@@ -39,7 +36,6 @@ class NetworkState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     learned_rows: Whole
     replayed: Whole
-    recent: Annotated[list[Annotated[int, Meta(ge=1)]], Meta(max_length=_RECENT_BATCHES)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +47,7 @@ class NetworkLearner:
         model: None until the first fit.
         waiting: Rows that wait for the first fit, the newest `window_rows` of them.
         replay: A sample of the rows that were learned.
-        recent: Rows of the newest batches, from which drift counts.
+        recent: The newest rows that were learned, from which drift counts.
         learned_rows: How many rows it has ever learned.
     """
 
@@ -59,7 +55,7 @@ class NetworkLearner:
     replay: Replay
     model: NeuralMethod | None = None
     waiting: Log | None = field(default=None, repr=False)
-    recent: tuple[Log, ...] = field(default=(), repr=False)
+    recent: Log | None = field(default=None, repr=False)
     learned_rows: int = 0
 
     @classmethod
@@ -76,11 +72,11 @@ class NetworkLearner:
             return counted._opened(rows, seed)
         settings = self.recipe.settings
         mixed = self.replay.mixed(rows, settings.replay_share, seed=seed)
-        recent = (*self.recent, unlabelled(rows.sampled(_RECENT_ROWS)))[-_RECENT_BATCHES:]
+        recent = recent_rows(self.recent, rows)
         model = self.model.updated(mixed, passes=settings.passes, seed=seed)
         return replace(
             counted,
-            model=model.with_reference_of(concatenated(recent)),
+            model=model.with_reference_of(recent),
             replay=self.replay.with_rows(rows, seed=seed),
             recent=recent,
         )
@@ -94,7 +90,7 @@ class NetworkLearner:
         model = self.recipe.fitted(waiting, seed=seed)
         assert isinstance(model, NeuralMethod)
         replay = self.replay.with_rows(waiting, seed=seed)
-        recent = (unlabelled(waiting.sampled(_FIRST_ROWS)),)
+        recent = recent_rows(None, waiting)
         return replace(self, model=model, waiting=None, replay=replay, recent=recent)
 
     def recalibrated(self, rows: Log) -> Self:
@@ -102,10 +98,10 @@ class NetworkLearner:
 
         Earlier rows get the scores that the new upstream models would give them.
         """
-        if self.model is None:
+        if self.model is None or self.recent is None:
             return self
         before, model = self.model, self.model.recalibrated(rows)
-        recent = tuple(model.with_scores_of_now(log, before) for log in self.recent)
+        recent = model.with_scores_of_now(self.recent, before)
         replay = self.replay.recalibrated(model, before)
         return replace(self, model=model, replay=replay, recent=recent)
 
@@ -116,13 +112,8 @@ class NetworkLearner:
 
     def save(self, folder: Path) -> None:
         """Write all of it into a folder that is not there yet."""
-        state = {
-            "learned_rows": self.learned_rows,
-            "replayed": self.replay.seen,
-            "recent": [log.rows for log in self.recent],
-        }
-        rows = {_WAITING: self.waiting, _REPLAY: self.replay.rows}
-        rows[_RECENT] = concatenated(self.recent) if self.recent else None
+        state = {"learned_rows": self.learned_rows, "replayed": self.replay.seen}
+        rows = {_WAITING: self.waiting, _REPLAY: self.replay.rows, _RECENT: self.recent}
         write_learner(folder, NAME, self.recipe, state, self.model, rows)
 
     @classmethod
@@ -133,21 +124,9 @@ class NetworkLearner:
         if model is not None and not isinstance(model, NeuralMethod):
             raise DataError(f"'{folder}' must hold a network. Got the method {model.name}.")
         replay = Replay(recipe.settings.replay_rows, parts.state.replayed, parts.rows.get(_REPLAY))
-        recent = _parts_of(parts.rows.get(_RECENT), parts.state.recent)
-        waiting = parts.rows.get(_WAITING)
+        waiting, recent = (parts.rows.get(name) for name in (_WAITING, _RECENT))
         return cls(recipe, replay, model, waiting, recent, parts.state.learned_rows)
 
 
 def _bounds(settings: LearnerSettings) -> dict[str, int]:
-    recent = _RECENT_BATCHES * _RECENT_ROWS + _FIRST_ROWS
-    return {_WAITING: settings.window_rows, _REPLAY: settings.replay_rows, _RECENT: recent}
-
-
-def _parts_of(log: Log | None, sizes: list[int]) -> tuple[Log, ...]:
-    """Return rows as the batches that they came in."""
-    if (0 if log is None else log.rows) != sum(sizes):
-        raise DataError(f"The learner must keep {sum(sizes):,} recent rows, as its record says.")
-    if log is None:
-        return ()
-    ends = np.cumsum(sizes)
-    return tuple(log.take(np.arange(end - n, end)) for n, end in zip(sizes, ends, strict=True))
+    return {_WAITING: settings.window_rows, _REPLAY: settings.replay_rows, _RECENT: RECENT}

@@ -11,9 +11,10 @@ import msgspec
 from msgspec import Meta
 
 from harmonrank.data import Log, Schema
-from harmonrank.data.kept_rows import concatenated, newest
+from harmonrank.data.kept_rows import concatenated, newest, unlabelled
 from harmonrank.methods import Method
 from harmonrank.streaming.learner_files import read_learner, write_learner
+from harmonrank.streaming.recent import RECENT
 from harmonrank.streaming.recipe import LearnerRecipe, LearnerSettings
 
 NAME = "window"
@@ -55,13 +56,12 @@ class WindowLearner:
             return self
         window = concatenated([rows] if self.window is None else [self.window, rows])
         window = newest(window, self.recipe.settings.window_rows)
-        enough = self.recipe.is_enough(window)
-        return replace(
-            self,
-            model=self.recipe.fitted(window, seed=seed) if enough else self.model,
-            window=window,
-            learned_rows=self.learned_rows + rows.rows,
-        )
+        learned = replace(self, window=window, learned_rows=self.learned_rows + rows.rows)
+        if not self.recipe.is_enough(window):
+            return learned
+        recent = unlabelled(newest(window, max(rows.rows, RECENT)).sampled(RECENT))
+        model = self.recipe.fitted(window, seed=seed).with_reference_of(recent)
+        return replace(learned, model=model)
 
     def recalibrated(self, rows: Log) -> Self:
         """Return a learner whose rows have the scores that the new upstream models would give.
