@@ -86,6 +86,26 @@ def test_once_takes_what_is_there_publishes_and_stops(run, place):
     assert "Stopped: nothing is left to read." in done.err
 
 
+def test_a_simulated_platform_is_learned_by_the_default_and_reported(run, tmp_path):
+    events = tmp_path / "events"
+    shape = ("--hours", "5", "--rows", "12000", "--disorder", "0.05", "--seed", "3")
+    done = run("simulate", "conflict", "--objectives", "like,long_view", "--stream", events, *shape)
+    assert done.code == 0, done.err
+    place = Place(tmp_path, None)
+    folders = ("--source", events, "--state", place.state, "--registry", place.registry)
+    done = run("stream", *folders, "--once", "--window", "1h", "--window", "like=30m")
+    assert done.code == 0, done.err
+    assert "Set aside so far: " in done.err
+    found = place.content()
+    reasons = {row["reason"] for row in found["aside"]}
+    assert "duplicate" in reasons
+    assert reasons <= {"duplicate", "late", "unmatched"}
+    counted = found["record"]["learned_rows"] + found["history"][-1]["guard_rows"]
+    assert counted == sum(line["rows"] for line in found["history"] if line["event"] == "batch")
+    done = run("report", place.state, "--json", "-", "-q")
+    assert len(json.loads(done.out)["batches"]) == found["record"]["batches"] == 5
+
+
 def test_the_next_run_goes_on_and_appends_to_its_lines(run, place):
     file = place.folder / "lines.json"
     first = run(*place.arguments, "--once", "--json", file)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from contextlib import ExitStack
 from datetime import timedelta
 
 import polars as pl
@@ -74,6 +75,21 @@ def test_a_read_only_registry_is_told_and_the_stream_goes_on_when_it_can_be_writ
     told = troubled(place, lambda: remount(disk, "rw"))
     assert {event.what for event in told} == {"the registry"}
     assert all("Read-only file system" in event.reason for event in told)
+    assert place.content() == whole
+
+
+def test_a_registry_that_somebody_else_writes_to_is_waited_for(
+    events, whole, tmp_path, monkeypatch
+):
+    from harmonrank.data.staging import held
+    from harmonrank.registry import registry
+
+    monkeypatch.setattr(registry, "_LOCK_SECONDS", 0.01)
+    place, lock = Place(tmp_path, events), ExitStack()
+    assert lock.enter_context(held(place.registry))
+    told = troubled(place, lock.close)
+    assert {event.what for event in told} == {"the registry"}
+    assert all("Another process has been writing to" in event.reason for event in told)
     assert place.content() == whole
 
 

@@ -70,7 +70,7 @@ def stream_options(function: F) -> F:
             click.option(
                 "--patience",
                 metavar="TIME",
-                help="Try what fails again for so long; 1m if the end is near, else forever.",
+                help="Try what fails again for so long; 1m if it ends by itself, else forever.",
             ),
             count_option("--chunk", 100_000, "Events that are read at once.", least=1),
             numbers,

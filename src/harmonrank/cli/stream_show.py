@@ -45,6 +45,7 @@ class StreamShow:
             target.parent.mkdir(parents=True, exist_ok=True)
         self._console = SafeConsole(stderr=True, highlight=False)
         self._lines: IO[str] | None = None
+        self._said_aside: dict[str, int] = {}
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -77,11 +78,12 @@ class StreamShow:
         if self._lines is not None:
             self._lines.write(msgspec.json.encode(event).decode() + "\n")
             self._lines.flush()
-        before = dict(self.totals.aside)
         self.totals.event(event)
+        ends = isinstance(event, BatchLearned | StreamStopped)
+        if ends and self.totals.aside != self._said_aside:
+            self._said_aside = self.totals.aside
+            self.line(f"Set aside so far: {_counts(self.totals.aside)}.")
         self._say(event)
-        if isinstance(event, BatchLearned) and event.aside != before:
-            self.line(f"  set aside: {_counts(event.aside)}")
 
     @singledispatchmethod
     def _say(self, event: Any) -> None:
