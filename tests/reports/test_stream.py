@@ -30,7 +30,8 @@ def test_the_line_of_the_sum_is_that_of_the_window_and_marks_stand_on_it(history
     scored = [batch for batch in history.batches if batch.window is not None]
     assert traces["window"]["y"] == [batch.window.auc_sum for batch in scored]
     assert traces["window"]["x"] == [milliseconds(batch.end) for batch in scored]
-    assert traces["ceiling"]["y"] == [batch.window.ceiling for batch in scored]
+    assert traces["exact"]["y"] == [batch.batch.exact_auc_sum for batch in scored]
+    assert traces["ceiling"]["y"] == [batch.batch.ceiling for batch in scored]
     assert traces["each batch"]["y"] == [batch.batch.auc_sum for batch in scored]
     assert len(traces["published"]["x"]) == 67
     assert len(traces["refused"]["x"]) == 3
@@ -48,7 +49,7 @@ def test_every_objective_has_its_chart_and_its_numbers(history):
         newest = history.batches[-1].window
         row = plot.table.rows[0]
         assert row[2:5] == (newest.auc[name], *newest.auc_ci[name])
-        assert row[5] == newest.exact_auc[name]
+        assert row[5] == history.batches[-1].batch.exact_auc[name]
 
 
 def test_without_truth_there_is_neither_an_exact_line_nor_a_ceiling():

@@ -75,14 +75,18 @@ def _quality_plot(
     ends: Ends,
     others: Mapping[str, Value],
 ) -> Plot:
-    """Draw the window's value with its interval, that of each batch, and what else is known."""
+    """Draw the window's value with its interval, and of each batch its own and exact ones."""
     wide = key == _SUM
     known = [(b, q, v) for b, q in history.scored() if (v := value(q)) is not None]
     times, values = [b.end for b, _, _ in known], [v for _, _, v in known]
     single = [(b.end, v) for b, _, _ in known if b.batch and (v := value(b.batch)) is not None]
     data = _band(times, [ends(q) for _, q, _ in known])
     data += _line("each batch", [t for t, _ in single], [v for _, v in single])
-    extra = {name: [of(q) for _, q, _ in known] for name, of in others.items()}
+    # What is exact has no chance in it, so that each batch can be told by itself.
+    extra = {
+        n: [None if b.batch is None else of(b.batch) for b, _, _ in known]
+        for n, of in others.items()
+    }
     extra = {name: found for name, found in extra.items() if None not in found}
     for name, found in extra.items():
         data += _line(name, times, found)

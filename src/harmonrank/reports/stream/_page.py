@@ -79,8 +79,9 @@ def _quality(history: StreamHistory) -> Section:
     lead = (
         "Every batch was scored by the model that had not learned it yet. The line is the AUC over "
         "a sliding window of batches, rows being compared within their batch, and the band its "
-        "95 % interval. Marks are versions: published, recalibrated on new scores without labels, "
-        "or refused by the guardrails; dotted lines are changes of upstream models."
+        "95 % interval; where the truth is known, exact is that of each batch by itself. Marks are "
+        "versions: published, recalibrated on new scores without labels, or refused by the "
+        "guardrails. Dotted lines are changes of upstream models."
     )
     return Section(
         "quality",
