@@ -98,16 +98,11 @@ class Aside:
 
 
 def _with_reason(part: AsidePart) -> pl.DataFrame:
-    outcomes = pl.Series(part.outcomes)
-    reason, detail = (
-        outcomes.replace_strict(
-            {code: why[i] for code, why in _WHY.items()}, return_dtype=pl.String
-        )
-        for i in (0, 1)
-    )
+    why = [_WHY[code] for code in part.outcomes.tolist()]
+    reason, detail = (pl.Series([pair[i] for pair in why], dtype=pl.String) for i in (0, 1))
     events = part.events
     if "fault" in events.columns:
-        detail = detail.zip_with(outcomes != MALFORMED, events["fault"])
+        detail = detail.zip_with(detail != "", events["fault"])
         events = events.drop("fault")
     return events.with_columns(
         reason.alias("reason"), detail.alias("detail"), pl.Series(_ORDER, part.order)

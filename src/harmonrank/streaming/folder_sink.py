@@ -44,7 +44,8 @@ class FolderSink:
                 else:
                     with writing():
                         plain = events.drop("fault", "raw", strict=False)
-                        plain.write_parquet(made, statistics=False)
+                        # Twice as fast to read as the default, and little larger.
+                        plain.write_parquet(made, compression="lz4", statistics=False)
         except OutputError:
             self._number -= 1
             raise

@@ -127,7 +127,7 @@ class Join:
         """Take events between which no interval closes."""
         state, kind = self._state, arrived.arrays.kind[first:last]
         answers = _number(kind == FEEDBACK)
-        state.shown.reserve(_number(kind == EXPOSURE), state.oldest())
+        state.shown.reserve(_number(kind == EXPOSURE), state.open_numbers)
         state.held.reserve(answers)
         shown, held = state.shown, state.held
         settled = np.empty((held.following - held.arrays.base + answers, 2), np.int64)

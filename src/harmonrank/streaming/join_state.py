@@ -57,10 +57,10 @@ class JoinState:
         """Return an open interval, a new one if need be."""
         return self.intervals.setdefault(number, OpenInterval())
 
-    def oldest(self) -> int:
-        """Return the lowest number of an open exposure."""
-        firsts = [i.numbers[0] for i in self.intervals.values() if i.shown.rows]
-        return min(map(int, firsts), default=self.shown.following)
+    def open_numbers(self) -> np.ndarray:
+        """Return the numbers of all open exposures."""
+        parts = [interval.numbers for interval in self.intervals.values()]
+        return np.concatenate([np.empty(0, np.int64), *parts])
 
     def held_rows(self, numbers: np.ndarray, every: int) -> pl.DataFrame:
         """Return held feedback by its numbers, in their order."""

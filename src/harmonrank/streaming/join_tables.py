@@ -2,7 +2,7 @@
 
 __all__ = ["HeldTable", "ShownTable", "keys_of"]
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import polars as pl
@@ -57,23 +57,24 @@ class ShownTable:
             np.empty((_LEAST, words), np.int64),
         )
 
-    def reserve(self, more: int, oldest: int) -> None:
-        """Make room for more exposures; those before the oldest number are closed."""
+    def reserve(self, more: int, open_numbers: Callable[[], np.ndarray]) -> None:
+        """Make room for more exposures; those that are not open any more are forgotten."""
         old = self.arrays
         last = self.following - old.base
         if last + more <= len(old.times):
             return
-        # Half as many again, so that rows are moved a few times only.
-        first, room = oldest - old.base, more + (last - (oldest - old.base)) // 2
-        made = (_moved(array, first, last, room) for array in (old.keys, old.times, old.labels))
-        keys, times, labels = made
-        self.arrays = ShownArrays(_slots(len(times)), oldest, keys, times, labels)
-        alive = old.slots[old.slots >= 0]
-        insert(self.arrays, np.sort(alive))
+        alive = open_numbers()
+        base = int(alive.min(initial=self.following))
+        # As many again, so that rows are moved a few times only.
+        first, room = base - old.base, more + self.following - base
+        moved = (_moved(array, first, last, room) for array in (old.keys, old.times, old.labels))
+        keys, times, labels = moved
+        self.arrays = ShownArrays(_slots(len(times)), base, keys, times, labels)
+        insert(self.arrays, alive)
 
     def put(self, keys: np.ndarray, times: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Add exposures that were open when they were saved; return their numbers."""
-        self.reserve(len(keys), self.arrays.base)
+        self.reserve(len(keys), lambda: np.arange(self.following))
         numbers = self.following + np.arange(len(keys))
         arrays, rows = self.arrays, numbers - self.arrays.base
         arrays.keys[rows], arrays.times[rows] = keys, times

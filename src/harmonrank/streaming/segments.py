@@ -73,7 +73,7 @@ class Segments:
 
     def frame(self) -> pl.DataFrame:
         """Return all rows."""
-        return _joined(self._parts)
+        return _joined(self._parts, rechunk=False)
 
     def save(
         self, folder: Path, before: Path | None, new_name: Callable[[], str]
@@ -115,9 +115,9 @@ def _merged(parts: list[_Segment]) -> list[_Segment]:
     return parts
 
 
-def _joined(parts: list[_Segment]) -> pl.DataFrame:
+def _joined(parts: list[_Segment], *, rechunk: bool = True) -> pl.DataFrame:
     # A context column is without a type as long as none of its values has been seen.
-    return pl.concat([part.frame for part in parts], how="vertical_relaxed", rechunk=True)
+    return pl.concat([part.frame for part in parts], how="vertical_relaxed", rechunk=rechunk)
 
 
 def linked(name: str, folder: Path, before: Path | None) -> bool:
