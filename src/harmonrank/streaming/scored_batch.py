@@ -80,7 +80,8 @@ def _exact(fused: np.ndarray, log: Log) -> tuple[list[float | None] | None, floa
         return None, None
     w = log.schema.weight_vector
     best = best_score(log.truth, w.tolist())
-    exact, most = (auc(s, log.truth, sample_weight=log.sample_weight) for s in (fused, best))
+    # What is true needs no correction for places.
+    exact, most = (auc(s, log.truth, sample_weight=log.own_weight) for s in (fused, best))
     ceiling = float(w @ most)
     return _listed(exact), None if np.isnan(ceiling) else ceiling
 

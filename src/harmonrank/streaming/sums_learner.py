@@ -19,6 +19,7 @@ from msgspec import Meta
 from harmonrank.data import Log, Schema
 from harmonrank.data.kept_rows import concatenated
 from harmonrank.errors import DataError
+from harmonrank.methods.correction import corrected
 from harmonrank.methods.harmonrank import MOST_VALUES, HarmonRank
 from harmonrank.methods.reference import Reference
 from harmonrank.model.coordinate import logit_of
@@ -75,7 +76,8 @@ class SumsLearner:
         grown = replace(self, learned_rows=self.learned_rows + rows.rows)
         if self.running is None or self.model is None:
             return grown._opened(rows, seed, hours)
-        return grown._gone_on(rows.counted(), self.running, self.model, hours)
+        log = _counted(rows, self.model)
+        return grown._gone_on(log, self.running, self.model, hours)
 
     def _opened(self, rows: Log, seed: int, hours: float) -> Self:
         """Fit on all rows so far; go on by sums if they have become many."""
@@ -89,7 +91,7 @@ class SumsLearner:
         assert isinstance(model, HarmonRank)
         if opening.rows < self.recipe.settings.opening_rows:
             return replace(self, model=model, opening=opening)
-        log = opening.counted().with_unit_weights()
+        log = _counted(opening, model)
         running = RunningHeads.of(
             model.heads,
             logit_of(log.scores),
@@ -123,7 +125,7 @@ class SumsLearner:
         if log.rows >= _REFERENCE_ROWS:
             reference = Reference.of(log, encoder)
         newer = HarmonRank.assembled(
-            self.recipe.schema, encoder, running.heads, running.prevalence, reference
+            model.schema, encoder, running.heads, running.prevalence, reference
         )
         return replace(self, model=newer, running=running)
 
@@ -178,6 +180,12 @@ class SumsLearner:
                 raise DataError(f"'{folder}' has sums and no model; the learner is damaged.")
             running = running_of_arrays(folder / ARRAYS, state.running, model.heads)
         return cls(parts.recipe, model, parts.rows.get(_ROWS), running, state.learned_rows)
+
+
+def _counted(rows: Log, model: HarmonRank) -> Log:
+    """Return the rows that count, as if every place had been looked at, by the model's curve."""
+    log = rows.aligned(replace(rows.schema, examination=model.schema.examination))
+    return corrected(log).counted().with_unit_weights()
 
 
 def _bounds(settings: LearnerSettings) -> dict[str, int]:

@@ -18,6 +18,7 @@ import polars as pl
 
 from harmonrank.data import Log, Schema, read_log
 from harmonrank.methods import Method
+from harmonrank.methods.correction import corrected
 from harmonrank.metrics import population_stability_index
 from harmonrank.streaming.config import StreamConfig
 from harmonrank.streaming.guard import GuardRows, is_guard
@@ -103,7 +104,8 @@ class StreamTraining:
         log = read_log(batch.rows, self.schema)
         now = replace(self, since=self.since or batch.start, until=batch.end)
         if self.learner.model is not None:
-            now = replace(now, quality=self.quality.scored(self.learner.model, log))
+            model = self.learner.model
+            now = replace(now, quality=self.quality.scored(model, _looked_at(model, log)))
         now, rows = now._passed(batch, self.until or batch.end)
         guard, older = now.guard.released(self.config.guard_rows)
         judges = pl.Series(is_guard(rows[self._request], self.config.guard_share, self.config.seed))
@@ -160,7 +162,7 @@ class StreamTraining:
             return None
         for before, after in pairwise(self._models):
             log = after.with_scores_of_now(log, before)
-        return model, log
+        return model, _looked_at(model, log)
 
     @property
     def _request(self) -> str:
@@ -186,3 +188,8 @@ class StreamTraining:
             learned_rows=self.learned_rows + rows.height,
             digest=hashlib.sha256(text.encode()).hexdigest(),
         )
+
+
+def _looked_at(model: Method, log: Log) -> Log:
+    """Return rows that count as if every place had been looked at, by the curve of a model."""
+    return corrected(log.aligned(replace(log.schema, examination=model.schema.examination)))
