@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv browser redis demo test test-slow check format bench clean
+.PHONY: help venv browser redis demo demo-live test test-slow check format bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,6 +21,9 @@ $(READY): pyproject.toml constraints.txt
 
 demo: $(READY) ## simulate a world, fit every method, print the leaderboard with the ceiling
 	$(BIN)/harmonrank demo
+
+demo-live: $(READY) ## run the closed loop: platform, stream, registry, service, an upstream swap
+	$(BIN)/python examples/live_loop.py
 
 # The report's page is opened in Debian's Chromium. It is installed where root, or a sudo that asks
 # nothing, may do so; elsewhere the test that needs it says so and is skipped.
