@@ -169,7 +169,7 @@ def run(folder: Path, given: argparse.Namespace) -> Iterator[Step]:
     with ExitStack() as stack:
         parts = stack.enter_context(closing(Parts(folder)))
         wait = ("--window", _seconds(WINDOW), "--lateness", _seconds(LATENESS))
-        places = ("--source", events, "--state", folder / "state", "--registry", registry)
+        places = ("--source", events, "--state", folder / "feed", "--registry", registry)
         parts.start("stream", *places, *wait, "--json", lines.path)
         for number in range(given.hours * STEPS):
             begun = time.monotonic()
@@ -256,7 +256,7 @@ def main() -> None:
     said = verdict(steps, given.swap)
     write_json(folder / NUMBERS, {"verdict": said, "steps": [vars(step) for step in steps]})
     page = folder / PAGE
-    subprocess.run([*HARMONRANK, "report", folder / "state", "-o", page, "--quiet"], check=True)
+    subprocess.run([*HARMONRANK, "report", folder / "feed", "-o", page, "--quiet"], check=True)
     print(f"{said}\nThe page of the stream: {page}")
 
 
