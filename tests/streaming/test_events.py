@@ -10,7 +10,7 @@ from polars.testing import assert_frame_equal
 
 from harmonrank import Schema
 from harmonrank.errors import UsageError
-from harmonrank.streaming.event_reading import decode_lines, read_frame, read_lines, to_lines
+from harmonrank.streaming.event_reading import read_frame, read_lines, settled_by, to_lines
 from harmonrank.streaming.events import EventForm
 
 NOW = minute(10_000)
@@ -148,7 +148,7 @@ def test_first_values_settle_what_a_context_holds():
     form = EventForm(schema)
     assert form.unsettled() == ["a", "b", "c", "d"]
     lines = [b'{"a": 1, "b": 2, "c": "x"}', b'{"a": null, "b": 2.5}']
-    settled = form.settled(decode_lines(lines)[0])
+    settled = settled_by(form, lines)
     assert settled.kinds == {"a": "integer", "b": "number", "c": "text"}
     assert settled.unsettled() == ["d"]
     later = settled.settled(pl.DataFrame({"d": [True], "a": ["text"]}))

@@ -1,10 +1,11 @@
 """Event reading: raw rows become the canonical frame, with what is wrong with each of them."""
 
-__all__ = ["AHEAD", "decode_lines", "read_frame", "read_lines", "read_rows", "to_lines"]
+__all__ = ["AHEAD", "read_frame", "read_lines", "settled_by", "to_lines"]
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
@@ -22,7 +23,7 @@ AHEAD = timedelta(hours=1)
 
 _Read = Callable[[str, str], tuple[pl.Series, pl.Series | None]]
 _Spell = Callable[[np.ndarray], list[str]]
-_object = msgspec.json.Decoder(dict[str, Any])
+_TURNED = 256
 _NO_OBJECT = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -50,66 +51,55 @@ def read_lines(
     form: EventForm, lines: Sequence[bytes], *, now: datetime | None = None
 ) -> pl.DataFrame:
     """Return JSON lines, an object each, as events."""
-    rows, broken = decode_lines(lines)
+    columns, broken = _decoded(form, lines)
+
+    def read(name: str, kind: str) -> tuple[pl.Series, pl.Series | None]:
+        return series_of(columns[name], kind)
 
     def spell(places: np.ndarray) -> list[str]:
         return [lines[place].decode(errors="replace") for place in places.tolist()]
 
-    return _read_rows(form, rows, broken, spell, now)
-
-
-def read_rows(
-    form: EventForm,
-    rows: Sequence[Mapping[str, Any]],
-    broken: Mapping[int, str],
-    *,
-    now: datetime | None = None,
-) -> pl.DataFrame:
-    """Return rows of JSON values as events.
-
-    Args:
-        form: What events look like.
-        rows: A mapping for each event.
-        broken: Why some of them are none.
-        now: What the clock shows; the clock of this machine if left out.
-    """
-
-    def spell(places: np.ndarray) -> list[str]:
-        return [json.dumps(rows[place], default=str) for place in places.tolist()]
-
-    return _read_rows(form, rows, broken, spell, now)
-
-
-def _read_rows(
-    form: EventForm,
-    rows: Sequence[Mapping[str, Any]],
-    broken: Mapping[int, str],
-    spell: _Spell,
-    now: datetime | None,
-) -> pl.DataFrame:
-    def read(name: str, kind: str) -> tuple[pl.Series, pl.Series | None]:
-        return series_of([row.get(name) for row in rows], kind)
-
-    reading = _Reading(form, len(rows), read)
+    reading = _Reading(form, len(lines), read)
     reading.note(broken)
     return reading.events(now, spell)
 
 
-def decode_lines(lines: Sequence[bytes]) -> tuple[list[dict[str, Any]], dict[int, str]]:
-    """Return the object of each JSON line, and why some are none; such a one is empty."""
+def settled_by(form: EventForm, lines: Sequence[bytes]) -> EventForm:
+    """Return the form with what JSON lines tell of its context columns."""
+    return form.settled(_decoded(form, lines)[0]) if form.unsettled() else form
+
+
+def _decoded(
+    form: EventForm, lines: Sequence[bytes]
+) -> tuple[dict[str, list[Any]], dict[int, str]]:
+    """Return the values of each column, and why some lines are no objects."""
+    decode, broken = msgspec.json.Decoder(_struct(tuple(form.types))).decode, dict[int, str]()
     try:
-        return [_object.decode(line) for line in lines], {}
+        rows = [decode(line) for line in lines]
     except _NO_OBJECT:
-        pass
-    rows: list[dict[str, Any]] = []
-    broken: dict[int, str] = {}
-    for place, line in enumerate(lines):
-        try:
-            rows.append(_object.decode(line))
-        except _NO_OBJECT:
-            rows.append({})
-            broken[place] = "the line is not a JSON object"
-    return rows, broken
+        rows = []
+        for place, line in enumerate(lines):
+            try:
+                rows.append(decode(line))
+            except _NO_OBJECT:
+                rows.append(decode(b"{}"))
+                broken[place] = "the line is not a JSON object"
+    columns: dict[str, list[Any]] = {name: [] for name in form.types}
+    # A few rows at a time stay in the cache while they become columns.
+    for first in range(0, len(rows), _TURNED):
+        part = map(msgspec.structs.astuple, rows[first : first + _TURNED])
+        for values, more in zip(columns.values(), zip(*part, strict=True), strict=True):
+            values.extend(more)
+    return columns, broken
+
+
+@lru_cache(maxsize=64)
+def _struct(columns: tuple[str, ...]) -> type[msgspec.Struct]:
+    """Return a type with these fields, any of which may be missing; others are passed over."""
+    fields = {f"f{place}": name for place, name in enumerate(columns)}
+    return msgspec.defstruct(
+        "Event", [(name, Any, None) for name in fields], rename=fields, gc=False
+    )
 
 
 def to_lines(events: pl.DataFrame) -> list[bytes]:

@@ -101,15 +101,15 @@ class EventForm:
         """Return the form that knows of more columns what they hold."""
         return replace(self, kinds={**self.kinds, **kinds})
 
-    def settled(self, raw: pl.DataFrame | Sequence[Mapping[str, Any]]) -> Self:
-        """Return the form with the kinds that some raw rows tell."""
+    def settled(self, raw: pl.DataFrame | Mapping[str, Sequence[Any]]) -> Self:
+        """Return the form with the kinds that raw columns tell: of a table, or of JSON values."""
         found = {}
         for name in self.unsettled():
             if isinstance(raw, pl.DataFrame):
                 there = name in raw.columns and raw[name].null_count() < raw.height
                 kind = kind_of(raw.schema[name]) if there else None
             else:
-                kind = kind_of_values([row.get(name) for row in raw])
+                kind = kind_of_values(raw[name])
             if kind is not None:
                 found[name] = kind
         return self.with_kinds(found)

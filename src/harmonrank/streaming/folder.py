@@ -27,7 +27,7 @@ from harmonrank.data.decoding import decode
 from harmonrank.data.parquet import count_rows, read_piece
 from harmonrank.data.table_files import reading
 from harmonrank.errors import DataError, SourceError
-from harmonrank.streaming.event_reading import decode_lines, read_frame, read_lines
+from harmonrank.streaming.event_reading import read_frame, read_lines, settled_by
 from harmonrank.streaming.events import EventForm
 from harmonrank.streaming.folder_sink import FORMS, FolderSink
 from harmonrank.streaming.source import EventChunk, Offset
@@ -159,7 +159,7 @@ class FolderSource:
     ) -> tuple[EventForm, pl.DataFrame]:
         with reading(path, "JSON lines"), path.open("rb") as stream:
             if form.unsettled():
-                form = form.settled(decode_lines(list(islice(stream, _LOOK)))[0])
+                form = settled_by(form, list(islice(stream, _LOOK)))
             stream.seek(position.bytes)
             lines = list(islice(stream, most))
         full = [line for line in lines if not line.isspace()]

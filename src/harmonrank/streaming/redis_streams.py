@@ -20,10 +20,10 @@ from msgspec import Meta, Struct, field, to_builtins
 from harmonrank.data import Schema
 from harmonrank.data.decoding import decode
 from harmonrank.errors import SourceError
-from harmonrank.streaming.event_reading import read_rows
+from harmonrank.streaming.event_reading import read_lines, settled_by
 from harmonrank.streaming.events import EventForm
 from harmonrank.streaming.redis_address import RedisAddress, asking
-from harmonrank.streaming.redis_entries import EntryRows
+from harmonrank.streaming.redis_entries import EntryLines
 from harmonrank.streaming.redis_sink import RedisSink
 from harmonrank.streaming.source import EventChunk, Offset
 
@@ -60,7 +60,7 @@ class RedisSource:
         """Return the events of the next entries."""
         position = _Position() if after is None else decode(after, _Position, "A position")
         form = self._form.with_kinds(position.kinds)
-        begun, found = position.id, EntryRows()
+        begun, found = position.id, EntryLines()
         try:
             with asking(self._address):
                 if self._at != _id(position.id):
@@ -79,9 +79,9 @@ class RedisSource:
             raise
         if position.id == begun and not notes:
             return None
-        form = form.settled(found.rows(form))
+        form = settled_by(form, found.lines(form))
         position.kinds = dict(form.kinds)
-        events = read_rows(form, found.rows(form), found.broken)
+        events = read_lines(form, found.lines(form))
         return EventChunk(events, to_builtins(position), notes)
 
     def _go_to(self, place: str) -> None:
