@@ -82,7 +82,7 @@ def unclaimed(page: Path) -> list[str]:
 
 def declared() -> list[Claim]:
     """Return the claims of all pages."""
-    for name in ("claims_speed", "claims_experiments", "claims_logs"):
+    for name in ("claims_speed", "claims_experiments", "claims_logs", "claims_streams"):
         import_module(name)
     return CLAIMS
 

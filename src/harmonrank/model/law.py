@@ -253,7 +253,8 @@ def _shrunk(found: np.ndarray, prior: np.ndarray, noise: np.ndarray) -> np.ndarr
     # Σ w own² is n − 1 on average where there is nothing but noise.
     beyond = (weight * own**2).sum(axis=0) - (len(found) - 1)
     varies = np.maximum(beyond, 0.0) / np.maximum(weight.sum(axis=0), 1e-300)
-    return prior + common + varies / (varies + noise) * own
+    shrunk: np.ndarray = prior + common + varies / (varies + noise) * own
+    return shrunk
 
 
 def _shrunk_pairs(found: np.ndarray, prior: np.ndarray, rows: int) -> np.ndarray:
@@ -264,7 +265,8 @@ def _shrunk_pairs(found: np.ndarray, prior: np.ndarray, rows: int) -> np.ndarray
     if not len(pair[0]):
         return found
     varies = max(float(np.mean(change[pair] ** 2 - noise[pair])), 0.0)
-    return prior + varies / (varies + noise) * change
+    shrunk: np.ndarray = prior + varies / (varies + noise) * change
+    return shrunk
 
 
 def _scale_between(old: Law, new: Law, rows: int) -> np.ndarray:
