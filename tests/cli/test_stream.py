@@ -162,7 +162,7 @@ def test_windows_are_of_all_objectives_or_of_one(run, place):
         (("--set", "guard_share=2"), "Option 'guard_share' of a stream must be a number"),
         (("--set", "passes=0"), "Option 'passes' of a learner must be a whole number from 1"),
         (("--method", "magic"), "There is no method 'magic'"),
-        (("--source", "nowhere"), "nowhere"),
+        (("--source", "nowhere"), "There is no folder 'nowhere'"),
         (("--source", "carrier-pigeon://home"), "no source of events of the kind"),
         (("--sample-weight", "w"), "Rows of a stream have no weights"),
     ],

@@ -148,7 +148,8 @@ def test_first_values_settle_what_a_context_holds():
     form = EventForm(schema)
     assert form.unsettled() == ["a", "b", "c", "d"]
     lines = [b'{"a": 1, "b": 2, "c": "x"}', b'{"a": null, "b": 2.5}']
-    settled = settled_by(form, lines)
+    assert settled_by(form, lines).kinds == {"a": "integer", "b": "integer", "c": "text"}
+    settled = settled_by(form, lines, every=True)
     assert settled.kinds == {"a": "integer", "b": "number", "c": "text"}
     assert settled.unsettled() == ["d"]
     later = settled.settled(pl.DataFrame({"d": [True], "a": ["text"]}))

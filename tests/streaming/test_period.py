@@ -1,5 +1,6 @@
 from datetime import UTC, datetime
 
+import polars as pl
 import pytest
 from small_stream import CONFIG, SCHEMA, ListSource, Place, events_of
 
@@ -31,6 +32,13 @@ def test_it_ends_before_the_first_event_that_is_too_late(events, most):
     count = sum(map(len, found))
     assert count == (events["time"] < at(3)).arg_min()
     assert offset == {"row": count}
+
+
+def test_a_malformed_event_of_a_late_time_does_not_end_it(events):
+    broken = events[100:101].with_columns(time=pl.lit(at(9)), fault=pl.lit("ahead of the clock"))
+    mixed = pl.concat([events[:100], broken.select(events.columns), events[100:]])
+    _, offset = taken(PeriodSource(ListSource(mixed), None, at(3)), 700)
+    assert offset == {"row": (events["time"] < at(3)).arg_min() + 1}
 
 
 def test_older_events_are_left_out_and_read_all_the_same(events):

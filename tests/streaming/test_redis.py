@@ -201,6 +201,20 @@ def test_contexts_settle_as_numbers_where_they_look_so(server, address):
     assert chunk.events.select("age", "price", "city").rows() == [(3, 2.5, "Graz"), (4, 3.0, "7")]
 
 
+@pytest.mark.parametrize("most", [1, 100])
+def test_the_first_value_of_a_context_settles_it_however_entries_are_read(server, address, most):
+    schema = Schema({"buy": "p_buy"}, context=["price"])
+    shown = {"event": "exposure", "request": "7", "time": "1793491200", "p_buy": "0.5"}
+    with server.client() as client:
+        for item, price in enumerate(["", "3", "3.5"]):
+            client.xadd("events", shown | {"item": str(item), "price": price})
+    chunks = drained(open_source(address, schema), most=most)
+    assert chunks[-1].offset["kinds"] == {"price": "integer"}
+    prices = [price for chunk in chunks for price in chunk.events["price"].to_list()]
+    assert prices == [None, 3, None]
+    assert chunks[-1].events["fault"][-1] == "context 'price' must be integer, as it was at first"
+
+
 def test_an_empty_stream_has_nothing_to_read(address):
     source = open_source(address, SCHEMA)
     assert source.waiting() == 0

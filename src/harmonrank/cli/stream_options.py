@@ -23,7 +23,7 @@ from harmonrank.cli.options import (
     settings_option,
 )
 from harmonrank.cli.schema_options import SCHEMA, columns, schema_of
-from harmonrank.errors import UsageError
+from harmonrank.errors import DataError, UsageError
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _SET = "An option of the method, or of the learner such as passes=20"
@@ -134,6 +134,8 @@ def schema_of_stream(source: str, state: Path, columns: Mapping[str, Any], *, qu
     from harmonrank.data import Schema
     from harmonrank.streaming.settings import SETTINGS, read_identity
 
+    if "://" not in source and not Path(source).is_dir():
+        raise DataError(f"There is no folder '{source}'; make it, or check its name.")
     near = Path(source) / SCHEMA
     named = any(columns[part] for part in ("schema", "scores", "labels"))
     if not named and "://" not in source and near.is_file():

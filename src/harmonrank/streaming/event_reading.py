@@ -64,9 +64,25 @@ def read_lines(
     return reading.events(now, spell)
 
 
-def settled_by(form: EventForm, lines: Sequence[bytes]) -> EventForm:
-    """Return the form with what JSON lines tell of its context columns."""
-    return form.settled(_decoded(form, lines)[0]) if form.unsettled() else form
+def settled_by(form: EventForm, lines: Sequence[bytes], *, every: bool = False) -> EventForm:
+    """Return the form with what JSON lines tell of its context columns.
+
+    Args:
+        form: What is known so far.
+        lines: The next ones.
+        every: Whether all values have a say, as where these lines are the same ones however a
+            stream is cut into chunks. Else the first value of each column decides.
+    """
+    if not form.unsettled():
+        return form
+    values = _decoded(form, lines)[0]
+    if not every:
+        values = {name: [_first(values[name])] for name in form.unsettled()}
+    return form.settled(values)
+
+
+def _first(values: Sequence[Any]) -> Any:
+    return next((value for value in values if value is not None), None)
 
 
 def _decoded(

@@ -99,8 +99,9 @@ class FolderSource:
             except DataError as error:
                 if frames:
                     break  # The next call will meet it again.
+                # It is told by itself: who reads on from there does not meet the file again.
                 notes.append(self._failed(position, error))
-                continue
+                break
             frames.append(frame)
             missing -= frame.height
         position.kinds = dict(form.kinds)
@@ -159,10 +160,11 @@ class FolderSource:
     ) -> tuple[EventForm, pl.DataFrame]:
         with reading(path, "JSON lines"), path.open("rb") as stream:
             if form.unsettled():
-                form = settled_by(form, list(islice(stream, _LOOK)))
+                form = settled_by(form, list(islice(stream, _LOOK)), every=True)
             stream.seek(position.bytes)
             lines = list(islice(stream, most))
         full = [line for line in lines if not line.isspace()]
+        form = settled_by(form, full)  # A column may have its first value far behind.
         events = read_lines(form, full)
         position.rows += len(full)
         position.bytes += sum(map(len, lines))

@@ -44,7 +44,9 @@ class PeriodSource:
         """Return how many events come before the first one that is too late."""
         if self._until is None:
             return events.height
-        late = (events["time"] >= self._until).fill_null(False).arg_true()
+        # A malformed event is none that the watermark follows, whatever its time.
+        sound = events["fault"].is_null() if "fault" in events.columns else True
+        late = ((events["time"] >= self._until).fill_null(False) & sound).arg_true()
         return int(late[0]) if len(late) else events.height
 
     def committed(self, offset: Offset) -> None:
