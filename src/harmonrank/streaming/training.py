@@ -180,8 +180,8 @@ class StreamTraining:
         seed = int(
             np.random.SeedSequence([self.config.seed, self.learned_rows]).generate_state(1)[0]
         )
-        names = rows.select(pl.concat_str(self._request, "item", separator="\t")).to_series()
-        text = f"{self.digest}\n" + "\n".join(names)
+        names = pl.concat_str(self._request, "item", separator="\t").str.join("\n")
+        text = f"{self.digest}\n{rows.select(names).item()}"
         return replace(
             self,
             learner=self.learner.learned(read_log(rows, self.schema), seed=seed, at=at),
