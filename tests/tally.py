@@ -20,7 +20,7 @@ ROWS = {
     "test_100_killed_publishers": "publishers of a registry, killed",
     "test_50_kills_of_a_stream_end": "kills of a stream at random moments, until it has ended",
     "test_50_kills_of_a_stream_and": "kills of a stream and of its Redis server",
-    "test_a_stream_that_dies_before_every": "deaths of a stream before changes of files",
+    "test_a_stream_that_dies_before_changes": "deaths of a stream before changes of files",
     "test_100_pairs": "two processes that write one output",
     "test_3000_altered": "altered models, records, settings, schemas and tables",
     "test_800_altered": "altered predictors, logs, raw files and resumed imports",

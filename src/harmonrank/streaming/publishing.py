@@ -7,15 +7,23 @@ from datetime import datetime
 from pathlib import Path
 
 from harmonrank.data import Log
+from harmonrank.data.staging import swept
 from harmonrank.methods import Method
 from harmonrank.registry import Registry, Version
-from harmonrank.registry.registry import SETTINGS
+from harmonrank.registry.registry import CURRENT, SETTINGS, VERSIONS
 from harmonrank.streaming.loop_events import Publication
 
 
 def open_registry(path: Path) -> Registry:
-    """Return the registry of a folder; one with default guardrails is made if none is there."""
-    return Registry(path) if (path / SETTINGS).is_file() else Registry.create(path)
+    """Return the registry of a folder; one with default guardrails is made if none is there.
+
+    What a killed run was writing there is removed.
+    """
+    if not (path / SETTINGS).is_file():
+        return Registry.create(path)
+    for written in (path / CURRENT, path / VERSIONS / "new"):
+        swept(written)
+    return Registry(path)
 
 
 @dataclass(frozen=True, eq=False)
