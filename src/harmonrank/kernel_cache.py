@@ -11,14 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba.core.caching import (
-    CompileResultCacheImpl,
-    FunctionCache,
-    IndexDataCacheFile,
-    InTreeCacheLocator,
-    UserProvidedCacheLocator,
-    UserWideCacheLocator,
-)
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+
+# Where NUMBA_CACHE_DIR says, beside the file, in the user's cache; versions name them differently.
+_Provided, _InTree, _UserWide = CompileResultCacheImpl._locator_classes[:3]
 
 
 def cached(dispatcher: Any) -> Any:
@@ -48,23 +44,19 @@ class _Warmed:
             raise FileNotFoundError
 
 
-class _WarmedProvided(_Warmed, UserProvidedCacheLocator):
-    """Those in the folder that NUMBA_CACHE_DIR names."""
-
-
-class _WarmedInTree(_Warmed, InTreeCacheLocator):
-    """Those beside the package."""
+def _warmed(locator: type[object]) -> type[object]:
+    return type(f"Warmed{locator.__name__}", (_Warmed, locator), {})
 
 
 class _Places(CompileResultCacheImpl):
     """Where kernels may lie: in the first place that serves."""
 
     _locator_classes = [  # noqa: RUF012 (a list by the class above)
-        UserProvidedCacheLocator,
-        _WarmedProvided,
-        InTreeCacheLocator,
-        _WarmedInTree,
-        UserWideCacheLocator,
+        _Provided,
+        _warmed(_Provided),
+        _InTree,
+        _warmed(_InTree),
+        _UserWide,
     ]
 
 
