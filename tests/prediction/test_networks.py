@@ -5,7 +5,7 @@ import torch
 from harmonrank.errors import UsageError
 from harmonrank.prediction.config import NETWORKS, PredictorConfig
 from harmonrank.prediction.experts import GroupedLinear, Thinned, mix
-from harmonrank.prediction.tops import ESMM, PLE, MMoE, chained
+from harmonrank.prediction.network import ESMM, PLE, MMoE, chained
 
 TOPS = {"mmoe": MMoE, "ple": PLE, "esmm": ESMM}
 SIZES = PredictorConfig(experts=2, expert_width=8, tower_width=4, dropout=0.0)

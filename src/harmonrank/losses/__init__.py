@@ -24,13 +24,11 @@ __all__ = [
     "squared_hinge_loss",
 ]
 
-from harmonrank.losses._aucm import aucm_loss, aucm_solved_loss
-from harmonrank.losses._aucm_slope import AucmSlope, aucm_slope
+from harmonrank.losses._aucm import AucmSlope, aucm_loss, aucm_slope, aucm_solved_loss
 from harmonrank.losses._hinge import squared_hinge_loss
 from harmonrank.losses._logistic import pairwise_logistic_loss
 from harmonrank.losses._pairwise import pairwise_square_loss
 from harmonrank.losses._patterns import MOST_OBJECTIVES, Patterns
 from harmonrank.losses._pointwise import bce_loss, label_aggregation_loss, optimal_label_values
 from harmonrank.losses._policy import policy_gradient_loss
-from harmonrank.losses._rank_auc import RankAucParts, rank_auc_loss
-from harmonrank.losses._rank_slope import RankAucSlope, rank_auc_slope
+from harmonrank.losses._rank_auc import RankAucParts, RankAucSlope, rank_auc_loss, rank_auc_slope

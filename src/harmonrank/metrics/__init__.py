@@ -48,12 +48,12 @@ from harmonrank.metrics._bootstrap import (
 )
 from harmonrank.metrics._calibration import (
     SMALLEST_PROBABILITY,
+    calibration_error,
     fit_isotonic,
     fit_logistic,
     logit,
     sigmoid,
 )
-from harmonrank.metrics._calibration_error import calibration_error
 from harmonrank.metrics._correlations import spearman
 from harmonrank.metrics._grouped import GroupedAUC, grouped_auc
 from harmonrank.metrics._influence import auc_influence

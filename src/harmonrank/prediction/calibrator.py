@@ -9,7 +9,7 @@ import numpy as np
 
 from harmonrank.errors import DataError
 from harmonrank.metrics import calibration_error, fit_isotonic, fit_logistic, logit, sigmoid
-from harmonrank.prediction.stored import CalibratorForm
+from harmonrank.prediction.stored import CalibratorForm, Whole
 
 _FEWEST = 20
 _STEPS, _PRECISION = 50, 1e-9
@@ -20,12 +20,13 @@ class CalibrationFacts:
     """Expected calibration error of an objective, and its positives among the rows measured on.
 
     Attributes:
+        before: None, or nan, where there was nothing to measure.
         after: Of rows that the map was not fitted on: each half is mapped by the other's fit.
     """
 
-    before: float
-    after: float
-    positives: int
+    before: float | None
+    after: float | None
+    positives: Whole
 
 
 @dataclass(frozen=True)

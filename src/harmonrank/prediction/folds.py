@@ -3,14 +3,14 @@
 __all__ = ["Folds"]
 
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 import polars as pl
+from msgspec import Meta
 
 from harmonrank.data.logs import ImportedLog
-from harmonrank.errors import DataError, UsageError
-from harmonrank.prediction.stored import FoldsForm
+from harmonrank.errors import UsageError
 
 _SAMPLE_ROWS = 1_000_000
 _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
@@ -29,10 +29,16 @@ class Folds:
         edges: Where a later block of time begins.
     """
 
-    count: int
+    count: Annotated[int, Meta(ge=2, le=400)]
     by: Literal["user", "time"]
     column: str
-    edges: tuple[int, ...] = ()
+    edges: tuple[Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse stored edges that do not cut time into that many blocks."""
+        wanted = self.count - 1 if self.by == "time" else 0
+        if len(self.edges) != wanted or tuple(sorted(self.edges)) != self.edges:
+            raise ValueError(f"`folds` must have {wanted} rising edges, got {self.edges}")
 
     @classmethod
     def of_log(
@@ -53,18 +59,6 @@ class Folds:
         shares = np.linspace(0, 1, count + 1)[1:-1]
         edges = np.quantile(times, shares, method="nearest")
         return cls(count, "time", c.time, tuple(int(edge) for edge in edges))
-
-    @classmethod
-    def from_form(cls, form: FoldsForm) -> Self:
-        """Take over stored folds.
-
-        Raises:
-            DataError: The edges do not cut time into that many blocks.
-        """
-        wanted = form.count - 1 if form.by == "time" else 0
-        if len(form.edges) != wanted or sorted(form.edges) != form.edges:
-            raise DataError(f"`folds` must have {wanted} rising edges, got {form.edges}")
-        return cls(form.count, form.by, form.column, tuple(form.edges))
 
     def of(self, frame: pl.DataFrame) -> np.ndarray:
         """Return the fold of each row, from 0.

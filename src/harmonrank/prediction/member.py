@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Self
 
+import msgspec
 import numpy as np
 import torch
 
@@ -18,7 +19,7 @@ from harmonrank.prediction.calibrator import CalibrationFacts, Calibrator
 from harmonrank.prediction.config import PredictorConfig
 from harmonrank.prediction.embedding import Layout, Rows
 from harmonrank.prediction.network import PredictorNetwork
-from harmonrank.prediction.stored import FactsForm, MemberForm
+from harmonrank.prediction.stored import CalibratorForm, Whole
 from harmonrank.training import Event, Finished
 
 _ONLY_TRAINING = "embedding.squares"
@@ -29,30 +30,20 @@ class MemberFacts:
     """How a training went.
 
     Attributes:
-        seconds: Of the process that trained it. Times are not stored, so that a fit that was
-            interrupted leaves the same bytes as one that was not.
-        rows_per_second: Training rows, reading included, validation not; nor is this stored.
         valid_auc: AUC of each objective on the validation rows; None where it has one class. Empty
             if the network has learned from them.
         calibration: Error of each objective before and after; empty likewise.
+        seconds: Of the process that trained it. Times are not stored, so that a fit that was
+            interrupted leaves the same bytes as one that was not.
+        rows_per_second: Training rows, reading included, validation not; nor is this stored.
     """
 
-    epochs: int
-    best_epoch: int
-    seconds: float | None
-    rows_per_second: float | None
+    epochs: Whole
+    best_epoch: Whole
     valid_auc: tuple[float | None, ...]
     calibration: tuple[CalibrationFacts, ...]
-
-    @classmethod
-    def from_form(cls, form: FactsForm) -> Self:
-        """Build the facts from what `to_dict` returned, decoded."""
-        calibration = (
-            CalibrationFacts(_known(c.before), _known(c.after), c.positives)
-            for c in form.calibration
-        )
-        areas = tuple(form.valid_auc)
-        return cls(form.epochs, form.best_epoch, None, None, areas, tuple(calibration))
+    seconds: float | None = None
+    rows_per_second: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is stored, as plain values."""
@@ -83,11 +74,15 @@ class Clock:
     def facts(self, rows: int) -> MemberFacts:
         """Return the facts of a training whose epochs have so many rows."""
         speed = rows * (self.epochs - self._before) / max(self.training, 1e-9)
-        return MemberFacts(self.epochs, self.best, perf_counter() - self.started, speed, (), ())
+        return MemberFacts(self.epochs, self.best, (), (), perf_counter() - self.started, speed)
 
 
-def _known(value: float | None) -> float:
-    return float("nan") if value is None else value
+class _Stored(msgspec.Struct, forbid_unknown_fields=True):
+    """A network's calibration and facts, and the checksum of its weights."""
+
+    calibrator: CalibratorForm
+    facts: MemberFacts
+    sha256: str
 
 
 @dataclass(frozen=True)
@@ -125,7 +120,7 @@ class Member:
         Raises:
             DataError: Weights or facts are missing, damaged, or of another network.
         """
-        form = read_json(folder / f"{name}.json", MemberForm)
+        form = read_json(folder / f"{name}.json", _Stored)
         weights = folder / f"{name}.safetensors"
         if not weights.is_file() or sha256(weights) != form.sha256:
             raise DataError(f"'{weights.name}' does not match its checksum")
@@ -138,4 +133,4 @@ class Member:
             {n: torch.from_numpy(array) for n, array in arrays.items()} | {_ONLY_TRAINING: squares}
         )
         calibrator = Calibrator.from_form(form.calibrator, objectives)
-        return cls(network, calibrator, MemberFacts.from_form(form.facts))
+        return cls(network, calibrator, form.facts)

@@ -195,8 +195,7 @@ def _check_sum(path: Path, name: str, sums: Mapping[str, str]) -> None:
 
 def _read(path: Path, form: PredictorForm, sums: Mapping[str, str]) -> Predictor:
     config = PredictorConfig(**checked_options("predict", PredictorConfig, form.config))
-    folds = None if form.folds is None else Folds.from_form(form.folds)
-    names = [FULL, *(f"fold-{k}" for k in range(folds.count if folds else 0))]
+    names = [FULL, *(f"fold-{k}" for k in range(form.folds.count if form.folds else 0))]
     names += [f"{FINAL}{k}" for k in range(config.refits)]
     if form.members != names:
         raise DataError(f"`members` must be {names}, got {form.members}")
@@ -207,4 +206,4 @@ def _read(path: Path, form: PredictorForm, sums: Mapping[str, str]) -> Predictor
     layout, M = encoder.layout, len(encoder.objectives)
     members = {n: Member.load(path, n, layout, M, config) for n in names}
     calibrator = Calibrator.from_form(form.calibrator, M)
-    return Predictor(config, encoder, form.log, folds, members, calibrator)
+    return Predictor(config, encoder, form.log, form.folds, members, calibrator)

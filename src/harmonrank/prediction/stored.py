@@ -3,11 +3,9 @@
 __all__ = [
     "CalibratorForm",
     "EncoderForm",
-    "FactsForm",
-    "FoldsForm",
-    "MemberForm",
     "PredictorForm",
     "SideForm",
+    "Whole",
 ]
 
 from typing import Annotated, Any, Literal
@@ -16,6 +14,7 @@ import msgspec
 from msgspec import Meta
 
 from harmonrank.data.context import ContextForm
+from harmonrank.prediction.folds import Folds
 
 Whole = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Knots = float | list[float]
@@ -48,40 +47,6 @@ class CalibratorForm(msgspec.Struct, forbid_unknown_fields=True):
     maps: list[tuple[Knots, Knots] | None]
 
 
-class CalibrationForm(msgspec.Struct, forbid_unknown_fields=True):
-    """Calibration error of an objective; null where there was nothing to measure."""
-
-    before: float | None
-    after: float | None
-    positives: Whole
-
-
-class FactsForm(msgspec.Struct, forbid_unknown_fields=True):
-    """How a training went."""
-
-    epochs: Whole
-    best_epoch: Whole
-    valid_auc: list[float | None]
-    calibration: list[CalibrationForm]
-
-
-class MemberForm(msgspec.Struct, forbid_unknown_fields=True):
-    """A network's calibration and facts, and the checksum of its weights."""
-
-    calibrator: CalibratorForm
-    facts: FactsForm
-    sha256: str
-
-
-class FoldsForm(msgspec.Struct, forbid_unknown_fields=True):
-    """How training rows were left out."""
-
-    count: Annotated[int, Meta(ge=2, le=400)]
-    by: Literal["user", "time"]
-    column: str
-    edges: list[Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]]
-
-
 class PredictorForm(msgspec.Struct, forbid_unknown_fields=True):
     """All that a predictor holds besides its members and arrays."""
 
@@ -90,6 +55,6 @@ class PredictorForm(msgspec.Struct, forbid_unknown_fields=True):
     config: dict[str, Any]
     encoder: EncoderForm
     log: str
-    folds: FoldsForm | None
+    folds: Folds | None
     members: list[str]
     calibrator: CalibratorForm

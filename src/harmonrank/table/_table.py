@@ -1,7 +1,8 @@
 """Table: columns with a number format, rows of numbers and texts, notes below."""
 
-__all__ = ["Cell", "Column", "Style", "Table", "table_of"]
+__all__ = ["Cell", "Column", "Style", "Table", "Tabular", "table_of"]
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -163,3 +164,17 @@ def _text(cell: Any, form: str) -> str:
     if isinstance(value, str):
         return value
     return format(value, form or (",d" if isinstance(value, int) else ".4g"))
+
+
+class Tabular(ABC):
+    """Shows itself by `to_table`."""
+
+    @abstractmethod
+    def to_table(self) -> Table:
+        """Return what a person reads."""
+
+    def __repr__(self) -> str:
+        return self.to_table().to_text()
+
+    def _repr_html_(self) -> str:
+        return self.to_table().to_html()

@@ -6,11 +6,9 @@ from harmonrank.data.logs._declaration_file import read_declaration
 from harmonrank.data.logs._declared import find_declared
 from harmonrank.data.logs._import import import_log
 from harmonrank.data.logs._imported import ImportedLog
-from harmonrank.data.logs._kuairand import find_kuairand
-from harmonrank.data.logs._shipped import SHIPPED, shipped
+from harmonrank.data.logs._shipped import SHIPPED, TENREC_FILES, find_kuairand, find_tenrec, shipped
 from harmonrank.data.logs._source import LogSource
 from harmonrank.data.logs._split import PARTS
-from harmonrank.data.logs._tenrec import TENREC_FILES, find_tenrec
 
 __all__ = [
     "LOG_TOML",

@@ -1,8 +1,9 @@
 """ImportedLog: an imported log, read part by part."""
 
-__all__ = ["ImportedLog"]
+__all__ = ["ImportedLog", "reading"]
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -12,11 +13,68 @@ import polars as pl
 from harmonrank.data.decoding import decode
 from harmonrank.data.files import read_json, sha256
 from harmonrank.data.logs._columns import LOG_TOML, FeatureTable, LogColumns
-from harmonrank.data.logs._kinds import check_kinds, check_table, reading
 from harmonrank.data.logs._manifest import MANIFEST, Manifest
 from harmonrank.data.logs._source import check_labels
 from harmonrank.data.logs._split import PARTS
 from harmonrank.errors import DataError, UsageError, did_you_mean
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say in one sentence why a table of an imported log cannot be read."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise DataError(f"'{path}' cannot be read: {reason}; import it again.") from None
+
+
+def _check_kinds(path: Path, of: LogColumns | FeatureTable) -> None:
+    """Refuse a file that lacks a column of its log, or has one of another type.
+
+    Only its footer is read.
+    """
+    with reading(path):
+        found = pl.read_parquet_schema(path)
+    if isinstance(of, LogColumns):
+        whole = [of.row, of.user, of.item, of.request, *of.objectives]
+        whole += [of.time] if of.time else []
+        fractions = list(of.truth.values())
+    else:
+        whole, fractions = [of.id], []
+    _require(path, found, whole, lambda kind: kind.is_integer(), "whole numbers")
+    numbers = [*of.numeric, *fractions]
+    _require(path, found, numbers, lambda kind: kind.is_numeric(), "numbers")
+    _require(path, found, of.categorical, _is_category, "text or whole numbers")
+
+
+def _check_table(frame: pl.DataFrame, table: FeatureTable, path: Path) -> pl.DataFrame:
+    """Return a table of features whose ids ascend, as they were written."""
+    ids = frame[table.id]
+    if ids.null_count() or not (ids.diff().slice(1) > 0).all():
+        raise DataError(f"Column '{table.id}' of '{path}' must ascend; import the log again.")
+    return frame
+
+
+def _is_category(kind: pl.DataType) -> bool:
+    return kind.is_integer() or kind in (pl.String, pl.Boolean)
+
+
+def _require(
+    path: Path,
+    found: Mapping[str, pl.DataType],
+    columns: Iterable[str],
+    allowed: Callable[[pl.DataType], bool],
+    expected: str,
+) -> None:
+    for name in columns:
+        if name not in found:
+            raise DataError(f"'{path}' has no column '{name}'; import the log again.")
+        if not allowed(found[name]):
+            raise DataError(
+                f"Column '{name}' of '{path}' must hold {expected}. Got type {found[name]}; import "
+                "the log again."
+            )
 
 
 @dataclass(frozen=True)
@@ -57,10 +115,10 @@ class ImportedLog:
             )
         log = cls(folder, columns, manifest)
         for file in (path for part in PARTS for path in log.parts(part)):
-            check_kinds(file, columns)
+            _check_kinds(file, columns)
         for table in (columns.users, columns.items):
             if table is not None:
-                check_kinds(folder / table.file, table)
+                _check_kinds(folder / table.file, table)
         return log
 
     @property
@@ -105,4 +163,4 @@ class ImportedLog:
         path = self.folder / table.file
         with reading(path):
             frame = pl.read_parquet(path)
-        return check_table(frame, table, path)
+        return _check_table(frame, table, path)

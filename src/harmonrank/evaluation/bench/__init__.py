@@ -1,8 +1,15 @@
 """Bench: our speed beside that of the peers that are installed."""
 
-from harmonrank.evaluation.bench._machine import machine
 from harmonrank.evaluation.bench._result import Accuracy, Case, Result
-from harmonrank.evaluation.bench._run import PARTS, CaseEnded, CaseStarted, Failure, Report, run
+from harmonrank.evaluation.bench._run import (
+    PARTS,
+    CaseEnded,
+    CaseStarted,
+    Failure,
+    Report,
+    machine,
+    run,
+)
 from harmonrank.evaluation.bench._size import FULL, QUICK, Size
 
 __all__ = [

@@ -1,20 +1,27 @@
 """Run: the cases of a benchmark one after another, and what they found."""
 
-__all__ = ["PARTS", "CaseEnded", "CaseStarted", "Failure", "Report", "run"]
+__all__ = ["PARTS", "CaseEnded", "CaseStarted", "Failure", "Report", "machine", "run"]
 
+import os
+import platform
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from harmonrank.errors import UsageError, did_you_mean
-from harmonrank.evaluation.bench._machine import machine
 from harmonrank.evaluation.bench._result import Accuracy, Case, Result
 from harmonrank.evaluation.bench._size import FULL, Size
 from harmonrank.events import Part
 
 PARTS = ("rank", "metrics", "train", "score", "growth", "serve")
 """What can be measured on its own; 'all' is everything."""
+_PACKAGES = (
+    "harmonrank", "numpy", "numba", "torch", "polars",
+    "torchsort", "onnxruntime", "scikit-learn", "libauc", "uvicorn", "fastapi",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -94,3 +101,36 @@ def _cases(part: str, size: Size) -> list[Case]:
     # A part loads what it measures, which the others do without.
     found: list[Case] = import_module(f"harmonrank.evaluation.bench._{part}").cases(size)
     return found
+
+
+def machine() -> dict[str, Any]:
+    """Return processor, cores, versions of packages, and how busy the machine is.
+
+    >>> machine()["cores"] >= 1
+    True
+    """
+    facts: dict[str, Any] = {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+    }
+    if hasattr(os, "getloadavg"):
+        facts["load"] = round(os.getloadavg()[0], 2)
+    return facts | {name: found for name in _PACKAGES if (found := _version(name))}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,6 +1,5 @@
 """The paper's tables made again, as people read them."""
 
-from harmonrank.reports.reproduction._closer import closer_look
 from harmonrank.reports.reproduction._folder import (
     PAGE,
     REPORT,
@@ -9,8 +8,12 @@ from harmonrank.reports.reproduction._folder import (
     write_reproduction,
 )
 from harmonrank.reports.reproduction._markdown import reproduction_markdown, with_head
-from harmonrank.reports.reproduction._page import reproduction_page, reproduction_sections
-from harmonrank.reports.reproduction._terminal import reproduction_tables
+from harmonrank.reports.reproduction._page import (
+    closer_look,
+    reproduction_page,
+    reproduction_sections,
+)
+from harmonrank.reports.reproduction._tables import reproduction_tables
 
 __all__ = [
     "PAGE",

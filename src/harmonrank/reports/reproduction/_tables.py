@@ -1,13 +1,28 @@
 """Tables of a made-again table: its numbers, its matrices, the verdicts on its claims."""
 
-__all__ = ["matrix_table", "number_table", "overview_table", "verdict_table"]
+__all__ = ["matrix_table", "number_table", "overview_table", "reproduction_tables", "verdict_table"]
 
 from collections.abc import Sequence
 from typing import Any
 
+from rich.console import Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
 from harmonrank.evaluation.reproduction import Estimate, PaperTable, Row, Verdict
-from harmonrank.reports.reproduction._text import COUNTS, counts, estimate, heading, number
+from harmonrank.reports.reproduction._text import (
+    COUNTS,
+    SUMMARY,
+    counts,
+    estimate,
+    heading,
+    number,
+    sentence,
+    upper,
+)
 from harmonrank.table import Cell, Column, Style, Table
+
+_STYLES = {"held": "green", "did not hold": "red", "cannot be told": "yellow"}
 
 
 def number_table(table: PaperTable) -> Table:
@@ -70,3 +85,32 @@ def overview_table(tables: Sequence[PaperTable]) -> Table:
     last: dict[int, Style] = {len(rows) - 1: "bold"}
     columns = (Column("table"), *(Column(outcome, align="right") for outcome in COUNTS))
     return Table(columns, tuple(rows), emphasis=last)
+
+
+def reproduction_tables(tables: Sequence[PaperTable]) -> RenderableType:
+    """Return each table with the verdicts on its claims, then how many held."""
+    parts = [part for table in tables for part in (*_table(table), Text(""))]
+    told = ", ".join(f"{n} {outcome}" for outcome, n in counts(tables).items())
+    return Group(*parts, Text(f"Claims of the paper: {told}.", style="bold"), _dim(SUMMARY))
+
+
+def _table(table: PaperTable) -> list[RenderableType]:
+    return [
+        Text(heading(table), style="bold"),
+        _dim(f"{upper(table.settings)}."),
+        *([number_table(table)] if table.rows else []),
+        _verdicts(table.verdicts),
+        *(_dim(note) for note in table.notes),
+    ]
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> RenderableType:
+    grid = Grid.grid(padding=(0, 1, 0, 0))
+    for verdict in verdicts:
+        word, colon, rest = sentence(verdict).partition(":")
+        grid.add_row("•", Text.assemble((word, _STYLES[verdict.outcome]), colon, rest))
+    return grid
+
+
+def _dim(text: str) -> Text:
+    return Text(text, style="dim")

@@ -1,6 +1,6 @@
 """The paper's network in a graph, with every switch of its config."""
 
-__all__ = ["network_scores"]
+__all__ = ["attended", "dots", "network_scores"]
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,12 +10,26 @@ import numpy as np
 from harmonrank.methods.neural import NeuralMethod
 from harmonrank.model.config import NetworkConfig
 from harmonrank.model.fused import Relation, Weights
-from harmonrank.serving.onnx.attention import attended
 from harmonrank.serving.onnx.graph import Value
 from harmonrank.serving.onnx.inputs import Inputs
 from harmonrank.serving.onnx.lookups import count_below, look_up
 
 Arrays = Mapping[str, np.ndarray]
+
+
+def dots(a: Value, b: Value) -> Value:
+    """Return a_i · b_j of each row, (rows, i, j), of (rows, i, d) and (rows, j, d).
+
+    By products and sums: ONNX Runtime fuses a transposition with the product that follows, and
+    then refuses no rows.
+    """
+    return (a.new_axis(2) * b.new_axis(1)).sum(3)
+
+
+def attended(x: Value, W: np.ndarray) -> Value:
+    """Return softmax(x W xᵀ) x of each row, (rows, M, d)."""
+    A = dots(x @ W, x).softmax()  # (rows, M, M)
+    return (A.new_axis(3) * x.new_axis(1)).sum(2)
 
 
 def network_scores(model: NeuralMethod, inputs: Inputs) -> Value:

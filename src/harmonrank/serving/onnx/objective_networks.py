@@ -8,10 +8,10 @@ import numpy as np
 
 from harmonrank.methods.harmonrank_network import HarmonRankNetwork
 from harmonrank.model.objective_config import FARTHEST, REACH, SMALLEST_SCORE
-from harmonrank.serving.onnx.attention import attended, dots
 from harmonrank.serving.onnx.graph import Value
 from harmonrank.serving.onnx.inputs import Inputs, logits_of
 from harmonrank.serving.onnx.lookups import look_up
+from harmonrank.serving.onnx.networks import attended, dots
 
 
 def objective_network_probabilities(model: HarmonRankNetwork, inputs: Inputs) -> Value:
