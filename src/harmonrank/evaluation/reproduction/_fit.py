@@ -14,8 +14,8 @@ from harmonrank import __version__
 from harmonrank.data import Log
 from harmonrank.data.decoding import decode
 from harmonrank.data.worlds import best_score
+from harmonrank.evaluation.reproduction._cell import StudyCell, require
 from harmonrank.evaluation.reproduction._data import Data, Logs
-from harmonrank.evaluation.reproduction._experiment import StudyCell, require
 from harmonrank.evaluation.reproduction._table import Epoch
 from harmonrank.events import OnEvent
 from harmonrank.methods import Method, ceiling_of, method_class

@@ -2,7 +2,8 @@
 
 __all__ = ["Main"]
 
-from harmonrank.evaluation.reproduction._experiment import Experiment, StudyCell
+from harmonrank.evaluation.reproduction._cell import StudyCell
+from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._fit import FitCell
 from harmonrank.evaluation.reproduction._study import NAMES, Results, Study, minus
 from harmonrank.evaluation.reproduction._table import PaperTable, Row, Verdict

@@ -12,8 +12,9 @@ import numpy as np
 
 from harmonrank import __version__
 from harmonrank.evaluation.online import HourEnded, OnlineResult, run_online
+from harmonrank.evaluation.reproduction._cell import StudyCell, require
 from harmonrank.evaluation.reproduction._data import Data
-from harmonrank.evaluation.reproduction._experiment import Experiment, StudyCell, require
+from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._study import NAMES, Results, Study
 from harmonrank.evaluation.reproduction._table import Estimate, PaperTable, Row, Verdict
 from harmonrank.evaluation.reproduction.claims import ONLINE, estimate_of, verdict

@@ -9,8 +9,9 @@ from typing import Any, TypedDict
 import numpy as np
 
 from harmonrank.data.decoding import decode
+from harmonrank.evaluation.reproduction._cell import StudyCell, require
 from harmonrank.evaluation.reproduction._data import Data
-from harmonrank.evaluation.reproduction._experiment import Experiment, StudyCell, require
+from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._study import Results, Study
 from harmonrank.evaluation.reproduction._table import PaperTable, Row
 from harmonrank.evaluation.reproduction.claims import estimate_of, verdict

@@ -8,8 +8,9 @@ from time import perf_counter
 from typing import Any
 
 from harmonrank.errors import HarmonRankError, ModelFileError, UsageError, did_you_mean
+from harmonrank.evaluation.reproduction._cell import StudyCell
 from harmonrank.evaluation.reproduction._data import data_of
-from harmonrank.evaluation.reproduction._experiment import Experiment, StudyCell
+from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._main import Main
 from harmonrank.evaluation.reproduction._online import Online
 from harmonrank.evaluation.reproduction._pareto import Pareto

@@ -16,8 +16,8 @@ from harmonrank import __version__
 from harmonrank.data import Log
 from harmonrank.data.decoding import decode
 from harmonrank.evaluation.bench._result import rounds
+from harmonrank.evaluation.reproduction._cell import StudyCell, require
 from harmonrank.evaluation.reproduction._data import Data
-from harmonrank.evaluation.reproduction._experiment import StudyCell, require
 from harmonrank.events import BatchEnded, OnEvent
 from harmonrank.methods import method_class
 from harmonrank.model import Network, NetworkConfig

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from harmonrank.evaluation.reproduction._cell import StudyCell
 from harmonrank.evaluation.reproduction._data import Data
-from harmonrank.evaluation.reproduction._experiment import StudyCell
 from harmonrank.evaluation.reproduction._fit import FitCell
 from harmonrank.evaluation.reproduction._settings import Settings
 from harmonrank.evaluation.reproduction._table import PaperTable, Row, Verdict

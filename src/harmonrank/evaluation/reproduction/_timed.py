@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.evaluation.reproduction._experiment import Experiment, StudyCell
+from harmonrank.evaluation.reproduction._cell import StudyCell
+from harmonrank.evaluation.reproduction._experiment import Experiment
 from harmonrank.evaluation.reproduction._speed import BATCH, Kind, SpeedCell
 from harmonrank.evaluation.reproduction._study import NAMES, Results, Study
 from harmonrank.evaluation.reproduction._table import PaperTable, Row, Verdict
