@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, path_option
+from harmonrank.cli.options import Show, path_option, shown
 
 
 @click.command("bench")
@@ -17,17 +17,14 @@ from harmonrank.cli.options import numbers, path_option
     metavar="FILE",
     help="Also write the tables as Markdown.",
 )
-@numbers
-def command(
-    what: str, quick: bool, markdown: Path | None, json_file: str | None, quiet: bool
-) -> None:
+@shown
+def command(what: str, quick: bool, markdown: Path | None, show: Show) -> None:
     """Time ours against peers in this process, in turn; print medians.
 
     Peers are torchsort, PyTorch eager, torch.compile, ONNX Runtime, scikit-learn and LibAUC; one
     that is not installed is left out. `growth` shows time and memory by rows and objectives;
     `serve` asks a service on this machine from another process, beside a plain FastAPI server.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output, new_file
     from harmonrank.evaluation import bench
     from harmonrank.reports.bench import TITLE, bench_markdown, bench_table, seconds_text
@@ -35,18 +32,17 @@ def command(
     if markdown is not None:
         check_output(markdown, overwrite=True, begins=TITLE)
     size = bench.QUICK if quick else bench.FULL
-    with Show(quiet=quiet, json_file=json_file) as show:
 
-        def on_event(event: bench.CaseStarted | bench.CaseEnded) -> None:
-            if isinstance(event, bench.CaseStarted):
-                show.advance("bench ", event.index, event.total, event.name)
-            elif isinstance(event.result, bench.Failure):
-                show.line(f"{event.result.name} failed: {event.result.error}")
-            elif isinstance(event.result, bench.Result):
-                done, took = event.result, seconds_text(event.result.ours_seconds)
-                show.line(f"{event.place}, {done.rows:,} rows: {took}")
+    def on_event(event: bench.CaseStarted | bench.CaseEnded) -> None:
+        if isinstance(event, bench.CaseStarted):
+            show.advance("bench ", event.index, event.total, event.name)
+        elif isinstance(event.result, bench.Failure):
+            show.line(f"{event.result.name} failed: {event.result.error}")
+        elif isinstance(event.result, bench.Result):
+            done, took = event.result, seconds_text(event.result.ours_seconds)
+            show.line(f"{event.place}, {done.rows:,} rows: {took}")
 
-        report = bench.run(what, size, on_event=on_event)
+    report = bench.run(what, size, on_event=on_event)
     if markdown is not None:
         how = f"harmonrank bench {what}{' --quick' * quick}"
         with new_file(markdown, overwrite=True, begins=TITLE) as partial:

@@ -10,15 +10,16 @@ from typing import Any, Literal
 import click
 
 from harmonrank.cli.options import (
+    Show,
     baseline_option,
     count_option,
     method_option,
-    numbers,
     parse_names,
     path_option,
     recalibrate,
     reports,
     seed_option,
+    shown,
 )
 from harmonrank.cli.schema_options import columns, schema_of
 from harmonrank.cli.table_options import (
@@ -54,7 +55,7 @@ _NAMED = 6
 )
 @recalibrate
 @reports
-@numbers
+@shown
 def command(
     log: Tables | None,
     train: Tables | None,
@@ -72,8 +73,7 @@ def command(
     report: Path | None,
     figures: Path | None,
     style: str,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
     **column_options: Any,
 ) -> None:
     """Fit many methods on the same rows and print a leaderboard.
@@ -86,7 +86,6 @@ def command(
     """
     from harmonrank.cli.drift_notes import drift_notes, say
     from harmonrank.cli.reporting import Reporting
-    from harmonrank.cli.show import Show
     from harmonrank.data import read_log
     from harmonrank.data.splitting import Cut, split_rows
     from harmonrank.evaluation import Baseline, compare
@@ -101,47 +100,46 @@ def command(
     if split is None and (test_share is not None or test_from is not None):
         raise UsageError("--test-share and --test-from tell where --split cuts; add --split time.")
     cut = None if split is None else Cut(split, test_share, test_from, seed=seed)
-    schema = schema_of(**column_options, near=table, quiet=quiet)
+    schema = schema_of(**column_options, near=table, show=show)
     names = methods if methods == "all" else parse_names(methods)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        reporting = Reporting(report, figures, show)
-        rows = read_log(table, schema)
-        if cut is None:
-            assert test is not None
-            today = None if baseline is None else Baseline.read(test, baseline)
-            exam = read_log(test, schema)
-        else:
-            parts = split_rows(table, cut, time=schema.time, request=schema.request)
-            show.line(parts.words())
-            places = parts.rows("test")
-            today = None if baseline is None else Baseline.read(table, baseline, places)
-            rows, exam = rows.take(parts.rows("train")), rows.take(places)
-        rows = corrected(rows)
-        schema = replace(schema, examination=rows.schema.examination)
-        exam = corrected(read_log(exam, schema))
-        board = compare(
-            rows,
-            exam,
-            schema,
-            names,
-            valid=valid,
-            baseline=today,
-            seed=seed,
-            runs=runs,
-            recalibrate=recalibrate,
-            k=k,
-            on_event=reporting.event,
-        )
-        fusions = len(board.entries) - (today is not None)
-        title = f"{fusions} fusions of {_objectives(board.objectives)}"
-        assert board.drift is not None
-        notes = drift_notes(board.drift, recalibrated=recalibrate)
-        lost = {"train": missing_of(rows), "test": missing_of(exam)}
-        parts_of = zip(("Training", "Test"), lost.values(), strict=True)
-        notes += [f"{part} rows. {found}" for part, found in parts_of if found]
-        position = PositionCorrection.of(exam)
-        notes += [] if position is None else [f"Test rows. {position.words()}"]
-        reporting.compared(title, board, rows, exam, seed, runs=runs, caveats=notes)
+    reporting = Reporting(report, figures, show)
+    rows = read_log(table, schema)
+    if cut is None:
+        assert test is not None
+        today = None if baseline is None else Baseline.read(test, baseline)
+        exam = read_log(test, schema)
+    else:
+        parts = split_rows(table, cut, time=schema.time, request=schema.request)
+        show.line(parts.words())
+        places = parts.rows("test")
+        today = None if baseline is None else Baseline.read(table, baseline, places)
+        rows, exam = rows.take(parts.rows("train")), rows.take(places)
+    rows = corrected(rows)
+    schema = replace(schema, examination=rows.schema.examination)
+    exam = corrected(read_log(exam, schema))
+    board = compare(
+        rows,
+        exam,
+        schema,
+        names,
+        valid=valid,
+        baseline=today,
+        seed=seed,
+        runs=runs,
+        recalibrate=recalibrate,
+        k=k,
+        on_event=reporting.event,
+    )
+    fusions = len(board.entries) - (today is not None)
+    title = f"{fusions} fusions of {_objectives(board.objectives)}"
+    assert board.drift is not None
+    notes = drift_notes(board.drift, recalibrated=recalibrate)
+    lost = {"train": missing_of(rows), "test": missing_of(exam)}
+    parts_of = zip(("Training", "Test"), lost.values(), strict=True)
+    notes += [f"{part} rows. {found}" for part, found in parts_of if found]
+    position = PositionCorrection.of(exam)
+    notes += [] if position is None else [f"Test rows. {position.words()}"]
+    reporting.compared(title, board, rows, exam, seed, runs=runs, caveats=notes)
     missing = {part: found and found.to_dict() for part, found in lost.items()}
     parts_found = {
         "missing": missing,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import numbers, output, whole
+from harmonrank.cli.options import Show, output, shown, whole
 from harmonrank.errors import UsageError, did_you_mean
 
 
@@ -31,7 +31,7 @@ def command() -> None:
     help="Tenrec: a view is long from watching_times N up; 2 if not given.",
 )
 @output("Folder to write.")
-@numbers
+@shown
 def import_command(
     kind: str,
     folder: Path,
@@ -43,8 +43,7 @@ def import_command(
     long_view: int | None,
     out: Path,
     overwrite: bool,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Turn the raw log in DIR into partitioned parquet.
 
@@ -54,18 +53,16 @@ def import_command(
     hash of the user; user and item features; log.toml, which names the columns; and a manifest.
     The same command goes on where an earlier run was cut short.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output
     from harmonrank.data.logs import LOG_TOML, import_log
 
     check_output(out, overwrite=overwrite, holds=LOG_TOML)
     source = _find(kind, folder, no_random=no_random, file=file, long_view=long_view)
     rows = (train_rows, valid_rows, test_rows)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        for note in source.notes:
-            show.line(note)
-        seen = _Steps(show)
-        manifest = import_log(source, out, rows=rows, overwrite=overwrite, on_step=seen)
+    for note in source.notes:
+        show.line(note)
+    seen = _Steps(show)
+    manifest = import_log(source, out, rows=rows, overwrite=overwrite, on_step=seen)
     for what, count in manifest["oddities"].items():
         show.line(f"{count:,} × {what}.")
     show.result(_result(manifest, out), {k: v for k, v in manifest.items() if k != "files"})

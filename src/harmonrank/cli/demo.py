@@ -2,17 +2,12 @@
 
 __all__ = ["command"]
 
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 import click
 
-from harmonrank.cli.options import count_option, numbers, output, reports, seed_option
-
-if TYPE_CHECKING:
-    from harmonrank.cli.show import Show
+from harmonrank.cli.options import Show, count_option, output, reports, seed_option, shown
 
 _PAGE = Path("harmonrank-demo.html")
 
@@ -24,7 +19,7 @@ _PAGE = Path("harmonrank-demo.html")
 @output("Keep the world's files in this folder.", required=False)
 @reports
 @click.option("--no-report", is_flag=True, help="Write no page.")
-@numbers
+@shown
 def command(
     world: str,
     rows: int,
@@ -35,8 +30,7 @@ def command(
     figures: Path | None,
     style: str,
     no_report: bool,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Do the main job on a built-in world: simulate a log, fit every method, compare.
 
@@ -44,8 +38,7 @@ def command(
     method stays. A page with charts is written too, harmonrank-demo.html unless --report names
     another file.
     """
-    from harmonrank.cli.reporting import Reporting
-    from harmonrank.cli.show import Show
+    from harmonrank.cli.reporting import Reporting, can_draw
     from harmonrank.data import Schema, read_log
     from harmonrank.data.files import check_output
     from harmonrank.evaluation import compare, simulate
@@ -55,8 +48,12 @@ def command(
     place = find_world(world)
     if out is not None:
         check_output(out, overwrite=overwrite, holds=SCHEMA)
-    with TemporaryDirectory() as scratch, Show(quiet=quiet, json_file=json_file) as show:
-        reporting = Reporting(_page(report, no_report, show), figures, show)
+    with TemporaryDirectory() as scratch:
+        if no_report:
+            report = None
+        elif report is None and can_draw(show):
+            report = _PAGE
+        reporting = Reporting(report, figures, show)
         folder = out or Path(scratch) / "world"
         show.line(f"Simulating {rows:,} training rows of the world '{world}'.")
         simulate(place, rows, folder, seed=seed, overwrite=overwrite)
@@ -70,13 +67,3 @@ def command(
         title = f"Every fusion on the world ‘{world}’"
         reporting.compared(title, board, train, test, seed)
     show.result(board.to_table(), board.to_dict(), style=style)
-
-
-def _page(report: Path | None, no_report: bool, show: "Show") -> Path | None:
-    """Return where the page goes; a page that nobody asked for is no reason to fail."""
-    if no_report or report is not None:
-        return None if no_report else report
-    if find_spec("plotly") is None:
-        show.line("No page with charts is written; pip install 'harmonrank[report]' adds it.")
-        return None
-    return _PAGE

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import numbers, path_option
+from harmonrank.cli.options import Show, path_option, shown
 
 
 @click.command("export")
@@ -17,15 +17,14 @@ from harmonrank.cli.options import numbers, path_option
     "--require-weights", is_flag=True, help="`weights` must be given, as JavaScript needs it."
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-@numbers
+@shown
 def command(
     model: Path,
     out: Path,
     float32: bool,
     require_weights: bool,
     overwrite: bool,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Write MODEL, or the current one of REGISTRY, as an ONNX file.
 
@@ -33,17 +32,15 @@ def command(
     left out; outputs are `fused` and the probability of each objective. The file appears only if
     ONNX Runtime gives what the model gives, within 1e-5, on random rows and extreme ones.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.extras import needs_extras
 
     with needs_extras("harmonrank export"):
         from harmonrank.serving.onnx import export_onnx
 
-    with Show(quiet=quiet, json_file=json_file) as show:
-        kind = "float32" if float32 else "float64"
-        made = export_onnx(
-            model, out, score_type=kind, require_weights=require_weights, overwrite=overwrite
-        )
+    kind = "float32" if float32 else "float64"
+    made = export_onnx(
+        model, out, score_type=kind, require_weights=require_weights, overwrite=overwrite
+    )
     far = max(made.agreement.largest.values())
     show.result(
         f"Exported {made.about['harmonrank.method']} to {out} ({made.size:,} bytes); on "

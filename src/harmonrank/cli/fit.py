@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 from harmonrank.cli.options import (
+    Show,
     method_option,
-    numbers,
     output,
     parse_settings,
     seed_option,
     settings_option,
+    shown,
 )
 from harmonrank.cli.schema_options import columns, schema_of
 from harmonrank.cli.table_options import Tables, learning_tables
@@ -28,7 +29,7 @@ from harmonrank.cli.table_options import Tables, learning_tables
 @click.option("--device", default="cpu", show_default=True, help="Where a network is trained.")
 @click.option("--restart", is_flag=True, help="Forget the checkpoint of an interrupted fit.")
 @output("Folder of the model.")
-@numbers
+@shown
 def command(
     train: Tables,
     valid: Tables | None,
@@ -39,8 +40,7 @@ def command(
     restart: bool,
     out: Path,
     overwrite: bool,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
     **column_options: Any,
 ) -> None:
     """Fit one model and write it to a folder.
@@ -49,7 +49,6 @@ def command(
     """
     from time import perf_counter
 
-    from harmonrank.cli.show import Show
     from harmonrank.data import read_log
     from harmonrank.data.files import check_output
     from harmonrank.errors import ModelFileError
@@ -60,7 +59,7 @@ def command(
     from harmonrank.methods.saved import MODEL
     from harmonrank.options import checked_device
 
-    schema = schema_of(**column_options, near=train, quiet=quiet)
+    schema = schema_of(**column_options, near=train, show=show)
     model = method_class(method)(**parse_settings(settings))
     checked_device(device, "--device")
     target = check_output(out, overwrite=overwrite, holds=MODEL)
@@ -68,33 +67,32 @@ def command(
     _refuse_foreign(checkpoint)
     if restart:
         checkpoint.unlink(missing_ok=True)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        valid_log = None if valid is None else read_log(valid, schema)
-        started = perf_counter()
-        rows = corrected(read_log(train, schema))
-        schema = rows.schema
-        try:
-            model.fit(
-                rows,
-                schema,
-                valid=valid_log,
-                seed=seed,
-                device=device,
-                on_event=show.event,
-                checkpoint=checkpoint,
-            )
-        except ModelFileError as error:
-            raise ModelFileError(f"{error} The option --restart deletes it.") from None
-        seconds = perf_counter() - started
-        model.save(out, overwrite=overwrite)
-        checkpoint.unlink(missing_ok=True)
-        show.line(f"Fitted {method} in {seconds:.1f} s; wrote {out}.")
-        position = PositionCorrection.of(rows)
-        if position is not None:
-            show.line(position.words())
-        lost = missing_of(rows, model)
-        if lost is not None:
-            show.line(f"Training rows. {lost}")
+    valid_log = None if valid is None else read_log(valid, schema)
+    started = perf_counter()
+    rows = corrected(read_log(train, schema))
+    schema = rows.schema
+    try:
+        model.fit(
+            rows,
+            schema,
+            valid=valid_log,
+            seed=seed,
+            device=device,
+            on_event=show.event,
+            checkpoint=checkpoint,
+        )
+    except ModelFileError as error:
+        raise ModelFileError(f"{error} The option --restart deletes it.") from None
+    seconds = perf_counter() - started
+    model.save(out, overwrite=overwrite)
+    checkpoint.unlink(missing_ok=True)
+    show.line(f"Fitted {method} in {seconds:.1f} s; wrote {out}.")
+    position = PositionCorrection.of(rows)
+    if position is not None:
+        show.line(position.words())
+    lost = missing_of(rows, model)
+    if lost is not None:
+        show.line(f"Training rows. {lost}")
     table, valid_numbers = _measure(show, model, valid_log)
     result: dict[str, Any] = {
         "method": method,

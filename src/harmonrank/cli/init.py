@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import numbers, path_option
+from harmonrank.cli.options import Show, path_option, shown
 from harmonrank.cli.schema_options import SCHEMA
 from harmonrank.cli.table_options import Tables, table_argument
 
@@ -21,24 +21,22 @@ if TYPE_CHECKING:
 @table_argument("log")
 @path_option("-o", "--output", "out", default=SCHEMA, show_default=True, help="File to write.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-@numbers
-def command(log: Tables, out: Path, overwrite: bool, json_file: str | None, quiet: bool) -> None:
+@shown
+def command(log: Tables, out: Path, overwrite: bool, show: Show) -> None:
     """Guess which column of LOG is what, and write a schema.toml to be corrected.
 
     Labels are columns of 0 and 1; a score goes with the label that it is named like, as p_like,
     like_score or pLike with like, or else with the one that it predicts best. What is guessed, and
     why, is printed and stands in the file.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output, new_file
     from harmonrank.data.guess import commented_toml, guess_schema
     from harmonrank.data.tables import describe
 
     check_output(out, overwrite=overwrite)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        guess = guess_schema(log)
-        with new_file(out, overwrite=overwrite) as partial:
-            partial.write_text(commented_toml(guess, describe(log)), encoding="utf-8")
+    guess = guess_schema(log)
+    with new_file(out, overwrite=overwrite) as partial:
+        partial.write_text(commented_toml(guess, describe(log)), encoding="utf-8")
     following = _next_command(guess, log, out)
     facts = {
         "output": str(out),
@@ -50,7 +48,7 @@ def command(log: Tables, out: Path, overwrite: bool, json_file: str | None, quie
         "next": following,
     }
     show.result(_table(guess), facts)
-    if not quiet:
+    if not show.quiet:
         text = f"Wrote {out}; look it over, then:\n\n    {following}"
         show.console.print(f"\n{text}", markup=False, soft_wrap=True)
 

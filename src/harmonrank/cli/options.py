@@ -1,6 +1,7 @@
 """Options that verbs share, and the objects they become."""
 
 __all__ = [
+    "Show",
     "at_option",
     "baseline_option",
     "count_option",
@@ -9,7 +10,6 @@ __all__ = [
     "load_model",
     "method_option",
     "missing_option",
-    "model_to",
     "numbers",
     "output",
     "parse_names",
@@ -23,20 +23,27 @@ __all__ = [
     "seed_option",
     "seeds",
     "settings_option",
+    "shown",
     "value",
     "weights",
     "whole",
 ]
 
 from collections.abc import Callable
+from functools import wraps
 from math import isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from harmonrank.errors import DataError, UsageError
 from harmonrank.options import MOST_SEED, MOST_WHOLE
+
+if TYPE_CHECKING:
+    from harmonrank.cli.show import Show
+else:
+    Show = Any  # What it imports is for a verb that runs; help does not wait for it.
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,17 +68,6 @@ seed_option = click.option("--seed", type=seeds, default=0, show_default=True)
 def path_option(*names: str, **rest: Any) -> Callable[[F], F]:
     """Return an option that names a file or a folder."""
     return click.option(*names, type=click.Path(path_type=Path), **rest)
-
-
-def model_to(what: str) -> Callable[[F], F]:
-    """Return MODEL, DATA, -o and --json: a saved model and a table give something new."""
-
-    def add(function: F) -> F:
-        path = click.Path(path_type=Path)
-        function = click.argument("data", type=path)(output(what)(numbers(function)))
-        return click.argument("model", type=path)(function)
-
-    return add
 
 
 def settings_option(text: str) -> Callable[[F], F]:
@@ -176,6 +172,19 @@ def numbers(function: F) -> F:
     return click.option(
         "--json", "json_file", metavar="FILE", help="Also write the numbers as JSON; - for stdout."
     )(function)
+
+
+def shown(function: F) -> F:
+    """Add --json and --quiet, and give the verb the `show` that heeds them."""
+
+    @wraps(function)
+    def verb(*, json_file: str | None, quiet: bool, **given: Any) -> Any:
+        from harmonrank.cli.show import Show
+
+        with Show(quiet=quiet, json_file=json_file) as show:
+            return function(show=show, **given)
+
+    return cast(F, numbers(verb))
 
 
 def reports(function: F) -> F:

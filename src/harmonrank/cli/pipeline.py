@@ -2,21 +2,21 @@
 
 __all__ = ["command"]
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 
 from harmonrank.cli.options import (
+    Show,
     count_option,
     figures_option,
     format_option,
-    numbers,
     parse_names,
     path_option,
     predictor_options,
     seed_option,
+    shown,
 )
 from harmonrank.errors import DataError, UsageError
 
@@ -58,7 +58,7 @@ _DECLARATION = "declaration.toml"
 @seed_option
 @figures_option
 @format_option
-@numbers
+@shown
 def command(
     raw: Path,
     out: Path,
@@ -75,8 +75,7 @@ def command(
     seed: int,
     figures: Path | None,
     style: str,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Go from the raw logs in RAW to a comparison of fusions and a report.
 
@@ -87,8 +86,7 @@ def command(
     from rich.console import Group
 
     from harmonrank.cli.predict import config_of
-    from harmonrank.cli.reporting import Reporting
-    from harmonrank.cli.show import Show
+    from harmonrank.cli.reporting import Reporting, can_draw
     from harmonrank.evaluation.pipeline import PIPELINE_STEPS, PipelineConfig, run_pipeline
     from harmonrank.evaluation.steps import Steps
     from harmonrank.methods import METHODS
@@ -103,34 +101,31 @@ def command(
         seed=seed,
     )
     source = _find(raw, kind, declaration, file)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        page = out / "report.html" if find_spec("plotly") is not None else None
-        drawn, pictured = Reporting(page, None, show), Reporting(None, figures, show)
-        steps = Steps(out, PIPELINE_STEPS, show.event)
-        result = run_pipeline(source, out, config, steps=steps, on_event=show.event)
+    page = out / "report.html" if can_draw(show) else None
+    drawn, pictured = Reporting(page, None, show), Reporting(None, figures, show)
+    steps = Steps(out, PIPELINE_STEPS, show.event)
+    result = run_pipeline(source, out, config, steps=steps, on_event=show.event)
 
-        def draw(reporting: Reporting) -> None:
-            reporting.compared(
-                f"From {source.columns.kind} logs to a fused ranking",
-                result.board,
-                result.train,
-                result.test,
-                seed,
-                runs=out / "runs",
-                prediction=result.prediction,
-                caveats=result.caveats,
-            )
+    def draw(reporting: Reporting) -> None:
+        reporting.compared(
+            f"From {source.columns.kind} logs to a fused ranking",
+            result.board,
+            result.train,
+            result.test,
+            seed,
+            runs=out / "runs",
+            prediction=result.prediction,
+            caveats=result.caveats,
+        )
 
-        if page is None:
-            show.line("No page with charts is written; pip install 'harmonrank[report]' adds it.")
-        else:
-            shown = [result.digest, dict(result.prediction), list(result.caveats)]
-            steps.run("report", {"shown": shown}, [page.name], lambda: draw(drawn))
-            show.line(f"Report: {page}")
-        if pictured.wanted:
-            draw(pictured)
-        for caveat in result.caveats:
-            show.line(f"Note: {caveat}")
+    if page is not None:
+        content = [result.digest, dict(result.prediction), list(result.caveats)]
+        steps.run("report", {"shown": content}, [page.name], lambda: draw(drawn))
+        show.line(f"Report: {page}")
+    if pictured.wanted:
+        draw(pictured)
+    for caveat in result.caveats:
+        show.line(f"Note: {caveat}")
     numbers_of = {
         **result.board.to_dict(),
         "prediction": result.prediction,

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from harmonrank.cli.options import (
-    model_to,
-    numbers,
+    Show,
     output,
     parse_settings,
     predictor_options,
     seed_option,
+    shown,
 )
 
 
@@ -27,7 +27,7 @@ def command() -> None:
 @predictor_options(0, "Networks that each leave a part of the training rows out; 0 for none.")
 @seed_option
 @output("Folder of the predictor.")
-@numbers
+@shown
 def fit_command(
     log: Path,
     network: str,
@@ -38,8 +38,7 @@ def fit_command(
     seed: int,
     out: Path,
     overwrite: bool,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Train on LOG, a folder that `harmonrank data import` wrote.
 
@@ -48,7 +47,6 @@ def fit_command(
     validation rows too, to score new rows (`--set refits=N`). A fit that was interrupted goes on
     when the command is repeated.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output
     from harmonrank.data.logs import ImportedLog
     from harmonrank.prediction import fit_predictor
@@ -57,18 +55,17 @@ def fit_command(
 
     config = config_of(network, epochs, settings)
     check_output(out, overwrite=overwrite, holds=MODEL)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        predictor = fit_predictor(
-            ImportedLog.open(log),
-            out,
-            config,
-            folds=folds,
-            by=by,
-            seed=seed,
-            overwrite=overwrite,
-            on_event=show.event,
-        )
-        show.line(f"Wrote {out}.")
+    predictor = fit_predictor(
+        ImportedLog.open(log),
+        out,
+        config,
+        folds=folds,
+        by=by,
+        seed=seed,
+        overwrite=overwrite,
+        on_event=show.event,
+    )
+    show.line(f"Wrote {out}.")
     facts = predictor_facts(predictor)
     show.result(predictor_table(facts), facts)
 
@@ -85,10 +82,11 @@ def config_of(network: str, epochs: int | None, settings: tuple[str, ...]) -> An
 
 
 @command.command("score")
-@model_to("Folder to write, or of a single table a parquet file.")
-def score_command(
-    model: Path, data: Path, out: Path, overwrite: bool, json_file: str | None, quiet: bool
-) -> None:
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@output("Folder to write, or of a single table a parquet file.")
+@shown
+def score_command(model: Path, data: Path, out: Path, overwrite: bool, show: Show) -> None:
     """Score DATA, an imported log or a parquet file, by MODEL.
 
     Of a log, train.parquet, valid.parquet, test.parquet and schema.toml are written, ready for
@@ -96,16 +94,14 @@ def score_command(
     that learned from it. Of a parquet file, its rows, which are taken for new, are written with
     one more column per objective.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.data.logs import ImportedLog
     from harmonrank.prediction import load_predictor, score_log, score_rows
 
     predictor = load_predictor(model)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        if data.is_dir():
-            log = ImportedLog.open(data)
-            score_log(predictor, log, out, overwrite=overwrite, on_event=show.event)
-            rows = sum(log.rows.values())
-        else:
-            rows = score_rows(predictor, data, out, overwrite=overwrite, on_event=show.event)
+    if data.is_dir():
+        log = ImportedLog.open(data)
+        score_log(predictor, log, out, overwrite=overwrite, on_event=show.event)
+        rows = sum(log.rows.values())
+    else:
+        rows = score_rows(predictor, data, out, overwrite=overwrite, on_event=show.event)
     show.result(f"Scored {rows:,} rows; wrote {out}.", {"rows": rows, "output": str(out)})

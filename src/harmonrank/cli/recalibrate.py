@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harmonrank.cli.options import numbers, output
+from harmonrank.cli.options import Show, output, shown
 from harmonrank.cli.table_options import Tables, table_argument, table_name
 
 if TYPE_CHECKING:
@@ -23,17 +23,14 @@ _SAME = 0.9995
 @click.argument("model", type=click.Path(path_type=Path))
 @table_argument("data")
 @output("Folder of the new model.")
-@numbers
-def command(
-    model: Path, data: Tables, out: Path, overwrite: bool, json_file: str | None, quiet: bool
-) -> None:
+@shown
+def command(model: Path, data: Tables, out: Path, overwrite: bool, show: Show) -> None:
     """Write MODEL again for upstream scores that have changed.
 
     DATA holds recent rows with the new scores; labels are not needed. Use it when an upstream
     model was replaced, and fit again once enough labels have come in. The report says how far each
     score has moved, whether that looks like a replaced model, and how much the ranking changes.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.data import read_log
     from harmonrank.data.files import check_output
     from harmonrank.methods import load
@@ -41,14 +38,13 @@ def command(
 
     check_output(out, overwrite=overwrite, holds=MODEL)
     fitted = load(model)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        log = read_log(data, fitted.schema, labels=False, sample_weight=True)
-        drift, changed = fitted.drift(log), fitted.recalibrated(log)
-        agreement = _agreement(fitted, changed, log.sampled(_SHOWN_ROWS))
-        changed.save(out, overwrite=overwrite)
-        show.line(
-            f"Recalibrated {fitted.name} on {drift.rows:,} rows of {table_name(data)}; wrote {out}."
-        )
+    log = read_log(data, fitted.schema, labels=False, sample_weight=True)
+    drift, changed = fitted.drift(log), fitted.recalibrated(log)
+    agreement = _agreement(fitted, changed, log.sampled(_SHOWN_ROWS))
+    changed.save(out, overwrite=overwrite)
+    show.line(
+        f"Recalibrated {fitted.name} on {drift.rows:,} rows of {table_name(data)}; wrote {out}."
+    )
     table, known = drift.to_table(), agreement == agreement
     said = (
         f"The new model ranks these rows as the old one does: Spearman's ρ {agreement:.3f}."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import format_option, numbers, parse_settings, path_option, whole
+from harmonrank.cli.options import Show, format_option, parse_settings, path_option, shown, whole
 from harmonrank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,13 +33,12 @@ def command() -> None:
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A guardrail; may be repeated."
 )
 @click.option("--overwrite", is_flag=True, help="Give an existing registry other guardrails.")
-@numbers
+@shown
 def init(
     registry: Path,
     settings: tuple[str, ...],
     overwrite: bool,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Make an empty registry in the folder REGISTRY.
 
@@ -49,15 +48,13 @@ def init(
     """
     from dataclasses import asdict
 
-    from harmonrank.cli.show import Show
     from harmonrank.options import checked_options
     from harmonrank.registry import Guardrails, Registry
     from harmonrank.table import table_of
 
     given = checked_options("a registry", Guardrails, parse_settings(settings))
-    with Show(quiet=quiet, json_file=json_file) as show:
-        made = Registry.create(registry, Guardrails(**given), overwrite=overwrite)
-        show.line(f"Registry: {made.path}")
+    made = Registry.create(registry, Guardrails(**given), overwrite=overwrite)
+    show.line(f"Registry: {made.path}")
     facts = asdict(made.guardrails)
     rows = [(name, str(value)) for name, value in facts.items()]
     show.result(table_of(("guardrail", "value"), rows), {"guardrails": facts})
@@ -66,10 +63,9 @@ def init(
 @command.command("list")
 @_PATH
 @format_option
-@numbers
-def list_command(registry: Path, style: str, json_file: str | None, quiet: bool) -> None:
+@shown
+def list_command(registry: Path, style: str, show: Show) -> None:
     """List the versions of REGISTRY."""
-    from harmonrank.cli.show import Show
     from harmonrank.registry import Registry
     from harmonrank.table import Column, Table
 
@@ -90,8 +86,7 @@ def list_command(registry: Path, style: str, json_file: str | None, quiet: bool)
     )
     emphasis: Any = {i: "bold" for i, v in enumerate(versions) if v.number == current}
     numbers_of = {"current": current, "versions": [v.to_dict() for v in versions]}
-    with Show(quiet=quiet, json_file=json_file) as show:
-        show.result(Table(columns, rows, emphasis=emphasis), numbers_of, style=style)
+    show.result(Table(columns, rows, emphasis=emphasis), numbers_of, style=style)
 
 
 def _state(version: "Version", current: int | None) -> str:
@@ -108,19 +103,15 @@ def _auc_sum(version: "Version") -> float | None:
 @_PATH
 @click.argument("version", type=int, required=False)
 @format_option
-@numbers
-def show_command(
-    registry: Path, version: int | None, style: str, json_file: str | None, quiet: bool
-) -> None:
+@shown
+def show_command(registry: Path, version: int | None, style: str, show: Show) -> None:
     """Show VERSION of REGISTRY, or the current one: its checks, metrics and files."""
-    from harmonrank.cli.show import Show
     from harmonrank.registry import Registry
 
     found = Registry(registry)
     record = found.version(version)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        table = _checks(record, _state(record, found.current()))
-        show.result(table, record.to_dict(), style=style)
+    table = _checks(record, _state(record, found.current()))
+    show.result(table, record.to_dict(), style=style)
 
 
 def _checks(version: "Version", state: str) -> Any:
@@ -154,7 +145,7 @@ def _checks(version: "Version", state: str) -> Any:
 @click.option("--window", default="", metavar="TEXT", help="The data it was fitted on.")
 @click.option("--note", default="", metavar="TEXT", help="What a reader should know.")
 @format_option
-@numbers
+@shown
 def publish(
     registry: Path,
     model: Path | None,
@@ -163,31 +154,28 @@ def publish(
     window: str,
     note: str,
     style: str,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Add MODEL to REGISTRY, and make it current if it passes the guardrails.
 
     A version that they refuse is kept with the reason, and the exit code is 3.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.registry import Registry
 
     if (model is None) == (recalibrated_on is None):
         raise UsageError("Name either the folder of a MODEL or --recalibrated-on DATA.")
     found = Registry(registry)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        if recalibrated_on is None:
-            assert model is not None
-            version = found.publish(model, data, window=window, note=note)
-        else:
-            version = found.publish(
-                found.load().recalibrated(recalibrated_on),
-                recalibrated_on if data is None else data,
-                window=window or found.version().window,
-                note=note,
-                recalibrated=True,
-            )
+    if recalibrated_on is None:
+        assert model is not None
+        version = found.publish(model, data, window=window, note=note)
+    else:
+        version = found.publish(
+            found.load().recalibrated(recalibrated_on),
+            recalibrated_on if data is None else data,
+            window=window or found.version().window,
+            note=note,
+            recalibrated=True,
+        )
     show.result(_checks(version, _state(version, found.current())), version.to_dict(), style=style)
     if version.refused is not None:
         raise SystemExit(REFUSED)
@@ -196,15 +184,13 @@ def publish(
 @command.command("rollback")
 @_PATH
 @click.argument("version", type=int, required=False)
-@numbers
-def rollback(registry: Path, version: int | None, json_file: str | None, quiet: bool) -> None:
+@shown
+def rollback(registry: Path, version: int | None, show: Show) -> None:
     """Make VERSION of REGISTRY current, or the one that was current before."""
-    from harmonrank.cli.show import Show
     from harmonrank.registry import Registry
 
     found = Registry(registry)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        before, record = found.current(), found.rollback(version)
+    before, record = found.current(), found.rollback(version)
     text = f"Version {record.number} is current; it was {before}."
     show.result(text, {"current": record.number, "before": before})
 
@@ -212,14 +198,12 @@ def rollback(registry: Path, version: int | None, json_file: str | None, quiet: 
 @command.command("prune")
 @_PATH
 @click.option("--keep", type=whole(1), default=10, show_default=True, help="How many newest stay.")
-@numbers
-def prune(registry: Path, keep: int, json_file: str | None, quiet: bool) -> None:
+@shown
+def prune(registry: Path, keep: int, show: Show) -> None:
     """Remove old versions of REGISTRY; the current one and the one before it stay."""
-    from harmonrank.cli.show import Show
     from harmonrank.registry import Registry
 
-    with Show(quiet=quiet, json_file=json_file) as show:
-        removed = Registry(registry).prune(keep)
+    removed = Registry(registry).prune(keep)
     names = ", ".join(map(str, removed)) or "none"
     show.result(f"Removed: {names}.", {"removed": removed})
 
@@ -230,20 +214,17 @@ def prune(registry: Path, keep: int, json_file: str | None, quiet: bool) -> None
 @click.argument("second", type=int)
 @path_option("--data", help="Table that both rank; with labels, AUCs are compared.")
 @format_option
-@numbers
+@shown
 def diff(
     registry: Path,
     first: int,
     second: int,
     data: Path | None,
     style: str,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Show what differs between two versions of REGISTRY."""
-    from harmonrank.cli.show import Show
     from harmonrank.registry import Registry
 
-    with Show(quiet=quiet, json_file=json_file) as show:
-        found = Registry(registry).diff(first, second, data)
+    found = Registry(registry).diff(first, second, data)
     show.result(found.to_table(), found.to_dict(), style=style)

@@ -1,6 +1,6 @@
 """What --report and --figures ask for: checked before the work, written after it."""
 
-__all__ = ["Reporting"]
+__all__ = ["Reporting", "can_draw"]
 
 import shlex
 import sys
@@ -17,6 +17,7 @@ from harmonrank.errors import HarmonRankError
 from harmonrank.evaluation import Leaderboard
 from harmonrank.evaluation.baseline import TODAY
 from harmonrank.events import MethodEnded
+from harmonrank.extras import is_installed
 from harmonrank.methods import Method, Quality, load
 from harmonrank.reports import Facts, collect, run_of, write_html, write_pictures
 from harmonrank.reports.html import DOCTYPE, plotly_script
@@ -123,6 +124,14 @@ class Reporting:
         if self._figures is not None:
             names = write_pictures(facts, self._figures)
             self._show.line(f"{len(names)} pictures: {self._figures}")
+
+
+def can_draw(show: Show) -> bool:
+    """Tell whether a page can be made; one that nobody asked for is no reason to fail."""
+    if is_installed("plotly"):
+        return True
+    show.line("No page with charts is written; pip install 'harmonrank[report]' adds it.")
+    return False
 
 
 def _reweighted(model: Method, quality: Quality) -> Method:

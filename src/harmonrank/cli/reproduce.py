@@ -3,19 +3,17 @@
 __all__ = ["command"]
 
 import shlex
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import figures_option, format_option, numbers, path_option
+from harmonrank.cli.options import Show, figures_option, format_option, path_option, shown
 from harmonrank.events import BatchEnded, CellEnded, CellStarted, FitStep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harmonrank.cli.show import Show
     from harmonrank.reports.sections import Section
 
 _FIRST = "elive"
@@ -65,7 +63,7 @@ _FIRST = "elive"
 )
 @figures_option
 @format_option
-@numbers
+@shown
 def command(
     tables: tuple[str, ...],
     data: str | None,
@@ -75,8 +73,7 @@ def command(
     markdown: Path | None,
     figures: Path | None,
     style: str,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
     **changes: Any,
 ) -> None:
     """Make the paper's tables again and judge its claims.
@@ -91,7 +88,7 @@ def command(
     """
     from dataclasses import replace
 
-    from harmonrank.cli.show import Show
+    from harmonrank.cli.reporting import can_draw
     from harmonrank.data.files import check_output
     from harmonrank.evaluation.reproduction import PAPER, QUICK, reproduce
     from harmonrank.reports import run_of
@@ -121,34 +118,33 @@ def command(
         find_browser()
         check_output(figures, overwrite=True, holds=LIST)
     add_results(out, ())
-    with Show(quiet=quiet, json_file=json_file) as show:
-        progress = _Progress(show)
-        found = reproduce(
-            wanted,
-            settings,
-            runs=runs or out / "runs",
-            data=data,
-            command=how,
-            on_event=progress.event,
-        )
-        progress.end()
-        merged = add_results(out, found)
-        seeds = f"0 to {settings.seeds - 1}" if settings.seeds > 1 else "0"
-        run = run_of("\n".join(dict.fromkeys(table.command for table in merged)), seeds)
-        page = _page(show)
-        written = write_reproduction(
-            out,
-            merged,
-            run,
-            page=page,
-            closer=_closer(data, settings.rows, show) if page or figures else (),
-            markdown=markdown,
-            figures=figures,
-        )
-        for path in written:
-            show.line(f"Wrote {path}")
-    shown = reproduction_tables(found) if style == "table" else reproduction_markdown(found, run)
-    show.result(shown, {"tables": [table.to_dict() for table in found]})
+    progress = _Progress(show)
+    found = reproduce(
+        wanted,
+        settings,
+        runs=runs or out / "runs",
+        data=data,
+        command=how,
+        on_event=progress.event,
+    )
+    progress.end()
+    merged = add_results(out, found)
+    seeds = f"0 to {settings.seeds - 1}" if settings.seeds > 1 else "0"
+    run = run_of("\n".join(dict.fromkeys(table.command for table in merged)), seeds)
+    page = can_draw(show)
+    written = write_reproduction(
+        out,
+        merged,
+        run,
+        page=page,
+        closer=_closer(data, settings.rows, show) if page or figures else (),
+        markdown=markdown,
+        figures=figures,
+    )
+    for path in written:
+        show.line(f"Wrote {path}")
+    text = reproduction_tables(found) if style == "table" else reproduction_markdown(found, run)
+    show.result(text, {"tables": [table.to_dict() for table in found]})
 
 
 def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict[str, Any]) -> str:
@@ -163,14 +159,6 @@ def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict
             f"{value:g}" if isinstance(value, float) else value,
         ]
     return shlex.join(map(str, parts))
-
-
-def _page(show: "Show") -> bool:
-    """Tell whether the page can be made; the other files are no worse without it."""
-    if find_spec("plotly") is not None:
-        return True
-    show.line("No page with charts is written; pip install 'harmonrank[report]' adds it.")
-    return False
 
 
 def _closer(data: str | None, rows: int, show: "Show") -> "Sequence[Section]":

@@ -54,7 +54,7 @@ class Show:
     """
 
     def __init__(self, *, quiet: bool = False, json_file: str | None = None) -> None:
-        self._quiet, self._json = quiet, json_file
+        self.quiet, self._json = quiet, json_file
         if json_file not in (None, "-"):
             target = check_output(str(json_file), overwrite=True, begins="{")
             if (target.parent / "checksums.json").is_file():
@@ -81,12 +81,15 @@ class Show:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         if self._bar is not None:
             self._bar.stop()
 
     def line(self, text: str) -> None:
         """Print a line above the bar."""
-        if not self._quiet:
+        if not self.quiet:
             self._errors.print(text, markup=False, soft_wrap=True)
 
     def advance(self, what: str, done: float, total: float, note: str = "") -> None:
@@ -188,9 +191,10 @@ class Show:
             numbers: The same as JSON parts.
             style: 'md' prints a table as Markdown.
         """
+        self._stop()
         if isinstance(shown, Table) and style == "md":
             shown = shown.to_markdown()
-        if shown is not None and not self._quiet:
+        if shown is not None and not self.quiet:
             # Text is for the terminal to wrap, so that a path in it stays whole.
             self.console.print(shown, markup=False, soft_wrap=isinstance(shown, str))
         if self._json == "-":

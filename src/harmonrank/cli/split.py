@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import numbers, output, seed_option
+from harmonrank.cli.options import Show, output, seed_option, shown
 from harmonrank.cli.schema_options import columns, schema_of
 from harmonrank.cli.table_options import Tables, cut_options, table_argument
 
@@ -24,7 +24,7 @@ from harmonrank.cli.table_options import Tables, cut_options, table_argument
 @click.option("--valid-share", type=float, default=0.0, help="Of validation rows; else none.")
 @seed_option
 @columns
-@numbers
+@shown
 def command(
     log: Tables,
     out: Path,
@@ -34,8 +34,7 @@ def command(
     valid_share: float,
     seed: int,
     overwrite: bool,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
     **column_options: Any,
 ) -> None:
     """Cut LOG into train, valid and test tables; requests stay whole.
@@ -44,29 +43,27 @@ def command(
     By request a hash of its id decides, the same in every table. The folder gets train.parquet,
     test.parquet, valid.parquet if asked for, and schema.toml.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output
     from harmonrank.data.split_files import FACTS, write_split
     from harmonrank.data.splitting import Cut, split_rows
 
-    schema = schema_of(**column_options, near=log, quiet=quiet, required=False)
+    schema = schema_of(**column_options, near=log, show=show, required=False)
     time = column_options["time"] if schema is None else schema.time
     request = column_options["request"] if schema is None else schema.request
     cut = Cut(by or ("time" if time else "request"), test_share, test_from, valid_share, seed)
     check_output(out, overwrite=overwrite, holds=FACTS)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        parts = split_rows(log, cut, time=time, request=request)
-        show.line(parts.words())
-        if request is None:
-            show.line("There is no request column, so rows of one request may be on both sides.")
-        facts = write_split(
-            log,
-            parts,
-            out,
-            schema,
-            overwrite=overwrite,
-            on_rows=lambda done, total: show.advance("split ", done, total, f"{done:,} rows"),
-        )
+    parts = split_rows(log, cut, time=time, request=request)
+    show.line(parts.words())
+    if request is None:
+        show.line("There is no request column, so rows of one request may be on both sides.")
+    facts = write_split(
+        log,
+        parts,
+        out,
+        schema,
+        overwrite=overwrite,
+        on_rows=lambda done, total: show.advance("split ", done, total, f"{done:,} rows"),
+    )
     show.result(_table(facts, out), facts)
 
 
