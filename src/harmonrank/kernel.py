@@ -7,7 +7,6 @@ __all__ = [
     "kernel",
     "lane_function",
     "lane_kernel",
-    "product_kernel",
     "sum_kernel",
     "watch",
 ]
@@ -40,11 +39,6 @@ def kernel(function: F) -> F:
 def inline_kernel(function: F) -> F:
     """Compile a small function that other kernels call in their inner loop."""
     return _compiled(function, inline="always")
-
-
-def product_kernel(function: F) -> F:
-    """Compile a loop that may add a product in one instruction, rounded once instead of twice."""
-    return _compiled(function, fastmath={"contract"})
 
 
 def lane_kernel(function: F) -> F:

@@ -4,8 +4,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from harmonrank.data.log_worlds import TENREC_FILES, KuaiRandWorld, TenrecWorld
-from harmonrank.data.logs import ImportedLog, find_kuairand, find_tenrec, import_log
+from harmonrank.data.log_worlds import KuaiRandWorld, TenrecWorld
+from harmonrank.data.logs import (
+    TENREC_FILES,
+    ImportedLog,
+    find_kuairand,
+    find_tenrec,
+    import_log,
+)
 from harmonrank.errors import UsageError
 from harmonrank.evaluation.log_simulation import simulate_log
 from harmonrank.metrics import auc

@@ -31,7 +31,8 @@ def simulate_raw_log(
 ) -> None:
     """Write raw logs and say how well the truth itself would rank them."""
     from harmonrank.data.files import check_output
-    from harmonrank.data.log_worlds import TENREC_FILES, KuaiRandWorld, TenrecWorld
+    from harmonrank.data.log_worlds import KuaiRandWorld, TenrecWorld
+    from harmonrank.data.logs import TENREC_FILES
     from harmonrank.evaluation.log_simulation import TRUTH, simulate_log
 
     check_output(out, overwrite=overwrite, holds=TRUTH)

@@ -2,12 +2,11 @@
 
 from harmonrank.data.log_worlds._block import Block, LogFile
 from harmonrank.data.log_worlds._kuairand import KuaiRandWorld
-from harmonrank.data.log_worlds._tenrec import TENREC_FILES, TenrecWorld
+from harmonrank.data.log_worlds._tenrec import TenrecWorld
 from harmonrank.data.log_worlds._truth import Truth, probability
 
 __all__ = [
     "LOG_WORLDS",
-    "TENREC_FILES",
     "Block",
     "KuaiRandWorld",
     "LogFile",

@@ -1,6 +1,6 @@
 """A world in the format of Tenrec's video files."""
 
-__all__ = ["TENREC_FILES", "TenrecWorld"]
+__all__ = ["TenrecWorld"]
 
 from collections.abc import Iterator
 
@@ -10,6 +10,7 @@ import polars as pl
 from harmonrank.data.log_worlds._block import Block, BlockUsers, LogFile, blocks, feedback
 from harmonrank.data.log_worlds._features import choose, draw_vectors, zipf
 from harmonrank.data.log_worlds._truth import Objective, Truth, draw_truth
+from harmonrank.data.logs import TENREC_FILES
 
 _OBJECTIVES = (
     Objective("click", 0.46, 1.2, 0.03),
@@ -18,7 +19,6 @@ _OBJECTIVES = (
     Objective("follow", 0.0011, 1.15, 0.015),
     Objective("share", 0.001, 1.1, 0.015),
 )
-TENREC_FILES = ("QK-video.csv", "QB-video.csv", "sbr_data_1M.csv", "ctr_data_1M.csv")
 _AGES = np.array([19, 2, 49, 21, 6.5, 1.8, 0.6, 0.1])
 _GENDERS = np.array([19, 58, 23])
 _HISTORY, _CANDIDATES = 10, 40

@@ -3,8 +3,8 @@
 __all__ = ["LOG_TOML", "FeatureTable", "LogColumns"]
 
 import json
-from collections.abc import Container, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -66,14 +66,6 @@ class LogColumns:
     users: FeatureTable | None = None
     items: FeatureTable | None = None
     truth: Mapping[str, str] = field(default_factory=dict)
-
-    def having(self, columns: Container[str]) -> Self:
-        """Return the roles of the columns that are there."""
-        parts = ("objectives", "categorical", "numeric", "feedback", "history")
-        kept: dict[str, Any] = {
-            part: tuple(c for c in getattr(self, part) if c in columns) for part in parts
-        }
-        return replace(self, **kept)
 
     def to_toml(self) -> str:
         """Return the text of log.toml; parts that are not there are left out."""
