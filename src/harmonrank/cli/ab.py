@@ -2,15 +2,20 @@
 
 __all__ = ["command"]
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
 from harmonrank.cli.ab_simulate import simulate_command
-from harmonrank.cli.options import format_option, numbers, parse_names, parse_pairs, report_option
+from harmonrank.cli.options import (
+    Show,
+    format_option,
+    parse_names,
+    parse_pairs,
+    report_option,
+    shown,
+)
 from harmonrank.cli.table_options import Tables, table_argument
 from harmonrank.errors import UsageError
 
@@ -58,7 +63,7 @@ command.add_command(simulate_command)
 @click.option("--common-axis", is_flag=True, help="One chart of all outcomes on the page.")
 @report_option
 @format_option
-@numbers
+@shown
 def analyse_command(
     log: Tables,
     outcomes: str,
@@ -74,43 +79,34 @@ def analyse_command(
     common_axis: bool,
     report: Path | None,
     style: str,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Compare the arms of the experiment in LOG.
 
     LOG is parquet, csv or arrow with a row per impression: who saw it, in which arm, and what
     came of it. Users are the unit: intervals are by the delta method on their sums.
     """
-    from harmonrank.cli.show import Show
-    from harmonrank.data.files import check_output, new_file
     from harmonrank.evaluation.ab import analyse
     from harmonrank.reports.ab import ab_page, ab_table
     from harmonrank.reports.facts import run_of
-    from harmonrank.reports.html import DOCTYPE, plotly_script
+    from harmonrank.reports.html import check_page, write_page
 
     if common_axis and report is None:
         raise UsageError("--common-axis serves the page alone; add --report FILE.")
+    check_page(report)
+    analysis = analyse(
+        log,
+        user=user,
+        arm=arm,
+        outcomes=parse_names(outcomes),
+        unwanted=parse_names(unwanted or ""),
+        control=control,
+        split=parse_pairs(split, "--split"),
+        per=per,
+        impressions=impressions,
+        aa_arm=aa_arm,
+    )
     if report is not None:
-        plotly_script()
-        check_output(report, overwrite=True, begins=DOCTYPE)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        analysis = analyse(
-            log,
-            user=user,
-            arm=arm,
-            outcomes=parse_names(outcomes),
-            unwanted=parse_names(unwanted or ""),
-            control=control,
-            split=parse_pairs(split, "--split"),
-            per=per,
-            impressions=impressions,
-            aa_arm=aa_arm,
-        )
-        if report is not None:
-            run = run_of(f"harmonrank {shlex.join(sys.argv[1:])}")
-            with new_file(report, overwrite=True, begins=DOCTYPE) as partial:
-                text = ab_page(analysis, run, scale=scale, common_axis=common_axis)
-                partial.write_text(text, encoding="utf-8")
-            show.line(f"Report: {report}")
+        write_page(ab_page(analysis, run_of(), scale=scale, common_axis=common_axis), report)
+        show.line(f"Report: {report}")
     show.result(ab_table(analysis, scale), analysis.to_dict(), style=style)

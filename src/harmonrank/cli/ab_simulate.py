@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from harmonrank.cli.options import (
+    Show,
     count_option,
     format_option,
     load_model,
-    numbers,
     output,
     seed_option,
+    shown,
 )
 from harmonrank.errors import UsageError
 
@@ -39,7 +40,7 @@ _CONTROL = "current"
 @seed_option
 @output("Log to write: parquet, csv or arrow, as `ab analyse` reads it.", required=False)
 @format_option
-@numbers
+@shown
 def simulate_command(
     world: str,
     model: Path,
@@ -53,8 +54,7 @@ def simulate_command(
     out: Path | None,
     overwrite: bool,
     style: str,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Try operating points of MODEL on a simulated platform, before anyone sees them.
 
@@ -62,7 +62,6 @@ def simulate_command(
     model, each other one with those of a point; none of them learns. The table shows what the
     experiment measures, and beside it the lift by true chance, which only a simulation knows.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.data.files import check_output
     from harmonrank.data.table_paths import file_kind
     from harmonrank.evaluation.online import run_online
@@ -77,21 +76,20 @@ def simulate_command(
     if out is not None:
         file_kind(out)
         check_output(out, overwrite=overwrite)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        result = run_online(
-            world,
-            users=users,
-            days=days,
-            hours=hours,
-            requests_per_hour=requests,
-            top_k=k,
-            seed=seed,
-            arms=arms,
-            progress=lambda done: show.advance("hours ", done.hour + 1, done.hours),
-        )
-        if out is not None and result.log is not None:
-            write_table(result.log, out, overwrite=overwrite)
-            show.line(f"Log: {out}")
+    result = run_online(
+        world,
+        users=users,
+        days=days,
+        hours=hours,
+        requests_per_hour=requests,
+        top_k=k,
+        seed=seed,
+        arms=arms,
+        progress=lambda done: show.advance("hours ", done.hour + 1, done.hours),
+    )
+    if out is not None and result.log is not None:
+        write_table(result.log, out, overwrite=overwrite)
+        show.line(f"Log: {out}")
     show.result(_table(result), result.to_dict(), style=style)
 
 

@@ -84,7 +84,7 @@ def command(
     The first sentence says who is ahead, and by how much. In a world the ceiling is known, and
     each method's regret is how far below it stays.
     """
-    from harmonrank.cli.drift_notes import drift_notes, say
+    from harmonrank.cli.drift_notes import drift_notes
     from harmonrank.cli.reporting import Reporting
     from harmonrank.data import read_log
     from harmonrank.data.splitting import Cut, split_rows
@@ -146,7 +146,7 @@ def command(
         "position": None if position is None else position.to_dict(),
     }
     show.result(board.to_table(), {**board.to_dict(), **parts_found}, style=style)
-    say([*notes, *board.warnings])
+    show.notes([*notes, *board.warnings])
     if all(entry.error for entry in board.entries if entry.name != TODAY):
         raise SystemExit(1)
 

@@ -1,10 +1,8 @@
 """What a verb says about the drift of scores."""
 
-__all__ = ["drift_notes", "say"]
+__all__ = ["drift_notes"]
 
-from collections.abc import Iterable, Sequence
-
-import click
+from collections.abc import Sequence
 
 from harmonrank.methods.drift import ColumnDrift, Drift
 
@@ -24,12 +22,6 @@ def drift_notes(drift: Drift, *, recalibrated: bool) -> list[str]:
     replaced = [column for column in drift.columns if column.column in drift.replaced]
     far = [column for column in drift.columns if column.far and column not in replaced]
     return [_moved(found, replaced=found is replaced) for found in (replaced, far) if found]
-
-
-def say(notes: Iterable[str]) -> None:
-    """Print notes where they do not mix with results."""
-    for note in notes:
-        click.echo(f"Note: {note}", err=True)
 
 
 def _is_constant(column: ColumnDrift) -> bool:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harmonrank.cli.options import (
+    Show,
     at_option,
     baseline_option,
     count_option,
     load_model,
     missing_option,
-    numbers,
     parse_pairs,
     recalibrate,
     reports,
+    shown,
     value,
     weights,
 )
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     help="Table that it was fitted on; the page then shows how scores have drifted since.",
 )
 @reports
-@numbers
+@shown
 def command(
     model: Path,
     data: Tables,
@@ -59,13 +60,11 @@ def command(
     report: Path | None,
     figures: Path | None,
     style: str,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Measure how well MODEL ranks DATA, a table that has labels."""
-    from harmonrank.cli.drift_notes import drift_notes, say
+    from harmonrank.cli.drift_notes import drift_notes
     from harmonrank.cli.reporting import Reporting
-    from harmonrank.cli.show import Show
     from harmonrank.data import read_log
     from harmonrank.evaluation import Baseline
     from harmonrank.evaluation.measured import measured
@@ -75,26 +74,25 @@ def command(
     if train is not None and report is None and figures is None:
         raise UsageError("--train serves the page alone; add --report FILE.")
     fitted = load_model(model, missing, at, value)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        reporting = Reporting(report, figures, show)
-        today = None if baseline is None else Baseline.read(data, baseline)
-        log = corrected(read_log(data, fitted.schema))
-        counted: dict[str, Any] = {
-            "weights": parse_pairs(weights),
-            "value": parse_pairs(value, "--value"),
-            "k": k,
-        }
-        drift = fitted.drift(log)
-        notes, as_fitted = drift_notes(drift, recalibrated=recalibrate), None
-        if recalibrate:
-            as_fitted = fitted.evaluate(log, **counted).auc_sum.estimate
-            fitted = fitted.recalibrated(log)
-            notes.append(f"As fitted, AUC-sum is {as_fitted:.4f}.")
-        lost = missing_of(log, fitted)
-        notes += [] if lost is None else [str(lost)]
-        board = measured(fitted, log, **counted, baseline=today, drift=drift)
-        title = f"{fitted.name} on {table_name(data)}"
-        reporting.evaluated(title, fitted, board, log, train=train, caveats=notes)
+    reporting = Reporting(report, figures, show)
+    today = None if baseline is None else Baseline.read(data, baseline)
+    log = corrected(read_log(data, fitted.schema))
+    counted: dict[str, Any] = {
+        "weights": parse_pairs(weights),
+        "value": parse_pairs(value, "--value"),
+        "k": k,
+    }
+    drift = fitted.drift(log)
+    notes, as_fitted = drift_notes(drift, recalibrated=recalibrate), None
+    if recalibrate:
+        as_fitted = fitted.evaluate(log, **counted).auc_sum.estimate
+        fitted = fitted.recalibrated(log)
+        notes.append(f"As fitted, AUC-sum is {as_fitted:.4f}.")
+    lost = missing_of(log, fitted)
+    notes += [] if lost is None else [str(lost)]
+    board = measured(fitted, log, **counted, baseline=today, drift=drift)
+    title = f"{fitted.name} on {table_name(data)}"
+    reporting.evaluated(title, fitted, board, log, train=train, caveats=notes)
     quality = board.qualities[fitted.name]
     reached = quality.auc_sum.estimate if as_fitted is None else as_fitted
     show.result(
@@ -110,7 +108,7 @@ def command(
         },
         style=style,
     )
-    say([*notes, *board.warnings])
+    show.notes([*notes, *board.warnings])
 
 
 def _table(board: "Leaderboard", name: str) -> "Table":

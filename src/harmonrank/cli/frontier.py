@@ -2,7 +2,6 @@
 
 __all__ = ["command"]
 
-import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harmonrank.cli.options import (
+    Show,
     at_option,
     count_option,
     format_option,
     load_model,
-    numbers,
     output,
     parse_pairs,
     report_option,
+    shown,
     weights,
 )
 from harmonrank.cli.table_options import Tables, table_name, table_option
@@ -62,7 +62,7 @@ _REFITS = 5
 @output("Folder of a new model with the point; MODEL itself if left out.", required=False)
 @report_option
 @format_option
-@numbers
+@shown
 def command(
     model: Path,
     data: Tables,
@@ -79,8 +79,7 @@ def command(
     overwrite: bool,
     report: Path | None,
     style: str,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Show what MODEL can trade between objectives, without another fit.
 
@@ -91,41 +90,41 @@ def command(
     With --keep, the weights of the best AUC-sum are searched for which all floors hold. Where that
     cannot be, the floors that conflict are named, nothing is saved, and the exit code is 3.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.evaluation.frontier import Floor, Sweep, frontier_of, guarded_by, refits_of
-    from harmonrank.reports.frontier import frontier_table
+    from harmonrank.reports.facts import run_of
+    from harmonrank.reports.frontier import frontier_page, frontier_table
+    from harmonrank.reports.html import check_page, write_page
 
     fitted = load_model(model)
     target = _target(model, fitted, name, out, overwrite=overwrite)
-    _check_report(report)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        current = fitted if at is None else fitted.at(at)
-        sweep = Sweep.of(current, data, count=parse_pairs(weights))
-        floors = [Floor.parse(text, sweep.names) for text in keep]
-        guarded = guarded_by(sweep, floors, level=level) if floors else None
-        found = frontier_of(
-            sweep,
-            k=k,
-            points=points,
-            more=_more(guarded),
-            on_step=lambda *done: show.advance("points ", *done),
+    check_page(report)
+    current = fitted if at is None else fitted.at(at)
+    sweep = Sweep.of(current, data, count=parse_pairs(weights))
+    floors = [Floor.parse(text, sweep.names) for text in keep]
+    guarded = guarded_by(sweep, floors, level=level) if floors else None
+    found = frontier_of(
+        sweep,
+        k=k,
+        points=points,
+        more=_more(guarded),
+        on_step=lambda *done: show.advance("points ", *done),
+    )
+    asked = choose or name or guarded is not None
+    chosen, kept = _chosen(found, choose or _usual(guarded)) if asked else (None, None)
+    missed = guarded is not None and not guarded.feasible and choose is None
+    refits: tuple[Refit, ...] = ()
+    if refit is not None:
+        some = list(found.listed())[:_REFITS]
+        refits = refits_of(
+            sweep, found, refit, some, on_refit=lambda n: show.line(f"Fitted for point {n}.")
         )
-        asked = choose or name or guarded is not None
-        chosen, kept = _chosen(found, choose or _usual(guarded)) if asked else (None, None)
-        missed = guarded is not None and not guarded.feasible and choose is None
-        refits: tuple[Refit, ...] = ()
-        if refit is not None:
-            some = list(found.listed())[:_REFITS]
-            refits = refits_of(
-                sweep, found, refit, some, on_refit=lambda n: show.line(f"Fitted for point {n}.")
-            )
-        if report is not None:
-            title = f"{fitted.name} on {table_name(data)}"
-            _write_report(report, title, found, chosen, guarded)
-            show.line(f"Report: {report}")
-        if target is not None and name is not None and kept is not None and not missed:
-            fitted.with_point(name, kept).save(target, overwrite=overwrite or out is None)
-            show.line(f"Saved point '{name}' in {target}; --at {name} means it.")
+    if report is not None:
+        title = f"{fitted.name} on {table_name(data)}"
+        write_page(frontier_page(title, found, run_of(), chosen, guarded), report)
+        show.line(f"Report: {report}")
+    if target is not None and name is not None and kept is not None and not missed:
+        fitted.with_point(name, kept).save(target, overwrite=overwrite or out is None)
+        show.line(f"Saved point '{name}' in {target}; --at {name} means it.")
     table = frontier_table(found, chosen, guarded)
     if refits:
         far = max(one.largest for one in refits)
@@ -204,27 +203,3 @@ def _chosen(found: "Frontier", choose: str) -> tuple[int | None, dict[str, float
             f"buy=2,like=1. Got '{choose}'."
         )
     return None, parse_pairs(choose, "--choose") or {}
-
-
-def _check_report(report: Path | None) -> None:
-    if report is None:
-        return
-    from harmonrank.data.files import check_output
-    from harmonrank.reports.html import DOCTYPE, plotly_script
-
-    plotly_script()
-    check_output(report, overwrite=True, begins=DOCTYPE)
-
-
-def _write_report(
-    report: Path, title: str, found: "Frontier", chosen: int | None, guarded: "Guarded | None"
-) -> None:
-    from harmonrank.data.files import new_file
-    from harmonrank.reports.facts import run_of
-    from harmonrank.reports.frontier import frontier_page
-    from harmonrank.reports.html import DOCTYPE
-
-    run = run_of(f"harmonrank {shlex.join(sys.argv[1:])}")
-    text = frontier_page(title, found, run, chosen, guarded)
-    with new_file(report, overwrite=True, begins=DOCTYPE) as partial:
-        partial.write_text(text, encoding="utf-8")

@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from harmonrank.cli.options import (
+    Show,
     at_option,
     count_option,
     load_model,
     missing_option,
-    numbers,
     output,
     parse_pairs,
+    shown,
     value,
     weights,
 )
@@ -30,7 +31,7 @@ from harmonrank.cli.table_options import Tables, table_argument
 @value
 @missing_option
 @output("Table to write: parquet, csv or arrow.")
-@numbers
+@shown
 def command(
     model: Path,
     data: Tables,
@@ -42,15 +43,13 @@ def command(
     missing: str | None,
     out: Path,
     overwrite: bool,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Write the best rows of every request of DATA, best first.
 
     Two columns are added: `fused`, the score of MODEL, and `place`, from 1. Labels are not needed.
     """
-    from harmonrank.cli.drift_notes import drift_notes, say
-    from harmonrank.cli.show import Show
+    from harmonrank.cli.drift_notes import drift_notes
     from harmonrank.data.files import check_output
     from harmonrank.data.table_paths import file_kind
     from harmonrank.methods.scoring import write_table
@@ -59,12 +58,11 @@ def command(
     file_kind(out)
     check_output(out, overwrite=overwrite)
     counted = {"weights": parse_pairs(weights), "value": parse_pairs(value, "--value")}
-    with Show(quiet=quiet, json_file=json_file) as show:
-        best = fitted.rank(data, k, request=request, **counted)
-        drift = fitted.drift(data) if best.height else None
-        write_table(best, out, overwrite=overwrite)
+    best = fitted.rank(data, k, request=request, **counted)
+    drift = fitted.drift(data) if best.height else None
+    write_table(best, out, overwrite=overwrite)
     if drift is not None:
-        say(drift_notes(drift, recalibrated=False))
+        show.notes(drift_notes(drift, recalibrated=False))
     requests = int((best["place"] == 1).sum())
     show.result(
         f"Wrote the best {k} of {requests:,} requests, {best.height:,} rows, to {out}.",

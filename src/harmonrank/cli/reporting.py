@@ -2,8 +2,6 @@
 
 __all__ = ["Reporting", "can_draw"]
 
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -20,7 +18,7 @@ from harmonrank.events import MethodEnded
 from harmonrank.extras import is_installed
 from harmonrank.methods import Method, Quality, load
 from harmonrank.reports import Facts, collect, run_of, write_html, write_pictures
-from harmonrank.reports.html import DOCTYPE, plotly_script
+from harmonrank.reports.html import check_page, plotly_script
 from harmonrank.reports.pictures import LIST, find_browser
 
 
@@ -33,11 +31,9 @@ class Reporting:
     def __init__(self, report: Path | None, figures: Path | None, show: Show) -> None:
         self._report, self._figures, self._show = report, figures, show
         self._models: dict[str, Method] = {}
-        if self.wanted:
-            plotly_script()
-        if report is not None:
-            check_output(report, overwrite=True, begins=DOCTYPE)
+        check_page(report)
         if figures is not None:
+            plotly_script()
             find_browser()
             check_output(figures, overwrite=True, holds=LIST)
 
@@ -113,7 +109,7 @@ class Reporting:
         seed: int | None,
         **about: Any,
     ) -> None:
-        run = run_of(f"harmonrank {shlex.join(sys.argv[1:])}", seed)
+        run = run_of(seed=seed)
         facts = collect(title, run, board, models, test, train=train, **about)
         self._files(facts)
 

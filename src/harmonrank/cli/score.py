@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from harmonrank.cli.options import (
+    Show,
     at_option,
     load_model,
     missing_option,
-    numbers,
     output,
     parse_pairs,
     recalibrate,
+    shown,
     value,
     weights,
 )
@@ -30,7 +31,7 @@ from harmonrank.cli.table_options import Tables, table_argument
 @value
 @missing_option
 @recalibrate
-@numbers
+@shown
 def command(
     model: Path,
     data: Tables,
@@ -42,39 +43,36 @@ def command(
     missing: str | None,
     recalibrate: bool,
     overwrite: bool,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Write DATA with the fused score of MODEL as one more column; rows stay in order."""
     from time import perf_counter
 
-    from harmonrank.cli.drift_notes import drift_notes, say
-    from harmonrank.cli.show import Show
+    from harmonrank.cli.drift_notes import drift_notes
     from harmonrank.methods.drift import Drift
     from harmonrank.methods.scoring import score_file
 
     fitted = load_model(model, missing, at, value)
     found: list[Drift] = []
-    with Show(quiet=quiet, json_file=json_file) as show:
-        started = perf_counter()
-        if recalibrate:
-            found.append(fitted.drift(data))
-            fitted = fitted.recalibrated(data)
-        rows = score_file(
-            fitted,
-            data,
-            out,
-            column=column,
-            weights=parse_pairs(weights),
-            value=parse_pairs(value, "--value"),
-            overwrite=overwrite,
-            on_drift=None if recalibrate else found.append,
-            on_rows=lambda done, total: show.advance("score ", done, total, f"{done:,} rows"),
-        )
-        seconds = perf_counter() - started
+    started = perf_counter()
+    if recalibrate:
+        found.append(fitted.drift(data))
+        fitted = fitted.recalibrated(data)
+    rows = score_file(
+        fitted,
+        data,
+        out,
+        column=column,
+        weights=parse_pairs(weights),
+        value=parse_pairs(value, "--value"),
+        overwrite=overwrite,
+        on_drift=None if recalibrate else found.append,
+        on_rows=lambda done, total: show.advance("score ", done, total, f"{done:,} rows"),
+    )
+    seconds = perf_counter() - started
     drift = found[0] if found else None  # a table without rows has not drifted
     if drift is not None:
-        say(drift_notes(drift, recalibrated=recalibrate))
+        show.notes(drift_notes(drift, recalibrated=recalibrate))
     written = {"rows": rows, "seconds": seconds, "output": str(out), "column": column}
     show.result(
         f"Scored {rows:,} rows in {seconds:.1f} s; wrote {out}.",

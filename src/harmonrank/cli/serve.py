@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import at_option, numbers, parse_pairs, path_option
+from harmonrank.cli.options import Show, at_option, parse_pairs, path_option, shown
 from harmonrank.errors import UsageError
 
 
@@ -42,7 +42,7 @@ from harmonrank.errors import UsageError
 @click.option("--timeout", default=10.0, show_default=True, help="Seconds for a body, and a turn.")
 @click.option("--grace", default=10.0, show_default=True, help="Seconds to end what was begun.")
 @click.option("--access-log", is_flag=True, help="Log every request, not only failures.")
-@numbers
+@shown
 def command(
     target: Path,
     points: tuple[str, ...],
@@ -50,8 +50,7 @@ def command(
     anonymous: bool,
     tls_cert: Path | None,
     tls_key: Path | None,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
     **settings: Any,
 ) -> None:
     """Answer requests over HTTP: Open Inference Protocol v2 and POST /v1/rank.
@@ -59,7 +58,6 @@ def command(
     Given a registry, its current version is served, and a new one as soon as it is published.
     Without --host only this machine can ask. --json writes the address when the service answers.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.options import checked_options
     from harmonrank.serving import ServeConfig
     from harmonrank.serving.supervisor import serve
@@ -72,13 +70,12 @@ def command(
         **settings,
     }
     config = ServeConfig(**checked_options("serve", ServeConfig, given))
-    with Show(quiet=quiet, json_file=json_file) as show:
 
-        def on_ready(address: str) -> None:
-            show.line(f"Serving {target} at {address}")
-            show.result(None, {"address": address})
+    def on_ready(address: str) -> None:
+        show.line(f"Serving {target} at {address}")
+        show.result(None, {"address": address})
 
-        serve(config, key=_key(api_key_file), anonymous=anonymous, on_ready=on_ready)
+    serve(config, key=_key(api_key_file), anonymous=anonymous, on_ready=on_ready)
 
 
 def _point(text: str) -> tuple[str, dict[str, float]]:

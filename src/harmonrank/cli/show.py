@@ -9,6 +9,7 @@ from functools import singledispatchmethod
 from pathlib import Path
 from typing import Any, Self
 
+import click
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
@@ -86,6 +87,12 @@ class Show:
     def _stop(self) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+    def notes(self, texts: Iterable[str]) -> None:
+        """Print what a reader of the result should know, quiet or not, where it does not mix."""
+        self._stop()
+        for text in texts:
+            click.echo(f"Note: {text}", err=True)
 
     def line(self, text: str) -> None:
         """Print a line above the bar."""

@@ -4,6 +4,8 @@ __all__ = ["Facts", "MethodFacts", "Run", "collect", "run_of"]
 
 import os
 import platform
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -144,8 +146,12 @@ def _method_facts(model: Method, test: Log) -> MethodFacts:
     )
 
 
-def run_of(command: str, seed: int | str | None = None) -> Run:
-    """Describe the present process: when, with which versions, on what machine."""
+def run_of(command: str | None = None, seed: int | str | None = None) -> Run:
+    """Describe the present process: when, with which versions, on what machine.
+
+    The command is that which this process was started with, if left out.
+    """
+    command = f"harmonrank {shlex.join(sys.argv[1:])}" if command is None else command
     versions = {"harmonrank": __version__, "Python": platform.python_version()}
     for package in _PACKAGES:
         try:

@@ -1,6 +1,15 @@
 """The report as one HTML page that needs nothing but a browser."""
 
-__all__ = ["DOCTYPE", "Card", "html_page", "page", "plotly_script", "write_html"]
+__all__ = [
+    "DOCTYPE",
+    "Card",
+    "check_page",
+    "html_page",
+    "page",
+    "plotly_script",
+    "write_html",
+    "write_page",
+]
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -12,7 +21,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from harmonrank.data.files import new_file
+from harmonrank.data.files import check_output, new_file
 from harmonrank.evaluation import Leaderboard
 from harmonrank.extras import import_extra
 from harmonrank.methods import Quality
@@ -33,10 +42,21 @@ Card = tuple[str, str, str]
 
 
 def write_html(facts: Facts, path: str | Path) -> None:
-    """Write the page; it appears under its name only when complete."""
-    page = html_page(facts)
+    """Write the page of some facts."""
+    write_page(html_page(facts), path)
+
+
+def check_page(path: Path | None) -> None:
+    """Refuse a page that cannot be made or would replace something else; None asks for none."""
+    if path is not None:
+        plotly_script()
+        check_output(path, overwrite=True, begins=DOCTYPE)
+
+
+def write_page(whole: str, path: str | Path) -> None:
+    """Write a page; it appears under its name only when complete."""
     with new_file(path, overwrite=True, begins=DOCTYPE) as partial:
-        partial.write_text(page, encoding="utf-8")
+        partial.write_text(whole, encoding="utf-8")
 
 
 def html_page(facts: Facts) -> str:

@@ -12,7 +12,7 @@ from harmonrank.data.files import new_file, read_json, write_json
 from harmonrank.errors import DataError
 from harmonrank.evaluation.reproduction import TABLES, PaperTable
 from harmonrank.reports.facts import Run
-from harmonrank.reports.html import DOCTYPE
+from harmonrank.reports.html import write_page
 from harmonrank.reports.pictures import write_page_pictures
 from harmonrank.reports.reproduction._markdown import reproduction_markdown, with_head
 from harmonrank.reports.reproduction._page import reproduction_page, reproduction_sections
@@ -97,7 +97,6 @@ def write_reproduction(
         write_page_pictures(whole, [*reproduction_sections(tables), *closer], figures)
         written.append(figures)
     if page:
-        with new_file(folder / REPORT, overwrite=True, begins=DOCTYPE) as partial:
-            partial.write_text(whole, encoding="utf-8")
+        write_page(whole, folder / REPORT)
         written.append(folder / REPORT)
     return written
