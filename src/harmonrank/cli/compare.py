@@ -100,7 +100,7 @@ def command(
     if split is None and (test_share is not None or test_from is not None):
         raise UsageError("--test-share and --test-from tell where --split cuts; add --split time.")
     cut = None if split is None else Cut(split, test_share, test_from, seed=seed)
-    schema = schema_of(**column_options, near=table, show=show)
+    schema = schema_of(**column_options, near=table, quiet=show.quiet)
     names = methods if methods == "all" else parse_names(methods)
     reporting = Reporting(report, figures, show)
     rows = read_log(table, schema)

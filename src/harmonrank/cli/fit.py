@@ -59,7 +59,7 @@ def command(
     from harmonrank.methods.saved import MODEL
     from harmonrank.options import checked_device
 
-    schema = schema_of(**column_options, near=train, show=show)
+    schema = schema_of(**column_options, near=train, quiet=show.quiet)
     model = method_class(method)(**parse_settings(settings))
     checked_device(device, "--device")
     target = check_output(out, overwrite=overwrite, holds=MODEL)

@@ -8,15 +8,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import (
-    F,
-    Show,
-    missing_option,
-    parse_names,
-    parse_pairs,
-    path_option,
-    value,
-)
+from harmonrank.cli.options import F, missing_option, parse_names, parse_pairs, path_option, value
 from harmonrank.cli.table_options import Tables
 from harmonrank.errors import UsageError
 
@@ -64,7 +56,7 @@ def schema_of(
     missing: str | None = None,
     position: str | None = None,
     near: Tables | None = None,
-    show: Show | None = None,
+    quiet: bool = False,
     required: bool = True,
 ) -> Any:
     """Return the Schema that the column options describe; options win over the file.
@@ -78,8 +70,8 @@ def schema_of(
     either(weights, value, "--weights or --value")
     if schema is None and not (scores or labels) and (found := _schema_near(near)) is not None:
         schema = found
-        if show is not None:
-            show.line(f"Columns are as '{found}' says.")
+        if not quiet:
+            click.echo(f"Columns are as '{found}' says.", err=True)
     if schema is None and not (scores or labels or required):
         return None
     if schema is not None:

@@ -187,7 +187,8 @@ class Show:
 
     def print(self, shown: RenderableType) -> None:
         """Print what comes before the result, and an empty line."""
-        if not self._quiet:
+        self._stop()
+        if not self.quiet:
             self.console.print(shown, "", markup=False)
 
     def result(self, shown: RenderableType | None, numbers: Any, *, style: str = "table") -> None:

@@ -47,7 +47,7 @@ def command(
     from harmonrank.data.split_files import FACTS, write_split
     from harmonrank.data.splitting import Cut, split_rows
 
-    schema = schema_of(**column_options, near=log, show=show, required=False)
+    schema = schema_of(**column_options, near=log, quiet=show.quiet, required=False)
     time = column_options["time"] if schema is None else schema.time
     request = column_options["request"] if schema is None else schema.request
     cut = Cut(by or ("time" if time else "request"), test_share, test_from, valid_share, seed)
