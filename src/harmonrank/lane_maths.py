@@ -132,7 +132,7 @@ def _fetched(_typing: Any, array: Any, _first: Any, places: Any) -> Any:
 
     def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         data = context.make_array(signature.args[0])(context, builder, given[0]).data
-        long, addresses = Lanes(types.int64, ROWS), ir.VectorType(ir.PointerType(), ROWS)
+        long, addresses = Lanes(types.int64, ROWS), ir.VectorType(data.type, ROWS)
         begin = builder.ptrtoint(builder.gep(data, [given[1]]), ir.IntType(64))
         bytes_on = builder.shl(
             builder.zext(given[2], vector_type(long)), ir.Constant(vector_type(long), [2] * ROWS)
@@ -143,7 +143,10 @@ def _fetched(_typing: Any, array: Any, _first: Any, places: Any) -> Any:
         floats, mask = vector_type(_FLOATS), vector_type(_MASK)
         gather = ir.FunctionType(floats, [addresses, ir.IntType(32), mask, floats])
         insert: Any = cgutils.get_or_insert_function
-        function = insert(builder.module, gather, f"llvm.masked.gather.v{ROWS}f32.v{ROWS}p0")
+        # Before LLVM 16 a pointer has a type, and the name of an intrinsic tells it.
+        kind = "" if str(data.type) == "ptr" else "f32"
+        name = f"llvm.masked.gather.v{ROWS}f32.v{ROWS}p0{kind}"
+        function = insert(builder.module, gather, name)
         align, every = ir.Constant(ir.IntType(32), 4), ir.Constant(mask, [True] * ROWS)
         return builder.call(function, [where_each, align, every, ir.Constant(floats, ir.Undefined)])
 

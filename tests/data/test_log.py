@@ -8,6 +8,7 @@ import pytest
 
 from harmonrank import Schema
 from harmonrank.data import read_log
+from harmonrank.data.context import ContextEncoder
 from harmonrank.errors import DataError
 from harmonrank.methods import method_class
 from logs import small_table
@@ -43,8 +44,9 @@ def test_labels_may_be_true_and_false_or_any_numbers_that_are_0_and_1(table, sch
 
 def test_a_log_without_context_still_knows_its_rows(table):
     log = read_log(table, Schema({"buy": "p_buy"}))
-    assert log.context.shape == (600, 0)
-    assert log.take(np.arange(5)).context.shape == (5, 0)
+    encoder = ContextEncoder.fit(log.context)
+    assert log.codes(encoder).shape == (600, 0)
+    assert log.take(np.arange(5)).codes(encoder).shape == (5, 0)
 
 
 def test_take_picks_the_same_rows_of_everything(table):

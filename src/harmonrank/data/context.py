@@ -204,9 +204,10 @@ class ContextEncoder:
         pairs = zip(self.features, older.features, strict=True)
         return [feature.recoding(before) for feature, before in pairs]
 
-    def encode(self, frame: pl.DataFrame) -> np.ndarray:
-        """Return the codes, (rows, features) int32."""
-        codes = np.empty((frame.height, len(self.features)), dtype=np.int32)
+    def encode(self, frame: pl.DataFrame, rows: int | None = None) -> np.ndarray:
+        """Return the codes, (rows, features) int32; a frame without columns knows no rows."""
+        rows = frame.height if rows is None else rows
+        codes = np.empty((rows, len(self.features)), dtype=np.int32)
         for column, feature in enumerate(self.features):
             codes[:, column] = feature.encode(frame[feature.name].alias("value"))
         return codes

@@ -66,8 +66,7 @@ def unlabelled(log: Log) -> Log:
 
 def _contexts(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     if not frames[0].width:
-        # A column that is dropped keeps the number of rows where there is no other.
-        return pl.DataFrame({"": np.zeros(sum(f.height for f in frames), np.uint8)}).drop("")
+        return frames[0]
     plain = [
         frame.with_columns(pl.col(pl.Categorical, pl.Enum).cast(pl.String)) for frame in frames
     ]

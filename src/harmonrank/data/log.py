@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
+from harmonrank.data.context import ContextEncoder
 from harmonrank.data.schema import Schema
 from harmonrank.errors import DataError
 
@@ -70,6 +71,10 @@ class Log:
     def prevalence(self) -> np.ndarray:
         """Return the share of positives of each objective, by sample weight."""
         return np.average(self.known_labels(), axis=0, weights=self.sample_weight)
+
+    def codes(self, encoder: ContextEncoder) -> np.ndarray:
+        """Return the codes of the context of every row, (rows, features) int32."""
+        return encoder.encode(self.context, self.rows)
 
     def with_scores(self, scores: np.ndarray) -> Self:
         """Return the same rows with other scores."""
@@ -271,12 +276,9 @@ def _columns_of(schema: Schema) -> tuple[Any, ...]:
 
 def taken(frame: pl.DataFrame, index: np.ndarray) -> pl.DataFrame:
     """Return some rows, column by column, which needs none of Polars' threads."""
-    # A column that is dropped keeps the number of rows where there is no other.
-    rows = pl.DataFrame({"": index}).drop("")
-    return pl.DataFrame([series.gather(index) for series in frame]) if frame.width else rows
+    return pl.DataFrame([series.gather(index) for series in frame])
 
 
 def selected(frame: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """Return some columns; to select none would forget how many rows there are."""
-    found = [frame[name] for name in columns]  # not `select`: a name may be a pattern
-    return pl.DataFrame(found) if found else frame.drop(frame.columns)
+    """Return some columns; not by Polars' own `select`, as a name may be a pattern."""
+    return pl.DataFrame([frame[name] for name in columns])

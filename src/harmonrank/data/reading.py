@@ -81,7 +81,7 @@ def read_log(
     return Log(
         schema,
         to_probabilities(_floats(frame, schema.score_columns), schema.scales),
-        _context(frame, schema.context),
+        pl.DataFrame(with_clock(frame, schema.context)),
         _stacked(frame, schema.names, np.uint8) if labels else None,
         request_ids(frame[request]) if request else None,
         frame[weight].cast(pl.Float64).to_numpy() if weight else None,
@@ -114,11 +114,6 @@ def _stacked(frame: pl.DataFrame, columns: Sequence[str], kind: type[np.generic]
     for place, name in enumerate(columns):
         values[:, place] = frame[name].to_numpy()
     return values
-
-
-def _context(frame: pl.DataFrame, context: Sequence[str]) -> pl.DataFrame:
-    found = with_clock(frame, context)
-    return pl.DataFrame(found) if found else frame.drop(frame.columns)
 
 
 def request_ids(series: pl.Series) -> np.ndarray:

@@ -103,7 +103,7 @@ def _unseen(shares: Mapping[str, float]) -> str | None:
 
 
 def _all_unknown(test: Log, encoder: ContextEncoder) -> str | None:
-    codes = encoder.encode(test.context)
+    codes = test.codes(encoder)
     found = [
         feature.name
         for feature, column in zip(encoder.features, codes.T, strict=True)

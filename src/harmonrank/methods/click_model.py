@@ -169,7 +169,7 @@ def relevance_features(log: Log) -> Callable[[Log], np.ndarray]:
         parts = [np.ones((len(x), 1)), x, gaps[:, lost].astype(np.float64)]
         parts += [np.maximum(x - knot, 0) for knot in bends]
         parts += [x[:, [m]] * x[:, m:] for m in range(M)]
-        codes = encoder.encode(rows.context)
+        codes = rows.codes(encoder)
         for feature, size in enumerate(slots):
             one = (codes[:, [feature]] == np.arange(size)).astype(np.float64)
             parts.append(one)

@@ -59,7 +59,7 @@ class HarmonRank(ProbabilityMethod):
         self._use(
             fit_heads(
                 logit_of(log.scores),
-                self.encoder.encode(log.context),
+                log.codes(self.encoder),
                 self.encoder.slots,
                 log.known_labels(),
                 log.sample_weight,
@@ -94,7 +94,7 @@ class HarmonRank(ProbabilityMethod):
         self._marginal = MarginalScorer(heads)
 
     def _probabilities(self, log: Log) -> np.ndarray:
-        codes = self.encoder.encode(log.context)
+        codes = log.codes(self.encoder)
         p = self._scorer.probabilities(log.scores, codes)
         for rows, found in self._marginals(log.scores, codes):
             p[rows] = found
@@ -110,7 +110,7 @@ class HarmonRank(ProbabilityMethod):
             yield rows, self._marginal.probabilities(scores[rows], codes[rows])
 
     def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
-        return self._fuse(log.scores, self.encoder.encode(log.context), weights)
+        return self._fuse(log.scores, log.codes(self.encoder), weights)
 
     def _score_request(
         self, scores: np.ndarray, context: Mapping[str, Any], weights: np.ndarray | None
@@ -126,7 +126,7 @@ class HarmonRank(ProbabilityMethod):
         return fused
 
     def _recalibrate(self, log: Log, before: Reference) -> None:  # noqa: ARG002
-        codes = self.encoder.encode(log.context)
+        codes = log.codes(self.encoder)
         self._use(recalibrated_heads(self._heads, logit_of(log.scores), codes, log.sample_weight))
 
     def explain(

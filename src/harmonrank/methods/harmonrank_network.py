@@ -97,7 +97,7 @@ class HarmonRankNetwork(ProbabilityMethod):
         return network
 
     def _probabilities(self, log: Log) -> np.ndarray:
-        return self._scorer(log.scores, self.encoder.encode(log.context))
+        return self._scorer(log.scores, log.codes(self.encoder))
 
     def _score_request(
         self, scores: np.ndarray, context: Mapping[str, Any], weights: np.ndarray | None

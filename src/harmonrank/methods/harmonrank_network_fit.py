@@ -112,7 +112,7 @@ class _Exam:
         pi = fit.train.prevalence()
         self._log, self._weights, self._later = fit.valid, fit.weights, count()
         self._effective = fit.weights / (pi * (1 - pi))
-        self._codes = method.encoder.encode(fit.valid.context)
+        self._codes = fit.valid.codes(method.encoder)
 
     def __call__(self, network: ObjectiveNetwork) -> float:
         if not self._log.rows:
@@ -140,7 +140,7 @@ def _shares(
         return shares
     slope, intercept = weights["prior.slope"], weights["prior.intercept"]
     before = slope * logit(valid.scores) + intercept
-    added = logit(scorer(valid.scores, method.encoder.encode(valid.context))) - before
+    added = logit(scorer(valid.scores, valid.codes(method.encoder))) - before
     weight = np.ones(valid.rows) if valid.sample_weight is None else valid.sample_weight
     for m, labels in enumerate(valid.known_labels().T):
         if labels[weight > 0].min(initial=1) == labels[weight > 0].max(initial=0):

@@ -34,7 +34,7 @@ def imputed_log(reference: Reference, log: Log) -> Log:
     if not len(rows):
         return log
     scores = log.scores.copy()
-    codes = reference.encoder.encode(taken(log.context, rows))
+    codes = reference.encoder.encode(taken(log.context, rows), len(rows))
     scores[rows] = imputed(reference, scores[rows], codes)
     return log.with_scores(scores)
 

@@ -119,7 +119,7 @@ class LightGBM(ProbabilityMethod):
         }
 
     def _features(self, log: Log) -> np.ndarray:
-        codes = self._encoder.encode(log.context)
+        codes = log.codes(self._encoder)
         return np.concatenate([log.scores.astype(np.float64), codes], axis=1)
 
     def _probabilities(self, log: Log) -> np.ndarray:

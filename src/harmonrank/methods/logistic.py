@@ -91,7 +91,7 @@ class Logistic(ProbabilityMethod):
 
     def _design(self, log: Log) -> Design:
         x = np.clip((logit(log.scores) - self._centre) / self._spread, -FARTHEST, FARTHEST)
-        return Design.of(x, self._encoder.encode(log.context), self._encoder.slots)
+        return Design.of(x, log.codes(self._encoder), self._encoder.slots)
 
     def _probabilities(self, log: Log) -> np.ndarray:
         return predict(self._design(log), self._theta)

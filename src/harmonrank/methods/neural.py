@@ -184,7 +184,7 @@ class NeuralMethod(Method):
         return Network(self._network_config(scores.shape[1]), generator, scores=seen)
 
     def _score(self, log: Log) -> np.ndarray:
-        return self._fuse(log.scores, self.encoder.encode(log.context))
+        return self._fuse(log.scores, log.codes(self.encoder))
 
     def _score_request(
         self, scores: np.ndarray, context: Mapping[str, Any], weights: np.ndarray | None

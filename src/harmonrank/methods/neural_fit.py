@@ -159,7 +159,7 @@ def arrays_of(method: Encoding, log: Log, device: str) -> Arrays:
     weight = log.sample_weight
     return Arrays(
         _tensor(log.scores.astype(np.float32, copy=False), device),
-        _tensor(method.encoder.encode(log.context), device),
+        _tensor(log.codes(method.encoder), device),
         _tensor(log.known_labels(), device),
         None if weight is None else _tensor(weight, device),
     )
@@ -183,7 +183,7 @@ def fingerprint(method: Encoding, fit: Fit) -> str:
     options = [method.name, asdict(method.config), fit.seed, fit.weights.tolist()]
     digest = hashlib.sha256(json.dumps(options).encode())
     for log in (fit.train, fit.valid):
-        for array in (log.scores, log.known_labels(), method.encoder.encode(log.context)):
+        for array in (log.scores, log.known_labels(), log.codes(method.encoder)):
             digest.update(np.ascontiguousarray(array).data)
         if log.sample_weight is not None:
             digest.update(np.ascontiguousarray(log.sample_weight).data)

@@ -59,7 +59,7 @@ class Reference:
         # Rows that were not looked at have scores too, so places change nothing here.
         logits, weight = logit_of(log.scores), log.own_weight
         raw = Spread.of(logits, weight)
-        codes = encoder.encode(log.context)
+        codes = log.codes(encoder)
         law = fit_incomplete_law(raw.clipped(logits), codes, encoder.slots, weight)
         deviation = np.exp(law.log_variance / 2)
         M = len(law.base)
@@ -96,7 +96,7 @@ class Reference:
 
     def codes(self, log: Log) -> np.ndarray:
         """Return the context codes of rows."""
-        return self.encoder.encode(log.context)
+        return log.codes(self.encoder)
 
     def place(self, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the median logit and its standard deviation in the context of each row."""

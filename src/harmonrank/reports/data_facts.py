@@ -157,7 +157,7 @@ def _one_class(log: Log) -> list[float] | None:
 
 def _context(test: Log, train: Log | None) -> tuple[ContextFacts, ...]:
     encoder = ContextEncoder.fit((train or test).context)
-    codes = encoder.encode(test.context)
+    codes = test.codes(encoder)
     unseen = {} if train is None else unseen_shares(train, test)
     facts = []
     for feature, name in enumerate(encoder.names):

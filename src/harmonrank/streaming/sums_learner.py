@@ -95,7 +95,7 @@ class SumsLearner:
         running = RunningHeads.of(
             model.heads,
             logit_of(log.scores),
-            model.encoder.encode(log.context),
+            log.codes(model.encoder),
             log.known_labels(),
             log.sample_weight,
             time=hours,
@@ -116,7 +116,7 @@ class SumsLearner:
             running = running.recoded(encoder.recoding(model.encoder), encoder.slots)
         running = running.learned(
             logit_of(log.scores),
-            encoder.encode(log.context),
+            log.codes(encoder),
             log.known_labels(),
             log.sample_weight,
             hours,
@@ -139,7 +139,7 @@ class SumsLearner:
             moved = model.with_scores_of_now(self.opening, self.model)
             return replace(self, model=model, opening=moved)
         log = rows.counted()
-        codes = model.encoder.encode(log.context)
+        codes = log.codes(model.encoder)
         running = self.running.recalibrated(logit_of(log.scores), codes, log.sample_weight)
         return replace(self, model=model, running=running)
 

@@ -27,7 +27,7 @@ def head_fit(size: Size) -> Result:
     """Time both; the peer is given coordinates, law and precisions, which we had to find."""
     log = world_log(size.head_rows)
     encoder = ContextEncoder.fit(log.context)
-    codes, labels = encoder.encode(log.context), log.known_labels()
+    codes, labels = log.codes(encoder), log.known_labels()
     logits = logit_of(log.scores)
 
     def ours() -> Heads:

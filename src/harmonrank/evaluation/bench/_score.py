@@ -151,7 +151,7 @@ def _bent_arrays(rows: int, size: Size) -> Result:
     """Score arrays that are ready with the default as it was fitted, where it found most."""
     model: Any = _fitted("harmonrank", size.head_rows, _BENT_WORLD)
     log = world_log(rows, _BENT_WORLD)
-    scores, codes = _single(log), model.encoder.encode(log.context)
+    scores, codes = _single(log), log.codes(model.encoder)
     effective = np.array([*model.effective_weights.values()])
     work: dict[str, Work] = {"ours": lambda: model._scorer.fuse(scores, codes, effective)}
     return measure("score", f"score, {_BENT}", rows, work, size.seconds, note=_found(model))

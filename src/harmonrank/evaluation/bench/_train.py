@@ -45,7 +45,7 @@ class _Steps:
         encoder = ContextEncoder.fit(log.context)
         self._rows = Arrays(
             torch.from_numpy(log.scores.astype(np.float32)),
-            torch.from_numpy(encoder.encode(log.context)),
+            torch.from_numpy(log.codes(encoder)),
             torch.from_numpy(log.known_labels()),
         )
         self._config = NetworkConfig(objectives=log.scores.shape[1], context_slots=encoder.slots)
