@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help venv browser redis demo demo-live test test-slow check format bench clean
+.PHONY: help venv browser redis demo demo-live test test-slow test-oldest check format bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,6 +50,16 @@ test-slow: $(READY) ## the tests that take minutes; their counts are kept
 		|| echo "schemathesis could not be installed; its test will be skipped."
 	$(PYTEST) -m slow --tally benchmarks/results/torture.json
 
+# The lower bounds of pyproject.toml are promises, which these tests keep. What checks the code itself
+# needs newer packages and is left out.
+OLDEST := .venv-oldest
+test-oldest: ## the main job and what it stands on, with the oldest versions that are allowed
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
+		--editable '.[all]' pytest hypothesis scikit-learn scipy selenium
+	OMP_NUM_THREADS=1 $(OLDEST)/bin/pytest -q tests/data tests/metrics tests/table tests/registry \
+		tests/methods/test_every_method.py tests/cli/test_own_log.py tests/serving/test_onnx.py
+
 check: $(READY) ## style, types and import direction
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
@@ -82,5 +92,5 @@ bench: $(BENCH_VENV)/.ready ## time ours against its peers; write benchmarks/RES
 	$(BENCH_BIN)/python benchmarks/results_page.py
 
 clean: ## remove .venv and caches
-	rm -rf $(VENV) $(BENCH_VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests -name __pycache__ -prune -exec rm -rf {} +

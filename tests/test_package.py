@@ -1,6 +1,8 @@
 import ast
+import re
 import subprocess
 import sys
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 
@@ -14,6 +16,9 @@ PUBLIC = [
     *("Network", "NetworkConfig", "Schema", "__version__", "auc", "compare", "load", "rank"),
     *("rank_auc_loss", "soft_rank", "world"),
 ]
+
+
+ROOT = Path(__file__).parents[1]
 
 
 def loaded_by(code):
@@ -121,3 +126,18 @@ def test_python_m_runs_the_command_line():
 
 def test_types_are_published():
     assert (Path(hr.__file__).parent / "py.typed").exists()
+
+
+def test_the_oldest_versions_that_are_tested_are_the_bounds_that_are_promised():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [part for name, part in project["optional-dependencies"].items() if name != "dev"]
+    wanted = [line for part in (project["dependencies"], *extras) for line in part]
+    bounds = dict(line.split(">=") for line in wanted if ">=" in line)
+    lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
+    tested = dict(line.split("==") for line in lines if not line.startswith("#"))
+    # Its oldest releases bring gigabytes of CUDA, so the one of constraints.txt is tested.
+    assert tested.pop("torch") in (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    assert bounds.pop("torch")
+    assert {name: re.sub(r"(\.0)+$", "", version) for name, version in tested.items()} == {
+        name: re.sub(r"(\.0)+$", "", version) for name, version in bounds.items()
+    }
