@@ -2,20 +2,19 @@
 
 __all__ = ["command"]
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harmonrank.cli.options import (
+    Show,
     at_option,
     load_model,
     missing_option,
-    numbers,
     parse_pairs,
     report_option,
+    shown,
     value,
     weights,
     whole,
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 @value
 @missing_option
 @report_option
-@numbers
+@shown
 def command(
     model: Path,
     data: Tables | None,
@@ -56,8 +55,7 @@ def command(
     value: str | None,
     missing: str | None,
     report: Path | None,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Show what MODEL learned: effective weights, and what it makes of each score.
 
@@ -68,7 +66,6 @@ def command(
     answers to each score. With --row, why that row is where it is in its request: what each
     objective adds, which is the fused score exactly, and where another score would put it.
     """
-    from harmonrank.cli.show import Show
     from harmonrank.reports import explanation_table
 
     if data is None and (row is not None or report is not None):
@@ -80,18 +77,17 @@ def command(
     numbers: dict[str, Any] = {} if health is None else {"health": health.to_dict()}
     curve = fitted.schema.examination
     table = explanation_table(fitted.name, facts, health, curve)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        parts: list[Any] = [table]
-        if data is not None:
-            fitted = _counted(fitted, *counted)
-            found, one = _explained(fitted, data, row, add)
-            notes = _notes(fitted, one)
-            numbers |= {**found.to_dict(), "row": None if one is None else one.to_dict()}
-            parts = _shown(table, found, one, notes)
-            if report is not None:
-                title = f"Why {fitted.name} ranks {table_name(data)} as it does"
-                _write_report(report, title, table, found, one, notes)
-                show.line(f"Report: {report}")
+    parts: list[Any] = [table]
+    if data is not None:
+        fitted = _counted(fitted, *counted)
+        found, one = _explained(fitted, data, row, add)
+        notes = _notes(fitted, one)
+        numbers |= {**found.to_dict(), "row": None if one is None else one.to_dict()}
+        parts = _shown(table, found, one, notes)
+        if report is not None:
+            title = f"Why {fitted.name} ranks {table_name(data)} as it does"
+            _write_report(report, title, table, found, one, notes)
+            show.line(f"Report: {report}")
     told = {"method": fitted.name, **facts, "points": fitted.points, "notes": [], **numbers}
     told["examination"] = {str(place): chance for place, chance in curve.items()} or None
     if data is not None:
@@ -179,12 +175,9 @@ def _write_report(
 ) -> None:
     from dataclasses import replace
 
-    from harmonrank.data.files import new_file
     from harmonrank.reports.explanation import explanation_page
     from harmonrank.reports.facts import run_of
-    from harmonrank.reports.html import DOCTYPE
+    from harmonrank.reports.html import write_page
 
-    run = run_of(f"harmonrank {shlex.join(sys.argv[1:])}")
-    text = explanation_page(title, replace(table, title=""), found, run, one, notes)
-    with new_file(report, overwrite=True, begins=DOCTYPE) as partial:
-        partial.write_text(text, encoding="utf-8")
+    text = explanation_page(title, replace(table, title=""), found, run_of(), one, notes)
+    write_page(text, report)

@@ -8,13 +8,14 @@ from typing import Any
 import click
 
 from harmonrank.cli.options import (
+    Show,
     at_option,
     count_option,
     load_model,
     missing_option,
-    numbers,
     parse_pairs,
     seed_option,
+    shown,
     value,
     weights,
 )
@@ -39,7 +40,7 @@ from harmonrank.cli.table_options import Tables, table_argument
 @value
 @missing_option
 @seed_option
-@numbers
+@shown
 def command(
     model: Path,
     data: Tables,
@@ -52,8 +53,7 @@ def command(
     value: str | None,
     missing: str | None,
     seed: int,
-    json_file: str | None,
-    quiet: bool,
+    show: Show,
 ) -> None:
     """Estimate what MODEL would earn online, from DATA, a log that another ranking made.
 
@@ -61,25 +61,22 @@ def command(
     Events of each objective at the first places, and the lift over what ranks today, are estimated
     by self-normalised inverse propensities and doubly robust, with 95 % intervals.
     """
-    from harmonrank.cli.drift_notes import say
-    from harmonrank.cli.show import Show
     from harmonrank.evaluation.offline import estimate_offline
 
     fitted = load_model(model, missing, at, value)
-    with Show(quiet=quiet, json_file=json_file) as show:
-        result = estimate_offline(
-            fitted,
-            data,
-            against=None if against is None else _current(against, data),
-            k=k,
-            randomised=randomised,
-            position=position,
-            weights=parse_pairs(weights),
-            value=parse_pairs(value, "--value"),
-            seed=seed,
-        )
+    result = estimate_offline(
+        fitted,
+        data,
+        against=None if against is None else _current(against, data),
+        k=k,
+        randomised=randomised,
+        position=position,
+        weights=parse_pairs(weights),
+        value=parse_pairs(value, "--value"),
+        seed=seed,
+    )
     show.result(result.to_table(), result.to_dict())
-    say(result.warnings)
+    show.notes(result.warnings)
 
 
 def _current(text: str, data: Tables) -> Any:
