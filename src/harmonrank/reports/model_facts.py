@@ -19,6 +19,7 @@ import polars as pl
 
 from harmonrank.data import Log
 from harmonrank.data.context import UNKNOWN, ContextEncoder
+from harmonrank.data.log import taken
 from harmonrank.methods import Method
 
 _GRID = 33
@@ -201,4 +202,4 @@ def _spread(model: Method, log: Log) -> float:
 
 def _score(model: Method, log: Log, scores: np.ndarray, rows: np.ndarray) -> np.ndarray:
     typed = np.ascontiguousarray(scores, dtype=log.scores.dtype)
-    return model.score(Log(log.schema, typed, log.context[rows]))
+    return model.score(Log(log.schema, typed, taken(log.context, rows)))
