@@ -26,7 +26,7 @@ def refuse(run, folder):
         message = done.err.strip()
         assert len(message.splitlines()) == 1 or message.startswith("Usage:")
         assert message.startswith(("Error: ", "Usage: "))
-        assert message.endswith((".", "?"))
+        assert message.endswith((".", "?", "?)"))
         assert files(folder) == before
 
     return command
