@@ -98,6 +98,14 @@ def test_a_miscalibrated_version_is_refused(registry, fitted, table):
     assert registry.current() is None
 
 
+def test_few_positives_that_chance_explains_refuse_no_version(tmp_path, fitted, table):
+    """Of 25 rows with probability 0.2, one positive is a bad draw and no bad model."""
+    few = table[:25].with_columns(buy=(pl.int_range(pl.len()) == 0).cast(pl.Int64))
+    registry = Registry.create(tmp_path / "few", Guardrails(calibration=0.25))
+    version = registry.publish(fitted[0], few)
+    assert version.refused is None
+
+
 def test_scores_on_another_scale_are_refused(registry, fitted, table):
     registry.publish(fitted[0], table)
     heavy = hr.Schema(fitted[0].schema.objectives, fitted[0].schema.context, weights={"buy": 50})

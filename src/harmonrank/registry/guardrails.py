@@ -154,7 +154,9 @@ def _calibration(rules: Guardrails, new: Method, log: Log) -> Iterator[Check]:
     predicted = np.average(new.probabilities(log), axis=0, weights=weight)
     observed = log.prevalence()
     rows = log.rows if weight is None else weight.sum() ** 2 / (weight**2).sum()
-    chance = _CHANCE * np.sqrt(observed * (1 - observed) / rows)
+    # Of few positives, chance may leave so few that their own rate says it could not have.
+    rate = np.maximum(observed, np.minimum(predicted, 0.5))
+    chance = _CHANCE * np.sqrt(rate * (1 - rate) / rows)
     allowed = rules.calibration * observed + chance
     for name, p, y, most in zip(log.schema.names, predicted, observed, allowed, strict=True):
         what = f"mean probability {p:.4g}, share of positives {y:.4g}; {most:.2g} apart is allowed"
