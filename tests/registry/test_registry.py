@@ -91,6 +91,20 @@ def test_tolerances_of_an_objective_win(tmp_path, fitted, table):
     assert mild.publish(fitted[1], table).refused is None
 
 
+@pytest.mark.parametrize("positives", [1, 40])
+def test_a_single_positive_is_no_evidence_against_a_version(tmp_path, fitted, table, positives):
+    """However it is ranked: how much positives differ is not known of one of them."""
+    better, worse = (model.score(table) for model in fitted[:2])
+    against = np.argsort(worse.argsort().argsort() - better.argsort().argsort())[:positives]
+    labels = np.zeros(table.height, np.int64)
+    labels[against] = 1
+    registry = Registry.create(tmp_path / "few", Guardrails(tolerance=0.0, calibration=None))
+    rows = table.with_columns(buy=pl.Series(labels))
+    registry.publish(fitted[0], rows)
+    refused = registry.publish(fitted[1], rows).refused
+    assert ("auc buy" in (refused or "")) == (positives == 40)
+
+
 def test_a_miscalibrated_version_is_refused(registry, fitted, table):
     rare = table.with_columns(buy=pl.col("buy") * (pl.int_range(pl.len()) % 10 == 0))
     version = registry.publish(fitted[0], rare)
