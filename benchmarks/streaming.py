@@ -107,7 +107,7 @@ def main() -> None:
     parser.add_argument("--passes", type=int, default=20)
     parser.add_argument("--share", type=float, default=0.5)
     parser.add_argument("--events", type=int, default=50_000_000, help="of join")
-    parser.add_argument("--hour-rows", type=int, default=500_000, help="exposures of an hour")
+    parser.add_argument("--hour-rows", type=int, default=200_000, help="exposures of an hour")
     parser.add_argument("--most", type=int, default=200_000, help="events of a chunk")
     parser.add_argument("--disorder", type=float, default=0.02, help="share of late events")
     parser.add_argument("--place", type=Path, help="where temporary files go")

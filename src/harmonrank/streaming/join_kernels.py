@@ -170,10 +170,8 @@ def walk(
                     count += 1
                 number = held.links[h, 0]
         elif events.kind[i] == FEEDBACK:
-            number, what = (
-                shown.slots[_find(shown.slots, shown.base, shown.keys, lo, hi)],
-                events.objective[i],
-            )
+            number = shown.slots[_find(shown.slots, shown.base, shown.keys, lo, hi)]
+            what = events.objective[i]
             if number >= 0:
                 row = number - shown.base
                 labels, wait = shown.labels[row], limits.waits[what]
