@@ -44,3 +44,18 @@ def versions() -> Iterator[str]:
     yield str(found["published"])
     yield str(len(found["refused"]))
     yield short(-found["least_gain_of_a_version"])
+
+
+@claim(
+    "streaming.md",
+    "On {} cores that had other work too, reading, checking and joining the parquet files of a "
+    "folder went at {} thousand events per second, {} thousand per second of processor time; over "
+    "{} million events memory had a slope of {} MB per million",
+)
+def joining() -> Iterator[str]:
+    found = read("streaming_join")
+    yield str(found["machine"]["cores"])
+    yield f"{found['events_per_second'] / 1e3:,.0f}"
+    yield f"{found['events_per_cpu_second'] / 1e3:,.0f}"
+    yield f"{found['events'] / 1e6:.0f}"
+    yield f"{found['memory_slope_mb_per_million_events']:.2f}"
