@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from harmonrank.evaluation.bench._machine import machine
+from harmonrank.evaluation.bench import machine
 from harmonrank.evaluation.bench._rows import world_log
 from harmonrank.methods.harmonrank import HarmonRank
 

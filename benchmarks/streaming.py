@@ -30,7 +30,7 @@ from streaming_join import measure_join
 
 from harmonrank.data import read_log
 from harmonrank.data.worlds import world
-from harmonrank.evaluation.bench._machine import machine
+from harmonrank.evaluation.bench import machine
 from harmonrank.streaming.join import Batch, Join
 from harmonrank.streaming.learner import LearnerSettings, StreamLearner, new_learner
 from harmonrank.streaming.simulation import SimulatedStream
