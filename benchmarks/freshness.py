@@ -14,6 +14,7 @@ import json
 import tempfile
 from dataclasses import replace
 from datetime import timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -176,9 +177,8 @@ def measured(
         }
         row["frozen"] = exact(model(frozen), log)
         # Versions that became current since the last hour, each beside the one before it.
-        for ready, new, recalibrated in made:
-            before = current(ready - timedelta(microseconds=1))
-            if before is not None and start - HOUR < ready <= start:
+        for (_, before, _), (ready, new, recalibrated) in pairwise(made):
+            if start - HOUR < ready <= start:
                 gain = exact(model(new), log) - exact(model(before), log)
                 worse.append({"version": new, "recalibrated": recalibrated, "gain": gain})
         rows.append(row)
