@@ -15,6 +15,11 @@ requests, then read, joined and committed as a stream does, and removed. Writing
 reading, checking and joining are, and commits by themselves. After each hour the resident memory of
 the process is written down. Its slope is that of a straight line through all hours but the first
 quarter, in which windows fill and the allocator settles.
+
+    python benchmarks/streaming.py replay --hours 48 --json benchmarks/results/streaming_replay.json
+
+`replay`: the same hourly batches, each of one hour of the day, are learned with more and fewer
+earlier rows beside them; exact regret of each batch before it is learned, over the second half.
 """
 
 import argparse
@@ -27,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from streaming_join import measure_join
+from streaming_replay import measure_replay
 
 from harmonrank.data import read_log
 from harmonrank.data.worlds import world
@@ -95,7 +101,7 @@ def rates(watch: Stopwatch, events: int, rows: int, learned: int) -> dict[str, f
     return found
 
 
-PARTS = {"network": network, "join": measure_join}
+PARTS = {"network": network, "join": measure_join, "replay": measure_replay}
 
 
 def main() -> None:
@@ -106,6 +112,7 @@ def main() -> None:
     parser.add_argument("--method", default="harmonrank-paper")
     parser.add_argument("--passes", type=int, default=20)
     parser.add_argument("--share", type=float, default=0.5)
+    parser.add_argument("--batch-rows", type=int, default=20_000, help="of replay")
     parser.add_argument("--events", type=int, default=50_000_000, help="of join")
     parser.add_argument("--hour-rows", type=int, default=200_000, help="exposures of an hour")
     parser.add_argument("--most", type=int, default=200_000, help="events of a chunk")

@@ -5,8 +5,10 @@ import numpy as np
 import polars as pl
 import pytest
 from batches import CONFLICT, SCHEMA, SWAPPED, batch, check_learner, hour
+from scipy.stats import spearmanr
 
 from harmonrank.errors import DataError
+from harmonrank.model.spread import Spread
 from harmonrank.streaming.learner import LearnerSettings, load_learner, new_learner
 from harmonrank.streaming.network_learner import NetworkLearner
 from harmonrank.streaming.window_learner import WindowLearner
@@ -43,19 +45,33 @@ def test_it_goes_on_from_its_weights_over_the_batch_and_earlier_rows(opened):
     fresh, exam = batch(1), batch(99)
     mixed = opened.replay.mixed(fresh, 0.5, seed=4)
     assert mixed.rows == 2 * fresh.rows
-    expected = opened.model.updated(mixed, passes=3, seed=4)
-    assert np.array_equal(
-        opened.learned(fresh, seed=4, at=hour(4)).model.score(exam), expected.score(exam)
-    )
+    expected = opened.network.updated(mixed, passes=3, seed=4)
+    after = opened.learned(fresh, seed=4, at=hour(4))
+    assert np.array_equal(after.network.score(exam), expected.score(exam))
 
 
 def test_a_share_of_none_learns_the_batch_alone():
     opened = begun(settings=replace(FEW, replay_share=0.0)).learned(batch(0), seed=0, at=hour(0))
     fresh, exam = batch(1), batch(99)
-    expected = opened.model.updated(fresh, passes=3, seed=4)
-    assert np.array_equal(
-        opened.learned(fresh, seed=4, at=hour(4)).model.score(exam), expected.score(exam)
-    )
+    expected = opened.network.updated(fresh, passes=3, seed=4)
+    after = opened.learned(fresh, seed=4, at=hour(4))
+    assert np.array_equal(after.network.score(exam), expected.score(exam))
+
+
+def test_what_is_published_lies_where_the_model_before_it_lay(tmp_path):
+    """A loss of ranks leaves the scale open; the order of rows is that of the network."""
+    learner, exam = begun("harmonrank-paper", learning_rate=0.1), batch(99)
+    first = learner = learner.learned(batch(0), seed=0, at=hour(0))
+    for number in range(1, 4):
+        learner = learner.learned(batch(number), seed=number, at=hour(number))
+        before, now = Spread.of(first.model.score(exam)[:, None]), learner.model.score(exam)
+        away = (np.median(now) - before.middle) / before.width
+        assert abs(away) < 0.2
+        assert Spread.of(now[:, None]).width == pytest.approx(before.width, rel=0.2)
+    raw = learner.network.score(exam)
+    assert spearmanr(raw, now).statistic > 0.999_999
+    factor, shift = learner.scale
+    assert np.allclose(factor * raw + shift, now, rtol=1e-4, atol=1e-4)
 
 
 def test_earlier_rows_are_an_even_sample_of_all_batches():
@@ -142,7 +158,7 @@ def test_a_record_that_does_not_fit_its_rows_is_refused(opened, tmp_path):
     opened.save(tmp_path / "a")
     path = tmp_path / "a" / "learner.json"
     whole = json.loads(path.read_text("utf-8"))
-    whole["state"] = {"learned_rows": -1, "replayed": 0}
+    whole["state"] = {"learned_rows": -1, "replayed": 0, "scale": [1, 0]}
     path.write_text(json.dumps(whole), "utf-8")
     with pytest.raises(DataError, match="expected int >= 0"):
         load_learner(tmp_path / "a", SCHEMA)

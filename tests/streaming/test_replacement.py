@@ -3,12 +3,15 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import polars as pl
 import pytest
 from small_stream import CONFIG, Place, events_of
 
+from harmonrank.methods.drift import ColumnDrift, Drift
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.streaming.history import read_history
 from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted, StreamStopped
+from harmonrank.streaming.replacement import Replacement, Seen, agreed
 
 SWAP = 3.0
 RULES = Guardrails(tolerance=0.01)
@@ -115,3 +118,19 @@ def test_a_recalibration_that_was_refused_is_not_tried_again(tmp_path):
     found = [v for v in Registry(place.registry).versions() if v.recalibrated]
     assert len(found) == 1
     assert found[0].refused.startswith("labels: no labelled table was given")
+
+
+def seen(moved, replaced=()):
+    """Return what a model says that sees some of three scores moved, and perhaps replaced."""
+    columns = tuple(ColumnDrift(n, 30_000, -2.0 if n in moved else 0.0, 1.0) for n in "abc")
+    found = Replacement(at(3), pl.DataFrame()) if replaced else None
+    return Seen(Drift(30_000, columns, tuple(replaced), ()), found)
+
+
+def test_an_older_model_agrees_with_a_newer_one_if_the_same_scores_moved():
+    newer = seen("a", replaced="a")
+    assert agreed(seen("ab"), newer) is newer
+    for older in (seen("b"), seen(""), seen("ab", replaced="ab")):
+        assert agreed(older, newer) is older
+    older = seen("a")
+    assert agreed(older, None) is agreed(older, seen("a")) is older

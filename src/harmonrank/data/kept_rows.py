@@ -61,7 +61,7 @@ def newest(log: Log, most: int) -> Log:
 
 def unlabelled(log: Log) -> Log:
     """Return the rows as they are before anything is known of them but scores and context."""
-    return replace(log, labels=None, request=None, truth=None)
+    return replace(log, labels=None, request=None, truth=None, position=None, inverse=None)
 
 
 def _contexts(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:

@@ -24,7 +24,7 @@ from harmonrank.model import NetworkConfig, NetworkOptions, TrainingConfig
 from harmonrank.model.fused import Scorer
 from harmonrank.model.health import Health
 from harmonrank.model.knots import Scale
-from harmonrank.model.stored import grown_context, network_arrays
+from harmonrank.model.stored import grown_context, network_arrays, rescaled_output
 from harmonrank.options import Buckets, Count, Rate, checked_seed, checked_whole
 
 if TYPE_CHECKING:
@@ -133,6 +133,17 @@ class NeuralMethod(Method):
         known = (share > 0) & (share < 1)
         newer._keep_prevalence(np.where(known, share, self.prevalence))
         return newer
+
+    def rescaled(self, factor: float, shift: float) -> Self:
+        """Return the same network with `factor` times its fused score, plus `shift`.
+
+        A loss of ranks leaves the scale of the fused score open, so that it wanders as a network
+        goes on learning; whoever compares fused scores of different times brings them to one.
+        """
+        changed = copy(self)
+        weights = rescaled_output(self._weights, factor, shift)
+        changed._weights, changed._built, changed._scorer = weights, None, None
+        return changed
 
     def _grown(self, log: Log) -> Self:
         """Return a copy that has a place for every context value of these rows."""

@@ -1,6 +1,6 @@
 """What is stored of a network: the parameters that its config asks for, and its knots."""
 
-__all__ = ["grown_context", "network_arrays"]
+__all__ = ["grown_context", "network_arrays", "rescaled_output"]
 
 from collections.abc import Mapping, Sequence
 
@@ -60,6 +60,22 @@ def grown_context(
         parts.append(part)
         first += len(places)
     return {**weights, "context.table": np.concatenate(parts)}
+
+
+def rescaled_output(
+    weights: Mapping[str, np.ndarray], factor: float, shift: float
+) -> dict[str, np.ndarray]:
+    """Return the parameters whose fused score is `factor` times the one of these, plus `shift`."""
+    changed = {
+        name: (weights[name] * factor).astype(np.float32)
+        for path in ("relation_aware.output", "gated.output", "linear")
+        for name in (f"{path}.weight", f"{path}.bias")
+        if name in weights
+    }
+    # The paths add up, so that one of them takes the shift of all.
+    bias = "relation_aware.output.bias"
+    changed[bias] = (changed[bias] + shift).astype(np.float32)
+    return {**weights, **changed}
 
 
 def _linear(name: str, inputs: int) -> dict[str, tuple[int, ...]]:

@@ -4,22 +4,29 @@ It opens with a fit as soon as enough rows have come. After that every batch is 
 passes, twenty by default, over its rows and earlier ones beside them: without these, a network
 forgets what the batch happens not to show. The earlier rows are an even sample of all that were
 learned (`Replay`), bounded in number.
+
+A loss of ranks leaves open where fused scores lie, and passes move them about. What is published
+has the median and the width of the model before it, on the newest rows: the order of rows is the
+network's, and whoever compares fused scores of two versions compares like with like.
 """
 
 __all__ = ["NetworkLearner"]
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import msgspec
+import numpy as np
 from msgspec import Meta
 
 from harmonrank.data import Log, Schema
 from harmonrank.data.kept_rows import concatenated, newest
 from harmonrank.errors import DataError
 from harmonrank.methods.neural import NeuralMethod
+from harmonrank.model.spread import Spread
 from harmonrank.streaming.learner_files import read_learner, write_learner
 from harmonrank.streaming.recent import RECENT, recent_rows
 from harmonrank.streaming.recipe import LearnerRecipe, LearnerSettings
@@ -36,6 +43,7 @@ class NetworkState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     learned_rows: Whole
     replayed: Whole
+    scale: tuple[Annotated[float, Meta(gt=0, le=1e12)], Annotated[float, Meta(ge=-1e12, le=1e12)]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +52,18 @@ class NetworkLearner:
 
     Attributes:
         recipe: What is learned.
-        model: None until the first fit.
-        waiting: Rows that wait for the first fit, the newest `window_rows` of them.
         replay: A sample of the rows that were learned.
+        network: What goes on learning; None until the first fit.
+        scale: Factor and shift from its fused score to the published one.
+        waiting: Rows that wait for the first fit, the newest `window_rows` of them.
         recent: The newest rows that were learned, from which drift counts.
         learned_rows: How many rows it has ever learned.
     """
 
     recipe: LearnerRecipe
     replay: Replay
-    model: NeuralMethod | None = None
+    network: NeuralMethod | None = None
+    scale: tuple[float, float] = (1.0, 0.0)
     waiting: Log | None = field(default=None, repr=False)
     recent: Log | None = field(default=None, repr=False)
     learned_rows: int = 0
@@ -63,20 +73,26 @@ class NetworkLearner:
         """Return a learner that has learned nothing yet."""
         return cls(recipe, Replay(recipe.settings.replay_rows))
 
+    @cached_property
+    def model(self) -> NeuralMethod | None:
+        """What it would publish."""
+        return None if self.network is None else self.network.rescaled(*self.scale)
+
     def learned(self, rows: Log, *, seed: int, at: datetime) -> Self:  # noqa: ARG002
         """Return a learner whose network has made its passes over these rows."""
         if not rows.rows:
             return self
         counted = replace(self, learned_rows=self.learned_rows + rows.rows)
-        if self.model is None:
+        if self.network is None or self.model is None:
             return counted._opened(rows, seed)
         settings = self.recipe.settings
         mixed = self.replay.mixed(rows, settings.replay_share, seed=seed)
         recent = recent_rows(self.recent, rows)
-        model = self.model.updated(mixed, passes=settings.passes, seed=seed)
+        network = self.network.updated(mixed, passes=settings.passes, seed=seed)
         return replace(
             counted,
-            model=model.with_reference_of(recent),
+            network=network.with_reference_of(recent),
+            scale=_scale(network.score(recent), self.model.score(recent)),
             replay=self.replay.with_rows(rows, seed=seed),
             recent=recent,
         )
@@ -87,23 +103,23 @@ class NetworkLearner:
         waiting = newest(waiting, self.recipe.settings.window_rows)
         if not self.recipe.is_enough(waiting):
             return replace(self, waiting=waiting)
-        model = self.recipe.fitted(waiting, seed=seed)
-        assert isinstance(model, NeuralMethod)
+        network = self.recipe.fitted(waiting, seed=seed)
+        assert isinstance(network, NeuralMethod)
         replay = self.replay.with_rows(waiting, seed=seed)
         recent = recent_rows(None, waiting)
-        return replace(self, model=model, waiting=None, replay=replay, recent=recent)
+        return replace(self, network=network, waiting=None, replay=replay, recent=recent)
 
     def recalibrated(self, rows: Log) -> Self:
         """Return a learner that brings the new scores to where its network learned the old ones.
 
         Earlier rows get the scores that the new upstream models would give them.
         """
-        if self.model is None or self.recent is None:
+        if self.network is None or self.recent is None:
             return self
-        before, model = self.model, self.model.recalibrated(rows)
-        recent = model.with_scores_of_now(self.recent, before)
-        replay = self.replay.recalibrated(model, before)
-        return replace(self, model=model, replay=replay, recent=recent)
+        before, network = self.network, self.network.recalibrated(rows)
+        recent = network.with_scores_of_now(self.recent, before)
+        replay = self.replay.recalibrated(network, before)
+        return replace(self, network=network, replay=replay, recent=recent)
 
     def facts(self) -> dict[str, Any]:
         """Return how many rows it has learned, and how many it keeps."""
@@ -112,20 +128,32 @@ class NetworkLearner:
 
     def save(self, folder: Path) -> None:
         """Write all of it into a folder that is not there yet."""
-        state = {"learned_rows": self.learned_rows, "replayed": self.replay.seen}
+        state = {
+            "learned_rows": self.learned_rows,
+            "replayed": self.replay.seen,
+            "scale": self.scale,
+        }
         rows = {_WAITING: self.waiting, _REPLAY: self.replay.rows, _RECENT: self.recent}
-        write_learner(folder, NAME, self.recipe, state, self.model, rows)
+        write_learner(folder, NAME, self.recipe, state, self.network, rows)
 
     @classmethod
     def load(cls, folder: Path, schema: Schema) -> Self:
         """Read what `save` wrote."""
         parts = read_learner(folder, schema, NetworkState, _bounds)
-        model, recipe = parts.model, parts.recipe
-        if model is not None and not isinstance(model, NeuralMethod):
-            raise DataError(f"'{folder}' must hold a network. Got the method {model.name}.")
-        replay = Replay(recipe.settings.replay_rows, parts.state.replayed, parts.rows.get(_REPLAY))
+        network, recipe, state = parts.model, parts.recipe, parts.state
+        if network is not None and not isinstance(network, NeuralMethod):
+            raise DataError(f"'{folder}' must hold a network. Got the method {network.name}.")
+        replay = Replay(recipe.settings.replay_rows, state.replayed, parts.rows.get(_REPLAY))
         waiting, recent = (parts.rows.get(name) for name in (_WAITING, _RECENT))
-        return cls(recipe, replay, model, waiting, recent, parts.state.learned_rows)
+        return cls(recipe, replay, network, state.scale, waiting, recent, state.learned_rows)
+
+
+def _scale(fused: np.ndarray, before: np.ndarray) -> tuple[float, float]:
+    """Return factor and shift that give fused scores the median and the width of others."""
+    now, then = (Spread.of(scores[:, None]) for scores in (fused, before))
+    known = now.width[0] > 0 and then.width[0] > 0
+    factor = float(np.clip(then.width[0] / now.width[0], 1e-6, 1e6)) if known else 1.0
+    return factor, float(then.middle[0]) - factor * float(now.middle[0])
 
 
 def _bounds(settings: LearnerSettings) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Replacement: exposures from which on upstream models are other ones."""
 
-__all__ = ["Replacement", "Seen", "seen_by"]
+__all__ = ["Replacement", "Seen", "agreed", "seen_by"]
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -72,3 +72,14 @@ def _drawn(rows: pl.DataFrame, most: int) -> pl.DataFrame:
         return rows
     rng = np.random.default_rng(0)
     return rows[np.sort(rng.choice(rows.height, most, replace=False, shuffle=False))]
+
+
+def agreed(old: Seen, new: Seen | None) -> Seen:
+    """Return what an older model says, or a newer one where that is no contradiction.
+
+    Time has moved all scores somewhat since an older model learned, which hides what was replaced.
+    A newer model can tell; the older one agrees if it sees the same scores moved.
+    """
+    if old.replacement is not None or new is None or new.replacement is None:
+        return old
+    return new if set(new.drift.replaced) <= set(old.drift.moved) else old

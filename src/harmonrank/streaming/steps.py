@@ -21,7 +21,7 @@ from harmonrank.streaming.loop_events import (
 )
 from harmonrank.streaming.prequential import Prequential
 from harmonrank.streaming.publishing import Publisher
-from harmonrank.streaming.replacement import Seen, seen_by
+from harmonrank.streaming.replacement import Seen, agreed, seen_by
 from harmonrank.streaming.training import StreamTraining
 
 
@@ -80,7 +80,7 @@ def recalibrated_version(
         schema = found.model.schema
         if seen is None or found.model is not training.adjusted:
             time = training.schema.time or "time"
-            seen = seen_by(found.model, exposures.rows, exposures.start, time)
+            seen = agreed(seen_by(found.model, exposures.rows, exposures.start, time), seen)
         now = TriedRecalibration(found.number, list(seen.drift.replaced))
         if seen.replacement is not None and now != tried:
             rows = read_log(seen.replacement.rows, schema, labels=False)
