@@ -146,13 +146,3 @@ def online_table() -> Iterator[str]:
         yield from (f"{rows[place][key]:+.2f}" for key in ("lift", "low", "high"))
         yield f"{rows[place]['p']:.4f}"
         yield f"{exact[place]:+.2f}" if place in exact else "0"
-
-
-@claim(
-    "streaming.md",
-    "before it is learned is {} without earlier rows, {} where they are a quarter, {} where they "
-    "are half and {} where they are three quarters",
-)
-def replay_regrets() -> Iterator[str]:
-    found = read("streaming_replay")["regret"]
-    yield from (f"{found[share]['mean']:.4f}" for share in ("0.0", "0.25", "0.5", "0.75"))

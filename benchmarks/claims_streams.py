@@ -59,3 +59,25 @@ def joining() -> Iterator[str]:
     yield f"{found['events_per_cpu_second'] / 1e3:,.0f}"
     yield f"{found['events'] / 1e6:.0f}"
     yield f"{found['memory_slope_mb_per_million_events']:.2f}"
+
+
+@claim(
+    "streaming.md",
+    "On {} cores, which other work shared, joining and learning `elive` by the paper's network "
+    "took {} thousand labelled rows per second, {} thousand per second of processor time",
+)
+def network_speed() -> Iterator[str]:
+    found = read("streaming_network")
+    yield str(found["machine"]["cores"])
+    yield f"{found['rows_per_second'] / 1e3:,.0f}"
+    yield f"{found['rows_per_cpu_second'] / 1e3:,.0f}"
+
+
+@claim(
+    "streaming.md",
+    "before it is learned is {} without earlier rows, {} where they are a quarter, {} where they "
+    "are half and {} where they are three quarters",
+)
+def replay_regrets() -> Iterator[str]:
+    found = read("streaming_replay")["regret"]
+    yield from (f"{found[share]['mean']:.4f}" for share in ("0.0", "0.25", "0.5", "0.75"))
