@@ -19,7 +19,7 @@ ROWS = {
     "test_300_deaths": "deaths before changes of files, then the same command again",
     "test_100_killed_publishers": "publishers of a registry, killed",
     "test_50_kills_of_a_stream_end": "kills of a stream at random moments, until it has ended",
-    "test_50_kills_of_a_stream_and": "kills of a stream and of its Redis server",
+    "test_50_kills_of_a_stream_and": "moments at which a stream, its Redis or both were killed",
     "test_a_stream_that_dies_before_changes": "deaths of a stream before changes of files",
     "test_100_pairs": "two processes that write one output",
     "test_3000_altered": "altered models, records, settings, schemas and tables",

@@ -181,7 +181,7 @@ def test_a_stream_that_dies_before_a_change_of_a_file_ends_the_same(killing, fir
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", ["killing", "killing_sums"])
+@pytest.mark.parametrize("learner", ["killing", "killing_sums"], ids=["closed-form", "harmonrank"])
 def test_50_kills_of_a_stream_end_the_same(request, learner, record_property):
     killing, rng = request.getfixturevalue(learner), random.Random(0)
     for trial in range(10):
