@@ -37,7 +37,7 @@ def test_stated_figures_are_those_of_stored_results(results_page):
 
 # Limits and settings, what a slow test measures, and durations of its own that security.md tells.
 NOT_STORED = {
-    "design.md": ["493 MB", "399 MB", "47 MB", "178 MB", "111 MB", "61 MB", "12 MB"],
+    "design.md": ["494 MB", "391 MB", "47 MB", "178 MB", "111 MB", "61 MB", "12 MB"],
     "export.md": ["64 MB"],
     "logs.md": ["48 MB"],
     "online.md": ["500 times"],

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from glob import escape
 from pathlib import Path
 from typing import Any, Self
 
@@ -154,7 +155,8 @@ class TableFiles:
         if self.kind == "parquet":
             return pl.scan_parquet(path, glob=False)
         if self.kind == "arrow":
-            return pl.scan_ipc(path, glob=False)
+            # Before 1.35 Polars takes any path here for a pattern.
+            return pl.scan_ipc(escape(str(path)))
         seen = pl.scan_csv(path, glob=False).collect_schema()
         # The first rows decide a column's type; whole numbers may yet go on with fractions.
         types: dict[str, Any] = {
