@@ -167,7 +167,15 @@ def cited_equations():
 
 
 @pytest.mark.parametrize(
-    "page", ["default-method.md", "kernels.md", "network.md", "position.md", "soft-ranks.md"]
+    "page",
+    [
+        "default-method.md",
+        "kernels.md",
+        "network.md",
+        "per-request.md",
+        "position.md",
+        "soft-ranks.md",
+    ],
 )
 def test_equations_are_numbered_in_order_and_cited_by_the_code(page):
     numbers = [int(n) for n in EQUATION.findall((ROOT / "docs" / page).read_text("utf-8"))]

@@ -31,10 +31,12 @@ def test_json_holds_the_numbers_of_the_python_call(run, model, world_folder):
 
 def test_the_table_fits_a_terminal_and_names_every_objective(run, model, world_folder):
     lines = run("evaluate", model, world_folder / "test.parquet").out.splitlines()
-    assert len(lines) == 1 + 5 + 1 + 3
+    assert len(lines) == 1 + 5 + 1 + 5
     assert max(map(len, lines)) <= 80
     assert lines[0].split()[:6] == ["objective", "AUC", "95", "%", "interval", "alone"]
     assert lines[5].startswith("long_view ")
+    assert "regret" in lines[-4]
+    assert lines[-3].startswith("Within requests: AUC-sum ")
     assert "regret" in lines[-2]
 
 

@@ -83,7 +83,7 @@ def test_the_leaderboard_shows_regret_by_true_probabilities(quality):
 def test_a_row_of_the_quality_table_is_a_line_of_80_columns(quality, names):
     lines = shown(rename(quality, names, exact=True).to_table())
     assert max(map(len, lines)) <= 80
-    assert len(lines) == 1 + len(names) + 1 + 2
+    assert len(lines) == 1 + len(names) + 1 + 3
 
 
 def test_what_is_not_known_is_a_dash_and_what_is_not_asked_is_left_out(quality, table):

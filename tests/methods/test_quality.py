@@ -7,7 +7,10 @@ import pytest
 
 from harmonrank import ClosedForm, Schema
 from harmonrank.data import read_log
+from harmonrank.errors import HarmonRankError
 from harmonrank.methods import ceiling_of, quality_of
+from harmonrank.methods.quality import Quality
+from harmonrank.metrics import best_request_score, grouped_auc
 from reference import auc_by_pairs
 
 
@@ -75,3 +78,38 @@ def test_numbers_become_json_whatever_they_are(table, schema):
     numbers = json.loads(json.dumps(quality.to_dict(), allow_nan=False))
     assert numbers["request_auc"] == {"buy": None, "like": None}
     assert numbers["rows"] == 600
+
+
+def test_each_request_is_measured_with_its_sum_and_interval(log):
+    fused, weights = log.scores.sum(axis=1), np.array([2.0, 1.0])
+    found = quality_of(fused, log, weights).requests
+    within = grouped_auc(fused, log.labels, log.request).auc
+    np.testing.assert_allclose([value.estimate for value in found.auc.values()], within)
+    assert found.auc_sum.estimate == pytest.approx(within @ weights)
+    assert found.auc_sum.low < found.auc_sum.estimate < found.auc_sum.high
+    assert found.exact_auc is found.regret is found.ceiling is None
+    assert found.words().startswith("Within requests: AUC-sum")
+    assert quality_of(fused, replace(log, request=None), weights).requests is None
+
+
+def test_within_requests_of_a_world_the_best_order_has_no_regret(log):
+    world, weights = replace(log, truth=log.scores.astype(float)), np.array([1.0, 3.0])
+    best = best_request_score(world.truth, world.request, weights)
+    assert quality_of(best, world, weights).requests.regret == pytest.approx(0, abs=1e-12)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        noisy = quality_of(best + 0.1 * rng.normal(size=len(best)), world, weights)
+        assert noisy.requests.regret > 0
+        assert f"regret {noisy.requests.regret:.4f}" in noisy.requests.words()
+
+
+def test_what_is_known_within_requests_comes_back_from_json(log):
+    world = replace(log, truth=log.scores.astype(float))
+    for rows in (log, world):
+        quality = quality_of(rows.scores[:, 0], rows, np.ones(2))
+        again = Quality.from_dict(json.loads(json.dumps(quality.to_dict())))
+        assert again.requests == quality.requests
+    parts = quality.to_dict()
+    parts["requests"]["exact_auc"] = {"buy": 0.5}
+    with pytest.raises(HarmonRankError, match="same objectives"):
+        Quality.from_dict(parts)

@@ -13,8 +13,9 @@ from harmonrank.data.decoding import decode
 from harmonrank.data.worlds import best_score
 from harmonrank.methods.position_quality import PositionCorrection
 from harmonrank.methods.quality_form import QualityForm
+from harmonrank.methods.request_quality import RequestQuality, request_quality_of
 from harmonrank.methods.value_quality import ValueAtK
-from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval, grouped_auc
+from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval
 from harmonrank.table import Column, Table, Tabular
 
 LEVEL = 0.95
@@ -36,6 +37,7 @@ class Quality(Tabular):
         ceiling: The best possible `exact_auc_sum` on these rows.
         value: What the first of every request are worth, where values are given.
         position: How feedback was corrected for the places of the rows, where they are known.
+        requests: How each request is ordered, with intervals; None without requests.
     """
 
     rows: int
@@ -50,6 +52,7 @@ class Quality(Tabular):
     ceiling: float | None = None
     value: ValueAtK | None = None
     position: PositionCorrection | None = None
+    requests: RequestQuality | None = None
 
     @property
     def total(self) -> float:
@@ -96,8 +99,8 @@ class Quality(Tabular):
             for name, value in self.auc.items()
         ]
         sums = (areas.get("sum", "") for areas in others.values())
-        blanks = ("",) * (len(columns) - 3 - len(others))
-        rows.append(("sum", self.auc_sum.estimate, str(self.auc_sum), *sums, *blanks))
+        inside = (self.requests.auc_sum.estimate if self.requests else "",) * bool(within)
+        rows.append(("sum", self.auc_sum.estimate, str(self.auc_sum), *sums, *inside, "", "", ""))
         effective = "w/(π(1−π)), the rarer the heavier"
         if by_value:
             effective = "what an event is worth; ranked by expected value"
@@ -107,6 +110,8 @@ class Quality(Tabular):
                 f"Ceiling {self.ceiling:.4f}, reached {self.exact_auc_sum:.4f} by true "
                 f"probabilities: regret {self.regret:.4f}."
             )
+        if self.requests is not None and not by_value:
+            notes.append(self.requests.words())
         if self.value is not None:
             notes.append(self.value.words())
         if self.position is not None:
@@ -133,6 +138,7 @@ class Quality(Tabular):
             "regret": self.regret,
             "value": None if self.value is None else self.value.to_dict(),
             "position": None if self.position is None else self.position.to_dict(),
+            "requests": None if self.requests is None else self.requests.to_dict(),
         }
 
     @classmethod
@@ -153,6 +159,9 @@ class Quality(Tabular):
             ceiling=form.ceiling,
             value=None if form.value is None else ValueAtK.of_form(form.value, LEVEL),
             position=None if form.position is None else PositionCorrection.of_form(form.position),
+            requests=None
+            if form.requests is None
+            else RequestQuality.of_form(form.requests, LEVEL),
         )
 
 
@@ -174,9 +183,7 @@ def quality_of(
     """
     names, labels = log.schema.names, log.known_labels()
     per_objective = auc_interval(fused, labels, groups=log.request, sample_weight=log.sample_weight)
-    within = None
-    if log.request is not None:
-        within = grouped_auc(fused, labels, log.request, sample_weight=log.sample_weight).auc
+    within = request_quality_of(fused, log, weights)
     pi = log.prevalence()
     base = pi if fitted_prevalence is None else fitted_prevalence
     effective = weights / (base * (1 - base))
@@ -195,10 +202,13 @@ def quality_of(
             groups=log.request,
             sample_weight=log.sample_weight,
         ),
-        request_auc=None if within is None else named(within),
+        request_auc=None
+        if within is None
+        else {name: value.estimate for name, value in within.auc.items()},
         prevalence=named(pi),
         effective_weights=named(effective / effective.sum()),
         position=PositionCorrection.of(log),
+        requests=within,
     )
     return quality if log.truth is None else _with_truth(quality, fused, log, weights)
 

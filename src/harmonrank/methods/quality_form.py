@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from harmonrank.methods.position_quality import PositionForm
+from harmonrank.methods.request_quality import RequestQualityForm
 from harmonrank.methods.value_quality import ValueForm
 
 Rows = Annotated[int, Meta(ge=0, le=2**53)]
@@ -33,6 +34,7 @@ class QualityForm(msgspec.Struct):
     ceiling: float | None
     value: ValueForm | None = None
     position: PositionForm | None = None
+    requests: RequestQualityForm | None = None
 
     def __post_init__(self) -> None:
         """Refuse parts that are not of the same objectives."""
@@ -46,6 +48,7 @@ class QualityForm(msgspec.Struct):
             None if self.value is None else self.value.value,
             None if self.position is None else self.position.positives,
             None if self.position is None else self.position.effective_positives,
+            None if self.requests is None else self.requests.auc,
         ]
         if any(part is not None and set(part) != set(self.weights) for part in parts):
             raise ValueError("expected numbers of the same objectives in every part")

@@ -9,6 +9,7 @@ __all__ = [
     "auc_influence",
     "auc_interval",
     "auc_sum_interval",
+    "best_request_score",
     "bootstrap_areas",
     "bootstrap_auc_sum",
     "bootstrap_difference",
@@ -17,9 +18,11 @@ __all__ = [
     "calibration_error",
     "dominance_margin",
     "events_at_k",
+    "expected_grouped_auc",
     "fit_isotonic",
     "fit_logistic",
     "grouped_auc",
+    "grouped_auc_intervals",
     "hit_at_k",
     "hypervolume",
     "knee",
@@ -32,6 +35,7 @@ __all__ = [
     "place_gains",
     "population_stability_index",
     "precision_at_k",
+    "request_gains",
     "sigmoid",
     "spearman",
     "value_at_k",
@@ -55,7 +59,9 @@ from harmonrank.metrics._calibration import (
     sigmoid,
 )
 from harmonrank.metrics._correlations import spearman
+from harmonrank.metrics._expected import best_request_score, expected_grouped_auc, request_gains
 from harmonrank.metrics._grouped import GroupedAUC, grouped_auc
+from harmonrank.metrics._grouped_intervals import grouped_auc_intervals
 from harmonrank.metrics._influence import auc_influence
 from harmonrank.metrics._intervals import (
     Interval,

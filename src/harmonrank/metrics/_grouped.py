@@ -1,6 +1,6 @@
 """AUC within requests: whether the fusion orders the candidates that were shown together."""
 
-__all__ = ["GroupedAUC", "grouped_auc"]
+__all__ = ["GroupedAUC", "grouped_auc", "tally"]
 
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -72,7 +72,7 @@ def grouped_auc(
 
 
 @kernel
-def _tally(
+def tally(
     scores: NDArray[Any], rows: IntArray, labels: LabelArray, weights: FloatArray, m: int
 ) -> tuple[float, float]:
     """Return the pairs won and all pairs of one objective among the rows of one request."""
@@ -115,7 +115,7 @@ def _request_sums(
         rows = order[starts[g] : starts[g + 1]]
         size = float(rows.size) if weights.size == 0 else weights[rows].sum()
         for m in range(objectives):
-            won, pairs = _tally(scores, rows, labels, weights, m)
+            won, pairs = tally(scores, rows, labels, weights, m)
             if pairs > 0.0:
                 a = size if choice == 0 else (1.0 if choice == 1 else pairs)
                 total[m] += a * won / pairs

@@ -1,0 +1,83 @@
+"""Intervals of per-request AUC and of its weighted sum: requests are the sampling unit."""
+
+__all__ = ["grouped_auc_intervals"]
+
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harmonrank.kernel import kernel
+from harmonrank.metrics._grouped import tally
+from harmonrank.metrics._inputs import FloatArray, IntArray, LabelArray, check_inputs, check_level
+from harmonrank.metrics._intervals import Interval, objective_weighting
+from harmonrank.metrics._requests import request_layout
+
+
+def grouped_auc_intervals(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    groups: ArrayLike,
+    *,
+    objective_weights: ArrayLike | None = None,
+    level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[tuple[Interval, ...], Interval]:
+    """Return an interval per objective of `grouped_auc`, by rows, and one of Σ_m w_m of them.
+
+    The mean G = Σ_g a_g AUC_g/Σ_g a_g, eq. 1 of docs/per-request.md, is a ratio of two sums over
+    requests, so request g moves it by a_g (AUC_g − G)/Σ a; the squares of these add up to its
+    variance, times G/(G − 1) for G usable requests. Moves are added over objectives before they
+    are squared, so that their correlations count. An objective without a usable request is nan,
+    and so is the sum.
+
+    >>> each, total = grouped_auc_intervals([1, 2, 2, 1], [0, 1, 0, 1], [1, 1, 2, 2])
+    >>> each[0].estimate, total.estimate
+    (0.5, 0.5)
+    """
+    values, table, weights = check_inputs(scores, labels, sample_weight)
+    order, starts = request_layout(values, groups)
+    area, say = _each_request(values, order, starts, table, weights)  # (requests, M)
+    total = say.sum(axis=0)
+    mean = np.full(len(total), np.nan)
+    np.divide((say * area).sum(axis=0), total, out=mean, where=total > 0)
+    moves = say * (area - mean) / np.where(total > 0, total, np.nan)
+    used = (say > 0).sum(axis=0)
+    w = objective_weighting(objective_weights, len(mean))
+    counted = w != 0
+    z = NormalDist().inv_cdf(0.5 + 0.5 * check_level(level))
+    each = tuple(
+        _interval(float(mean[m]), moves[:, m], int(used[m]), z, level) for m in range(len(mean))
+    )
+    whole = moves[:, counted] @ w[counted]
+    least = int(used[counted].min(initial=len(moves)))
+    return each, _interval(float(mean[counted] @ w[counted]), whole, least, z, level)
+
+
+def _interval(estimate: float, moves: FloatArray, used: int, z: float, level: float) -> Interval:
+    if used < 2:
+        return Interval(estimate, np.nan, np.nan, level)
+    reach = z * float(np.sqrt(used / (used - 1) * (moves**2).sum()))
+    return Interval(estimate, estimate - reach, estimate + reach, level)
+
+
+@kernel
+def _each_request(
+    scores: NDArray[Any],
+    order: IntArray,
+    starts: IntArray,
+    labels: LabelArray,
+    weights: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return AUC and weight of every request and objective, 0 and 0 where there is no AUC."""
+    requests, M = starts.size - 1, labels.shape[1]
+    area, say = np.zeros((requests, M)), np.zeros((requests, M))
+    for g in range(requests):
+        rows = order[starts[g] : starts[g + 1]]
+        size = float(rows.size) if weights.size == 0 else weights[rows].sum()
+        for m in range(M):
+            won, pairs = tally(scores, rows, labels, weights, m)
+            if pairs > 0.0:
+                area[g, m], say[g, m] = won / pairs, size
+    return area, say
