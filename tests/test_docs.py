@@ -172,6 +172,7 @@ def cited_equations():
         "default-method.md",
         "kernels.md",
         "network.md",
+        "objectives.md",
         "per-request.md",
         "position.md",
         "soft-ranks.md",

@@ -142,7 +142,8 @@ def test_an_experiment_tries_points(frontier, run, world_folder, tmp_path):
         (("--save", "x", "--choose", "lik=2"), "unknown objective 'lik'. Did you mean 'like'?"),
         (("-o", "new"), "-o writes a model with a point; add --save NAME"),
         (("--at", "sales"), "There is no operating point 'sales'. There are none."),
-        (("--weights", "like=-1"), "The weight of 'like' must be a number from 0 up"),
+        (("--weights", "like=nan"), "The weight of 'like' must be a finite number"),
+        (("--keep", "like<=0.7"), "'like' is wanted; write like>=… Got 'like<=0.7'"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_changes_nothing(frontier, model, arguments, sentence):

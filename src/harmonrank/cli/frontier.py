@@ -42,7 +42,8 @@ _REFITS = 5
     "--keep",
     multiple=True,
     metavar="FLOOR",
-    help="Find the best AUC-sum that keeps a floor such as buy>=0.75 or like>=current-0.002.",
+    help="Find the best AUC-sum that keeps a floor such as buy>=0.75 or like>=current-0.002; of "
+    "an unwanted objective report<=0.3.",
 )
 @click.option(
     "--level",
@@ -100,7 +101,7 @@ def command(
     check_page(report)
     current = fitted if at is None else fitted.at(at)
     sweep = Sweep.of(current, data, count=parse_pairs(weights))
-    floors = [Floor.parse(text, sweep.names) for text in keep]
+    floors = [Floor.parse(text, sweep.names, sweep.unwanted) for text in keep]
     guarded = guarded_by(sweep, floors, level=level) if floors else None
     found = frontier_of(
         sweep,

@@ -28,6 +28,7 @@ def columns(function: F) -> F:
             click.option("--time", metavar="A", help="Column of times."),
             click.option("--scale", metavar="A=percent", help="Scales of score columns."),
             click.option("--sample-weight", metavar="A", help="Column of row weights."),
+            click.option("--unwanted", metavar="A,B", help="Objectives that count against a row."),
             click.option("--position", metavar="A", help="Column of places, from the top down."),
             missing_option,
             click.option(
@@ -55,6 +56,7 @@ def schema_of(
     scale: str | None = None,
     missing: str | None = None,
     position: str | None = None,
+    unwanted: str | None = None,
     near: Tables | None = None,
     quiet: bool = False,
     required: bool = True,
@@ -103,6 +105,8 @@ def schema_of(
         changes["time"] = time
     if position is not None:
         changes["position"] = position
+    if unwanted is not None:
+        changes["unwanted"] = tuple(parse_names(unwanted))
     if missing is not None:
         changes["missing"] = missing
     if scale is not None:

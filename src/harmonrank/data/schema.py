@@ -13,7 +13,7 @@ import numpy as np
 from harmonrank.data.decoding import read_toml
 from harmonrank.data.examination import checked_curve
 from harmonrank.data.scales import SCALES
-from harmonrank.data.values import either, value_vector
+from harmonrank.data.values import either, refuse_gains, value_vector
 from harmonrank.errors import DataError, UsageError, did_you_mean, shown
 from harmonrank.options import checked_path
 
@@ -55,6 +55,8 @@ class Schema:
             then corrected for how often a place is looked at (see docs/position.md).
         examination: The chance that each place is looked at, as in {1: 1.0, 2: 0.6}, which a fit
             estimates if it is not given; a place that is not listed has that of the one before.
+        unwanted: Objectives that count against a row, such as a report: their weights are taken
+            below zero, whatever sign they are given with.
     """
 
     objectives: Mapping[str, str]
@@ -69,10 +71,12 @@ class Schema:
     missing: Missing = "allow"
     position: str | None = None
     examination: Mapping[int, float] = field(default_factory=dict)
+    unwanted: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", _names("objectives", self.objectives))
         object.__setattr__(self, "context", _columns("context", self.context))
+        object.__setattr__(self, "unwanted", _columns("unwanted", self.unwanted))
         object.__setattr__(self, "truth", _names("truth", self.truth))
         object.__setattr__(self, "scale", _names("scale", self.scale))
         for part in ("request", "sample_weight", "time", "position"):
@@ -92,7 +96,7 @@ class Schema:
         object.__setattr__(self, "weights", {k: float(v) for k, v in weights.items()})
         if self.value:
             either(self.weights or None, self.value, "[weights] or [value]")
-            value_vector(self.names, {}, self.value)
+            refuse_gains(self.unwanted, value_vector(self.names, {}, self.value), self.names)
         value = _mapping("value", self.value)
         object.__setattr__(self, "value", {k: float(v) for k, v in value.items()})
 
@@ -103,6 +107,9 @@ class Schema:
         _refuse_repeats("context column", self.context)
         for name in self.truth:
             self._require("truth", name)
+        for name in self.unwanted:
+            self._require("unwanted", name)
+        _refuse_repeats("unwanted objective", self.unwanted)
         self._check_scale()
         # What is learned from must not hold what is learned.
         hidden = dict.fromkeys(self.objectives, "label")
@@ -154,14 +161,17 @@ class Schema:
 
     @property
     def weight_vector(self) -> np.ndarray:
-        """The weight of each objective, in order."""
+        """The weight of each objective, in order; below 0 if it counts against a row."""
         return self.weights_with({})
 
     def weights_with(self, changes: Mapping[str, float] | None) -> np.ndarray:
         """Return the weight of each objective after some are changed.
 
+        A weight below 0 counts against a row. That of an objective in `unwanted` is below 0
+        whatever its sign is here.
+
         Raises:
-            UsageError: An objective is unknown, a weight is negative or not finite, or all are 0.
+            UsageError: An objective is unknown, a weight is not finite, or all are 0.
         """
         changes = {} if changes is None else _mapping("weights", changes)
         for name, weight in changes.items():
@@ -169,9 +179,9 @@ class Schema:
             weight = weight.item() if isinstance(weight, np.generic) else weight
             if not _is_weight(weight):
                 raise UsageError(
-                    f"The weight of '{name}' must be a number from 0 up. Got {shown(weight)}."
+                    f"The weight of '{name}' must be a finite number. Got {shown(weight)}."
                 )
-            if weight > _LARGEST_WEIGHT:
+            if abs(weight) > _LARGEST_WEIGHT:
                 raise UsageError(
                     f"The weight of '{name}' must be at most {_LARGEST_WEIGHT:g}, so that fused "
                     f"scores stay finite. Got {shown(weight)}; only ratios of weights count."
@@ -179,14 +189,24 @@ class Schema:
         merged = {**self.weights, **changes}
         vector = np.array([float(merged.get(name, 1.0)) for name in self.objectives])
         if not vector.any():
-            raise UsageError("At least one objective needs a weight above 0. Got 0 for each.")
-        return vector
+            raise UsageError("At least one objective needs a weight other than 0. Got 0 for each.")
+        against = np.isin(self.names, self.unwanted)
+        return np.where(against, -np.abs(vector), vector) if against.any() else vector
+
+    @property
+    def signs(self) -> np.ndarray:
+        """What more of each objective is: 1 is good, −1 is bad."""
+        worth = self.values_with(None)
+        counts = self.weight_vector if worth is None else worth
+        return np.where(np.isin(self.names, self.unwanted) | (counts < 0), -1.0, 1.0)
 
     def values_with(self, changes: Mapping[str, float] | None) -> np.ndarray | None:
         """Return what an event of each objective is worth, or None if nothing says so."""
         if changes is None and not self.value:
             return None
-        return value_vector(self.names, self.value, changes)
+        worth = value_vector(self.names, self.value, changes)
+        refuse_gains(self.unwanted, worth, self.names)
+        return worth
 
     def subset(self, names: Iterable[str]) -> Self:
         """Return the schema of some objectives only."""
@@ -202,6 +222,7 @@ class Schema:
             truth={k: v for k, v in self.truth.items() if k in names},
             value={k: v for k, v in self.value.items() if k in names},
             scale={k: v for k, v in self.scale.items() if k in scores},
+            unwanted=tuple(k for k in self.unwanted if k in names),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -214,6 +235,7 @@ class Schema:
             "sample_weight": self.sample_weight,
             "position": self.position,
             "missing": None if self.missing == "allow" else self.missing,
+            "unwanted": list(self.unwanted),
             "weights": dict(self.weights),
             "scale": dict(self.scale),
             "truth": dict(self.truth),
@@ -273,10 +295,10 @@ class Schema:
 
 
 def _is_weight(value: Any) -> bool:
-    """Tell whether something is a number from 0 up, and no truth value."""
+    """Tell whether something is a finite number, and no truth value."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return bool(0 <= value < float("inf"))
+    return bool(-float("inf") < value < float("inf"))
 
 
 def toml_value(value: Any) -> str:

@@ -1,6 +1,6 @@
 """What an event is worth: the values by which a ranking can be made and measured."""
 
-__all__ = ["either", "value_vector"]
+__all__ = ["either", "refuse_gains", "value_vector"]
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
@@ -36,6 +36,16 @@ def value_vector(
     if not vector.any():
         raise UsageError("At least one objective needs a value other than 0. Got 0 for each.")
     return vector
+
+
+def refuse_gains(unwanted: Sequence[str], worth: np.ndarray, names: Sequence[str]) -> None:
+    """Refuse an unwanted objective whose events are worth something."""
+    for name, each in zip(names, worth.tolist(), strict=True):
+        if name in unwanted and each > 0:
+            raise UsageError(
+                f"'{name}' is unwanted, so an event of it must be worth 0 or less, as in "
+                f"{name}={-each:g}. Got {each:g}."
+            )
 
 
 def either(weights: object, value: object, what: str = "`weights` or `value`") -> None:

@@ -98,7 +98,7 @@ class Entry:
         if self.quality is None or not self.resampled.size:
             return np.empty(0)
         weights = np.array(list(self.quality.weights.values()))
-        used = weights > 0
+        used = weights != 0
         sums: np.ndarray = self.resampled[:, used] @ weights[used]
         return sums
 

@@ -56,6 +56,10 @@ class Leaderboard(Tabular):
         """The qualities by method, in order, without those that failed."""
         return {e.name: e.quality for e in self.entries if e.quality is not None}
 
+    def title(self, objective: str) -> str:
+        """Return an objective's name, with a word where it counts against a row."""
+        return next((q.title(objective) for q in self.qualities.values()), objective)
+
     @property
     def value_k(self) -> int | None:
         """Value at how many decides the order; None if AUC-sum does."""
@@ -86,7 +90,10 @@ class Leaderboard(Tabular):
             Column("regret" if known else "behind", ".4f"),
             *[Column(f"vs {TODAY}", align="right")] * against,
             # What is_click and is_comment have in common is the first to go.
-            *(Column(o, ".3f", short=o.removeprefix("is_"), least=5) for o in self.objectives),
+            *(
+                Column(self.title(o), ".3f", short=self.title(o).removeprefix("is_"), least=5)
+                for o in self.objectives
+            ),
             *[Column("fit s", ".1f")] * timed,
         )
         blanks = ("",) * (len(self.objectives) + timed)

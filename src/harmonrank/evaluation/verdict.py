@@ -24,12 +24,14 @@ class Versus:
         words: What a sentence calls the other.
         gap: Its AUC-sum, or its value at k, minus the other's, paired bootstrap.
         gaps: The same of each objective's AUC.
+        unwanted: Objectives whose AUC is better if it is less.
     """
 
     name: str
     words: str
     gap: Interval
     gaps: Mapping[str, Interval]
+    unwanted: tuple[str, ...] = ()
 
     @property
     def relation(self) -> Relation:
@@ -38,7 +40,12 @@ class Versus:
 
     def objectives(self, relation: Relation) -> list[str]:
         """Return the objectives in which it stands that way."""
-        return [name for name, gap in self.gaps.items() if relation_of(gap) == relation]
+        turned: dict[Relation, Relation] = {"ahead": "behind", "behind": "ahead", "tied": "tied"}
+        return [
+            name
+            for name, gap in self.gaps.items()
+            if relation_of(gap) == (turned[relation] if name in self.unwanted else relation)
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -143,7 +150,9 @@ def verdict_of(
 def _versus(ours: Entry, other: Entry, words: str) -> Versus:
     gap = ours.minus(other)
     assert gap is not None, "both have a quality"
-    return Versus(other.name, words, gap, ours.minus_each(other))
+    weights = {} if ours.quality is None else ours.quality.weights
+    unwanted = tuple(name for name, weight in weights.items() if weight < 0)
+    return Versus(other.name, words, gap, ours.minus_each(other), unwanted)
 
 
 def _part(link: str, versus: Versus) -> str:

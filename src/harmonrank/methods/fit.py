@@ -23,6 +23,7 @@ class Fit:
     Attributes:
         on_event: Called with every event of the training loop.
         checkpoint: Where a fit that takes long keeps its state.
+        turned: (objectives,) which labels were turned into their absence by `wanted`.
     """
 
     train: Log
@@ -32,6 +33,35 @@ class Fit:
     device: str
     on_event: Callable[[Any], None]
     checkpoint: Path | None
+    turned: np.ndarray | None = None
+
+    def wanted(self) -> "Fit":
+        """Return the fit of what is wanted: an unwanted objective becomes its absence.
+
+        AUC of 1−y is 1 − AUC of y, so Σ_m w_m AUC_m with w_m < 0 is, but for a constant, the sum
+        with |w_m| on the AUC of 1−y_m (eq. 2 of docs/objectives.md): what losses that know no
+        negative weight can minimise.
+        """
+        turned = self.weights < 0
+        if not turned.any():
+            return self
+
+        def of(log: Log) -> Log:
+            labels = log.known_labels()
+            return replace(log, labels=np.where(turned, 1 - labels, labels).astype(labels.dtype))
+
+        return replace(
+            self,
+            train=of(self.train),
+            valid=of(self.valid),
+            weights=np.abs(self.weights),
+            turned=turned,
+        )
+
+    @property
+    def signs(self) -> np.ndarray:
+        """−1 of each objective that was turned into its absence, 1 of others."""
+        return np.ones(len(self.weights)) if self.turned is None else np.where(self.turned, -1.0, 1)
 
 
 def fit_rows(

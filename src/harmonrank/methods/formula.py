@@ -71,9 +71,14 @@ class Formula:
     log_a: np.ndarray
     log_b: np.ndarray
 
-    def __call__(self, scores: np.ndarray, ranks: np.ndarray, scale: Scale) -> np.ndarray:
-        """Fuse scores; the product is taken as a sum of logarithms, which ranks the same."""
-        a = np.exp(self.log_a - self.log_a.max())
+    def __call__(
+        self, scores: np.ndarray, ranks: np.ndarray, scale: Scale, signs: np.ndarray | float = 1.0
+    ) -> np.ndarray:
+        """Fuse scores; the product is taken as a sum of logarithms, which ranks the same.
+
+        With the sign −1, for an unwanted objective, a counts below 0.
+        """
+        a = signs * np.exp(self.log_a - self.log_a.max())
         if self.form == "rank":
             return weighted_sum(ranks, a)
         if self.form == "sum":
@@ -132,9 +137,10 @@ class FormulaMethod(Method):
     def _objective(self, log: Log, weights: np.ndarray) -> Objective:
         scores = log.scores.astype(np.float64, copy=False)
         ranks, labels = self._scale.rank(scores), log.known_labels()
+        signs = _signs(weights)
 
         def evaluate(formula: Formula) -> float:
-            fused = formula(scores, ranks, self._scale)
+            fused = formula(scores, ranks, self._scale, signs)
             # An objective that the rows do not show cannot vote.
             return float(np.nansum(weights * auc(fused, labels, sample_weight=log.sample_weight)))
 
@@ -142,8 +148,8 @@ class FormulaMethod(Method):
 
     def _score(self, log: Log) -> np.ndarray:
         scores = log.scores.astype(np.float64, copy=False)
-        needed = self.formula.form == "rank"
-        return self.formula(scores, self._scale.rank(scores) if needed else scores, self._scale)
+        ranks = self._scale.rank(scores) if self.formula.form == "rank" else scores
+        return self.formula(scores, ranks, self._scale, _signs(self.schema.weight_vector))
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {"mean": self._scale.mean, "quantiles": self._scale.quantiles}
@@ -162,6 +168,10 @@ class FormulaMethod(Method):
     def _restore(self, state: FormulaState, arrays: dict[str, np.ndarray]) -> None:
         self._scale = Scale(arrays["mean"], arrays["quantiles"])
         self.formula = Formula(state.form, arrays["log_a"], arrays["log_b"])
+
+
+def _signs(weights: np.ndarray) -> np.ndarray:
+    return np.where(weights < 0, -1.0, 1.0)
 
 
 def _thinned(log: Log, rows: int, rng: np.random.Generator) -> Log:

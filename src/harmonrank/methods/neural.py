@@ -100,6 +100,7 @@ class NeuralMethod(Method):
     def _fit(self, fit: Fit) -> None:
         from harmonrank.methods.neural_fit import learn
 
+        fit = fit.wanted()
         self.encoder = ContextEncoder.fit(fit.train.context)
         network = self._new_network(fit).to(fit.device)
         self._use(*learn(self, fit, network, self.config.epochs))
@@ -123,7 +124,7 @@ class NeuralMethod(Method):
         passes, seed = checked_whole("passes", passes, least=1), checked_seed(seed)
         log = self._expected(corrected(read_log(table, self.schema)).counted())
         weights = self.schema.weight_vector
-        fit = Fit(log, log.take(np.arange(0)), weights, seed, "cpu", lambda _: None, None)
+        fit = Fit(log, log.take(np.arange(0)), weights, seed, "cpu", lambda _: None, None).wanted()
         newer = self._grown(log)
         # Who updates once does so again and again: kernels are worth compiling.
         learned = learn(newer, fit, deepcopy(newer.network), passes, rows_seen=sys.maxsize)

@@ -134,7 +134,9 @@ class _Exam:
         areas = auc(fused, log.known_labels(), sample_weight=log.sample_weight)
         self._weighting.epoch_ended(areas)
         # An objective that the validation rows do not show cannot vote.
-        return float(np.nansum(self._fit.weights * areas))
+        if self._fit.turned is not None:
+            areas = np.where(self._fit.turned, 1 - areas, areas)
+        return float(np.nansum(self._fit.signs * self._fit.weights * areas))
 
 
 def forward(network: Network, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:

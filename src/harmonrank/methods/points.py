@@ -15,7 +15,7 @@ _NAME = re.compile(r"\w[\w.-]{0,63}")
 _MOST_POINTS = 1000
 
 PointName = Annotated[str, Meta(min_length=1, max_length=64)]
-PointWeight = Annotated[float, Meta(ge=0, le=1e100)]
+PointWeight = Annotated[float, Meta(ge=-1e100, le=1e100)]
 PointsForm = Annotated[dict[PointName, dict[str, PointWeight]], Meta(max_length=_MOST_POINTS)]
 """What a saved model holds: the weights of the objectives, by the name of the point."""
 

@@ -28,6 +28,7 @@ class Quality(Tabular):
 
     Attributes:
         auc: AUC of each objective with its interval; requests are the sampling unit if known.
+        weights: What each AUC counts; below 0 for an unwanted objective.
         auc_sum: Σ_m w_m AUC_m with its interval.
         request_auc: AUC within requests, mean by rows; None without requests.
         prevalence: Share of positives of each objective.
@@ -53,6 +54,10 @@ class Quality(Tabular):
     value: ValueAtK | None = None
     position: PositionCorrection | None = None
     requests: RequestQuality | None = None
+
+    def title(self, name: str) -> str:
+        """Return an objective's name, with a word where it counts against a row."""
+        return f"{name} (unwanted)" if self.weights[name] < 0 else name
 
     @property
     def total(self) -> float:
@@ -92,7 +97,7 @@ class Quality(Tabular):
             Column("effective", ".1%"),
         )
         rows = [
-            (name, value.estimate, str(value))
+            (self.title(name), value.estimate, str(value))
             + tuple(areas[name] for areas in others.values())
             + ((within[name],) if within else ())
             + (self.prevalence[name], counts[name], self.effective_weights[name])
@@ -206,7 +211,7 @@ def quality_of(
         if within is None
         else {name: value.estimate for name, value in within.auc.items()},
         prevalence=named(pi),
-        effective_weights=named(effective / effective.sum()),
+        effective_weights=named(effective / np.abs(effective).sum()),
         position=PositionCorrection.of(log),
         requests=within,
     )

@@ -55,7 +55,7 @@ def _upstream(log: Log, m: int, weights: np.ndarray) -> Upstream:
     exact = None
     if rows.truth is not None:
         exact = float(auc(score, rows.truth[:, [m]], sample_weight=rows.own_weight)[0])
-    areas, used = auc(score, labels, sample_weight=weight), weights > 0
+    areas, used = auc(score, labels, sample_weight=weight), weights != 0
     total = float(areas[used] @ weights[used])
     return Upstream(log.schema.score_columns[m], own, exact, total)
 

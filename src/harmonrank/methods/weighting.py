@@ -44,7 +44,7 @@ class Pantheon(Fixed):
     def __init__(self, fit: Fit) -> None:
         super().__init__(fit)
         pi = fit.train.prevalence()
-        formula = fit.valid.scores @ (fit.weights / (pi * (1 - pi)))
+        formula = fit.valid.scores @ (fit.signs * fit.weights / (pi * (1 - pi)))
         labels, weight = fit.valid.known_labels(), fit.valid.sample_weight
         self.reference = auc(formula, labels, sample_weight=weight)
 

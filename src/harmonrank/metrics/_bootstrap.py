@@ -123,7 +123,7 @@ def bootstrap_sums(
     weights = objective_weighting(objective_weights, table.shape[1])
     if (weights == 0).any():
         # An objective of weight 0 must not spoil the sum, nor take time.
-        table, weights = table[:, weights > 0], weights[weights > 0]
+        table, weights = table[:, weights != 0], weights[weights != 0]
     areas = bootstrap_areas(
         scores,
         table,
@@ -211,7 +211,7 @@ def _auc_sum(
 ) -> float:
     area = np.atleast_1d(auc(scores, labels, sample_weight=sample_weight))
     weights = objective_weighting(objective_weights, len(area))
-    return float(area[weights > 0] @ weights[weights > 0])
+    return float(area[weights != 0] @ weights[weights != 0])
 
 
 def _layout(

@@ -133,12 +133,15 @@ def objective_weighting(weights: ArrayLike | None, objectives: int) -> FloatArra
     """
     if weights is None:
         return np.ones(objectives)
-    return check_weights(weights, objectives, "objective_weights")
+    values = np.asarray(weights, np.float64)
+    # A weight below 0 counts against; sizes are checked as other weights are.
+    check_weights(np.abs(values), objectives, "objective_weights")
+    return values
 
 
 def _dot(values: FloatArray, weights: FloatArray) -> FloatArray:
     """Sum over the objectives that have a weight, so that a nan of weight 0 stays out."""
-    used = weights > 0
+    used = weights != 0
     result: FloatArray = values[..., used] @ weights[used]
     return result
 

@@ -128,8 +128,8 @@ def _named(columns: Sequence[Sequence[str]]) -> str:
 
 
 def _areas(rules: Guardrails, fused: np.ndarray, old: np.ndarray, log: Log) -> Iterator[Check]:
-    names = log.schema.names
-    for name, one in zip(names, np.eye(len(names)), strict=True):
+    names, signs = log.schema.names, log.schema.signs
+    for name, one, sign in zip(names, np.eye(len(names)), signs, strict=True):
         moved = paired_difference(
             fused,
             old,
@@ -141,9 +141,11 @@ def _areas(rules: Guardrails, fused: np.ndarray, old: np.ndarray, log: Log) -> I
         )
         moved = _of_few(moved, log, names.index(name))
         least = -rules.tolerances.get(name, rules.tolerance)
-        passed = bool((moved.low if rules.evidence == "safety" else moved.high) >= least)
-        change = f"AUC changes by {_signed(moved)}"
-        yield Check(f"auc {name}", passed, f"{change}; it may fall by {-least:g}")
+        # Of an unwanted objective it is a rise that does harm.
+        worst, best = (moved.low, moved.high) if sign > 0 else (-moved.high, -moved.low)
+        passed = bool((worst if rules.evidence == "safety" else best) >= least)
+        may = f"it may {'fall' if sign > 0 else 'rise, as it is unwanted,'} by {-least:g}"
+        yield Check(f"auc {name}", passed, f"AUC changes by {_signed(moved)}; {may}")
 
 
 def _of_few(moved: Interval, log: Log, objective: int) -> Interval:

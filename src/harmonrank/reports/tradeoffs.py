@@ -72,11 +72,18 @@ def _tradeoff(
 ) -> Tradeoff:
     a, b = pair
     first, second = log.schema.names[a], log.schema.names[b]
-    points = _sweep(p[:, pair], prevalence[list(pair)], labels[:, pair], log.sample_weight)
+    signs = log.schema.signs[list(pair)]
+
+    def good(areas: np.ndarray) -> np.ndarray:
+        """Return what is better if it is more: the AUC, or 1 − AUC of an unwanted objective."""
+        return np.where(signs < 0, 1 - areas, areas)
+
+    weight = log.sample_weight
+    points = _sweep(p[:, pair], signs, prevalence[list(pair)], labels[:, pair], weight)
     best = np.empty((0, 2))
     if log.truth is not None:
         truth = log.truth[:, pair]
-        best = _sweep(truth, truth.mean(axis=0), truth, log.sample_weight)
+        best = _sweep(truth, signs, truth.mean(axis=0), truth, weight)
     others = {}
     for name, quality in board.qualities.items():
         others[name] = (quality.areas[first], quality.areas[second])
@@ -85,19 +92,23 @@ def _tradeoff(
         second=second,
         shares=tuple(_SHARES.tolist()),
         points=_pairs(points),
-        unbeaten=tuple(pareto_front(points).tolist()),
-        volume=hypervolume(points, _CHANCE),
+        unbeaten=tuple(pareto_front(good(points)).tolist()),
+        volume=hypervolume(good(points), _CHANCE),
         best=_pairs(best),
-        best_volume=hypervolume(best, _CHANCE) if len(best) else None,
+        best_volume=hypervolume(good(best), _CHANCE) if len(best) else None,
         others=others,
     )
 
 
 def _sweep(
-    p: np.ndarray, prevalence: np.ndarray, labels: np.ndarray, weight: np.ndarray | None
+    p: np.ndarray,
+    signs: np.ndarray,
+    prevalence: np.ndarray,
+    labels: np.ndarray,
+    weight: np.ndarray | None,
 ) -> np.ndarray:
     """Return both AUCs (shares, 2) as the weight goes from the second objective to the first."""
-    scaled = p / (prevalence * (1 - prevalence))
+    scaled = signs * p / (prevalence * (1 - prevalence))
     return np.stack(
         [
             auc(t * scaled[:, 0] + (1 - t) * scaled[:, 1], labels, sample_weight=weight)

@@ -17,6 +17,7 @@ def best_score(truth: ArrayLike, weights: Sequence[float] | None = None) -> Floa
     s*(x) = Σ_m w_m p_m(x) / (π_m (1 − π_m)), π_m the mean of p_m over the rows. A pair (i, j) of
     objective m gains p_i (1 − p_j) if i is put above j and p_j (1 − p_i) if below; the
     difference is p_i − p_j, so the pair's total is the difference of one function, s*.
+    A weight may be below 0, as of an unwanted objective (eq. 1 of docs/objectives.md).
     An objective that is certain on all rows (π of 0 or 1) has no AUC and is left out.
 
     >>> best_score([[0.1, 0.5], [0.3, 0.5]])

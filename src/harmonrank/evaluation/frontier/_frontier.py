@@ -55,7 +55,7 @@ class Frontier:
         names: The objectives.
         rows: How many were measured.
         k: Of the events at K.
-        weights: (points, M) of mean 1.
+        weights: (points, M) of mean size 1; below 0 for unwanted objectives.
         count: (M,) what each AUC counts in the sum.
         auc: AUC over all rows.
         request_auc: Per-request AUC; None without requests.
@@ -63,6 +63,7 @@ class Frontier:
         best: The front of the true probabilities, in a world; its points are their own.
         value: What an event is worth, where the model says so.
         named: Numbers of the model's operating points and of further ones, by name.
+        unwanted: Objectives of which less is better.
     """
 
     names: tuple[str, ...]
@@ -77,12 +78,22 @@ class Frontier:
     value: dict[str, float] | None = None
     named: Mapping[str, int] = field(default_factory=dict)
     exact: bool = False
+    unwanted: tuple[str, ...] = ()
 
     @property
     def sums(self) -> np.ndarray:
         """The weighted AUC-sum of each point, by what each AUC counts now."""
         found: np.ndarray = self.auc.figures @ self.count
         return found
+
+    @property
+    def signs(self) -> np.ndarray:
+        """What more of each objective is: 1 is good, −1 is bad."""
+        return np.where(np.isin(self.names, self.unwanted), -1.0, 1.0)
+
+    def title(self, name: str) -> str:
+        """Return an objective's name, with a word where less of it is better."""
+        return f"{name} (unwanted)" if name in self.unwanted else name
 
     def point(self, number: int) -> dict[str, float]:
         """Return the weights of a point."""
@@ -100,9 +111,10 @@ class Frontier:
             # One that has the current weights is no other point.
             same = np.allclose(self.weights[number], self.weights[CURRENT], rtol=1e-9)
             found.setdefault(CURRENT if same else number, []).append(name)
-        best = np.where(self.auc.unbeaten[:, None], self.auc.figures, -np.inf).argmax(axis=0)
-        for name, number in zip(self.names, best.tolist(), strict=True):
-            found.setdefault(number, []).append(f"most {name}")
+        good = np.where(self.auc.unbeaten[:, None], self.auc.figures * self.signs, -np.inf)
+        for name, number in zip(self.names, good.argmax(axis=0).tolist(), strict=True):
+            most = "least" if name in self.unwanted else "most"
+            found.setdefault(number, []).append(f"{most} {name}")
         for number in self._spread(list(found)):
             found[number] = []
         return {number: ", ".join(words) for number, words in found.items()}
@@ -140,6 +152,7 @@ class Frontier:
         ]
         return {
             "objectives": list(self.names),
+            "unwanted": list(self.unwanted),
             "rows": self.rows,
             "k": self.k,
             "exact": self.exact,
@@ -171,13 +184,14 @@ def frontier_of(
         on_step: Called with the points done and the points in all.
     """
     model, M = sweep.model, len(sweep.names)
+    signs = sweep.signs
     named = {name: model.schema.weights_with(each) for name, each in model.points.items()}
     named |= more or {}
     grid = weights_to_try(M, points)
     # Those with a name come last, so that one more changes no number.
-    last = np.reshape(list(named.values()), (-1, M))
+    last = np.reshape(list(named.values()), (-1, M)) * signs
     weights = np.concatenate([sweep.weights[None], grid, last])
-    weights = weights * (M / weights.sum(axis=1, keepdims=True))
+    weights = weights * (M / np.abs(weights).sum(axis=1, keepdims=True))
     areas, within, events, best = [], [], [], []
     for number, each in enumerate(weights):
         areas.append(sweep.areas(each))
@@ -194,24 +208,30 @@ def frontier_of(
         names=sweep.names,
         rows=sweep.log.rows,
         k=k,
-        weights=weights,
-        count=sweep.count,
-        auc=_front(areas, chance),
-        request_auc=_front(within, chance) if within else None,
-        events=None if random is None else _front(events, random),
-        best=_front(best, chance) if best else None,
+        weights=weights * signs,
+        count=sweep.count * signs,
+        auc=_front(areas, chance, sweep.shown),
+        request_auc=_front(within, chance, sweep.shown) if within else None,
+        events=None if random is None else _front(events, random, lambda found: found * signs),
+        best=_front(best, chance, sweep.shown) if best else None,
         value=None if worth is None else dict(zip(sweep.names, worth.tolist(), strict=True)),
         named={name: number for number, name in enumerate(named, 1 + len(grid))},
         exact=sweep.exact,
+        unwanted=sweep.unwanted,
     )
 
 
-def _front(rows: list[Any], reference: np.ndarray) -> Front:
-    """Compare the points by the objectives that have a figure."""
+def _front(
+    rows: list[Any], reference: np.ndarray, shown: Callable[[np.ndarray], np.ndarray]
+) -> Front:
+    """Compare the points by the objectives that have a figure, of which more is better.
+
+    What is kept is as people read it: less of an unwanted objective is better.
+    """
     figures = np.stack(rows)
     known = np.isfinite(figures).all(axis=0)
-    shown = figures[:, known]
+    better = figures[:, known]
     volume = None
     if 1 <= known.sum() <= _MOST_DIMENSIONS:
-        volume = hypervolume(shown, reference[known])
-    return Front(figures, pareto_front(shown), volume, reference, knee(shown))
+        volume = hypervolume(better, reference[known])
+    return Front(shown(figures), pareto_front(better), volume, shown(reference), knee(better))

@@ -101,10 +101,11 @@ def guarded_by(sweep: Sweep, floors: Sequence[Floor], *, level: float = 0.95) ->
         nearest = nearest_to(trials)
         if nearest.worst < 0 and trials.best is None:
             conflict = conflict_of(sweep, floors, level)
-            return Guarded(
-                sweep.names, trials.floors, False, nearest, current, {}, conflict, level > 0
-            )
+            found = nearest.shown(sweep)
+            now = current.shown(sweep)
+            return Guarded(sweep.names, trials.floors, False, found, now, {}, conflict, level > 0)
         found = eased(trials, nearest if nearest.worst >= 0 else trials.best or nearest)
     prices = prices_of(found.weights, sweep.count)
     named = {sweep.names[m]: float(prices[m]) for m in sorted(set(trials.columns))}
-    return Guarded(sweep.names, trials.floors, True, found, current, named, (), level > 0)
+    point, now = found.shown(sweep), current.shown(sweep)
+    return Guarded(sweep.names, trials.floors, True, point, now, named, (), level > 0)

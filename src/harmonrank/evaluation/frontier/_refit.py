@@ -32,7 +32,7 @@ class Refit:
     @property
     def gap(self) -> float:
         """How much the refit is ahead, as the mean AUC by these weights."""
-        return float(self.weights @ (self.fitted - self.swept) / self.weights.sum())
+        return float(self.weights @ (self.fitted - self.swept) / np.abs(self.weights).sum())
 
     @property
     def largest(self) -> float:
@@ -60,7 +60,8 @@ def refits_of(
     for number in numbers:
         schema = replace(model.schema, weights=frontier.point(number), value={})
         again = type(model)(**asdict(model.config)).fit(train, schema, seed=seed)
-        areas = Sweep.of(again, sweep.log).areas(frontier.weights[number])
+        fitted = Sweep.of(again, sweep.log)
+        areas = fitted.shown(fitted.areas(frontier.weights[number] * fitted.signs))
         swept = frontier.auc.figures[number]
         found.append(Refit(number, frontier.weights[number], swept, areas))
         on_refit(number)

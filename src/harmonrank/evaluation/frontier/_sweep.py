@@ -32,10 +32,12 @@ class Sweep:
     Attributes:
         model: A fitted method with probabilities.
         log: The rows, in whole requests.
-        parts: (rows, M) p_m/(π_m(1−π_m)), with the π of the fit.
+        parts: (rows, M) p_m/(π_m(1−π_m)), with the π of the fit; minus that of an unwanted one.
         labels: (rows, M); in a world the true probabilities, so that nothing is label noise.
         weights: (M,) those of the model, the current ones.
         count: (M,) what the AUC of each objective counts in the sum; the same, unless told.
+        signs: (M,) −1 for an unwanted objective. It is searched and compared by 1 − AUC, the AUC
+            of its absence, with a weight from 0 up; `shown` and `signs` lead back.
     """
 
     model: ProbabilityMethod
@@ -44,6 +46,7 @@ class Sweep:
     labels: np.ndarray
     weights: np.ndarray
     count: np.ndarray
+    signs: np.ndarray
 
     @classmethod
     def of(
@@ -70,15 +73,21 @@ class Sweep:
         log.require_both_classes("evaluated")
         pi = model.prevalence
         labels = log.known_labels() if log.truth is None else log.truth
-        parts = np.asfortranarray(model.probabilities(log) / (pi * (1 - pi)))
+        signs = model.schema.signs
+        parts = np.asfortranarray(model.probabilities(log) / (signs * pi * (1 - pi)))
         now = model.objective_weights()
         counted = now if count is None else model.schema.weights_with(count)
-        return cls(model, log, parts, labels, now, counted)
+        return cls(model, log, parts, labels, now * signs, counted * signs, signs)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The objectives."""
         return self.log.schema.names
+
+    @property
+    def unwanted(self) -> tuple[str, ...]:
+        """The objectives of which less is better."""
+        return tuple(name for name, sign in zip(self.names, self.signs, strict=True) if sign < 0)
 
     @property
     def exact(self) -> bool:
@@ -96,7 +105,7 @@ class Sweep:
         if self.log.truth is None:
             return None
         pi = np.average(self.log.truth, axis=0, weights=self.row_weight)
-        parts = np.asfortranarray(self.log.truth / (pi * (1 - pi)))
+        parts = np.asfortranarray(self.log.truth / (self.signs * pi * (1 - pi)))
         return replace(self, parts=parts)
 
     def fused(self, weights: np.ndarray) -> np.ndarray:
@@ -104,15 +113,26 @@ class Sweep:
         return weighted_sum(self.parts, weights)
 
     def areas(self, weights: np.ndarray) -> np.ndarray:
-        """Return the AUC of each objective, (M,)."""
-        found: np.ndarray = auc(self.fused(weights), self.labels, sample_weight=self.row_weight)
-        return found
+        """Return the AUC of each objective, (M,); 1 − AUC of an unwanted one."""
+        return self.shown(auc(self.fused(weights), self.labels, sample_weight=self.row_weight))
+
+    def shown(self, areas: np.ndarray) -> np.ndarray:
+        """Return AUCs of what is wanted as AUCs of the labels, or the other way round."""
+        return np.where(self.signs < 0, 1 - areas, areas)
+
+    def shown_sum(self, total: float) -> float:
+        """Return the sum of what is wanted as Σ_m w_m AUC_m, in which unwanted AUCs count below 0.
+
+        w·(1 − AUC) of an unwanted objective is w more than −w·AUC.
+        """
+        return total - float(self.count[self.signs < 0].sum())
 
     def influence(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the AUC of each objective and the influence of each request (or row) on it."""
         area, influence = auc_influence(
             self.fused(weights), self.labels, sample_weight=self.row_weight
         )
+        area, influence = self.shown(area), influence * self.signs
         if self.log.request is None:
             return area, influence / self.log.rows
         codes = self._requests
@@ -130,10 +150,13 @@ class Sweep:
             return None
         weight = self.row_weight
         found = grouped_auc(self.fused(weights), self.labels, self._requests, sample_weight=weight)
-        return found.auc
+        return self.shown(found.auc)
 
     def events(self, weights: np.ndarray, k: int) -> np.ndarray | None:
-        """Return how many events of each objective the first k of a request hold."""
+        """Return how many events of each objective the first k of a request hold.
+
+        Minus that number of an unwanted one, so that more is better.
+        """
         if self.log.request is None:
             return None
         return self._events(self.fused(weights), k)
@@ -144,7 +167,8 @@ class Sweep:
 
     def _events(self, fused: np.ndarray, k: int) -> np.ndarray:
         looked = None if self.exact else self.log.inverse
-        return events_at_k(fused, self.labels, self._requests, k, event_weight=looked)
+        found = events_at_k(fused, self.labels, self._requests, k, event_weight=looked)
+        return np.asarray(found * self.signs)
 
 
 def _whole_requests(log: Log, most: int) -> Log:

@@ -3,7 +3,7 @@
 __all__ = ["Trial", "Trials"]
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -19,7 +19,7 @@ class Trial:
 
     Attributes:
         weights: (M,).
-        areas: (M,) AUCs.
+        areas: (M,) AUCs; of an unwanted objective that of its absence, until `shown`.
         total: Their sum, as they count.
         slack: (floors,) by how much the lower end of the interval is above the floor.
     """
@@ -33,6 +33,13 @@ class Trial:
     def worst(self) -> float:
         """The least slack; from 0 up all floors hold."""
         return float(self.slack.min())
+
+    def shown(self, sweep: Sweep) -> "Trial":
+        """Return it as people read it: AUCs of the labels, weights of the unwanted below 0."""
+        total = sweep.shown_sum(self.total)
+        return replace(
+            self, weights=self.weights * sweep.signs, areas=sweep.shown(self.areas), total=total
+        )
 
 
 class Trials:
@@ -65,7 +72,7 @@ class Trials:
             unit, area = units[:, m], areas[m]
             if floor.relative:
                 unit, area = unit - self._units[:, m], area - self._areas[m]
-            slack[place] = area - self._z * _error(unit) - floor.least
+            slack[place] = area - self._z * _error(unit) - floor.bound
         found = Trial(weights, areas, float(areas @ self.sweep.count), slack)
         if found.worst >= 0 and (self.best is None or found.total > self.best.total):
             self.best = found

@@ -19,10 +19,10 @@ _NAMES = {"color": INK}
 _PICKED = {"marker": {"size": 15, "color": PALETTE[3]}}
 
 
-def pairs_of(front: Front, most: int) -> list[tuple[int, int]]:
+def pairs_of(front: Front, most: int, signs: np.ndarray) -> list[tuple[int, int]]:
     """Return the pairs of objectives that the front trades against each other most."""
     known = [m for m, column in enumerate(front.figures.T) if np.isfinite(column).all()]
-    figures = front.figures[front.unbeaten]
+    figures = front.figures[front.unbeaten] * signs
 
     def agreement(pair: tuple[int, int]) -> float:
         one, other = (figures[:, m] - figures[:, m].mean() for m in pair)
@@ -34,19 +34,22 @@ def pairs_of(front: Front, most: int) -> list[tuple[int, int]]:
 
 def front_plots(frontier: Frontier, front: Front, what: str, key: str, most: int) -> list[Plot]:
     """Return a chart per pair of objectives."""
-    return [_plot(frontier, front, what, key, *pair) for pair in pairs_of(front, most)]
+    return [
+        _plot(frontier, front, what, key, *pair) for pair in pairs_of(front, most, frontier.signs)
+    ]
 
 
 def _plot(frontier: Frontier, front: Front, what: str, key: str, a: int, b: int) -> Plot:
     first, second = frontier.names[a], frontier.names[b]
     named = frontier.listed()
-    marks = {n: w for n, w in named.items() if w and not w.startswith("most ")}
+    marks = {n: w for n, w in named.items() if w and not w.startswith(("most ", "least "))}
     others = [n for n in range(len(frontier.weights)) if n not in marks]
     data: list[dict[str, Any]] = []
     if front is frontier.auc and frontier.best is not None:
         line = {"color": PALETTE[1], "dash": "dash", "width": 2}
-        data.append(_edge("best possible", frontier.best, a, b, line))
-    data.append(_edge("reached", front, a, b, {"color": ACCENT, "width": 2}))
+        data.append(_edge("best possible", frontier.best, frontier.signs, a, b, line))
+    line = {"color": ACCENT, "width": 2}
+    data.append(_edge("reached", front, frontier.signs, a, b, line))
     data += [
         _dots(frontier, front, others, what, a, b),
         _marked(frontier, front, marks, what, a, b),
@@ -59,8 +62,8 @@ def _plot(frontier: Frontier, front: Front, what: str, key: str, a: int, b: int)
         f"{first} against {second}",
         data,
         table_of(heads, rows, dict.fromkeys(heads[1:], ".4f")),
-        x={"title": f"{what} of {first}"},
-        y={"title": f"{what} of {second}"},
+        x={"title": f"{what} of {frontier.title(first)}"},
+        y={"title": f"{what} of {frontier.title(second)}"},
         height=_HEIGHT,
         wide=len(frontier.names) == 2,
         showlegend=False,
@@ -68,9 +71,12 @@ def _plot(frontier: Frontier, front: Front, what: str, key: str, a: int, b: int)
     )
 
 
-def _edge(name: str, front: Front, a: int, b: int, line: dict[str, Any]) -> dict[str, Any]:
+def _edge(
+    name: str, front: Front, signs: np.ndarray, a: int, b: int, line: dict[str, Any]
+) -> dict[str, Any]:
     """Return the outer edge of a front in two objectives, which bends one way only."""
-    points = front.figures[:, [a, b]]
+    turn = signs[[a, b]]
+    points = front.figures[:, [a, b]] * turn
     edge: list[tuple[float, float]] = []
     for x, y in points[np.lexsort((points[:, 1], points[:, 0]))[::-1]].tolist():
         if edge and y <= edge[-1][1]:
@@ -79,7 +85,7 @@ def _edge(name: str, front: Front, a: int, b: int, line: dict[str, Any]) -> dict
             edge.pop()
         edge.append((x, y))
     hover = f"{name}<br>%{{x:.4f}}, %{{y:.4f}}"
-    xs, ys = [x for x, _ in edge], [y for _, y in edge]
+    xs, ys = [x * turn[0] for x, _ in edge], [y * turn[1] for _, y in edge]
     return scatter(name, xs, ys, hover, "lines", line=line)
 
 

@@ -25,7 +25,7 @@ def frontier_table(
     columns = (
         Column("point"),
         Column("what", least=7),
-        *(Column(name, ".4f", least=6) for name in frontier.names),
+        *(Column(frontier.title(name), ".4f", least=6) for name in frontier.names),
         Column("sum", ".4f"),
         Column("weights", spare=True),
     )
@@ -76,8 +76,8 @@ def _notes(frontier: Frontier) -> Iterator[str]:
     by = "true probabilities" if frontier.exact else "labels"
     yield (
         f"AUC by {by} on {frontier.rows:,} rows; {int(frontier.auc.unbeaten.sum())} of "
-        f"{len(frontier.weights)} points are unbeaten (· is beaten). Weights have mean 1; the sum "
-        "counts each AUC as the model does now."
+        f"{len(frontier.weights)} points are unbeaten (· is beaten). Weights have mean size 1; the "
+        "sum counts each AUC as the model does now."
     )
     yield volume_words(frontier)
 
