@@ -7,6 +7,7 @@ __all__ = [
     "DataError",
     "DependencyError",
     "DivergenceError",
+    "EngineError",
     "ExportError",
     "HarmonRankError",
     "ModelFileError",
@@ -52,6 +53,10 @@ class DependencyError(HarmonRankError, ImportError):
 
 class ExportError(HarmonRankError, ArithmeticError):
     """An exported model does not compute what its source computes."""
+
+
+class EngineError(HarmonRankError, RuntimeError):
+    """A cluster cannot be reached, or has lost work that it could not repeat."""
 
 
 class DivergenceError(HarmonRankError, ArithmeticError):

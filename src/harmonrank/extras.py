@@ -19,6 +19,7 @@ _EXTRAS = {
     "pandas": "pandas",
     "plotly": "report",
     "pyarrow": "pandas",
+    "ray": "ray",
     "redis": "redis",
     "torch": "torch",
     "uvicorn": "serve",

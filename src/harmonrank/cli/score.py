@@ -3,9 +3,11 @@
 __all__ = ["command"]
 
 from pathlib import Path
+from typing import Any
 
 import click
 
+from harmonrank.cli.engine_options import EngineChoice, engine_options
 from harmonrank.cli.options import (
     Show,
     at_option,
@@ -24,13 +26,14 @@ from harmonrank.cli.table_options import Tables, table_argument
 @click.command("score")
 @click.argument("model", type=click.Path(path_type=Path))
 @table_argument("data")
-@output("Table to write: parquet, csv or arrow.")
+@output("Table to write: parquet, csv or arrow; with --engine ray a folder.")
 @click.option("--column", default="fused", show_default=True, help="Name of the new column.")
 @at_option
 @weights
 @value
 @missing_option
 @recalibrate
+@engine_options
 @shown
 def command(
     model: Path,
@@ -43,32 +46,53 @@ def command(
     missing: str | None,
     recalibrate: bool,
     overwrite: bool,
+    engine: EngineChoice,
     show: Show,
 ) -> None:
-    """Write DATA with the fused score of MODEL as one more column; rows stay in order."""
+    """Write DATA with the fused score of MODEL as one more column; rows stay in order.
+
+    With --engine ray every file of DATA is scored by some worker and written to a file of the same
+    name in a folder; the same command goes on where an earlier one was cut short.
+    """
     from time import perf_counter
 
     from harmonrank.cli.drift_notes import drift_notes
     from harmonrank.methods.drift import Drift
     from harmonrank.methods.scoring import score_file
+    from harmonrank.methods.scoring_parts import score_files
 
     fitted = load_model(model, missing, at, value)
     found: list[Drift] = []
+    engine.refuse(recalibrate and "--recalibrate", "run `harmonrank recalibrate` first")
+    asked: dict[str, Any] = {
+        "column": column,
+        "weights": parse_pairs(weights),
+        "value": parse_pairs(value, "--value"),
+        "overwrite": overwrite,
+        "on_drift": None if recalibrate else found.append,
+    }
     started = perf_counter()
-    if recalibrate:
-        found.append(fitted.drift(data))
-        fitted = fitted.recalibrated(data)
-    rows = score_file(
-        fitted,
-        data,
-        out,
-        column=column,
-        weights=parse_pairs(weights),
-        value=parse_pairs(value, "--value"),
-        overwrite=overwrite,
-        on_drift=None if recalibrate else found.append,
-        on_rows=lambda done, total: show.advance("score ", done, total, f"{done:,} rows"),
-    )
+    if engine.is_cluster:
+        with engine.opened() as cluster:
+            rows = score_files(
+                cluster,
+                fitted,
+                data,
+                out,
+                **asked,
+                on_file=lambda done, total: show.advance("score ", done, total, f"{done} files"),
+            )
+    else:
+        if recalibrate:
+            found.append(fitted.drift(data))
+            fitted = fitted.recalibrated(data)
+        rows = score_file(
+            fitted,
+            data,
+            out,
+            **asked,
+            on_rows=lambda done, total: show.advance("score ", done, total, f"{done:,} rows"),
+        )
     seconds = perf_counter() - started
     drift = found[0] if found else None  # a table without rows has not drifted
     if drift is not None:

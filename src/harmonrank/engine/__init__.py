@@ -1,0 +1,7 @@
+"""Where work runs: in this process, or on the workers of a Ray cluster, with the same results."""
+
+from harmonrank.engine.local import LocalEngine
+from harmonrank.engine.protocol import Engine, Resident, in_order
+from harmonrank.engine.starting import open_engine
+
+__all__ = ["Engine", "LocalEngine", "Resident", "in_order", "open_engine"]

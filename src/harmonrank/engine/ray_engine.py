@@ -1,0 +1,115 @@
+"""RayEngine: calls are Ray tasks, states are Ray actors; what is lost with a worker runs again.
+
+This module is the only one that imports Ray, and is imported when `--engine ray` is asked for.
+"""
+
+__all__ = ["RayEngine"]
+
+from collections.abc import Callable
+from typing import Any
+
+import ray
+from ray.exceptions import RayActorError, RayError, RayTaskError
+
+from harmonrank.errors import EngineError, HarmonRankError
+from harmonrank.threads import limited_threads
+
+# A machine that dies takes all its tasks along, and others may die meanwhile.
+_RETRIES = 16
+
+
+class RayEngine:
+    """The workers of a Ray cluster that this process is connected to.
+
+    Each worker computes with one thread: more workers, not more threads, use more cores.
+
+    Args:
+        workers: How many calls run at once; as many as the cluster has processors if left out.
+    """
+
+    name = "ray"
+
+    def __init__(self, workers: int | None = None) -> None:
+        found: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        cores = int(found.get("CPU", 1))
+        self.workers = cores if workers is None else workers
+        # More residents than processors share them, or the last ones would wait forever.
+        self._share = min(1.0, cores / self.workers)
+
+    def call(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Return the promise of a task."""
+        return _task.remote(function, *given)
+
+    def parts(self, count: int, function: Callable[..., Any], *given: Any) -> list[Any]:
+        """Return the promises of a task with several results."""
+        if count == 1:
+            return [_first.remote(function, *given)]
+        promises: list[Any] = _task.options(num_returns=count).remote(function, *given)
+        return promises
+
+    def put(self, value: Any) -> Any:
+        """Put a value where all workers of a machine read it without a copy."""
+        return value if isinstance(value, ray.ObjectRef) else ray.put(value)
+
+    def get(self, promise: Any) -> Any:
+        """Wait for a promise."""
+        try:
+            return ray.get(promise)
+        except RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, HarmonRankError | MemoryError):
+                raise cause from None
+            raise
+        except (RayActorError, RayError) as error:
+            text = " ".join(str(error).split())[:200]
+            raise EngineError(
+                f"The Ray cluster lost work that it could not repeat ({text}); repeat the command, "
+                "with fewer workers if memory was short."
+            ) from error
+
+    def keep(self, build: Callable[..., Any], *given: Any) -> "_Actor":
+        """Start an actor that builds the state."""
+        keeper: Any = _Keeper
+        return _Actor(keeper.options(num_cpus=self._share).remote(build, *given))
+
+
+class _Actor:
+    """A state on a worker."""
+
+    def __init__(self, handle: Any) -> None:
+        self.handle = handle
+
+    def call(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Return the promise of a call of the actor."""
+        return self.handle.call.remote(function, *given)
+
+
+def _run(function: Callable[..., Any], *given: Any) -> Any:
+    with limited_threads(1):
+        return function(*given)
+
+
+def _run_first(function: Callable[..., Any], *given: Any) -> Any:
+    (value,) = _run(function, *given)
+    return value
+
+
+_task = ray.remote(max_retries=_RETRIES, num_cpus=1)(_run)
+_first = ray.remote(max_retries=_RETRIES, num_cpus=1)(_run_first)
+
+
+@ray.remote(max_restarts=-1, max_task_retries=-1)
+class _Keeper:
+    """Builds a state when it is first needed, and again where a lost worker is replaced."""
+
+    def __init__(self, build: Callable[..., Any], *given: Any) -> None:
+        self._build, self._given = build, given
+        self._state: Any = None
+        self._built = False
+
+    def call(self, function: Callable[..., Any], *given: Any) -> Any:
+        """Return `function(state, *given)`."""
+        with limited_threads(1):
+            if not self._built:
+                self._state, self._built = self._build(*self._given), True
+            return function(self._state, *given)

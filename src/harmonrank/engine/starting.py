@@ -1,0 +1,166 @@
+"""Starting an engine: this process, a Ray cluster of this machine, or one that runs already."""
+
+__all__ = ["open_engine"]
+
+import os
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Literal
+
+from harmonrank.engine.local import LocalEngine
+from harmonrank.engine.protocol import Engine
+from harmonrank.errors import EngineError, UsageError, shown
+from harmonrank.extras import import_extra, require_extra
+from harmonrank.threads import thread_count
+
+_OURS = {
+    # Ray would else listen on all interfaces of a machine, for other machines to join.
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_METRICS_COLLECTION": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    # One thread per worker, whatever library it is that counts the cores.
+    "OMP_NUM_THREADS": "1",
+    "POLARS_MAX_THREADS": "1",
+}
+_LOOPBACK = "127.0.0.1"
+_ANSWER_SECONDS = 10.0
+
+
+@contextmanager
+def open_engine(
+    name: Literal["local", "ray"] = "local",
+    *,
+    workers: int | None = None,
+    address: str | None = None,
+    verbose: bool = False,
+) -> Iterator[Engine]:
+    """Yield an engine, and close it at the end.
+
+    Without an address, a Ray cluster is started that listens on the loopback interface alone and
+    ends with the block. Nobody but this machine can reach it, and nothing of it is left.
+
+    Args:
+        name: 'local', or 'ray', which needs the extra `ray`.
+        workers: How many calls run at once; of Ray one per core if left out.
+        address: Of a cluster that runs: 'auto', 'HOST:PORT' or 'ray://HOST:PORT'. The package must
+            be installed on its machines, and they must see the same files.
+        verbose: Let Ray and its workers print.
+    """
+    if name == "local":
+        if workers is not None or address is not None:
+            raise UsageError("Only Ray has workers and an address; add --engine ray.")
+        yield LocalEngine()
+        return
+    if name != "ray":
+        raise UsageError(f"`engine` must be 'local' or 'ray'. Got {shown(name)}.")
+    require_extra("ray", who="--engine ray")
+    started = _connect(address, verbose) if address else _start(workers or thread_count(), verbose)
+    with started:
+        from harmonrank.engine.ray_engine import RayEngine
+
+        yield RayEngine(workers)
+
+
+@contextmanager
+def _connect(address: str, verbose: bool) -> Iterator[None]:
+    ray = import_extra("ray", who="--engine ray")
+    if ray.is_initialized():
+        yield
+        return
+    try:
+        _require_answer(address)
+        ray.init(address=address, **_voice(verbose))
+    except (OSError, ValueError, RuntimeError) as error:
+        text = " ".join(str(error).split())[:200].rstrip(".")
+        raise EngineError(
+            f"There is no Ray cluster at '{address}' ({text}); start one with `ray start --head`, "
+            "or leave --address out to start workers on this machine."
+        ) from None
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _require_answer(address: str) -> None:
+    """Ask first whether anyone listens: Ray itself would wait for minutes."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if host and port.isdigit():
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=_ANSWER_SECONDS):
+            pass
+
+
+@contextmanager
+def _start(workers: int, verbose: bool) -> Iterator[None]:
+    with _environment(_OURS):
+        # Ray reads the environment when it is imported, and its processes inherit it.
+        ray = import_extra("ray", who="--engine ray")
+        running = ray.is_initialized()  # by the program that calls us, which goes on with it
+    if running:
+        yield
+        return
+    # Names of sockets are bounded, so this folder is not below a user's own.
+    folder = Path(mkdtemp(prefix="hr-ray-"))
+    with _environment(_OURS), _alone():
+        try:
+            ray.init(
+                num_cpus=workers,
+                include_dashboard=False,
+                _temp_dir=str(folder),
+                **_voice(verbose),
+            )
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    try:
+        _require_loopback(ray)
+        yield
+    finally:
+        ray.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Let a Ray that was imported before know what it would have read in the environment."""
+    constants: Any = import_module("ray._private.ray_constants")
+    before = constants.ENABLE_RAY_CLUSTER
+    constants.ENABLE_RAY_CLUSTER = False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
+
+
+def _require_loopback(ray: Any) -> None:
+    """Refuse to work where others could reach the workers, which run whatever they are sent."""
+    if any(node["NodeManagerAddress"] != _LOOPBACK for node in ray.nodes()):
+        raise EngineError(
+            "Ray would listen beyond this machine, so it was stopped; use the version that "
+            "constraints.txt names, or start a cluster yourself and give its --address."
+        )
+
+
+def _voice(verbose: bool) -> dict[str, Any]:
+    return {"log_to_driver": verbose, "logging_level": "INFO" if verbose else "ERROR"}
+
+
+@contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    """Set variables for the processes that are started within."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,174 @@
+"""Ray: one start serves this file, so that all small tests of the cluster are here."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import harmonrank as hr
+from harmonrank.engine import LocalEngine, in_order
+from harmonrank.errors import DataError, HarmonRankError
+from harmonrank.methods.scoring_parts import score_files
+from logs import small_table
+from ray_jobs import count_from, count_on, cut, die_in_task, die_once, double, fail, total
+
+pytest.importorskip("ray")
+
+
+def test_calls_come_back_in_order_and_errors_are_our_own(ray_engine):
+    assert list(in_order(ray_engine, double, range(20))) == list(range(0, 40, 2))
+    with pytest.raises(DataError, match="^Row 7 is odd; repair it.$"):
+        ray_engine.get(ray_engine.call(fail, 7))
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_parts_are_handed_from_call_to_call(ray_engine, count):
+    values = np.arange(10.0)
+    for engine in (LocalEngine(), ray_engine):
+        parts = engine.parts(count, cut, engine.put(values), count)
+        assert engine.get(engine.call(total, *parts)) == 45.0
+
+
+def test_a_state_stays_on_its_worker_and_is_built_again_after_a_kill(ray_engine, tmp_path):
+    resident = ray_engine.keep(count_from, 10)
+    assert ray_engine.get(resident.call(count_on, 1)) == 11
+    assert ray_engine.get(resident.call(die_once, tmp_path / "died")) == "alive"
+    assert (tmp_path / "died").exists()
+    assert ray_engine.get(resident.call(count_on, 2)) == 12
+
+
+def test_a_killed_worker_costs_its_call_alone(ray_engine, tmp_path):
+    marker = tmp_path / "died"
+    assert list(in_order(ray_engine, die_in_task, range(6), marker)) == [0, 2, 4, 6, 8, 10]
+    assert marker.exists()
+
+
+def test_nothing_listens_beyond_this_machine(ray_engine):
+    import ray
+
+    assert {node["NodeManagerAddress"] for node in ray.nodes()} == {"127.0.0.1"}
+    mine = set(ray_processes())
+    assert mine
+    for line in Path("/proc/net/tcp6").read_text().splitlines()[1:]:
+        place, state, inode = (line.split()[k] for k in (1, 3, 9))
+        if state == "0A" and inode in sockets(mine):
+            assert place.startswith("0000000000000000FFFF00000100007F"), place
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        place, state, inode = (line.split()[k] for k in (1, 3, 9))
+        if state == "0A" and inode in sockets(mine):
+            assert place.startswith("0100007F"), place
+
+
+def ray_processes():
+    """Yield this process and all below it."""
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parents[int(stat.parent.name)] = int(stat.read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            continue
+    below = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    return below
+
+
+def sockets(processes):
+    found = set()
+    for pid in processes:
+        for handle in Path(f"/proc/{pid}/fd").glob("*"):
+            try:
+                target = str(handle.readlink())
+            except OSError:
+                continue
+            if target.startswith("socket:["):
+                found.add(target[8:-1])
+    return found
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """Return a folder with five parts of a log."""
+    folder = tmp_path / "log"
+    for k in range(5):
+        target = folder / f"day={k // 2}" / f"part-{k}.parquet"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        small_table(seed=k).write_parquet(target)
+    return folder
+
+
+@pytest.fixture
+def model(tmp_path, table, schema):
+    path = tmp_path / "model"
+    hr.HarmonRank().fit(table, schema).save(path)
+    return path
+
+
+def test_scores_of_workers_are_those_of_one_process(run, model, parts, tmp_path, ray_engine):
+    here = run("score", model, parts, "-o", tmp_path / "one.parquet", "--quiet")
+    there = run("score", model, parts, "-o", tmp_path / "many", "--engine", "ray", "--quiet")
+    assert (here.code, there.code) == (0, 0), there.err
+    one, many = tmp_path / "one.parquet", tmp_path / "many"
+    names = sorted(p.relative_to(many).as_posix() for p in many.rglob("*.parquet"))
+    assert names == [f"day={k // 2}/part-{k}.parquet" for k in range(5)]
+    frames = [pl.read_parquet(many / name, hive_partitioning=False) for name in names]
+    assert pl.concat(frames).equals(pl.read_parquet(one))
+
+
+def test_a_restart_of_scoring_keeps_the_files_that_are_done(model, parts, tmp_path, ray_engine):
+    """The last file cannot be written at first; once it can, the others stay as they are."""
+    out, method = tmp_path / "many", hr.load(model)
+    files = [str(path) for path in sorted(parts.rglob("*.parquet"))]
+    blocked = tmp_path / ".many.resumable" / "day=2"
+    seen = []
+
+    def on_file(done, total):
+        seen.append((done, total))
+        if done == 1:  # a file of this name where a folder is to be made
+            blocked.parent.mkdir(exist_ok=True)
+            blocked.touch()
+
+    with pytest.raises(HarmonRankError, match="cannot be written"):
+        score_files(LocalEngine(), method, files, out, on_file=on_file)
+    assert not out.exists()
+    blocked.unlink()
+    done = sorted(blocked.parent.rglob("*.parquet"))
+    assert len(done) == 4
+    times = {path.name: path.stat().st_mtime_ns for path in done}
+    rows = score_files(ray_engine, method, files, out)
+    assert rows == sum(pl.read_parquet(path).height for path in files)
+    for name, written in times.items():
+        (path,) = out.rglob(name)
+        assert path.stat().st_mtime_ns == written
+
+
+def test_the_engine_is_quiet_and_leaves_nothing(folder):
+    """A whole command in a process of its own, with a cluster of its own."""
+    hr.HarmonRank().fit(folder / "train.parquet", {"objectives": {"buy": "p_buy"}}).save(
+        folder / "model"
+    )
+    before = set(Path("/tmp").glob("hr-ray-*"))
+    given = ["score", folder / "model", folder / "test.parquet", "-o", folder / "scored"]
+    done = subprocess.run(
+        [sys.executable, "-m", "harmonrank", *given, "--engine", "ray", "--workers", "1"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stdout.startswith("Scored ")
+    assert set(Path("/tmp").glob("hr-ray-*")) == before
+
+
+def test_an_address_without_a_cluster_is_one_sentence(tmp_path):
+    code = (
+        "from harmonrank.engine import open_engine\n"
+        "with open_engine('ray', address='127.0.0.1:1'): pass"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "EngineError: There is no Ray cluster at '127.0.0.1:1'" in done.stderr
