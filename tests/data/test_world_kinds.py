@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harmonrank.data.worlds import Hidden, draw_candidates, world
+from harmonrank.data.worlds import Hidden, RequestEffects, draw_candidates, world
 from harmonrank.errors import UsageError
-from harmonrank.metrics import auc
+from harmonrank.metrics import auc, expected_grouped_auc
 
 ROWS = 100_000
 REDRAWS = (None, 1, 2)
@@ -112,6 +112,60 @@ def test_effects_do_not_add_up_in_interactions(redraw):
     assert np.ptp(view.gain, axis=0).min() > 0.2
 
 
+def shares_within(place, sample):
+    """Return which share of the variance of o − μ lies between requests, per objective."""
+    o, (_, codes) = observed(place, sample), np.unique(sample.request, return_inverse=True)
+    means = np.stack([np.bincount(codes, column) for column in o.T], axis=1)
+    means /= np.bincount(codes)[:, None]
+    return means[codes].var(0) / o.var(0)
+
+
+@pytest.mark.parametrize("redraw", REDRAWS)
+def test_requests_differ_in_requests_and_not_elsewhere(redraw):
+    place = world("requests", redraw=redraw)
+    sample = place.sample(ROWS, seed=1)
+    between = shares_within(place, sample)
+    assert between.max() > 0.7
+    assert between.max() - between.min() > 0.3
+    other = world("elive", redraw=redraw)
+    # By chance, one in twenty rows or so.
+    assert shares_within(other, other.sample(ROWS, seed=1, with_truth=False)).max() < 0.08
+    # What a row alone says is the best over all rows, and not within requests.
+    row = place.posterior(sample.scores, sample.context)
+    own = replace(place, requests=None).posterior(sample.scores, sample.context)
+    assert auc(row[:, 0], sample.truth[:, 0]) > auc(own[:, 0], sample.truth[:, 0])
+    within = [expected_grouped_auc(p[:, 0], sample.truth[:, 0], sample.request) for p in (own, row)]
+    assert within[0] > within[1]
+
+
+def test_the_truth_of_a_row_is_the_mean_over_what_its_request_may_have_drawn():
+    place = world("requests")
+    sample = place.sample(1, seed=3)
+    effects, rng = place.request_effects, np.random.default_rng(0)
+    drawn = rng.standard_normal((200_000, effects.count))
+    one = {name: np.repeat(values, len(drawn)) for name, values in sample.context.items()}
+    scores = np.repeat(sample.scores, len(drawn), axis=0)
+    p = place.posterior(scores, one, request=drawn)
+    # How likely the scores are under each draw.
+    view = place.at(sample.context, sample.time)
+    away = observed(place, sample) - effects.scores(drawn)
+    A = place.covariance + np.diag(view.tau[0] ** 2)
+    weight = np.exp(-0.5 * np.einsum("ni,ij,nj->n", away, np.linalg.inv(A), away))
+    mean = weight @ p / weight.sum()
+    error = np.sqrt((weight[:, None] ** 2 * (p - mean) ** 2).sum(0)) / weight.sum()
+    found = place.posterior(sample.scores, sample.context)[0]
+    assert (abs(found - mean) < 5 * error).all()
+    assert (error < 0.1 * mean).all()
+
+
+def test_effects_of_requests_and_interactions_are_not_known_together():
+    effects = RequestEffects(np.ones((5, 1)), np.zeros((5, 0)))
+    with pytest.raises(UsageError, match="`requests` or `interactions`, not both"):
+        replace(world("interactions"), requests=effects)
+    with pytest.raises(UsageError, match=r"`requests.chance` must have the shape \(5, 1\)"):
+        replace(world("elive"), requests=RequestEffects(np.ones((4, 1)), np.zeros((5, 0))))
+
+
 @pytest.mark.parametrize("name", ["backbone", "tails", "interactions", "leak"])
 def test_a_redraw_breaks_the_assumption_in_another_way(name):
     own, other = world(name), world(name, redraw=1)
@@ -124,7 +178,7 @@ def test_a_redraw_breaks_the_assumption_in_another_way(name):
         assert abs(own.interactions.products - other.interactions.products).min() > 0
 
 
-@pytest.mark.parametrize("name", ["backbone", "tails", "leak"])
+@pytest.mark.parametrize("name", ["backbone", "tails", "leak", "requests"])
 def test_a_subset_draws_the_same_rows_and_knows_less(name):
     full = world(name)
     part = full.subset(("follow", "buy"))

@@ -24,10 +24,10 @@ def sample(trained):
     return trained.sample(50_000, seed=1)
 
 
-def test_there_are_eight_worlds():
+def test_there_are_nine_worlds():
     assert (
         *("elive", "qkvideo", "conflict"),
-        *("backbone", "tails", "interactions", "leak", "trained"),
+        *("backbone", "tails", "interactions", "leak", "requests", "trained"),
     ) == WORLDS
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "Hidden",
     "Interactions",
     "Placed",
+    "RequestEffects",
     "Sample",
     "Swap",
     "World",
@@ -34,6 +35,7 @@ from harmonrank.data.worlds._interactions import Interactions
 from harmonrank.data.worlds._parts import Additive, Swap, WorldDrift
 from harmonrank.data.worlds._places import Placed, examination_curve, placed
 from harmonrank.data.worlds._presets import WORLDS, world
+from harmonrank.data.worlds._request_effects import RequestEffects
 from harmonrank.data.worlds._sampling import Sample, sample_blocks
 from harmonrank.data.worlds._truth import best_score
 from harmonrank.data.worlds._world import World

@@ -60,7 +60,11 @@ def draw_candidates(
     unseen = rng.spawn(1)[0]
     backbone, hidden = unseen.standard_normal(requests * items), unseen.random(requests * items)
     view = world.at(rows, np.repeat(time, items))
-    z, o = latent_logits(world, view, rows, Draws(factors, own, noise, backbone, hidden))
+    shared = np.zeros((requests, 0))
+    if world.requests is not None:
+        shared = rng.spawn(1)[0].standard_normal((requests, world.requests.count))
+    draws = Draws(factors, own, noise, backbone, hidden, np.repeat(shared, items, axis=0))
+    z, o = latent_logits(world, view, rows, draws)
     shape = (requests, items, M)
     return DrawnCandidates(
         upstream_scores(view, o).reshape(shape), (1 / (1 + np.exp(-z))).reshape(shape)

@@ -47,6 +47,15 @@ def _check_violations(world: "World", M: int) -> None:
         for name in ("chance", "score"):
             check_shape(f"hidden.{name}", getattr(world.hidden, name), (classes, M))
         check_shape("hidden.noise", world.hidden.noise, (classes,))
+    if world.requests is not None:
+        for name in ("chance", "score"):
+            effects = getattr(world.requests, name)
+            check_shape(f"requests.{name}", effects, (M, effects.shape[-1]))
+        if world.interactions is not None:
+            raise UsageError(
+                "A world has `requests` or `interactions`, not both: the exact probabilities of "
+                "rows with both are not known."
+            )
     if world.interactions is not None:
         check_shape("interactions.spread", world.interactions.spread, (M,))
         products = (len(world.interactions.pairs), M)

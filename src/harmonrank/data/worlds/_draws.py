@@ -42,6 +42,7 @@ class Draws:
         noise: (rows, objectives).
         backbone: (rows,), the noise that all upstream models share.
         hidden: (rows,), uniform; it decides on the hidden class.
+        request: (rows, effects), equal within a request.
     """
 
     factors: Floats
@@ -49,6 +50,7 @@ class Draws:
     noise: Floats
     backbone: Floats
     hidden: Floats
+    request: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,10 @@ def draw_block(world: "World", seed: int, block: int) -> tuple[Draws, BlockRows]
         normals[:, :, m] = rng.standard_normal((2, BLOCK))
         label[:, m] = rng.random(BLOCK)
     unseen = block_generator(seed, block, 0, 0)
-    draws = Draws(factors, own, noise, unseen.standard_normal(BLOCK), unseen.random(BLOCK))
+    shared = block_generator(seed, block, 0, 1)
+    request = shared.standard_normal((starts.size, world.request_effects.count))[of_row]
+    backbone, hidden = unseen.standard_normal(BLOCK), unseen.random(BLOCK)
+    draws = Draws(factors, own, noise, backbone, hidden, request)
     return draws, BlockRows(block * BLOCK + starts[of_row], context, label)
 
 
@@ -104,7 +109,9 @@ def latent_logits(
     z += hidden.chance[kind]
     noise = np.sqrt(1 - shared**2) * draws.noise + shared * draws.backbone[:, None]
     o = z + hidden.score[kind] + view.tau * hidden.noise[kind, None] * noise
-    return z + world.effect(o, view, context), o
+    z += world.effect(o, view, context)
+    effects = world.request_effects
+    return z + effects.chances(draws.request), o + effects.scores(draws.request)
 
 
 def upstream_scores(view: "View", o: Floats) -> NDArray[np.float32]:

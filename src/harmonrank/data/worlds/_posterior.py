@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from harmonrank.data.worlds._normal import NODES, normal_nodes
 from harmonrank.data.worlds._parts import Floats
+from harmonrank.data.worlds._request_effects import RequestEffects
 from harmonrank.kernel import inline_kernel, kernel
 from harmonrank.together import each_part
 
@@ -22,7 +23,12 @@ NEGLIGIBLE = 1e-14
 
 
 def conditional_probabilities(
-    world: "World", o: Floats, view: "View", effect: Floats, nodes: int = NODES
+    world: "World",
+    o: Floats,
+    view: "View",
+    effect: Floats,
+    nodes: int = NODES,
+    unknown: RequestEffects | None = None,
 ) -> Floats:
     """Return p_m = E[σ(z_m + h_m) | o], row by row, (rows, objectives).
 
@@ -37,7 +43,9 @@ def conditional_probabilities(
         view: What holds at these rows.
         effect: (rows, objectives), h.
         nodes: size of the Gauss–Hermite rule.
+        unknown: What the rows of a request share beside; ΓΓᵀ is then added to Σ, and EEᵀ to A.
     """
+    shared = RequestEffects.none(o.shape[1]) if unknown is None else unknown
     hidden = world.classes
     levels, level = np.unique(hidden.noise, return_inverse=True)
     out = np.empty_like(o)
@@ -48,6 +56,8 @@ def conditional_probabilities(
         view.gain,
         world.loadings,
         world.own,
+        shared.covariance,
+        shared.noise,
         world.shared_noise,
         levels,
         level,
@@ -65,6 +75,7 @@ def conditional_probabilities(
 def _factor(
     tau: Floats,
     prior: Floats,
+    blur: Floats,
     shared: Floats,
     level: float,
     x: Floats,
@@ -88,7 +99,7 @@ def _factor(
                 L[r, c] = 0.0
                 continue
             common = shared[r] * shared[c] if r != c else 1.0
-            t = prior[r, c] + level * level * tau[r] * tau[c] * common
+            t = prior[r, c] + blur[r, c] + level * level * tau[r] * tau[c] * common
             for k in range(c):
                 t -= L[r, k] * L[c, k]
             L[r, c] = np.sqrt(t) if r == c else t / L[c, c]
@@ -108,12 +119,12 @@ def _factor(
 
 
 @inline_kernel
-def _prior(gain: Floats, loadings: Floats, own: Floats, prior: Floats) -> None:
-    """Fill in Σ = Λ diag g² Λᵀ + diag σ²."""
+def _prior(gain: Floats, loadings: Floats, own: Floats, common: Floats, prior: Floats) -> None:
+    """Fill in Σ = Λ diag g² Λᵀ + diag σ² + ΓΓᵀ."""
     M, factors = loadings.shape
     for r in range(M):
         for c in range(M):
-            t = own[r] * own[r] if r == c else 0.0
+            t = common[r, c] + (own[r] * own[r] if r == c else 0.0)
             for k in range(factors):
                 t += loadings[r, k] * gain[k] * gain[k] * loadings[c, k]
             prior[r, c] = t
@@ -165,6 +176,8 @@ def _posterior(
     gain: Floats,
     loadings: Floats,
     own: Floats,
+    common: Floats,
+    blur: Floats,
     shared: Floats,
     levels: Floats,
     level: NDArray[np.intp],
@@ -189,9 +202,9 @@ def _posterior(
         for k in range(gain.shape[1]):
             same = same and gain[i, k] == gain[i - 1, k]
         if not same:
-            _prior(gain[i], loadings, own, prior)
+            _prior(gain[i], loadings, own, common, prior)
             for e in range(E):
-                _factor(tau[i], prior, shared, levels[e], x, L[e], V[e], tilt[e])
+                _factor(tau[i], prior, blur, shared, levels[e], x, L[e], V[e], tilt[e])
                 log_volume[e] = np.log(np.diag(L[e])).sum()
         _weigh(deviation[i], tau[i], level, log_share, chance, score, L, log_volume, u, weight)
         for m in range(M):

@@ -93,6 +93,7 @@ def _strengthened(
         log_tau=world.log_tau.shifted(np.log(k)),
         hidden=None if world.hidden is None else world.hidden.scaled(k),
         interactions=None if world.interactions is None else world.interactions.scaled(k),
+        requests=None if world.requests is None else world.requests.scaled(k),
     ).with_prevalence([prevalence[name] for name in world.objectives])
 
 

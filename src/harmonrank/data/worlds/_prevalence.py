@@ -48,7 +48,7 @@ def _summed(world: "World") -> Iterator[Atoms]:
     """Yield each objective's atoms: contexts and hidden classes."""
     effects = [(e, world.categories[name]) for name, e in world.mu.effects.items()]
     effects.append((world.classes.chance, world.classes.shares))
-    spread = np.sqrt(np.diag(world.covariance))
+    spread = np.sqrt(np.diag(world.covariance + world.request_effects.covariance))
     for m in range(len(world.objectives)):
         yield *_added([(effect[:, m], share) for effect, share in effects]), spread[m]
 

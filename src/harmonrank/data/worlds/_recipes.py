@@ -10,6 +10,7 @@ from harmonrank.data.worlds._violations import (
     with_backbone,
     with_interactions,
     with_leak,
+    with_requests,
     with_tails,
 )
 
@@ -125,5 +126,16 @@ RECIPES = {
         tau=0.7,
         seed=7,
         violation=with_leak,
+    ),
+    # Two objectives that happen several times in a request, and three that seldom happen twice.
+    "requests": Recipe(
+        prevalence={"buy": 0.005, "comment": 0.02, "follow": 0.01, "like": 0.1, "long_view": 0.3},
+        context={"hour": 24, "age": 8, "gender": 3},
+        loadings=((0.8, 0.4), (0.6, -0.7), (0.8, 0.2), (-0.3, 0.8), (-0.7, -0.4)),
+        tau=0.7,
+        seed=8,
+        violation=with_requests,
+        # Requests are fewer than rows: their luck cancels on many of them.
+        solved_on=131_072,
     ),
 }

@@ -29,7 +29,8 @@ class Sample:
         context: one array of category numbers per feature, equal within a request.
         request: (rows,), the number of the row at which the request begins: rises over time.
         time: (rows,), in [0, 1), equal within a request.
-        truth: (rows, objectives), the exact p_m given all scores, context and time, or None.
+        truth: (rows, objectives), the exact p_m given all scores, context and time, or None. Where
+            rows of a request share effects, it is given these too, so that labels are independent.
     """
 
     scores: Floats
@@ -111,10 +112,13 @@ def draw(
         z, o = latent_logits(world, view, drawn.context, draws)
         labels = (drawn.label < 1 / (1 + np.exp(-z))).astype(np.uint8)
         scores = upstream_scores(view, o).astype(np.float64)
-        return Sample(scores, labels, drawn.context, drawn.request, time, None)
+        truth = None
+        if with_truth and world.requests is not None:
+            truth = world.posterior(scores, drawn.context, time, request=draws.request)
+        return Sample(scores, labels, drawn.context, drawn.request, time, truth)
 
     out = sample_blocks(empty, block_of, rows, seed, start, horizon)
-    if out.truth is not None:
+    if out.truth is not None and world.requests is None:
         _fill_truth(world, out, out.truth)
     return out
 

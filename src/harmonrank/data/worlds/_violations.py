@@ -1,6 +1,13 @@
 """Violations: what breaks one assumption of a world each, drawn at random."""
 
-__all__ = ["Violation", "with_backbone", "with_interactions", "with_leak", "with_tails"]
+__all__ = [
+    "Violation",
+    "with_backbone",
+    "with_interactions",
+    "with_leak",
+    "with_requests",
+    "with_tails",
+]
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +18,7 @@ import numpy as np
 from harmonrank.data.worlds._hidden import Hidden
 from harmonrank.data.worlds._interactions import Interactions
 from harmonrank.data.worlds._parts import Additive, Floats, draw_effects
+from harmonrank.data.worlds._request_effects import RequestEffects
 from harmonrank.data.worlds._world import World
 
 Violation = Callable[[World, np.random.Generator], World]
@@ -53,6 +61,20 @@ def with_leak(world: World, rng: np.random.Generator) -> World:
     chance[1, m] = -rng.uniform(1.5, 2.5) * np.sqrt(world.covariance[m, m])
     score[1, m] = rng.uniform(2.5, 3.5) * _observed_spread(world)[m] - chance[1, m]
     return replace(world, hidden=Hidden(np.array([1 - share, share]), chance, score, np.ones(2)))
+
+
+def with_requests(world: World, rng: np.random.Generator) -> World:
+    """Let users differ: an activity that all objectives share, tastes, and errors about both.
+
+    Upstream knows one candidate from another, but of whole users it knows little, and the less the
+    more an objective's errors: some scores of a request are off by .2 together, others by 3.
+    """
+    M = len(world.objectives)
+    activity = rng.uniform(0.3, 0.7, M) * np.where(np.arange(M) % 3 == 1, -0.5, 1.0)
+    chance = np.column_stack([activity, np.diag(rng.uniform(0.3, 0.6, M))])
+    errors = rng.permutation(np.linspace(0.2, 3.0, M))
+    score = np.column_stack([rng.normal(0.0, 0.8, M), np.diag(errors)])
+    return replace(world, requests=RequestEffects(chance, score))
 
 
 def with_interactions(world: World, rng: np.random.Generator) -> World:

@@ -16,6 +16,7 @@ from harmonrank.data.worlds._normal import NODES
 from harmonrank.data.worlds._parts import Additive, Floats, Swap, WorldDrift
 from harmonrank.data.worlds._posterior import conditional_probabilities
 from harmonrank.data.worlds._prevalence import intercepts
+from harmonrank.data.worlds._request_effects import RequestEffects
 from harmonrank.data.worlds._sampling import Sample, draw
 from harmonrank.data.worlds._view import View, view_of
 from harmonrank.errors import UsageError, did_you_mean
@@ -28,8 +29,9 @@ class World:
     z = μ(c, t) + Λf + σ⊙δ,  y_m ~ Bernoulli(sigmoid z_m),
     p̂_m = sigmoid(a_m o_m + b_m(c)),  o_m = z_m + τ_m(c) ε_m,  f, δ, ε standard normal.
 
-    Three optional parts each break one of these assumptions: `backbone` correlates the ε,
-    `hidden` makes z and ε mixtures, `interactions` adds to z what is no sum of effects.
+    Four optional parts each break one of these assumptions: `backbone` correlates the ε,
+    `hidden` makes z and ε mixtures, `interactions` adds to z what is no sum of effects, and
+    `requests` adds to z and o what the rows of a request share.
 
     Given context and time the rows are independent, and z | p̂, c, t is normal in closed form, or
     a finite mixture of normals, so `posterior` is exact.
@@ -57,6 +59,7 @@ class World:
             has the correlation κ_m κ_n. None: they share none.
         hidden: classes of rows that nobody sees.
         interactions: effects that do not add up.
+        requests: effects that the rows of a request share.
     """
 
     name: str
@@ -74,6 +77,7 @@ class World:
     backbone: Floats | None = None
     hidden: Hidden | None = None
     interactions: Interactions | None = None
+    requests: RequestEffects | None = None
 
     def __post_init__(self) -> None:
         check_parts(self)
@@ -92,6 +96,12 @@ class World:
     def shared_noise(self) -> Floats:
         """κ, (objectives,): 0 without a backbone."""
         return np.zeros(len(self.objectives)) if self.backbone is None else self.backbone
+
+    @property
+    def request_effects(self) -> RequestEffects:
+        """What the rows of a request share: nothing, if the world does not say."""
+        none = RequestEffects.none(len(self.objectives))
+        return none if self.requests is None else self.requests
 
     @property
     def covariance(self) -> Floats:
@@ -139,10 +149,12 @@ class World:
         time: Floats | None = None,
         *,
         nodes: int = NODES,
+        request: Floats | None = None,
     ) -> Floats:
         """Return p_m given all scores, the context and the time, (rows, objectives): exact.
 
-        A fusion does not see the time, so under drift this is a little more than it could know.
+        A fusion does not see the time, so under drift this is a little more than it could know;
+        nor does it see what a request has drawn.
 
         Args:
             scores: (rows, objectives), strictly inside (0, 1); NaN where one is missing: p_m is
@@ -150,6 +162,8 @@ class World:
             context: category numbers of every feature, one per row.
             time: 0 for all rows if left out.
             nodes: size of the Gauss–Hermite rule.
+            request: (rows, effects), what each row's request has drawn; p_m is then given that too,
+                and else averaged over what it may be, given the row alone.
         """
         check_shape("scores", scores, (len(scores), len(self.objectives)))
         view = self.at(context, np.zeros(len(scores)) if time is None else time)
@@ -163,7 +177,13 @@ class World:
                 )
             o = np.where(missing, view.mu, o)
             view = replace(view, tau=np.where(missing, np.inf, view.tau))
-        return conditional_probabilities(self, o, view, self.effect(o, view, context), nodes)
+        effect = self.effect(o, view, context)
+        effects = self.request_effects
+        if request is None:
+            return conditional_probabilities(self, o, view, effect, nodes, effects)
+        o = o - effects.scores(request) + effects.chances(request)
+        view = replace(view, mu=view.mu + effects.chances(request))
+        return conditional_probabilities(self, o, view, effect, nodes)
 
     def with_prevalence(self, prevalence: Sequence[float]) -> "World":
         """Return the world whose intercepts give each objective this share of positives."""
@@ -193,6 +213,7 @@ class World:
             backbone=None if self.backbone is None else self.backbone[keep],
             hidden=None if self.hidden is None else self.hidden.take(keep),
             interactions=None if self.interactions is None else self.interactions.take(keep),
+            requests=None if self.requests is None else self.requests.take(keep),
         )
 
     def with_upstream(
