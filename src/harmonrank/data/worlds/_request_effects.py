@@ -38,7 +38,7 @@ class RequestEffects:
     @property
     def count(self) -> int:
         """How many numbers a request draws."""
-        return self.chance.shape[1] + self.score.shape[1]
+        return int(self.chance.shape[1] + self.score.shape[1])
 
     def chances(self, drawn: Floats) -> Floats:
         """Return Γf, what is added to the latent logits, (rows, objectives)."""
