@@ -171,8 +171,12 @@ def test_gradient_and_curvature_match_brute_force(bent):
     np.testing.assert_allclose(gradient, X.T @ (weight * (labels[1] - sigmoid(z))), atol=1e-3)
     third = np.arange(rows) % 3 == 0
     residual_rows = third * weight * (labels[1] - sigmoid(heads[:, 1].astype(np.float64)))
-    newer = data.newer_gradient(1, groups, out)
-    np.testing.assert_allclose(newer, X.T @ residual_rows, atol=1e-3)
+    values, halves = data.look(groups)
+    np.testing.assert_allclose(halves[1, :, 1], X.T @ residual_rows, atol=1e-3)
+    for m in range(M):
+        value, gradient = data.at(m, groups, np.zeros(size), out)
+        np.testing.assert_allclose(values[m], value, rtol=1e-12)
+        np.testing.assert_allclose(halves[:, :, m].sum(axis=0), gradient, atol=1e-9)
     every = np.arange(rows)
     curvature = data.curvature(1, groups, size, every, 1.0)
     np.testing.assert_allclose(curvature, X.T @ X, atol=1e-3)
@@ -197,8 +201,10 @@ def test_sample_stands_for_the_curvature_of_all_rows():
         np.zeros((M, rows), np.float32), weight, np.zeros(rows, bool),
     )  # fmt: skip
     logits = heads[:, 0].copy()
-    found = data.curvature(0, [], 2 + M, *data.sample(logits, 5_000))
     p = sigmoid(logits.astype(np.float64))
+    drawn, each = data.sample(logits, float(data.totals()[0]) / 5_000)
+    assert len(drawn) == 5_000
+    found = data.curvature(0, [], 2 + M, drawn, each)
     X = np.column_stack([np.ones(rows), logits, inputs[:, :M]])
     expected = (X.T * (weight * p * (1 - p))) @ X
     np.testing.assert_allclose(found, expected, rtol=0.02, atol=0.02 * np.abs(expected).max())

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
+from harmonrank.data.blocks import drawn_rows
 from harmonrank.data.context import ContextEncoder
 from harmonrank.data.schema import Schema
 from harmonrank.errors import DataError
@@ -100,11 +101,7 @@ class Log:
 
     def drawn(self, most: int) -> np.ndarray:
         """Return the places of rows drawn at random, ascending; all if there are no more."""
-        if self.rows <= most:
-            return np.arange(self.rows)
-        # The same rows each time: what is measured on them must not change by itself.
-        rng = np.random.default_rng(0)
-        return np.sort(rng.choice(self.rows, most, replace=False, shuffle=False))
+        return drawn_rows(self.rows, most)
 
     def sampled(self, most: int) -> Self:
         """Return rows drawn at random, in their order; the log itself if there are no more."""

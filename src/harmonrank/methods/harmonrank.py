@@ -52,21 +52,14 @@ class HarmonRank(ProbabilityMethod):
     _marginal: MarginalScorer
 
     def _fit(self, fit: Fit) -> None:
-        from harmonrank.model.heads_fit import fit_heads
+        from harmonrank.model.fit_rows import cut_rows
+        from harmonrank.model.heads_fit import fit_blocks
 
         log = fit.train
         self.encoder = ContextEncoder.fit(log.context, MOST_VALUES)
-        self._use(
-            fit_heads(
-                logit_of(log.scores),
-                log.codes(self.encoder),
-                self.encoder.slots,
-                log.known_labels(),
-                log.sample_weight,
-                on_step=lambda step, steps: fit.on_event(FitStep(step, steps)),
-                overwrite=True,
-            )
-        )
+        codes = log.codes(self.encoder)
+        rows = cut_rows(log.scores, codes, log.known_labels(), log.sample_weight)
+        self._use(fit_blocks(rows, self.encoder.slots, lambda *n: fit.on_event(FitStep(*n))))
 
     @classmethod
     def assembled(

@@ -50,18 +50,32 @@ class Completions:
         codes: np.ndarray,
         slots: tuple[int, ...],
         weight: np.ndarray | None,
+        *,
+        incomplete: int | None = None,
+        seed: int = 0,
     ) -> "Completions":
-        """Draw what is missing among (rows, M) coordinates; the same each time."""
+        """Draw what is missing among (rows, M) coordinates; the same each time.
+
+        Args:
+            places: NaN where one is missing.
+            law: Of the coordinates.
+            codes: (rows, features) of the context.
+            slots: Codes per feature.
+            weight: (rows,).
+            incomplete: How many rows miss something, where these are some rows of a log.
+            seed: Of the draws, another one for other rows of the log.
+        """
         contexts, of_row = distinct_contexts(codes, slots)
         gaps = Gaps.of(places, of_row)
-        draws = _DRAWS if len(gaps.rows) * _DRAWS <= _MANY else _FEWER_DRAWS
+        incomplete = len(gaps.rows) if incomplete is None else incomplete
+        draws = _DRAWS if incomplete * _DRAWS <= _MANY else _FEWER_DRAWS
         copies = np.ones(len(places), np.int64)
         copies[gaps.rows] = draws
         row, first = np.repeat(np.arange(len(places)), copies), np.cumsum(copies) - copies
         means = places.copy()
         gaps.fill(means, law, contexts)
         filled = means[row]
-        rng = np.random.default_rng(0)
+        rng = np.random.default_rng(seed)
         for block, part in gaps.blocks():
             rows = gaps.rows[part]
             root = gaps.conditional(law, contexts, block).root * law.scale[:, None]
@@ -89,9 +103,11 @@ class Completions:
         slots: tuple[int, ...],
         labels: np.ndarray,
         weight: np.ndarray,
+        newer: np.ndarray | None = None,
     ) -> HeadSums:
         """Return what heads are fitted on: completions that count so much each."""
-        return HeadSums.of(law, self.places, codes[self.row], slots, labels[self.row], weight)
+        row = self.row
+        return HeadSums.of(law, self.places, codes[row], slots, labels[row], weight, newer)
 
 
 @kernel

@@ -7,24 +7,28 @@ objective borrows from common ones, and a group that explains nothing is shrunk 
 nothing is tuned and no row is set aside.
 """
 
-__all__ = ["fit_heads", "fit_linear"]
+__all__ = ["BlockSums", "fit_blocks", "fit_heads", "fit_linear"]
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from harmonrank.data.blocks import Blocks
 from harmonrank.model.completions import Completions
 from harmonrank.model.coordinate import Coordinate, fit_coordinate
+from harmonrank.model.fit_rows import FitRows, RowCounts, cut_rows, drawn_from
+from harmonrank.model.gaps import Gaps
 from harmonrank.model.head_columns import GROUPS, INTERCEPT, OTHERS, OWN, SHARED, HeadColumns
 from harmonrank.model.head_quadratic import Derivatives
 from harmonrank.model.heads import Heads
 from harmonrank.model.heads_sums import HeadSums
-from harmonrank.model.law import Law
-from harmonrank.model.law_fit import fit_incomplete_law
+from harmonrank.model.law import Law, distinct_contexts
+from harmonrank.model.law_fit import INCOMPLETE_ROWS, fit_incomplete_law, incomplete_sums
+from harmonrank.model.law_sums import LawSums, law_of
 from harmonrank.model.residual import Residual
+from harmonrank.model.residual_blocks import ResidualBlocks
 from harmonrank.model.residual_fit import fit_residual
-from harmonrank.model.residual_sums import ResidualRows
 
 _STEPS = 25
 _START_PRECISION = (4.0, 4.0, 4.0, 4.0, 100.0, 30.0)
@@ -34,6 +38,7 @@ _ENOUGH = 0.15
 # Within this many of them the likelihood is as good as quadratic.
 _NEAR = 2.0
 _ROUNDS = 50
+_COORDINATE_ROWS = 500_000
 # What a plain calibration of each score would be; the first four groups.
 _PLAIN = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -47,7 +52,6 @@ def fit_heads(
     on_step: Callable[[int, int], None] = lambda *_: None,
     *,
     residual: bool = True,
-    overwrite: bool = False,
 ) -> Heads:
     """Fit coordinates, their law, the heads of all objectives and what these leave unexplained.
 
@@ -59,72 +63,166 @@ def fit_heads(
         weight: (rows,) sample weights.
         on_step: Called with the number of the step and the most there can be.
         residual: Without it, heads are linear in the coordinates given the context.
-        overwrite: The logits are not needed any more; saves their memory.
     """
-    steps = _STEPS + logits.shape[1] * residual
-    coordinate = fit_coordinate(logits, labels, weight)
-    places = coordinate(logits, out=logits if overwrite else None)
-    law = fit_incomplete_law(places, codes, slots, weight)
-    plain = _plain(coordinate, law, slots, labels, weight)
+    blocks = cut_rows(logits, codes, labels, weight, are_logits=True)
+    return fit_blocks(blocks, slots, on_step, residual=residual)
+
+
+def fit_blocks(
+    blocks: Blocks[FitRows],
+    slots: tuple[int, ...],
+    on_step: Callable[[int, int], None] = lambda *_: None,
+    *,
+    residual: bool = True,
+) -> Heads:
+    """Fit the same to rows in blocks, wherever they are kept.
+
+    Coordinates are of rows drawn at random, `_COORDINATE_ROWS` of a longer log. All else are sums
+    over all rows, a block at a time.
+    """
+    counts = RowCounts.of(blocks)
+    M = len(counts.positives)
+    steps = _STEPS + M * residual
+    some = drawn_from(blocks, counts.rows, _COORDINATE_ROWS)
+    logits = some.logits()
+    coordinate = fit_coordinate(logits, some.labels, some.weight)
+    origin = _origin(coordinate(logits), some.weights())
+    del some, logits
+    law = _law(blocks, counts, coordinate, slots, origin)
+    plain = _plain(coordinate, law, slots, counts.prevalence)
 
     def told(step: int) -> None:
         on_step(step, steps)
 
-    if np.isnan(places).any():
-        heads = _fit_incomplete(plain, places, codes, labels, weight, told, residual)
+    if counts.incomplete:
+        heads = _fit_incomplete(plain, blocks, counts, told, residual)
     else:
-        data = HeadSums.of(law, places, codes, slots, labels, weight)
-        del places
+        data = blocks.made(_head_sums, coordinate, law, slots, counts.rows // 2)
         heads = _fit(plain, data, told, residual)
     on_step(steps, steps)
     return heads
 
 
-def _plain(
+@dataclass(frozen=True)
+class BlockSums:
+    """The likelihoods of all blocks, for `fit_linear`."""
+
+    blocks: Blocks[HeadSums]
+
+    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients and curvatures, added up in the order of the blocks."""
+        slope, curvature = self.blocks.total(HeadSums.derivatives, theta)
+        return slope, curvature
+
+
+def _origin(places: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return a point near the mean of what is there, from which moments are taken."""
+    there = ~np.isnan(places)
+    mean: np.ndarray = weight @ np.where(there, places, 0.0) / np.maximum(weight @ there, 1e-300)
+    return mean
+
+
+def _law(
+    blocks: Blocks[FitRows],
+    counts: RowCounts,
     coordinate: Coordinate,
-    law: Law,
     slots: tuple[int, ...],
-    labels: np.ndarray,
-    weight: np.ndarray | None,
+    origin: np.ndarray,
+) -> Law:
+    if not counts.incomplete:
+        return law_of(blocks.made(_law_sums, coordinate, slots, origin), slots)
+    # Rounds of expectation and maximisation look at some rows; of a longer log, the last at all.
+    stride = max(1, counts.rows // INCOMPLETE_ROWS)
+    some = drawn_from(blocks, counts.rows, None, stride)
+    law = fit_incomplete_law(coordinate(some.logits()), some.codes, slots, some.weight)
+    if stride == 1:
+        return law
+    return law_of(blocks.made(_law_sums, coordinate, slots, origin, law), slots)
+
+
+def _law_sums(
+    rows: FitRows,
+    coordinate: Coordinate,
+    slots: tuple[int, ...],
+    origin: np.ndarray,
+    law: Law | None = None,
+) -> LawSums:
+    """Return the moments of a block; what is missing is taken as the law expects it."""
+    places = coordinate(rows.logits())
+    if law is None:
+        return LawSums.of(places, rows.codes, slots, rows.weight, origin=origin)
+    return incomplete_sums(places, rows.codes, slots, rows.weight, law, origin)
+
+
+def _head_sums(
+    rows: FitRows, coordinate: Coordinate, law: Law, slots: tuple[int, ...], half: int
+) -> HeadSums:
+    places = coordinate(rows.logits())
+    newer = np.arange(rows.first, rows.first + rows.rows) >= half
+    return HeadSums.of(law, places, rows.codes, slots, rows.labels, rows.weight, newer)
+
+
+def _plain(
+    coordinate: Coordinate, law: Law, slots: tuple[int, ...], prevalence: np.ndarray
 ) -> Heads:
     """Return the heads that a fit begins with."""
     M = len(law.base)
-    prevalence = np.clip(np.average(labels, axis=0, weights=weight), 1e-9, 1 - 1e-9)
     theta = np.zeros((M, HeadColumns(M).total(slots)))
     theta[:, INTERCEPT], theta[:, OWN] = np.log(prevalence / (1 - prevalence)), 1.0
     none = Residual.none(M, slots)
     return Heads(coordinate, law, slots, theta, np.array(_START_PRECISION), _PLAIN, none)
 
 
-def _fit(heads: Heads, data: HeadSums, on_step: Callable[[int], None], residual: bool) -> Heads:
+def _fit(
+    heads: Heads, data: Blocks[HeadSums], on_step: Callable[[int], None], residual: bool
+) -> Heads:
     """Fit linear heads to whole rows, and what they leave unexplained."""
-    heads = fit_linear(heads, data, on_step)
+    heads = fit_linear(heads, BlockSums(data), on_step)
     if not residual:
         return heads
-    rows = ResidualRows.of(data, heads.slots, heads.theta)
+    rows = ResidualBlocks.of(data, heads.slots, heads.theta)
     found = fit_residual(rows, lambda m: on_step(_STEPS + m + 1))
     return replace(heads, residual=found)
 
 
 def _fit_incomplete(
     heads: Heads,
-    places: np.ndarray,
-    codes: np.ndarray,
-    labels: np.ndarray,
-    weight: np.ndarray | None,
+    blocks: Blocks[FitRows],
+    counts: RowCounts,
     on_step: Callable[[int], None],
     residual: bool,
 ) -> Heads:
     """Fit heads to rows some of whose coordinates are missing, by the method of weights."""
-    law, slots = heads.law, heads.slots
-    rows = Completions.of(places, law, codes, slots, weight)
-    data = HeadSums.of(law, rows.means, codes, slots, labels, weight)
-    heads = fit_linear(heads, data)
+    half = counts.rows // 2
+    data = blocks.made(_filled_sums, heads, half)
+    heads = fit_linear(heads, BlockSums(data))
     for last in (False, True):
-        w = rows.weights(heads, codes, labels)
-        data = rows.sums(law, codes, slots, labels, w)
+        data = blocks.made(_completed_sums, heads, counts.incomplete, half)
         heads = _fit(heads, data, on_step if last else lambda _: None, residual and last)
     return heads
+
+
+def _completions(rows: FitRows, heads: Heads, incomplete: int) -> Completions:
+    places = heads.coordinate(rows.logits())
+    given = rows.codes, heads.slots, rows.weight
+    return Completions.of(places, heads.law, *given, incomplete=incomplete, seed=rows.first)
+
+
+def _filled_sums(rows: FitRows, heads: Heads, half: int) -> HeadSums:
+    """Return the sums of rows with what is missing at its conditional mean."""
+    places = heads.coordinate(rows.logits())
+    contexts, of_row = distinct_contexts(rows.codes, heads.slots)
+    Gaps.of(places, of_row).fill(places, heads.law, contexts)
+    newer = np.arange(rows.first, rows.first + rows.rows) >= half
+    return HeadSums.of(heads.law, places, rows.codes, heads.slots, rows.labels, rows.weight, newer)
+
+
+def _completed_sums(rows: FitRows, heads: Heads, incomplete: int, half: int) -> HeadSums:
+    """Return the sums of rows that stand for draws of what they miss."""
+    whole = _completions(rows, heads, incomplete)
+    counts = whole.weights(heads, rows.codes, rows.labels)
+    newer = whole.row + rows.first >= half
+    return whole.sums(heads.law, rows.codes, heads.slots, rows.labels, counts, newer)
 
 
 def fit_linear(

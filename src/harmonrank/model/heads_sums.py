@@ -5,10 +5,15 @@ from its context's mean: x = T(c, m) a. So a pass adds up Σ g a and Σ h a aᵀ
 g = y − p and h = p(1−p), and T turns these few sums into those of x: eq. 6 of
 docs/default-method.md. Rows are kept in the order of their contexts, which makes all loops run over
 neighbouring floats.
+
+Of a context with few rows T would cost more than it saves. Such contexts come last, and the sums of
+x itself are added up row by row: a million contexts of one row each cost no more than the rows do,
+and nothing is kept of a context but its codes, mean and variance.
 """
 
 __all__ = ["HeadSums"]
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,17 +35,20 @@ from harmonrank.together import each_part
 # Rows of one context are added up in float32 by this many, then in float64.
 _RUN_ROWS = 2048
 _CHUNK_ROWS = 8192  # Whose intermediate results stay in a near cache.
+# A context with so many rows per objective, or more, is added up as a whole.
+_MANY_ROWS = 3
 # Beyond this a logit's probability is 0 or 1 in float32.
 _FARTHEST = np.float32(60.0)
 
 
 @dataclass(frozen=True)
 class HeadSums:
-    """The rows, in the order of their contexts.
+    """The rows, in the order of their contexts, those with few rows last.
 
     Attributes:
         law: Of the coordinates.
         contexts: (contexts, features) distinct codes.
+        common: How many of them have many rows; these come first.
         away: (M, rows) deviations from the context's mean in standard deviations, float32.
         labels: (M, rows), float32.
         weight: (rows,), float32.
@@ -48,11 +56,11 @@ class HeadSums:
         run_start: Where each run of rows begins, and the end; a run has one context.
         run_context: The context of each run.
         mean, variance: (contexts, M), in standard deviations.
-        surprise: (contexts, M, M), away to surprise.
     """
 
     law: Law
     contexts: np.ndarray
+    common: int
     away: np.ndarray
     labels: np.ndarray
     weight: np.ndarray
@@ -61,7 +69,6 @@ class HeadSums:
     run_context: np.ndarray
     mean: np.ndarray
     variance: np.ndarray
-    surprise: np.ndarray
 
     @classmethod
     def of(
@@ -72,9 +79,13 @@ class HeadSums:
         slots: tuple[int, ...],
         labels: np.ndarray,
         weight: np.ndarray | None,
+        newer: np.ndarray | None = None,
     ) -> "HeadSums":
-        """Put the rows into the order of their contexts."""
-        contexts, of_row = distinct_contexts(codes, slots)
+        """Put the rows into the order of their contexts.
+
+        Rows are newer if they come in the second half of these, where nothing else is said.
+        """
+        contexts, of_row, common = _few_last(*distinct_contexts(codes, slots), places.shape[1])
         order = np.argsort(of_row.astype(np.min_scalar_type(len(contexts))), kind="stable")
         deviation = np.sqrt(np.exp(law.log_variance))
         away = np.empty(places.T.shape, np.float32)
@@ -83,21 +94,35 @@ class HeadSums:
         _put(places, labels, of_row, order, law.centre_of(contexts), unit, away, answers)
         run_start, run_context = _runs(np.bincount(of_row, minlength=len(contexts)))
         w = np.ones(len(places), np.float32) if weight is None else weight[order]
-        newer = order >= len(order) // 2
         return cls(
             law,
             contexts,
+            common,
             away,
             answers,
             w.astype(np.float32),
-            newer,
+            order >= len(order) // 2 if newer is None else newer[order],
             run_start,
             run_context,
             law.mean_of(contexts) / deviation,
             law.variance_of(contexts) / np.exp(law.log_variance),
-            # In units of deviations the surprise is C⁻¹ scaled on both sides.
-            law.precision_of(contexts) * np.outer(deviation, deviation),
         )
+
+    def surprise(self, block: slice) -> np.ndarray:
+        """Return what turns away into surprise in some contexts, (contexts, M, M)."""
+        deviation = np.sqrt(np.exp(self.law.log_variance))
+        # In units of deviations the surprise is C⁻¹ scaled on both sides.
+        return self.law.precision_of(self.contexts[block]) * np.outer(deviation, deviation)
+
+    def blocks(self, numbers: int) -> Iterator[tuple[slice, slice]]:
+        """Cut contexts so that `numbers` of each stay within bounds; yield them and their runs."""
+        yield from self._cut(slice(0, len(self.contexts)), numbers)
+
+    def _cut(self, whole: slice, numbers: int) -> Iterator[tuple[slice, slice]]:
+        for part in blocks_of(whole.stop - whole.start, numbers):
+            block = slice(whole.start + part.start, whole.start + part.stop)
+            # Runs are in the order of their contexts.
+            yield block, slice(*np.searchsorted(self.run_context, [block.start, block.stop]))
 
     def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return gradients (M, D) and negative Hessians (M, D, D) of the heads' log-likelihoods.
@@ -108,54 +133,71 @@ class HeadSums:
         Args:
             theta: (M, D) coefficients of every head.
         """
-        M = len(self.away)
+        M, D = theta.shape
         K = HeadColumns(M).width
-        D = K + len(self.law.mean)
         slopes, curved = np.zeros((M, D)), np.zeros((M, D, D))
-        given = self.affine(theta)
-        for block in blocks_of(len(self.contexts), M * (M + 1) ** 2):
-            gradient, curvature = self._sums(block, *given)
+        for block, runs in self._cut(slice(0, self.common), M * (M + 1) ** 2):
+            surprise = self.surprise(block)
+            gradient, curvature = self._sums(block, runs, *self.affine(theta, block, surprise))
             places = K + self.law.first + self.contexts[block]  # (contexts, features)
 
             def fold(m: int) -> None:
                 mean, excess = self.mean[block, m], self.variance[block, m] - 1  # noqa: B023
                 _fold(
-                    m, K, mean, excess, np.ascontiguousarray(self.surprise[block, m]),  # noqa: B023
+                    m, K, mean, excess, np.ascontiguousarray(surprise[:, m]),  # noqa: B023
                     places, gradient[m], curvature[m], slopes[m], curved[m],  # noqa: B023
                 )  # fmt: skip
 
             each_part(fold, M)
+        corner = np.zeros((M, K, K))
+        for block, runs in self._cut(slice(self.common, len(self.contexts)), M * M):
+            surprise = self.surprise(block)
+            places = K + self.law.first + self.contexts[block]
+
+            def add(m: int) -> None:
+                mean, excess = self.mean[block, m], self.variance[block, m] - 1  # noqa: B023
+                _add_rows(
+                    m, K, runs.start, runs.stop, self.run_start, self.run_context,  # noqa: B023
+                    block.start, self.away, self.labels[m], self.weight, mean, excess,  # noqa: B023
+                    surprise, places, theta[m], slopes[m], curved[m], corner[m],  # noqa: B023
+                )  # fmt: skip
+
+            each_part(add, M)
+        curved[:, :K, :K] += corner + np.swapaxes(np.tril(corner, -1), 1, 2)
         curved[:, :K, K:] = np.swapaxes(curved[:, K:, :K], 1, 2)
         return slopes, curved
 
     def log_likelihood(self, theta: np.ndarray) -> float:
         """Return the log-likelihood of all labels under linear heads."""
-        M, (intercept, slope) = len(self.away), self.affine(theta)
-        cuts = _chunks(self.run_start)
-        found = np.zeros(len(cuts) - 1)
+        M, value = len(self.away), 0.0
+        for block, runs in self.blocks(2 * M * M):
+            given = self.affine(theta, block, self.surprise(block))
+            start, context = self.run_start[runs.start : runs.stop + 1], self.run_context[runs]
+            cuts = _chunks(start)
+            found = np.zeros(len(cuts) - 1)
 
-        def add(chunk: int) -> None:
-            low, high = cuts[chunk], cuts[chunk + 1]
-            rows = slice(self.run_start[low], self.run_start[high])
-            z = np.empty((M, rows.stop - rows.start), np.float32)
-            given = self.away, self.run_start, self.run_context, low, high, intercept, slope
-            _write_logits(*given, z)  # minus the logit
-            # log σ(h) = −log(1 + e⁻ʰ), and log(1 − σ(h)) = −h − log(1 + e⁻ʰ).
-            lost = np.log1p(np.exp(z)) - (1 - self.labels[:, rows]) * z
-            found[chunk] = -(self.weight[rows].astype(np.float64) @ lost.sum(axis=0))
+            def add(chunk: int) -> None:
+                low, high = cuts[chunk], cuts[chunk + 1]  # noqa: B023
+                rows = slice(start[low], start[high])  # noqa: B023
+                z = np.empty((M, rows.stop - rows.start), np.float32)
+                number = context - block.start  # noqa: B023
+                _write_logits(self.away, start, number, low, high, *given, z)  # noqa: B023
+                # With z minus the logit, log σ(h) = −log(1 + e⁻ʰ), and log(1 − σ(h)) is h less.
+                lost = np.log1p(np.exp(z)) - (1 - self.labels[:, rows]) * z
+                found[chunk] = -(self.weight[rows].astype(np.float64) @ lost.sum(axis=0))  # noqa: B023
 
-        each_part(add, len(cuts) - 1)
-        return float(found.sum())
+            each_part(add, len(cuts) - 1)
+            value += float(found.sum())
+        return value
 
     def _sums(
-        self, block: slice, intercept: np.ndarray, slope: np.ndarray
+        self, block: slice, runs: slice, intercept: np.ndarray, slope: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return Σ g a, (M, contexts, 1 + M), and Σ h a aᵀ, (M, contexts, 1 + M, 1 + M)."""
         M = len(self.away)
         pairs = (M + 1) * (M + 2) // 2
-        # Runs are in the order of their contexts.
-        first, last = np.searchsorted(self.run_context, [block.start, block.stop])
-        start, context = self.run_start[first : last + 1], self.run_context[first:last]
+        start = self.run_start[runs.start : runs.stop + 1]
+        context = self.run_context[runs] - block.start
         found = np.empty((len(context), M, M + 1 + pairs), np.float32)
         cuts = _chunks(start)
 
@@ -170,25 +212,41 @@ class HeadSums:
         contexts = block.stop - block.start
         gradient = np.zeros((M, contexts, M + 1))
         curvature = np.zeros((M, contexts, M + 1, M + 1))
-        _add_to_contexts(found, context - block.start, gradient, curvature)
+        _add_to_contexts(found, context, gradient, curvature)
         return gradient, curvature
 
-    def affine(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return each context's intercepts (contexts, M) and slopes (contexts, M, M) in away."""
+    def affine(
+        self, theta: np.ndarray, block: slice, surprise: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return intercepts (contexts, M) and slopes (contexts, M, M) in away of some contexts."""
         M = len(self.away)
         columns = HeadColumns(M)
-        effects = self.law.sum_of(theta[:, columns.context].T, self.contexts)
+        effects = self.law.sum_of(theta[:, columns.context].T, self.contexts[block])
         intercept = effects + theta[:, INTERCEPT]
-        intercept += (theta[:, OWN] + theta[:, MEAN]) * self.mean
-        trust = theta[:, BY_CONTEXT] * (self.variance - 1) + theta[:, SURPRISE]  # (contexts, M)
-        slopes = np.empty(self.surprise.shape, np.float32)
-        for block in blocks_of(len(self.contexts), M * M):
-            slope = trust[block, :, None] * self.surprise[block]
-            for m in range(M):
-                slope[:, m, m] += theta[m, OWN]
-                slope[:, m, columns.other_than(m)] += theta[m, columns.others]
-            slopes[block] = slope
-        return intercept.astype(np.float32), slopes
+        intercept += (theta[:, OWN] + theta[:, MEAN]) * self.mean[block]
+        trust = theta[:, BY_CONTEXT] * (self.variance[block] - 1) + theta[:, SURPRISE]
+        slope = trust[:, :, None] * surprise  # (contexts, M, M)
+        for m in range(M):
+            slope[:, m, m] += theta[m, OWN]
+            slope[:, m, columns.other_than(m)] += theta[m, columns.others]
+        return intercept.astype(np.float32), slope.astype(np.float32)
+
+
+def _few_last(
+    contexts: np.ndarray, of_row: np.ndarray, M: int
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Renumber contexts so that those with few rows come last; also return how many do not.
+
+    >>> _few_last(np.array([[7], [8], [9]]), np.array([2, 0, 2, 2]), 1)
+    (array([[9],
+           [7],
+           [8]]), array([0, 1, 0, 0]), 1)
+    """
+    many = np.bincount(of_row, minlength=len(contexts)) >= _MANY_ROWS * M
+    order = np.argsort(~many, kind="stable")
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return contexts[order], number[of_row], int(many.sum())
 
 
 def _runs(rows_of_context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -359,6 +417,47 @@ def _fold(
                 curved[row, k] += hxa[k, 0]
             for b in range(features):
                 curved[row, places[c, b]] += hxa[0, 0]
+
+
+@kernel
+def _add_rows(
+    m: int, K: int, low: int, high: int, start: Any, context: Any, before: int, away: Any,
+    labels: Any, weight: Any, mean: Any, excess: Any, surprise: Any, places: Any, theta: Any,
+    slopes: Any, curved: Any, corner: Any,
+) -> None:  # fmt: skip
+    """Add Σ g x and Σ h x xᵀ of head m, row by row: eq. 6 of docs/default-method.md without T.
+
+    Of the K numbers before those of the context, `corner` gets the lower half.
+    """
+    M, features = len(away), places.shape[1]
+    a, x = np.empty(M + 1), np.empty(K)
+    a[0] = 1.0
+    for run in range(low, high):
+        c = context[run] - before
+        effect = 0.0
+        for f in range(features):
+            effect += theta[places[c, f]]
+        for i in range(start[run], start[run + 1]):
+            for j in range(M):
+                a[1 + j] = away[j, i]
+            _numbers(a, m, mean[c], excess[c], surprise[c, m], x)
+            z = effect
+            for k in range(K):
+                z += theta[k] * x[k]
+            p = 1.0 / (1.0 + np.exp(-min(max(z, -60.0), 60.0)))
+            g, h = weight[i] * (labels[i] - p), weight[i] * p * (1.0 - p)
+            for k in range(K):
+                slopes[k] += g * x[k]
+                hx, row = h * x[k], corner[k]
+                for other in range(k + 1):
+                    row[other] += hx * x[other]
+            for f in range(features):
+                row = curved[places[c, f]]
+                slopes[places[c, f]] += g
+                for k in range(K):
+                    row[k] += h * x[k]
+                for b in range(features):
+                    row[places[c, b]] += h
 
 
 @inline_kernel

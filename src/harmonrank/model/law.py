@@ -25,17 +25,19 @@ __all__ = [
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from harmonrank.data.arrays import Array
+from harmonrank.kernel import kernel
 
 SMALLEST_EIGENVALUE = 0.05
 """Of a correlation matrix; correlations are shrunk until it has no smaller one."""
 MOST_EFFECT = 4.0
 """Of the context on a log variance."""
 _DENSE_CONTEXTS = 4_000_000
-_BLOCK_NUMBERS = 16_000_000  # 128 MB at a time, however many contexts there are.
+_BLOCK_NUMBERS = 2_000_000  # 16 MB at a time, however many contexts there are.
 _DEAD = np.log(1e-9)  # Less variance is what rounding leaves of one value.
 
 
@@ -105,17 +107,13 @@ class Law:
     def _precision_of(self, contexts: np.ndarray) -> np.ndarray:
         deviation = np.sqrt(self.variance_of(contexts))
         M = len(self.base)
-        eye = np.eye(M)
-        off = self.covariance * (1 - eye)
-        correlation = off / (deviation[:, :, None] * deviation[:, None, :]) + eye
-        smallest = np.linalg.eigvalsh(correlation)[:, 0] if M > 1 else np.ones(len(contexts))
-        # Towards the unit matrix eigenvalues move as 1 − keep (1 − e): this keep meets the bound.
-        keep = np.minimum(1.0, (1 - SMALLEST_EIGENVALUE) / np.maximum(1 - smallest, 1e-12))
-        correlation = eye + keep[:, None, None] * (correlation - eye)
-        scaled: np.ndarray = np.linalg.inv(correlation) / (
-            deviation[:, :, None] * deviation[:, None, :]
-        )
-        return scaled
+        off = self.covariance * (1 - np.eye(M))
+        precision = np.empty((len(contexts), M, M))
+        proper = np.empty(len(contexts), bool)
+        _invert(off, deviation, precision, proper)
+        if not proper.all():
+            precision[~proper] = _shrunk_precision(off, deviation[~proper])
+        return precision
 
     def recalibrated(self, now: "Law", counts: np.ndarray) -> "Law":
         """Return this law for logits that now follow another one, without a label.
@@ -161,6 +159,73 @@ class Law:
             centre=centre,
             scale=scale,
         )
+
+
+@kernel
+def _invert(off: Any, deviation: Any, precision: Any, proper: Any) -> None:
+    """Write the inverse covariance of each context, and whether its correlations are proper.
+
+    They are if no eigenvalue is below `SMALLEST_EIGENVALUE`, that is, if the correlations less so
+    much on the diagonal have a Cholesky factor: most often so, and soon seen. Others are left out.
+    """
+    C, M = deviation.shape
+    correlation, root, inverse = np.empty((M, M)), np.empty((M, M)), np.empty((M, M))
+    for c in range(C):
+        d = deviation[c]
+        for i in range(M):
+            for j in range(i):
+                correlation[i, j] = off[i, j] / (d[i] * d[j])
+            correlation[i, i] = 1.0 - SMALLEST_EIGENVALUE
+        proper[c] = M == 1 or _factor(correlation, root)
+        if not proper[c]:
+            continue
+        for i in range(M):
+            correlation[i, i] = 1.0
+        _factor(correlation, root)
+        # L⁻¹ by columns, then L⁻ᵀL⁻¹.
+        for j in range(M):
+            inverse[j, j] = 1.0 / root[j, j]
+            for i in range(j + 1, M):
+                total = 0.0
+                for k in range(j, i):
+                    total -= root[i, k] * inverse[k, j]
+                inverse[i, j] = total / root[i, i]
+        for i in range(M):
+            for j in range(i + 1):
+                total = 0.0
+                for k in range(i, M):
+                    total += inverse[k, i] * inverse[k, j]
+                precision[c, i, j] = precision[c, j, i] = total / (d[i] * d[j])
+
+
+@kernel
+def _factor(matrix: Any, root: Any) -> bool:
+    """Write the Cholesky factor of a matrix, whose lower half is given; tell whether it has one."""
+    for i in range(len(matrix)):
+        for j in range(i):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= root[i, k] * root[j, k]
+            root[i, j] = total / root[j, j]
+        total = matrix[i, i]
+        for k in range(i):
+            total -= root[i, k] * root[i, k]
+        if total <= 0.0:
+            return False
+        root[i, i] = np.sqrt(total)
+    return True
+
+
+def _shrunk_precision(off: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """Return the inverse covariance of contexts whose correlations are shrunk to be proper."""
+    eye, apart = np.eye(len(off)), deviation[:, :, None] * deviation[:, None, :]
+    correlation = off / apart + eye
+    smallest = np.linalg.eigvalsh(correlation)[:, 0]
+    # Towards the unit matrix eigenvalues move as 1 − keep (1 − e): this keep meets the bound.
+    keep = np.minimum(1.0, (1 - SMALLEST_EIGENVALUE) / np.maximum(1 - smallest, 1e-12))
+    correlation = eye + keep[:, None, None] * (correlation - eye)
+    scaled: np.ndarray = np.linalg.inv(correlation) / apart
+    return scaled
 
 
 def law_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:

@@ -6,7 +6,7 @@ what it has, and what is missing may depend on the context and on what is there:
 those of the largest likelihood if what is missing does not depend on itself beyond that.
 """
 
-__all__ = ["fit_incomplete_law", "incomplete_sums"]
+__all__ = ["INCOMPLETE_ROWS", "fit_incomplete_law", "incomplete_sums"]
 
 from dataclasses import replace
 
@@ -16,8 +16,10 @@ from harmonrank.model.gaps import Gaps
 from harmonrank.model.law import Law, distinct_contexts
 from harmonrank.model.law_sums import LawSums, Unseen, fit_law
 
+INCOMPLETE_ROWS = 100_000
+"""Rounds look at so many rows or a few more; of a longer log, the last at all."""
+
 _ROUNDS = 20
-_ROWS = 100_000  # Rounds look at so many rows or a few more; of a longer log, the last at all.
 _ENOUGH = 2e-3  # Standard deviations, and units of correlation.
 
 
@@ -28,7 +30,7 @@ def fit_incomplete_law(
     if not np.isnan(places).any():
         return fit_law(places, codes, slots, weight)
     w = np.ones(len(places)) if weight is None else weight
-    some = slice(None, None, max(1, len(places) // _ROWS))
+    some = slice(None, None, max(1, len(places) // INCOMPLETE_ROWS))
     law = _first(places[some], codes[some], slots, w[some])
     law = _improved(law, places[some], codes[some], slots, w[some], _ROUNDS)
     return law if some.step == 1 else _improved(law, places, codes, slots, w, 1)

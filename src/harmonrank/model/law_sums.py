@@ -5,13 +5,16 @@ the sums of two logs add up to those of both, a factor below 1 lets old rows fad
 turns them into the law of eq. 1 to eq. 3 of docs/default-method.md.
 """
 
-__all__ = ["LawSums", "Unseen", "fit_law", "law_sums_arrays"]
+__all__ = ["LawSums", "Unseen", "fit_law", "law_of", "law_sums_arrays"]
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from harmonrank.data.arrays import Array
+from harmonrank.data.blocks import Blocks, HeldBlocks
+from harmonrank.kernel import kernel
 from harmonrank.model.law import Law, distinct_contexts, slot_counts
 
 _MEAN_RIDGE = 10.0
@@ -126,39 +129,77 @@ class LawSums:
 
     def law(self, slots: tuple[int, ...]) -> Law:
         """Return the law of rows with these moments."""
-        contexts, mass, rows = self.contexts, self.mass, self.mass.sum()
-        first = np.cumsum([0, *slots])[:-1].astype(np.int64)
-        shift = self.total.sum(axis=0) / rows
-        base = self.origin + shift
-        gram = _gram(contexts, mass, first, sum(slots))
-        mean = _additive(gram, _MEAN_RIDGE, contexts, self.total - mass[:, None] * shift, first)
-        M = len(base)
-        law = Law(
-            first=first,
-            base=base,
-            mean=mean,
-            log_variance=np.zeros(M),
-            spread=np.zeros_like(mean),
-            covariance=np.eye(M),
-            excess=np.zeros(M),
-            centre_base=base,
-            centre=mean,
-            scale=np.ones(M),
-        )
-        # Moments about the origin become moments about each context's mean.
-        centre = shift + law.mean_of(contexts)
-        squares = self.squares - 2 * centre * self.total + mass[:, None] * centre**2
-        across = self.total.T @ centre
-        products = self.products - across - across.T + (mass[:, None] * centre).T @ centre
-        np.fill_diagonal(products, np.maximum(squares.sum(axis=0), 0.0))
-        covariance = products / rows
-        law = replace(law, log_variance=np.log(np.diag(covariance) + 1e-12), covariance=covariance)
-        for _ in range(_VARIANCE_STEPS):
-            # Scoring steps of a variance model with log link.
-            over = squares / law.variance_of(contexts) - mass[:, None]
-            change = _additive(gram, _VARIANCE_RIDGE, contexts, over, first, law.spread)
-            law = replace(law, spread=law.spread + change)
-        return law
+        return law_of(HeldBlocks([self]), slots)
+
+
+def law_of(parts: Blocks[LawSums], slots: tuple[int, ...]) -> Law:
+    """Return the law of rows whose moments are kept block by block, all of one origin.
+
+    All that it needs are sums over contexts, of which each block has its own: however many
+    contexts there are in all, tables of them do not grow.
+    """
+    first = np.cumsum([0, *slots])[:-1].astype(np.int64)
+    rows, total, gram, right, slot_mass = parts.total(_margins, first, sum(slots))
+    origin = parts[0].origin
+    shift = total / rows
+    base = origin + shift
+    mean = _additive(gram, _MEAN_RIDGE, right - slot_mass[:, None] * shift)
+    M = len(base)
+    law = Law(
+        first=first,
+        base=base,
+        mean=mean,
+        log_variance=np.zeros(M),
+        spread=np.zeros_like(mean),
+        covariance=np.eye(M),
+        excess=np.zeros(M),
+        centre_base=base,
+        centre=mean,
+        scale=np.ones(M),
+    )
+    squares, products = parts.total(_centred, law, shift)
+    np.fill_diagonal(products, np.maximum(squares, 0.0))
+    covariance = products / rows
+    law = replace(law, log_variance=np.log(np.diag(covariance) + 1e-12), covariance=covariance)
+    for _ in range(_VARIANCE_STEPS):
+        # Scoring steps of a variance model with log link.
+        (over,) = parts.total(_over, law, shift)
+        change = _additive(gram, _VARIANCE_RIDGE, over - _VARIANCE_RIDGE * law.spread)
+        law = replace(law, spread=law.spread + change)
+    return law
+
+
+def _margins(sums: LawSums, first: np.ndarray, size: int) -> tuple[Any, ...]:
+    """Return mass and total of all rows, and of each context value and each pair of them."""
+    gram, right = np.zeros((size, size)), np.zeros((size, sums.total.shape[1]))
+    slot_mass = np.zeros((size, 1))
+    _add_pairs(first, sums.contexts, sums.mass, gram)
+    _add_to_slots(first, sums.contexts, sums.total, right)
+    _add_to_slots(first, sums.contexts, sums.mass[:, None], slot_mass)
+    return sums.mass.sum(), sums.total.sum(axis=0), gram, right, slot_mass[:, 0]
+
+
+def _centred(sums: LawSums, law: Law, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return squares and products about each context's mean, of all rows."""
+    centre = shift + law.mean_of(sums.contexts)
+    across = sums.total.T @ centre
+    products = sums.products - across - across.T + (sums.mass[:, None] * centre).T @ centre
+    return _squares(sums, centre).sum(axis=0), products
+
+
+def _over(sums: LawSums, law: Law, shift: np.ndarray) -> tuple[np.ndarray]:
+    """Return by how much the squares of each context value exceed what the law expects."""
+    squares = _squares(sums, shift + law.mean_of(sums.contexts))
+    over = squares / law.variance_of(sums.contexts) - sums.mass[:, None]
+    found = np.zeros((len(law.mean), over.shape[1]))
+    _add_to_slots(law.first, sums.contexts, over, found)
+    return (found,)
+
+
+def _squares(sums: LawSums, centre: np.ndarray) -> np.ndarray:
+    """Return moments about each context's mean, of those about the origin."""
+    about: np.ndarray = sums.squares - 2 * centre * sums.total + sums.mass[:, None] * centre**2
+    return about
 
 
 def fit_law(
@@ -184,26 +225,28 @@ def law_sums_arrays(M: int, features: int, contexts: str = "contexts") -> dict[s
     }
 
 
-def _gram(contexts: np.ndarray, mass: np.ndarray, first: np.ndarray, size: int) -> np.ndarray:
-    gram = np.zeros((size, size))
-    for a in range(len(first)):
-        for b in range(len(first)):  # How much weight each pair of context values has together.
-            np.add.at(gram, (first[a] + contexts[:, a], first[b] + contexts[:, b]), mass)
-    return gram
+@kernel
+def _add_pairs(first: Any, contexts: Any, mass: Any, gram: Any) -> None:
+    """Add up how much weight each pair of context values has together."""
+    for c in range(len(contexts)):
+        for a in range(len(first)):
+            row = gram[first[a] + contexts[c, a]]
+            for b in range(len(first)):
+                row[first[b] + contexts[c, b]] += mass[c]
 
 
-def _additive(
-    gram: np.ndarray,
-    ridge: float,
-    contexts: np.ndarray,
-    totals: np.ndarray,
-    first: np.ndarray,
-    there: np.ndarray | float = 0.0,
-) -> np.ndarray:
-    """Return the ridge fit of additive effects to each context's total, beside what is there."""
-    right = np.zeros((len(gram), totals.shape[1])) - ridge * there
-    for feature, start in enumerate(first):
-        np.add.at(right, start + contexts[:, feature], totals)
+@kernel
+def _add_to_slots(first: Any, contexts: Any, values: Any, found: Any) -> None:
+    """Add the (contexts, M) values of each context to those of its context values."""
+    for c in range(len(contexts)):
+        for f in range(len(first)):
+            row = found[first[f] + contexts[c, f]]
+            for m in range(values.shape[1]):
+                row[m] += values[c, m]
+
+
+def _additive(gram: np.ndarray, ridge: float, right: np.ndarray) -> np.ndarray:
+    """Return the ridge fit of additive effects to the totals of each context value."""
     if not len(gram):
         return right
     solution: np.ndarray = np.linalg.solve(gram + ridge * np.eye(len(gram)), right)

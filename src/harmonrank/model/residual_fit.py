@@ -1,12 +1,12 @@
 """Fitting the residual: evidence admits groups of coefficients, and decides how far to shrink them.
 
-Each head is fitted on its own. A first pass adds up every group's gradient at the linear head, and
-from a sample of rows its own block of curvature. Where the evidence of a normal prior on that group
-alone gains enough, in this head or in the others, the group is admitted, if what each half of the
-log says about it makes the other half more likely: rows of one user or one day depend on each
-other, and the evidence takes them for independent. Newton steps then fit all admitted groups
-together, with MacKay's (1992) updates, eq. 5 of docs/default-method.md, for the precision of each
-group.
+Each head is fitted on its own, and a pass over the rows takes all of them a step further. A first
+pass adds up every group's gradient at the linear head, and from a sample of rows its own block of
+curvature. Where the evidence of a normal prior on that group alone gains enough, in this head or in
+the others, the group is admitted, if what each half of the log says about it makes the other half
+more likely: rows of one user or one day depend on each other, and the evidence takes them for
+independent. Newton steps then fit all admitted groups together, with MacKay's (1992) updates, eq. 5
+of docs/default-method.md, for the precision of each group.
 
 Curves and surfaces are smooth a priori: their knots have the covariance of a Matérn process, of
 which the leading directions are kept. So the coefficients that are shrunk are ω with θ = L ω.
@@ -14,13 +14,14 @@ which the leading directions are kept. So the coefficients that are shrunk are �
 
 __all__ = ["fit_residual"]
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harmonrank.model.residual import CURVE_KNOTS, SURFACE_KNOTS, Residual, residual_shapes
-from harmonrank.model.residual_sums import CURVE, KINDS, SURFACE, Group, ResidualRows, groups_of
+from harmonrank.model.residual_blocks import Answer, Ask, Look, ResidualBlocks
+from harmonrank.model.residual_sums import CURVE, KINDS, SURFACE, Group, groups_of
 
 # Nats that a group must gain, and what is added to them for a head of one positive: of few, the
 # evidence, which takes the likelihood for a quadratic, is less reliable.
@@ -31,41 +32,45 @@ _PRECISIONS = np.geomspace(1e-2, 1e6, 49)
 _LEAST, _MOST = 1e-2, 1e6
 _NEWTON_STEPS, _ROUNDS = 5, 8
 _CURVATURES = 2  # Steps for which the curvature is added up again; later it hardly changes.
-_SAMPLE = 50_000
 _ENOUGH = 0.15  # Posterior standard deviations.
 
 
 def fit_residual(
-    rows: ResidualRows,
+    rows: ResidualBlocks,
     on_head: Callable[[int], None] = lambda _: None,
     dispersion: np.ndarray | None = None,
 ) -> Residual:
     """Fit the residual of every head.
 
+    Heads do not depend on each other, so that one pass over the rows serves a step of all.
+
     Args:
         rows: With the logits of the linear heads.
-        on_head: Called with the number of each head, once done.
+        on_head: Called with the number of heads that are done, less one.
         dispersion: (M,) how much more the gradient of each head varies than its curvature says,
             as rows that stand for several do; its evidence counts so much less.
     """
-    M = rows.heads.shape[1]
-    of_head = [rows] * M
-    if dispersion is not None:
-        of_head = [replace(rows, weight=rows.weight / np.float32(d)) for d in dispersion]
+    M = len(rows.theta)
+    every = rows if dispersion is None else replace(rows, dispersion=dispersion)
     groups = groups_of(M, rows.slots)
     shapes = residual_shapes(M, rows.slots)
     found = {name: np.zeros(shapes[name]) for name in ("linear", *KINDS)}
     flat = {name: array.reshape(M, -1) for name, array in found.items()}
-    looks = [_look(of_head[m], m, groups) for m in range(M)]
-    for m in range(M):
-        head = _fit_head(of_head[m], m, groups, looks)
+    looks = [
+        _look(look, groups, M, positives, every.mass / every.dispersion[m])
+        for m, (look, positives) in enumerate(
+            zip(every.looks(groups), every.positives / every.dispersion, strict=True)
+        )
+    ]
+    fits = [_fit_head(m, M, groups, looks) for m in range(M)]
+    for done, (m, head) in enumerate(_fit_heads(every, fits)):
         flat["linear"][m] = head.theta[: 2 + M]
         start = 2 + M
         for group in head.groups:
             there = slice(group.first, group.first + group.size)
             flat[KINDS[group.kind]][m, there] = head.theta[start : start + group.size]
             start += group.size
-        on_head(m)
+        on_head(done)
     return Residual(rows.slots, rows.low, rows.high, **found)
 
 
@@ -96,50 +101,64 @@ class _Head:
     theta: np.ndarray
 
 
-def _fit_head(rows: ResidualRows, m: int, groups: list[Group], looks: list[_Look]) -> _Head:
-    M = rows.heads.shape[1]
-    logits, value = np.ascontiguousarray(rows.heads[:, m]), looks[m].value
+_Steps = Generator[Ask, Answer, _Head]
+"""The fit of one head: asks about its likelihood, is answered, and returns what it found."""
+
+
+def _fit_heads(rows: ResidualBlocks, fits: list[_Steps]) -> Iterator[tuple[int, _Head]]:
+    """Take all fits a step further with each pass over the rows; yield those that are done."""
+    answers: dict[int, Answer | None] = dict.fromkeys(range(len(fits)))
+    while answers:
+        asks: list[Ask] = []
+        for m, answer in answers.items():
+            try:
+                asks.append(next(fits[m]) if answer is None else fits[m].send(answer))
+            except StopIteration as ended:
+                yield m, ended.value
+        answers = dict(zip([ask.head for ask in asks], rows.answers(asks), strict=True))
+
+
+def _fit_head(m: int, M: int, groups: list[Group], looks: list[_Look]) -> _Steps:
+    value = looks[m].value
     keep, precision = _admitted(looks, m)
     theta = np.zeros(len(looks[m].gradient))
     groups, theta, gradient = _kept(groups, keep, theta, looks[m].gradient, M)
+    if not groups:
+        return _Head(groups, theta)
     # The linear coefficients are a group of their own, but for intercept and own slope.
     precision = np.concatenate([[1e-6, 10.0, 100.0], precision])
-    for step_number in range(_NEWTON_STEPS if groups else 0):
+    answer = yield Ask(m, groups, theta, groups)
+    for step_number in range(_NEWTON_STEPS):
         if step_number < _CURVATURES:
-            prior = _Prior(groups, M)
-            sample = rows.sample(logits, min(_SAMPLE, len(logits)))
-            curvature = rows.curvature(m, groups, len(theta), *sample)
+            assert answer.curvature is not None
+            prior, curvature = _Prior(groups, M), answer.curvature
         new, precision, change = _settled(theta, gradient, curvature, prior, precision)
+        ended = change < _ENOUGH
+        again = step_number + 1 < _CURVATURES and not ended
+        keep = [bool(p < _MOST / 10) or not again for p in precision[3:]]
+        left = [group for group, k in zip(groups, keep, strict=True) if k]
         step, before = 1.0, value - prior.penalty(theta, precision)
         while True:
             trial = theta + step * (new - theta)
-            value, gradient = rows.at(m, groups, trial, logits)
+            answer = yield Ask(m, groups, trial, left if again else None)
+            value = answer.value
             if value - prior.penalty(trial, precision) > before - 1e-3 or step < 0.1:
                 break
             step /= 2
-        theta = trial
-        if change < _ENOUGH:
+        theta, gradient = trial, answer.gradient
+        if ended:
             break
-        if step_number + 1 < _CURVATURES:
-            keep = [bool(p < _MOST / 10) for p in precision[3:]]
-            groups, theta, gradient = _kept(groups, keep, theta, gradient, M)
-            precision = precision[[True] * 3 + keep]
+        groups, theta, gradient = _kept(groups, keep, theta, gradient, M)
+        precision = precision[[True] * 3 + keep]
     return _Head(groups, theta)
 
 
-def _look(rows: ResidualRows, m: int, groups: list[Group]) -> _Look:
-    """Add up what every group alone would gain with each precision."""
-    M = rows.heads.shape[1]
-    logits = np.ascontiguousarray(rows.heads[:, m])
-    theta = np.zeros(2 + M + sum(g.size for g in groups))
-    value, gradient = rows.at(m, groups, theta, logits)
-    newer = rows.newer_gradient(m, groups, logits)
-    blocks = rows.blocks(groups, *rows.sample(logits, min(_SAMPLE, len(logits))))
+def _look(found: Look, groups: list[Group], M: int, positives: float, mass: float) -> _Look:
+    """Return what every group alone would gain with each precision."""
     prior = _Prior(groups, M)
     gains, held = np.empty((len(groups), len(_PRECISIONS))), np.empty(len(groups))
-    for g, (group, block) in enumerate(zip(groups, blocks, strict=True)):
-        there = prior.of_theta(3 + g)
-        halves, curved = np.stack([gradient[there] - newer[there], newer[there]]), block
+    for g, (group, block) in enumerate(zip(groups, found.blocks, strict=True)):
+        halves, curved = found.halves[:, prior.of_theta(3 + g)], block
         if 3 + g in prior.roots:
             L = prior.roots[3 + g]
             curved, axes = np.linalg.eigh(L.T @ block.reshape(group.size, group.size) @ L)
@@ -150,9 +169,9 @@ def _look(rows: ResidualRows, m: int, groups: list[Group]) -> _Look:
         pull = halves.sum(axis=0)
         gains[g] = 0.5 * (pull**2 / total - np.log(total / _PRECISIONS[:, None])).sum(axis=1)
         held[g] = _held(halves[0], halves[1], curved / 2, _PRECISIONS[gains[g].argmax()])
-    positives = float(rows.weight @ rows.labels[m])
-    fewer = max(min(positives, float(rows.weight.sum()) - positives), 1.0)
-    return _Look(value, gradient, gains, held, _GAIN + _GAIN_OF_ONE / fewer)
+    fewer = max(min(positives, mass - positives), 1.0)
+    enough = _GAIN + _GAIN_OF_ONE / fewer
+    return _Look(found.value, found.halves.sum(axis=0), gains, held, enough)
 
 
 def _held(older: np.ndarray, newer: np.ndarray, curved: np.ndarray, precision: float) -> float:

@@ -13,6 +13,7 @@ __all__ = [
     "add_blocks",
     "add_curvature",
     "add_gradient",
+    "add_look",
     "fill",
 ]
 
@@ -25,18 +26,23 @@ from harmonrank.model.residual import CURVE_KNOTS, NEAR, SURFACE_KNOTS
 
 VALUE, CURVE, SLOPE, SURFACE, PAIR = range(5)
 
+_TILE = 128  # Rows.
+
 
 @kernel
 def fill(
     away: Any, mean: Any, surprise: Any, intercept: Any, slope: Any, start: Any, number: Any,
-    low: int, high: int, inputs: Any, heads: Any, context: Any,
+    before: int, low: int, high: int, inputs: Any, heads: Any, context: Any,
 ) -> None:  # fmt: skip
-    """Write inputs, logits of the linear heads and context of some runs (see `inputs_of`)."""
+    """Write inputs, logits of the linear heads and context of some runs (see `inputs_of`).
+
+    What depends on the context is given from that of number `before` on.
+    """
     M = len(away)
     for run in range(low, high):
-        c = number[run]
+        c = number[run] - before
         for i in range(start[run], start[run + 1]):
-            context[i] = c
+            context[i] = number[run]
             distance = 0.0
             for j in range(M):
                 # Surprise and head are linear in the same deviations.
@@ -200,6 +206,74 @@ def add_gradient(
 
 
 @kernel
+def add_look(
+    begin: int, end: int, labels: Any, weight: Any, newer: Any, table: Any, gradient: Any,
+    value: Any, low: Any, per_unit: Any, slots: Any, inputs: Any, contexts: Any, context: Any,
+    heads: Any,
+) -> None:  # fmt: skip
+    """Add gradients and log-likelihoods of all heads at their linear logits, of either half.
+
+    Heads are side by side, as all touch the same coefficients of a row. A few rows at a time are
+    taken through all groups, so that the sums of a group stay in a near cache.
+    """
+    M, V, lanes = heads.shape[1], inputs.shape[1], gradient.shape[2]
+    _, starts = _layout(table, 2 + M)
+    cell, share = np.empty((_TILE, V), np.int64), np.empty((_TILE, V))
+    wide, part = np.empty((_TILE, V), np.int64), np.empty((_TILE, V))
+    g = np.zeros((_TILE, lanes))
+    for first in range(begin, end, _TILE):
+        n = min(_TILE, end - first)
+        for r in range(n):
+            i = first + r
+            total = gradient[int(newer[i])]
+            for m in range(M):
+                z = np.float64(heads[i, m])
+                # The exponential of a negative number cannot overflow, whichever sign z has.
+                e = np.exp(-abs(z))
+                p = 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
+                g[r, m] = weight[i] * (labels[m, i] - p)
+                value[m] += weight[i] * (labels[m, i] * z - max(z, 0.0) - np.log1p(e))
+                total[0, m] += g[r, m]
+                total[1, m] += g[r, m] * z
+            for j in range(M):
+                _add_lanes(total[2 + j], g[r], inputs[i, j])
+            _places(inputs[i], low, per_unit, CURVE_KNOTS, cell[r], share[r])
+            _places(inputs[i], low, per_unit, SURFACE_KNOTS, wide[r], part[r])
+        for t in range(len(table)):
+            kind, a, b, start = table[t, 0], table[t, 1], table[t, 2], starts[t]
+            for r in range(n):
+                i = first + r
+                total, code = gradient[int(newer[i])], contexts[context[i]]
+                if kind == SURFACE:
+                    k = start + wide[r, a] * SURFACE_KNOTS + wide[r, b]
+                    u, v = part[r, a], part[r, b]
+                    _add_lanes(total[k], g[r], (1.0 - u) * (1.0 - v))
+                    _add_lanes(total[k + 1], g[r], (1.0 - u) * v)
+                    _add_lanes(total[k + SURFACE_KNOTS], g[r], u * (1.0 - v))
+                    _add_lanes(total[k + SURFACE_KNOTS + 1], g[r], u * v)
+                elif kind == CURVE:
+                    k, u = start + cell[r, a], share[r, a]
+                    _add_lanes(total[k], g[r], 1.0 - u)
+                    _add_lanes(total[k + 1], g[r], u)
+                elif kind == VALUE:
+                    _add_lanes(total[start + code[a]], g[r], 1.0)
+                elif kind == SLOPE:
+                    _add_lanes(total[start + code[b]], g[r], np.float64(inputs[i, a]))
+                else:
+                    _add_lanes(total[start + code[a] * slots[b] + code[b]], g[r], 1.0)
+
+
+@inline_kernel
+def _add_lanes(total: Any, g: Any, number: float) -> None:
+    """Add what one coefficient of a row adds to the gradient of every head."""
+    for m in range(0, len(total), 4):
+        total[m] += number * g[m]
+        total[m + 1] += number * g[m + 1]
+        total[m + 2] += number * g[m + 2]
+        total[m + 3] += number * g[m + 3]
+
+
+@kernel
 def add_blocks(
     rows: Any, table: Any, corners: Any, curvature: Any, low: Any, per_unit: Any, slots: Any,
     inputs: Any, contexts: Any, context: Any,
@@ -222,7 +296,7 @@ def add_blocks(
             else:
                 for k in range(n):
                     row = corners[t] + index[k] * table[t, 3]
-                    for other in range(n):
+                    for other in range(k + 1):  # The lower half; corners come in order.
                         curvature[row + index[other]] += number[k] * number[other]
 
 

@@ -6,7 +6,7 @@ row adds to it.
 
 __all__ = ["CURVE", "KINDS", "SURFACE", "Group", "ResidualRows", "groups_of"]
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from harmonrank.model.residual_kernels import (
     add_blocks,
     add_curvature,
     add_gradient,
+    add_look,
     fill,
 )
 from harmonrank.together import each_part
@@ -32,8 +33,7 @@ KINDS = ("value", "curve", "slope", "surface", "pair")
 
 # Rows are added up in this many parts, whatever the number of threads, so that it does not matter.
 _PARTS = 4
-_ENDS = (0.002, 0.998)  # Quantiles where the first and the last knot are.
-_END_ROWS = 200_000
+_LANES = 4  # Heads are added up side by side, in float64.
 
 
 @dataclass(frozen=True)
@@ -101,21 +101,33 @@ class ResidualRows:
     newer: np.ndarray
 
     @classmethod
-    def of(cls, data: HeadSums, slots: tuple[int, ...], theta: np.ndarray) -> "ResidualRows":
+    def of(
+        cls,
+        data: HeadSums,
+        slots: tuple[int, ...],
+        theta: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
+    ) -> "ResidualRows":
         """Take over the rows that the linear heads were fitted on."""
         M, rows = data.away.shape
         inputs = np.empty((rows, 2 * M + 1), np.float32)
         heads = np.empty((rows, M), np.float32)
         context = np.empty(rows, np.int32)
-        runs = len(data.run_context)
-        given = data.away, data.mean, data.surprise, *data.affine(theta)
+        for block, runs in data.blocks(2 * M * M):
+            surprise = data.surprise(block)
+            given = data.mean[block], surprise, *data.affine(theta, block, surprise)
+            count = runs.stop - runs.start
 
-        def take(part: int) -> None:
-            low, high = runs * part // _PARTS, runs * (part + 1) // _PARTS
-            fill(*given, data.run_start, data.run_context, low, high, inputs, heads, context)
+            def take(part: int) -> None:
+                begin = runs.start + count * part // _PARTS  # noqa: B023
+                end = runs.start + count * (part + 1) // _PARTS  # noqa: B023
+                fill(
+                    data.away, *given, data.run_start, data.run_context, block.start,  # noqa: B023
+                    begin, end, inputs, heads, context,
+                )  # fmt: skip
 
-        each_part(take, _PARTS)
-        low, high = _ends(inputs)
+            each_part(take, _PARTS)
         return cls(
             slots, low, high, inputs, data.contexts, context, heads, data.labels, data.weight,
             data.newer,
@@ -153,23 +165,46 @@ class ResidualRows:
         each_part(add, _PARTS)
         return float(value.sum()), gradient.sum(axis=0)
 
-    def newer_gradient(self, m: int, groups: list[Group], logits: np.ndarray) -> np.ndarray:
-        """Return the newer half's part of the gradient of head m, where all groups are 0."""
-        newer = replace(self, weight=self.weight * self.newer)
-        zeros = np.zeros(2 + self.heads.shape[1] + sum(g.size for g in groups))
-        return newer.at(m, groups, zeros, logits)[1]
+    def look(self, groups: list[Group]) -> tuple[np.ndarray, np.ndarray]:
+        """Return log-likelihoods (M,) and gradients (2, size, M) of all heads where groups are 0.
 
-    def sample(self, logits: np.ndarray, size: int) -> tuple[np.ndarray, float]:
-        """Return rows drawn in proportion to weight·p(1−p), and what each of them stands for.
+        Gradients are of the older and of the newer half of the log. One pass serves all heads: what
+        a row touches does not depend on the head.
+        """
+        rows, M = self.heads.shape
+        table, lanes = _table(groups), -(-M // _LANES) * _LANES
+        size = 2 + M + sum(g.size for g in groups)
+        gradient, value = np.zeros((_PARTS, 2, size, lanes)), np.zeros((_PARTS, M))
 
-        The draw is systematic: at equal distances along the running total.
+        def add(part: int) -> None:
+            low, high = rows * part // _PARTS, rows * (part + 1) // _PARTS
+            add_look(
+                low, high, self.labels, self.weight, self.newer, table, gradient[part],
+                value[part], *self._given,
+            )  # fmt: skip
+
+        each_part(add, _PARTS)
+        return value.sum(axis=0), gradient.sum(axis=0)[:, :, :M]
+
+    def totals(self) -> np.ndarray:
+        """Return Σ weight·p(1−p) of every linear head, (M,)."""
+        p = 1.0 / (1.0 + np.exp(-self.heads))
+        total: np.ndarray = self.weight.astype(np.float64) @ (p * (1 - p))
+        return total
+
+    def sample(self, logits: np.ndarray, each: float) -> tuple[np.ndarray, float]:
+        """Return rows drawn in proportion to weight·p(1−p), and how much of it each stands for.
+
+        The draw is systematic: at equal distances, near `each`, along the running total.
         """
         p = 1.0 / (1.0 + np.exp(-logits))
         # Drawn in proportion to h = weight·p(1−p), rows need no weight: Σ h x xᵀ ≈ each · Σ x xᵀ.
         total = np.cumsum(self.weight * p * (1 - p), dtype=np.float64)
-        each = total[-1] / size
+        # At least one row, which then has to stand for all of them.
+        size = max(1, round(float(total[-1]) / max(each, 1e-300)))
+        each = float(total[-1]) / size
         rows = np.searchsorted(total, each * (np.arange(size) + 0.5))
-        return np.minimum(rows, len(total) - 1), float(each)
+        return np.minimum(rows, len(total) - 1), each
 
     def blocks(self, groups: list[Group], rows: np.ndarray, each: float) -> list[np.ndarray]:
         """Return each group's own block of curvature, from a sample.
@@ -186,7 +221,12 @@ class ResidualRows:
             ),
             _PARTS,
         )
-        return np.split(each * curvature.sum(axis=0), corners[1:-1])
+        found = np.split(each * curvature.sum(axis=0), corners[1:-1])
+        for group, block in zip(groups, found, strict=True):
+            if group.kind in (CURVE, SURFACE):
+                lower = block.reshape(group.size, group.size)
+                lower += np.tril(lower, -1).T
+        return found
 
     def curvature(
         self, m: int, groups: list[Group], size: int, rows: np.ndarray, each: float
@@ -201,14 +241,6 @@ class ResidualRows:
         lower = curvature.sum(axis=0)
         whole: np.ndarray = each * (lower + np.tril(lower, -1).T)
         return whole
-
-
-def _ends(inputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first and the last knot of each input: extreme quantiles."""
-    low, high = np.quantile(inputs[:: max(1, len(inputs) // _END_ROWS)], _ENDS, axis=0)
-    # An input that hardly varies gets a knot to either side, so that no width is 0.
-    flat = high - low < 1e-6
-    return np.where(flat, low - 1.0, low), np.where(flat, high + 1.0, high)
 
 
 def _table(groups: list[Group]) -> np.ndarray:

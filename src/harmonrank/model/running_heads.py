@@ -20,6 +20,7 @@ from functools import cached_property
 
 import numpy as np
 
+from harmonrank.data.blocks import HeldBlocks
 from harmonrank.model.completions import Completions
 from harmonrank.model.head_columns import HeadColumns
 from harmonrank.model.head_quadratic import HeadQuadratic, Pooled
@@ -32,6 +33,7 @@ from harmonrank.model.law_fit import incomplete_sums
 from harmonrank.model.law_sums import LawSums
 from harmonrank.model.reservoir import Reservoir
 from harmonrank.model.residual import Residual
+from harmonrank.model.residual_blocks import ResidualBlocks
 from harmonrank.model.residual_fit import fit_residual
 from harmonrank.model.residual_sums import ResidualRows
 from harmonrank.model.spread import Spread
@@ -234,8 +236,8 @@ class RunningHeads:
         # What the linear heads of these very rows leave: the served ones have learned from others
         # too, and where they differ is nothing for a curve to mend.
         theta = fit_linear(replace(heads, residual=self._none()), data).theta
-        rows = ResidualRows.of(data, heads.slots, theta)
-        dispersion = _dispersion(rows) if kept.thinned else None
+        rows = ResidualBlocks.of(HeldBlocks([data]), heads.slots, theta)
+        dispersion = _dispersion(rows, data) if kept.thinned else None
         return replace(self, residual=fit_residual(rows, dispersion=dispersion), waiting=0)
 
     def _sampled(
@@ -342,12 +344,13 @@ def _head_sums(
     return rows.sums(heads.law, codes, heads.slots, labels, counts)
 
 
-def _dispersion(rows: ResidualRows) -> np.ndarray:
+def _dispersion(blocks: ResidualBlocks, data: HeadSums) -> np.ndarray:
     """Return how much more the gradient of each head varies than weighted rows pretend, from 1 up.
 
     A row of weight w adds w² g² to the variance and w h to the curvature, with E g² = h: eq. 14 of
     docs/default-method.md.
     """
+    rows = ResidualRows.of(data, blocks.slots, blocks.theta, blocks.low, blocks.high)
     w = rows.weight.astype(np.float64)
     p = 1 / (1 + np.exp(-rows.heads.astype(np.float64)))  # (rows, M)
     varies = w**2 @ (rows.labels.T - p) ** 2

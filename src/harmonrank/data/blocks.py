@@ -1,0 +1,176 @@
+"""Blocks: a log in parts of so many rows each, of which one at a time is in memory.
+
+What a fit adds up is a function of a block and of what is known so far, and the results are added
+in the order of the blocks. So a result depends on the rows and on where blocks begin, and on
+nothing else: not on where blocks are kept, how many threads there are, or who works on which.
+"""
+
+__all__ = ["BLOCK_ROWS", "Blocks", "HeldBlocks", "SpilledBlocks", "drawn_rows", "starts_of"]
+
+import os
+import tempfile
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+BLOCK_ROWS = 262_144
+"""Rows of a block: what is computed of them stays within some 200 MB."""
+
+_SMALLEST = 4096  # Bytes; a smaller array is not worth a place in a file.
+
+Block = TypeVar("Block")
+Made = TypeVar("Made")
+Found = TypeVar("Found")
+
+
+def starts_of(rows: int, size: int = BLOCK_ROWS) -> range:
+    """Return the first row of each block of a log; one without rows has one block.
+
+    >>> list(starts_of(5, 2))
+    [0, 2, 4]
+    """
+    return range(0, max(rows, 1), size)
+
+
+def drawn_rows(rows: int, most: int) -> np.ndarray:
+    """Return the places of rows drawn at random, ascending; all if there are no more."""
+    if rows <= most:
+        return np.arange(rows)
+    # The same rows each time: what is measured on them must not change by itself.
+    rng = np.random.default_rng(0)
+    return np.sort(rng.choice(rows, most, replace=False, shuffle=False))
+
+
+class Blocks(ABC, Generic[Block]):
+    """The parts of a log in their order, wherever they are kept."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return how many blocks there are."""
+
+    @abstractmethod
+    def __getitem__(self, number: int) -> Block:
+        """Return a block."""
+
+    @abstractmethod
+    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
+        """Return what `work(block, *given)` makes of every block, kept where these are kept.
+
+        Args:
+            work: A function of a module, so that another process can be told to call it.
+            given: What all blocks are given, little beside a block.
+        """
+
+    def each(self, work: Callable[..., Found], *given: Any) -> Iterator[Found]:
+        """Yield `work(block, *given)` of every block, in order: results are little, as sums are."""
+        for number in range(len(self)):
+            yield work(self[number], *given)
+
+    def total(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Return the sums over all blocks; `work` gives a tuple of things that can be added."""
+        found: list[Any] = []
+        for parts in self.each(work, *given):
+            found = [a + b for a, b in zip(found, parts, strict=True)] if found else list(parts)
+        return tuple(found)
+
+
+class HeldBlocks(Blocks[Block]):
+    """Blocks that are in memory, all of them.
+
+    >>> HeldBlocks([1, 2, 3]).made(lambda block: 10 * block).total(lambda block: (block, 1))
+    (60, 3)
+    """
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self._blocks = list(blocks)
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def __getitem__(self, number: int) -> Block:
+        return self._blocks[number]
+
+    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
+        """Return other blocks, in memory too."""
+        return HeldBlocks(self.each(work, *given))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where in the file an array is."""
+
+    kind: np.dtype[Any]
+    shape: tuple[int, ...]
+    offset: int
+
+
+class SpilledBlocks(Blocks[Block]):
+    """Blocks, dataclasses of arrays, whose arrays are in a file that nobody else can name.
+
+    Arrays are read back into memory of their own, not mapped: what a block takes is given back
+    when it is done with. The file is gone with the blocks, however the process ends.
+
+    Args:
+        blocks: Made one after the other, as they are written.
+        folder: Where the file is; that of temporary files if left out.
+    """
+
+    def __init__(self, blocks: Iterable[Block], folder: Path | None = None) -> None:
+        self._folder, self._end = folder, 0
+        file, name = tempfile.mkstemp(prefix="harmonrank-", dir=folder)
+        Path(name).unlink()
+        self._file = file
+        weakref.finalize(self, os.close, file)
+        self._blocks = [self._put(block) for block in blocks]
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def __getitem__(self, number: int) -> Block:
+        kind, parts = self._blocks[number]
+        values = {k: self._read(v) if isinstance(v, _Place) else v for k, v in parts.items()}
+        block: Block = kind(**values)
+        return block
+
+    @property
+    def size(self) -> int:
+        """How many bytes are in the file."""
+        return self._end
+
+    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
+        """Return other blocks, in a file of their own."""
+        return SpilledBlocks(self.each(work, *given), self._folder)
+
+    def _put(self, block: Any) -> tuple[Any, dict[str, Any]]:
+        values = {field.name: getattr(block, field.name) for field in fields(block)}
+        return type(block), {name: self._kept(value) for name, value in values.items()}
+
+    def _kept(self, value: Any) -> Any:
+        if not isinstance(value, np.ndarray) or value.nbytes < _SMALLEST:
+            return value
+        array, place = np.ascontiguousarray(value), _Place(value.dtype, value.shape, self._end)
+        left = _bytes_of(array)
+        while left:
+            done = os.pwrite(self._file, left, self._end)
+            left, self._end = left[done:], self._end + done
+        return place
+
+    def _read(self, place: _Place) -> np.ndarray:
+        array = np.empty(place.shape, place.kind)
+        left, offset = _bytes_of(array), place.offset
+        while left:
+            done = os.preadv(self._file, [left], offset)
+            if not done:
+                raise OSError("A temporary file of this process has been cut short.")
+            left, offset = left[done:], offset + done
+        return array
+
+
+def _bytes_of(array: np.ndarray) -> memoryview:
+    flat: Any = array.reshape(-1).view(np.uint8)
+    return memoryview(flat)

@@ -1,0 +1,128 @@
+"""LogBlocks: the rows of a parquet table as checked logs of so many rows, read when needed."""
+
+__all__ = ["LogBlocks"]
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data.blocks import BLOCK_ROWS, Blocks, SpilledBlocks, starts_of
+from harmonrank.data.clock import table_columns
+from harmonrank.data.forks import require_polars_threads
+from harmonrank.data.log import Log
+from harmonrank.data.parquet import count_rows, read_piece
+from harmonrank.data.reading import read_log
+from harmonrank.data.schema import Schema
+from harmonrank.data.table_files import TableFiles
+from harmonrank.data.table_paths import Paths
+from harmonrank.data.tables import check_columns, describe
+from harmonrank.errors import DataError
+
+Found = TypeVar("Found")
+Made = TypeVar("Made")
+
+
+class LogBlocks(Blocks[Log]):
+    """A table of parquet files in blocks of rows, which may begin in one file and end in another.
+
+    A block is read and checked when it is asked for, and the next one while it is worked on. Errors
+    name rows by their place in the table.
+
+    Args:
+        source: A file, a folder, a glob or a list of them.
+        schema: Which column is what.
+        labels: Also read labels, requests and the like.
+        size: Rows of a block.
+        folder: Where what is made of blocks is kept.
+    """
+
+    def __init__(
+        self,
+        source: Paths,
+        schema: Schema,
+        *,
+        labels: bool = True,
+        size: int = BLOCK_ROWS,
+        folder: Path | None = None,
+    ) -> None:
+        require_polars_threads(f"Reading {describe(source)}")
+        self._files, self._name = TableFiles.of(source), describe(source)
+        if self._files.kind != "parquet":
+            raise DataError(
+                f"Only parquet is read in blocks, of which one at a time is in memory. Got "
+                f"{self._name}, a {self._files.kind} table; convert it, or raise --memory."
+            )
+        self.schema, self._labels = schema, labels
+        self._size, self._folder = size, folder
+        self._columns = self._needed(source)
+        self._types = self._files.types(self._columns)
+        self._edges = np.cumsum([0, *map(count_rows, self._files.paths)])
+        if not self.rows:
+            raise DataError(f"{self._name} has no rows; expected at least one.")
+
+    def _needed(self, source: Paths) -> list[str]:
+        schema, there = self.schema, self._files.columns
+        columns = [*schema.score_columns, *table_columns(schema.context, there)]
+        truth = []
+        if self._labels:
+            given = (schema.request, schema.sample_weight, schema.position)
+            columns += [*schema.names, *(name for name in given if name)]
+            truth = [name for name in schema.truth.values() if name in there]
+        columns = list(dict.fromkeys([*columns, *truth]))
+        check_columns(source, there, columns)
+        return columns
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return int(self._edges[-1])
+
+    @property
+    def bytes(self) -> int:
+        """How large its files are."""
+        return sum(path.stat().st_size for path in self._files.paths)
+
+    def __len__(self) -> int:
+        return len(starts_of(self.rows, self._size))
+
+    def __getitem__(self, number: int) -> Log:
+        first = number * self._size
+        frame = self._frame(first, min(first + self._size, self.rows))
+        return read_log(frame, self.schema, labels=self._labels, first_row=first, name=self._name)
+
+    def _frame(self, first: int, end: int) -> pl.DataFrame:
+        """Return some rows, of as many files as they are in."""
+        low, high = np.searchsorted(self._edges, [first, end - 1], side="right") - 1
+        parts, types = [], dict(self._types)
+        for file in range(low, high + 1):
+            before, after = int(self._edges[file]), int(self._edges[file + 1])
+            begin, stop = max(first, before), min(end, after)
+            if stop > begin:
+                path = self._files.paths[file]
+                piece = read_piece(path, begin - before, stop - begin, self._columns)
+                parts.append(piece.cast(types))  # type: ignore[arg-type]
+        return parts[0] if len(parts) == 1 else pl.concat(parts)
+
+    def each(self, work: Callable[..., Found], *given: Any) -> Iterator[Found]:
+        """Yield what `work` finds of every block; one is read while another is worked on."""
+        with ThreadPoolExecutor(1) as thread:
+            coming: Future[Log] = thread.submit(self.__getitem__, 0)
+            for number in range(len(self)):
+                log = coming.result()
+                if number + 1 < len(self):
+                    coming = thread.submit(self.__getitem__, number + 1)
+                yield work(log, *given)
+
+    def made(self, work: Callable[..., Made], *given: Any) -> Blocks[Made]:
+        """Return what `work` makes of every block, kept in a file."""
+        return SpilledBlocks(self.each(work, *given), self._folder)
+
+    def unlabelled(self) -> Self:
+        """Return the same rows, of which nothing is read but scores and context."""
+        return type(self)(
+            list(self._files.paths), self.schema, labels=False, size=self._size, folder=self._folder
+        )

@@ -1,0 +1,140 @@
+"""FitRows: a block of the rows that heads are fitted on, and what is asked of all blocks."""
+
+__all__ = ["FitRows", "RowCounts", "cut_rows", "drawn_from"]
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from harmonrank.data.blocks import BLOCK_ROWS, Blocks, HeldBlocks, drawn_rows, starts_of
+from harmonrank.model.coordinate import logit_of
+
+
+@dataclass(frozen=True)
+class FitRows:
+    """Rows as heads see them.
+
+    Attributes:
+        first: The place of the first one in the log.
+        scores: (rows, M), NaN where one is missing; or their logits.
+        codes: (rows, features) of the context.
+        labels: (rows, M).
+        weight: (rows,) or None.
+        are_logits: Whether `scores` are logits.
+    """
+
+    first: int
+    scores: np.ndarray
+    codes: np.ndarray
+    labels: np.ndarray
+    weight: np.ndarray | None
+    are_logits: bool = False
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.scores)
+
+    def logits(self) -> np.ndarray:
+        """Return the logits of the scores, (rows, M) float64."""
+        return self.scores if self.are_logits else logit_of(self.scores)
+
+    def weights(self) -> np.ndarray:
+        """Return what each row counts."""
+        return np.ones(self.rows) if self.weight is None else self.weight
+
+    def taken(self, rows: Any) -> "FitRows":
+        """Return some rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        given = self.scores[rows], self.codes[rows], self.labels[rows], weight
+        return FitRows(self.first, *given, self.are_logits)
+
+
+@dataclass(frozen=True)
+class RowCounts:
+    """Sums over all rows.
+
+    Attributes:
+        rows: How many there are.
+        incomplete: How many miss a score.
+        mass: Their weight.
+        positives: (M,) weight of the positive ones.
+    """
+
+    rows: int
+    incomplete: int
+    mass: float
+    positives: np.ndarray
+
+    @classmethod
+    def of(cls, blocks: Blocks[FitRows]) -> "RowCounts":
+        """Look at all rows once."""
+        return cls(*blocks.total(_counts))
+
+    @property
+    def prevalence(self) -> np.ndarray:
+        """The share of positives of each objective, within (0, 1)."""
+        share: np.ndarray = np.clip(self.positives / self.mass, 1e-9, 1 - 1e-9)
+        return share
+
+
+def _counts(rows: FitRows) -> tuple[int, int, float, np.ndarray]:
+    incomplete = int(np.isnan(rows.scores).any(axis=1).sum())
+    w = rows.weights()
+    return rows.rows, incomplete, float(w.sum()), w @ rows.labels
+
+
+def cut_rows(
+    scores: np.ndarray,
+    codes: np.ndarray,
+    labels: np.ndarray,
+    weight: np.ndarray | None = None,
+    *,
+    are_logits: bool = False,
+    size: int = BLOCK_ROWS,
+) -> Blocks[FitRows]:
+    """Return arrays of all rows in blocks, none of which is copied."""
+
+    def block(first: int) -> FitRows:
+        part = slice(first, first + size)
+        w = None if weight is None else weight[part]
+        return FitRows(first, scores[part], codes[part], labels[part], w, are_logits)
+
+    return HeldBlocks(map(block, starts_of(len(scores), size)))
+
+
+def drawn_from(blocks: Blocks[FitRows], rows: int, most: int | None, stride: int = 1) -> FitRows:
+    """Return rows of all blocks: so many drawn at random, or every one at equal distances.
+
+    Args:
+        blocks: Of so many rows in all.
+        rows: How many there are.
+        most: How many are drawn; None for equal distances.
+        stride: The distance.
+    """
+    some = drawn_rows(rows, most) if most is not None else None
+    take: Callable[[FitRows], FitRows] = partial(_taken, some=some, stride=stride)
+    parts = list(blocks.each(take))
+    if len(parts) == 1:
+        return parts[0]
+    weight = None if parts[0].weight is None else np.concatenate([p.weights() for p in parts])
+    return FitRows(
+        0,
+        np.concatenate([part.scores for part in parts]),
+        np.concatenate([part.codes for part in parts]),
+        np.concatenate([part.labels for part in parts]),
+        weight,
+        parts[0].are_logits,
+    )
+
+
+def _taken(block: FitRows, some: np.ndarray | None, stride: int) -> FitRows:
+    if some is None:
+        return block.taken(slice(-block.first % stride, None, stride))
+    low, high = np.searchsorted(some, [block.first, block.first + block.rows])
+    if high - low == block.rows:
+        return block
+    return block.taken(some[low:high] - block.first)

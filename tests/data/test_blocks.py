@@ -1,0 +1,115 @@
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+import pytest
+
+from harmonrank.data import Schema, read_log
+from harmonrank.data.blocks import HeldBlocks, SpilledBlocks, drawn_rows
+from harmonrank.data.log_blocks import LogBlocks
+from harmonrank.errors import DataError
+
+SCHEMA = Schema({"buy": "p_buy"}, context=["hour"], sample_weight="w")
+
+
+def table(rows=1_000, seed=0):
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            "p_buy": rng.random(rows).astype(np.float32),
+            "buy": rng.integers(0, 2, rows),
+            "hour": rng.integers(0, 24, rows),
+            "w": rng.random(rows),
+        }
+    )
+
+
+def parts(log):
+    return log.scores, log.labels, log.sample_weight, log.context["hour"].to_numpy()
+
+
+@pytest.mark.parametrize("size", [1, 130, 999, 1_000, 5_000])
+def test_blocks_of_many_files_are_the_rows_of_the_table(tmp_path, size):
+    whole = table()
+    for number, first in enumerate([0, 0, 400, 401, 900]):  # one has no rows
+        end = [0, 400, 401, 900, 1_000][number]
+        whole.slice(first, end - first).write_parquet(tmp_path / f"{number}.parquet")
+    blocks = LogBlocks(tmp_path, SCHEMA, size=size)
+    assert (blocks.rows, len(blocks)) == (1_000, -(-1_000 // size))
+    found = list(blocks.each(parts))
+    expected = parts(read_log(whole, SCHEMA))
+    for array, pieces in zip(expected, zip(*found, strict=True), strict=True):
+        np.testing.assert_array_equal(np.concatenate(pieces), array)
+    assert all(len(piece[0]) == size for piece in found[:-1])
+
+
+def test_errors_name_the_row_of_the_table(tmp_path):
+    path = tmp_path / "log.parquet"
+    table().with_columns(
+        buy=pl.when(pl.int_range(pl.len()) == 777).then(2).otherwise("buy")
+    ).write_parquet(path)
+    with pytest.raises(DataError, match="Got 2 in row 777 "):
+        list(LogBlocks(path, SCHEMA, size=100).each(parts))
+
+
+def test_only_parquet_is_read_in_blocks(tmp_path):
+    path = tmp_path / "log.csv"
+    table(10).write_csv(path)
+    with pytest.raises(DataError, match="Only parquet is read in blocks"):
+        LogBlocks(path, SCHEMA)
+
+
+def test_a_missing_column_is_refused_before_any_row_is_read(tmp_path):
+    path = tmp_path / "log.parquet"
+    table(10).drop("hour").write_parquet(path)
+    with pytest.raises(DataError, match="hour"):
+        LogBlocks(path, SCHEMA)
+
+
+def test_a_table_without_rows_is_refused(tmp_path):
+    path = tmp_path / "log.parquet"
+    table(10).head(0).write_parquet(path)
+    with pytest.raises(DataError, match="has no rows"):
+        LogBlocks(path, SCHEMA)
+
+
+@dataclass(frozen=True)
+class Some:
+    number: int
+    small: np.ndarray
+    large: np.ndarray
+    turned: np.ndarray
+
+
+def doubled(block):
+    return Some(block.number, 2 * block.small, 2 * block.large, 2 * block.turned)
+
+
+def test_spilled_blocks_come_back_as_they_were(tmp_path):
+    rng = np.random.default_rng(0)
+    given = [
+        Some(n, rng.random(3), rng.random((500, n)), rng.random((n + 1, 900)).astype(np.float32).T)
+        for n in range(4)
+    ]
+    blocks = SpilledBlocks(given, tmp_path)
+    for before, after in zip(
+        map(doubled, given), blocks.made(doubled).each(lambda b: b), strict=True
+    ):
+        assert before.number == after.number
+        for name in ("small", "large", "turned"):
+            np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
+    assert not list(tmp_path.iterdir())
+
+
+def test_sums_are_added_in_order():
+    # Another order would round in another way.
+    numbers = [1e16, 1.0, -1e16, 1.0]
+    blocks = HeldBlocks(numbers)
+    assert blocks.total(lambda x: (x, 1)) == (((1e16 + 1.0) - 1e16) + 1.0, 4)
+
+
+def test_drawn_rows_are_the_same_each_time():
+    some = drawn_rows(1_000, 50)
+    assert len(np.unique(some)) == 50
+    np.testing.assert_array_equal(some, drawn_rows(1_000, 50))
+    np.testing.assert_array_equal(drawn_rows(9, 10), np.arange(9))
