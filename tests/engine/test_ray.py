@@ -146,6 +146,27 @@ def test_a_restart_of_scoring_keeps_the_files_that_are_done(model, parts, tmp_pa
         assert path.stat().st_mtime_ns == written
 
 
+def test_quality_by_workers_is_that_of_one_process(world_folder, schema, tmp_path, ray_engine):
+    from harmonrank.data import Schema
+    from harmonrank.evaluation.partitioned import partitioned_quality
+
+    path = world_folder / "test.parquet"
+    schema = Schema.read(world_folder / "schema.toml")
+    model = hr.ClosedForm().fit(world_folder / "train.parquet", schema)
+    expected = model.evaluate(path)
+    for engine, rows in ((LocalEngine(), 1000), (ray_engine, 700), (ray_engine, 10_000)):
+        found = partitioned_quality(engine, model, path, block_rows=rows)
+        assert found.rows == expected.rows
+        for name, interval in expected.auc.items():
+            assert found.auc[name].estimate == interval.estimate
+            np.testing.assert_allclose(found.auc[name].low, interval.low, rtol=1e-9)
+        np.testing.assert_allclose(found.auc_sum.high, expected.auc_sum.high, rtol=1e-9)
+        assert found.request_auc == pytest.approx(expected.request_auc, rel=1e-12)
+        assert found.exact_auc == pytest.approx(expected.exact_auc, rel=1e-12)
+        assert found.ceiling == pytest.approx(expected.ceiling, rel=1e-12)
+        assert found.effective_weights == pytest.approx(expected.effective_weights)
+
+
 def test_the_engine_is_quiet_and_leaves_nothing(folder):
     """A whole command in a process of its own, with a cluster of its own."""
     hr.HarmonRank().fit(folder / "train.parquet", {"objectives": {"buy": "p_buy"}}).save(

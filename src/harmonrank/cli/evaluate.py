@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harmonrank.cli.engine_options import EngineChoice, engine_options
 from harmonrank.cli.options import (
     Show,
     at_option,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     help="Table that it was fitted on; the page then shows how scores have drifted since.",
 )
 @reports
+@engine_options
 @shown
 def command(
     model: Path,
@@ -60,9 +62,14 @@ def command(
     report: Path | None,
     figures: Path | None,
     style: str,
+    engine: EngineChoice,
     show: Show,
 ) -> None:
-    """Measure how well MODEL ranks DATA, a table that has labels."""
+    """Measure how well MODEL ranks DATA, a table that has labels.
+
+    With --engine ray workers score its blocks and sort ranges of the score: AUCs and intervals are
+    exact, and no process holds all rows.
+    """
     from harmonrank.cli.drift_notes import drift_notes
     from harmonrank.cli.reporting import Reporting
     from harmonrank.data import read_log
@@ -74,6 +81,16 @@ def command(
     if train is not None and report is None and figures is None:
         raise UsageError("--train serves the page alone; add --report FILE.")
     fitted = load_model(model, missing, at, value)
+    if engine.is_cluster:
+        given: dict[str, Any] = {
+            "--value": value,
+            "--baseline": baseline,
+            "--recalibrate": recalibrate,
+        }
+        given |= {"--report": report, "--figures": figures}
+        engine.refuse(next((name for name in given if given[name]), None), "leave one of them out")
+        _measure_by_workers(engine, fitted, data, parse_pairs(weights), style, show)
+        return
     reporting = Reporting(report, figures, show)
     today = None if baseline is None else Baseline.read(data, baseline)
     log = corrected(read_log(data, fitted.schema))
@@ -109,6 +126,21 @@ def command(
         style=style,
     )
     show.notes([*notes, *board.warnings])
+
+
+def _measure_by_workers(
+    engine: EngineChoice,
+    fitted: Any,
+    data: Tables,
+    weights: dict[str, float] | None,
+    style: str,
+    show: Show,
+) -> None:
+    from harmonrank.evaluation.partitioned import partitioned_quality
+
+    with engine.opened() as cluster:
+        quality = partitioned_quality(cluster, fitted, data, weights=weights)
+    show.result(quality.to_table(), {"method": fitted.name, **quality.to_dict()}, style=style)
 
 
 def _table(board: "Leaderboard", name: str) -> "Table":

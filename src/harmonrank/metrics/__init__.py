@@ -5,6 +5,8 @@ __all__ = [
     "GroupedAUC",
     "Interval",
     "LoggedValues",
+    "RangeTotals",
+    "WholeTotals",
     "auc",
     "auc_influence",
     "auc_interval",
@@ -25,6 +27,7 @@ __all__ = [
     "grouped_auc_intervals",
     "hit_at_k",
     "hypervolume",
+    "interval_of_sums",
     "knee",
     "logged_values",
     "logit",
@@ -35,11 +38,17 @@ __all__ = [
     "place_gains",
     "population_stability_index",
     "precision_at_k",
+    "range_influence",
+    "range_totals",
+    "ranges_of",
     "request_gains",
+    "request_sums",
     "sigmoid",
     "spearman",
+    "splitters_of",
     "value_at_k",
     "value_interval",
+    "whole_totals",
 ]
 
 from harmonrank.metrics._auc import auc
@@ -67,10 +76,21 @@ from harmonrank.metrics._intervals import (
     Interval,
     auc_interval,
     auc_sum_interval,
+    interval_of_sums,
     paired_difference,
 )
 from harmonrank.metrics._off_policy import LoggedValues, logged_values, place_gains
 from harmonrank.metrics._pareto import dominance_margin, hypervolume, knee, pareto_front
+from harmonrank.metrics._ranges import (
+    RangeTotals,
+    WholeTotals,
+    range_influence,
+    range_totals,
+    ranges_of,
+    request_sums,
+    splitters_of,
+    whole_totals,
+)
 from harmonrank.metrics._stability import population_stability_index
 from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k
 from harmonrank.metrics._value import bootstrap_values, events_at_k, value_at_k, value_interval

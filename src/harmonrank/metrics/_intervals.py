@@ -4,6 +4,7 @@ __all__ = [
     "Interval",
     "auc_interval",
     "auc_sum_interval",
+    "interval_of_sums",
     "objective_weighting",
     "paired_difference",
 ]
@@ -161,9 +162,20 @@ def _reach(influence: FloatArray, groups: ArrayLike | None, level: float) -> Flo
         codes, count = check_groups(groups, rows)
         columns = [np.bincount(codes, column, count) for column in influence.T]
         units = np.stack(columns, axis=1) if columns else np.empty((count, 0))
+    return interval_of_sums((units**2).sum(axis=0), len(units), rows, level)
+
+
+def interval_of_sums(squares: FloatArray, units: int, rows: int, level: float) -> FloatArray:
+    """Return how far intervals reach to either side, by sums of squared influences.
+
+    Args:
+        squares: Σ over sampling units of their squared influence.
+        units: How many there are.
+        rows: How many rows they have.
+        level: Of the intervals.
+    """
     z = NormalDist().inv_cdf(0.5 + 0.5 * check_level(level))
-    if len(units) < 2:
-        return np.full(influence.shape[1], np.nan)
-    small_sample = len(units) / (len(units) - 1)
-    reach: FloatArray = z * np.sqrt(small_sample * (units**2).sum(axis=0)) / rows
+    if units < 2:
+        return np.full(len(squares), np.nan)
+    reach: FloatArray = z * np.sqrt(units / (units - 1) * squares) / rows
     return reach

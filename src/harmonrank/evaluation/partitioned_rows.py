@@ -1,0 +1,200 @@
+"""What workers do of a measurement: score rows, hand them on, and add up those they are handed."""
+
+__all__ = [
+    "MeasuredRows",
+    "best_rows",
+    "by_range",
+    "by_request",
+    "count",
+    "influences",
+    "join",
+    "own_squares",
+    "sample",
+    "scored",
+    "totals",
+    "truth_sum",
+    "unit_squares",
+    "within",
+]
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data import read_log
+from harmonrank.data.parquet import read_piece
+from harmonrank.methods.packed import PackedModel
+from harmonrank.metrics import (
+    RangeTotals,
+    WholeTotals,
+    range_influence,
+    range_totals,
+    ranges_of,
+    request_sums,
+)
+
+_SAMPLE_ROWS = 4096
+
+
+@dataclass(frozen=True)
+class MeasuredRows:
+    """What is measured of some rows: labels, then true probabilities where they are known."""
+
+    fused: np.ndarray
+    labels: np.ndarray
+    truth: np.ndarray | None
+    weight: np.ndarray | None
+    request: np.ndarray | None
+
+    def take(self, index: np.ndarray) -> "MeasuredRows":
+        """Return some rows."""
+        arrays = (self.fused, self.labels, self.truth, self.weight, self.request)
+        taken: Any = (None if a is None else a[index] for a in arrays)
+        return MeasuredRows(*taken)
+
+    @classmethod
+    def join(cls, parts: tuple["MeasuredRows", ...]) -> "MeasuredRows":
+        """Return the rows of all parts."""
+        columns = zip(
+            *((p.fused, p.labels, p.truth, p.weight, p.request) for p in parts), strict=True
+        )
+        whole: Any = (None if c[0] is None else np.concatenate(c) for c in columns)
+        return cls(*whole)
+
+
+def scored(
+    place: tuple[Path, int, int, int],
+    packed: PackedModel,
+    weights: Mapping[str, float] | None,
+    name: str,
+) -> MeasuredRows:
+    """Read some rows and score them."""
+    path, low, rows, first = place
+    model = packed.model()
+    log = read_log(read_piece(path, low, rows), model.schema, first_row=first, name=name)
+    weight = log.sample_weight
+    if weight is not None and not weight.all():
+        log = log.take(np.flatnonzero(weight))
+    fused = model.score(log, weights=weights) if log.rows else np.empty(0)
+    request = None if log.request is None else _hashed(log.request)
+    return MeasuredRows(fused, log.known_labels(), log.truth, log.sample_weight, request)
+
+
+def _hashed(request: np.ndarray) -> np.ndarray:
+    """Return a number per request; whole ones are their own, texts get 64 bits of a hash."""
+    if request.dtype.kind in "biu":
+        return request.astype(np.int64, copy=False)
+    return pl.Series(request.astype(str)).hash(seed=0).to_numpy().view(np.int64)
+
+
+def count(rows: MeasuredRows) -> int:
+    """Return how many rows there are."""
+    return len(rows.fused)
+
+
+def sample(rows: MeasuredRows) -> np.ndarray:
+    """Return some scores, evenly from all."""
+    sample: np.ndarray = rows.fused[:: max(1, len(rows.fused) // _SAMPLE_ROWS)].copy()
+    return sample
+
+
+def _split(rows: MeasuredRows, part: np.ndarray, count: int) -> list[MeasuredRows]:
+    order = np.argsort(part, kind="stable")
+    ends = np.searchsorted(part[order], np.arange(1, count))
+    return [rows.take(index) for index in np.split(order, ends)]
+
+
+def by_range(rows: MeasuredRows, splitters: np.ndarray) -> list[MeasuredRows]:
+    """Return the rows of each range."""
+    return _split(rows, ranges_of(rows.fused, splitters), len(splitters) + 1)
+
+
+def by_request(rows: MeasuredRows, count: int) -> list[MeasuredRows]:
+    """Return rows in so many parts; a request is in one of them."""
+    assert rows.request is not None
+    return _split(rows, _part_of(rows.request, count), count)
+
+
+def _part_of(request: np.ndarray, count: int) -> np.ndarray:
+    # The product spreads requests that are numbered with a stride.
+    mixed = request.view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    part: np.ndarray = ((mixed >> np.uint64(33)) % np.uint64(count)).astype(np.int64)
+    return part
+
+
+def join(*parts: MeasuredRows) -> MeasuredRows:
+    """Return the rows of all parts."""
+    return MeasuredRows.join(parts)
+
+
+def truth_sum(rows: MeasuredRows) -> np.ndarray:
+    """Return the sum of true probabilities, which only a world tells."""
+    assert rows.truth is not None
+    total: np.ndarray = rows.truth.sum(axis=0, dtype=np.float64)
+    return total
+
+
+def best_rows(rows: MeasuredRows, effective: np.ndarray) -> MeasuredRows:
+    """Return the rows ranked as well as can be, by effective weights of true probabilities."""
+    assert rows.truth is not None
+    best = rows.truth.astype(np.float64) @ effective
+    return MeasuredRows(best, rows.labels, rows.truth, rows.weight, rows.request)
+
+
+def totals(rows: MeasuredRows, true: bool) -> RangeTotals:
+    """Sort the rows of a range and add them up, by true probabilities alone or by labels too."""
+    parts = [rows.labels] * (not true) + ([] if rows.truth is None else [rows.truth])
+    labels = parts[0] if len(parts) == 1 else np.hstack(parts)
+    return range_totals(rows.fused, labels, rows.weight)
+
+
+def _phi(rows: MeasuredRows, place: int, whole: WholeTotals, weights: np.ndarray) -> np.ndarray:
+    """Return the influence of every row on each AUC, and on their weighted sum."""
+    M, used = rows.labels.shape[1], weights != 0
+    cut = WholeTotals(
+        whole.rows, whole.weight, whole.positive[:M], whole.negative[:M], whole.area[:M],
+        whole.below, whole.positive_below[:, :M],
+    )  # fmt: skip
+    phi = range_influence(rows.fused, rows.labels, rows.weight, cut, place)
+    return np.column_stack([phi, phi[:, used] @ weights[used]])
+
+
+def own_squares(
+    rows: MeasuredRows, place: int, whole: WholeTotals, weights: np.ndarray
+) -> tuple[np.ndarray, int]:
+    """Return Σφ² where every row is a sampling unit of its own, and their number."""
+    return (_phi(rows, place, whole, weights) ** 2).sum(axis=0), len(rows.fused)
+
+
+def influences(
+    rows: MeasuredRows, place: int, whole: WholeTotals, weights: np.ndarray, count: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return influences summed by request, in parts by request."""
+    assert rows.request is not None
+    phi = _phi(rows, place, whole, weights)
+    requests, sums = _by_group(rows.request, phi)
+    part = _part_of(requests, count)
+    return [(requests[part == k], sums[part == k]) for k in range(count)]
+
+
+def unit_squares(*parts: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, int]:
+    """Return Σφ² over the requests of a part, and their number."""
+    _, sums = _by_group(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return (sums**2).sum(axis=0), len(sums)
+
+
+def _by_group(request: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    unique, codes = np.unique(request, return_inverse=True)
+    sums = [np.bincount(codes, column, len(unique)) for column in values.T]
+    return unique, np.stack(sums, axis=1)
+
+
+def within(*parts: MeasuredRows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of the AUC within the requests of a part."""
+    rows = MeasuredRows.join(parts)
+    assert rows.request is not None
+    return request_sums(rows.fused, rows.labels, rows.request, rows.weight)

@@ -1,0 +1,165 @@
+"""AUC of rows that no process holds together: ranges of the score, each sorted on its own.
+
+Splitters cut the score into ranges, so that rows of one range come before all rows of the next
+one, and equal scores are in one range. With W_r the weight of range r and B_r that of the ranges
+below it, a row's mid-rank among all rows is its mid-rank within its range plus B_r. So the sums of
+`metrics.auc` are those of the ranges, shifted: exact, ties included, however the ranges are cut.
+"""
+
+__all__ = [
+    "RangeTotals",
+    "WholeTotals",
+    "range_influence",
+    "range_totals",
+    "ranges_of",
+    "request_sums",
+    "splitters_of",
+    "whole_totals",
+]
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from harmonrank.metrics._auc import mid_ranks, pair_share, rank_sums
+from harmonrank.metrics._grouped import _request_sums
+from harmonrank.metrics._influence import _positive_mid_ranks
+from harmonrank.metrics._inputs import FloatArray, IntArray, check_inputs, sorting_order
+from harmonrank.metrics._requests import request_layout
+
+
+def splitters_of(sample: ArrayLike, ranges: int) -> FloatArray:
+    """Return the scores at which at most so many ranges begin, rising, by a sample of scores.
+
+    A better sample makes ranges more equal, and changes nothing else.
+
+    >>> splitters_of([3.0, 1.0, 2.0, 4.0], 2)
+    array([3.])
+    """
+    values = np.sort(np.asarray(sample, dtype=np.float64))
+    places = (np.arange(1, ranges) * len(values)) // max(ranges, 1)
+    return np.unique(values[places]) if len(values) else np.empty(0)
+
+
+def ranges_of(scores: ArrayLike, splitters: FloatArray) -> IntArray:
+    """Return the range of each score, 0 … number of splitters.
+
+    >>> ranges_of([1.0, 3.0, 5.0], np.array([3.0]))
+    array([0, 1, 1])
+    """
+    return np.searchsorted(splitters, np.asarray(scores, np.float64), side="right")
+
+
+@dataclass(frozen=True)
+class RangeTotals:
+    """Sums over the rows of one range.
+
+    Attributes:
+        rows: How many there are.
+        weight: Their weight W_r.
+        sums: (M,) Σ w y (R − W_r/2), R the mid-rank within the range.
+        positive: (M,) Σ w y.
+        negative: (M,) Σ w (1−y).
+    """
+
+    rows: int
+    weight: float
+    sums: FloatArray
+    positive: FloatArray
+    negative: FloatArray
+
+
+@dataclass(frozen=True)
+class WholeTotals:
+    """What all ranges come to, and where each of them lies.
+
+    Attributes:
+        rows, weight, positive, negative: Of all ranges.
+        area: (M,) AUC; nan where there is no pair.
+        below: (ranges,) weight of the ranges below each one, B_r.
+        positive_below: (ranges, M) weight of their positives.
+    """
+
+    rows: int
+    weight: float
+    positive: FloatArray
+    negative: FloatArray
+    area: FloatArray
+    below: FloatArray
+    positive_below: FloatArray
+
+
+def range_totals(
+    scores: ArrayLike, labels: ArrayLike, sample_weight: ArrayLike | None = None
+) -> RangeTotals:
+    """Sort the rows of one range and add them up."""
+    values, table, weights = check_inputs(scores, labels, sample_weight)
+    ranks = mid_ranks(values, sorting_order(values), weights)
+    weight = float(weights.sum()) if weights.size else float(len(values))
+    return RangeTotals(len(values), weight, *rank_sums(ranks, table, weights))
+
+
+def whole_totals(ranges: Sequence[RangeTotals]) -> WholeTotals:
+    """Combine ranges, given in their order, into the AUC of all rows.
+
+    >>> low = range_totals([0.1, 0.2], [[0], [1]])
+    >>> high = range_totals([0.4, 0.4], [[0], [1]])
+    >>> whole_totals([low, high]).area  # of 4 pairs 3 are won and one is tied, one lost
+    array([0.625])
+    """
+    weight = np.array([part.weight for part in ranges])
+    positives = np.stack([part.positive for part in ranges])
+    below = np.cumsum(weight) - weight
+    total = weight.sum()
+    # A range's own sums are centred at its middle, which lies so far from the middle of all rows.
+    shift = below + 0.5 * weight - 0.5 * total
+    sums = np.stack([part.sums for part in ranges]).sum(axis=0) + shift @ positives
+    positive = positives.sum(axis=0)
+    negative = np.stack([part.negative for part in ranges]).sum(axis=0)
+    return WholeTotals(
+        sum(part.rows for part in ranges),
+        float(total),
+        positive,
+        negative,
+        pair_share(sums, positive, negative),
+        below,
+        np.cumsum(positives, axis=0) - positives,
+    )
+
+
+def range_influence(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    sample_weight: ArrayLike | None,
+    whole: WholeTotals,
+    place: int,
+) -> FloatArray:
+    """Return the influence (n, M) of the rows of one range on the AUCs of all rows.
+
+    It is that of `auc_influence`, whose mid-ranks among all rows, and among all positives, are
+    those within the range plus what lies below it.
+    """
+    values, table, weights = check_inputs(scores, labels, sample_weight)
+    order = sorting_order(values)
+    w = weights if weights.size else np.ones(len(values))
+    ranks = mid_ranks(values, order, weights) + 0.5 * w.sum() + whole.below[place]
+    Q = _positive_mid_ranks(values, order, table, weights) + whole.positive_below[place]
+    known = ~np.isnan(whole.area)
+    P, N = (np.where(known, part, np.nan) for part in (whole.positive, whole.negative))
+    V10, V01 = (ranks[:, None] - Q) / N, (P - Q) / P
+    y = table.astype(np.float64)
+    moved = y * (V10 - whole.area) / P + (1.0 - y) * (V01 - whole.area) / N
+    influence: FloatArray = whole.rows * w[:, None] * moved
+    return influence
+
+
+def request_sums(
+    scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, sample_weight: ArrayLike | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return Σ_g a_g AUC_g and Σ_g a_g of `grouped_auc` by rows, over requests that are whole."""
+    values, table, weights = check_inputs(scores, labels, sample_weight)
+    order, starts = request_layout(values, groups)
+    total, say, _ = _request_sums(values, order, starts, table, weights, 0)
+    return total, say
