@@ -23,7 +23,14 @@ from harmonrank.cli.options import (
     value,
     weights,
 )
-from harmonrank.cli.table_options import Tables, table_argument, table_name, table_option
+from harmonrank.cli.table_options import (
+    Tables,
+    in_blocks,
+    memory_option,
+    table_argument,
+    table_name,
+    table_option,
+)
 from harmonrank.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,6 +48,7 @@ if TYPE_CHECKING:
 @baseline_option
 @missing_option
 @recalibrate
+@memory_option
 @table_option(
     "--train",
     help="Table that it was fitted on; the page then shows how scores have drifted since.",
@@ -58,6 +66,7 @@ def command(
     baseline: str | None,
     missing: str | None,
     recalibrate: bool,
+    memory: str | None,
     train: Tables | None,
     report: Path | None,
     figures: Path | None,
@@ -69,12 +78,16 @@ def command(
 
     With --engine ray workers score its blocks and sort ranges of the score: AUCs and intervals are
     exact, and no process holds all rows.
+
+    A parquet table that --memory cannot hold is read in blocks: the AUC of each objective is of all
+    rows, and what is no sum over rows of some requests, drawn at random.
     """
     from harmonrank.cli.drift_notes import drift_notes
     from harmonrank.cli.reporting import Reporting
     from harmonrank.data import read_log
     from harmonrank.evaluation import Baseline
     from harmonrank.evaluation.measured import measured
+    from harmonrank.methods.block_quality import exact_quality, sampled_requests
     from harmonrank.methods.correction import corrected
     from harmonrank.methods.missing_scores import missing_of
 
@@ -92,8 +105,11 @@ def command(
         _measure_by_workers(engine, fitted, data, parse_pairs(weights), style, show)
         return
     reporting = Reporting(report, figures, show)
-    today = None if baseline is None else Baseline.read(data, baseline)
-    log = corrected(read_log(data, fitted.schema))
+    blocks = in_blocks(data, fitted.schema, memory)
+    sampled = None if blocks is None else sampled_requests(blocks)
+    log = corrected(read_log(data, fitted.schema)) if sampled is None else sampled.log
+    places = None if sampled is None else sampled.places
+    today = None if baseline is None else Baseline.read(data, baseline, places)
     counted: dict[str, Any] = {
         "weights": parse_pairs(weights),
         "value": parse_pairs(value, "--value"),
@@ -108,6 +124,11 @@ def command(
     lost = missing_of(log, fitted)
     notes += [] if lost is None else [str(lost)]
     board = measured(fitted, log, **counted, baseline=today, drift=drift)
+    if blocks is not None and sampled is not None:
+        asked = {name: counted[name] for name in ("weights", "value")}
+        exact = exact_quality(fitted, blocks, **asked, on_rows=_told(show))
+        board = board.with_quality(fitted.name, exact.put_into)
+        notes.insert(0, sampled.words())
     title = f"{fitted.name} on {table_name(data)}"
     reporting.evaluated(title, fitted, board, log, train=train, caveats=notes)
     quality = board.qualities[fitted.name]
@@ -141,6 +162,11 @@ def _measure_by_workers(
     with engine.opened() as cluster:
         quality = partitioned_quality(cluster, fitted, data, weights=weights)
     show.result(quality.to_table(), {"method": fitted.name, **quality.to_dict()}, style=style)
+
+
+def _told(show: Any) -> Any:
+    """Return what shows how many rows are scored."""
+    return lambda done, total: show.advance("score ", done, total, f"{done:,} rows")
 
 
 def _table(board: "Leaderboard", name: str) -> "Table":

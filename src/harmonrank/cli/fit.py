@@ -3,7 +3,7 @@
 __all__ = ["command"]
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,7 +17,10 @@ from harmonrank.cli.options import (
     shown,
 )
 from harmonrank.cli.schema_options import columns, schema_of
-from harmonrank.cli.table_options import Tables, learning_tables
+from harmonrank.cli.table_options import Tables, in_blocks, learning_tables, memory_option
+
+if TYPE_CHECKING:
+    from harmonrank.data.log_blocks import LogBlocks
 
 
 @click.command("fit")
@@ -28,6 +31,7 @@ from harmonrank.cli.table_options import Tables, learning_tables
 @seed_option
 @click.option("--device", default="cpu", show_default=True, help="Where a network is trained.")
 @click.option("--restart", is_flag=True, help="Forget the checkpoint of an interrupted fit.")
+@memory_option
 @output("Folder of the model.")
 @shown
 def command(
@@ -38,6 +42,7 @@ def command(
     seed: int,
     device: str,
     restart: bool,
+    memory: str | None,
     out: Path,
     overwrite: bool,
     show: Show,
@@ -45,7 +50,8 @@ def command(
 ) -> None:
     """Fit one model and write it to a folder.
 
-    A fit that was interrupted goes on from its checkpoint when the command is repeated.
+    A fit that was interrupted goes on from its checkpoint when the command is repeated. A parquet
+    table that --memory cannot hold is read in blocks.
     """
     from time import perf_counter
 
@@ -67,6 +73,12 @@ def command(
     _refuse_foreign(checkpoint)
     if restart:
         checkpoint.unlink(missing_ok=True)
+    blocks = in_blocks(train, schema, memory)
+    if blocks is not None:
+        told = {"seed": seed, "device": device, "on_event": show.event}
+        found = _fitted_in_blocks(show, model, blocks, valid, memory, out, overwrite, told)
+        show.result(found[0], {"method": method, "model": str(out), **found[1]})
+        return
     valid_log = None if valid is None else read_log(valid, schema)
     started = perf_counter()
     rows = corrected(read_log(train, schema))
@@ -105,6 +117,55 @@ def command(
     if (health := getattr(model, "health", None)) is not None:
         result["health"] = health.to_dict()
     show.result(table, result)
+
+
+def _fitted_in_blocks(
+    show: Any,
+    model: Any,
+    blocks: "LogBlocks",
+    valid: Tables | None,
+    memory: str | None,
+    out: Path,
+    overwrite: bool,
+    told: dict[str, Any],
+) -> tuple[Any, dict[str, Any]]:
+    """Fit a model on a table of which one block at a time is in memory, and write it."""
+    from time import perf_counter
+
+    from harmonrank.data import read_log
+    from harmonrank.data.memory import memory_limit
+    from harmonrank.methods.block_fit import fit_in_blocks, rows_within
+    from harmonrank.methods.block_quality import exact_quality, sampled_requests
+
+    started = perf_counter()
+    most = rows_within(blocks.schema, memory_limit(memory))
+    fitted = fit_in_blocks(model, blocks, most_rows=most, **told)
+    seconds = perf_counter() - started
+    model.save(out, overwrite=overwrite)
+    show.line(f"Fitted {model.name} in {seconds:.1f} s; wrote {out}.")
+    show.line(fitted.words())
+    lost = fitted.facts.missing_scores()
+    if lost is not None:
+        show.line(f"Training rows. {lost}")
+    table = numbers = None
+    exam = None if valid is None else in_blocks(valid, blocks.schema, memory)
+    if exam is not None:
+        sampled = sampled_requests(exam)
+        quality = exact_quality(model, exam).put_into(model.evaluate(sampled.log))
+        show.line(f"Validation rows. {sampled.words()}")
+        table, numbers = quality.to_table(), quality.to_dict()
+    elif valid is not None:
+        table, numbers = _measure(show, model, read_log(valid, blocks.schema))
+    result: dict[str, Any] = {
+        "fit_seconds": seconds,
+        "valid": numbers,
+        "missing": None if lost is None else lost.to_dict(),
+        "position": None,
+        "blocks": {"rows": fitted.facts.rows, "fitted_rows": fitted.rows, "blocks": len(blocks)},
+    }
+    if (health := getattr(model, "health", None)) is not None:
+        result["health"] = health.to_dict()
+    return table, result
 
 
 def _refuse_foreign(checkpoint: Path) -> None:

@@ -3,7 +3,9 @@
 __all__ = [
     "Tables",
     "cut_options",
+    "in_blocks",
     "learning_tables",
+    "memory_option",
     "table_argument",
     "table_name",
     "table_option",
@@ -11,11 +13,15 @@ __all__ = [
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harmonrank.cli.options import F, path_option
+
+if TYPE_CHECKING:
+    from harmonrank.data import Schema
+    from harmonrank.data.log_blocks import LogBlocks
 
 Tables = Path | list[Path]
 """A table as the command line names it: a file, a folder or a glob, or the parts of one."""
@@ -54,6 +60,21 @@ def learning_tables(valid: str, *, required: bool = True) -> Callable[[F], F]:
         return table_option("--train", required=required, help="Table to learn from.")(function)
 
     return add
+
+
+def memory_option(function: F) -> F:
+    """Add --memory."""
+    text = "Read larger parquet tables in blocks; half of what is free, if left out."
+    return click.option("--memory", metavar="SIZE", help=text)(function)
+
+
+def in_blocks(table: "Tables", schema: "Schema", memory: str | None) -> "LogBlocks | None":
+    """Return a table in blocks if it is too large for memory, as --memory says."""
+    from harmonrank.data.log_blocks import LogBlocks
+    from harmonrank.data.memory import memory_limit, needed_memory
+
+    limit = memory_limit(memory)
+    return LogBlocks(table, schema) if needed_memory(table, schema) > limit else None
 
 
 def cut_options(function: F) -> F:

@@ -1,6 +1,14 @@
 """ContextEncoder: context columns to small whole numbers, with a slot for the unknown."""
 
-__all__ = ["UNKNOWN", "ContextEncoder", "ContextForm"]
+__all__ = [
+    "QUANTILE_ROWS",
+    "UNKNOWN",
+    "ContextEncoder",
+    "ContextForm",
+    "Counts",
+    "added_counts",
+    "value_counts",
+]
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -14,12 +22,17 @@ import numpy as np
 import polars as pl
 from msgspec import Meta
 
+from harmonrank.data.blocks import drawn_rows
 from harmonrank.errors import DataError, shown
 
 UNKNOWN = 0
 """The code of a null and of every value that training did not see."""
 
+QUANTILE_ROWS = 500_000
+"""Quantiles of fractions are those of at most so many rows, drawn at random."""
+
 _MOST_VALUES = 1000
+_MOST_COUNTED = 1_000_000
 _QUANTILES = 32
 _MOST_DENSE = 1 << 20
 
@@ -184,6 +197,20 @@ class ContextEncoder:
         """Learn the values of each column, the most frequent where there are more than that."""
         return cls(tuple(_fit_feature(series, most_values) for series in frame))
 
+    @classmethod
+    def of_counts(
+        cls, counts: Sequence["Counts"], frame: pl.DataFrame, most_values: int = _MOST_VALUES
+    ) -> Self:
+        """Learn from how many rows have each value; of columns that are not counted, from a frame.
+
+        Args:
+            counts: Of every column, as `value_counts` gives them; None of a column of fractions.
+            frame: The rows of `drawn_rows`, which the quantiles of fractions are taken of.
+            most_values: As for `fit`.
+        """
+        pairs = zip(frame, counts, strict=True)
+        return cls(tuple(_fit_feature(series, most_values, known) for series, known in pairs))
+
     def grown(self, frame: pl.DataFrame, most_values: int = _MOST_VALUES) -> Self:
         """Return an encoder that knows the values of newer rows too, and has forgotten none.
 
@@ -285,13 +312,41 @@ def _whole(series: pl.Series) -> pl.Series:
     return series.cast(pl.Int64, strict=False)
 
 
-def _fit_feature(series: pl.Series, most_values: int) -> _Feature:
+Counts = pl.DataFrame | None
+"""The values of a column and how many rows have each; None where it is not counted."""
+
+
+def value_counts(frame: pl.DataFrame) -> list[Counts]:
+    """Return how many rows have each value of each column; None of fractions, and of no values."""
+    return [
+        _counted(series.alias("value"), _kind(series.dtype))
+        if _kind(series.dtype) in ("integer", "text")
+        else None
+        for series in frame
+    ]
+
+
+def added_counts(a: Counts, b: Counts) -> Counts:
+    """Return the counts of both; of more values than `_MOST_COUNTED`, those of the frequent ones.
+
+    A value that is left out again and again may be counted short by as many rows as the others of
+    its rank have: far below what one needs to be kept by a fit.
+    """
+    if a is None or b is None:
+        return a if b is None else b
+    both = pl.concat([a, b]).group_by("value").agg(pl.col("count").sum())
+    ordered = both.sort(["count", "value"], descending=[True, False])
+    return ordered.head(_MOST_COUNTED)
+
+
+def _fit_feature(series: pl.Series, most_values: int, known: Counts = None) -> _Feature:
     kind, name = _kind(series.dtype), series.name
     series = series.alias("value")  # its own name may be a pattern to polars
     if series.dtype == pl.Null:
         return _Feature(name, "text", ())
     if kind == "number":
-        finite = series.cast(pl.Float64).drop_nulls().to_numpy()
+        some = series.gather(drawn_rows(len(series), QUANTILE_ROWS))
+        finite = some.cast(pl.Float64).drop_nulls().to_numpy()
         finite = finite[np.isfinite(finite)]
         shares = np.linspace(0, 1, _QUANTILES + 1)[1:-1]
         edges = np.unique(np.quantile(finite, shares)) if len(finite) else np.empty(0)
@@ -301,7 +356,8 @@ def _fit_feature(series: pl.Series, most_values: int) -> _Feature:
             f"Context column '{name}' must hold text or numbers. Got type {series.dtype}; "
             "convert it first."
         )
-    kept = _counted(series, kind)["value"].head(most_values).sort()
+    counts = _counted(series, kind) if known is None else known
+    kept = counts["value"].head(most_values).sort()
     return _Feature(name, kind, tuple(kept.to_list()))
 
 

@@ -5,12 +5,13 @@ __all__ = ["LogBlocks"]
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
 from harmonrank.data.blocks import BLOCK_ROWS, Blocks, SpilledBlocks, starts_of
+from harmonrank.data.checking import is_lost
 from harmonrank.data.clock import table_columns
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.log import Log
@@ -36,7 +37,7 @@ class LogBlocks(Blocks[Log]):
         source: A file, a folder, a glob or a list of them.
         schema: Which column is what.
         labels: Also read labels, requests and the like.
-        size: Rows of a block.
+        size: Rows of a block; `BLOCK_ROWS` if left out.
         folder: Where what is made of blocks is kept.
     """
 
@@ -46,7 +47,7 @@ class LogBlocks(Blocks[Log]):
         schema: Schema,
         *,
         labels: bool = True,
-        size: int = BLOCK_ROWS,
+        size: int | None = None,
         folder: Path | None = None,
     ) -> None:
         require_polars_threads(f"Reading {describe(source)}")
@@ -57,7 +58,7 @@ class LogBlocks(Blocks[Log]):
                 f"{self._name}, a {self._files.kind} table; convert it, or raise --memory."
             )
         self.schema, self._labels = schema, labels
-        self._size, self._folder = size, folder
+        self._size, self.folder = size or BLOCK_ROWS, folder
         self._columns = self._needed(source)
         self._types = self._files.types(self._columns)
         self._edges = np.cumsum([0, *map(count_rows, self._files.paths)])
@@ -92,6 +93,8 @@ class LogBlocks(Blocks[Log]):
     def __getitem__(self, number: int) -> Log:
         first = number * self._size
         frame = self._frame(first, min(first + self._size, self.rows))
+        if self._labels and self.schema.request is not None:
+            frame = _with_request(frame, self.schema.request, first)
         return read_log(frame, self.schema, labels=self._labels, first_row=first, name=self._name)
 
     def _frame(self, first: int, end: int) -> pl.DataFrame:
@@ -119,10 +122,22 @@ class LogBlocks(Blocks[Log]):
 
     def made(self, work: Callable[..., Made], *given: Any) -> Blocks[Made]:
         """Return what `work` makes of every block, kept in a file."""
-        return SpilledBlocks(self.each(work, *given), self._folder)
+        return SpilledBlocks(self.each(work, *given), self.folder)
 
-    def unlabelled(self) -> Self:
-        """Return the same rows, of which nothing is read but scores and context."""
-        return type(self)(
-            list(self._files.paths), self.schema, labels=False, size=self._size, folder=self._folder
-        )
+
+def _with_request(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
+    """Return a frame whose requests are whole numbers, the same in every block.
+
+    Text becomes 64 bits of a hash: of 100M requests two share theirs once in three thousand logs.
+    A row without a request has one of its own.
+    """
+    series = frame[name].alias("")
+    if series.dtype.is_nested():
+        return frame  # which is refused later
+    known = series if series.dtype.is_integer() else series.hash(seed=0)
+    whole = known.reinterpret(signed=True) if known.dtype == pl.UInt64 else known.cast(pl.Int64)
+    alone = np.flatnonzero(is_lost(series).to_numpy())
+    ids = whole.to_numpy() if not len(alone) else whole.fill_null(0).to_numpy().copy()
+    if len(alone):
+        ids[alone] = -1 - first - alone
+    return frame.with_columns(pl.Series(name, ids))

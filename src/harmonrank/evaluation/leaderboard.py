@@ -2,7 +2,7 @@
 
 __all__ = ["Leaderboard", "leaderboard_of"]
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -55,6 +55,16 @@ class Leaderboard(Tabular):
     def qualities(self) -> dict[str, Quality]:
         """The qualities by method, in order, without those that failed."""
         return {e.name: e.quality for e in self.entries if e.quality is not None}
+
+    def with_quality(self, name: str, change: Callable[[Quality], Quality]) -> "Leaderboard":
+        """Return the board with the quality of one entry changed; the order stays."""
+        entries = tuple(
+            replace(entry, quality=change(entry.quality))
+            if entry.name == name and entry.quality is not None
+            else entry
+            for entry in self.entries
+        )
+        return replace(self, entries=entries)
 
     def title(self, objective: str) -> str:
         """Return an objective's name, with a word where it counts against a row."""

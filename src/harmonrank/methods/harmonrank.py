@@ -72,10 +72,22 @@ class HarmonRank(ProbabilityMethod):
     ) -> Self:
         """Return a fitted model of parts that were learned elsewhere, from a stream say."""
         model = cls()
-        model._schema, model.encoder, model.prevalence = schema, encoder, prevalence
-        model._use(heads)
-        model._keep_reference(reference)
+        model.take(schema, encoder, heads, prevalence, reference)
         return model
+
+    def take(
+        self,
+        schema: Schema,
+        encoder: ContextEncoder,
+        heads: Heads,
+        prevalence: np.ndarray,
+        reference: Reference,
+    ) -> None:
+        """Take over such parts, as a fit does."""
+        self._schema, self.encoder = schema, encoder
+        self._keep_prevalence(prevalence)
+        self._use(heads)
+        self._keep_reference(reference)
 
     @property
     def heads(self) -> Heads:

@@ -6,6 +6,7 @@ __all__ = [
     "Interval",
     "LoggedValues",
     "RangeTotals",
+    "RunningAuc",
     "WholeTotals",
     "auc",
     "auc_influence",
@@ -91,6 +92,7 @@ from harmonrank.metrics._ranges import (
     splitters_of,
     whole_totals,
 )
+from harmonrank.metrics._running import RunningAuc
 from harmonrank.metrics._stability import population_stability_index
 from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k
 from harmonrank.metrics._value import bootstrap_values, events_at_k, value_at_k, value_interval

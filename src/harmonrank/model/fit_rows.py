@@ -94,9 +94,10 @@ def cut_rows(
     weight: np.ndarray | None = None,
     *,
     are_logits: bool = False,
-    size: int = BLOCK_ROWS,
+    size: int | None = None,
 ) -> Blocks[FitRows]:
     """Return arrays of all rows in blocks, none of which is copied."""
+    size = size or BLOCK_ROWS
 
     def block(first: int) -> FitRows:
         part = slice(first, first + size)

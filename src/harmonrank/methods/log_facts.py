@@ -1,0 +1,179 @@
+"""LogFacts: what a fit has to know of all rows before it begins, of a log in blocks."""
+
+__all__ = ["LogFacts"]
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from harmonrank.data import ContextEncoder, Log, Schema
+from harmonrank.data.blocks import drawn_rows
+from harmonrank.data.context import QUANTILE_ROWS, Counts, added_counts, value_counts
+from harmonrank.data.kept_rows import concatenated
+from harmonrank.data.log_blocks import LogBlocks
+from harmonrank.errors import DataError, UsageError
+from harmonrank.methods.missing_scores import MissingScores
+from harmonrank.methods.reference import RECENT_ROWS, Reference
+
+
+@dataclass(frozen=True)
+class LogFacts:
+    """Sums over the rows that count, and some of these rows.
+
+    Attributes:
+        schema: Which column is what.
+        first: The place of each block's first row among those that count.
+        rows: How many count.
+        mass: Their weight.
+        positives: (M,) how many of them are positive.
+        weighted: (M,) weight of the positive ones.
+        missing: (M,) how many miss each score.
+        incomplete: How many miss at least one.
+        counts: Of every context column, how many rows have each value.
+        drawn: At most `RECENT_ROWS` rows, those that `Log.sampled` would draw.
+        wider: At most `QUANTILE_ROWS`, likewise, if some context column holds fractions.
+    """
+
+    schema: Schema
+    first: tuple[int, ...]
+    rows: int
+    mass: float
+    positives: np.ndarray
+    weighted: np.ndarray
+    missing: np.ndarray
+    incomplete: int
+    counts: tuple[Counts, ...]
+    drawn: Log
+    wider: Log
+
+    @classmethod
+    def of(cls, blocks: LogBlocks) -> "LogFacts":
+        """Look at all rows once; twice if some of them do not count.
+
+        Raises:
+            DataError: No row counts, or an objective has one class only, or no score.
+            UsageError: The schema asks for what all rows are needed for at once.
+        """
+        schema = blocks.schema
+        if schema.position is not None:
+            raise UsageError(
+                f"Positions ('{schema.position}') are corrected with all rows in memory; raise "
+                "--memory, or leave the position out."
+            )
+        fractions = _fractions(blocks)
+        found, drawn = _pass(blocks, blocks.rows, fractions)
+        rows = sum(part[0] for part in found)
+        if rows < blocks.rows:
+            if not rows:
+                raise DataError(
+                    f"All {blocks.rows:,} rows have sample weight 0; expected at least one that "
+                    "counts."
+                )
+            found, drawn = _pass(blocks, rows, fractions)
+        sizes, mass, positives, weighted, missing, incomplete, counts = zip(*found, strict=True)
+        merged = [reduce(added_counts, column) for column in zip(*counts, strict=True)]
+        facts = cls(
+            schema,
+            tuple(int(n) for n in np.cumsum([0, *sizes[:-1]])),
+            rows,
+            float(sum(mass)),
+            np.sum(positives, axis=0),
+            np.sum(weighted, axis=0),
+            np.sum(missing, axis=0),
+            sum(incomplete),
+            tuple(merged),
+            *drawn,
+        )
+        facts._check()
+        return facts
+
+    def _check(self) -> None:
+        for name, count in zip(self.schema.names, self.positives, strict=True):
+            if count in (0, self.rows):
+                raise DataError(
+                    f"Objective '{name}' has no {'negative' if count else 'positive'} label among "
+                    f"the {self.rows:,} training rows, so its ranking has no meaning there; add "
+                    "rows or leave it out."
+                )
+        for name, count in zip(self.schema.score_columns, self.missing, strict=True):
+            if count == self.rows:
+                raise DataError(
+                    f"Score column '{name}' is missing in all {self.rows:,} training rows; leave "
+                    "its objective out, or use rows that have it."
+                )
+
+    @property
+    def prevalence(self) -> np.ndarray:
+        """The share of positives of each objective, by sample weight."""
+        share: np.ndarray = self.weighted / self.mass
+        return share
+
+    @property
+    def mean_weight(self) -> float:
+        """What a row weighs on average."""
+        return self.mass / self.rows
+
+    def encoder(self, most_values: int) -> ContextEncoder:
+        """Return the encoder of the context."""
+        return ContextEncoder.of_counts(self.counts, self.wider.context, most_values)
+
+    def reference(self) -> Reference:
+        """Return what the scores look like."""
+        return Reference.of(self.unit(self.drawn))
+
+    def unit(self, log: Log) -> Log:
+        """Return rows of this log with weights of mean 1 over all of them."""
+        if log.sample_weight is None:
+            return log
+        return replace(log, sample_weight=log.sample_weight / self.mean_weight)
+
+    def missing_scores(self) -> MissingScores | None:
+        """Return how many scores are missing; None if nothing is."""
+        if not self.incomplete:
+            return None
+        columns = dict(zip(self.schema.score_columns, self.missing.tolist(), strict=True))
+        return MissingScores(self.rows, self.incomplete, columns)
+
+
+def _fractions(blocks: LogBlocks) -> bool:
+    """Return whether some context column holds fractions, whose quantiles are needed."""
+    return any(counts is None for counts in value_counts(blocks[0].context))
+
+
+def _pass(blocks: LogBlocks, rows: int, fractions: bool) -> tuple[list[Any], tuple[Log, Log]]:
+    """Return what is known of each block, and the rows that would be drawn of so many."""
+    drawn = drawn_rows(rows, RECENT_ROWS)
+    wider = drawn_rows(rows, QUANTILE_ROWS) if fractions else drawn[:1]
+    found, parts, first = [], [], 0
+    for block, log in blocks.each(_facts_of):
+        some = [_within(index, first, log.rows) for index in (drawn, wider)]
+        parts.append([log.take(index) for index in some])
+        first += log.rows
+        found.append(block)
+    return found, tuple(map(_joined, zip(*parts, strict=True)))  # type: ignore[return-value]
+
+
+def _joined(parts: tuple[Log, ...]) -> Log:
+    some = [part for part in parts if part.rows]
+    return concatenated(some) if some else parts[0]
+
+
+def _within(index: np.ndarray, first: int, rows: int) -> np.ndarray:
+    low, high = np.searchsorted(index, [first, first + rows])
+    found: np.ndarray = index[low:high] - first
+    return found
+
+
+def _facts_of(log: Log) -> tuple[tuple[Any, ...], Log]:
+    """Return the sums of a block, and its rows that count."""
+    weight = log.sample_weight
+    if weight is not None and not weight.all():
+        log = log.take(np.flatnonzero(weight))
+        weight = log.sample_weight
+    labels, lost = log.known_labels(), np.isnan(log.scores)
+    w = np.ones(log.rows) if weight is None else weight
+    counts = value_counts(log.context)
+    sums = log.rows, float(w.sum()), labels.sum(axis=0, dtype=np.int64), w @ labels
+    return (*sums, lost.sum(axis=0), int(lost.any(axis=1).sum()), counts), log

@@ -1,0 +1,94 @@
+"""Tables that --memory cannot hold are read in blocks, with the numbers of tables that it can."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import harmonrank as hr
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr("harmonrank.data.log_blocks.BLOCK_ROWS", 150)
+    monkeypatch.setattr("harmonrank.model.fit_rows.BLOCK_ROWS", 150)
+    monkeypatch.setattr("harmonrank.methods.block_quality._PART_ROWS", 100)
+
+
+@pytest.fixture
+def given(folder):
+    return ("--train", folder / "train.parquet", "--schema", folder / "schema.toml")
+
+
+def test_the_default_is_the_same_to_the_last_bit(run, folder, given):
+    whole = run("fit", *given, "-o", folder / "a")
+    blocks = run("fit", *given, "-o", folder / "b", "--memory", "1KB")
+    assert (whole.code, blocks.code) == (0, 0)
+    assert "in blocks" not in whole.err
+    assert "rows in blocks, of which one at a time is in memory." in blocks.err
+    test = folder / "test.parquet"
+    a, b = hr.load(folder / "a"), hr.load(folder / "b")
+    np.testing.assert_array_equal(a.score(test), b.score(test))
+    assert (folder / "a" / "weights.safetensors").read_bytes() == (
+        folder / "b" / "weights.safetensors"
+    ).read_bytes()
+
+
+def test_a_folder_of_files_is_the_table(run, folder, given):
+    (folder / "parts").mkdir()
+    whole = pl.read_parquet(folder / "train.parquet")
+    for number, part in enumerate(whole.iter_slices(110)):
+        part.write_parquet(folder / "parts" / f"{number:03d}.parquet")
+    more = ("--schema", folder / "schema.toml", "--memory", "1KB")
+    assert run("fit", *given, "-o", folder / "a", "--memory", "1KB").code == 0
+    assert run("fit", "--train", folder / "parts", "-o", folder / "b", *more).code == 0
+    pattern = folder / "parts" / "*.parquet"
+    assert run("fit", "--train", pattern, "-o", folder / "c", *more).code == 0
+    test = folder / "test.parquet"
+    expected = hr.load(folder / "a").score(test)
+    for name in "bc":
+        np.testing.assert_array_equal(hr.load(folder / name).score(test), expected)
+
+
+@pytest.mark.parametrize("method", ["closed-form", "logistic", "prevalence-weights"])
+def test_other_methods_are_fitted_on_rows_drawn_at_random(run, folder, given, method):
+    out = folder / "m"
+    valid = ("--valid", folder / "valid.parquet")
+    done = run("fit", *given, *valid, "-o", out, "--method", method, "--memory", "1KB")
+    assert done.code == 0, done
+    model = hr.load(out)
+    labels = pl.read_parquet(folder / "train.parquet").select(model.schema.names).to_numpy()
+    np.testing.assert_allclose(model.prevalence, labels.mean(axis=0))
+
+
+def test_evaluate_tells_the_auc_of_all_rows(run, folder, given):
+    assert run("fit", *given, "-o", folder / "m").code == 0
+    found = []
+    for memory in ((), ("--memory", "1KB")):
+        out = folder / f"{len(memory)}.json"
+        done = run("evaluate", folder / "m", folder / "test.parquet", "--json", out, *memory)
+        assert done.code == 0, done
+        found.append(json.loads(out.read_text()))
+    whole, blocks = found
+    assert "each AUC of the fused score is of all rows" in done.err
+    assert whole["rows"] == blocks["rows"]
+    for name, area in whole["auc"].items():
+        assert blocks["auc"][name] == pytest.approx(area, abs=1e-12)
+    assert blocks["auc_sum"] == pytest.approx(whole["auc_sum"], abs=1e-12)
+    assert blocks["ci"] == pytest.approx(whole["ci"], abs=1e-3)
+
+
+def test_a_size_is_a_number_with_a_unit(run, folder, given):
+    done = run("fit", *given, "-o", folder / "m", "--memory", "much")
+    assert done.code == 2
+    assert "--memory takes a size such as 3GB or 500MB. Got 'much'." in done.err
+
+
+def test_an_objective_without_positives_is_refused_in_blocks_too(run, folder):
+    table = pl.read_parquet(folder / "train.parquet").with_columns(buy=pl.lit(0))
+    table.write_parquet(folder / "none.parquet")
+    given = ("--train", folder / "none.parquet", "--schema", folder / "schema.toml")
+    done = run("fit", *given, "-o", folder / "m", "--memory", "1KB")
+    assert done.code == 2
+    assert "Objective 'buy' has no positive label among the" in done.err
