@@ -1,5 +1,6 @@
 """Ray: one start serves this file, so that all small tests of the cluster are here."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,9 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.engine import LocalEngine, in_order
+from harmonrank.data.blocks import Blocks
+from harmonrank.data.engine_blocks import EngineBlocks
+from harmonrank.engine import LocalEngine, in_order, using
 from harmonrank.errors import DataError, HarmonRankError
 from harmonrank.methods.scoring_parts import score_files
 from logs import small_table
@@ -165,6 +168,137 @@ def test_quality_by_workers_is_that_of_one_process(world_folder, schema, tmp_pat
         assert found.exact_auc == pytest.approx(expected.exact_auc, rel=1e-12)
         assert found.ceiling == pytest.approx(expected.ceiling, rel=1e-12)
         assert found.effective_weights == pytest.approx(expected.effective_weights)
+
+
+def heads_of(table, blocks_of):
+    from harmonrank.data import ContextEncoder, read_log
+    from harmonrank.model.fit_rows import cut_rows
+    from harmonrank.model.heads_fit import fit_blocks
+    from harmonrank.model.stored_heads import arrays_of_heads
+
+    log = read_log(table, {"objectives": {"buy": "p_buy", "like": "p_like"}, "context": ["hour"]})
+    encoder = ContextEncoder.fit(log.context)
+    rows = cut_rows(log.scores, log.codes(encoder), log.known_labels(), size=100)
+    assert len(rows) > 5
+    return arrays_of_heads(fit_blocks(blocks_of(rows), encoder.slots))
+
+
+def test_workers_fit_the_default_of_one_process_to_the_last_bit(table, ray_engine, tmp_path):
+    expected = heads_of(table, lambda rows: rows)
+    for blocks_of in (
+        lambda rows: EngineBlocks(LocalEngine(), rows),
+        lambda rows: EngineBlocks(ray_engine, rows),
+        lambda rows: Mortal(EngineBlocks(ray_engine, rows), tmp_path / "died"),
+    ):
+        found = heads_of(table, blocks_of)
+        assert found.keys() == expected.keys()
+        for name, array in expected.items():
+            np.testing.assert_array_equal(found[name], array, err_msg=name)
+    assert (tmp_path / "died").exists()
+
+
+class Mortal:
+    """Blocks of which a worker is killed in the midst of the fit."""
+
+    def __init__(self, blocks, marker, passes=0):
+        self.blocks, self.marker, self.passes = blocks, marker, passes
+
+    def __len__(self):
+        return len(self.blocks)
+
+    def __getitem__(self, number):
+        return self.blocks[number]
+
+    def made(self, work, *given):
+        return Mortal(self.blocks.made(work, *given), self.marker)
+
+    def each(self, work, *given):
+        self.passes += 1
+        if self.passes == 3:
+            list(self.blocks.each(die_once, self.marker))
+        return self.blocks.each(work, *given)
+
+    total = Blocks.total
+
+
+def test_a_network_is_trained_by_workers_from_the_command_line(run, folder, ray_engine):
+    pytest.importorskip("torch")
+    given = ["fit", "--train", folder / "train.parquet", "--valid", folder / "valid.parquet"]
+    given += ["--schema", folder / "schema.toml", "--method", "harmonrank-paper", "--quiet"]
+    given += ["--set", "epochs=2", "--set", "optimizer=sgd", "--set", "batch_rows=200"]
+    here = run(*given, "-o", folder / "one")
+    there = run(*given, "-o", folder / "two", "--engine", "ray")
+    assert (here.code, there.code) == (0, 0), there.err
+    one, two = (hr.load(folder / name) for name in ("one", "two"))
+    for name, array in one._weights.items():
+        np.testing.assert_allclose(two._weights[name], array, rtol=1e-3, atol=1e-5, err_msg=name)
+    fused = [model.score(folder / "test.parquet") for model in (one, two)]
+    np.testing.assert_allclose(*fused, rtol=1e-3, atol=1e-4)
+
+
+def test_the_default_is_fitted_by_workers_from_the_command_line(run, folder, ray_engine):
+    given = ["fit", "--train", folder / "train.parquet", "--schema", folder / "schema.toml", "-q"]
+    here = run(*given, "-o", folder / "one")
+    there = run(*given, "-o", folder / "two", "--engine", "ray")
+    assert (here.code, there.code) == (0, 0), there.err
+    for name in ("model.json", "weights.safetensors"):
+        assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
+
+
+def test_methods_are_compared_by_workers_with_the_same_result(run, folder, ray_engine):
+    given = ["compare", "--train", folder / "train.parquet", "--test", folder / "test.parquet"]
+    given += ["--schema", folder / "schema.toml", "--quiet"]
+    given += ["--methods", "harmonrank,closed-form,formula-cem"]
+    boards = []
+    for engine in ("local", "ray"):
+        done = run(*given, "--engine", engine, "--json", folder / f"{engine}.json")
+        assert done.code == 0, done.err
+        board = json.loads((folder / f"{engine}.json").read_text())
+        for entry in board["methods"]:
+            assert entry.pop("fit_seconds") > 0
+        boards.append(board)
+    assert boards[0] == boards[1]
+
+
+@pytest.mark.parametrize("method", ["formula-cem", "formula-grid"])
+def test_formulas_are_tried_by_workers_with_the_same_result(folder, schema, ray_engine, method):
+    from harmonrank.methods import method_class
+
+    found = []
+    for engine in (LocalEngine(), ray_engine):
+        with using(engine):
+            model = method_class(method)(trials=20).fit(folder / "train.parquet", schema)
+        found.append((model.formula.form, *model.formula.log_a, *model.formula.log_b))
+    assert found[0] == found[1]
+
+
+@pytest.fixture(scope="module")
+def raw_log(tmp_path_factory):
+    from harmonrank.data.log_worlds import KuaiRandWorld
+    from harmonrank.data.logs import ImportedLog, find_kuairand, import_log
+    from harmonrank.evaluation.log_simulation import simulate_log
+
+    base = tmp_path_factory.mktemp("logs")
+    simulate_log(KuaiRandWorld(users=80, items=40), 4_000, base / "raw", seed=3)
+    import_log(find_kuairand(base / "raw"), base / "log")
+    return ImportedLog.open(base / "log")
+
+
+def test_networks_that_predict_are_trained_by_workers_to_the_same_bytes(
+    raw_log, tmp_path, ray_engine
+):
+    pytest.importorskip("torch")
+    from harmonrank.prediction import PredictorConfig, fit_predictor
+
+    config = PredictorConfig(epochs=1, refits=1, embedding=4)
+    for engine in (LocalEngine(), ray_engine):
+        with using(engine):
+            fit_predictor(raw_log, tmp_path / engine.name, config, folds=2, seed=1)
+    one, many = tmp_path / "local", tmp_path / "ray"
+    names = sorted(path.name for path in one.iterdir())
+    assert names == sorted(path.name for path in many.iterdir())
+    for name in names:
+        assert (one / name).read_bytes() == (many / name).read_bytes(), name
 
 
 def test_the_engine_is_quiet_and_leaves_nothing(folder):

@@ -91,6 +91,19 @@ def test_a_search_beats_the_even_formula_on_its_rows(name, form, log):
     assert found > auc(fused(form, log), log.labels)[0] + 0.02
 
 
+class Values:
+    """What a search asks, answered by a function."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, formula):
+        return self.function(formula)
+
+    def each(self, formulas):
+        return [self.function(formula) for formula in formulas]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_search_tries_as_many_formulas_as_asked(name, log):
     tried = []
@@ -100,14 +113,14 @@ def test_a_search_tries_as_many_formulas_as_asked(name, log):
         tried.append(formula)
         return float(len(tried) % 5)
 
-    list(method._search("product", 4, evaluate, np.random.default_rng(0)))
+    list(method._search("product", 4, Values(evaluate), np.random.default_rng(0)))
     assert len(tried) <= 37 + 10
     assert all(len(formula.log_a) == len(formula.log_b) == 4 for formula in tried)
 
 
 def test_a_grid_of_many_objectives_is_a_sample_of_it(log):
     method = method_class("formula-grid")(trials=20)
-    tried = list(method._search("sum", 30, lambda _: 0.0, np.random.default_rng(0)))
+    tried = list(method._search("sum", 30, Values(lambda _: 0.0), np.random.default_rng(0)))
     assert 20 <= len(tried) < 100
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import click
 
+from harmonrank.cli.engine_options import EngineChoice, engine_options
 from harmonrank.cli.options import (
     Show,
     baseline_option,
@@ -55,6 +56,7 @@ _NAMED = 6
 )
 @recalibrate
 @reports
+@engine_options
 @shown
 def command(
     log: Tables | None,
@@ -73,6 +75,7 @@ def command(
     report: Path | None,
     figures: Path | None,
     style: str,
+    engine: EngineChoice,
     show: Show,
     **column_options: Any,
 ) -> None:
@@ -82,7 +85,8 @@ def command(
     --split cuts; requests stay whole.
 
     The first sentence says who is ahead, and by how much. In a world the ceiling is known, and
-    each method's regret is how far below it stays.
+    each method's regret is how far below it stays. With --engine ray each method is fitted and
+    measured by a worker.
     """
     from harmonrank.cli.drift_notes import drift_notes
     from harmonrank.cli.reporting import Reporting
@@ -117,19 +121,20 @@ def command(
     rows = corrected(rows)
     schema = replace(schema, examination=rows.schema.examination)
     exam = corrected(read_log(exam, schema))
-    board = compare(
-        rows,
-        exam,
-        schema,
-        names,
-        valid=valid,
-        baseline=today,
-        seed=seed,
-        runs=runs,
-        recalibrate=recalibrate,
-        k=k,
-        on_event=reporting.event,
-    )
+    with engine.used():
+        board = compare(
+            rows,
+            exam,
+            schema,
+            names,
+            valid=valid,
+            baseline=today,
+            seed=seed,
+            runs=runs,
+            recalibrate=recalibrate,
+            k=k,
+            on_event=reporting.event,
+        )
     fusions = len(board.entries) - (today is not None)
     title = f"{fusions} fusions of {_objectives(board.objectives)}"
     assert board.drift is not None

@@ -48,6 +48,14 @@ class EngineChoice:
         ) as engine:
             yield engine
 
+    @contextmanager
+    def used(self) -> Iterator["Engine"]:
+        """Let fits and searches within work on the engine that was chosen."""
+        from harmonrank.engine import using
+
+        with self.opened() as engine, using(engine):
+            yield engine
+
     def refuse(self, option: str | Literal[False] | None, remedy: str) -> None:
         """Refuse an option that workers do not take."""
         if option and self.is_cluster:

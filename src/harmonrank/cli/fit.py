@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harmonrank.cli.engine_options import EngineChoice, engine_options
 from harmonrank.cli.options import (
     Show,
     method_option,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--restart", is_flag=True, help="Forget the checkpoint of an interrupted fit.")
 @memory_option
 @output("Folder of the model.")
+@engine_options
 @shown
 def command(
     train: Tables,
@@ -45,13 +47,16 @@ def command(
     memory: str | None,
     out: Path,
     overwrite: bool,
+    engine: EngineChoice,
     show: Show,
     **column_options: Any,
 ) -> None:
     """Fit one model and write it to a folder.
 
     A fit that was interrupted goes on from its checkpoint when the command is repeated. A parquet
-    table that --memory cannot hold is read in blocks.
+    table that --memory cannot hold is read in blocks. With --engine ray the default's blocks, the
+    steps of a network and the trials of a formula are the work of workers; other methods are
+    fitted in this process.
     """
     from time import perf_counter
 
@@ -73,10 +78,11 @@ def command(
     _refuse_foreign(checkpoint)
     if restart:
         checkpoint.unlink(missing_ok=True)
-    blocks = in_blocks(train, schema, memory)
+    blocks = in_blocks(train, schema, memory) or _for_workers(engine, method, train, schema)
     if blocks is not None:
         told = {"seed": seed, "device": device, "on_event": show.event}
-        found = _fitted_in_blocks(show, model, blocks, valid, memory, out, overwrite, told)
+        with engine.used():
+            found = _fitted_in_blocks(show, model, blocks, valid, memory, out, overwrite, told)
         show.result(found[0], {"method": method, "model": str(out), **found[1]})
         return
     valid_log = None if valid is None else read_log(valid, schema)
@@ -84,15 +90,16 @@ def command(
     rows = corrected(read_log(train, schema))
     schema = rows.schema
     try:
-        model.fit(
-            rows,
-            schema,
-            valid=valid_log,
-            seed=seed,
-            device=device,
-            on_event=show.event,
-            checkpoint=checkpoint,
-        )
+        with engine.used():
+            model.fit(
+                rows,
+                schema,
+                valid=valid_log,
+                seed=seed,
+                device=device,
+                on_event=show.event,
+                checkpoint=checkpoint,
+            )
     except ModelFileError as error:
         raise ModelFileError(f"{error} The option --restart deletes it.") from None
     seconds = perf_counter() - started
@@ -117,6 +124,17 @@ def command(
     if (health := getattr(model, "health", None)) is not None:
         result["health"] = health.to_dict()
     show.result(table, result)
+
+
+def _for_workers(
+    engine: EngineChoice, method: str, train: Tables, schema: Any
+) -> "LogBlocks | None":
+    """Return the blocks that workers read themselves, where a fit takes them so."""
+    from harmonrank.data.log_blocks import LogBlocks
+    from harmonrank.data.table_paths import table_paths
+
+    takes = engine.is_cluster and method == "harmonrank" and schema.position is None
+    return LogBlocks(train, schema) if takes and table_paths(train)[0] == "parquet" else None
 
 
 def _fitted_in_blocks(

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from harmonrank.cli.engine_options import EngineChoice, engine_options
 from harmonrank.cli.options import (
     Show,
     output,
@@ -27,6 +28,7 @@ def command() -> None:
 @predictor_options(0, "Networks that each leave a part of the training rows out; 0 for none.")
 @seed_option
 @output("Folder of the predictor.")
+@engine_options
 @shown
 def fit_command(
     log: Path,
@@ -38,6 +40,7 @@ def fit_command(
     seed: int,
     out: Path,
     overwrite: bool,
+    engine: EngineChoice,
     show: Show,
 ) -> None:
     """Train on LOG, a folder that `harmonrank data import` wrote.
@@ -45,7 +48,7 @@ def fit_command(
     One network sees all training rows, and one per fold leaves that fold out, so that training
     rows can be scored by a network that never saw them. In the end three more learn from the
     validation rows too, to score new rows (`--set refits=N`). A fit that was interrupted goes on
-    when the command is repeated.
+    when the command is repeated. With --engine ray every network is trained by one worker.
     """
     from harmonrank.data.files import check_output
     from harmonrank.data.logs import ImportedLog
@@ -55,16 +58,17 @@ def fit_command(
 
     config = config_of(network, epochs, settings)
     check_output(out, overwrite=overwrite, holds=MODEL)
-    predictor = fit_predictor(
-        ImportedLog.open(log),
-        out,
-        config,
-        folds=folds,
-        by=by,
-        seed=seed,
-        overwrite=overwrite,
-        on_event=show.event,
-    )
+    with engine.used():
+        predictor = fit_predictor(
+            ImportedLog.open(log),
+            out,
+            config,
+            folds=folds,
+            by=by,
+            seed=seed,
+            overwrite=overwrite,
+            on_event=show.event,
+        )
     show.line(f"Wrote {out}.")
     facts = predictor_facts(predictor)
     show.result(predictor_table(facts), facts)

@@ -83,12 +83,17 @@ class LogBlocks(Blocks[Log]):
         return int(self._edges[-1])
 
     @property
+    def starts(self) -> range:
+        """The place of each block's first row."""
+        return starts_of(self.rows, self._size)
+
+    @property
     def bytes(self) -> int:
         """How large its files are."""
         return sum(path.stat().st_size for path in self._files.paths)
 
     def __len__(self) -> int:
-        return len(starts_of(self.rows, self._size))
+        return len(self.starts)
 
     def __getitem__(self, number: int) -> Log:
         first = number * self._size

@@ -6,6 +6,7 @@ This module is the only one that imports Ray, and is imported when `--engine ray
 __all__ = ["RayEngine"]
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import ray
@@ -54,7 +55,8 @@ class RayEngine:
     def get(self, promise: Any) -> Any:
         """Wait for a promise."""
         try:
-            return ray.get(promise)
+            # Arrays come as views of memory that all share, which must not be written to.
+            return deepcopy(ray.get(promise))
         except RayTaskError as error:
             cause = error.cause
             if isinstance(cause, HarmonRankError | MemoryError):
@@ -70,18 +72,23 @@ class RayEngine:
     def keep(self, build: Callable[..., Any], *given: Any) -> "_Actor":
         """Start an actor that builds the state."""
         keeper: Any = _Keeper
-        return _Actor(keeper.options(num_cpus=self._share).remote(build, *given))
+        return _Actor(keeper.options(num_cpus=self._share).remote(), build, given)
 
 
 class _Actor:
-    """A state on a worker."""
+    """A state on a worker.
 
-    def __init__(self, handle: Any) -> None:
-        self.handle = handle
+    What it is built from goes with every call, mostly as promises that cost nothing: so a worker
+    that takes the place of a lost one has it at hand.
+    """
+
+    def __init__(self, handle: Any, build: Callable[..., Any], given: tuple[Any, ...]) -> None:
+        self._handle, self._build, self._given = handle, build, given
 
     def call(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return the promise of a call of the actor."""
-        return self.handle.call.remote(function, *given)
+        built = self._build, len(self._given)
+        return self._handle.call.remote(function, *built, *self._given, *given)
 
 
 def _run(function: Callable[..., Any], *given: Any) -> Any:
@@ -102,14 +109,15 @@ _first = ray.remote(max_retries=_RETRIES, num_cpus=1)(_run_first)
 class _Keeper:
     """Builds a state when it is first needed, and again where a lost worker is replaced."""
 
-    def __init__(self, build: Callable[..., Any], *given: Any) -> None:
-        self._build, self._given = build, given
+    def __init__(self) -> None:
         self._state: Any = None
         self._built = False
 
-    def call(self, function: Callable[..., Any], *given: Any) -> Any:
-        """Return `function(state, *given)`."""
+    def call(
+        self, function: Callable[..., Any], build: Callable[..., Any], count: int, *given: Any
+    ) -> Any:
+        """Return `function(state, *given)`; the first `count` values are what the state is of."""
         with limited_threads(1):
             if not self._built:
-                self._state, self._built = self._build(*self._given), True
-            return function(self._state, *given)
+                self._state, self._built = build(*given[:count]), True
+            return function(self._state, *given[count:])

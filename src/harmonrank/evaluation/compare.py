@@ -3,13 +3,14 @@
 __all__ = ["compare"]
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.forks import require_polars_threads
+from harmonrank.engine import current_engine
 from harmonrank.errors import HarmonRankError, UsageError, shown
 from harmonrank.evaluation.baseline import Baseline
 from harmonrank.evaluation.entry import Entry, entry_of
@@ -19,6 +20,7 @@ from harmonrank.events import MethodEnded, MethodStarted, OnEvent
 from harmonrank.methods import METHODS, Method, installed_methods, method_class
 from harmonrank.methods.correction import corrected
 from harmonrank.methods.drift_measurement import drift_of
+from harmonrank.methods.packed import PackedModel, pack
 from harmonrank.methods.reference import Reference
 from harmonrank.options import (
     checked_flag,
@@ -85,13 +87,22 @@ def compare(
     valid_log = None if valid is None else corrected(read_log(valid, schema))
     keep = None if folder is None else Runs(folder, [rows, exam, valid_log], seed, recalibrate, k)
     entries = list(fixed)
+    fits = _Fits(rows, valid_log, exam, seed, recalibrate, k)
+    found = {
+        name: None if keep is None else keep.find(kind(**chosen.get(name, {})))
+        for name, kind in classes.items()
+    }
+    elsewhere = fits.begun({n: chosen.get(n, {}) for n, entry in found.items() if entry is None})
     for index, (name, kind) in enumerate(classes.items()):
         listener(MethodStarted(name, index, len(classes)))
         method = kind(**chosen.get(name, {}))
-        entry, model = None if keep is None else keep.find(method), None
+        entry, model = found[name], None
         kept = entry is not None
-        if entry is None:
-            entry, model = _run(method, rows, valid_log, exam, seed, recalibrate, k, listener)
+        if entry is None and name in elsewhere:
+            entry, packed = current_engine().get(elsewhere[name])
+            model = packed and packed.model()
+        elif entry is None:
+            entry, model = fits.run(method, listener)
             if keep is not None and entry.error is None:
                 keep.put(method, entry)
         listener(MethodEnded(name, index, len(classes), entry, kept, model))
@@ -134,28 +145,50 @@ def _options(options: Any) -> dict[str, dict[str, Any]]:
     return {name: dict(part) for name, part in whole.items()}
 
 
-def _run(
-    method: Method,
-    rows: Log,
-    valid: Log | None,
-    exam: Log,
-    seed: int,
-    recalibrate: bool,
-    k: int,
-    on_event: OnEvent,
-) -> tuple[Entry, Method | None]:
-    """Return a method's result, and the model that has it."""
-    started = perf_counter()
-    try:
-        method.fit(rows, rows.schema, valid=valid, seed=seed, on_event=on_event)
-        seconds = perf_counter() - started
-        as_fitted = method.evaluate(exam, k=k) if recalibrate else None
-        scorer = method.recalibrated(exam) if recalibrate else method
-        fused = scorer.score(exam)
-        quality = method.measured(fused, exam, k=k)
-        entry = entry_of(method.name, fused, exam, quality, seconds, as_fitted)
-        return entry, scorer
-    except Exception as error:
-        ours = isinstance(error, HarmonRankError)
-        message = str(error) if ours else f"{type(error).__name__}: {error}"
-        return Entry(method.name, perf_counter() - started, error=message), None
+@dataclass(frozen=True)
+class _Fits:
+    """The rows that every method is fitted and measured on."""
+
+    rows: Log
+    valid: Log | None
+    exam: Log
+    seed: int
+    recalibrate: bool
+    k: int
+
+    def begun(self, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Return promises of the results of methods, where workers are in use: one call each."""
+        engine = current_engine()
+        if engine.name == "local":
+            return {}
+        given = engine.put(self)
+        return {
+            name: engine.call(_run_packed, given, name, dict(options[name])) for name in options
+        }
+
+    def run(self, method: Method, on_event: OnEvent) -> tuple[Entry, Method | None]:
+        """Return a method's result, and the model that has it."""
+        started = perf_counter()
+        try:
+            method.fit(
+                self.rows, self.rows.schema, valid=self.valid, seed=self.seed, on_event=on_event
+            )
+            seconds = perf_counter() - started
+            as_fitted = method.evaluate(self.exam, k=self.k) if self.recalibrate else None
+            scorer = method.recalibrated(self.exam) if self.recalibrate else method
+            fused = scorer.score(self.exam)
+            quality = method.measured(fused, self.exam, k=self.k)
+            entry = entry_of(method.name, fused, self.exam, quality, seconds, as_fitted)
+            return entry, scorer
+        except Exception as error:
+            ours = isinstance(error, HarmonRankError)
+            message = str(error) if ours else f"{type(error).__name__}: {error}"
+            return Entry(method.name, perf_counter() - started, error=message), None
+
+
+def _run_packed(
+    fits: _Fits, name: str, options: dict[str, Any]
+) -> tuple[Entry, PackedModel | None]:
+    """Run a method on a worker; its model comes back as bytes."""
+    entry, model = fits.run(method_class(name)(**options), lambda _: None)
+    return entry, None if model is None else pack(model)

@@ -2,16 +2,18 @@
 
 __all__ = ["BlockFit", "fit_in_blocks", "rows_within"]
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Schema
-from harmonrank.data.blocks import SpilledBlocks, drawn_rows
+from harmonrank.data.blocks import Blocks, SpilledBlocks, drawn_rows
+from harmonrank.data.engine_blocks import EngineBlocks
 from harmonrank.data.kept_rows import concatenated
 from harmonrank.data.log_blocks import LogBlocks
+from harmonrank.engine import current_engine
 from harmonrank.events import FitStep
 from harmonrank.methods.base import Method
 from harmonrank.methods.harmonrank import MOST_VALUES, HarmonRank
@@ -94,18 +96,24 @@ def _fit_default(
     from harmonrank.model.heads_fit import fit_blocks
 
     encoder = facts.encoder(MOST_VALUES)
-    rows = SpilledBlocks(_coded(blocks, facts, encoder), blocks.folder)
+    engine, given = current_engine(), (facts.mean_weight, encoder)
+    rows: Blocks[FitRows]
+    if engine.name == "local":
+        pairs = zip(facts.first, blocks.each(_counted), strict=True)
+        coded = (_coded(log, first, *given) for first, log in pairs)
+        rows = SpilledBlocks(coded, blocks.folder)
+    else:
+        rows = EngineBlocks(engine, blocks).made_with(_coded, facts.first, *given)
     heads = fit_blocks(rows, encoder.slots, lambda *n: on_event(FitStep(*n)))
     model.take(facts.schema, encoder, heads, facts.prevalence, facts.reference())
 
 
-def _coded(blocks: LogBlocks, facts: LogFacts, encoder: ContextEncoder) -> Iterator[FitRows]:
-    """Yield the rows that count, as heads see them; codes in as few bytes as they need."""
-    kind = np.min_scalar_type(max(encoder.slots, default=1))
-    for first, log in zip(facts.first, blocks.each(_counted), strict=True):
-        rows = facts.unit(log)
-        codes = rows.codes(encoder).astype(kind)
-        yield FitRows(first, rows.scores, codes, rows.known_labels(), rows.sample_weight)
+def _coded(log: Log, first: int, mean_weight: float, encoder: ContextEncoder) -> FitRows:
+    """Return the rows that count, as heads see them; codes in as few bytes as they need."""
+    rows = _counted(log)
+    weight = None if rows.sample_weight is None else rows.sample_weight / mean_weight
+    codes = rows.codes(encoder).astype(np.min_scalar_type(max(encoder.slots, default=1)))
+    return FitRows(first, rows.scores, codes, rows.known_labels(), weight)
 
 
 def _drawn(blocks: LogBlocks, facts: LogFacts, most: int) -> Log:

@@ -1,9 +1,9 @@
 """Formulas: what engineers tune by hand, searched instead."""
 
-__all__ = ["FORMS", "Form", "Formula", "FormulaConfig", "FormulaMethod", "Objective"]
+__all__ = ["FORMS", "Form", "Formula", "FormulaConfig", "FormulaMethod", "SearchObjective"]
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Self
 
@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from harmonrank.data import Log
 from harmonrank.data.arrays import Array
+from harmonrank.engine import current_engine, in_order
 from harmonrank.methods.base import Method
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import weighted_sum
@@ -25,9 +26,6 @@ FORMS: tuple[Form, ...] = ("sum", "product", "rank")
 
 _QUANTILES = 1025
 _FINALISTS = 8
-
-Objective = Callable[["Formula"], float]
-"""The AUC-sum of a formula on the rows of a search."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +105,46 @@ class FormulaState(msgspec.Struct, forbid_unknown_fields=True):
     form: Form
 
 
+@dataclass(frozen=True)
+class SearchObjective:
+    """The AUC-sum of a formula on the rows of a search.
+
+    Attributes:
+        scores, ranks: (rows, objectives), and the share of training rows below each score.
+        labels: (rows, objectives).
+        sample_weight: (rows,) or None.
+        weights: (objectives,) what each AUC counts.
+        scale: What makes formulas free of units.
+    """
+
+    scores: np.ndarray
+    ranks: np.ndarray
+    labels: np.ndarray
+    sample_weight: np.ndarray | None
+    weights: np.ndarray
+    scale: Scale
+
+    def __call__(self, formula: Formula) -> float:
+        """Return the value of one formula."""
+        fused = formula(self.scores, self.ranks, self.scale)
+        # An objective that the rows do not show cannot vote.
+        areas = auc(fused, self.labels, sample_weight=self.sample_weight)
+        return float(np.nansum(self.weights * areas))
+
+    def each(self, formulas: Sequence[Formula]) -> list[float]:
+        """Return the values of formulas that do not depend on one another, by all workers."""
+        engine = current_engine()
+        if engine.workers == 1:
+            return _values(formulas, self)
+        parts = np.array_split(np.arange(len(formulas)), engine.workers)
+        jobs = [[formulas[i] for i in part] for part in parts if len(part)]
+        return [value for part in in_order(engine, _values, jobs, self) for value in part]
+
+
+def _values(formulas: Sequence[Formula], objective: SearchObjective) -> list[float]:
+    return [objective(formula) for formula in formulas]
+
+
 class FormulaMethod(Method):
     """The formula with the best AUC-sum: searched on training rows, chosen on validation rows."""
 
@@ -118,7 +156,7 @@ class FormulaMethod(Method):
 
     @abstractmethod
     def _search(
-        self, form: Form, objectives: int, evaluate: Objective, rng: np.random.Generator
+        self, form: Form, objectives: int, evaluate: SearchObjective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
         """Try formulas of a form and yield them with their value, in the order they were tried."""
 
@@ -131,20 +169,13 @@ class FormulaMethod(Method):
             tried = list(self._search(form, len(fit.weights), evaluate, rng))
             tried.sort(key=lambda pair: -pair[0])
             finalists += [formula for _, formula in tried[:_FINALISTS]]
-        judge = self._objective(fit.valid, fit.weights)
-        self.formula = max(finalists, key=judge)
+        values = self._objective(fit.valid, fit.weights).each(finalists)
+        self.formula = finalists[int(np.argmax(values))]
 
-    def _objective(self, log: Log, weights: np.ndarray) -> Objective:
+    def _objective(self, log: Log, weights: np.ndarray) -> SearchObjective:
         scores = log.scores.astype(np.float64, copy=False)
         ranks, labels = self._scale.rank(scores), log.known_labels()
-        signs = _signs(weights)
-
-        def evaluate(formula: Formula) -> float:
-            fused = formula(scores, ranks, self._scale, signs)
-            # An objective that the rows do not show cannot vote.
-            return float(np.nansum(weights * auc(fused, labels, sample_weight=log.sample_weight)))
-
-        return evaluate
+        return SearchObjective(scores, ranks, labels, log.sample_weight, weights, self._scale)
 
     def _score(self, log: Log) -> np.ndarray:
         scores = log.scores.astype(np.float64, copy=False)

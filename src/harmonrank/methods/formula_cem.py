@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harmonrank.methods.formula import Form, Formula, FormulaMethod, Objective
+from harmonrank.methods.formula import Form, Formula, FormulaMethod, SearchObjective
 
 _ROUND, _ELITE = 25, 6
 _KEPT = 0.2
@@ -23,7 +23,7 @@ class FormulaCem(FormulaMethod):
     name = "formula-cem"
 
     def _search(
-        self, form: Form, objectives: int, evaluate: Objective, rng: np.random.Generator
+        self, form: Form, objectives: int, evaluate: SearchObjective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
         size = objectives * (2 if form == "product" else 1)
         mean, spread = np.zeros(size), np.full(size, _SPREAD)
@@ -35,7 +35,8 @@ class FormulaCem(FormulaMethod):
             points[0] = mean
             # Only ratios of the a count: without this their common factor would wander.
             points[:, :objectives] -= points[:, :objectives].mean(axis=1, keepdims=True)
-            values = np.array([evaluate(_formula(form, point, objectives)) for point in points])
+            formulas = [_formula(form, point, objectives) for point in points]
+            values = np.array(evaluate.each(formulas))
             for value, point in zip(values, points, strict=True):
                 yield float(value), _formula(form, point, objectives)
             left -= len(points)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harmonrank.methods.formula import Form, Formula, FormulaMethod, Objective
+from harmonrank.methods.formula import Form, Formula, FormulaMethod, SearchObjective
 
 _STEPS = (2.0, 1.0, 0.5, 0.25)
 _LEVELS = (-4.0, -2.0, 0.0, 2.0)
@@ -23,12 +23,13 @@ class FormulaGrid(FormulaMethod):
     name = "formula-grid"
 
     def _search(
-        self, form: Form, objectives: int, evaluate: Objective, rng: np.random.Generator
+        self, form: Form, objectives: int, evaluate: SearchObjective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
         coarse = max(self.config.trials // 2, 1)
         best: tuple[float, np.ndarray] | None = None
-        for point in _grid(form, objectives, coarse, rng):
-            value = evaluate(_formula(form, point))
+        points = _grid(form, objectives, coarse, rng)
+        values = evaluate.each([_formula(form, point) for point in points])
+        for value, point in zip(values, points, strict=True):
             yield value, _formula(form, point)
             if best is None or value > best[0]:
                 best = value, point

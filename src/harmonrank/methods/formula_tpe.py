@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.extras import import_extra
-from harmonrank.methods.formula import Form, Formula, FormulaMethod, Objective
+from harmonrank.methods.formula import Form, Formula, FormulaMethod, SearchObjective
 
 _WIDEST = 5.0
 
@@ -21,7 +21,7 @@ class FormulaTpe(FormulaMethod):
     needs = "optuna"
 
     def _search(
-        self, form: Form, objectives: int, evaluate: Objective, rng: np.random.Generator
+        self, form: Form, objectives: int, evaluate: SearchObjective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
         optuna = import_extra("optuna", who=self.name)
         sampler = optuna.samplers.TPESampler(seed=int(rng.integers(2**31)), multivariate=True)

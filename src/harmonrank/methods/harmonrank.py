@@ -10,6 +10,8 @@ import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Schema
 from harmonrank.data.arrays import Array
+from harmonrank.data.engine_blocks import EngineBlocks
+from harmonrank.engine import current_engine
 from harmonrank.events import FitStep
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
@@ -59,6 +61,9 @@ class HarmonRank(ProbabilityMethod):
         self.encoder = ContextEncoder.fit(log.context, MOST_VALUES)
         codes = log.codes(self.encoder)
         rows = cut_rows(log.scores, codes, log.known_labels(), log.sample_weight)
+        engine = current_engine()
+        if engine.name != "local":
+            rows = EngineBlocks(engine, rows)
         self._use(fit_blocks(rows, self.encoder.slots, lambda *n: fit.on_event(FitStep(*n))))
 
     @classmethod

@@ -2,6 +2,7 @@
 
 __all__ = ["LogFacts"]
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -11,8 +12,10 @@ import numpy as np
 from harmonrank.data import ContextEncoder, Log, Schema
 from harmonrank.data.blocks import drawn_rows
 from harmonrank.data.context import QUANTILE_ROWS, Counts, added_counts, value_counts
+from harmonrank.data.engine_blocks import EngineBlocks
 from harmonrank.data.kept_rows import concatenated
 from harmonrank.data.log_blocks import LogBlocks
+from harmonrank.engine import current_engine
 from harmonrank.errors import DataError, UsageError
 from harmonrank.methods.missing_scores import MissingScores
 from harmonrank.methods.reference import RECENT_ROWS, Reference
@@ -63,7 +66,7 @@ class LogFacts:
                 "--memory, or leave the position out."
             )
         fractions = _fractions(blocks)
-        found, drawn = _pass(blocks, blocks.rows, fractions)
+        found, drawn = _pass(blocks, blocks.starts, blocks.rows, fractions)
         rows = sum(part[0] for part in found)
         if rows < blocks.rows:
             if not rows:
@@ -71,7 +74,8 @@ class LogFacts:
                     f"All {blocks.rows:,} rows have sample weight 0; expected at least one that "
                     "counts."
                 )
-            found, drawn = _pass(blocks, rows, fractions)
+            starts = np.cumsum([0, *(part[0] for part in found[:-1])])
+            found, drawn = _pass(blocks, starts.tolist(), rows, fractions)
         sizes, mass, positives, weighted, missing, incomplete, counts = zip(*found, strict=True)
         merged = [reduce(added_counts, column) for column in zip(*counts, strict=True)]
         facts = cls(
@@ -142,17 +146,24 @@ def _fractions(blocks: LogBlocks) -> bool:
     return any(counts is None for counts in value_counts(blocks[0].context))
 
 
-def _pass(blocks: LogBlocks, rows: int, fractions: bool) -> tuple[list[Any], tuple[Log, Log]]:
+def _pass(
+    blocks: LogBlocks, starts: Sequence[int], rows: int, fractions: bool
+) -> tuple[list[Any], tuple[Log, Log]]:
     """Return what is known of each block, and the rows that would be drawn of so many."""
     drawn = drawn_rows(rows, RECENT_ROWS)
     wider = drawn_rows(rows, QUANTILE_ROWS) if fractions else drawn[:1]
-    found, parts, first = [], [], 0
-    for block, log in blocks.each(_facts_of):
-        some = [_within(index, first, log.rows) for index in (drawn, wider)]
-        parts.append([log.take(index) for index in some])
-        first += log.rows
-        found.append(block)
-    return found, tuple(map(_joined, zip(*parts, strict=True)))  # type: ignore[return-value]
+    engine = current_engine()
+    if engine.name == "local":
+        logs = zip(starts, blocks.each(_itself), strict=True)
+        looked = (_facts_of(log, first, drawn, wider) for first, log in logs)
+    else:
+        looked = EngineBlocks(engine, blocks).each_with(_facts_of, starts, drawn, wider)
+    found, parts = zip(*looked, strict=True)
+    return list(found), tuple(map(_joined, zip(*parts, strict=True)))  # type: ignore[return-value]
+
+
+def _itself(log: Log) -> Log:
+    return log
 
 
 def _joined(parts: tuple[Log, ...]) -> Log:
@@ -166,8 +177,16 @@ def _within(index: np.ndarray, first: int, rows: int) -> np.ndarray:
     return found
 
 
-def _facts_of(log: Log) -> tuple[tuple[Any, ...], Log]:
-    """Return the sums of a block, and its rows that count."""
+def _facts_of(
+    log: Log, first: int, drawn: np.ndarray, wider: np.ndarray
+) -> tuple[tuple[Any, ...], list[Log]]:
+    """Return the sums of a block, and those of its rows that are drawn.
+
+    Args:
+        log: The block.
+        first: The place of its first row among those that count.
+        drawn, wider: Places of drawn rows.
+    """
     weight = log.sample_weight
     if weight is not None and not weight.all():
         log = log.take(np.flatnonzero(weight))
@@ -176,4 +195,5 @@ def _facts_of(log: Log) -> tuple[tuple[Any, ...], Log]:
     w = np.ones(log.rows) if weight is None else weight
     counts = value_counts(log.context)
     sums = log.rows, float(w.sum()), labels.sum(axis=0, dtype=np.int64), w @ labels
-    return (*sums, lost.sum(axis=0), int(lost.any(axis=1).sum()), counts), log
+    some = [log.take(_within(index, first, log.rows)) for index in (drawn, wider)]
+    return (*sums, lost.sum(axis=0), int(lost.any(axis=1).sum()), counts), some

@@ -9,6 +9,7 @@ __all__ = [
     "SlopeFunction",
     "StepTaken",
     "TorchLearner",
+    "differentiated",
     "learner_for",
 ]
 
@@ -21,6 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from harmonrank.engine import current_engine
 from harmonrank.model import Network
 from harmonrank.model.fused import Step, covers
 from harmonrank.model.training import TrainingConfig
@@ -153,7 +155,7 @@ class FusedLearner:
         with torch_threads(1):
             batch = self._rows.batch(torch.from_numpy(index))
             fused = self._step.forward(index)
-            found = self._slope(fused, batch) if self._slope else _differentiate(loss, fused, batch)
+            found = self._slope(fused, batch) if self._slope else differentiated(loss, fused, batch)
             if found.slope is not None:
                 self._step.backward(found.slope)
                 self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))
@@ -176,7 +178,7 @@ class FusedLearner:
         self._step.weights.vector[:] = self._flat.detach().numpy()
 
 
-def _differentiate(loss: LossFunction, fused: NDArray[np.float32], batch: Arrays) -> LossSlope:
+def differentiated(loss: LossFunction, fused: NDArray[np.float32], batch: Arrays) -> LossSlope:
     """Let autograd find the slope of a loss."""
     scores = torch.from_numpy(fused).requires_grad_()
     value = loss(scores, batch)
@@ -195,6 +197,8 @@ def learner_for(
 ) -> Learner:
     """Choose the kernels where they can stand in and are worth it, else PyTorch.
 
+    Where workers are in use, they take the steps.
+
     The choice depends on the network, its device and the size of the fit alone, never on what
     this machine has compiled before, so that the same fit gives the same weights twice.
 
@@ -205,6 +209,11 @@ def learner_for(
         rows_seen: Rows times epochs; a small fit is over before the kernels are compiled.
         slope: See `FusedLearner`.
     """
+    engine = current_engine()
+    if engine.name != "local" and _on_cpu(network, rows):
+        from harmonrank.training.parallel import ParallelLearner
+
+        return ParallelLearner(network, rows, config, engine, slope)
     if not isinstance(network, Network) or not _on_cpu(network, rows):
         return TorchLearner(network, rows, config)
     if not covers(network.config) or rows_seen < _SMALL_FIT:
