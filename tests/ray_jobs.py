@@ -44,3 +44,10 @@ def die_in_task(x, marker):
     if x == 3:
         die_once(None, marker)
     return 2 * x
+
+
+def place_of(_block):
+    """Return the node that a call runs on."""
+    import ray
+
+    return ray.get_runtime_context().get_node_id()

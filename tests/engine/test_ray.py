@@ -221,6 +221,7 @@ class Mortal:
     total = Blocks.total
 
 
+@pytest.mark.slow
 def test_a_network_is_trained_by_workers_from_the_command_line(run, folder, ray_engine):
     pytest.importorskip("torch")
     given = ["fit", "--train", folder / "train.parquet", "--valid", folder / "valid.parquet"]
@@ -245,6 +246,7 @@ def test_the_default_is_fitted_by_workers_from_the_command_line(run, folder, ray
         assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_methods_are_compared_by_workers_with_the_same_result(run, folder, ray_engine):
     given = ["compare", "--train", folder / "train.parquet", "--test", folder / "test.parquet"]
     given += ["--schema", folder / "schema.toml", "--quiet"]
@@ -284,6 +286,7 @@ def raw_log(tmp_path_factory):
     return ImportedLog.open(base / "log")
 
 
+@pytest.mark.slow
 def test_networks_that_predict_are_trained_by_workers_to_the_same_bytes(
     raw_log, tmp_path, ray_engine
 ):

@@ -34,8 +34,6 @@ class RayEngine:
         found: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
         cores = int(found.get("CPU", 1))
         self.workers = cores if workers is None else workers
-        # More residents than processors share them, or the last ones would wait forever.
-        self._share = min(1.0, cores / self.workers)
 
     def call(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return the promise of a task."""
@@ -70,9 +68,13 @@ class RayEngine:
             ) from error
 
     def keep(self, build: Callable[..., Any], *given: Any) -> "_Actor":
-        """Start an actor that builds the state."""
+        """Start an actor that builds the state.
+
+        It needs a processor to be placed, and none to stay: where a machine is lost, its actors
+        find room on those that are left, which have as many already.
+        """
         keeper: Any = _Keeper
-        return _Actor(keeper.options(num_cpus=self._share).remote(), build, given)
+        return _Actor(keeper.options(scheduling_strategy="SPREAD").remote(), build, given)
 
 
 class _Actor:

@@ -2,7 +2,7 @@
 
 __all__ = ["LogFacts"]
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -153,6 +153,7 @@ def _pass(
     drawn = drawn_rows(rows, RECENT_ROWS)
     wider = drawn_rows(rows, QUANTILE_ROWS) if fractions else drawn[:1]
     engine = current_engine()
+    looked: Iterator[tuple[tuple[Any, ...], list[Log]]]
     if engine.name == "local":
         logs = zip(starts, blocks.each(_itself), strict=True)
         looked = (_facts_of(log, first, drawn, wider) for first, log in logs)
@@ -185,7 +186,8 @@ def _facts_of(
     Args:
         log: The block.
         first: The place of its first row among those that count.
-        drawn, wider: Places of drawn rows.
+        drawn: Places of rows, ascending.
+        wider: Places of other rows, likewise.
     """
     weight = log.sample_weight
     if weight is not None and not weight.all():

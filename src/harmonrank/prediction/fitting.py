@@ -2,7 +2,7 @@
 
 __all__ = ["fit_predictor"]
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -138,7 +138,7 @@ class _Fitting:
         return Calibrator.fit(scores, self._valid.labels, self.config.calibration)
 
     def _trained_elsewhere(
-        self, members: list[tuple[str, int | None]], typical: str | None = None
+        self, members: Sequence[tuple[str, int | None]], typical: str | None = None
     ) -> None:
         """Let workers train members that the folder does not hold yet, where there are workers.
 
