@@ -321,6 +321,16 @@ def test_a_network_is_exported_without_pytorch(tmp_path):
     assert (tmp_path / "model.onnx").is_file()
 
 
+def test_a_fit_for_requests_is_exported(tmp_path):
+    rows = planted(2000, seed=1)
+    model = hr.HarmonRank(optimise="requests").fit(rows, SCHEMA)
+    session = exported(model, tmp_path)
+    check_equal(session, model, strange(planted(500, seed=2)))
+    found = run(session, model, rows, weights=np.array([2.0, 0.5]))["fused"]
+    expected = model.score(rows, weights={"buy": 2.0, "like": 0.5})
+    np.testing.assert_allclose(found, expected, TOLERANCE, TOLERANCE)
+
+
 @pytest.mark.parametrize("name", ["harmonrank", "formula-grid"])
 def test_an_aligned_score_is_exported_with_its_map(name, tmp_path):
     rows = planted(3000, seed=5)

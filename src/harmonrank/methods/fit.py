@@ -1,6 +1,6 @@
 """Fit: the checked rows that a method learns from, and how it is to run."""
 
-__all__ = ["Fit", "exam_rows", "fit_rows", "split_off"]
+__all__ = ["Fit", "exam_rows", "fit_rows", "require_requests", "split_off"]
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -83,6 +83,15 @@ def fit_rows(
     else:
         valid_log = train_log
     return train_log.with_unit_weights(), valid_log.with_unit_weights()
+
+
+def require_requests(optimises: str, log: Log) -> None:
+    """Refuse to fit for requests where no column tells them."""
+    if optimises == "requests" and log.request is None:
+        raise UsageError(
+            "optimise='requests' needs a request column, which says which rows were shown "
+            "together; name it in the schema or with --request. Got none."
+        )
 
 
 def exam_rows(table: Source, schema: Schema) -> Log:

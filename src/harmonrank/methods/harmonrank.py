@@ -4,7 +4,7 @@ __all__ = ["MOST_VALUES", "HarmonRank", "HarmonRankConfig"]
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from harmonrank.data import ContextEncoder, Log, Schema
 from harmonrank.data.arrays import Array
 from harmonrank.data.engine_blocks import EngineBlocks
 from harmonrank.engine import current_engine
+from harmonrank.errors import UsageError
 from harmonrank.events import FitStep
-from harmonrank.methods.fit import Fit
+from harmonrank.methods.fit import Fit, require_requests
 from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
 from harmonrank.methods.reference import Reference
 from harmonrank.methods.state import ContextState
@@ -23,6 +24,7 @@ from harmonrank.model.heads import Heads
 from harmonrank.model.heads_marginal import MarginalScorer
 from harmonrank.model.heads_recalibration import recalibrated_heads
 from harmonrank.model.heads_score import HeadScorer
+from harmonrank.model.request_weights import RequestWeights, request_weight_arrays
 from harmonrank.model.stored_heads import arrays_of_heads, declared_heads, heads_of_arrays
 
 MOST_VALUES = 100
@@ -31,7 +33,16 @@ MOST_VALUES = 100
 
 @dataclass(frozen=True)
 class HarmonRankConfig:
-    """The default has nothing to tune: the evidence chooses how far each part is shrunk."""
+    """The default has nothing to tune: the evidence chooses how far each part is shrunk.
+
+    Attributes:
+        optimise: The AUC to fit for, over 'all' rows or within 'requests' (docs/per-request.md).
+    """
+
+    optimise: Literal["all", "requests"] = "all"
+
+
+_REQUESTS = "requests"
 
 
 class HarmonRank(ProbabilityMethod):
@@ -52,12 +63,14 @@ class HarmonRank(ProbabilityMethod):
     _heads: Heads
     _scorer: HeadScorer
     _marginal: MarginalScorer
+    _request_weights: RequestWeights | None = None
 
     def _fit(self, fit: Fit) -> None:
         from harmonrank.model.fit_rows import cut_rows
         from harmonrank.model.heads_fit import fit_blocks
 
         log = fit.train
+        require_requests(self.optimises, log)
         self.encoder = ContextEncoder.fit(log.context, MOST_VALUES)
         codes = log.codes(self.encoder)
         rows = cut_rows(log.scores, codes, log.known_labels(), log.sample_weight)
@@ -65,6 +78,16 @@ class HarmonRank(ProbabilityMethod):
         if engine.name != "local":
             rows = EngineBlocks(engine, rows)
         self._use(fit_blocks(rows, self.encoder.slots, lambda *n: fit.on_event(FitStep(*n))))
+        self._request_weights = None
+        if self.optimises == _REQUESTS:
+            self._request_weights = self._for_requests(log, fit.weights)
+
+    def _for_requests(self, log: Log, weights: np.ndarray) -> RequestWeights:
+        from harmonrank.model.request_fit import fit_request_weights
+
+        assert log.request is not None
+        p, labels = self._probabilities(log), log.known_labels()
+        return fit_request_weights(p, log.request, labels, weights, log.sample_weight)
 
     @classmethod
     def assembled(
@@ -104,9 +127,11 @@ class HarmonRank(ProbabilityMethod):
         self._marginal = MarginalScorer(heads)
 
     def _probabilities(self, log: Log) -> np.ndarray:
-        codes = log.codes(self.encoder)
-        p = self._scorer.probabilities(log.scores, codes)
-        for rows, found in self._marginals(log.scores, codes):
+        return self._chances(log.scores, log.codes(self.encoder))
+
+    def _chances(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        p = self._scorer.probabilities(scores, codes)
+        for rows, found in self._marginals(scores, codes):
             p[rows] = found
         return p
 
@@ -129,11 +154,43 @@ class HarmonRank(ProbabilityMethod):
         return self._fuse(scores, codes, self.objective_weights() if weights is None else weights)
 
     def _fuse(self, scores: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        effective = weights / (self.prevalence * (1 - self.prevalence))
+        if self._request_weights is not None:
+            parts = self._request_weights.parts(self._chances(scores, codes))
+            return weighted_sum(parts, weights)
+        effective = self._per_unit(weights)
         fused = self._scorer.fuse(scores, codes, effective)
         for rows, p in self._marginals(scores, codes):
             fused[rows] = weighted_sum(p, effective)
         return fused
+
+    @property
+    def request_weights(self) -> RequestWeights | None:
+        """What a unit of probability counts in a row, where the fit is for requests."""
+        return self._request_weights
+
+    def parts_of(self, p: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return what each objective adds to the score of rows with these probabilities, (rows, M).
+
+        Where the fit is for requests, that is w_m κ_m(z) p_m of `RequestWeights`.
+        """
+        if self._request_weights is None:
+            return super().parts_of(p, weights)
+        parts: np.ndarray = self._request_weights.parts(p) * weights
+        return parts
+
+    def _per_unit(self, weights: np.ndarray) -> np.ndarray:
+        if self._request_weights is None:
+            return super()._per_unit(weights)
+        counted: np.ndarray = weights * self._request_weights.mean
+        return counted
+
+    def _require_probabilities(self) -> None:
+        if self.optimises == _REQUESTS:
+            raise UsageError(
+                "A fit with optimise='requests' ranks by weights on AUC within requests; values "
+                "per event have a best score of their own: fit with optimise='all' for them."
+            )
+        super()._require_probabilities()
 
     def _recalibrate(self, log: Log, before: Reference) -> None:  # noqa: ARG002
         codes = log.codes(self.encoder)
@@ -158,11 +215,25 @@ class HarmonRank(ProbabilityMethod):
         }
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return {"context": self.encoder.to_list()}, arrays_of_heads(self._heads)
+        arrays = arrays_of_heads(self._heads)
+        if self._request_weights is not None:
+            parts = vars(self._request_weights).items()
+            arrays |= {f"{_REQUESTS}/{name}": array for name, array in parts}
+        return {"context": self.encoder.to_list()}, arrays
 
     def _declare(self, state: ContextState) -> dict[str, Array]:
-        return declared_heads(len(self.schema.names), state.encoder(self.schema).slots)
+        M = len(self.schema.names)
+        declared = declared_heads(M, state.encoder(self.schema).slots)
+        if self.optimises == _REQUESTS:
+            parts = request_weight_arrays(M).items()
+            declared |= {f"{_REQUESTS}/{name}": array for name, array in parts}
+        return declared
 
     def _restore(self, state: ContextState, arrays: dict[str, np.ndarray]) -> None:
         self.encoder = state.encoder(self.schema)
         self._use(heads_of_arrays(self.encoder.slots, arrays))
+        self._request_weights = None
+        if self.optimises == _REQUESTS:
+            names = request_weight_arrays(len(self.schema.names))
+            own = {name: arrays[f"{_REQUESTS}/{name}"] for name in names}
+            self._request_weights = RequestWeights(**own)

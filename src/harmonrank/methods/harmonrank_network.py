@@ -104,8 +104,7 @@ class HarmonRankNetwork(ProbabilityMethod):
     ) -> np.ndarray:
         codes = np.tile(self.encoder.encode_values(context), (len(scores), 1))
         weights = self.objective_weights() if weights is None else weights
-        effective = weights / (self.prevalence * (1 - self.prevalence))
-        return weighted_sum(self._scorer(scores, codes), effective)
+        return weighted_sum(self._scorer(scores, codes), self._per_unit(weights))
 
     def explain(
         self,

@@ -44,10 +44,19 @@ class ProbabilityMethod(Method):
         """
         log, asked = self._to_score(table), self._asked(weights, value)
         merged = self.objective_weights() if asked is None else asked
-        effective = merged / (self.prevalence * (1 - self.prevalence))
-        parts: np.ndarray = self.probabilities(log) * effective
+        parts = self.parts_of(self.probabilities(log), merged)
         if log.rows:
             _add_up(parts, self._fused(self._expected(log), asked))
+        return parts
+
+    def parts_of(self, p: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return what each objective adds to the score of rows with these probabilities, (rows, M).
+
+        Args:
+            p: (rows, M), of `probabilities`.
+            weights: (M,), of `objective_weights`.
+        """
+        parts: np.ndarray = p * self._per_unit(weights)
         return parts
 
     @abstractmethod
@@ -58,8 +67,7 @@ class ProbabilityMethod(Method):
         return self._score_weighted(log, self.objective_weights())
 
     def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
-        effective = weights / (self.prevalence * (1 - self.prevalence))
-        return weighted_sum(self._probabilities(log), effective)
+        return weighted_sum(self._probabilities(log), self._per_unit(weights))
 
 
 def weighted_sum(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:

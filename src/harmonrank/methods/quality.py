@@ -39,6 +39,7 @@ class Quality(Tabular):
         value: What the first of every request are worth, where values are given.
         position: How feedback was corrected for the places of the rows, where they are known.
         requests: How each request is ordered, with intervals; None without requests.
+        optimises: Which AUC the fit was for: over "all" rows, or within "requests".
     """
 
     rows: int
@@ -54,6 +55,7 @@ class Quality(Tabular):
     value: ValueAtK | None = None
     position: PositionCorrection | None = None
     requests: RequestQuality | None = None
+    optimises: str = "all"
 
     def title(self, name: str) -> str:
         """Return an objective's name, with a word where it counts against a row."""
@@ -109,6 +111,8 @@ class Quality(Tabular):
         effective = "w/(π(1−π)), the rarer the heavier"
         if by_value:
             effective = "what an event is worth; ranked by expected value"
+        elif self.optimises == "requests":
+            effective = "of a usual row; the fit is for AUC within requests"
         notes = [f"{self.rows:,} rows. Effective weight: {effective}."]
         if self.regret is not None and not by_value:
             notes.append(
@@ -144,6 +148,7 @@ class Quality(Tabular):
             "value": None if self.value is None else self.value.to_dict(),
             "position": None if self.position is None else self.position.to_dict(),
             "requests": None if self.requests is None else self.requests.to_dict(),
+            "optimises": self.optimises,
         }
 
     @classmethod
@@ -167,6 +172,7 @@ class Quality(Tabular):
             requests=None
             if form.requests is None
             else RequestQuality.of_form(form.requests, LEVEL),
+            optimises=form.optimises,
         )
 
 

@@ -3,7 +3,7 @@
 __all__ = ["QualityForm"]
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -35,6 +35,7 @@ class QualityForm(msgspec.Struct):
     value: ValueForm | None = None
     position: PositionForm | None = None
     requests: RequestQualityForm | None = None
+    optimises: Literal["all", "requests"] = "all"
 
     def __post_init__(self) -> None:
         """Refuse parts that are not of the same objectives."""

@@ -91,8 +91,18 @@ class Weighed(Recalibrating):
         """What a unit of probability counts: w/(π(1−π)) per objective, as shares of 1."""
         return self._effective(self.objective_weights())
 
+    @property
+    def optimises(self) -> str:
+        """Which AUC the fit is for: over "all" rows, or within "requests"."""
+        return str(getattr(self.config, "optimise", "all"))
+
+    def _per_unit(self, weights: np.ndarray) -> np.ndarray:
+        """Return what a unit of each objective's probability counts under these weights, (M,)."""
+        counted: np.ndarray = weights / (self.prevalence * (1 - self.prevalence))
+        return counted
+
     def _effective(self, weights: np.ndarray) -> dict[str, float]:
-        effective = weights / (self.prevalence * (1 - self.prevalence))
+        effective = self._per_unit(weights)
         shares = effective / np.abs(effective).sum()
         return dict(zip(self.schema.names, shares.tolist(), strict=True))
 
@@ -144,7 +154,11 @@ class Weighed(Recalibrating):
         k: int = 10,
     ) -> Quality:
         """Return the quality of fused scores that were made with these weights or values."""
-        quality = quality_of(fused, log, self.schema.weights_with(weights), self.prevalence)
+        counts = self.schema.weights_with(weights)
+        quality = quality_of(fused, log, counts, self.prevalence)
+        if self.optimises != "all":
+            effective = self._effective(counts)
+            quality = replace(quality, effective_weights=effective, optimises=self.optimises)
         worth = self.schema.values_with(value)
         if worth is None:
             return quality

@@ -149,8 +149,8 @@ class Runtime:
         w_m p_m/(π_m(1−π_m)) over its sum, the rows of which are 1; a cost has a negative share, and
         sizes then add up to 1.
         """
-        pi = self.model.prevalence
-        parts = p * (self.model.objective_weights(weights, value) / (pi * (1 - pi)))
+        assert isinstance(self.model, ProbabilityMethod)
+        parts = self.model.parts_of(p, self.model.objective_weights(weights, value))
         total = np.abs(parts).sum(axis=1, keepdims=True)
         found: np.ndarray = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
         return found

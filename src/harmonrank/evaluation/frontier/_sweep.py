@@ -71,10 +71,9 @@ class Sweep:
             raise UsageError("A frontier needs at least two objectives. Got one.")
         log = _whole_requests(exam_rows(table, model.schema), rows)
         log.require_both_classes("evaluated")
-        pi = model.prevalence
         labels = log.known_labels() if log.truth is None else log.truth
         signs = model.schema.signs
-        parts = np.asfortranarray(model.probabilities(log) / (signs * pi * (1 - pi)))
+        parts = np.asfortranarray(model.parts_of(model.probabilities(log), signs))
         now = model.objective_weights()
         counted = now if count is None else model.schema.weights_with(count)
         return cls(model, log, parts, labels, now * signs, counted * signs, signs)

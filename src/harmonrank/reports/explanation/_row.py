@@ -128,8 +128,8 @@ def explain_row(model: Method, log: Log, row: int, add: float = 0.1) -> RowExpla
         return dict(zip(names, values.tolist(), strict=True))
 
     if isinstance(model, ProbabilityMethod):
-        chances, pi = model.probabilities(own), model.prevalence
-        mean = chances.mean(axis=0) * model.objective_weights() / (pi * (1 - pi))
+        chances = model.probabilities(own)
+        mean = model.parts_of(chances, model.objective_weights()).mean(axis=0)
         exact = model.contributions(own.take(np.array([here])))[0]
         p, adds, usual = named(chances[here]), named(exact), named(mean)
     return RowExplanation(

@@ -23,6 +23,7 @@ from harmonrank.serving.onnx.check import TOLERANCE, Agreement, check_export, un
 from harmonrank.serving.onnx.exporters import exporter_of
 from harmonrank.serving.onnx.graph import Graph
 from harmonrank.serving.onnx.inputs import WEIGHTS, Inputs, kinds_of
+from harmonrank.serving.onnx.request_weights import weighted_parts
 from harmonrank.serving.onnx.score_maps import mapped_scores
 from harmonrank.serving.runtime import FUSED
 
@@ -128,8 +129,12 @@ def _graph_of(
         graph.output(FUSED, mapped_scores(model, value))
         return graph, columns.encoders or [model.context_encoder]
     weights = graph.optional_input(WEIGHTS, model.objective_weights(), required=require_weights)
-    effective = weights / (model.prevalence * (1 - model.prevalence))
-    graph.output(FUSED, mapped_scores(model, (value * effective).sum(1), weights))
+    own = getattr(model, "request_weights", None)
+    if own is None:
+        parts = value * (weights / (model.prevalence * (1 - model.prevalence)))
+    else:
+        parts = weighted_parts(own, value) * weights
+    graph.output(FUSED, mapped_scores(model, parts.sum(1), weights))
     for m, name in enumerate(schema.names):
         graph.output(name, graph.op("Gather", value, np.array(m), axis=1))
     return graph, columns.encoders or [model.context_encoder]
