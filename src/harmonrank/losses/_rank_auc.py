@@ -7,14 +7,15 @@ from typing import Literal, NamedTuple, overload
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from harmonrank.errors import UsageError
 from harmonrank.losses._inputs import check_inputs, check_scores, check_weights
 from harmonrank.losses._patterns import Patterns
 from harmonrank.losses._rank_sums import RankSums
-from harmonrank.ranking import SoftRanks, soft_rank
+from harmonrank.losses._request_sums import RequestSums
+from harmonrank.ranking import RequestRanks, SoftRanks, request_order, soft_rank
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ def rank_auc_loss(
     pairs: Literal["each", "published"] = ...,
     objective_weights: Tensor | None = ...,
     sample_weight: Tensor | None = ...,
+    requests: ArrayLike | Tensor | None = ...,
     return_parts: Literal[False] = ...,
 ) -> Tensor: ...
 
@@ -59,6 +61,7 @@ def rank_auc_loss(
     pairs: Literal["each", "published"] = ...,
     objective_weights: Tensor | None = ...,
     sample_weight: Tensor | None = ...,
+    requests: ArrayLike | Tensor | None = ...,
     return_parts: Literal[True],
 ) -> RankAucParts: ...
 
@@ -72,6 +75,7 @@ def rank_auc_loss(
     pairs: Literal["each", "published"] = "each",
     objective_weights: Tensor | None = None,
     sample_weight: Tensor | None = None,
+    requests: ArrayLike | Tensor | None = None,
     return_parts: bool = False,
 ) -> Tensor | RankAucParts:
     """One soft rank for all objectives: L = Σ_m w_m (1 − softAUC_m), 0 for a perfect order.
@@ -106,6 +110,8 @@ def rank_auc_loss(
         objective_weights: w, (objectives,); ones by default.
         sample_weight: v, (rows,); ones by default. A row of weight 0 counts as
             removed.
+        requests: Request ids, (rows,); ranks and AUC are then those within each request, averaged
+            by rows as `harmonrank.metrics.grouped_auc` is (eq. 12 of docs/soft-ranks.md).
         return_parts: Return `RankAucParts` instead of the loss alone.
 
     >>> scores = torch.tensor([0.1, 0.4, 0.2, 0.9])
@@ -113,7 +119,7 @@ def rank_auc_loss(
     >>> round(rank_auc_loss(scores, labels, strength=1e-6).item(), 6)  # AUCs 3/4 and 1
     0.25
     """
-    lifted, w, sums = _read(scores, labels, objective_weights, sample_weight)
+    lifted, w, sums = _read(scores, labels, objective_weights, sample_weight, requests)
     present = torch.from_numpy(sums.present).to(lifted.device)
     if sums.present.any():
         ranks, share = soft_rank(
@@ -121,6 +127,7 @@ def rank_auc_loss(
             strength=strength,
             regularization=regularization,
             weights=sums.weights,
+            groups=requests,
             return_share=True,
         )
         soft_auc = sums.soft_auc(ranks)
@@ -141,12 +148,13 @@ def _read(
     labels: Tensor | Patterns,
     objective_weights: Tensor | None,
     sample_weight: Tensor | None,
-) -> tuple[Tensor, Tensor, RankSums]:
+    requests: ArrayLike | Tensor | None,
+) -> tuple[Tensor, Tensor, RankSums | RequestSums]:
     """Check the arguments; return the scores in float64, the objectives' weights, the counts."""
     if not isinstance(labels, Patterns):
         inputs = check_inputs(scores, labels, objective_weights, sample_weight)
         v = None if sample_weight is None else inputs.sample_weight
-        return inputs.scores, inputs.objective_weights, RankSums(inputs.labels, v)
+        return inputs.scores, inputs.objective_weights, _sums(inputs.labels, v, requests)
     lifted, rows = check_scores(scores), len(labels)
     if len(scores) != rows:
         raise UsageError(f"`labels` must have one row per score row, {len(scores)}. Got {rows}.")
@@ -156,7 +164,17 @@ def _read(
         if sample_weight is None
         else check_weights("sample_weight", sample_weight, rows, lifted)
     )
-    return lifted, w, RankSums(labels, v)
+    return lifted, w, _sums(labels, v, requests)
+
+
+def _sums(
+    labels: Tensor | Patterns, weights: Tensor | None, requests: ArrayLike | Tensor | None
+) -> RankSums | RequestSums:
+    """Count labels, over all rows or within requests."""
+    if requests is None:
+        return RankSums(labels, weights)
+    ids = requests.cpu().numpy() if isinstance(requests, Tensor) else requests
+    return RequestSums(labels, *request_order(ids, len(labels)), weights)
 
 
 class RankAucSlope(NamedTuple):
@@ -176,6 +194,7 @@ def rank_auc_slope(
     regularization: Literal["l2", "kl"] = "l2",
     pairs: Literal["each", "published"] = "each",
     sample_weight: Tensor | None = None,
+    requests: NDArray[np.int64] | None = None,
 ) -> RankAucSlope:
     """`rank_auc_loss` and the gradient that autograd finds of it, by eq. 10 of docs/soft-ranks.md.
 
@@ -189,11 +208,18 @@ def rank_auc_slope(
     0.276393
     """
     v = None if sample_weight is None else sample_weight.double()
-    sums = RankSums(labels.double() if isinstance(labels, Tensor) else labels, v)
+    table = labels.double() if isinstance(labels, Tensor) else labels
+    sums: RankSums | RequestSums = RankSums(table, v)
+    if requests is not None:
+        order, starts = request_order(requests, len(scores))
+        sums = RequestSums(table, order, starts, v)
     if not sums.present.any():
         return RankAucSlope(0.0, np.zeros(len(scores), np.float32), 0.0)
     weights = None if sums.weights is None else sums.weights[None]
-    soft = SoftRanks(strength, regularization == "kl", weights=weights)
+    kl = regularization == "kl"
+    soft: SoftRanks | RequestRanks = SoftRanks(strength, kl, weights=weights)
+    if requests is not None:
+        soft = RequestRanks(order, starts, strength, kl, weights=weights)
     ranks = soft.solve(scores.astype(np.float64)[None])[0]
     w = sums.counts(pairs) * objective_weights
     loss = float(w.sum() - w @ sums.forward(ranks))

@@ -1,6 +1,6 @@
 """Rank sums: from the soft ranks of a batch to the soft AUC of each objective, and back."""
 
-__all__ = ["RankSums", "labels_of"]
+__all__ = ["RankSums", "SoftAuc", "labels_of"]
 
 from typing import Any, Literal
 
@@ -62,7 +62,7 @@ class RankSums:
 
         The rank sum, with ranks centred against cancellation; ½ for an absent objective.
         """
-        result: Tensor = _SoftAuc.apply(ranks, self)  # type: ignore[no-untyped-call]
+        result: Tensor = SoftAuc.apply(ranks, self)  # type: ignore[no-untyped-call]
         return result
 
     def forward(self, ranks: Array) -> Array:
@@ -78,9 +78,9 @@ class RankSums:
         return of_row if self.weights is None else of_row * self.weights
 
 
-class _SoftAuc(torch.autograd.Function):
+class SoftAuc(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, ranks: Tensor, sums: RankSums) -> Tensor:
+    def forward(ctx: Any, ranks: Tensor, sums: Any) -> Tensor:
         ctx.sums = sums
         return torch.from_numpy(sums.forward(ranks.detach().cpu().numpy())).to(ranks.device)
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from harmonrank.errors import UsageError, did_you_mean
 from harmonrank.ranking._isotonic import project_rows, pull_back_rows
+from harmonrank.ranking._ragged import RequestRanks, request_order
 from harmonrank.ranking._scale import scale_rows
 from harmonrank.ranking._sort import sort_rows
 
@@ -31,6 +32,7 @@ def soft_rank(
     regularization: Regularization = ...,
     scale: Scale = ...,
     weights: ArrayLike | Tensor | None = ...,
+    groups: ArrayLike | Tensor | None = ...,
     return_share: Literal[False] = ...,
 ) -> Tensor: ...
 @overload
@@ -41,6 +43,7 @@ def soft_rank(
     regularization: Regularization = ...,
     scale: Scale = ...,
     weights: ArrayLike | Tensor | None = ...,
+    groups: ArrayLike | Tensor | None = ...,
     return_share: Literal[True],
 ) -> tuple[Tensor, float | Tensor]: ...
 def soft_rank(
@@ -50,6 +53,7 @@ def soft_rank(
     regularization: Regularization = "l2",
     scale: Scale = "std",
     weights: ArrayLike | Tensor | None = None,
+    groups: ArrayLike | Tensor | None = None,
     return_share: bool = False,
 ) -> Tensor | tuple[Tensor, float | Tensor]:
     """Return differentiable ascending ranks along the last axis.
@@ -74,6 +78,8 @@ def soft_rank(
         scale: "std" or "none".
         weights: Broadcastable to the scores, not negative; an item of weight k acts like k tied
             copies, and one of weight 0 is ranked but moves nobody. They get no gradient.
+        groups: Request ids of scores of one axis; each request is then ranked by itself, with its
+            own n, mean and std, as a loop over requests would do: eq. 11 of docs/soft-ranks.md.
         return_share: Also return the share of items that have a gradient, those that share a block:
             a float, or one number per leading position.
 
@@ -83,12 +89,13 @@ def soft_rank(
     _check(scores, strength, regularization, scale)
     n = scores.shape[-1]
     rows = (math.prod(scores.shape[:-1]), n)
-    problem = SoftRanks(
+    whole = SoftRanks(
         strength=float(strength),
         kl=regularization == "kl",
         standardise=scale == "std",
         weights=None if weights is None else _weight_rows(weights, scores.shape).reshape(rows),
     )
+    problem = whole if groups is None else _within(whole, scores, groups)
     ranks: Tensor = _SoftRank.apply(scores, problem)  # type: ignore[no-untyped-call]
     if not return_share:
         return ranks
@@ -146,9 +153,20 @@ class SoftRanks:
         return out
 
 
+def _within(whole: SoftRanks, scores: Tensor, groups: ArrayLike | Tensor) -> RequestRanks:
+    """Return the same problem request by request."""
+    if scores.ndim != 1:
+        raise UsageError(
+            f"`groups` are of scores of one axis. Got {scores.ndim} axes: rank each row by itself."
+        )
+    ids = groups.cpu().numpy() if isinstance(groups, Tensor) else groups
+    order, starts = request_order(ids, len(scores))
+    return RequestRanks(order, starts, whole.strength, whole.kl, whole.standardise, whole.weights)
+
+
 class _SoftRank(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, problem: SoftRanks) -> Tensor:
+    def forward(ctx: Any, scores: Tensor, problem: SoftRanks | RequestRanks) -> Tensor:
         ctx.save_for_backward(scores)
         ctx.problem = problem
         return _like(problem.solve(_as_array(scores)), scores)

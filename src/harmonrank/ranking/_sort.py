@@ -6,7 +6,7 @@ for that (long tails, infinities) is sorted by the digits of its bit pattern ins
 stable, so the result is the same whichever is taken.
 """
 
-__all__ = ["argsort", "extremes", "sort_rows"]
+__all__ = ["argsort", "extremes", "sort_into", "sort_rows"]
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def sort_rows(values: Array, low: Array, high: Array) -> tuple[Array, NDArray[np
     """
     ascending = np.empty_like(values)
     order = np.empty(values.shape, np.int32)
-    _sort_rows(values, low, high, ascending, order)
+    sort_into(values, low, high, ascending, order)
     return ascending, order
 
 
@@ -171,7 +171,7 @@ def _sort_row(values: Array, low: float, high: float, ascending: Array, order: A
 
 
 @kernel
-def _sort_rows(values: Array, low: Array, high: Array, ascending: Array, order: Array) -> None:
+def sort_into(values: Array, low: Array, high: Array, ascending: Array, order: Array) -> None:
     for row in range(values.shape[0]):
         bottom, top = np.float64(low[row]), np.float64(high[row])
         _sort_row(values[row], bottom, top, ascending[row], order[row])
