@@ -29,8 +29,8 @@ from harmonrank.engine import open_engine, using
 from harmonrank.evaluation import simulate
 from harmonrank.evaluation.partitioned import partitioned_quality
 from harmonrank.losses import Patterns, rank_auc_slope
-from harmonrank.methods import HarmonRank
 from harmonrank.methods.block_fit import fit_in_blocks
+from harmonrank.methods.harmonrank import HarmonRank
 from harmonrank.methods.scoring_parts import score_files
 from harmonrank.model import Network, NetworkConfig
 from harmonrank.model.fused import Step

@@ -291,17 +291,19 @@ def test_networks_that_predict_are_trained_by_workers_to_the_same_bytes(
     raw_log, tmp_path, ray_engine
 ):
     pytest.importorskip("torch")
-    from harmonrank.prediction import PredictorConfig, fit_predictor
+    from harmonrank.prediction import PredictorConfig, fit_predictor, score_log
 
     config = PredictorConfig(epochs=1, refits=1, embedding=4)
     for engine in (LocalEngine(), ray_engine):
         with using(engine):
-            fit_predictor(raw_log, tmp_path / engine.name, config, folds=2, seed=1)
-    one, many = tmp_path / "local", tmp_path / "ray"
-    names = sorted(path.name for path in one.iterdir())
-    assert names == sorted(path.name for path in many.iterdir())
-    for name in names:
-        assert (one / name).read_bytes() == (many / name).read_bytes(), name
+            predictor = fit_predictor(raw_log, tmp_path / engine.name, config, folds=2, seed=1)
+            score_log(predictor, raw_log, tmp_path / f"scored-{engine.name}")
+    for before in ("", "scored-"):
+        one, many = tmp_path / f"{before}local", tmp_path / f"{before}ray"
+        names = sorted(path.name for path in one.iterdir())
+        assert names == sorted(path.name for path in many.iterdir())
+        for name in names:
+            assert (one / name).read_bytes() == (many / name).read_bytes(), name
 
 
 def test_the_engine_is_quiet_and_leaves_nothing(folder):

@@ -89,22 +89,27 @@ def config_of(network: str, epochs: int | None, settings: tuple[str, ...]) -> An
 @click.argument("model", type=click.Path(path_type=Path))
 @click.argument("data", type=click.Path(path_type=Path))
 @output("Folder to write, or of a single table a parquet file.")
+@engine_options
 @shown
-def score_command(model: Path, data: Path, out: Path, overwrite: bool, show: Show) -> None:
+def score_command(
+    model: Path, data: Path, out: Path, overwrite: bool, engine: EngineChoice, show: Show
+) -> None:
     """Score DATA, an imported log or a parquet file, by MODEL.
 
     Of a log, train.parquet, valid.parquet, test.parquet and schema.toml are written, ready for
     `harmonrank compare`. No row of the log that the model was fitted on is scored by a network
     that learned from it. Of a parquet file, its rows, which are taken for new, are written with
-    one more column per objective.
+    one more column per objective. With --engine ray each part of a log is scored by a worker.
     """
     from harmonrank.data.logs import ImportedLog
     from harmonrank.prediction import load_predictor, score_log, score_rows
 
+    engine.refuse(not data.is_dir() and "A single table", "leave --engine ray out")
     predictor = load_predictor(model)
     if data.is_dir():
         log = ImportedLog.open(data)
-        score_log(predictor, log, out, overwrite=overwrite, on_event=show.event)
+        with engine.used():
+            score_log(predictor, log, out, overwrite=overwrite, on_event=show.event)
         rows = sum(log.rows.values())
     else:
         rows = score_rows(predictor, data, out, overwrite=overwrite, on_event=show.event)

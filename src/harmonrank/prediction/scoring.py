@@ -4,6 +4,7 @@ __all__ = ["SCHEMA", "fusion_schema", "score_frame", "score_log", "score_rows"]
 
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from harmonrank.data.files import check_output, new_file, new_folder
 from harmonrank.data.logs import PARTS, ImportedLog
 from harmonrank.data.parquet import PIECE_ROWS, ParquetWriter, count_rows, pieces
 from harmonrank.data.tables import check_columns, column_names
+from harmonrank.engine import current_engine, in_order
 from harmonrank.errors import UsageError
 from harmonrank.events import ScoredRows
 from harmonrank.prediction.embedding import Rows
@@ -65,18 +67,47 @@ def score_log(
     schema, user_columns = fusion_schema(log)
     users = log.users()
     traits = None if users is None or not user_columns else users.select(user_columns)
+    job = _Job(predictor, log, own, schema, traits, dict(most_rows or {}))
     with new_folder(path, holds=SCHEMA, overwrite=overwrite) as folder:
-        for part in PARTS:
-            done = 0
-            with ParquetWriter(folder / f"{part}.parquet") as writer:
-                for frame in log.batches(part, rows=PIECE_ROWS):
-                    done += frame.height
-                    frame = _drawn(frame, log, part, most_rows or {})
-                    p = score_frame(predictor, frame, own=part if own else None)
-                    writer.put(_table(log, part, frame, p, schema, traits))
-                    on_event(ScoredRows(part, done, log.rows[part]))
+        engine = current_engine()
+        if engine.name == "local":
+            for part in PARTS:
+                job.write(part, folder, on_event)
+        else:
+            for part in in_order(engine, _written_elsewhere, PARTS, job, folder):
+                on_event(ScoredRows(part, log.rows[part], log.rows[part]))
         (folder / SCHEMA).write_text(schema.to_toml(), encoding="utf-8")
     return schema
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What the parts of a log are scored by."""
+
+    predictor: Predictor
+    log: ImportedLog
+    own: bool
+    schema: Schema
+    traits: pl.DataFrame | None
+    most_rows: Mapping[str, int]
+
+    def write(self, part: str, folder: Path, on_event: Callable[[ScoredRows], None]) -> None:
+        """Write the table of one part."""
+        log, done = self.log, 0
+        with ParquetWriter(folder / f"{part}.parquet") as writer:
+            for frame in log.batches(part, rows=PIECE_ROWS):
+                done += frame.height
+                frame = _drawn(frame, log, part, self.most_rows)
+                p = score_frame(self.predictor, frame, own=part if self.own else None)
+                writer.put(_table(log, part, frame, p, self.schema, self.traits))
+                on_event(ScoredRows(part, done, log.rows[part]))
+
+
+def _written_elsewhere(part: str, job: _Job, folder: Path) -> str:
+    """Write the table of one part on a worker."""
+    # A worker that was lost has left a part that is not whole; it is written from the beginning.
+    job.write(part, folder, lambda _: None)
+    return part
 
 
 def fusion_schema(log: ImportedLog) -> tuple[Schema, list[str]]:
