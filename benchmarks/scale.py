@@ -38,8 +38,10 @@ def drawn(folder: Path, rows: int) -> list[Path]:
         count = min(PART, rows - first)
         sample = place.sample(count, seed=1, start=first)
         names = [f"y{m}" for m in range(sample.scores.shape[1])]
-        columns = {f"p_{n}": c.astype(np.float32) for n, c in zip(names, sample.scores.T)}
-        columns |= {n: c.astype(np.uint8) for n, c in zip(names, sample.labels.T)}
+        columns = {
+            f"p_{n}": c.astype(np.float32) for n, c in zip(names, sample.scores.T, strict=True)
+        }
+        columns |= {n: c.astype(np.uint8) for n, c in zip(names, sample.labels.T, strict=True)}
         columns |= {name: np.asarray(codes, np.int16) for name, codes in sample.context.items()}
         columns["request"] = (first + np.arange(count)) // OF_REQUEST
         partial = path.with_suffix(".partial")
@@ -94,7 +96,7 @@ def run(rows: int, folder: Path, scratch: Path) -> dict:
     found["fit"] = measured(
         "fit", rows, "fit", "--train", source, *columns(), "-o", model, *memory, "--json", told
     )
-    found["fit"]["blocks"] = json.loads(told.read_text())["blocks"]
+    found["fit"]["blocks"] = json.loads(told.read_text()).get("blocks")
     found["evaluate"] = measured(
         "evaluate", rows, "evaluate", model, source, *memory, "--json", told
     )

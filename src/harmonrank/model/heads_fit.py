@@ -19,7 +19,8 @@ from harmonrank.model.completions import Completions
 from harmonrank.model.coordinate import Coordinate, fit_coordinate
 from harmonrank.model.fit_rows import FitRows, RowCounts, cut_rows, drawn_from
 from harmonrank.model.gaps import Gaps
-from harmonrank.model.head_columns import GROUPS, INTERCEPT, OTHERS, OWN, SHARED, HeadColumns
+from harmonrank.model.head_columns import GROUPS, INTERCEPT, OWN, SHARED, HeadColumns
+from harmonrank.model.head_curve import HeadCurve
 from harmonrank.model.head_quadratic import Derivatives
 from harmonrank.model.heads import Heads
 from harmonrank.model.heads_sums import HeadSums
@@ -231,44 +232,14 @@ def fit_linear(
     """Take Newton steps until they no longer move the ranking."""
     group = HeadColumns(len(heads.theta)).groups(heads.slots)
     for step in range(_STEPS):
-        heads, change = _step(heads, _Curve.at(heads.theta, data), group)
+        heads, change = _step(heads, HeadCurve.at(heads.theta, data), group)
         on_step(step + 1)
         if change < _ENOUGH:
             break
     return heads
 
 
-@dataclass(frozen=True)
-class _Curve:
-    """The heads' log-likelihoods near a point, to second order.
-
-    Attributes:
-        theta: (M, D), the point.
-        slope: (M, D), gradients there.
-        curvature: (M, D, D), negative Hessians.
-    """
-
-    theta: np.ndarray
-    slope: np.ndarray
-    curvature: np.ndarray
-
-    @classmethod
-    def at(cls, theta: np.ndarray, data: Derivatives) -> "_Curve":
-        """Look at all rows once."""
-        return cls(theta, *data.derivatives(theta))
-
-    def top(self, prior: np.ndarray, decay: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the coefficients of the largest posterior, and the posterior variances."""
-        covariance = np.linalg.inv(self.curvature + np.diag(decay))
-        pull = self.slope - decay * (self.theta - prior)
-        step = (covariance @ pull[:, :, None])[:, :, 0]
-        # A logit that jumps by more than 2 has left the region that the curve describes.
-        reach = np.abs(step[:, :OTHERS]).max(axis=1, keepdims=True)
-        step *= np.minimum(1.0, 2.0 / np.maximum(reach, 1e-12))
-        return self.theta + step, np.diagonal(covariance, axis1=1, axis2=2)
-
-
-def _step(heads: Heads, curve: _Curve, group: np.ndarray) -> tuple[Heads, float]:
+def _step(heads: Heads, curve: HeadCurve, group: np.ndarray) -> tuple[Heads, float]:
     """Take a Newton step of all heads, and settle what they share; return the largest change.
 
     The precisions converge slowly, but need no look at the rows: near the top the curve does for
@@ -287,7 +258,7 @@ def _step(heads: Heads, curve: _Curve, group: np.ndarray) -> tuple[Heads, float]
     return heads, change
 
 
-def _update(heads: Heads, curve: _Curve, group: np.ndarray) -> tuple[Heads, np.ndarray]:
+def _update(heads: Heads, curve: HeadCurve, group: np.ndarray) -> tuple[Heads, np.ndarray]:
     """Find the top of the curve under the present prior, then the prior that fits it best."""
     prior = np.zeros(heads.theta.shape[1])
     prior[SHARED] = heads.shared
