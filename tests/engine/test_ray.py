@@ -44,10 +44,11 @@ def test_a_state_stays_on_its_worker_and_is_built_again_after_a_kill(ray_engine,
     assert ray_engine.get(resident.call(count_on, 2)) == 12
 
 
-def test_a_killed_worker_costs_its_call_alone(ray_engine, tmp_path):
+def test_a_killed_worker_costs_its_call_alone_and_makes_no_noise(ray_engine, tmp_path, capfd):
     marker = tmp_path / "died"
     assert list(in_order(ray_engine, die_in_task, range(6), marker)) == [0, 2, 4, 6, 8, 10]
     assert marker.exists()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_nothing_listens_beyond_this_machine(ray_engine):

@@ -61,7 +61,7 @@ def open_engine(
         raise UsageError(f"`engine` must be 'local' or 'ray'. Got {shown(name)}.")
     require_extra("ray", who="--engine ray")
     started = _connect(address, verbose) if address else _start(workers or thread_count(), verbose)
-    with started:
+    with started, _hushed(verbose):
         from harmonrank.engine.ray_engine import RayEngine
 
         yield RayEngine(workers)
@@ -145,6 +145,20 @@ def _require_loopback(ray: Any) -> None:
             "Ray would listen beyond this machine, so it was stopped; use the version that "
             "constraints.txt names, or start a cluster yourself and give its --address."
         )
+
+
+@contextmanager
+def _hushed(verbose: bool) -> Iterator[None]:
+    """Keep Ray from printing to standard output what it does about a lost worker."""
+    worker: Any = import_module("ray._private.worker")
+    before = getattr(worker, "print_to_stdstream", None)
+    if not verbose and before is not None:
+        worker.print_to_stdstream = lambda *_, **__: None
+    try:
+        yield
+    finally:
+        if before is not None:
+            worker.print_to_stdstream = before
 
 
 def _voice(verbose: bool) -> dict[str, Any]:
