@@ -1,6 +1,6 @@
 """Options that name columns, and the schema they become."""
 
-__all__ = ["SCHEMA", "columns", "schema_of"]
+__all__ = ["SCHEMA", "columns", "kind_parts", "schema_of"]
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +29,8 @@ def columns(function: F) -> F:
             click.option("--scale", metavar="A=percent", help="Scales of score columns."),
             click.option("--sample-weight", metavar="A", help="Column of row weights."),
             click.option("--unwanted", metavar="A,B", help="Objectives that count against a row."),
+            click.option("--graded", metavar="A,B", help="Objectives whose label is a number."),
+            click.option("--given", metavar="A=B", help="Objectives shown only where B happened."),
             click.option("--position", metavar="A", help="Column of places, from the top down."),
             missing_option,
             click.option(
@@ -57,6 +59,8 @@ def schema_of(
     missing: str | None = None,
     position: str | None = None,
     unwanted: str | None = None,
+    graded: str | None = None,
+    given: str | None = None,
     near: Tables | None = None,
     quiet: bool = False,
     required: bool = True,
@@ -105,18 +109,29 @@ def schema_of(
         changes["time"] = time
     if position is not None:
         changes["position"] = position
-    if unwanted is not None:
-        changes["unwanted"] = tuple(parse_names(unwanted))
+    changes |= kind_parts(unwanted, graded, given)
     if missing is not None:
         changes["missing"] = missing
     if scale is not None:
-        changes["scale"] = {**result.scale, **_parse_scale(scale)}
+        changes["scale"] = {**result.scale, **_parse_words(scale, "--scale", "p_buy=percent")}
     if weights is not None:
         changes |= {"weights": {**result.weights, **(parse_pairs(weights) or {})}, "value": {}}
     if value is not None:
-        given = parse_pairs(value, "--value") or {}
-        changes |= {"weights": {}, "value": {**result.value, **given}}
+        worth = parse_pairs(value, "--value") or {}
+        changes |= {"weights": {}, "value": {**result.value, **worth}}
     return replace(result, **changes)
+
+
+def kind_parts(unwanted: str | None, graded: str | None, given: str | None) -> dict[str, Any]:
+    """Return the parts of a schema that options about the kinds of objectives name."""
+    parts: dict[str, Any] = {}
+    if unwanted is not None:
+        parts["unwanted"] = tuple(parse_names(unwanted))
+    if graded is not None:
+        parts["graded"] = tuple(parse_names(graded))
+    if given is not None:
+        parts["given"] = _parse_words(given, "--given", "order=click")
+    return parts
 
 
 def _schema_near(table: Tables | None) -> Path | None:
@@ -130,14 +145,14 @@ def _schema_near(table: Tables | None) -> Path | None:
     return next((file for place in places if (file := place / SCHEMA).is_file()), None)
 
 
-def _parse_scale(text: str) -> dict[str, str]:
+def _parse_words(text: str, option: str, example: str) -> dict[str, str]:
     """Read 'p_buy=percent,p_like=logit'."""
     pairs = [part.partition("=") for part in parse_names(text)]
-    for name, equals, scale in pairs:
-        if not (name and equals and scale):
-            raise UsageError(f"--scale takes pairs such as p_buy=percent. Got '{name}{equals}'.")
-    _refuse_repeat("--scale", [name.strip() for name, _, _ in pairs])
-    return {name.strip(): scale.strip() for name, _, scale in pairs}
+    for name, equals, word in pairs:
+        if not (name and equals and word):
+            raise UsageError(f"{option} takes pairs such as {example}. Got '{name}{equals}'.")
+    _refuse_repeat(option, [name.strip() for name, _, _ in pairs])
+    return {name.strip(): word.strip() for name, _, word in pairs}
 
 
 def _refuse_repeat(option: str, names: list[str]) -> None:

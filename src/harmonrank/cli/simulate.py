@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harmonrank.cli.options import count_option, numbers, output, parse_names, seeds, whole
+from harmonrank.cli.schema_options import kind_parts
 from harmonrank.cli.simulate_stream import StreamPlan, simulate_stream, stream_options
 from harmonrank.errors import UsageError
 
@@ -46,6 +47,9 @@ if TYPE_CHECKING:
     metavar="P",
     help="Show rows one below the other: place k is looked at with chance 1/log2(1+k)^P.",
 )
+@click.option("--unwanted", metavar="A,B", help="Objectives that count against a row.")
+@click.option("--graded", metavar="A,B", help="Draw labels of these as numbers, such as seconds.")
+@click.option("--given", metavar="A=B", help="Draw labels of A only where B happened.")
 @click.option("--users", type=whole(1), help="Users of a log; 20,000 if not given.")
 @click.option("--items", type=whole(1), help="Items of a log; 5,000 if not given.")
 @click.option("--file", metavar="NAME", help="Which of Tenrec's files; QK-video.csv if not given.")
@@ -61,6 +65,9 @@ def command(
     objectives: str | None,
     drift: float,
     position_bias: float | None,
+    unwanted: str | None,
+    graded: str | None,
+    given: str | None,
     users: int | None,
     items: int | None,
     file: str | None,
@@ -88,9 +95,11 @@ def command(
     from harmonrank.evaluation.worlds import TRAINED
     from harmonrank.evaluation.worlds import world as find_world
 
+    kinds = kind_parts(unwanted, graded, given)
     if is_log_world(world):
-        given = {"--objectives": objectives, "--drift": drift or None}
-        _refuse(world, given | {"--position-bias": position_bias, "--stream": plan.address})
+        refused = {"--objectives": objectives, "--drift": drift or None}
+        refused |= {"--unwanted": unwanted, "--graded": graded, "--given": given}
+        _refuse(world, refused | {"--position-bias": position_bias, "--stream": plan.address})
         plan.refuse()
         simulate_raw_log(
             world,
@@ -115,6 +124,10 @@ def command(
         check_output(_required(out), overwrite=overwrite, holds=SCHEMA)
     elif position_bias is not None:
         raise UsageError("--position-bias does not apply to a stream; leave it out.")
+    elif kinds:
+        raise UsageError(
+            "--unwanted, --graded and --given do not apply to a stream; leave them out."
+        )
     done = 0
     with Show(quiet=quiet, json_file=json_file) as show:
         if world == TRAINED:
@@ -146,6 +159,7 @@ def command(
             _required(out),
             seed=seed,
             overwrite=overwrite,
+            kinds=kinds,
             position_bias=position_bias,
             on_table=on_table,
         )

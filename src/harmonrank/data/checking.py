@@ -100,8 +100,8 @@ class TableCheck:
                 f"must hold numbers or text. Got type {kind}; convert it first.",
             )
 
-    def labels(self, columns: Sequence[str]) -> None:
-        """Labels are 0 or 1."""
+    def labels(self, columns: Sequence[str], shown: np.ndarray | None = None) -> None:
+        """Labels are 0 or 1; of a conditional objective where it is shown."""
         for name in columns:
             if name not in self.frame.columns:
                 continue
@@ -112,7 +112,29 @@ class TableCheck:
                 allowed = (series == 0) | (series == 1)
             else:
                 continue
-            self._refuse(series, _known(series, allowed), column, "must be 0 or 1")
+            self._refuse(series, _needed(series, allowed, shown), column, "must be 0 or 1")
+
+    def grades(self, columns: Sequence[str], shown: np.ndarray | None = None) -> None:
+        """Labels of graded objectives are finite numbers, where they are shown."""
+        for name in columns:
+            if name not in self.frame.columns:
+                continue
+            series, column = self.frame[name], f"Label column '{name}'"
+            if self._numeric(series, column, "numbers, as it is graded"):
+                allowed = _needed(series, _finite(series.alias("")), shown)
+                self._refuse(series, allowed, column, "must be a finite number")
+
+    def laws(self, columns: Sequence[str]) -> None:
+        """The truth of a graded objective is a list of equally likely values, as long each."""
+        for name in columns:
+            series, column = self.frame[name], f"Truth column '{name}'"
+            if not isinstance(series.dtype, pl.List | pl.Array):
+                what = "must hold lists of equally likely values, as its objective is graded"
+                self.faults.add(column, f"{what}. Got type {series.dtype}; convert it first.")
+                continue
+            lengths = series.cast(pl.List(pl.Float64)).list.len()
+            same = _known(lengths, (lengths == lengths.max()) & (lengths > 0))
+            self._refuse(lengths, same, column, "must hold lists of one length, from 1 up")
 
     def sample_weight(self, name: str | None) -> None:
         """Weights are finite numbers from 0 up, and so is their sum."""
@@ -177,6 +199,15 @@ def _finite(values: pl.Series) -> pl.Series:
 def _known(series: pl.Series, allowed: pl.Series) -> pl.Series:
     # Not `fill_null`, which needs Polars' threads. Without its name, which may be a pattern.
     return allowed & series.alias("").is_not_null()
+
+
+def _needed(series: pl.Series, allowed: pl.Series, shown: np.ndarray | None) -> pl.Series:
+    """Return where a label is allowed or, as its row does not show it, not looked at."""
+    allowed = _known(series, allowed)
+    if shown is None:
+        return allowed
+    fine = allowed.cast(pl.Float64).to_numpy() == 1  # null becomes NaN
+    return pl.Series("", fine | ~shown)
 
 
 def is_lost(values: pl.Series) -> pl.Series:

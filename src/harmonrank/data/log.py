@@ -5,7 +5,7 @@ __all__ = ["Log", "selected", "taken"]
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ import polars as pl
 
 from harmonrank.data.blocks import drawn_rows
 from harmonrank.data.context import ContextEncoder
+from harmonrank.data.kinds import tie_share
 from harmonrank.data.schema import Schema
 from harmonrank.errors import DataError
 
@@ -25,7 +26,8 @@ class Log:
         scores: (rows, objectives), float32 or float64 as in the table, all in [0, 1]; NaN where
             a score is missing.
         context: One column per context feature, as in the table.
-        labels: (rows, objectives) of 0 and 1, or None when the table was read to be scored.
+        labels: (rows, objectives) of 0 and 1, or None when the table was read to be scored. Of
+            graded objectives numbers in their own units; 0 where a row does not show one.
         request: (rows,) one number per request.
         sample_weight: (rows,) float64.
         truth: (rows, objectives) true probabilities, in a world.
@@ -33,6 +35,8 @@ class Log:
         inverse: (rows,) what undoes the place: the chance that the row was looked at, given its
             feedback, over that of its place. None until `corrected`; it is then a factor of
             `sample_weight`.
+        shown: (rows, objectives) whether a row shows each objective; None if all rows show all.
+        laws: In a world, by objective, (rows, K) equally likely values of a graded label.
     """
 
     schema: Schema
@@ -44,6 +48,8 @@ class Log:
     truth: np.ndarray | None = None
     position: np.ndarray | None = None
     inverse: np.ndarray | None = None
+    shown: np.ndarray | None = None
+    laws: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -70,8 +76,28 @@ class Log:
         return self.labels
 
     def prevalence(self) -> np.ndarray:
-        """Return the share of positives of each objective, by sample weight."""
-        return np.average(self.known_labels(), axis=0, weights=self.sample_weight)
+        """Return the share of positives of each objective, by sample weight.
+
+        Of a conditional one among the rows that show it. A graded one has that of the events with
+        as many pairs: π(1−π) = (1 − P(tie))/4, eq. 8 of docs/objectives.md; ½ without ties.
+        """
+        if self.schema.plain:
+            return np.average(self.known_labels(), axis=0, weights=self.sample_weight)
+        return np.array([self._share(m) for m in range(len(self.schema.names))])
+
+    def _share(self, m: int) -> float:
+        labels, weight = self.shown_labels(m)
+        if self.schema.names[m] in self.schema.graded:
+            return float(0.5 - 0.5 * np.sqrt(tie_share(labels, weight)))
+        return float(np.average(labels, weights=weight)) if len(labels) else 0.0
+
+    def shown_labels(self, m: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the labels of objective m and the weights of the rows that show it."""
+        labels, weight = self.known_labels()[:, m], self.sample_weight
+        if self.shown is None:
+            return labels, weight
+        there = self.shown[:, m]
+        return labels[there], None if weight is None else weight[there]
 
     def codes(self, encoder: ContextEncoder) -> np.ndarray:
         """Return the codes of the context of every row, (rows, features) int32."""
@@ -97,6 +123,8 @@ class Log:
             truth=of(self.truth),
             position=of(self.position),
             inverse=of(self.inverse),
+            shown=of(self.shown),
+            laws={name: law[index] for name, law in self.laws.items()},
         )
 
     def drawn(self, most: int) -> np.ndarray:
@@ -181,7 +209,7 @@ class Log:
         if _columns_of(have) == _columns_of(schema):
             same = all(
                 getattr(have, part) == getattr(schema, part)
-                for part in ("weights", "value", "missing", "examination")
+                for part in ("weights", "value", "missing", "examination", "unwanted")
             )
             return self if same else replace(self, schema=schema)
         self._require("context column", have.context, schema.context)
@@ -204,10 +232,19 @@ class Log:
             truth=None,
             position=None,
             inverse=self.inverse if weighted else None,
+            shown=None,
+            laws={},
         )
         if not labels:
             return found
         objectives = self._require("label column", have.names, schema.names)
+        for name in schema.names:
+            kinds = [(name in one.graded, one.given.get(name)) for one in (have, schema)]
+            if kinds[0] != kinds[1]:
+                raise DataError(
+                    f"The log was read with another kind of '{name}'; read its table again with "
+                    "this schema."
+                )
         for role in ("request", "sample_weight", "position"):
             wanted = getattr(schema, role)
             if wanted is not None:
@@ -219,6 +256,8 @@ class Log:
             request=None if schema.request is None else self.request,
             truth=None if truth is None else truth[:, objectives],
             position=None if schema.position is None else self.position,
+            shown=None if schema.plain or self.shown is None else self.shown[:, objectives],
+            laws={k: v for k, v in self.laws.items() if truth is not None and k in schema.names},
         )
 
     def _refuse_missing(self) -> None:
@@ -246,6 +285,8 @@ class Log:
         digest = hashlib.sha256(json.dumps(self.schema.to_dict()).encode())
         arrays = [self.scores, self.labels, self.request, self.sample_weight, self.truth]
         arrays += [] if self.position is None else [self.position]
+        arrays += [] if self.shown is None else [self.shown]
+        arrays += list(self.laws.values())
         context = self.context.hash_rows(seed=0).to_numpy() if self.context.width else None
         for array in (*arrays, context):
             digest.update(b"none" if array is None else np.ascontiguousarray(array).data)
@@ -253,6 +294,9 @@ class Log:
 
     def require_both_classes(self, purpose: str) -> None:
         """Refuse an objective without a positive or a negative label in a row that counts."""
+        if not self.schema.plain:
+            self._require_pairs(purpose)
+            return
         labels, weight = self.known_labels(), self.sample_weight
         counted = labels if weight is None else labels[weight > 0]
         positives = counted.sum(axis=0, dtype=np.int64)
@@ -264,11 +308,26 @@ class Log:
                     "rows, so its ranking has no meaning there; add rows or leave it out."
                 )
 
+    def _require_pairs(self, purpose: str) -> None:
+        """Refuse an objective of which no two rows that show it differ."""
+        for m, name in enumerate(self.schema.names):
+            labels, weight = self.shown_labels(m)
+            counted = labels if weight is None else labels[weight > 0]
+            if not len(counted) or counted.min() == counted.max():
+                among = f"{self.rows:,} {purpose} rows"
+                if self.shown is not None and name in self.schema.given:
+                    among = f"{len(counted):,} {purpose} rows that show it"
+                raise DataError(
+                    f"Objective '{name}' has no two different labels among the {among}, so its "
+                    "ranking has no meaning there; add rows or leave it out."
+                )
+
 
 def _columns_of(schema: Schema) -> tuple[Any, ...]:
     """Return which column is what, in order, whatever the weights."""
     order = (schema.names, schema.score_columns, tuple(schema.context), schema.scales)
-    return (*order, schema.request, schema.sample_weight, schema.truth, schema.position)
+    kinds = (schema.graded, schema.given)
+    return (*order, schema.request, schema.sample_weight, schema.truth, schema.position, *kinds)
 
 
 def taken(frame: pl.DataFrame, index: np.ndarray) -> pl.DataFrame:

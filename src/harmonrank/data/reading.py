@@ -12,6 +12,7 @@ from harmonrank.data.checking import TableCheck, is_lost
 from harmonrank.data.clock import table_columns, with_clock
 from harmonrank.data.faults import Faults
 from harmonrank.data.forks import require_polars_threads
+from harmonrank.data.kinds import lineage
 from harmonrank.data.log import Log
 from harmonrank.data.scales import to_probabilities
 from harmonrank.data.schema import Schema
@@ -72,8 +73,10 @@ def read_log(
     check = TableCheck(faults, first_row, frame)
     check.scores(schema)
     check.contexts(schema.context)
-    check.labels(schema.names if labels else ())
-    check.probabilities(truth)
+    shown = _shown(check, schema) if labels else None
+    laws = [(n, c) for n, c in zip(schema.names, truth, strict=False) if n in schema.graded]
+    check.laws([column for _, column in laws])
+    check.probabilities([column for column in truth if column not in dict(laws).values()])
     check.request(request)
     check.sample_weight(weight)
     check.position(position)
@@ -82,12 +85,68 @@ def read_log(
         schema,
         to_probabilities(_floats(frame, schema.score_columns), schema.scales),
         pl.DataFrame(with_clock(frame, schema.context)),
-        _stacked(frame, schema.names, np.uint8) if labels else None,
+        _labels(frame, schema, shown) if labels else None,
         request_ids(frame[request]) if request else None,
         frame[weight].cast(pl.Float64).to_numpy() if weight else None,
-        _floats(frame, truth) if truth else None,
+        _truths(frame, truth, [column for _, column in laws]) if truth else None,
         _places(frame[position]) if position else None,
+        shown=shown,
+        laws={name: _law(frame[column]) for name, column in laws},
     )
+
+
+def _shown(check: TableCheck, schema: Schema) -> np.ndarray | None:
+    """Check labels, parents first, and return which rows show each objective."""
+    if not schema.given:
+        check.labels([name for name in schema.names if name not in schema.graded])
+        check.grades(schema.graded)
+        return None
+    shown: dict[str, np.ndarray] = {}
+    rows = check.frame.height
+    for name in sorted(schema.names, key=lambda name: len(lineage(name, schema.given))):
+        parent = schema.given.get(name)
+        there = np.ones(rows, dtype=bool)
+        if parent is not None:
+            there = shown[parent] & _ones(check.frame, parent)
+        shown[name] = there
+        known = check.grades if name in schema.graded else check.labels
+        known([name], None if parent is None else there)
+    return np.stack([shown[name] for name in schema.names], axis=1)
+
+
+def _ones(frame: pl.DataFrame, name: str) -> np.ndarray:
+    """Return where a label is 1, whatever is wrong with it elsewhere."""
+    if name not in frame.columns or not (
+        frame.schema[name].is_numeric() or frame.schema[name] == pl.Boolean
+    ):
+        return np.zeros(frame.height, dtype=bool)
+    found: np.ndarray = frame[name].cast(pl.Float64).to_numpy() == 1  # null becomes NaN
+    return found
+
+
+def _labels(frame: pl.DataFrame, schema: Schema, shown: np.ndarray | None) -> np.ndarray:
+    """Return labels side by side, 0 where a row does not show one."""
+    if schema.plain:
+        return _stacked(frame, schema.names, np.uint8)
+    values = np.empty((frame.height, len(schema.names)), np.float64 if schema.graded else np.uint8)
+    for m, name in enumerate(schema.names):
+        column = frame[name].cast(pl.Float64).to_numpy()
+        values[:, m] = column if shown is None else np.where(shown[:, m], column, 0.0)
+    return values
+
+
+def _truths(frame: pl.DataFrame, truth: Sequence[str], laws: Sequence[str]) -> np.ndarray:
+    """Return true chances side by side; of a law its mean."""
+    if not laws:
+        return _floats(frame, truth)
+    columns = [_law(frame[c]).mean(axis=1) if c in laws else frame[c].to_numpy() for c in truth]
+    return np.stack(columns, axis=1).astype(np.float64)
+
+
+def _law(series: pl.Series) -> np.ndarray:
+    """Return lists of equally likely values as an array, (rows, values)."""
+    inner = series.cast(pl.List(pl.Float64)).explode().to_numpy()
+    return np.ascontiguousarray(inner.reshape(len(series), -1))
 
 
 def _places(series: pl.Series) -> np.ndarray:

@@ -12,6 +12,7 @@ import numpy as np
 
 from harmonrank.data.decoding import read_toml
 from harmonrank.data.examination import checked_curve
+from harmonrank.data.kinds import check_kinds
 from harmonrank.data.scales import SCALES
 from harmonrank.data.values import either, refuse_gains, value_vector
 from harmonrank.errors import DataError, UsageError, did_you_mean, shown
@@ -57,6 +58,10 @@ class Schema:
             estimates if it is not given; a place that is not listed has that of the one before.
         unwanted: Objectives that count against a row, such as a report: their weights are taken
             below zero, whatever sign they are given with.
+        graded: Objectives whose label is a number, such as seconds watched or stars, ranked by
+            concordance (see docs/objectives.md).
+        given: The objective that must have happened for another to be shown, as in
+            {'order': 'click'}; the label of other rows is not looked at and may be null.
     """
 
     objectives: Mapping[str, str]
@@ -72,11 +77,15 @@ class Schema:
     position: str | None = None
     examination: Mapping[int, float] = field(default_factory=dict)
     unwanted: Sequence[str] = ()
+    graded: Sequence[str] = ()
+    given: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "objectives", _names("objectives", self.objectives))
         object.__setattr__(self, "context", _columns("context", self.context))
         object.__setattr__(self, "unwanted", _columns("unwanted", self.unwanted))
+        object.__setattr__(self, "graded", _columns("graded", self.graded))
+        object.__setattr__(self, "given", _names("given", self.given))
         object.__setattr__(self, "truth", _names("truth", self.truth))
         object.__setattr__(self, "scale", _names("scale", self.scale))
         for part in ("request", "sample_weight", "time", "position"):
@@ -110,6 +119,8 @@ class Schema:
         for name in self.unwanted:
             self._require("unwanted", name)
         _refuse_repeats("unwanted objective", self.unwanted)
+        _refuse_repeats("graded objective", self.graded)
+        check_kinds(self.names, self.graded, self.given, self.position)
         self._check_scale()
         # What is learned from must not hold what is learned.
         hidden = dict.fromkeys(self.objectives, "label")
@@ -223,7 +234,40 @@ class Schema:
             value={k: v for k, v in self.value.items() if k in names},
             scale={k: v for k, v in self.scale.items() if k in scores},
             unwanted=tuple(k for k in self.unwanted if k in names),
+            graded=tuple(k for k in self.graded if k in names),
+            given=self._given_within(names),
         )
+
+    def _given_within(self, names: Sequence[str]) -> dict[str, str]:
+        """Return what is given what among some objectives, which must hold what each is given."""
+        found = {k: v for k, v in self.given.items() if k in names}
+        for name, parent in found.items():
+            if parent not in names:
+                raise UsageError(
+                    f"'{name}' is shown only given '{parent}'; name '{parent}' too, or leave "
+                    f"'{name}' out."
+                )
+        return found
+
+    def kind(self, name: str) -> str:
+        """Return in words what an objective is beside an event, '' if it is one."""
+        words = ["graded"] if name in self.graded else []
+        words += [f"given {self.given[name]}"] if name in self.given else []
+        return ", ".join(words)
+
+    @property
+    def plain(self) -> bool:
+        """Whether every objective is an event of 0 or 1 that every row shows."""
+        return not (self.graded or self.given)
+
+    def require_plain(self, what: str) -> None:
+        """Refuse graded and conditional objectives where they have no meaning yet."""
+        for name in self.names:
+            if kind := self.kind(name):
+                raise UsageError(
+                    f"{what} takes objectives of 0 and 1 that every row shows. Got '{name}', which "
+                    f"is {kind}; leave it out."
+                )
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `from_dict` reads, with empty parts left out."""
@@ -236,7 +280,9 @@ class Schema:
             "position": self.position,
             "missing": None if self.missing == "allow" else self.missing,
             "unwanted": list(self.unwanted),
+            "graded": list(self.graded),
             "weights": dict(self.weights),
+            "given": dict(self.given),
             "scale": dict(self.scale),
             "truth": dict(self.truth),
             "value": dict(self.value),

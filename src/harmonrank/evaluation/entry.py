@@ -9,6 +9,7 @@ import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.methods import Quality
+from harmonrank.methods.outcomes import outcomes_of
 from harmonrank.methods.value_quality import ValueAtK
 from harmonrank.metrics import Interval, bootstrap_areas, bootstrap_values, percentiles
 
@@ -132,7 +133,7 @@ def entry_of(
     """Return the entry of a fused score whose quality on rows that all count is known."""
     resampled = bootstrap_areas(
         fused,
-        log.known_labels(),
+        outcomes_of(log),
         groups=log.request,
         sample_weight=log.sample_weight,
         replicates=REPLICATES,
@@ -143,7 +144,7 @@ def entry_of(
     worth, k = list(entry.value.value.values()), entry.value.k
     earned = bootstrap_values(
         fused,
-        log.known_labels(),
+        outcomes_of(log),
         log.request,
         k,
         value=worth,

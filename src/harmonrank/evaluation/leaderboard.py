@@ -157,6 +157,7 @@ class Leaderboard(Tabular):
     def _notes(self) -> Iterator[str]:
         train = "" if self.train_rows is None else f"{self.train_rows:,} training rows, "
         yield f"{train}{self.test_rows:,} test rows."
+        yield from filter(None, [next((q.kind_words() for q in self.qualities.values()), None)])
         if self.value_k is not None:
             yield from self._value_notes()
         elif self.ceiling is None:

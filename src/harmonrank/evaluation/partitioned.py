@@ -58,6 +58,7 @@ def partitioned_quality(
         block_rows: Rows that a worker reads at a time.
     """
     schema = model.schema
+    schema.require_plain("Measuring on a cluster")
     if schema.position is not None or schema.value:
         raise UsageError(
             "Workers measure AUCs without positions and values per event; leave --engine ray out."

@@ -10,7 +10,7 @@ __all__ = [
     "world_schema",
 ]
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from harmonrank.data import Schema
+from harmonrank.data import Schema, read_log
 from harmonrank.data.files import new_folder, write_json
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.parquet import writing
 from harmonrank.data.worlds import Sample, best_score, examination_curve, placed
 from harmonrank.errors import UsageError
+from harmonrank.evaluation.simulated_kinds import with_kinds
 from harmonrank.evaluation.worlds import AnyWorld
+from harmonrank.methods import ceiling_of
 from harmonrank.metrics import auc
 
 SCHEMA = "schema.toml"
@@ -54,6 +56,7 @@ def simulate(
     *,
     seed: int = 0,
     overwrite: bool = False,
+    kinds: Mapping[str, Any] | None = None,
     position_bias: float | None = None,
     on_table: Callable[[str, int], None] | None = None,
 ) -> dict[str, Any]:
@@ -68,6 +71,8 @@ def simulate(
         path: The folder.
         seed: Decides everything that is drawn.
         overwrite: Replace a folder of an earlier simulation.
+        kinds: Parts of a schema, `unwanted`, `graded` and `given`, by which labels are drawn again
+            as objectives of these kinds (see `simulated_kinds`).
         position_bias: Rows of a request are shown in the order of the first objective's score, and
             place k is looked at with chance 1/log₂(1 + k) to this power; a row that is not looked
             at has no feedback. None: all rows are looked at.
@@ -78,13 +83,20 @@ def simulate(
         raise UsageError(f"`rows` must be at least {FEWEST_ROWS}. Got {rows}.")
     half = rows // 2
     start, horizon = 0, rows + 2 * half
+    schema = replace(world_schema(world), **(kinds or {}))
+    if position_bias is not None:
+        schema.require_plain("A simulation with --position-bias")
     summary: dict[str, Any] = {}
     with new_folder(path, holds=SCHEMA, overwrite=overwrite) as folder:
         for index, (name, count) in enumerate((("train", rows), ("valid", half), ("test", half))):
+            truth = name != "train"
             sample = world.sample(
-                count, seed=seed, start=start, horizon=horizon, with_truth=name != "train"
+                count, seed=seed, start=start, horizon=horizon, with_truth=truth or bool(kinds)
             )
-            frame = as_frame(world, sample)
+            frame = as_frame(world, sample if truth else replace(sample, truth=None))
+            if kinds:
+                assert sample.truth is not None
+                frame = with_kinds(frame, schema, sample.truth, seed=[seed, index], known=truth)
             if position_bias is not None:
                 frame = with_places(frame, world, sample, position_bias, seed=(seed << 2) + index)
             with writing():
@@ -94,8 +106,10 @@ def simulate(
                 on_table(name, count)
             if name == "test":
                 summary = _ceiling(world, sample)
+                if kinds:
+                    log = read_log(frame, schema)
+                    summary = {"ceiling": ceiling_of(log, schema.weight_vector)}
         summary = {"world": world.name, "rows": rows, "seed": seed, **summary}
-        schema = world_schema(world)
         if position_bias is not None:
             schema, curve = replace(schema, position=POSITION), examination_curve(position_bias, 30)
             summary["examination"] = {str(place): chance for place, chance in curve.items()}

@@ -21,6 +21,7 @@ from harmonrank.extras import needs_extras
 from harmonrank.methods.aligned import Aligned
 from harmonrank.methods.fit import Fit, exam_rows, fit_rows
 from harmonrank.methods.imputation import imputed_log
+from harmonrank.methods.kinds import with_targets
 from harmonrank.methods.quality import Quality
 from harmonrank.methods.reference import Reference
 from harmonrank.methods.request import checked_candidates, checked_context, request_log
@@ -76,19 +77,19 @@ class Method(Aligned, ABC):
         """
         require_polars_threads("A fit")
         schema, seed = Schema.of(schema), checked_seed(seed)
-        if schema.value:
-            self._require_probabilities()
+        self._require_kinds(schema)
         device, listener = checked_device(device), checked_listener(on_event)
         kept_in = None if checkpoint is None else checked_path("checkpoint", checkpoint)
         train_log, valid_log = fit_rows(train, valid, schema, seed, uses_valid=self.uses_valid)
         reference, weights = Reference.of(train_log), fit_weights(schema, train_log)
         if not self.takes_missing:
             train_log, valid_log = (imputed_log(reference, log) for log in (train_log, valid_log))
+        targets, exam = with_targets(train_log, [valid_log])
         with needs_extras(self.name):
-            self._fit(Fit(train_log, valid_log, weights, seed, device, listener, kept_in))
-        self._keep_prevalence(train_log.prevalence())
+            self._fit(Fit(targets, exam, weights, seed, device, listener, kept_in))
         self._keep_reference(reference)
         self._schema = replace(schema, examination=train_log.schema.examination)
+        self._keep_kinds(train_log, targets)
         return self
 
     def strict(self) -> Self:

@@ -70,6 +70,7 @@ def fit_in_blocks(
         device: As for `Method.fit`.
         on_event: As for `Method.fit`.
     """
+    blocks.schema.require_plain("A fit in blocks, of a table larger than --memory,")
     facts = LogFacts.of(blocks)
     if isinstance(method, HarmonRank):
         _fit_default(method, blocks, facts, on_event)

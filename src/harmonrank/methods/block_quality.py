@@ -155,6 +155,7 @@ def exact_quality(
     on_rows: Any = lambda *_: None,
 ) -> BlockQuality:
     """Score all rows in blocks, and return the AUC of each objective on all that count."""
+    blocks.schema.require_plain("Measuring in blocks, of a table larger than --memory,")
     M, done = len(blocks.schema.names), 0
     edges: list[np.ndarray] = []
     sums = np.zeros((2, M))  # mass and weighted positives

@@ -37,6 +37,7 @@ class ClosedForm(ProbabilityMethod):
 
     name = "closed-form"
     uses_valid = False
+    takes = ("graded", "given")
     Config = ClosedFormConfig
 
     _curves: list[tuple[np.ndarray, np.ndarray]]
@@ -45,8 +46,10 @@ class ClosedForm(ProbabilityMethod):
         log = fit.train
         calibrate = fit_logistic if self.config.calibration == "logistic" else fit_isotonic
         self._curves = []
-        for m, labels in enumerate(log.known_labels().T):
-            curve = calibrate(log.scores[:, m], labels.astype(np.float64), log.sample_weight)
+        for m in range(len(log.schema.names)):
+            labels, weight = log.shown_labels(m)
+            scores = log.scores[:, m] if log.shown is None else log.scores[log.shown[:, m], m]
+            curve = calibrate(scores, labels.astype(np.float64), weight)
             self._curves.append((np.atleast_1d(curve[0]), np.atleast_1d(curve[1])))
 
     def _probabilities(self, log: Log) -> np.ndarray:

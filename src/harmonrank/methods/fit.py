@@ -124,9 +124,14 @@ def split_off(log: Log, share: float, seed: int) -> tuple[Log, Log]:
 def _spare(log: Log, request: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """Return the chosen rows without the requests that hold all rows of some class."""
     counts = np.ones(log.rows, dtype=bool) if log.sample_weight is None else log.sample_weight > 0
-    for labels in log.known_labels().T:
-        for value in (0, 1):
-            rows = np.flatnonzero((labels == value) & counts)
+    for m, labels in enumerate(log.known_labels().T):
+        seen = counts if log.shown is None else counts & log.shown[:, m]
+        # Of a graded objective the ends are kept, so that some two labels differ.
+        ends = (0, 1)
+        if log.schema.names[m] in log.schema.graded and seen.any():
+            ends = (labels[seen].min(), labels[seen].max())
+        for value in ends:
+            rows = np.flatnonzero((labels == value) & seen)
             if len(rows) and chosen[rows].all():
                 chosen = chosen & (request != request[rows[0]])
     return chosen

@@ -16,6 +16,7 @@ from harmonrank.data.arrays import Array
 from harmonrank.engine import current_engine, in_order
 from harmonrank.methods.base import Method
 from harmonrank.methods.fit import Fit
+from harmonrank.methods.outcomes import outcomes_of
 from harmonrank.methods.probability import weighted_sum
 from harmonrank.metrics import auc
 from harmonrank.options import Count
@@ -111,7 +112,7 @@ class SearchObjective:
 
     Attributes:
         scores, ranks: (rows, objectives), and the share of training rows below each score.
-        labels: (rows, objectives).
+        labels: (rows, objectives), or outcomes.
         sample_weight: (rows,) or None.
         weights: (objectives,) what each AUC counts.
         scale: What makes formulas free of units.
@@ -119,14 +120,14 @@ class SearchObjective:
 
     scores: np.ndarray
     ranks: np.ndarray
-    labels: np.ndarray
+    labels: Any
     sample_weight: np.ndarray | None
     weights: np.ndarray
     scale: Scale
 
     def __call__(self, formula: Formula) -> float:
         """Return the value of one formula."""
-        fused = formula(self.scores, self.ranks, self.scale)
+        fused = formula(self.scores, self.ranks, self.scale, _signs(self.weights))
         # An objective that the rows do not show cannot vote.
         areas = auc(fused, self.labels, sample_weight=self.sample_weight)
         return float(np.nansum(self.weights * areas))
@@ -150,6 +151,7 @@ class FormulaMethod(Method):
 
     Config = FormulaConfig
     State = FormulaState
+    takes = ("graded", "given")
 
     _scale: Scale
     formula: Formula
@@ -174,7 +176,7 @@ class FormulaMethod(Method):
 
     def _objective(self, log: Log, weights: np.ndarray) -> SearchObjective:
         scores = log.scores.astype(np.float64, copy=False)
-        ranks, labels = self._scale.rank(scores), log.known_labels()
+        ranks, labels = self._scale.rank(scores), outcomes_of(log)
         return SearchObjective(scores, ranks, labels, log.sample_weight, weights, self._scale)
 
     def _score(self, log: Log) -> np.ndarray:

@@ -15,6 +15,7 @@ from harmonrank.engine import current_engine
 from harmonrank.errors import UsageError
 from harmonrank.events import FitStep
 from harmonrank.methods.fit import Fit, require_requests
+from harmonrank.methods.label_shares import label_shares
 from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
 from harmonrank.methods.reference import Reference
 from harmonrank.methods.state import ContextState
@@ -56,6 +57,7 @@ class HarmonRank(ProbabilityMethod):
     name = "harmonrank"
     uses_valid = False
     takes_missing = True
+    takes = ("graded", "given")
     Config = HarmonRankConfig
     State = ContextState
 
@@ -71,9 +73,12 @@ class HarmonRank(ProbabilityMethod):
 
         log = fit.train
         require_requests(self.optimises, log)
+        if self.optimises == _REQUESTS:
+            log.schema.require_plain("A fit with optimise='requests'")
         self.encoder = ContextEncoder.fit(log.context, MOST_VALUES)
         codes = log.codes(self.encoder)
-        rows = cut_rows(log.scores, codes, log.known_labels(), log.sample_weight)
+        shares = label_shares(log)
+        rows = cut_rows(log.scores, codes, log.known_labels(), log.sample_weight, shares)
         engine = current_engine()
         if engine.name != "local":
             rows = EngineBlocks(engine, rows)
@@ -158,6 +163,8 @@ class HarmonRank(ProbabilityMethod):
             parts = self._request_weights.parts(self._chances(scores, codes))
             return weighted_sum(parts, weights)
         effective = self._per_unit(weights)
+        if self._kinds is not None:
+            return weighted_sum(self._terms(self._chances(scores, codes), weights), effective)
         fused = self._scorer.fuse(scores, codes, effective)
         for rows, p in self._marginals(scores, codes):
             fused[rows] = weighted_sum(p, effective)

@@ -54,6 +54,7 @@ class LightGBM(ProbabilityMethod):
 
     name = "lightgbm"
     needs = "lightgbm"
+    takes = ("graded", "given")
     Config = LightGBMConfig
     State = ContextState
 
@@ -64,7 +65,7 @@ class LightGBM(ProbabilityMethod):
         lightgbm = import_extra("lightgbm", who=self.name)
         self._encoder = ContextEncoder.fit(fit.train.context)
         train, valid = self._features(fit.train), self._features(fit.valid)
-        objectives = fit.train.scores.shape[1]
+        objectives, graded = fit.train.scores.shape[1], fit.train.schema.graded
         bins = lightgbm.Dataset(
             train,
             categorical_feature=list(range(objectives, train.shape[1])),
@@ -73,27 +74,32 @@ class LightGBM(ProbabilityMethod):
         ).construct()
 
         def boost(m: int) -> Any:
-            labels, answers = (log.known_labels()[:, m] for log in (fit.train, fit.valid))
-            weight, exam_weight = fit.train.sample_weight, fit.valid.sample_weight
-            rows = bins.create_valid(train, labels.astype(np.float32), weight=weight)
-            exam = bins.create_valid(valid, answers.astype(np.float32), weight=exam_weight)
+            labels, weight = fit.train.shown_labels(m)
+            answers, exam_weight = fit.valid.shown_labels(m)
+            x, seen = (
+                part if log.shown is None else part[log.shown[:, m]]
+                for part, log in ((train, fit.train), (valid, fit.valid))
+            )
+            rows = bins.create_valid(x, labels.astype(np.float32), weight=weight)
+            exam = bins.create_valid(seen, answers.astype(np.float32), weight=exam_weight)
             # Validation rows of one class cannot say when to stop.
-            known = answers.min() < answers.max()
-            return self._boost(lightgbm, rows, exam if known else None, fit.seed)
+            known = len(answers) > 0 and answers.min() < answers.max()
+            loss = "cross_entropy" if fit.train.schema.names[m] in graded else "binary"
+            return self._boost(lightgbm, rows, exam if known else None, fit.seed, loss)
 
         # One objective per thread: threads inside a tree wait for each other at every node, and on
         # a busy machine mostly wait.
         boosters = map_parts(boost, range(objectives))
         self._trees = Trees.of([booster.model_to_string() for booster in boosters])
 
-    def _boost(self, lightgbm: Any, rows: Any, exam: Any | None, seed: int) -> Any:
+    def _boost(self, lightgbm: Any, rows: Any, exam: Any | None, seed: int, loss: str) -> Any:
         """Return the trees with the lowest validation log loss."""
         if exam is None:
-            parameters = self._parameters(seed, self.config.leaves[0])
+            parameters = self._parameters(seed, self.config.leaves[0], loss)
             return lightgbm.train(parameters, rows, min(self.config.trees, _UNSEEN_TREES))
         tried = [
             lightgbm.train(
-                self._parameters(seed, leaves),
+                self._parameters(seed, leaves, loss),
                 rows,
                 self.config.trees,
                 valid_sets=[exam],
@@ -101,11 +107,12 @@ class LightGBM(ProbabilityMethod):
             )
             for leaves in self.config.leaves
         ]
-        return min(tried, key=lambda booster: booster.best_score["valid_0"]["binary_logloss"])
+        metric = "binary_logloss" if loss == "binary" else loss
+        return min(tried, key=lambda booster: booster.best_score["valid_0"][metric])
 
-    def _parameters(self, seed: int, leaves: int) -> dict[str, Any]:
+    def _parameters(self, seed: int, leaves: int, loss: str = "binary") -> dict[str, Any]:
         return {
-            "objective": "binary",
+            "objective": loss,
             "learning_rate": self.config.learning_rate,
             "num_leaves": leaves,
             "min_data_in_leaf": self.config.leaf_rows,

@@ -2,7 +2,7 @@
 
 __all__ = ["FARTHEST", "Logistic", "LogisticConfig"]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -46,6 +46,7 @@ class Logistic(ProbabilityMethod):
     """
 
     name = "logistic"
+    takes = ("graded", "given")
     Config = LogisticConfig
     State = ContextState
 
@@ -61,6 +62,22 @@ class Logistic(ProbabilityMethod):
         spread = np.sqrt(np.average((x - self._centre) ** 2, axis=0, weights=weight))
         # A score that never changes says nothing; any scale will do.
         self._spread = np.where(spread > 0, spread, 1.0)
+        if fit.train.shown is None:
+            self._theta = self._fitted(fit)
+            return
+        # Objectives that the same rows show are fitted together, on those rows.
+        found = None
+        for shown in np.unique(fit.train.shown, axis=1).T:
+            some = (fit.train.shown == shown[:, None]).all(axis=0)
+            part = self._fitted(_shown_rows(fit, shown, int(np.flatnonzero(some)[0])))
+            found = np.empty_like(part) if found is None else found
+            found[:, some] = part[:, some]
+        assert found is not None
+        self._theta = found
+
+    def _fitted(self, fit: Fit) -> np.ndarray:
+        """Return the coefficients of all objectives, of the ridge that validation prefers."""
+        weight = _weight(fit.train)
         design, exam = self._design(fit.train), self._design(fit.valid)
         labels, answers = fit.train.known_labels(), fit.valid.known_labels()
 
@@ -71,13 +88,15 @@ class Logistic(ProbabilityMethod):
             theta = fit_ridge(design, labels, weight, _decay(theta.shape, ridge), theta)
             losses.append(log_loss(predict(exam, theta), answers, _weight(fit.valid)))
             thetas.append(theta)
-        self._theta = np.empty_like(theta)
+        chosen = np.empty_like(theta)
         for m, best in enumerate(_choose(np.array(losses), answers)):
-            self._theta[:, m] = thetas[best][:, m]
+            chosen[:, m] = thetas[best][:, m]
+        return chosen
 
     def _first_guess(self, fit: Fit, design: Design) -> np.ndarray:
         """Fit a sample of the rows, so that the whole of them takes few steps."""
-        pi = np.clip(fit.train.prevalence(), 1e-9, 1 - 1e-9)
+        labels = fit.train.known_labels()
+        pi = np.clip(np.average(labels, axis=0, weights=fit.train.sample_weight), 1e-9, 1 - 1e-9)
         theta = np.zeros((design.size, len(pi)))
         theta[0] = np.log(pi / (1 - pi))
         if len(design.numbers) < 4 * _FIRST_ROWS:
@@ -85,9 +104,9 @@ class Logistic(ProbabilityMethod):
         rng = np.random.default_rng([fit.seed, 0x106])
         some = rng.choice(len(design.numbers), _FIRST_ROWS, replace=False)
         part = Design(design.numbers[some], design.codes[some], design.size)
-        labels, weight = fit.train.known_labels()[some], _weight(fit.train)[some]
         decay = _decay(theta.shape, max(self.config.ridges))
-        return fit_ridge(part, labels, weight, decay, theta, tolerance=1e-3)
+        weight = _weight(fit.train)[some]
+        return fit_ridge(part, labels[some], weight, decay, theta, tolerance=1e-3)
 
     def _design(self, log: Log) -> Design:
         x = np.clip((logit(log.scores) - self._centre) / self._spread, -FARTHEST, FARTHEST)
@@ -112,6 +131,14 @@ class Logistic(ProbabilityMethod):
         self._encoder = state.encoder(self.schema)
         self._centre, self._spread = arrays["centre"], arrays["spread"]
         self._theta = arrays["theta"]
+
+
+def _shown_rows(fit: Fit, shown: np.ndarray, m: int) -> Fit:
+    """Return the rows that show objective m; validation rows as they are if none does."""
+    valid = fit.valid
+    there = np.flatnonzero(valid.shown[:, m]) if valid.shown is not None else np.empty(0, int)
+    valid = valid.take(there) if len(there) else valid
+    return replace(fit, train=fit.train.take(np.flatnonzero(shown)), valid=valid)
 
 
 def _weight(log: Log) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harmonrank.data import Log
+from harmonrank.methods.outcomes import outcomes_of
 from harmonrank.metrics import Interval, auc, paired_difference
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _measurable(log: Log) -> bool:
 
 def _cost(model: "Method", whole: Log, hidden: Log) -> tuple[float, Interval]:
     """Return the AUC-sum of rows as they are, and how much less it is with scores hidden."""
-    fused, labels, weights = model.score(whole), whole.known_labels(), whole.schema.weight_vector
+    fused, labels, weights = model.score(whole), outcomes_of(whole), whole.schema.weight_vector
     areas = auc(fused, labels, sample_weight=whole.sample_weight)
     lost = paired_difference(
         fused,

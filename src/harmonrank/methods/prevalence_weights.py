@@ -26,6 +26,7 @@ class PrevalenceWeights(ProbabilityMethod):
 
     name = "prevalence-weights"
     uses_valid = False
+    takes = ("graded", "given")
     Config = PrevalenceWeightsConfig
 
     def _fit(self, fit: Fit) -> None:

@@ -10,6 +10,9 @@ import numpy as np
 
 from harmonrank.data import Log, Source
 from harmonrank.methods.base import Method
+from harmonrank.methods.kinds import fused_terms, kinds_of
+
+_MEAN_ROWS = 200_000  # whose labels tell the mean of a graded objective
 
 
 class ProbabilityMethod(Method):
@@ -23,11 +26,29 @@ class ProbabilityMethod(Method):
     gives_probabilities = True
 
     def probabilities(self, table: Source) -> np.ndarray:
-        """Return the calibrated probability of each objective, (rows, objectives)."""
+        """Return the calibrated probability of each objective, (rows, objectives).
+
+        Of a conditional objective it is the one given what it is given; of a graded objective the
+        expected label, in its own units.
+        """
         log = self._to_score(table)
         if not log.rows:
             return np.empty((0, len(self.schema.names)))
-        return self._probabilities(self._expected(log))
+        heads = self._probabilities(self._expected(log))
+        return heads if self._kinds is None else self._kinds.amounts(self.schema, heads)
+
+    def gains(self, table: Source, weights: np.ndarray) -> np.ndarray:
+        """Return what a unit of weight adds to each row, (rows, M): Σ_m w_m gains_m is the score.
+
+        p_m/(π_m(1−π_m)) of plain events. Whether a conditional objective is alone decides about
+        its gains, so that they depend on which weights are 0.
+        """
+        log, even = self._to_score(table), np.ones(len(weights))
+        if self._kinds is None:
+            return self.parts_of(self.probabilities(log), even)
+        heads = self._probabilities(self._expected(log))
+        found: np.ndarray = self._terms(heads, weights) * self._per_unit(even)
+        return found
 
     def contributions(
         self,
@@ -44,7 +65,12 @@ class ProbabilityMethod(Method):
         """
         log, asked = self._to_score(table), self._asked(weights, value)
         merged = self.objective_weights() if asked is None else asked
-        parts = self.parts_of(self.probabilities(log), merged)
+        if not log.rows:
+            return np.empty((0, len(self.schema.names)))
+        if self._kinds is None:
+            parts = self.parts_of(self.probabilities(log), merged)
+        else:
+            parts = self.gains(log, merged) * merged
         if log.rows:
             _add_up(parts, self._fused(self._expected(log), asked))
         return parts
@@ -56,7 +82,8 @@ class ProbabilityMethod(Method):
             p: (rows, M), of `probabilities`.
             weights: (M,), of `objective_weights`.
         """
-        parts: np.ndarray = p * self._per_unit(weights)
+        heads = p if self._kinds is None else self._kinds.heads(self.schema, p)
+        parts: np.ndarray = self._terms(heads, weights) * self._per_unit(weights)
         return parts
 
     @abstractmethod
@@ -67,7 +94,23 @@ class ProbabilityMethod(Method):
         return self._score_weighted(log, self.objective_weights())
 
     def _score_weighted(self, log: Log, weights: np.ndarray) -> np.ndarray:
-        return weighted_sum(self._probabilities(log), self._per_unit(weights))
+        return weighted_sum(self._terms(self._probabilities(log), weights), self._per_unit(weights))
+
+    def _terms(self, heads: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return what effective weights multiply: the heads, where all objectives are events."""
+        if self._kinds is None:
+            return heads
+        return fused_terms(self.schema, heads, self.prevalence, self._kinds, weights)
+
+    def _keep_kinds(self, train: Log, targets: Log) -> None:
+        """Remember how common objectives are, and what scoring must know of their kinds."""
+        self._keep_prevalence(train.prevalence())
+        heads = None
+        if train.schema.graded:
+            some = train.drawn(_MEAN_ROWS)
+            train, targets = train.take(some), targets.take(some)
+            heads = self._probabilities(targets)
+        self._kinds = kinds_of(train, heads)
 
 
 def weighted_sum(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:

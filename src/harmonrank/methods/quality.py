@@ -3,7 +3,7 @@
 __all__ = ["Quality", "ceiling_of", "quality_of"]
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,12 +11,13 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.data.decoding import decode
 from harmonrank.data.worlds import best_score
+from harmonrank.methods.outcomes import best_terms, outcomes_of, true_outcomes
 from harmonrank.methods.position_quality import PositionCorrection
 from harmonrank.methods.quality_form import QualityForm
 from harmonrank.methods.request_quality import RequestQuality, request_quality_of
 from harmonrank.methods.value_quality import ValueAtK
 from harmonrank.metrics import Interval, auc, auc_interval, auc_sum_interval
-from harmonrank.table import Column, Table, Tabular
+from harmonrank.table import Cell, Column, Table, Tabular
 
 LEVEL = 0.95
 """The level of every interval."""
@@ -28,6 +29,8 @@ class Quality(Tabular):
 
     Attributes:
         auc: AUC of each objective with its interval; requests are the sampling unit if known.
+        kinds: What objectives are beside events, such as 'graded' or 'given click'; the AUC of a
+            graded one is its concordance.
         weights: What each AUC counts; below 0 for an unwanted objective.
         auc_sum: Σ_m w_m AUC_m with its interval.
         request_auc: AUC within requests, mean by rows; None without requests.
@@ -56,10 +59,24 @@ class Quality(Tabular):
     position: PositionCorrection | None = None
     requests: RequestQuality | None = None
     optimises: str = "all"
+    kinds: dict[str, str] = field(default_factory=dict)
 
     def title(self, name: str) -> str:
-        """Return an objective's name, with a word where it counts against a row."""
-        return f"{name} (unwanted)" if self.weights[name] < 0 else name
+        """Return an objective's name, and in brackets what it is beside a wanted event."""
+        words = [word for word in (self.kinds.get(name),) if word]
+        words += ["unwanted"] * (self.weights[name] < 0)
+        return f"{name} ({', '.join(words)})" if words else name
+
+    def kind_words(self) -> str | None:
+        """Say what objectives are beside wanted events, in a sentence; None if all are those."""
+        parts = []
+        for name, weight in self.weights.items():
+            kind = self.kinds.get(name, "")
+            words = ["graded (AUC is concordance)"] * kind.startswith("graded")
+            words += [kind[kind.index("given") :]] if "given" in kind else []
+            words += ["unwanted (less is better)"] * (weight < 0)
+            parts += [f"{name} is {' and '.join(words)}"] if words else []
+        return f"Of other kinds: {'; '.join(parts)}." if parts else None
 
     @property
     def total(self) -> float:
@@ -102,7 +119,7 @@ class Quality(Tabular):
             (self.title(name), value.estimate, str(value))
             + tuple(areas[name] for areas in others.values())
             + ((within[name],) if within else ())
-            + (self.prevalence[name], counts[name], self.effective_weights[name])
+            + (self._positives(name), counts[name], self.effective_weights[name])
             for name, value in self.auc.items()
         ]
         sums = (areas.get("sum", "") for areas in others.values())
@@ -114,6 +131,7 @@ class Quality(Tabular):
         elif self.optimises == "requests":
             effective = "of a usual row; the fit is for AUC within requests"
         notes = [f"{self.rows:,} rows. Effective weight: {effective}."]
+        notes += [words] if (words := self.kind_words()) else []
         if self.regret is not None and not by_value:
             notes.append(
                 f"Ceiling {self.ceiling:.4f}, reached {self.exact_auc_sum:.4f} by true "
@@ -128,9 +146,15 @@ class Quality(Tabular):
         last = len(rows) - 1
         return Table(columns, tuple(rows), emphasis={last: "bold"}, notes=tuple(notes))
 
+    def _positives(self, name: str) -> float | Cell:
+        """Return the share of positives, of which a graded objective has none."""
+        graded = self.kinds.get(name, "").startswith("graded")
+        return Cell(None, "–") if graded else self.prevalence[name]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as JSON parts; one that is not known is null."""
         return {
+            **({"kinds": self.kinds} if self.kinds else {}),
             "rows": self.rows,
             "weights": self.weights,
             "auc": {name: value.estimate for name, value in self.auc.items()},
@@ -173,6 +197,7 @@ class Quality(Tabular):
             if form.requests is None
             else RequestQuality.of_form(form.requests, LEVEL),
             optimises=form.optimises,
+            kinds=form.kinds,
         )
 
 
@@ -192,7 +217,7 @@ def quality_of(
 
     Effective weights are those of the fit, whose prevalence they use, where it is given.
     """
-    names, labels = log.schema.names, log.known_labels()
+    names, labels = log.schema.names, outcomes_of(log)
     per_objective = auc_interval(fused, labels, groups=log.request, sample_weight=log.sample_weight)
     within = request_quality_of(fused, log, weights)
     pi = log.prevalence()
@@ -220,13 +245,14 @@ def quality_of(
         effective_weights=named(effective / np.abs(effective).sum()),
         position=PositionCorrection.of(log),
         requests=within,
+        kinds={name: kind for name in names if (kind := log.schema.kind(name))},
     )
     return quality if log.truth is None else _with_truth(quality, fused, log, weights)
 
 
 def _with_truth(quality: Quality, fused: np.ndarray, log: Log, weights: np.ndarray) -> Quality:
     assert log.truth is not None
-    exact = auc(fused, log.truth, sample_weight=log.own_weight)
+    exact = auc(fused, true_outcomes(log), sample_weight=log.own_weight)
     return replace(
         quality,
         exact_auc=dict(zip(log.schema.names, exact.tolist(), strict=True)),
@@ -239,5 +265,8 @@ def ceiling_of(log: Log, weights: np.ndarray) -> float | None:
     """Return the best possible Σ_m w_m AUC_m on these rows, which only a world tells."""
     if log.truth is None:
         return None
-    best = best_score(log.truth, weights.tolist())
-    return float(weights @ auc(best, log.truth, sample_weight=log.own_weight))
+    if not log.schema.plain:
+        best = best_terms(log, weights) @ weights
+    else:
+        best = best_score(log.truth, weights.tolist())
+    return float(weights @ auc(best, true_outcomes(log), sample_weight=log.own_weight))

@@ -34,6 +34,7 @@ class QualityForm(msgspec.Struct):
     ceiling: float | None
     value: ValueForm | None = None
     position: PositionForm | None = None
+    kinds: dict[str, str] = msgspec.field(default_factory=dict)
     requests: RequestQualityForm | None = None
     optimises: Literal["all", "requests"] = "all"
 

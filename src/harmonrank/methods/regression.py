@@ -61,6 +61,10 @@ def log_loss(p: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> np.ndarra
     >>> log_loss(np.array([[0.5], [0.5]]), np.array([[1], [0]]), np.ones(2)).round(4)
     array([0.6931])
     """
+    if labels.dtype.kind == "f":
+        near = np.clip(p, 1e-300, 1 - 1e-16)
+        gains = labels * np.log(near) + (1 - labels) * np.log1p(-near)
+        return np.asarray(-(weight @ gains) / weight.sum())
     right = np.where(labels > 0, p, 1 - p)
     losses: np.ndarray = -(weight @ np.log(np.maximum(right, 1e-300))) / weight.sum()
     return losses
@@ -82,7 +86,7 @@ def fit_ridge(
 
     Args:
         design: The regressors.
-        labels: (rows, objectives) of 0 and 1.
+        labels: (rows, objectives) of 0 and 1; as float64 also between them.
         weight: v, (rows,).
         decay: λ, how strongly each coefficient is pulled to 0, in rows, (size, objectives).
         start: (size, objectives), the first guess.
@@ -96,7 +100,7 @@ def fit_ridge(
     True
     """
     theta = start.copy()
-    labels = np.ascontiguousarray(labels, dtype=np.uint8)
+    labels = np.ascontiguousarray(labels, dtype=None if labels.dtype == np.float64 else np.uint8)
     loss, slope, curve, diagonal = _objective(design, labels, weight, theta, decay)
     for _ in range(_NEWTON_STEPS):
         step = _newton(design, curve, diagonal, slope, decay)
@@ -217,8 +221,8 @@ def _sweep(
         for m in range(M):
             small = np.exp(-abs(logit[m]))
             p = (1.0 if logit[m] >= 0 else small) / (1.0 + small)
-            away = -logit[m] if labels[i, m] > 0 else logit[m]
-            loss[piece, m] += weight[i] * (np.log1p(small) + max(away, 0.0))
+            away = max(logit[m], 0.0) - labels[i, m] * logit[m]
+            loss[piece, m] += weight[i] * (np.log1p(small) + away)
             g[m] = weight[i] * (p - labels[i, m])
             h[m] = weight[i] * p * (1.0 - p)
             curve[i, m] = h[m]

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from harmonrank.data import Log
+from harmonrank.methods.outcomes import outcomes_of
 from harmonrank.metrics import (
     Interval,
     best_request_score,
@@ -108,13 +109,13 @@ def request_quality_of(fused: np.ndarray, log: Log, weights: np.ndarray) -> Requ
     """Measure how a fused score orders each request; None without requests."""
     if log.request is None:
         return None
-    names, labels = log.schema.names, log.known_labels()
+    names, labels = log.schema.names, outcomes_of(log)
     each, total = grouped_auc_intervals(
         fused, labels, log.request, objective_weights=weights, sample_weight=log.sample_weight
     )
     found = RequestQuality(dict(zip(names, each, strict=True)), total)
     # The average over labels is known in closed form only where all rows count the same.
-    if log.truth is None or log.own_weight is not None:
+    if log.truth is None or log.own_weight is not None or not log.schema.plain:
         return found
     counted = weights != 0
     exact = expected_grouped_auc(fused, log.truth, log.request)

@@ -26,6 +26,7 @@ from harmonrank.errors import (
 from harmonrank.methods.aligned import MapsForm
 from harmonrank.methods.base import Method
 from harmonrank.methods.catalogue import method_class
+from harmonrank.methods.kinds import KindsForm
 from harmonrank.methods.points import PointsForm
 from harmonrank.methods.state import ReferenceState
 
@@ -56,6 +57,7 @@ class _Document(_Header, forbid_unknown_fields=True):
     state: dict[str, Any]
     points: PointsForm = msgspec.field(default_factory=dict)
     maps: MapsForm = msgspec.field(default_factory=list)
+    kinds: KindsForm | None = None
 
 
 def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
@@ -76,6 +78,7 @@ def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
         # Left out where there are none, so that such a model is the same folder as before.
         **({"points": method.points} if method.points else {}),
         **({"maps": maps} if maps else {}),
+        **({"kinds": method._kinds.to_dict()} if method._kinds is not None else {}),
     }
     with new_folder(_folder(path), holds=MODEL, overwrite=overwrite) as folder:
         write_json(folder / MODEL, document)
@@ -129,6 +132,9 @@ def _restored(path: Path, document: _Document) -> Method:
             f"`prevalence` must have one number for each of {', '.join(schema.names)}, "
             f"got {len(document.prevalence)}"
         )
+    if (document.kinds is None) != schema.plain:
+        raise DataError("`kinds` must be there where objectives are graded or conditional")
+    method._kinds = None if document.kinds is None else document.kinds.kinds(schema)
     for name, weights in document.points.items():
         method = method.with_point(name, weights)
     state: Any = decode(document.state, method.State, "`state`")

@@ -130,7 +130,8 @@ def _leads(root: np.ndarray, nodes: int, leaves: int) -> bool:
 def _parsed(text: str) -> list[dict[str, np.ndarray]]:
     """Return the arrays of each tree of a model that LightGBM has just written."""
     head, *blocks = text.split("\nTree=")
-    assert "objective=binary sigmoid:1\n" in head
+    # Both are a sigmoid of the sum of leaves.
+    assert "objective=binary sigmoid:1\n" in head or "objective=cross_entropy\n" in head
     trees = []
     for block in blocks:
         lines = block.partition("\n\n")[0].splitlines()[1:]

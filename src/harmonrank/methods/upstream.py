@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Log
+from harmonrank.methods.outcomes import outcomes_of, true_outcomes
 from harmonrank.metrics import Interval, auc, auc_interval
 
 
@@ -50,12 +51,12 @@ def upstream_of(log: Log, weights: np.ndarray) -> dict[str, Upstream]:
 def _upstream(log: Log, m: int, weights: np.ndarray) -> Upstream:
     known = np.flatnonzero(~np.isnan(log.scores[:, m]))
     rows = log if len(known) == log.rows else log.take(known)
-    score, labels, weight = rows.scores[:, m], rows.known_labels(), rows.sample_weight
-    (own,) = auc_interval(score, labels[:, [m]], groups=rows.request, sample_weight=weight)
+    score, weight = rows.scores[:, m], rows.sample_weight
+    (own,) = auc_interval(score, outcomes_of(rows, [m]), groups=rows.request, sample_weight=weight)
     exact = None
     if rows.truth is not None:
-        exact = float(auc(score, rows.truth[:, [m]], sample_weight=rows.own_weight)[0])
-    areas, used = auc(score, labels, sample_weight=weight), weights != 0
+        exact = float(auc(score, true_outcomes(rows, [m]), sample_weight=rows.own_weight)[0])
+    areas, used = auc(score, outcomes_of(rows), sample_weight=weight), weights != 0
     total = float(areas[used] @ weights[used])
     return Upstream(log.schema.score_columns[m], own, exact, total)
 

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Meta
 
 from harmonrank.data import Log
+from harmonrank.methods.outcomes import outcomes_of, true_outcomes
 from harmonrank.metrics import Interval, value_at_k, value_interval
 
 
@@ -81,10 +82,12 @@ def value_of(fused: np.ndarray, log: Log, value: np.ndarray, k: int, *, ranked: 
     found = ValueAtK(k, dict(zip(log.schema.names, value.tolist(), strict=True)), ranked)
     if log.request is None:
         return found
-    labels, counts = log.known_labels(), log.inverse
+    labels, counts = outcomes_of(log), log.inverse
     mean = value_interval(fused, labels, log.request, k, value=value, event_weight=counts)
     if log.truth is None:
         return replace(found, mean=mean)
-    exact = value_at_k(fused, log.truth, log.request, k, value=value)
-    best = value_at_k(log.truth @ value, log.truth, log.request, k, value=value)
+    truth = true_outcomes(log)
+    expected = log.truth if log.schema.plain else truth.events()
+    exact = value_at_k(fused, truth, log.request, k, value=value)
+    best = value_at_k(expected @ value, truth, log.request, k, value=value)
     return replace(found, mean=mean, exact=exact, best=best)

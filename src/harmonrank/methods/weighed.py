@@ -12,6 +12,7 @@ import numpy as np
 from harmonrank.data import Log, Schema
 from harmonrank.data.values import either
 from harmonrank.errors import UsageError
+from harmonrank.methods.kinds import Kinds, ValueWeights, kinds_of
 from harmonrank.methods.points import checked_point, point_of
 from harmonrank.methods.quality import Quality, quality_of
 from harmonrank.methods.recalibrating import Recalibrating
@@ -26,6 +27,10 @@ class Weighed(Recalibrating):
 
     prevalence: np.ndarray
     """The share of positives of each objective at the fit."""
+
+    takes: ClassVar[tuple[str, ...]] = ()
+    """Which kinds of objectives beside events it can learn: 'graded' and 'given'."""
+    _kinds: Kinds | None = None
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -122,7 +127,25 @@ class Weighed(Recalibrating):
             return self.schema.weights_with(weights)
         self._require_probabilities()
         counted: np.ndarray = worth * self.prevalence * (1 - self.prevalence)
-        return counted
+        return counted if self._kinds is None else counted.view(ValueWeights)
+
+    def _keep_kinds(self, train: Log, targets: Log) -> None:  # noqa: ARG002
+        """Remember how common objectives are, and what scoring must know of their kinds."""
+        self._keep_prevalence(train.prevalence())
+        self._kinds = kinds_of(train, None)
+
+    def _require_kinds(self, schema: Schema) -> None:
+        """Refuse objectives that it cannot learn, and values where it has no probabilities."""
+        for name in schema.names:
+            graded, given = name in schema.graded, schema.given.get(name)
+            if (graded and "graded" not in self.takes) or (given and "given" not in self.takes):
+                what = "that are graded" if graded else f"that are shown only given '{given}'"
+                raise UsageError(
+                    f"{self.name} cannot learn objectives {what}, such as '{name}'; leave it out, "
+                    "or use a method such as harmonrank."
+                )
+        if schema.value:
+            self._require_probabilities()
 
     def _require_probabilities(self) -> None:
         if not self.gives_probabilities:

@@ -5,6 +5,7 @@ __all__ = [
     "GroupedAUC",
     "Interval",
     "LoggedValues",
+    "Outcomes",
     "RangeTotals",
     "RunningAuc",
     "WholeTotals",
@@ -19,6 +20,7 @@ __all__ = [
     "bootstrap_sums",
     "bootstrap_values",
     "calibration_error",
+    "concordance",
     "dominance_margin",
     "events_at_k",
     "expected_grouped_auc",
@@ -68,6 +70,7 @@ from harmonrank.metrics._calibration import (
     logit,
     sigmoid,
 )
+from harmonrank.metrics._concordance import concordance
 from harmonrank.metrics._correlations import spearman
 from harmonrank.metrics._expected import best_request_score, expected_grouped_auc, request_gains
 from harmonrank.metrics._grouped import GroupedAUC, grouped_auc
@@ -81,6 +84,7 @@ from harmonrank.metrics._intervals import (
     paired_difference,
 )
 from harmonrank.metrics._off_policy import LoggedValues, logged_values, place_gains
+from harmonrank.metrics._outcomes import Outcomes
 from harmonrank.metrics._pareto import dominance_margin, hypervolume, knee, pareto_front
 from harmonrank.metrics._ranges import (
     RangeTotals,

@@ -8,11 +8,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.kernel import kernel
-from harmonrank.metrics._inputs import FloatArray, IntArray, LabelArray, check_inputs, sorting_order
+from harmonrank.metrics._concordance import concordance
+from harmonrank.metrics._inputs import (
+    FloatArray,
+    IntArray,
+    LabelArray,
+    check_inputs,
+    check_scores,
+    sorting_order,
+)
+from harmonrank.metrics._outcomes import Outcomes, each_part
 
 
 def auc(
-    scores: ArrayLike, labels: ArrayLike, *, sample_weight: ArrayLike | None = None
+    scores: ArrayLike, labels: ArrayLike | Outcomes, *, sample_weight: ArrayLike | None = None
 ) -> FloatArray:
     """Return the AUC of every objective: the chance that a positive outranks a negative.
 
@@ -26,7 +35,8 @@ def auc(
 
     Args:
         scores: (n,), finite. Only their order counts.
-        labels: (n, M) in [0, 1], of any number type; (n,) gives a float.
+        labels: (n, M) in [0, 1], of any number type; (n,) gives a float. Of `Outcomes`, graded
+            objectives are measured by `concordance`, conditional ones on the rows that show them.
         sample_weight: (n,), not negative; None counts every row once.
 
     Returns:
@@ -39,11 +49,28 @@ def auc(
     >>> float(auc(scores, labels[:, 0], sample_weight=[1, 1, 1, 3]))
     0.9375
     """
+    if isinstance(labels, Outcomes):
+        return _of_outcomes(check_scores(scores), labels, sample_weight)
     values, table, weights = check_inputs(scores, labels, sample_weight)
     ranks = mid_ranks(values, sorting_order(values), weights)
     result = pair_share(*rank_sums(ranks, table, weights))
     # A numpy scalar is a float and keeps the array's methods.
     return result[0] if np.ndim(labels) == 1 else result
+
+
+def _of_outcomes(
+    scores: NDArray[Any], outcomes: Outcomes, sample_weight: ArrayLike | None
+) -> FloatArray:
+    def special(m: int, rows: IntArray, y: FloatArray, w: FloatArray) -> float:
+        if outcomes.graded[m]:
+            return concordance(scores[rows], y, sample_weight=w)
+        return float(auc(scores[rows], y, sample_weight=w))
+
+    def plain(labels: LabelArray) -> FloatArray:
+        return auc(scores, labels, sample_weight=sample_weight)
+
+    result = np.empty(outcomes.objectives)
+    return each_part(outcomes, sample_weight, plain, special, result)
 
 
 def pair_share(rank_sums: FloatArray, positive: FloatArray, negative: FloatArray) -> FloatArray:

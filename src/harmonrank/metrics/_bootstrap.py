@@ -11,7 +11,7 @@ __all__ = [
 
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from harmonrank.errors import UsageError
 from harmonrank.kernel import kernel
 from harmonrank.metrics._auc import auc, pair_share
+from harmonrank.metrics._concordance import concordance_influence
 from harmonrank.metrics._inputs import (
     FloatArray,
     IntArray,
@@ -32,6 +33,7 @@ from harmonrank.metrics._inputs import (
     sorting_order,
 )
 from harmonrank.metrics._intervals import Interval, objective_weighting
+from harmonrank.metrics._outcomes import Outcomes, each_part
 
 Seed = int | np.random.Generator
 
@@ -47,7 +49,7 @@ class _Sorted(NamedTuple):
 
 def bootstrap_auc_sum(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     *,
     objective_weights: ArrayLike | None = None,
     level: float = 0.95,
@@ -77,7 +79,7 @@ def bootstrap_auc_sum(
 def bootstrap_difference(
     scores_a: ArrayLike,
     scores_b: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     *,
     objective_weights: ArrayLike | None = None,
     level: float = 0.95,
@@ -102,7 +104,7 @@ def bootstrap_difference(
 
 def bootstrap_sums(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     *,
     objective_weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -119,11 +121,16 @@ def bootstrap_sums(
     >>> bootstrap_sums(labels, labels, replicates=3)
     array([1., 1., 1.])
     """
-    table = check_labels(labels, len(check_scores(scores)))
-    weights = objective_weighting(objective_weights, table.shape[1])
+    table: Any = labels
+    if not isinstance(labels, Outcomes):
+        table = check_labels(labels, len(check_scores(scores)))
+    M = table.objectives if isinstance(table, Outcomes) else table.shape[1]
+    weights = objective_weighting(objective_weights, M)
     if (weights == 0).any():
         # An objective of weight 0 must not spoil the sum, nor take time.
-        table, weights = table[:, weights != 0], weights[weights != 0]
+        used = np.flatnonzero(weights)
+        table = table.columns(used) if isinstance(table, Outcomes) else table[:, used]
+        weights = weights[used]
     areas = bootstrap_areas(
         scores,
         table,
@@ -137,7 +144,7 @@ def bootstrap_sums(
 
 def bootstrap_areas(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     *,
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -156,12 +163,53 @@ def bootstrap_areas(
     if replicates < 2:
         raise UsageError(f"`replicates` must be at least 2, better 200. Got {replicates}.")
     values = check_scores(scores)
+    if isinstance(labels, Outcomes):
+        return _of_outcomes(values, labels, groups, sample_weight, replicates, seed)
     table = check_labels(labels, len(values))
     rows = len(table)
     codes, count = check_groups(groups, rows) if groups is not None else (np.arange(rows), rows)
     layout = _layout(values, table, codes, check_weights(sample_weight, rows))
     draws = poisson_weights(count, replicates, seed)
     return np.array([pair_share(*_reweighted_sums(*layout, drawn)) for drawn in draws])
+
+
+def _of_outcomes(
+    scores: NDArray[Any],
+    outcomes: Outcomes,
+    groups: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    replicates: int,
+    seed: Seed,
+) -> FloatArray:
+    """Resample objectives of any kind on the same logs.
+
+    A graded one moves by what its rows' influences say: a concordance of n log n steps for each
+    log would take minutes, and what the influences leave out is of the order 1/n.
+    """
+    rows = len(scores)
+    codes, count = check_groups(groups, rows) if groups is not None else (np.arange(rows), rows)
+
+    def plain(labels: LabelArray) -> FloatArray:
+        return bootstrap_areas(
+            scores,
+            labels,
+            groups=groups,
+            sample_weight=sample_weight,
+            replicates=replicates,
+            seed=deepcopy(seed),
+        )
+
+    def special(m: int, shown: IntArray, y: FloatArray, w: FloatArray) -> FloatArray:
+        draws = poisson_weights(count, replicates, deepcopy(seed))
+        if outcomes.graded[m]:
+            area, influence = concordance_influence(scores[shown], y, sample_weight=w)
+            units = np.bincount(codes[shown], influence, count) / max(len(shown), 1)
+            return np.array([area + (drawn - 1.0) @ units for drawn in draws])
+        layout = _layout(scores[shown], y[:, None], codes[shown], w)
+        return np.array([pair_share(*_reweighted_sums(*layout, drawn))[0] for drawn in draws])
+
+    result = np.empty((replicates, outcomes.objectives))
+    return each_part(outcomes, sample_weight, plain, special, result)
 
 
 def percentiles(estimate: float, sums: FloatArray, level: float) -> Interval:
@@ -176,7 +224,7 @@ def percentiles(estimate: float, sums: FloatArray, level: float) -> Interval:
 
 def _bootstrap(
     scores: list[ArrayLike],
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     objective_weights: ArrayLike | None,
     level: float,
     groups: ArrayLike | None,
@@ -205,7 +253,7 @@ def _bootstrap(
 
 def _auc_sum(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     objective_weights: ArrayLike | None,
     sample_weight: ArrayLike | None,
 ) -> float:

@@ -1,6 +1,6 @@
 """AUC within requests: whether the fusion orders the candidates that were shown together."""
 
-__all__ = ["GroupedAUC", "grouped_auc", "tally"]
+__all__ = ["GroupedAUC", "each_request", "grouped_auc", "tally"]
 
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -10,7 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.errors import UsageError, did_you_mean
 from harmonrank.kernel import kernel
-from harmonrank.metrics._inputs import FloatArray, IntArray, LabelArray, check_inputs
+from harmonrank.metrics._concordance import request_concordance
+from harmonrank.metrics._inputs import (
+    FloatArray,
+    IntArray,
+    LabelArray,
+    check_inputs,
+    check_scores,
+    check_weights,
+)
+from harmonrank.metrics._outcomes import Outcomes
 from harmonrank.metrics._requests import request_layout
 
 Weighting = Literal["rows", "equal", "pairs"]
@@ -29,7 +38,7 @@ class GroupedAUC:
 
 def grouped_auc(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     groups: ArrayLike,
     *,
     weighting: Weighting = "rows",
@@ -61,6 +70,8 @@ def grouped_auc(
         raise UsageError(
             f"`weighting` must be 'rows', 'equal' or 'pairs'. Got {weighting!r}. {hint}"
         )
+    if isinstance(labels, Outcomes):
+        return _of_outcomes(check_scores(scores), labels, groups, weighting, sample_weight)
     values, table, weights = check_inputs(scores, labels, sample_weight)
     order, starts = request_layout(values, groups)
     choice = get_args(Weighting).index(weighting)
@@ -69,6 +80,62 @@ def grouped_auc(
     np.divide(total, say, out=area, where=say > 0)
     requests = len(starts) - 1
     return GroupedAUC(area, used, requests - used, requests, weighting)
+
+
+def _of_outcomes(
+    scores: NDArray[Any],
+    outcomes: Outcomes,
+    groups: ArrayLike,
+    weighting: Weighting,
+    sample_weight: ArrayLike | None,
+) -> GroupedAUC:
+    order, starts = request_layout(scores, groups)
+    area, rows, pairs = each_request(scores, order, starts, outcomes, sample_weight)
+    say = {"rows": rows, "equal": (pairs > 0).astype(np.float64), "pairs": pairs}[weighting]
+    say = np.where(pairs > 0, say, 0.0)
+    total = say.sum(axis=0)
+    mean = np.full(len(total), np.nan)
+    np.divide((say * area).sum(axis=0), total, out=mean, where=total > 0)
+    requests, used = len(starts) - 1, (pairs > 0).sum(axis=0)
+    return GroupedAUC(mean, used, requests - used, requests, weighting)
+
+
+def each_request(
+    scores: NDArray[Any],
+    order: IntArray,
+    starts: IntArray,
+    outcomes: Outcomes,
+    sample_weight: ArrayLike | None,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return AUC or concordance, rows and pairs of each request and objective, (requests, M).
+
+    Of the rows of a request those count that show the objective.
+    """
+    weights = check_weights(sample_weight, len(scores))
+    shape = (len(starts) - 1, outcomes.objectives)
+    area, rows, pairs = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    for m in range(outcomes.objectives):
+        w = weights if weights.size else np.ones(len(scores))
+        w = w if outcomes.shown is None else w * outcomes.shown[:, m]
+        y = outcomes.values[:, m].astype(np.float64)
+        count = request_concordance if outcomes.graded[m] else _request_tallies
+        area[:, m], rows[:, m], pairs[:, m] = count(scores, order, starts, y, w)
+    return area, rows, pairs
+
+
+@kernel
+def _request_tallies(
+    scores: NDArray[Any], order: IntArray, starts: IntArray, labels: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    requests, table = starts.size - 1, labels.reshape(-1, 1)
+    area, rows, pairs = np.zeros(requests), np.zeros(requests), np.zeros(requests)
+    for g in range(requests):
+        there = order[starts[g] : starts[g + 1]]
+        rows[g] = weights[there].sum()
+        won, pairs[g] = tally(scores, there, table, weights, 0)
+        if pairs[g] > 0.0:
+            area[g] = won / pairs[g]
+    return area, rows, pairs
 
 
 @kernel

@@ -9,15 +9,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.kernel import kernel
-from harmonrank.metrics._grouped import tally
-from harmonrank.metrics._inputs import FloatArray, IntArray, LabelArray, check_inputs, check_level
+from harmonrank.metrics._grouped import each_request, tally
+from harmonrank.metrics._inputs import (
+    FloatArray,
+    IntArray,
+    LabelArray,
+    check_inputs,
+    check_level,
+    check_scores,
+)
 from harmonrank.metrics._intervals import Interval, objective_weighting
+from harmonrank.metrics._outcomes import Outcomes
 from harmonrank.metrics._requests import request_layout
 
 
 def grouped_auc_intervals(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     groups: ArrayLike,
     *,
     objective_weights: ArrayLike | None = None,
@@ -36,9 +44,15 @@ def grouped_auc_intervals(
     >>> each[0].estimate, total.estimate
     (0.5, 0.5)
     """
-    values, table, weights = check_inputs(scores, labels, sample_weight)
-    order, starts = request_layout(values, groups)
-    area, say = _each_request(values, order, starts, table, weights)  # (requests, M)
+    if isinstance(labels, Outcomes):
+        values = check_scores(scores)
+        order, starts = request_layout(values, groups)
+        area, rows, pairs = each_request(values, order, starts, labels, sample_weight)
+        say = np.where(pairs > 0, rows, 0.0)
+    else:
+        values, table, weights = check_inputs(scores, labels, sample_weight)
+        order, starts = request_layout(values, groups)
+        area, say = _each_request(values, order, starts, table, weights)  # (requests, M)
     total = say.sum(axis=0)
     mean = np.full(len(total), np.nan)
     np.divide((say * area).sum(axis=0), total, out=mean, where=total > 0)

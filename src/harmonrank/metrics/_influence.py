@@ -9,11 +9,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.kernel import kernel
 from harmonrank.metrics._auc import mid_ranks, pair_share, rank_sums
-from harmonrank.metrics._inputs import FloatArray, IntArray, LabelArray, check_inputs, sorting_order
+from harmonrank.metrics._concordance import concordance_influence
+from harmonrank.metrics._inputs import (
+    FloatArray,
+    IntArray,
+    LabelArray,
+    check_inputs,
+    check_scores,
+    sorting_order,
+)
+from harmonrank.metrics._outcomes import Outcomes, each_part
 
 
 def auc_influence(
-    scores: ArrayLike, labels: ArrayLike, *, sample_weight: ArrayLike | None = None
+    scores: ArrayLike, labels: ArrayLike | Outcomes, *, sample_weight: ArrayLike | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return the AUC (M,) and the influence (n, M) of every row on it, from one sort.
 
@@ -35,6 +44,8 @@ def auc_influence(
     >>> influence[:, 0]
     array([ 0.5, -0.5, -0.5,  0.5])
     """
+    if isinstance(labels, Outcomes):
+        return _of_outcomes(check_scores(scores), labels, sample_weight)
     values, table, weights = check_inputs(scores, labels, sample_weight)
     order = sorting_order(values)
     ranks = mid_ranks(values, order, weights)
@@ -45,6 +56,35 @@ def auc_influence(
     influence = _positive_mid_ranks(values, order, table, weights)
     _mix_components(influence, ranks, table, weights, area, P, N)
     return area, influence
+
+
+def _of_outcomes(
+    scores: NDArray[Any], outcomes: Outcomes, sample_weight: ArrayLike | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the same of objectives of any kind; a row that does not show one has no influence."""
+    n = len(scores)
+
+    def both(area: Any, influence: FloatArray) -> FloatArray:
+        return np.concatenate([np.atleast_2d(area), influence])
+
+    def plain(labels: LabelArray) -> FloatArray:
+        return both(*auc_influence(scores, labels, sample_weight=sample_weight))
+
+    def special(m: int, rows: IntArray, y: FloatArray, w: FloatArray) -> FloatArray:
+        found = np.zeros(n + 1)
+        if outcomes.graded[m]:
+            found[0], influence = concordance_influence(scores[rows], y, sample_weight=w)
+        else:
+            area, table = auc_influence(scores[rows], y[:, None], sample_weight=w)
+            found[0], influence = area[0], table[:, 0]
+        # φ is n times a derivative, and there are n rows here.
+        np.add.at(found[1:], rows, influence * (n / max(len(rows), 1)))
+        found[1:] += 0 * found[0]  # nan throughout if there is no pair
+        return found
+
+    result = np.empty((n + 1, outcomes.objectives))
+    each_part(outcomes, sample_weight, plain, special, result)
+    return result[0], np.ascontiguousarray(result[1:])
 
 
 @kernel

@@ -23,6 +23,7 @@ from harmonrank.metrics._inputs import (
     check_paired,
     check_weights,
 )
+from harmonrank.metrics._outcomes import Outcomes
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Interval:
 
 def auc_interval(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     *,
     level: float = 0.95,
     groups: ArrayLike | None = None,
@@ -74,7 +75,7 @@ def auc_interval(
 
 def auc_sum_interval(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     *,
     objective_weights: ArrayLike | None = None,
     level: float = 0.95,
@@ -99,7 +100,7 @@ def auc_sum_interval(
 def paired_difference(
     scores_a: ArrayLike,
     scores_b: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     *,
     objective_weights: ArrayLike | None = None,
     level: float = 0.95,

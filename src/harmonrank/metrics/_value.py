@@ -9,6 +9,7 @@ from harmonrank.errors import DataError
 from harmonrank.metrics._bootstrap import percentiles, poisson_weights
 from harmonrank.metrics._inputs import FloatArray, check_labels, check_scores, check_weights
 from harmonrank.metrics._intervals import Interval
+from harmonrank.metrics._outcomes import Outcomes
 from harmonrank.metrics._requests import request_layout
 from harmonrank.metrics._topk import expected_gains
 from harmonrank.options import checked_whole
@@ -16,7 +17,7 @@ from harmonrank.options import checked_whole
 
 def value_at_k(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     groups: ArrayLike,
     k: int,
     *,
@@ -49,7 +50,7 @@ def value_at_k(
 
 def events_at_k(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     groups: ArrayLike,
     k: int,
     *,
@@ -67,7 +68,7 @@ def events_at_k(
     """
     k = checked_whole("k", k, least=1)
     values = check_scores(scores)
-    table = check_labels(labels, len(values))
+    table = labels.events() if isinstance(labels, Outcomes) else check_labels(labels, len(values))
     order, starts = request_layout(values, groups)
     shown = np.ones(min(k, np.diff(starts).max(initial=0)))
     counts = check_weights(event_weight, len(values), "event_weight")
@@ -79,7 +80,7 @@ def events_at_k(
 
 def value_interval(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     groups: ArrayLike,
     k: int,
     *,
@@ -102,7 +103,7 @@ def value_interval(
 
 def bootstrap_values(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     groups: ArrayLike,
     k: int,
     *,
@@ -133,7 +134,7 @@ def _resampled(values: FloatArray, replicates: int, seed: int) -> FloatArray:
 
 def request_values(
     scores: ArrayLike,
-    labels: ArrayLike,
+    labels: ArrayLike | Outcomes,
     groups: ArrayLike,
     k: int,
     *,
@@ -143,7 +144,7 @@ def request_values(
     """Return the value at k of every request, in the order of their ids."""
     k = checked_whole("k", k, least=1)
     values = check_scores(scores)
-    table = check_labels(labels, len(values))
+    table = labels.events() if isinstance(labels, Outcomes) else check_labels(labels, len(values))
     worth = np.asarray(value, dtype=np.float64)
     if worth.shape != (table.shape[1],) or not np.isfinite(worth).all():
         raise DataError(

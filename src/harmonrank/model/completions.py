@@ -85,11 +85,28 @@ class Completions:
         w = np.ones(len(places)) if weight is None else weight
         return cls(row, filled, (w / copies)[row], means)
 
-    def weights(self, heads: Heads, codes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-        """Return what each completion counts, given the labels of its row under these heads."""
+    def weights(
+        self,
+        heads: Heads,
+        codes: np.ndarray,
+        labels: np.ndarray,
+        shares: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return what each completion counts, given the labels of its row under these heads.
+
+        Args:
+            heads: The present ones.
+            codes: (rows, features) of the context.
+            labels: (rows, M) from 0 to 1.
+            shares: (rows, M) what each label counts; all the same if left out.
+        """
         scores = 1 / (1 + np.exp(-heads.coordinate.inverse(self.places)))
         p = HeadScorer(heads).probabilities(scores, codes[self.row])
-        fit = np.log(np.maximum(np.where(labels[self.row] > 0, p, 1 - p), 1e-300)).sum(axis=1)
+        if shares is None:
+            fit = np.log(np.maximum(np.where(labels[self.row] > 0, p, 1 - p), 1e-300)).sum(axis=1)
+        else:
+            y, p = labels[self.row], np.clip(p, 1e-300, 1 - 1e-16)
+            fit = (shares[self.row] * (y * np.log(p) + (1 - y) * np.log1p(-p))).sum(axis=1)
         starts = np.flatnonzero(np.diff(self.row, prepend=-1))
         fit = np.exp(fit - np.maximum.reduceat(fit, starts)[self.row])
         mean = np.add.reduceat(fit, starts) / np.diff(starts, append=len(fit))
@@ -104,9 +121,12 @@ class Completions:
         labels: np.ndarray,
         weight: np.ndarray,
         newer: np.ndarray | None = None,
+        shares: np.ndarray | None = None,
     ) -> HeadSums:
         """Return what heads are fitted on: completions that count so much each."""
         row = self.row
+        if shares is not None:
+            weight = weight[:, None] * shares[row]
         return HeadSums.of(law, self.places, codes[row], slots, labels[row], weight, newer)
 
 

@@ -109,7 +109,10 @@ def coordinate_arrays(M: int) -> dict[str, Array]:
 def fit_coordinate(
     logits: np.ndarray, labels: np.ndarray, weight: np.ndarray | None = None
 ) -> Coordinate:
-    """Choose and fit the coordinate of each objective, by the rows that have its score."""
+    """Choose and fit the coordinate of each objective, by the rows that have its score.
+
+    Weights are (rows,), or (rows, M) where rows count differently for each objective.
+    """
     M = logits.shape[1]
     same = np.tile(np.linspace(-1.0, 1.0, _GRID), (M, 1))
     ones = np.ones(M)
@@ -183,7 +186,8 @@ def _fits(x: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> np.nd
     for m, column in enumerate(x.T):
         mass, positive, total = np.zeros((3, _BINS))
         low, high = np.nanmin(column), np.nanmax(column)
-        _count(column, labels[:, m], w, low, high, mass, positive, total)
+        own = w if w.ndim == 1 else np.ascontiguousarray(w[:, m])
+        _count(column, labels[:, m], own, low, high, mass, positive, total)
         # The rows of a bin stand at their mean; with so many bins the likelihood hardly changes.
         there = mass > 0
         centre = total[there] / mass[there]

@@ -21,9 +21,12 @@ class FitRows:
         first: The place of the first one in the log.
         scores: (rows, M), NaN where one is missing; or their logits.
         codes: (rows, features) of the context.
-        labels: (rows, M).
+        labels: (rows, M), from 0 to 1.
         weight: (rows,) or None.
         are_logits: Whether `scores` are logits.
+        shares: (rows, M) what each label counts beside the weight of its row: 0 where a row does
+            not show it, and more than 1 where it varies less than an event of its chance would;
+            None if all count the same.
     """
 
     first: int
@@ -32,6 +35,7 @@ class FitRows:
     labels: np.ndarray
     weight: np.ndarray | None
     are_logits: bool = False
+    shares: np.ndarray | None = None
 
     @property
     def rows(self) -> int:
@@ -46,11 +50,19 @@ class FitRows:
         """Return what each row counts."""
         return np.ones(self.rows) if self.weight is None else self.weight
 
+    def counts(self) -> np.ndarray | None:
+        """Return what each label counts, (rows, M); (rows,) or None where all count the same."""
+        if self.shares is None or self.weight is None:
+            return self.weight if self.shares is None else self.shares
+        counts: np.ndarray = self.weight[:, None] * self.shares
+        return counts
+
     def taken(self, rows: Any) -> "FitRows":
         """Return some rows."""
         weight = None if self.weight is None else self.weight[rows]
         given = self.scores[rows], self.codes[rows], self.labels[rows], weight
-        return FitRows(self.first, *given, self.are_logits)
+        shares = None if self.shares is None else self.shares[rows]
+        return FitRows(self.first, *given, self.are_logits, shares)
 
 
 @dataclass(frozen=True)
@@ -60,13 +72,13 @@ class RowCounts:
     Attributes:
         rows: How many there are.
         incomplete: How many miss a score.
-        mass: Their weight.
+        mass: Their weight; (M,) where labels count differently.
         positives: (M,) weight of the positive ones.
     """
 
     rows: int
     incomplete: int
-    mass: float
+    mass: Any
     positives: np.ndarray
 
     @classmethod
@@ -81,8 +93,11 @@ class RowCounts:
         return share
 
 
-def _counts(rows: FitRows) -> tuple[int, int, float, np.ndarray]:
+def _counts(rows: FitRows) -> tuple[int, int, Any, np.ndarray]:
     incomplete = int(np.isnan(rows.scores).any(axis=1).sum())
+    if rows.shares is not None:
+        each = rows.weights()[:, None] * rows.shares
+        return rows.rows, incomplete, each.sum(axis=0), (each * rows.labels).sum(axis=0)
     w = rows.weights()
     return rows.rows, incomplete, float(w.sum()), w @ rows.labels
 
@@ -92,6 +107,7 @@ def cut_rows(
     codes: np.ndarray,
     labels: np.ndarray,
     weight: np.ndarray | None = None,
+    shares: np.ndarray | None = None,
     *,
     are_logits: bool = False,
     size: int | None = None,
@@ -102,7 +118,8 @@ def cut_rows(
     def block(first: int) -> FitRows:
         part = slice(first, first + size)
         w = None if weight is None else weight[part]
-        return FitRows(first, scores[part], codes[part], labels[part], w, are_logits)
+        each = None if shares is None else shares[part]
+        return FitRows(first, scores[part], codes[part], labels[part], w, are_logits, each)
 
     return HeldBlocks(map(block, starts_of(len(scores), size)))
 
@@ -129,6 +146,9 @@ def drawn_from(blocks: Blocks[FitRows], rows: int, most: int | None, stride: int
         np.concatenate([part.labels for part in parts]),
         weight,
         parts[0].are_logits,
+        None
+        if parts[0].shares is None
+        else np.concatenate([part.shares for part in parts if part.shares is not None]),
     )
 
 

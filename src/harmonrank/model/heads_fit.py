@@ -86,7 +86,7 @@ def fit_blocks(
     steps = _STEPS + M * residual
     some = drawn_from(blocks, counts.rows, _COORDINATE_ROWS)
     logits = some.logits()
-    coordinate = fit_coordinate(logits, some.labels, some.weight)
+    coordinate = fit_coordinate(logits, some.labels, some.counts())
     origin = _origin(coordinate(logits), some.weights())
     del some, logits
     law = _law(blocks, counts, coordinate, slots, origin)
@@ -160,7 +160,7 @@ def _head_sums(
 ) -> HeadSums:
     places = coordinate(rows.logits())
     newer = np.arange(rows.first, rows.first + rows.rows) >= half
-    return HeadSums.of(law, places, rows.codes, slots, rows.labels, rows.weight, newer)
+    return HeadSums.of(law, places, rows.codes, slots, rows.labels, rows.counts(), newer)
 
 
 def _plain(
@@ -215,15 +215,17 @@ def _filled_sums(rows: FitRows, heads: Heads, half: int) -> HeadSums:
     contexts, of_row = distinct_contexts(rows.codes, heads.slots)
     Gaps.of(places, of_row).fill(places, heads.law, contexts)
     newer = np.arange(rows.first, rows.first + rows.rows) >= half
-    return HeadSums.of(heads.law, places, rows.codes, heads.slots, rows.labels, rows.weight, newer)
+    given = rows.codes, heads.slots, rows.labels, rows.counts(), newer
+    return HeadSums.of(heads.law, places, *given)
 
 
 def _completed_sums(rows: FitRows, heads: Heads, incomplete: int, half: int) -> HeadSums:
     """Return the sums of rows that stand for draws of what they miss."""
     whole = _completions(rows, heads, incomplete)
-    counts = whole.weights(heads, rows.codes, rows.labels)
+    counts = whole.weights(heads, rows.codes, rows.labels, rows.shares)
     newer = whole.row + rows.first >= half
-    return whole.sums(heads.law, rows.codes, heads.slots, rows.labels, counts, newer)
+    given = rows.codes, heads.slots, rows.labels, counts, newer, rows.shares
+    return whole.sums(heads.law, *given)
 
 
 def fit_linear(

@@ -51,7 +51,7 @@ class HeadSums:
         common: How many of them have many rows; these come first.
         away: (M, rows) deviations from the context's mean in standard deviations, float32.
         labels: (M, rows), float32.
-        weight: (rows,), float32.
+        weight: (rows,), or (M, rows) where rows count differently for each head; float32.
         newer: (rows,) whether a row belongs to the second half of the log.
         run_start: Where each run of rows begins, and the end; a run has one context.
         run_context: The context of each run.
@@ -84,6 +84,7 @@ class HeadSums:
         """Put the rows into the order of their contexts.
 
         Rows are newer if they come in the second half of these, where nothing else is said.
+        Weights are (rows,), or (rows, M) where they differ by head.
         """
         contexts, of_row, common = _few_last(*distinct_contexts(codes, slots), places.shape[1])
         order = np.argsort(of_row.astype(np.min_scalar_type(len(contexts))), kind="stable")
@@ -93,20 +94,24 @@ class HeadSums:
         unit = 1 / (law.scale * deviation)
         _put(places, labels, of_row, order, law.centre_of(contexts), unit, away, answers)
         run_start, run_context = _runs(np.bincount(of_row, minlength=len(contexts)))
-        w = np.ones(len(places), np.float32) if weight is None else weight[order]
+        w = np.ones(len(places), np.float32) if weight is None else weight[order].T
         return cls(
             law,
             contexts,
             common,
             away,
             answers,
-            w.astype(np.float32),
+            np.ascontiguousarray(w, np.float32),
             order >= len(order) // 2 if newer is None else newer[order],
             run_start,
             run_context,
             law.mean_of(contexts) / deviation,
             law.variance_of(contexts) / np.exp(law.log_variance),
         )
+
+    def weight_of(self, m: int) -> np.ndarray:
+        """Return what each row counts for head m."""
+        return self.weight if self.weight.ndim == 1 else np.asarray(self.weight[m])
 
     def surprise(self, block: slice) -> np.ndarray:
         """Return what turns away into surprise in some contexts, (contexts, M, M)."""
@@ -158,8 +163,8 @@ class HeadSums:
                 mean, excess = self.mean[block, m], self.variance[block, m] - 1  # noqa: B023
                 _add_rows(
                     m, K, runs.start, runs.stop, self.run_start, self.run_context,  # noqa: B023
-                    block.start, self.away, self.labels[m], self.weight, mean, excess,  # noqa: B023
-                    surprise, places, theta[m], slopes[m], curved[m], corner[m],  # noqa: B023
+                    block.start, self.away, self.labels[m], self.weight_of(m), mean,  # noqa: B023
+                    excess, surprise, places, theta[m], slopes[m], curved[m], corner[m],  # noqa: B023
                 )  # fmt: skip
 
             each_part(add, M)
@@ -199,6 +204,7 @@ class HeadSums:
         start = self.run_start[runs.start : runs.stop + 1]
         context = self.run_context[runs] - block.start
         found = np.empty((len(context), M, M + 1 + pairs), np.float32)
+        weight = np.atleast_2d(self.weight)  # (1 or M, rows)
         cuts = _chunks(start)
 
         def add(chunk: int) -> None:
@@ -206,7 +212,7 @@ class HeadSums:
             z = np.empty((M, start[high] - start[low]), np.float32)
             _write_logits(self.away, start, context, low, high, intercept, slope, z)
             np.exp(z, out=z)  # NumPy's is a vector loop
-            _add_runs(self.away, self.labels, self.weight, start, low, high, z, found)
+            _add_runs(self.away, self.labels, weight, start, low, high, z, found)
 
         each_part(add, len(cuts) - 1)
         contexts = block.stop - block.start
@@ -315,8 +321,8 @@ def _add_runs(
         n = end - first
         for m in range(M):
             _residuals(
-                e[m, first - before : end - before], labels[m, first:end], weight[first:end],
-                g[m], h[m],
+                e[m, first - before : end - before], labels[m, first:end],
+                weight[min(m, len(weight) - 1), first:end], g[m], h[m],
             )  # fmt: skip
             found[run, m, 0], found[run, m, M + 1] = _total(g[m, :n]), _total(h[m, :n])
         k = M + 2

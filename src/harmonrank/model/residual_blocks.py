@@ -71,7 +71,7 @@ class ResidualBlocks:
         theta: (M, D) coefficients of the linear heads.
         low, high: (V,) first and last knot of each input.
         each: (M,) how much of Σ weight·p(1−p) a row of a sample stands for.
-        mass, positives: Weight of all rows, and (M,) of the positive ones.
+        mass, positives: (M,) weight of all rows, and of the positive ones, for each head.
         dispersion: (M,) by which all that is said of each head is divided.
     """
 
@@ -81,7 +81,7 @@ class ResidualBlocks:
     low: np.ndarray
     high: np.ndarray
     each: np.ndarray
-    mass: float
+    mass: np.ndarray
     positives: np.ndarray
     dispersion: np.ndarray
 
@@ -96,7 +96,7 @@ class ResidualBlocks:
         low, high = _ends(np.concatenate(inputs))
         each = np.sum(totals, axis=0) / min(_SAMPLE, rows)
         ones = np.ones(len(theta))
-        weights = float(np.sum(mass)), np.sum(positives, axis=0)
+        weights = np.sum(mass, axis=0), np.sum(positives, axis=0)
         return cls(data, slots, theta, low, high, each, *weights, ones)
 
     @property
@@ -131,17 +131,20 @@ class ResidualBlocks:
 
 
 def _rows(data: HeadSums) -> int:
-    return len(data.weight)
+    return int(data.away.shape[1])
 
 
 def _first(
     data: HeadSums, slots: tuple[int, ...], theta: np.ndarray, stride: int
-) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return some inputs, Σ weight·p(1−p) of every head, and the weight of rows and positives."""
     ones = np.ones(2 * len(theta) + 1)
     rows = ResidualRows.of(data, slots, theta, -ones, ones)
-    weight = data.weight.astype(np.float64)
-    return rows.inputs[::stride].copy(), rows.totals(), float(weight.sum()), data.labels @ weight
+    some, weight = rows.inputs[::stride].copy(), data.weight.astype(np.float64)
+    if weight.ndim == 2:
+        return some, rows.totals(), weight.sum(axis=1), (data.labels * weight).sum(axis=1)
+    mass = np.full(len(theta), weight.sum())
+    return some, rows.totals(), mass, data.labels @ weight
 
 
 def _looked(
@@ -156,7 +159,7 @@ def _looked(
     rows = ResidualRows.of(data, slots, theta, low, high)
     blocks: list[np.ndarray] = []
     for m, every in enumerate(each):
-        drawn = rows.sample(rows.heads[:, m], every)
+        drawn = rows.sample(rows.heads[:, m], every, m)
         blocks += rows.blocks(groups, *drawn)
     return (*rows.look(groups), *blocks)
 
@@ -176,7 +179,7 @@ def _answered(
         found += [*rows.at(ask.head, ask.groups, ask.theta, logits)]
         if ask.curved is not None:
             size = 2 + len(theta) + sum(group.size for group in ask.curved)
-            drawn = rows.sample(logits, each[ask.head])
+            drawn = rows.sample(logits, each[ask.head], ask.head)
             found.append(rows.curvature(ask.head, ask.curved, size, *drawn))
     return tuple(found)
 

@@ -57,7 +57,7 @@ def fit_residual(
     found = {name: np.zeros(shapes[name]) for name in ("linear", *KINDS)}
     flat = {name: array.reshape(M, -1) for name, array in found.items()}
     looks = [
-        _look(look, groups, M, positives, every.mass / every.dispersion[m])
+        _look(look, groups, M, positives, every.mass[m] / every.dispersion[m])
         for m, (look, positives) in enumerate(
             zip(every.looks(groups), every.positives / every.dispersion, strict=True)
         )

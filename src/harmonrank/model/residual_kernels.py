@@ -231,8 +231,9 @@ def add_look(
                 # The exponential of a negative number cannot overflow, whichever sign z has.
                 e = np.exp(-abs(z))
                 p = 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
-                g[r, m] = weight[i] * (labels[m, i] - p)
-                value[m] += weight[i] * (labels[m, i] * z - max(z, 0.0) - np.log1p(e))
+                w = weight[min(m, len(weight) - 1), i]
+                g[r, m] = w * (labels[m, i] - p)
+                value[m] += w * (labels[m, i] * z - max(z, 0.0) - np.log1p(e))
                 total[0, m] += g[r, m]
                 total[1, m] += g[r, m] * z
             for j in range(M):

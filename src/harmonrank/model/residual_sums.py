@@ -84,8 +84,8 @@ class ResidualRows:
         contexts: (contexts, features) distinct codes.
         context: (rows,) which of them a row has.
         heads: (rows, M) logits of the linear heads, float32.
-        labels: (M, rows) of 0 and 1.
-        weight: (rows,), float32.
+        labels: (M, rows) from 0 to 1.
+        weight: (rows,), or (M, rows) where rows count differently for each head; float32.
         newer: (rows,) whether a row belongs to the second half of the log.
     """
 
@@ -158,7 +158,7 @@ class ResidualRows:
         def add(part: int) -> None:
             low, high = rows * part // _PARTS, rows * (part + 1) // _PARTS
             value[part] = add_gradient(
-                m, low, high, self.labels[m], self.weight, table, theta, out, gradient[part],
+                m, low, high, self.labels[m], self._weight_of(m), table, theta, out, gradient[part],
                 *self._given,
             )  # fmt: skip
 
@@ -175,11 +175,12 @@ class ResidualRows:
         table, lanes = _table(groups), -(-M // _LANES) * _LANES
         size = 2 + M + sum(g.size for g in groups)
         gradient, value = np.zeros((_PARTS, 2, size, lanes)), np.zeros((_PARTS, M))
+        weight = np.atleast_2d(self.weight)  # (1 or M, rows)
 
         def add(part: int) -> None:
             low, high = rows * part // _PARTS, rows * (part + 1) // _PARTS
             add_look(
-                low, high, self.labels, self.weight, self.newer, table, gradient[part],
+                low, high, self.labels, weight, self.newer, table, gradient[part],
                 value[part], *self._given,
             )  # fmt: skip
 
@@ -189,17 +190,22 @@ class ResidualRows:
     def totals(self) -> np.ndarray:
         """Return Σ weight·p(1−p) of every linear head, (M,)."""
         p = 1.0 / (1.0 + np.exp(-self.heads))
+        if self.weight.ndim == 2:
+            return np.asarray((self.weight.T.astype(np.float64) * (p * (1 - p))).sum(axis=0))
         total: np.ndarray = self.weight.astype(np.float64) @ (p * (1 - p))
         return total
 
-    def sample(self, logits: np.ndarray, each: float) -> tuple[np.ndarray, float]:
-        """Return rows drawn in proportion to weight·p(1−p), and how much of it each stands for.
+    def _weight_of(self, m: int) -> np.ndarray:
+        return self.weight if self.weight.ndim == 1 else np.asarray(self.weight[m])
+
+    def sample(self, logits: np.ndarray, each: float, m: int = 0) -> tuple[np.ndarray, float]:
+        """Return rows drawn in proportion to weight·p(1−p) of head m, and how much each stands for.
 
         The draw is systematic: at equal distances, near `each`, along the running total.
         """
         p = 1.0 / (1.0 + np.exp(-logits))
         # Drawn in proportion to h = weight·p(1−p), rows need no weight: Σ h x xᵀ ≈ each · Σ x xᵀ.
-        total = np.cumsum(self.weight * p * (1 - p), dtype=np.float64)
+        total = np.cumsum(self._weight_of(m) * p * (1 - p), dtype=np.float64)
         # At least one row, which then has to stand for all of them.
         size = max(1, round(float(total[-1]) / max(each, 1e-300)))
         each = float(total[-1]) / size

@@ -11,6 +11,7 @@ from harmonrank.data import Source, read_log
 from harmonrank.data.tables import column_names
 from harmonrank.methods import Method
 from harmonrank.methods.correction import corrected
+from harmonrank.methods.outcomes import outcomes_of
 from harmonrank.metrics import Interval, paired_difference, spearman
 from harmonrank.registry.version import Version
 from harmonrank.table import Column, Table, Tabular
@@ -81,7 +82,7 @@ def diff_of(
             name: paired_difference(
                 new,
                 old,
-                log.known_labels()[:, [m]],
+                outcomes_of(log, [m]),
                 groups=log.request,
                 sample_weight=log.sample_weight,
             )

@@ -13,6 +13,7 @@ from msgspec import Meta
 
 from harmonrank.data import Log
 from harmonrank.methods import Method
+from harmonrank.methods.outcomes import outcomes_of
 from harmonrank.methods.probability import ProbabilityMethod
 from harmonrank.metrics import Interval, paired_difference
 from harmonrank.options import Nonnegative
@@ -133,7 +134,7 @@ def _areas(rules: Guardrails, fused: np.ndarray, old: np.ndarray, log: Log) -> I
         moved = paired_difference(
             fused,
             old,
-            log.known_labels(),
+            outcomes_of(log),
             objective_weights=one,
             level=rules.level,
             groups=log.request,
@@ -154,9 +155,13 @@ def _of_few(moved: Interval, log: Log, objective: int) -> Interval:
     How much these differ is known from themselves alone: Student's law in place of the normal one,
     and of a single request nothing is known.
     """
-    labels = log.known_labels()[:, objective]
+    labels, _ = log.shown_labels(objective)
     units = np.arange(log.rows) if log.request is None else log.request
-    free = min(len(np.unique(units[labels == value])) for value in (0, 1)) - 1
+    units = units if log.shown is None else units[log.shown[:, objective]]
+    if log.schema.names[objective] in log.schema.graded:
+        free = len(np.unique(units)) - 1
+    else:
+        free = min(len(np.unique(units[labels == value])) for value in (0, 1)) - 1
     if free < 1:
         return replace(moved, low=-np.inf, high=np.inf)
     reach = (moved.high - moved.estimate) * _student(moved.level, free)
@@ -185,6 +190,9 @@ def _calibration(rules: Guardrails, new: Method, log: Log) -> Iterator[Check]:
     if rules.calibration is None or not isinstance(new, ProbabilityMethod):
         return
     weight = log.sample_weight
+    if not log.schema.plain:
+        yield from _calibration_of_kinds(rules.calibration, new, log)
+        return
     predicted = np.average(new.probabilities(log), axis=0, weights=weight)
     observed = log.prevalence()
     rows = log.rows if weight is None else weight.sum() ** 2 / (weight**2).sum()
@@ -194,6 +202,22 @@ def _calibration(rules: Guardrails, new: Method, log: Log) -> Iterator[Check]:
     allowed = rules.calibration * observed + chance
     for name, p, y, most in zip(log.schema.names, predicted, observed, allowed, strict=True):
         what = f"mean probability {p:.4g}, share of positives {y:.4g}; {most:.2g} apart is allowed"
+        yield Check(f"calibration {name}", bool(abs(p - y) <= most), what)
+
+
+def _calibration_of_kinds(allowed: float, new: ProbabilityMethod, log: Log) -> Iterator[Check]:
+    """Compare mean predictions with mean labels over the rows that show each objective."""
+    predicted = new.probabilities(log)
+    for m, name in enumerate(log.schema.names):
+        labels, weight = log.shown_labels(m)
+        there = slice(None) if log.shown is None else log.shown[:, m]
+        if not len(labels):
+            continue
+        y, p = (float(np.average(v, weights=weight)) for v in (labels, predicted[there, m]))
+        w = np.ones(len(labels)) if weight is None else weight
+        error = float(np.sqrt((w**2) @ (labels - y) ** 2) / w.sum())
+        most = allowed * abs(y) + _CHANCE * error
+        what = f"mean prediction {p:.4g}, mean label {y:.4g}; {most:.2g} apart is allowed"
         yield Check(f"calibration {name}", bool(abs(p - y) <= most), what)
 
 

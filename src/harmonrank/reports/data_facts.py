@@ -108,7 +108,7 @@ def _objectives(
 ) -> tuple[ObjectiveFacts, ...]:
     schema, pi = test.schema, test.prevalence()
     shares = _effective(test if train is None else train) if effective is None else effective
-    positives = test.known_labels().sum(axis=0, dtype=np.int64)
+    positives = (test.known_labels() > 0).sum(axis=0, dtype=np.int64)
     means = _means(test)
     before = None if train is None else train.prevalence()
     one_class = _one_class(test)
@@ -151,7 +151,7 @@ def _one_class(log: Log) -> list[float] | None:
     if log.request is None:
         return None
     _, place, size = np.unique(log.request, return_inverse=True, return_counts=True)
-    counts = [np.bincount(place, labels) for labels in log.known_labels().T]
+    counts = [np.bincount(place, labels) for labels in (log.known_labels() > 0).T]
     return [float(((count == 0) | (count == size)).mean()) for count in counts]
 
 

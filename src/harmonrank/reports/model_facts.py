@@ -141,6 +141,10 @@ def calibration_of(p: np.ndarray, log: Log) -> tuple[tuple[Bin, ...], ...]:
     found = []
     for m, column in enumerate(p.astype(float).T):
         known = ~np.isnan(column)
+        if log.shown is not None:
+            known &= log.shown[:, m]
+        if log.schema.names[m] in log.schema.graded:
+            known &= False  # what is expected of a number is no share of positives
         found.append(_bins(column[known], labels[known, m], weight[known]) if known.any() else ())
     return tuple(found)
 

@@ -4,13 +4,16 @@ __all__ = ["Tradeoff", "tradeoffs_of"]
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.evaluation import Leaderboard
 from harmonrank.methods import Method
-from harmonrank.metrics import auc, hypervolume, pareto_front, spearman
+from harmonrank.methods.outcomes import best_terms, outcomes_of, true_outcomes
+from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.metrics import Outcomes, auc, hypervolume, pareto_front, spearman
 
 _SHARES = np.linspace(0, 1, 21)
 _MOST_PAIRS = 4
@@ -48,25 +51,28 @@ def tradeoffs_of(model: Method, log: Log, board: Leaderboard) -> tuple[Tradeoff,
     Needs a method with probabilities, whose weights enter after the fit; others give none. In a
     world the AUC is by true probabilities, without label noise.
     """
-    probabilities = getattr(model, "probabilities", None)
     names = log.schema.names
-    if probabilities is None or len(names) < 2:
+    if not isinstance(model, ProbabilityMethod) or len(names) < 2:
         return ()
     log = log.sampled(_MOST_ROWS)
-    labels = log.known_labels() if log.truth is None else log.truth
+    labels = outcomes_of(log) if log.truth is None else true_outcomes(log)
     agreement = np.nan_to_num(spearman(log.scores))
     pairs = sorted(combinations(range(len(names)), 2), key=lambda pair: agreement[pair])
-    p = probabilities(log)
-    return tuple(
-        _tradeoff(pair, p, model.prevalence, labels, log, board) for pair in pairs[:_MOST_PAIRS]
-    )
+    even = np.ones(len(names))
+    gains, best = model.gains(log, even), None
+    if log.truth is not None and log.schema.plain:
+        pi = log.truth.mean(axis=0)
+        best = log.truth / (pi * (1 - pi))
+    elif log.truth is not None:
+        best = best_terms(log, even)
+    return tuple(_tradeoff(pair, gains, best, labels, log, board) for pair in pairs[:_MOST_PAIRS])
 
 
 def _tradeoff(
     pair: tuple[int, int],
-    p: np.ndarray,
-    prevalence: np.ndarray,
-    labels: np.ndarray,
+    gains: np.ndarray,
+    possible: np.ndarray | None,
+    labels: Any,
     log: Log,
     board: Leaderboard,
 ) -> Tradeoff:
@@ -79,11 +85,11 @@ def _tradeoff(
         return np.where(signs < 0, 1 - areas, areas)
 
     weight = log.sample_weight
-    points = _sweep(p[:, pair], signs, prevalence[list(pair)], labels[:, pair], weight)
+    both = labels.columns(pair) if isinstance(labels, Outcomes) else labels[:, pair]
+    points = _sweep(gains[:, pair], signs, both, weight)
     best = np.empty((0, 2))
-    if log.truth is not None:
-        truth = log.truth[:, pair]
-        best = _sweep(truth, signs, truth.mean(axis=0), truth, weight)
+    if possible is not None:
+        best = _sweep(possible[:, pair], signs, both, weight)
     others = {}
     for name, quality in board.qualities.items():
         others[name] = (quality.areas[first], quality.areas[second])
@@ -101,14 +107,10 @@ def _tradeoff(
 
 
 def _sweep(
-    p: np.ndarray,
-    signs: np.ndarray,
-    prevalence: np.ndarray,
-    labels: np.ndarray,
-    weight: np.ndarray | None,
+    gains: np.ndarray, signs: np.ndarray, labels: Any, weight: np.ndarray | None
 ) -> np.ndarray:
     """Return both AUCs (shares, 2) as the weight goes from the second objective to the first."""
-    scaled = signs * p / (prevalence * (1 - prevalence))
+    scaled = signs * gains
     return np.stack(
         [
             auc(t * scaled[:, 0] + (1 - t) * scaled[:, 1], labels, sample_weight=weight)

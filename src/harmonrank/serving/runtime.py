@@ -149,7 +149,7 @@ class Runtime:
         w_m p_m/(π_m(1−π_m)) over its sum, the rows of which are 1; a cost has a negative share, and
         sizes then add up to 1.
         """
-        assert isinstance(self.model, ProbabilityMethod)
+        assert isinstance(self.model, ProbabilityMethod), "others have no probabilities"
         parts = self.model.parts_of(p, self.model.objective_weights(weights, value))
         total = np.abs(parts).sum(axis=1, keepdims=True)
         found: np.ndarray = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)

@@ -48,6 +48,7 @@ def stream(
         UsageError: The state was begun with other settings, or another process is at work on it.
         HarmonRankError: Something failed for longer than the loop's patience. Nothing is lost.
     """
+    schema.require_plain("A stream")
     if schema.sample_weight is not None:
         raise UsageError(
             f"Rows of a stream have no weights, but the schema names '{schema.sample_weight}' as "

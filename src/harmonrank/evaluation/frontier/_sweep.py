@@ -7,14 +7,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from math import comb
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from harmonrank.data import Log, Source
+from harmonrank.data.kinds import lineage
 from harmonrank.errors import UsageError
 from harmonrank.methods import Method
 from harmonrank.methods.fit import exam_rows
+from harmonrank.methods.outcomes import best_terms, outcomes_of, true_outcomes
 from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
 from harmonrank.metrics import auc, auc_influence, events_at_k, grouped_auc
 
@@ -33,9 +35,11 @@ class Sweep:
         model: A fitted method with probabilities.
         log: The rows, in whole requests.
         parts: (rows, M) p_m/(π_m(1−π_m)), with the π of the fit; minus that of an unwanted one.
-        labels: (rows, M); in a world the true probabilities, so that nothing is label noise.
+        labels: (rows, M), or outcomes; in a world the true ones, so that nothing is label noise.
         weights: (M,) those of the model, the current ones.
         count: (M,) what the AUC of each objective counts in the sum; the same, unless told.
+        same: (rows, M) parts for weights that count only objectives which the same rows show;
+            None where every row shows all.
         signs: (M,) −1 for an unwanted objective. It is searched and compared by 1 − AUC, the AUC
             of its absence, with a weight from 0 up; `shown` and `signs` lead back.
     """
@@ -43,10 +47,11 @@ class Sweep:
     model: ProbabilityMethod
     log: Log
     parts: np.ndarray
-    labels: np.ndarray
+    labels: Any
     weights: np.ndarray
     count: np.ndarray
     signs: np.ndarray
+    same: np.ndarray | None = None
 
     @classmethod
     def of(
@@ -71,12 +76,14 @@ class Sweep:
             raise UsageError("A frontier needs at least two objectives. Got one.")
         log = _whole_requests(exam_rows(table, model.schema), rows)
         log.require_both_classes("evaluated")
-        labels = log.known_labels() if log.truth is None else log.truth
-        signs = model.schema.signs
-        parts = np.asfortranarray(model.parts_of(model.probabilities(log), signs))
+        labels = outcomes_of(log) if log.truth is None else true_outcomes(log)
+        signs, same = model.schema.signs, None
+        parts = np.asfortranarray(model.gains(log, np.ones(len(signs))) * signs)
+        if model.schema.given:
+            same = np.asfortranarray(model.gains(log, np.eye(len(signs))[0]) * signs)
         now = model.objective_weights()
         counted = now if count is None else model.schema.weights_with(count)
-        return cls(model, log, parts, labels, now * signs, counted * signs, signs)
+        return cls(model, log, parts, labels, now * signs, counted * signs, signs, same)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,13 +110,25 @@ class Sweep:
         """The same rows with the true probabilities as heads, in a world."""
         if self.log.truth is None:
             return None
+        if not self.log.schema.plain:
+            M = len(self.signs)
+            parts, same = (
+                np.asfortranarray(best_terms(self.log, weights) / self.signs)
+                for weights in (np.ones(M), np.eye(M)[0])
+            )
+            return replace(self, parts=parts, same=same)
         pi = np.average(self.log.truth, axis=0, weights=self.row_weight)
         parts = np.asfortranarray(self.log.truth / (self.signs * pi * (1 - pi)))
         return replace(self, parts=parts)
 
     def fused(self, weights: np.ndarray) -> np.ndarray:
         """Return the fused score of each row."""
-        return weighted_sum(self.parts, weights)
+        schema, parts = self.log.schema, self.parts
+        if self.same is not None:
+            counted = [n for n, w in zip(self.names, weights, strict=True) if w]
+            if len({lineage(name, schema.given) for name in counted}) <= 1:
+                parts = self.same
+        return weighted_sum(parts, weights)
 
     def areas(self, weights: np.ndarray) -> np.ndarray:
         """Return the AUC of each objective, (M,); 1 − AUC of an unwanted one."""

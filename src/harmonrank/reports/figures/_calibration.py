@@ -25,6 +25,8 @@ def calibration_plots(facts: Facts) -> list[Plot]:
         curves: dict[str, tuple[Bin, ...]] = {n: c[m] for n, c in told.items()}
         curves["upstream scores"] = facts.upstream[m]
         every = [b for bins in curves.values() for b in bins]
+        if not every:
+            continue  # a graded objective has no share of positives
         low = min(max(min(b.predicted, b.observed), 1e-5) for b in every)
         high = min(max(max(b.predicted, b.observed) for b in every) * 1.3, 1.0)
         ends = [low / 1.3, high]

@@ -110,6 +110,7 @@ def _graph_of(
 ) -> tuple[Graph, list[ContextEncoder]]:
     """Return the graph of a model, and the encoders whose values it knows."""
     export, schema = exporter_of(model), model.schema
+    schema.require_plain("An ONNX file")
     has = isinstance(model, ProbabilityMethod)
     if require_weights and not has:
         raise UsageError(

@@ -1,0 +1,110 @@
+"""Objectives of every kind: regret of methods in worlds, and what the first order loses.
+
+    python benchmarks/kinds.py --json benchmarks/results/kinds.json
+
+Labels of a world are drawn again, one objective graded, one given another, one unwanted
+(docs/worlds.md); regret is to the documented score with the true laws. Then small worlds of six
+rows, all of whose orders are tried: how far the documented score is below the best of them.
+"""
+
+import argparse
+import json
+import tempfile
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import harmonrank as hr
+from harmonrank.data import Log, read_log
+from harmonrank.data.worlds import world
+from harmonrank.evaluation import simulate
+from harmonrank.methods import method_class
+from harmonrank.methods.outcomes import best_terms, true_outcomes
+from harmonrank.metrics import auc
+
+KINDS = {
+    "qkvideo": {"graded": ("long_view",), "given": {"like": "click"}, "unwanted": ("share",)},
+    "elive": {"graded": ("long_view",), "given": {"comment": "like"}, "unwanted": ("follow",)},
+}
+METHODS = ("harmonrank", "logistic", "lightgbm", "closed-form", "prevalence-weights")
+NAMES = ("click", "order", "watch")
+COUNTED = {
+    "events": ([1.0, -2.0, 0.0], {}),
+    "seconds alone, laws ordered": ([0.0, 0.0, 1.0], {"ordered": True}),
+    "seconds alone": ([0.0, 0.0, 1.0], {}),
+    "click + seconds": ([1.0, 0.0, 1.0], {}),
+    "order given click, alone": ([0.0, 1.0, 0.0], {"given": {"order": "click"}}),
+    "click + order given click": ([1.0, 1.0, 0.0], {"given": {"order": "click"}}),
+    "click + order given click + seconds": ([1.0, 1.0, 1.0], {"given": {"order": "click"}}),
+}
+
+
+def regrets(name: str, rows: int, seed: int, methods: list[str]) -> dict:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log"
+        simulate(world(name), rows, path, seed=seed, kinds=KINDS[name])
+        schema = hr.Schema.read(path / "schema.toml")
+        train, valid, test = (
+            read_log(path / f"{part}.parquet", schema) for part in ("train", "valid", "test")
+        )
+    found = {}
+    for method in methods:
+        model = method_class(method)().fit(train, schema, valid=valid, seed=seed)
+        quality = model.evaluate(test)
+        found[method] = quality.regret
+        print(f"{name} {method} regret {quality.regret:.4f}", flush=True)
+    return {"world": name, "kinds": KINDS[name], "ceiling": quality.ceiling, "regret": found}
+
+
+def small_world(seed: int, rows: int = 6, *, ordered: bool = False, given: dict | None = None):
+    rng = np.random.default_rng(seed)
+    schema = hr.Schema(
+        {name: f"p_{name}" for name in NAMES},
+        truth={name: f"true_{name}" for name in NAMES},
+        graded=["watch"],
+        given=given or {},
+    )
+    p = rng.beta(1, 2, (rows, 3))
+    spread = 1.0 if ordered else rng.choice([0.3, 1.0, 3.0], (rows, 1))
+    law = rng.normal(size=(rows, 1)) + spread * np.sort(rng.normal(size=(1, 5)))
+    truth = np.concatenate([p[:, :2], law.mean(axis=1, keepdims=True)], axis=1)
+    return Log(schema, p, pl.DataFrame(), truth=truth, laws={"watch": law})
+
+
+def loss_of(log: Log, weights: np.ndarray) -> float:
+    truth, used = true_outcomes(log), np.flatnonzero(weights)
+    some, w = truth.columns(used), weights[used]
+    orders = permutations(np.arange(float(log.rows)))
+    best = max(float(w @ auc(np.array(order), some)) for order in orders)
+    return best - float(w @ auc(best_terms(log, weights) @ weights, some))
+
+
+def orders(draws: int) -> list[dict]:
+    found = []
+    for what, (weights, options) in COUNTED.items():
+        losses = [loss_of(small_world(seed, **options), np.array(weights)) for seed in range(draws)]
+        found.append({"counted": what, "mean": float(np.mean(losses)), "largest": max(losses)})
+        print(f"{what}: {found[-1]['mean']:.4f}, at most {found[-1]['largest']:.4f}", flush=True)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=50_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--draws", type=int, default=25)
+    parser.add_argument("--methods", nargs="+", default=list(METHODS))
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    small = orders(options.draws)
+    results = [regrets(n, options.rows, options.seed, options.methods) for n in KINDS]
+    if options.json:
+        head = {"rows": options.rows, "seed": options.seed}
+        parts = {**head, "results": results, "orders": small}
+        options.json.write_text(json.dumps(parts, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""Outcomes: labels of every kind, and the one place that says how each is measured."""
+
+__all__ = ["Outcomes", "each_part"]
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harmonrank.errors import UsageError
+from harmonrank.metrics._inputs import FloatArray, IntArray, LabelArray, check_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """What rows have shown of each objective; every metric of pairs takes it in place of labels.
+
+    An objective is measured by AUC on 0/1 labels (or true chances), by concordance where it is
+    graded, and over the rows that show it where it is conditional.
+
+    Attributes:
+        values: (n, M) labels; of a graded objective numbers in its own units.
+        graded: (M,) which objectives are.
+        shown: (n, M) how much each row shows of each objective: 1 or 0, or in a world the chance
+            that it is shown; None if all rows show all.
+        laws: By column, (n, K) equally likely values of a graded objective, which a world knows.
+    """
+
+    values: LabelArray
+    graded: NDArray[np.bool_]
+    shown: LabelArray | None = None
+    laws: Mapping[int, FloatArray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.values.ndim != 2 or len(self.graded) != self.values.shape[1]:
+            raise UsageError(
+                "Outcomes need `values` of shape (rows, objectives) and one `graded` per "
+                f"objective. Got {self.values.shape} and {len(self.graded)}."
+            )
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def objectives(self) -> int:
+        """How many there are."""
+        return int(self.values.shape[1])
+
+    def columns(self, chosen: Iterable[int]) -> Self:
+        """Return some objectives, in this order."""
+        places = list(chosen)
+        shown = None if self.shown is None else self.shown[:, places]
+        laws = {new: self.laws[old] for new, old in enumerate(places) if old in self.laws}
+        return type(self)(self.values[:, places], self.graded[places], shown, laws)
+
+    def special(self, m: int) -> bool:
+        """Tell whether an objective is graded or conditional."""
+        return bool(self.graded[m]) or (
+            self.shown is not None and not (self.shown[:, m] == 1).all()
+        )
+
+    def events(self) -> FloatArray:
+        """Return what happened in each row, (n, M): the label, times how much it was shown."""
+        values = self.values.astype(np.float64)
+        for m, law in self.laws.items():
+            values[:, m] = law.mean(axis=1)
+        return values if self.shown is None else values * self.shown
+
+    def one(self, m: int, sample_weight: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Return the rows that show objective m, the label of each and what it counts.
+
+        A row whose law is known stands once for each of its values.
+
+        Args:
+            m: The objective.
+            sample_weight: (n,), or empty for all ones.
+        """
+        weight = sample_weight if sample_weight.size else np.ones(len(self))
+        if self.shown is not None:
+            weight = weight * self.shown[:, m]
+        rows = np.flatnonzero(weight > 0)
+        if m in self.laws:
+            law = self.laws[m][rows]
+            K = law.shape[1]
+            return np.repeat(rows, K), law.reshape(-1), np.repeat(weight[rows] / K, K)
+        return rows, self.values[rows, m].astype(np.float64), weight[rows]
+
+
+def each_part(
+    outcomes: Outcomes,
+    sample_weight: Any,
+    plain: Callable[[LabelArray], FloatArray],
+    special: Callable[[int, IntArray, FloatArray, FloatArray], Any],
+    result: FloatArray,
+) -> FloatArray:
+    """Fill a result whose last axis is objectives: plain ones together, others one by one.
+
+    Args:
+        outcomes: Of all objectives.
+        sample_weight: (n,) or None.
+        plain: Measures 0/1 labels that all rows show, (n, some).
+        special: Measures another objective, given its number and its rows, labels and weights.
+        result: (…, M), to fill.
+    """
+    weights = check_weights(sample_weight, len(outcomes))
+    others = [m for m in range(outcomes.objectives) if outcomes.special(m)]
+    usual = [m for m in range(outcomes.objectives) if m not in others]
+    if usual:
+        result[..., usual] = plain(np.ascontiguousarray(outcomes.values[:, usual]))
+    for m in others:
+        result[..., m] = special(m, *outcomes.one(m, weights))
+    return result
