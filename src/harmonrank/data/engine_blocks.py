@@ -1,20 +1,20 @@
 """EngineBlocks: a log in blocks that the workers of an engine read and keep, each its share.
 
-Block b is the business of worker b mod N. Workers are sent functions and return sums, which are
-taken in the order of the blocks: a result is the same, to the last bit, for any number of workers,
-and the same as that of the blocks in one process. A worker that is lost is replaced, and makes its
-share again from the source.
+Groups of neighbouring blocks are dealt out in turn. Workers are sent functions and return sums,
+which are taken in the order of the groups: a result is the same, to the last bit, for any number of
+workers, and the same as that of the blocks in one process. A worker that is lost is replaced, and
+makes its share again from the source.
 """
 
 __all__ = ["EngineBlocks"]
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from itertools import count
 from typing import Any, TypeVar
 
-from harmonrank.data.blocks import Blocks, HeldBlocks, SpilledBlocks
+from harmonrank.data.blocks import Blocks, HeldBlocks, SpilledBlocks, added, group_size
 from harmonrank.engine import Engine, Resident
 
 Block = TypeVar("Block")
@@ -38,10 +38,13 @@ class EngineBlocks(Blocks[Block]):
 
     def __init__(self, engine: Engine, source: Blocks[Block]) -> None:
         self._engine, self._size = engine, len(source)
-        workers = min(engine.workers, self._size)
+        size = group_size(self._size)
+        self._groups = [range(k, min(k + size, self._size)) for k in range(0, self._size, size)]
+        workers = min(engine.workers, len(self._groups))
         shared = engine.put(source)
         self._shares: list[Resident] = [
-            engine.keep(_Share, shared, range(k, self._size, workers)) for k in range(workers)
+            engine.keep(_Share, shared, [n for group in self._groups[k::workers] for n in group])
+            for k in range(workers)
         ]
         self._steps: tuple[_Step, ...] = ()
         self._made = engine.put(self._steps)
@@ -62,20 +65,36 @@ class EngineBlocks(Blocks[Block]):
     ) -> Iterator[Found]:
         """Yield `work(block, own[number], *given)` of every block, in order."""
         shared = [self._engine.put(value) for value in given]
-        waiting: deque[Any] = deque()
-        for number in range(self._size):
-            waiting.append(self._call(number, work, own, shared))
-            if len(waiting) > _WAITING * len(self._shares):
-                yield self._engine.get(waiting.popleft())
-        while waiting:
-            yield self._engine.get(waiting.popleft())
+        return self._taken(self._call(n, work, own, shared) for n in range(self._size))
 
     def _call(
         self, number: int, work: Callable[..., Any], own: Sequence[Any] | None, shared: list[Any]
     ) -> Any:
-        share, place = self._shares[number % len(self._shares)], number // len(self._shares)
         mine = () if own is None else (own[number],)
-        return share.call(_work_on, self._made, place, work, mine, *shared)
+        share = self._share_of(number // len(self._groups[0]))
+        return share.call(_work_on, self._made, number, work, mine, *shared)
+
+    def _share_of(self, group: int) -> Resident:
+        return self._shares[group % len(self._shares)]
+
+    def total(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Return the sums over all blocks, of which each worker adds up the groups that it has."""
+        shared = [self._engine.put(value) for value in given]
+        promises = (
+            self._share_of(k).call(_add_up, self._made, group, work, *shared)
+            for k, group in enumerate(self._groups)
+        )
+        return added(self._taken(promises))
+
+    def _taken(self, promises: Iterable[Any]) -> Iterator[Any]:
+        """Yield values in order, a few promises per worker ahead."""
+        waiting: deque[Any] = deque()
+        for promise in promises:
+            waiting.append(promise)
+            if len(waiting) > _WAITING * len(self._shares):
+                yield self._engine.get(waiting.popleft())
+        while waiting:
+            yield self._engine.get(waiting.popleft())
 
     def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
         """Return what `work(block, *given)` makes of every block; it stays with the workers."""
@@ -87,6 +106,7 @@ class EngineBlocks(Blocks[Block]):
         """Return what `work(block, own[number], *given)` makes of every block."""
         found: EngineBlocks[Made] = EngineBlocks.__new__(EngineBlocks)
         found._engine, found._size, found._shares = self._engine, self._size, self._shares
+        found._groups = self._groups
         found._steps = (*self._steps, (next(_numbers), work, own, given))
         found._made = self._engine.put(found._steps)
         return found
@@ -95,8 +115,9 @@ class EngineBlocks(Blocks[Block]):
 class _Share:
     """The blocks of one worker, and what was made of them."""
 
-    def __init__(self, source: Blocks[Any], numbers: range) -> None:
+    def __init__(self, source: Blocks[Any], numbers: list[int]) -> None:
         self._source, self._numbers = source, numbers
+        self.place = {number: k for k, number in enumerate(numbers)}
         self._known: dict[int, Blocks[Any]] = {}
 
     def blocks(self, steps: tuple[_Step, ...]) -> Blocks[Any]:
@@ -118,7 +139,7 @@ class _Share:
 class _Chosen(Blocks[Block]):
     """Some blocks of a source."""
 
-    def __init__(self, source: Blocks[Block], numbers: range) -> None:
+    def __init__(self, source: Blocks[Block], numbers: list[int]) -> None:
         self._source, self._numbers = source, numbers
 
     def __len__(self) -> int:
@@ -137,12 +158,19 @@ class _Chosen(Blocks[Block]):
 def _work_on(
     share: _Share,
     steps: tuple[_Step, ...],
-    place: int,
+    number: int,
     work: Callable[..., Any],
     mine: tuple[Any, ...],
     *given: Any,
 ) -> Any:
-    return work(share.blocks(steps)[place], *mine, *given)
+    return work(share.blocks(steps)[share.place[number]], *mine, *given)
+
+
+def _add_up(
+    share: _Share, steps: tuple[_Step, ...], group: range, work: Callable[..., Any], *given: Any
+) -> tuple[Any, ...]:
+    blocks = share.blocks(steps)
+    return added(work(blocks[share.place[number]], *given) for number in group)
 
 
 def _itself(block: Any) -> Any:
