@@ -92,3 +92,33 @@ def test_an_objective_without_positives_is_refused_in_blocks_too(run, folder):
     done = run("fit", *given, "-o", folder / "m", "--memory", "1KB")
     assert done.code == 2
     assert "Objective 'buy' has no positive label among the" in done.err
+
+
+def test_compare_tells_the_auc_of_all_rows(run, folder, given):
+    found = []
+    exam = ("--test", folder / "test.parquet", "--methods", "harmonrank,prevalence-weights")
+    for memory in ((), ("--memory", "1KB")):
+        out = folder / f"compare-{len(memory)}.json"
+        done = run("compare", *given, *exam, "--json", out, "--baseline", "p_buy", *memory)
+        assert done.code == 0, done
+        found.append(json.loads(out.read_text()))
+    whole, blocks = found
+    assert "Training rows. Read" in done.err
+    assert whole["rows"] == blocks["rows"]
+    names = [method["name"] for method in whole["methods"]]
+    assert [method["name"] for method in blocks["methods"]] == names
+    for a, b in zip(whole["methods"], blocks["methods"], strict=True):
+        assert b["error"] is None
+        assert b["auc"] == pytest.approx(a["auc"], abs=1e-12)
+        assert b["ahead_of_baseline"] == pytest.approx(a["ahead_of_baseline"], abs=1e-9)
+
+
+def test_a_table_in_blocks_is_neither_cut_nor_kept(run, folder):
+    schema = ("--schema", folder / "schema.toml", "--memory", "1KB")
+    train, test = folder / "train.parquet", folder / "test.parquet"
+    done = run("compare", train, "--split", "request", *schema)
+    assert done.code == 2
+    assert "--split needs all rows in memory; write the parts with `harmonrank split`" in done.err
+    done = run("compare", train, "--test", test, "--runs", folder / "runs", *schema)
+    assert done.code == 2
+    assert "--runs needs all rows in memory; leave it out" in done.err

@@ -5,7 +5,7 @@ __all__ = ["command"]
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -26,11 +26,18 @@ from harmonrank.cli.schema_options import columns, schema_of
 from harmonrank.cli.table_options import (
     Tables,
     cut_options,
+    in_blocks,
     learning_tables,
+    memory_option,
     table_argument,
     table_option,
 )
 from harmonrank.errors import UsageError
+
+if TYPE_CHECKING:
+    from harmonrank.data import Schema
+    from harmonrank.evaluation.compare_blocks import CompareBlocks
+    from harmonrank.methods.block_quality import SampledLog
 
 _NAMED = 6
 
@@ -55,6 +62,7 @@ _NAMED = 6
     help="Folder that keeps finished methods; repeat the command to go on.",
 )
 @recalibrate
+@memory_option
 @reports
 @engine_options
 @shown
@@ -72,6 +80,7 @@ def command(
     seed: int,
     runs: Path | None,
     recalibrate: bool,
+    memory: str | None,
     report: Path | None,
     figures: Path | None,
     style: str,
@@ -80,6 +89,8 @@ def command(
     **column_options: Any,
 ) -> None:
     """Fit many methods on the same rows and print a leaderboard.
+
+    Parquet tables that --memory cannot hold are read in blocks.
 
     Rows to learn from and to measure on are two tables, --train and --test, or one, LOG, which
     --split cuts; requests stay whole.
@@ -94,6 +105,7 @@ def command(
     from harmonrank.data.splitting import Cut, split_rows
     from harmonrank.evaluation import Baseline, compare
     from harmonrank.evaluation.baseline import TODAY
+    from harmonrank.methods.block_quality import sampled_requests
     from harmonrank.methods.correction import corrected
     from harmonrank.methods.missing_scores import missing_of
     from harmonrank.methods.position_quality import PositionCorrection
@@ -107,11 +119,18 @@ def command(
     schema = schema_of(**column_options, near=table, quiet=show.quiet)
     names = methods if methods == "all" else parse_names(methods)
     reporting = Reporting(report, figures, show)
-    rows = read_log(table, schema)
+    blocks = _blocks(table, test, schema, memory, runs)
+    sampled: dict[str, SampledLog] = {}
+    if blocks is not None:
+        large = {"Training": blocks.train, "Test": blocks.test}
+        sampled = {name: sampled_requests(part) for name, part in large.items() if part}
+    rows = sampled["Training"].log if "Training" in sampled else read_log(table, schema)
     if cut is None:
         assert test is not None
-        today = None if baseline is None else Baseline.read(test, baseline)
-        exam = read_log(test, schema)
+        known = sampled.get("Test")
+        places = None if known is None else known.places
+        today = None if baseline is None else Baseline.read(test, baseline, places)
+        exam = read_log(test, schema) if known is None else known.log
     else:
         parts = split_rows(table, cut, time=schema.time, request=schema.request)
         show.line(parts.words())
@@ -134,11 +153,17 @@ def command(
             recalibrate=recalibrate,
             k=k,
             on_event=reporting.event,
+            blocks=blocks,
         )
+    if "Training" in sampled:
+        board = replace(board, train_rows=sampled["Training"].rows)
+    if "Test" in sampled:
+        board = replace(board, test_rows=sampled["Test"].rows)
     fusions = len(board.entries) - (today is not None)
     title = f"{fusions} fusions of {_objectives(board.objectives)}"
     assert board.drift is not None
     notes = drift_notes(board.drift, recalibrated=recalibrate)
+    notes = [*map(_in_blocks, sampled.items()), *notes]
     lost = {"train": missing_of(rows), "test": missing_of(exam)}
     parts_of = zip(("Training", "Test"), lost.values(), strict=True)
     notes += [f"{part} rows. {found}" for part, found in parts_of if found]
@@ -154,6 +179,39 @@ def command(
     show.notes([*notes, *board.warnings])
     if all(entry.error for entry in board.entries if entry.name != TODAY):
         raise SystemExit(1)
+
+
+def _blocks(
+    table: Tables, test: Tables | None, schema: "Schema", memory: str | None, runs: Path | None
+) -> "CompareBlocks | None":
+    """Return the tables that --memory cannot hold, if there are any."""
+    from harmonrank.data.memory import memory_limit
+    from harmonrank.evaluation.compare_blocks import CompareBlocks
+    from harmonrank.methods.block_fit import rows_within
+
+    train = in_blocks(table, schema, memory)
+    exam = None if test is None else in_blocks(test, schema, memory)
+    if train is None and exam is None:
+        return None
+    if test is None:
+        raise UsageError(
+            "--split needs all rows in memory; write the parts with `harmonrank split`, or raise "
+            "--memory."
+        )
+    if runs is not None:
+        raise UsageError("--runs needs all rows in memory; leave it out, or raise --memory.")
+    return CompareBlocks(train, exam, rows_within(schema, memory_limit(memory)))
+
+
+def _in_blocks(part: "tuple[str, SampledLog]") -> str:
+    """Return what is done with a table that is read in blocks, in a sentence."""
+    name, sampled = part
+    if name == "Test":
+        return f"Test rows. {sampled.words()}"
+    return (
+        f"Training rows. Read {sampled.rows:,} rows in blocks: the default is fitted on all of "
+        "them, other methods on as many as --memory holds, drawn at random."
+    )
 
 
 def _objectives(names: Sequence[str]) -> str:

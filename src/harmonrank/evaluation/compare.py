@@ -13,6 +13,7 @@ from harmonrank.data.forks import require_polars_threads
 from harmonrank.engine import current_engine
 from harmonrank.errors import HarmonRankError, UsageError, shown
 from harmonrank.evaluation.baseline import Baseline
+from harmonrank.evaluation.compare_blocks import CompareBlocks
 from harmonrank.evaluation.entry import Entry, entry_of
 from harmonrank.evaluation.leaderboard import Leaderboard, leaderboard_of
 from harmonrank.evaluation.runs import Runs
@@ -45,6 +46,7 @@ def compare(
     recalibrate: bool = False,
     k: int = 10,
     on_event: OnEvent | None = None,
+    blocks: CompareBlocks | None = None,
 ) -> Leaderboard:
     """Fit every method on the same rows and measure it on the same test rows.
 
@@ -68,6 +70,7 @@ def compare(
         k: Where the schema has values per event: value at how many of a request decides.
         on_event: Called with the start and end of each method and its training events; the end of
             a fit hands its model on.
+        blocks: The tables themselves, where `train` or `test` are some of their rows.
     """
     require_polars_threads("A comparison")
     schema, seed, listener = Schema.of(schema), checked_seed(seed), checked_listener(on_event)
@@ -87,7 +90,7 @@ def compare(
     valid_log = None if valid is None else corrected(read_log(valid, schema))
     keep = None if folder is None else Runs(folder, [rows, exam, valid_log], seed, recalibrate, k)
     entries = list(fixed)
-    fits = _Fits(rows, valid_log, exam, seed, recalibrate, k)
+    fits = _Fits(rows, valid_log, exam, seed, recalibrate, k, blocks)
     found = {
         name: None if keep is None else keep.find(kind(**chosen.get(name, {})))
         for name, kind in classes.items()
@@ -155,6 +158,7 @@ class _Fits:
     seed: int
     recalibrate: bool
     k: int
+    blocks: CompareBlocks | None = None
 
     def begun(self, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Return promises of the results of methods, where workers are in use: one call each."""
@@ -170,16 +174,17 @@ class _Fits:
         """Return a method's result, and the model that has it."""
         started = perf_counter()
         try:
-            method.fit(
-                self.rows, self.rows.schema, valid=self.valid, seed=self.seed, on_event=on_event
-            )
+            if self.blocks is None or not self.blocks.fitted(method, self.seed, on_event):
+                method.fit(
+                    self.rows, self.rows.schema, valid=self.valid, seed=self.seed, on_event=on_event
+                )
             seconds = perf_counter() - started
             as_fitted = method.evaluate(self.exam, k=self.k) if self.recalibrate else None
             scorer = method.recalibrated(self.exam) if self.recalibrate else method
             fused = scorer.score(self.exam)
             quality = method.measured(fused, self.exam, k=self.k)
             entry = entry_of(method.name, fused, self.exam, quality, seconds, as_fitted)
-            return entry, scorer
+            return entry if self.blocks is None else self.blocks.measured(entry, scorer), scorer
         except Exception as error:
             ours = isinstance(error, HarmonRankError)
             message = str(error) if ours else f"{type(error).__name__}: {error}"
