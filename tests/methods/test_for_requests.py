@@ -8,10 +8,13 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import read_log
+from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.data.worlds import world
 from harmonrank.errors import UsageError
 from harmonrank.evaluation.frontier import Sweep
 from harmonrank.evaluation.simulation import as_frame, world_schema
+from harmonrank.methods import method_class
+from harmonrank.methods.block_fit import fit_in_blocks
 
 
 def tables(name, rows, **more):
@@ -136,3 +139,56 @@ def test_requests_of_one_row_tell_nothing_and_break_nothing(log):
     lonely = train[:20_000].with_columns(request_id=pl.int_range(20_000))
     model = hr.HarmonRank(optimise="requests").fit(lonely, schema)
     assert np.isfinite(model.score(read_log(test[:50], schema))).all()
+
+
+SMALL = {"steps": 60, "patience_steps": 60, "batch_rows": 1_000, "buckets": 6}
+
+
+def test_a_network_learns_within_requests(log):
+    train, test, schema = log[0][:10_000], log[1][:5_000], log[2]
+    network = method_class("harmonrank-paper")(optimise="requests", **SMALL)
+    network.fit(train, schema)
+    quality = network.evaluate(test)
+    assert quality.optimises == "requests"
+    assert quality.requests.exact_auc_sum > 2.5 + 0.1  # chance is 2.5
+    again = method_class("harmonrank-paper")(optimise="requests", **SMALL).fit(train, schema)
+    np.testing.assert_array_equal(again.score(test), network.score(test))
+
+
+def test_rows_may_come_in_any_order(log):
+    train, schema = log[0][:4_000], log[2]
+    mixed = train.sample(fraction=1.0, shuffle=True, seed=1)
+    for rows in (train, mixed):
+        model = method_class("harmonrank-paper")(optimise="requests", **SMALL)
+        model.fit(rows, schema, valid=rows)
+        assert np.isfinite(model.score(rows)).all()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["mbce", "label-aggregation", "reinforce", "pairwise-square", "pairwise-logistic", "aucm"],
+)
+def test_a_loss_that_cannot_says_so(name):
+    with pytest.raises(UsageError, match=f"{name} cannot be fitted for AUC within requests, as"):
+        method_class(name)(optimise="requests")
+
+
+def test_a_network_says_what_it_needs(log):
+    train, schema = log[0][:2_000], log[2]
+    paper = method_class("harmonrank-paper")
+    with pytest.raises(UsageError, match="use pairs='each' with optimise='requests'"):
+        paper(optimise="requests", preset="paper")
+    bare = hr.Schema(schema.objectives, schema.context)
+    with pytest.raises(UsageError, match="needs a request column"):
+        paper(optimise="requests", **SMALL).fit(train, bare)
+    tiny = paper(optimise="requests", **{**SMALL, "batch_rows": 10})
+    with pytest.raises(UsageError, match="raise `batch_rows`"):
+        tiny.fit(train, schema)
+
+
+def test_blocks_of_rows_are_refused(log, tmp_path):
+    train, schema = log[0][:3_000], log[2]
+    train.write_parquet(tmp_path / "train.parquet")
+    blocks = LogBlocks(tmp_path / "train.parquet", schema, size=1_000)
+    with pytest.raises(UsageError, match="needs whole requests in memory"):
+        fit_in_blocks(hr.HarmonRank(optimise="requests"), blocks, most_rows=1_000)

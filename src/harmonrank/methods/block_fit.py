@@ -14,6 +14,7 @@ from harmonrank.data.engine_blocks import EngineBlocks
 from harmonrank.data.kept_rows import concatenated
 from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.engine import current_engine
+from harmonrank.errors import UsageError
 from harmonrank.events import FitStep
 from harmonrank.methods.base import Method
 from harmonrank.methods.harmonrank import MOST_VALUES, HarmonRank
@@ -71,6 +72,11 @@ def fit_in_blocks(
         on_event: As for `Method.fit`.
     """
     blocks.schema.require_plain("A fit in blocks, of a table larger than --memory,")
+    if method.optimises == "requests":
+        raise UsageError(
+            f"{method.name} with optimise='requests' needs whole requests in memory, and blocks "
+            "cut them; allow more with --memory, take fewer rows, or leave the option out."
+        )
     facts = LogFacts.of(blocks)
     if isinstance(method, HarmonRank):
         _fit_default(method, blocks, facts, on_event)

@@ -5,6 +5,7 @@ __all__ = ["PUBLISHED", "HarmonRankPaper", "PaperConfig"]
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from harmonrank.errors import UsageError
 from harmonrank.methods.neural import NeuralConfig, NeuralMethod
 from harmonrank.options import Positive
 
@@ -56,3 +57,8 @@ class HarmonRankPaper(NeuralMethod):
     def __init__(self, **options: Any) -> None:
         preset = PUBLISHED if options.get("preset") == "paper" else {}
         super().__init__(**{**preset, **options})
+        if self.optimises == "requests" and self.config.pairs != "each":
+            raise UsageError(
+                "pairs='published' counts every pair of a batch the same, which requests have no "
+                "part in; use pairs='each' with optimise='requests'."
+            )

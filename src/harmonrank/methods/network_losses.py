@@ -69,6 +69,7 @@ class RankAucLoss(NetworkLoss):
             batch.patterns,
             objective_weights=weights,
             sample_weight=batch.sample_weight,
+            requests=batch.request,
             return_parts=True,
             **self._options,
         )
@@ -80,6 +81,7 @@ class RankAucLoss(NetworkLoss):
             batch.patterns,
             weights.numpy(),
             sample_weight=batch.sample_weight,
+            requests=None if batch.request is None else batch.request.numpy(),
             **self._options,
         )
         return LossSlope(*found)

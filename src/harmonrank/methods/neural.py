@@ -15,6 +15,7 @@ import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.data.arrays import Array
+from harmonrank.errors import UsageError
 from harmonrank.extras import needs_extras
 from harmonrank.methods.base import Method
 from harmonrank.methods.correction import corrected
@@ -46,6 +47,8 @@ class NeuralConfig(NetworkOptions, TrainingConfig):
     The published options are those of `NetworkOptions`.
 
     Attributes:
+        optimise: The AUC to fit for, over 'all' rows or within 'requests', which only the rank loss
+            can (docs/per-request.md).
         weighting: Whether the objectives' weights stay as given or move while the network learns
             (see `harmonrank.methods.weighting`).
     """
@@ -58,6 +61,7 @@ class NeuralConfig(NetworkOptions, TrainingConfig):
     steps: Count = 3_000
     patience_steps: Count = 3_000
     weighting: Literal["fixed", "pantheon", "min-norm"] = "fixed"
+    optimise: Literal["all", "requests"] = "all"
 
     def __post_init__(self) -> None:
         NetworkOptions.__post_init__(self)
@@ -96,6 +100,14 @@ class NeuralMethod(Method):
     _weights: Mapping[str, np.ndarray]
     _scorer: Scorer | None = None
     _built: "Network | None" = None
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        if self.optimises == "requests" and self.loss != "rank-auc":
+            raise UsageError(
+                f"{self.name} cannot be fitted for AUC within requests, as its loss compares all "
+                "rows of a batch; use harmonrank or harmonrank-paper."
+            )
 
     def _fit(self, fit: Fit) -> None:
         from harmonrank.methods.neural_fit import learn

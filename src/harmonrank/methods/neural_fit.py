@@ -15,14 +15,15 @@ from torch import Tensor
 
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.events import HealthMeasured
-from harmonrank.methods.fit import Fit
+from harmonrank.methods.fit import Fit, require_requests
 from harmonrank.methods.network_losses import LOSSES
 from harmonrank.methods.neural import History, NeuralMethod
 from harmonrank.methods.weighting import Fixed, weighting_of
-from harmonrank.metrics import auc
+from harmonrank.metrics import auc, grouped_auc
 from harmonrank.model import Network
 from harmonrank.model.fused import Scorer, covers
 from harmonrank.model.health import Health
+from harmonrank.ranking import request_order
 from harmonrank.training import (
     HEALTH_ROWS,
     Arrays,
@@ -72,6 +73,9 @@ def learn(
         epochs: In place of the method's own.
         rows_seen: See `harmonrank.training.train`.
     """
+    requests = None
+    if method.optimises == "requests":
+        fit, requests = _by_request(fit)
     rows, valid = (arrays_of(method, log, fit.device) for log in (fit.train, fit.valid))
     weighting = weighting_of(method.config.weighting, fit)
     chosen = LOSSES[method.loss](method.config, fit)
@@ -99,13 +103,14 @@ def learn(
         network,
         rows,
         loss,
-        _Exam(fit, valid, weighting),
+        _Exam(fit, valid, weighting, within=requests is not None),
         replace(method.config, epochs=epochs),
         slope=slope if chosen.has_slope else None,
         seed=fit.seed,
         checkpoint=fit.checkpoint,
         fingerprint=fingerprint(method, fit) if fit.checkpoint else "",
         rows_seen=rows_seen,
+        requests=requests,
     ):
         if isinstance(event, Finished):
             history = event.history
@@ -120,18 +125,34 @@ def learn(
     return Learned(network, history, health)
 
 
-class _Exam:
-    """The validation AUC-sum of a network; without rows a later network is a better one."""
+def _by_request(fit: Fit) -> tuple[Fit, np.ndarray]:
+    """Return the fit with training rows in the order of their requests, and where these begin."""
+    require_requests("requests", fit.train)
+    assert fit.train.request is not None
+    order, starts = request_order(fit.train.request, fit.train.rows)
+    return replace(fit, train=fit.train.take(order)), starts
 
-    def __init__(self, fit: Fit, rows: Arrays, weighting: Fixed) -> None:
+
+class _Exam:
+    """The validation AUC-sum of a network; without rows a later network is a better one.
+
+    It is the sum over all rows, or `within` requests.
+    """
+
+    def __init__(self, fit: Fit, rows: Arrays, weighting: Fixed, *, within: bool = False) -> None:
         self._fit, self._rows, self._weighting, self._later = fit, rows, weighting, count()
+        self._within = within
 
     def __call__(self, network: Network) -> float:
         log = self._fit.valid
         if not log.rows:
             return float(next(self._later))
         fused = _scores_of(network, self._rows)
-        areas = auc(fused, log.known_labels(), sample_weight=log.sample_weight)
+        labels, weight = log.known_labels(), log.sample_weight
+        if self._within and log.request is not None:
+            areas = grouped_auc(fused, labels, log.request, sample_weight=weight).auc
+        else:
+            areas = auc(fused, labels, sample_weight=weight)
         self._weighting.epoch_ended(areas)
         # An objective that the validation rows do not show cannot vote.
         if self._fit.turned is not None:
@@ -164,7 +185,15 @@ def arrays_of(method: Encoding, log: Log, device: str) -> Arrays:
         _tensor(log.codes(method.encoder), device),
         _tensor(log.known_labels(), device),
         None if weight is None else _tensor(weight, device),
+        _requests_of(method, log, device),
     )
+
+
+def _requests_of(method: Encoding, log: Log, device: str) -> Tensor | None:
+    """Return the request of each row as a number, if the method looks at them."""
+    if getattr(method.config, "optimise", "all") != "requests" or log.request is None:
+        return None
+    return _tensor(np.unique(log.request, return_inverse=True)[1].reshape(-1), device)
 
 
 def _tensor(array: np.ndarray, device: str) -> Tensor:

@@ -22,6 +22,7 @@ class Arrays:
         context: (rows, features), codes.
         labels: (rows, objectives), of any type; they come out as float32.
         sample_weight: (rows,).
+        request: (rows,), whole numbers that name requests.
 
     >>> rows = Arrays(torch.eye(3), torch.zeros(3, 0), torch.tensor([[1], [0], [1]]))
     >>> rows.batch(torch.tensor([2, 0])).labels.tolist()
@@ -34,12 +35,13 @@ class Arrays:
         context: Tensor,
         labels: Tensor | Patterns,
         sample_weight: Tensor | None = None,
+        request: Tensor | None = None,
         *,
         index: Tensor | None = None,
     ) -> None:
         if isinstance(labels, Tensor) and _have_patterns(labels):
             labels = Patterns.of(labels)
-        self._whole = (scores, context, labels, sample_weight)
+        self._whole = (scores, context, labels, sample_weight, request)
         self._index = index
 
     def __len__(self) -> int:
@@ -77,6 +79,12 @@ class Arrays:
     def sample_weight(self) -> Tensor | None:
         """Row weights, (rows,), if there are any."""
         whole = self._whole[3]
+        return None if whole is None else self._rows_of(whole)
+
+    @cached_property
+    def request(self) -> Tensor | None:
+        """The request of each row, (rows,), if that is known."""
+        whole = self._whole[4]
         return None if whole is None else self._rows_of(whole)
 
     def _rows_of(self, whole: Tensor) -> Tensor:

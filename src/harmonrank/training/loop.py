@@ -22,7 +22,7 @@ from harmonrank.model.training import Plan, TrainingConfig
 from harmonrank.training.arrays import Arrays
 from harmonrank.training.checkpoint import Checkpoint, Progress
 from harmonrank.training.learner import Learner, LossFunction, SlopeFunction, learner_for
-from harmonrank.training.shuffle import random_batches
+from harmonrank.training.shuffle import random_batches, request_batches
 
 N = TypeVar("N", bound=nn.Module)
 
@@ -57,6 +57,7 @@ def train(
     checkpoint: Path | None = None,
     fingerprint: str = "",
     rows_seen: int | None = None,
+    requests: NDArray[np.int64] | None = None,
 ) -> Iterator[Event]:
     """Train a network, yield what happens, and leave it with the weights of its best epoch.
 
@@ -76,6 +77,7 @@ def train(
         checkpoint: Where state is kept; if the file exists, training goes on from it.
         fingerprint: Of data and options; a checkpoint of another one is refused.
         rows_seen: Decides whether kernels are worth compiling; of this training if left out.
+        requests: Where each request begins, and the end, if batches must hold whole requests.
     """
     plan = config.plan(len(rows))
     seen = len(rows) * plan.passes * plan.epochs if rows_seen is None else rows_seen
@@ -97,7 +99,8 @@ def train(
     saved_at = monotonic()
     patience = plan.patience if config.early_stopping else plan.epochs
     while progress.epoch < plan.epochs and progress.since_best < patience:
-        for event in _epoch(learner, len(rows), loss, config, plan, seed, progress):
+        batches = _batches(len(rows), requests, plan, seed, progress.epoch)
+        for event in _epoch(learner, batches, loss, config, plan, progress):
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield event
@@ -126,20 +129,29 @@ def train(
     yield Finished(progress.best_epoch, progress.best_valid, reason, history)
 
 
+def _batches(
+    rows: int, requests: NDArray[np.int64] | None, plan: Plan, seed: int, epoch: int
+) -> list[NDArray[np.int64]]:
+    """Return the rows of each step of an epoch."""
+    found: list[NDArray[np.int64]] = []
+    for again in range(plan.passes):
+        order, each = [seed, epoch, again], plan.steps // plan.passes
+        if requests is None:
+            found += random_batches(rows, each, order)
+        else:
+            found += request_batches(requests, each, order)
+    return found
+
+
 def _epoch(
     learner: Learner,
-    rows: int,
+    batches: list[NDArray[np.int64]],
     loss: LossFunction,
     config: TrainingConfig,
     plan: Plan,
-    seed: int,
     progress: Progress,
 ) -> Iterator[BatchEnded]:
     """Take the steps of one epoch that are still to be taken."""
-    batches: list[NDArray[np.int64]] = []
-    for again in range(plan.passes):
-        order = [seed, progress.epoch, again]
-        batches += random_batches(rows, plan.steps // plan.passes, order)
     for step in range(progress.step, plan.steps):
         for group in learner.optimizer.param_groups:
             group["lr"] = config.rate(progress.epoch * plan.steps + step, plan.steps * plan.epochs)

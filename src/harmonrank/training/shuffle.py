@@ -1,12 +1,13 @@
 """Shuffle: random batches whose rows are in order."""
 
-__all__ = ["random_batches"]
+__all__ = ["random_batches", "request_batches"]
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.errors import UsageError
 from harmonrank.kernel import inline_kernel, kernel
 
 
@@ -29,6 +30,34 @@ def random_batches(rows: int, batches: int, seed: list[int]) -> list[NDArray[np.
     dealt = np.empty(rows, np.int64)
     _deal(batch_of, starts.copy(), dealt)
     return np.split(dealt, starts[1:])
+
+
+def request_batches(
+    starts: NDArray[np.int64], batches: int, seed: list[int]
+) -> list[NDArray[np.int64]]:
+    """Deal whole requests into batches of equally many requests, give or take one.
+
+    Args:
+        starts: Where each request begins, and the end; rows of a request lie together.
+        batches: How many.
+        seed: Decides who is in which batch.
+
+    >>> [batch.tolist() for batch in request_batches(np.array([0, 2, 5, 6]), 2, seed=[0])]
+    [[2, 3, 4, 5], [0, 1]]
+    """
+    requests = len(starts) - 1
+    if batches > requests:
+        raise UsageError(
+            f"Batches hold whole requests, of which there are {requests:,}. Got {batches:,} "
+            "batches; raise `batch_rows`."
+        )
+    size = np.diff(starts)
+    dealt = []
+    for chosen in random_batches(requests, batches, seed):
+        # From the first row of each request on, one after the other.
+        first = np.repeat(starts[chosen] - np.cumsum(size[chosen]) + size[chosen], size[chosen])
+        dealt.append(first + np.arange(len(first)))
+    return dealt
 
 
 @inline_kernel
