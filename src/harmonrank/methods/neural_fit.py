@@ -128,6 +128,7 @@ def learn(
 def _by_request(fit: Fit) -> tuple[Fit, np.ndarray]:
     """Return the fit with training rows in the order of their requests, and where these begin."""
     require_requests("requests", fit.train)
+    fit.train.schema.require_plain("A fit with optimise='requests'")
     assert fit.train.request is not None
     order, starts = request_order(fit.train.request, fit.train.rows)
     return replace(fit, train=fit.train.take(order)), starts
