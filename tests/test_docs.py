@@ -123,6 +123,7 @@ def test_linked_files_exist(page):
     ("page", "before", "file"),
     [
         ("default-method.md", "Regret after 50,000 rows:", "missing.json"),
+        ("objectives.md", "Regret after 50,000 training rows:", "kinds.json"),
         ("tradeoffs.md", "(`python benchmarks/frontier.py`", "frontier.json"),
         ("network.md", "Exact regret on validation rows:", "tuning.json"),
         ("position.md", "Regret after 100,000 rows shown:", "position.json"),

@@ -188,3 +188,27 @@ def test_where_rows_were_shown_is_neither_score_nor_context():
     role, why = guess.reasons["feed_pos"]
     assert role == "left out"
     assert 'position = "feed_pos" would correct feedback for it' in why
+
+
+def test_numbers_that_a_score_is_named_after_are_graded_and_nulls_tell_what_is_given():
+    rng = np.random.default_rng(0)
+    p = rng.random((400, 3))
+    click = (rng.random(400) < p[:, 0]).astype(int)
+    order = [int(x) if c else None for x, c in zip(rng.random(400) < p[:, 1], click, strict=True)]
+    table = pl.DataFrame(
+        {
+            "request_id": np.arange(400) // 8,
+            "p_click": p[:, 0],
+            "p_order": p[:, 1],
+            "p_watch": 100 * p[:, 2],
+            "click": click,
+            "order": order,
+            "watch": rng.exponential(60 * p[:, 2]),
+        }
+    )
+    guess = guess_schema(table)
+    assert guess.schema.graded == ("watch",)
+    assert guess.schema.given == {"order": "click"}
+    objectives = {"click": "p_click", "order": "p_order", "watch": "p_watch"}
+    assert guess.schema.objectives == objectives
+    assert guess.reasons["order"][1].endswith("null where click is 0, so given it")

@@ -137,10 +137,24 @@ def test_methods_rank_by_all_kinds_at_once(name, tmp_path):
     assert again.evaluate(planted(4000, seed=2)).to_dict() == found.to_dict()
 
 
-@pytest.mark.parametrize("name", sorted(set(installed_methods()) - set(TAKE)))
+NETWORKS = sorted(set(installed_methods()) - set(TAKE))
+
+
+@pytest.mark.parametrize("name", NETWORKS)
 def test_a_method_that_cannot_says_so(name):
-    with pytest.raises(UsageError, match=f"^{name} cannot learn objectives that are .*such as '"):
+    sentence = f"^{name} cannot learn objectives that are shown only given 'click', such as 'order'"
+    with pytest.raises(UsageError, match=sentence):
         method_class(name)(**SMALL.get(name, {})).fit(planted(), SCHEMA)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_learn_graded_objectives_by_the_place_of_a_label(name):
+    schema = SCHEMA.subset(["watch", "report"])
+    model = method_class(name)(**SMALL.get(name, {}))
+    model.fit(planted(), schema, valid=planted(2000, seed=1))
+    found = model.evaluate(planted(4000, seed=2))
+    assert found.auc["watch"].estimate > 0.55
+    assert found.auc["report"].estimate < 0.5
 
 
 @pytest.mark.parametrize("name", ["harmonrank", "logistic", "closed-form", "lightgbm"])

@@ -58,6 +58,7 @@ class HarmonRankNetwork(ProbabilityMethod):
 
     name = "harmonrank-network"
     needs = "torch"
+    takes = ("graded",)
     Config = NetworkMethodConfig
     State = NeuralState
 

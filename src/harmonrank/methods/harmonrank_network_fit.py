@@ -16,6 +16,7 @@ from harmonrank.events import HealthMeasured
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.neural import History
 from harmonrank.methods.neural_fit import arrays_of, fingerprint
+from harmonrank.methods.outcomes import outcomes_of
 from harmonrank.methods.probability import weighted_sum
 from harmonrank.metrics import auc, fit_logistic, logit, sigmoid
 from harmonrank.model.health import Health
@@ -118,7 +119,7 @@ class _Exam:
         if not self._log.rows:
             return float(next(self._later))
         p = ObjectiveScorer.of(network)(self._log.scores, self._codes)
-        labels, weight = self._log.known_labels(), self._log.sample_weight
+        labels, weight = outcomes_of(self._log), self._log.sample_weight
         areas = auc(weighted_sum(p, self._effective), labels, sample_weight=weight)
         # An objective that the validation rows do not show cannot vote.
         return float(np.nansum(self._weights * areas))

@@ -89,6 +89,7 @@ class NeuralMethod(Method):
 
     loss: ClassVar[str]
     needs = "torch"
+    takes = ("graded",)
     Config = NeuralConfig
     State = NeuralState
 

@@ -18,6 +18,7 @@ from harmonrank.events import HealthMeasured
 from harmonrank.methods.fit import Fit, require_requests
 from harmonrank.methods.network_losses import LOSSES
 from harmonrank.methods.neural import History, NeuralMethod
+from harmonrank.methods.outcomes import outcomes_of
 from harmonrank.methods.weighting import Fixed, weighting_of
 from harmonrank.metrics import auc, grouped_auc
 from harmonrank.model import Network
@@ -149,7 +150,7 @@ class _Exam:
         if not log.rows:
             return float(next(self._later))
         fused = _scores_of(network, self._rows)
-        labels, weight = log.known_labels(), log.sample_weight
+        labels, weight = outcomes_of(log), log.sample_weight
         if self._within and log.request is not None:
             areas = grouped_auc(fused, labels, log.request, sample_weight=weight).auc
         else:

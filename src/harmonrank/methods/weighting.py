@@ -10,6 +10,7 @@ from torch import Tensor
 
 from harmonrank.errors import UsageError
 from harmonrank.methods.fit import Fit
+from harmonrank.methods.outcomes import outcomes_of
 from harmonrank.metrics import auc
 
 LossOf = Callable[[Tensor, Tensor], Tensor]
@@ -45,7 +46,7 @@ class Pantheon(Fixed):
         super().__init__(fit)
         pi = fit.train.prevalence()
         formula = fit.valid.scores @ (fit.signs * fit.weights / (pi * (1 - pi)))
-        labels, weight = fit.valid.known_labels(), fit.valid.sample_weight
+        labels, weight = outcomes_of(fit.valid), fit.valid.sample_weight
         self.reference = auc(formula, labels, sample_weight=weight)
 
     def epoch_ended(self, auc: np.ndarray) -> None:

@@ -2,12 +2,14 @@
 
 __all__ = ["Guess", "guess_schema"]
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from harmonrank.data.guess._facts import ColumnFacts, facts_of, is_steady
+from harmonrank.data.guess._kinds import graded_pairs, parents
 from harmonrank.data.guess._pairs import PRODUCTION, Pair, pairs_of
 from harmonrank.data.scales import guess_scale
 from harmonrank.data.schema import Schema, toml_value
@@ -72,12 +74,16 @@ class _Guessing:
         self._place(steady)
         truth = [f for f in self._left() if f.is_share and f.words & {"truth", "true"}]
         moving = [fact for fact in self._left() if fact.name not in steady and fact not in truth]
-        labels = [f for f in moving if f.kind == "binary" and f.values == 2 and not f.missing]
-        scores = [fact for fact in moving if fact.numeric and fact.values > 2]
+        given, graded = parents(self._frame, moving), graded_pairs(moving)
+        binary = [f for f in moving if f.kind == "binary" and f.values == 2]
+        labels = [f for f in binary if not f.missing or f.name in given]
+        taken = {*graded, *graded.values()}
+        scores = [f for f in moving if f.numeric and f.values > 2 and f.name not in taken]
         pairs = pairs_of(self._frame, labels, scores)
         if not pairs:
             raise DataError(_nothing(called, labels, scores))
-        scale = self._scores(pairs)
+        given = {k: v for k, v in given.items() if {k, v} <= {pair.label for pair in pairs}}
+        scale = self._scores(pairs, given) | self._graded(graded)
         known = {
             p.label: p.score
             for p in pairs_of(self._frame, [self._facts[p.label] for p in pairs], truth)
@@ -88,9 +94,19 @@ class _Guessing:
         baseline = self._baseline()
         context = self._context(steady, request)
         self._rest(steady, request)
-        objectives = {pair.label: pair.score for pair in pairs}
+        objectives = {pair.label: pair.score for pair in pairs} | graded
         whole = known if len(known) == len(objectives) else {}
-        schema = Schema(objectives, context, request, {}, weight, whole, time=time, scale=scale)
+        schema = Schema(
+            objectives,
+            context,
+            request,
+            sample_weight=weight,
+            truth=whole,
+            time=time,
+            scale=scale,
+            graded=tuple(graded),
+            given=given,
+        )
         ordered = {name: self._reasons[name] for name in self._facts}
         return Guess(schema, ordered, baseline, self._frame.height)
 
@@ -138,12 +154,29 @@ class _Guessing:
                 self._take(fact.name, "left out", f"may be where a row was shown: {hint}")
                 return
 
-    def _scores(self, pairs: Sequence[Pair]) -> dict[str, str]:
+    def _graded(self, pairs: Mapping[str, str]) -> dict[str, str]:
+        """Take numbers that are labels, and their scores; return scales likewise."""
+        scale = {}
+        for label, score in pairs.items():
+            fact = self._facts[score]
+            mean = float(np.nanmean(self._frame[label].cast(pl.Float64).to_numpy()))
+            self._take(
+                label, "label", f"graded: numbers around {mean:.3g}, and {score} is named so"
+            )
+            self._take(score, f"score of {label}", "named like it")
+            if (found := self._scale(fact)) != "probability":
+                scale[score] = found
+        return scale
+
+    def _scores(self, pairs: Sequence[Pair], given: Mapping[str, str]) -> dict[str, str]:
         """Take labels and scores; return the scales that are no probabilities."""
         scale = {}
         for pair in pairs:
-            share = float(self._frame[pair.label].cast(pl.Float64).to_numpy().mean())
-            self._take(pair.label, "label", f"0 and 1, {share:.2%} are 1")
+            share = float(np.nanmean(self._frame[pair.label].cast(pl.Float64).to_numpy()))
+            why = f"0 and 1, {share:.2%} are 1"
+            if pair.label in given:
+                why += f"; null where {given[pair.label]} is 0, so given it"
+            self._take(pair.label, "label", why)
             how = "named like it" if pair.named else "of all scores the best for it"
             fact = self._facts[pair.score]
             why = f"{how}, AUC {pair.auc:.3f}"

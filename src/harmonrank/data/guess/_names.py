@@ -1,11 +1,11 @@
 """What the name of a column tells: its words, and the event that it is about."""
 
-__all__ = ["alias", "events", "words"]
+__all__ = ["SCORE_WORDS", "alias", "events", "words"]
 
 import re
 
 # Words that say what kind of column it is, not what it is about.
-_SCORE_WORDS = frozenset(
+SCORE_WORDS = frozenset(
     ("p", "s", "pred", "predicted", "prediction", "prob", "probability", "proba", "score", "model")
 ) | {"logit", "pct", "percent", "percentage", "est", "estimate", "hat", "raw", "upstream"}
 _LABEL_WORDS = frozenset(["is", "has", "did", "y", "label", "target", "flag", "true", "truth"])
@@ -43,7 +43,7 @@ def events(name: str) -> list[str]:
     (['lik'], ['lik'], ['pctr', 'ctr'])
     """
     all_words = words(name)
-    told = [w for w in all_words if w not in _SCORE_WORDS | _LABEL_WORDS] or list(all_words)
+    told = [w for w in all_words if w not in SCORE_WORDS | _LABEL_WORDS] or list(all_words)
     found = _stem("".join(told))
     # A prefix may be written together with the word, as in pctr.
     glued = found[0] == "p" and len(found) > 3 if found else False
