@@ -127,6 +127,7 @@ def test_linked_files_exist(page):
         ("tradeoffs.md", "(`python benchmarks/frontier.py`", "frontier.json"),
         ("network.md", "Exact regret on validation rows:", "tuning.json"),
         ("position.md", "Regret after 100,000 rows shown:", "position.json"),
+        ("per-request.md", "in the last two columns over all rows:", "per_request.json"),
     ],
 )
 def test_regrets_of_a_table_are_in_the_stored_result(page, before, file):

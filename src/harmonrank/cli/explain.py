@@ -76,7 +76,7 @@ def command(
     health = getattr(fitted, "health", None)
     numbers: dict[str, Any] = {} if health is None else {"health": health.to_dict()}
     curve = fitted.schema.examination
-    table = explanation_table(fitted.name, facts, health, curve)
+    table = explanation_table(fitted.name, facts, health, curve, fitted.optimises)
     parts: list[Any] = [table]
     if data is not None:
         fitted = _counted(fitted, *counted)
@@ -88,7 +88,14 @@ def command(
             title = f"Why {fitted.name} ranks {table_name(data)} as it does"
             _write_report(report, title, table, found, one, notes)
             show.line(f"Report: {report}")
-    told = {"method": fitted.name, **facts, "points": fitted.points, "notes": [], **numbers}
+    told = {
+        "method": fitted.name,
+        "optimises": fitted.optimises,
+        **facts,
+        "points": fitted.points,
+        "notes": [],
+        **numbers,
+    }
     told["examination"] = {str(place): chance for place, chance in curve.items()} or None
     if data is not None:
         told["notes"] = notes

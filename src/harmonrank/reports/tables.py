@@ -35,6 +35,7 @@ def explanation_table(
     facts: Mapping[str, Mapping[str, float]],
     health: Health | None = None,
     examination: Mapping[int, float] | None = None,
+    optimises: str = "all",
 ) -> Table:
     """Return what a method learned of each objective, an objective per row, and its health.
 
@@ -43,6 +44,11 @@ def explanation_table(
     columns = [Column(f.replace("_", " "), _EXPLAINED.get(f, ".3f"), widest=10) for f in facts]
     rows = [(name, *(values[name] for values in facts.values())) for name in facts["weight"]]
     note = "Effective weight: w/(π(1−π)), what a unit of probability counts."
+    if optimises == "requests":
+        note = (
+            "Fitted for AUC within requests. Effective weight: what a unit of probability counts "
+            "in a usual row."
+        )
     if "value" in facts:
         note = "Ranked by expected value: a value v is the weight vπ(1−π), effectively v."
     notes = [note] if health is None else [note, health.words(), health.warning or ""]

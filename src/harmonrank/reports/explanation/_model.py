@@ -21,12 +21,14 @@ class ModelExplanation:
         method: Its name.
         names: The objectives.
         rows: How many were looked at.
-        effective: What a unit of each probability counts, w/(π(1−π)), as shares of 1.
+        effective: What a unit of each probability counts, w/(π(1−π)), as shares of 1; of a fit for
+            requests, in a usual row.
         pulls: How much of the fused score's movement each score causes, as shares of 1: each moves
             from its 10th to its 90th percentile while the others stay at their medians.
         by_context: The same for the rows of each value of each context column.
         responses: A curve per objective: the fused score, in its standard deviations, as that
             score moves.
+        optimises: Which AUC the fit is for, over "all" rows or within "requests".
     """
 
     method: str
@@ -36,6 +38,12 @@ class ModelExplanation:
     pulls: Mapping[str, float]
     by_context: Mapping[str, Mapping[str, tuple[float, ...]]]
     responses: tuple[Curve, ...]
+    optimises: str = "all"
+
+    @property
+    def formula(self) -> str:
+        """What the effective weights are."""
+        return "w/(π(1−π))" if self.optimises == "all" else "w κ of a usual row"
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON parts."""
@@ -66,4 +74,5 @@ def explain_model(model: Method, log: Log) -> ModelExplanation:
         pulls=dict(zip(names, pulls_of(model, some), strict=True)),
         by_context=pulls_by_context(model, some),
         responses=response_of(model, some),
+        optimises=model.optimises,
     )

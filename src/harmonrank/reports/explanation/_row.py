@@ -47,6 +47,7 @@ class RowExplanation:
         adds: What each objective adds to the fused score; together exactly the score.
         usual: What it adds on average over the candidates.
         changes: What would happen if a score were higher, or lower.
+        optimises: Which AUC the fit is for, over "all" rows or within "requests".
     """
 
     row: int
@@ -60,6 +61,7 @@ class RowExplanation:
     usual: Mapping[str, float] | None
     changes: tuple[Counterfactual, ...]
     given: float | None = None
+    optimises: str = "all"
 
     @property
     def shares(self) -> dict[str, float] | None:
@@ -144,6 +146,7 @@ def explain_row(model: Method, log: Log, row: int, add: float = 0.1) -> RowExpla
         usual=usual,
         changes=tuple(_changes(model, own, here, fused, add)),
         given=given,
+        optimises=model.optimises,
     )
 
 

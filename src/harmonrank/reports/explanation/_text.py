@@ -37,7 +37,7 @@ def pull_table(found: ModelExplanation) -> Table:
         for name, curve in zip(found.names, found.responses, strict=True)
     ]
     notes = (
-        "Effective: w/(π(1−π)), what a unit of probability counts. Moves: share of the fused "
+        f"Effective: {found.formula}, what a unit of probability counts. Moves: share of the fused "
         "score's movement as each score goes from its 10th to its 90th percentile.",
         f"Response: the fused score as that score moves and others rest, on {found.rows:,} rows.",
     )
@@ -83,7 +83,8 @@ def row_table(found: RowExplanation) -> Table:
         more = adds[name] - usual[name]
         rows.append((name, score, p[name], adds[name], shares[name], usual[name], more))
     rows.append(("fused", "", "", found.fused, "", total, found.fused - total))
-    about = "Adds: w p/(π(1−π)), together the fused score. Usual here: mean of its candidates."
+    adding = "w p/(π(1−π))" if found.optimises == "all" else "w κ p, as fitted for requests"
+    about = f"Adds: {adding}, together the fused score. Usual here: mean of its candidates."
     last: dict[int, Style] = {len(rows) - 1: "bold"}
     return Table(columns, tuple(rows), title, emphasis=last, notes=(about, *said))
 
