@@ -82,8 +82,8 @@ def unclaimed(page: Path) -> list[str]:
 
 def declared() -> list[Claim]:
     """Return the claims of all pages."""
-    for name in ("claims_speed", "claims_experiments", "claims_logs", "claims_streams"):
-        import_module(name)
+    for name in ("speed", "experiments", "logs", "streams", "cluster"):
+        import_module(f"claims_{name}")
     return CLAIMS
 
 

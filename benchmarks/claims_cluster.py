@@ -1,0 +1,91 @@
+"""What docs/scale.md says of a cluster, from cluster.py."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from prose import claim, read
+
+VERBS = ("fit", "score", "evaluate")
+SIZES, WORKERS = (1_000_000, 4_000_000), (1, 2)
+STEPS = (8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+def growth(verb: str, rows: int, workers: int) -> Any:
+    wanted = {"verb": verb, "rows": rows, "workers": workers}
+    (found,) = (r for r in read("cluster")["results"] if wanted.items() <= r.items())
+    return found
+
+
+def growth_row(verb: str, rows: int, workers: int) -> None:
+    @claim("scale.md", f"| {verb} | {rows:,} | {workers} | " + " | ".join(["{}"] * 8) + " |")
+    def figures() -> Iterator[str]:
+        found = growth(verb, rows, workers)
+        yield f"{found['seconds']:.0f}"
+        for name in ("driver", "worker", "path"):
+            yield f"{found[f'{name}_seconds']:.1f}"
+        yield f"{found['driver_peak_mb']:.0f}"
+        yield f"{found['worker_peak_mb']:.0f}"
+        yield f"{found['sent_bytes'] / 1e6:.1f}"
+        yield f"{found['received_bytes'] / 1e6:.1f}"
+
+
+def step_row(workers: int) -> None:
+    @claim("scale.md", f"| {workers:,} workers | " + " | ".join(["{}"] * 8) + " |")
+    def figures() -> Iterator[str]:
+        (row,) = (r for r in read("cluster")["simulated"] if r["workers"] == workers)
+        yield f"{row['batch_rows']:,}"
+        for name in ("compute", "gather_and_scatter", "rank", "reduce", "step"):
+            yield f"{1e3 * row[name]:.1f}"
+        yield f"{row['times_as_fast']:.1f}"
+        yield f"{1e3 * row['step_with_ranges']:.1f}"
+
+
+def plan_row(verb: str) -> None:
+    @claim("scale.md", f"| {verb} a day | " + " | ".join(["{}"] * 4) + " |")
+    def figures() -> Iterator[str]:
+        row = read("cluster")["plan"]["verbs"][verb]
+        yield f"{row['core_hours']:.0f}"
+        yield f"{row['minutes']:.2f}"
+        yield f"{row['dollars']:.2f}"
+        yield f"{row['received_bytes'] / 1e9:.1f}"
+
+
+for verb in VERBS:
+    plan_row(verb)
+    for rows in SIZES:
+        for workers in WORKERS:
+            growth_row(verb, rows, workers)
+for workers in STEPS:
+    step_row(workers)
+
+
+@claim(
+    "scale.md",
+    "Counted so, two workers are {} times as fast as one in the fit of {} rows, {} times in "
+    "scoring and {} times in measuring.",
+)
+def two_workers() -> Iterator[str]:
+    rows = SIZES[-1]
+    for verb in VERBS:
+        one, two = (growth(verb, rows, n)["path_seconds"] for n in WORKERS)
+        yield f"{one / two:.2f}"
+        if verb == "fit":
+            yield f"{rows:,}"
+
+
+@claim("scale.md", "These rows take {} bytes each in parquet, so a day is {} terabytes")
+def stored() -> Iterator[str]:
+    plan = read("cluster")["plan"]
+    yield f"{plan['row_bytes']:.0f}"
+    yield f"{plan['stored_bytes'] / 1e12:.2f}"
+
+
+@claim(
+    "scale.md",
+    "with 32 workers a step is {} times as fast as one worker with the same batch, and with 1,024 "
+    "{} times",
+)
+def steps() -> Iterator[str]:
+    for row in read("cluster")["simulated"]:
+        if row["workers"] in (32, 1024):
+            yield f"{row['times_as_fast']:.1f}"
