@@ -35,6 +35,7 @@ class ObjectiveFacts:
     train_prevalence: float | None
     mean_score: float
     one_class: float | None
+    graded: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ def _objectives(
             train_prevalence=None if before is None else float(before[m]),
             mean_score=float(means[m]),
             one_class=None if one_class is None else one_class[m],
+            graded=name in schema.graded,
         )
         for m, name in enumerate(schema.names)
     )
@@ -183,12 +185,14 @@ def _warnings(
         "Mean score and share of positives, where upstream is not calibrated: {}.": [
             f"{o.name} {o.mean_score:.2%} and {o.prevalence:.2%}"
             for o in objectives
-            if not 0.5 <= o.mean_score / max(o.prevalence, 1e-12) <= 2
+            if not o.graded and not 0.5 <= o.mean_score / max(o.prevalence, 1e-12) <= 2
         ],
         "Share of positives in training and in test, where it changed: {}.": [
             f"{o.name} {o.train_prevalence:.2%} and {o.prevalence:.2%}"
             for o in objectives
-            if o.train_prevalence and not 0.8 <= o.prevalence / o.train_prevalence <= 1.25
+            if o.train_prevalence
+            and not o.graded
+            and not 0.8 <= o.prevalence / o.train_prevalence <= 1.25
         ],
         "Test requests that are one-class and cannot count in AUC within requests: {}.": [
             f"{o.name} {o.one_class:.0%}" for o in objectives if (o.one_class or 0) > 0.5

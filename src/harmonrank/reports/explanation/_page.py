@@ -60,7 +60,7 @@ def _cards(found: ModelExplanation, row: RowExplanation | None) -> list[Card]:
 def _model(found: ModelExplanation) -> list[Section]:
     legend = objective_legend(found.names)
     overall = {
-        found.formula: tuple(found.effective[name] for name in found.names),
+        found.formula: tuple(abs(found.effective[name]) for name in found.names),
         "measured": tuple(found.pulls[name] for name in found.names),
     }
     weights = share_plot(

@@ -93,18 +93,24 @@ def auc_plots(facts: Facts) -> list[Plot]:
     for objective, score in board.upstream.items():
         alone = score.auc
         areas[objective]["own score"] = (alone.estimate, alone.low, alone.high)
-    return auc_bars("auc", areas, facts.focus) if board.qualities else []
+    titles = {objective: board.title(objective) for objective in board.objectives}
+    return auc_bars("auc", areas, facts.focus, titles) if board.qualities else []
 
 
 def auc_bars(
-    name: str, areas: Mapping[str, Mapping[str, Sequence[float]]], focus: str | None
+    name: str,
+    areas: Mapping[str, Mapping[str, Sequence[float]]],
+    focus: str | None,
+    titles: Mapping[str, str] | None = None,
 ) -> list[Plot]:
     """Draw a panel per objective of what each way to fuse has: AUC, low and high."""
     every = [value for each in areas.values() for found in each.values() for value in found]
     known = [value for value in every if value == value]
     ends = [min([0.5, *known]) - 0.01, max([0.5, *known]) + 0.01]
     return [
-        _auc_panel(f"{name}-{objective}", objective, found, focus, ends)
+        _auc_panel(
+            f"{name}-{objective}", (titles or {}).get(objective, objective), found, focus, ends
+        )
         for objective, found in areas.items()
     ]
 

@@ -83,7 +83,8 @@ def pull_plot(facts: Facts) -> list[Plot]:
     pulls = {n: f.pulls for n, f in facts.methods.items() if f.pulls}
     formula = "w/(π(1−π))" if facts.board.value_k is None else "value of an event"
     rows: dict[str, Sequence[float]] = {
-        formula: [o.effective_weight for o in facts.data.objectives],
+        # Sizes: what counts against a row moves it as much as what counts for it.
+        formula: [abs(o.effective_weight) for o in facts.data.objectives],
         **pulls,
     }
     return [

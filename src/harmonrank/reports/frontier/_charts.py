@@ -19,7 +19,7 @@ _NAMES = {"color": INK}
 _PICKED = {"marker": {"size": 15, "color": PALETTE[3]}}
 
 
-def pairs_of(front: Front, most: int, signs: np.ndarray) -> list[tuple[int, int]]:
+def pairs_of(front: Front, most: int, signs: np.ndarray | float = 1.0) -> list[tuple[int, int]]:
     """Return the pairs of objectives that the front trades against each other most."""
     known = [m for m, column in enumerate(front.figures.T) if np.isfinite(column).all()]
     figures = front.figures[front.unbeaten] * signs
