@@ -3,10 +3,11 @@
     python benchmarks/scale.py --rows 10000000 --rows 100000000 --json benchmarks/results/scale.json
 
 Rows of a world with five objectives are drawn into parquet files of a million rows each, which
-takes some 30 bytes a row. Each command runs as a process of its own with `--memory 3GB`, and the
+takes some 20 bytes a row. Each command runs as a process of its own with `--memory 3GB`, and the
 system tells its peak memory: the resident set, which the cache of files is no part of. Temporary
 files take up to 80 bytes a row while the default is fitted. With `--folder` the rows are kept, and
-drawn but once.
+drawn but once. `--wide 200000,5,1000` fits 200,000 rows of five objectives and four context
+features of 1,000 values each, in memory. Results of other sizes that the file has stay.
 """
 
 import argparse
@@ -75,6 +76,7 @@ def measured(name: str, rows: int, *arguments: object) -> dict:
         "rows_per_second": rows / seconds,
         "rows_per_cpu_second": rows / cpu,
         "peak_megabytes": used.ru_maxrss // 1024,
+        "threads": os.environ.get("OMP_NUM_THREADS", "all"),
     }
     print(
         f"{name:9s} {rows:12,} rows {seconds:7.0f} s {rows / cpu:9,.0f} rows per processor second "
@@ -107,14 +109,42 @@ def run(rows: int, folder: Path, scratch: Path) -> dict:
     return found
 
 
+def wide(path: Path, rows: int, objectives: int, values: int) -> list[str]:
+    """Draw rows with so many objectives and four context features of so many values each."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, values, (rows, 4))
+    effects = rng.normal(0, 0.3, (4, values, objectives))
+    signal = -3 + sum(effects[f][codes[:, f]] for f in range(4))
+    signal += 0.5 * rng.normal(size=(rows, 1)) + 0.7 * rng.normal(size=(rows, objectives))
+    noise = rng.normal(0, 0.5, signal.shape) * (1 + 0.5 * (codes[:, :1] % 2))
+    labels = rng.random(signal.shape) < 1 / (1 + np.exp(-signal - 0.2 * np.tanh(signal + 3)))
+    scores = (1 / (1 + np.exp(-signal - noise))).astype(np.float32)
+    columns = {f"p_y{m}": scores[:, m] for m in range(objectives)}
+    columns |= {f"y{m}": labels[:, m] for m in range(objectives)}
+    columns |= {f"c{f}": codes[:, f] for f in range(4)}
+    pl.DataFrame(columns).write_parquet(path)
+    names = [f"y{m}" for m in range(objectives)]
+    given = ["--scores", ",".join(f"p_{name}" for name in names), "--labels", ",".join(names)]
+    return [*given, "--context", "c0,c1,c2,c3"]
+
+
+def run_wide(rows: int, objectives: int, values: int, scratch: Path) -> dict:
+    """Fit the default on such rows, in memory."""
+    path, model = scratch / "wide.parquet", scratch / f"wide-{rows}-{objectives}-{values}"
+    given = wide(path, rows, objectives, values)
+    found = {"rows": rows, "objectives": objectives, "values": values}
+    return found | {"fit": measured("fit", rows, "fit", "--train", path, *given, "-o", model)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, action="append")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--draw-only", action="store_true")
+    parser.add_argument("--wide", action="append", help="ROWS,OBJECTIVES,VALUES of a context.")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    sizes = sorted(options.rows or [1_000_000])
+    sizes = sorted(options.rows or ([] if options.wide else [1_000_000]))
     load = os.getloadavg()[0]
     with TemporaryDirectory() as scratch:
         folder = options.folder or Path(scratch) / "drawn"
@@ -122,19 +152,23 @@ def main() -> None:
         if options.draw_only:
             drawn(folder, sizes[-1])
             return
-        results = []
-        for rows in sizes:
-            results.append(run(rows, folder, Path(scratch)))
-            machine = {
-                "cores": os.cpu_count(),
-                "processor": platform.processor() or platform.machine(),
-                "load_before": load,
-                "threads": os.environ.get("OMP_NUM_THREADS", "all"),
-                "memory": MEMORY,
-            }
+        found = {name: [] for name in ("results", "wide")}
+        if options.json and options.json.exists():  # other sizes stay
+            found |= json.loads(options.json.read_text())
+        found["machine"] = {
+            "cores": os.cpu_count(),
+            "processor": platform.processor() or platform.machine(),
+            "load_before": load,
+            "memory": MEMORY,
+        }
+        wide = [tuple(map(int, text.split(","))) for text in options.wide or []]
+        for job in [*sizes, *wide]:
+            if isinstance(job, int):
+                found["results"].append(run(job, folder, Path(scratch)))
+            else:
+                found["wide"].append(run_wide(*job, Path(scratch)))
             if options.json:
-                text = json.dumps({"machine": machine, "results": results}, indent=1)
-                options.json.write_text(text + "\n")
+                options.json.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
