@@ -122,3 +122,16 @@ def test_a_table_in_blocks_is_neither_cut_nor_kept(run, folder):
     done = run("compare", train, "--test", test, "--runs", folder / "runs", *schema)
     assert done.code == 2
     assert "--runs needs all rows in memory; leave it out" in done.err
+
+
+def test_what_needs_all_rows_is_refused_in_blocks(run, folder, given):
+    position = ("--context", "age", "--position", "hour")
+    for more, word in (
+        (position, "Positions ('hour')"),
+        (("--given", "like=buy"), "objectives ('like')"),
+        (("--set", "optimise=requests"), "optimise='requests'"),
+    ):
+        done = run("fit", *given, *more, "-o", folder / "m", "--memory", "1KB")
+        assert done.code == 2
+        assert word in done.err
+        assert "all rows in memory; raise --memory, or leave the" in done.err

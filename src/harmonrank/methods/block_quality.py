@@ -22,8 +22,9 @@ from harmonrank.data import Log
 from harmonrank.data.blocks import SpilledBlocks, drawn_rows
 from harmonrank.data.kept_rows import concatenated
 from harmonrank.data.log_blocks import LogBlocks
-from harmonrank.errors import DataError, UsageError
+from harmonrank.errors import DataError
 from harmonrank.methods.base import Method
+from harmonrank.methods.log_facts import require_sums
 from harmonrank.methods.quality import Quality
 from harmonrank.metrics import Interval, RunningAuc
 
@@ -59,11 +60,7 @@ class SampledLog:
 
 def sampled_requests(blocks: LogBlocks, most: int = SAMPLE_ROWS) -> SampledLog:
     """Return about so many rows: all rows of requests drawn at random, or rows without requests."""
-    if blocks.schema.position is not None:
-        raise UsageError(
-            f"Positions ('{blocks.schema.position}') are corrected with all rows in memory; raise "
-            "--memory, or leave the position out."
-        )
+    require_sums(blocks.schema)
     index = drawn_rows(blocks.rows, most) if blocks.schema.request is None else None
     logs, places, first = [], [], 0
     for log in blocks.each(_same):

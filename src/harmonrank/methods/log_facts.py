@@ -1,6 +1,6 @@
 """LogFacts: what a fit has to know of all rows before it begins, of a log in blocks."""
 
-__all__ = ["LogFacts"]
+__all__ = ["LogFacts", "require_sums"]
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +19,25 @@ from harmonrank.engine import current_engine
 from harmonrank.errors import DataError, UsageError
 from harmonrank.methods.missing_scores import MissingScores
 from harmonrank.methods.reference import RECENT_ROWS, Reference
+
+
+def require_sums(schema: Schema) -> None:
+    """Refuse what is known only with all rows in memory: positions, and objectives of other kinds.
+
+    Raises:
+        UsageError: The schema has a position, or a graded or conditional objective.
+    """
+    if schema.position is not None:
+        raise UsageError(
+            f"Positions ('{schema.position}') are corrected with all rows in memory; raise "
+            "--memory, or leave the position out."
+        )
+    other = [*schema.graded, *schema.given]
+    if other:
+        raise UsageError(
+            f"Graded and conditional objectives ('{other[0]}') are ranked with all rows in memory; "
+            "raise --memory, or leave the objective out."
+        )
 
 
 @dataclass(frozen=True)
@@ -60,11 +79,7 @@ class LogFacts:
             UsageError: The schema asks for what all rows are needed for at once.
         """
         schema = blocks.schema
-        if schema.position is not None:
-            raise UsageError(
-                f"Positions ('{schema.position}') are corrected with all rows in memory; raise "
-                "--memory, or leave the position out."
-            )
+        require_sums(schema)
         fractions = _fractions(blocks)
         found, drawn = _pass(blocks, blocks.starts, blocks.rows, fractions)
         rows = sum(part[0] for part in found)
