@@ -127,11 +127,10 @@ def test_a_table_in_blocks_is_neither_cut_nor_kept(run, folder):
 def test_what_needs_all_rows_is_refused_in_blocks(run, folder, given):
     position = ("--context", "age", "--position", "hour")
     for more, word in (
-        (position, "Positions ('hour')"),
-        (("--given", "like=buy"), "objectives ('like')"),
-        (("--set", "optimise=requests"), "optimise='requests'"),
+        (position, "Positions ('hour') are corrected with all rows in memory; raise --memory"),
+        (("--given", "like=buy"), "Got 'like', which is given buy"),
+        (("--set", "optimise=requests"), "needs whole requests in memory, and blocks cut them"),
     ):
         done = run("fit", *given, *more, "-o", folder / "m", "--memory", "1KB")
         assert done.code == 2
         assert word in done.err
-        assert "all rows in memory; raise --memory, or leave the" in done.err

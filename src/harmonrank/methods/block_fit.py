@@ -15,7 +15,6 @@ from harmonrank.data.kept_rows import concatenated
 from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.engine import current_engine
 from harmonrank.errors import UsageError
-from harmonrank.errors import UsageError
 from harmonrank.events import FitStep
 from harmonrank.methods.base import Method
 from harmonrank.methods.harmonrank import MOST_VALUES, HarmonRank
@@ -77,11 +76,6 @@ def fit_in_blocks(
         raise UsageError(
             f"{method.name} with optimise='requests' needs whole requests in memory, and blocks "
             "cut them; allow more with --memory, take fewer rows, or leave the option out."
-        )
-    if getattr(method, "optimises", "all") == "requests":
-        raise UsageError(
-            f"{method.name} with optimise='requests' needs whole requests, so all rows in memory; "
-            "raise --memory, or leave the option out."
         )
     facts = LogFacts.of(blocks)
     if isinstance(method, HarmonRank):

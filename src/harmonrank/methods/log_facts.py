@@ -22,21 +22,16 @@ from harmonrank.methods.reference import RECENT_ROWS, Reference
 
 
 def require_sums(schema: Schema) -> None:
-    """Refuse what is known only with all rows in memory: positions, and objectives of other kinds.
+    """Refuse what takes all rows in memory: positions, and objectives that are no sums of rows.
 
     Raises:
         UsageError: The schema has a position, or a graded or conditional objective.
     """
+    schema.require_plain("A table in blocks, larger than --memory,")
     if schema.position is not None:
         raise UsageError(
             f"Positions ('{schema.position}') are corrected with all rows in memory; raise "
             "--memory, or leave the position out."
-        )
-    other = [*schema.graded, *schema.given]
-    if other:
-        raise UsageError(
-            f"Graded and conditional objectives ('{other[0]}') are ranked with all rows in memory; "
-            "raise --memory, or leave the objective out."
         )
 
 
