@@ -69,7 +69,7 @@ def test_a_new_fit_forgets_the_points_of_the_old_one(model, table, schema):
     ("points", "reason"),
     [
         ({"sales": {"bye": 1.0}}, "unknown objective 'bye'"),
-        ({"sales": {"buy": -1.0}}, "expected float >= 0.0"),
+        ({"sales": {"buy": -1e200}}, "expected float >= -1e"),
         ({"sales": {"buy": 1e200}}, "expected float <= 1e"),
         ({"sales": {"buy": 0.0, "like": 0.0}}, "At least one objective needs a weight"),
         ({"": {"buy": 1.0}}, "length >= 1"),
