@@ -32,7 +32,8 @@ def test_every_method_ranks_against_what_is_unwanted(name):
     assert against.auc["like"].estimate > 0.55
     areas = {name: interval.estimate for name, interval in against.auc.items()}
     assert against.auc_sum.estimate == pytest.approx(areas["like"] - areas["buy"])
-    assert "buy (unwanted)" in str(against)
+    assert "buy ↓" in str(against)
+    assert "buy is unwanted (less is better)" in str(against)
 
 
 def test_the_sign_of_an_unwanted_weight_does_not_matter_and_a_weight_below_0_does_the_same():
@@ -124,7 +125,7 @@ def test_an_unwanted_objective_from_the_command_line(run, tmp_path):
     names = ["--scores", "p_buy,p_like", "--labels", "buy,like", "--unwanted", "buy"]
     run("fit", "--train", train, *names, "-o", tmp_path / "m")
     done = run("evaluate", tmp_path / "m", test, "--json", tmp_path / "q.json")
-    assert "buy (unwanted)" in done.out
+    assert "buy ↓" in done.out
     found = json.loads((tmp_path / "q.json").read_text())
     assert found["weights"] == {"buy": -1.0, "like": 1.0}
     assert found["effective_weights"]["buy"] < 0

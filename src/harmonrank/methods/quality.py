@@ -116,7 +116,7 @@ class Quality(Tabular):
             Column("effective", ".1%"),
         )
         rows = [
-            (self.title(name), value.estimate, str(value))
+            (name + " ↓" * (self.weights[name] < 0), value.estimate, str(value))
             + tuple(areas[name] for areas in others.values())
             + ((within[name],) if within else ())
             + (self._positives(name), counts[name], self.effective_weights[name])
