@@ -1,4 +1,4 @@
-"""What docs/scale.md says of a cluster, from cluster.py."""
+"""What docs/scale.md says of one machine, from scale.py, and of a cluster, from cluster.py."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -89,3 +89,37 @@ def steps() -> Iterator[str]:
     for row in read("cluster")["simulated"]:
         if row["workers"] in (32, 1024):
             yield f"{row['times_as_fast']:.1f}"
+
+
+def _alone(verb: str) -> None:
+    @claim("scale.md", f"| `{verb}` | " + " | ".join(["{}"] * 3) + " |")
+    def of_one_machine() -> Iterator[str]:
+        row = read("scale")["results"][0][verb]
+        yield f"{row['rows_per_cpu_second']:,.0f}"
+        yield f"{row['cpu_seconds']:.0f}"
+        yield f"{row['peak_megabytes']}"
+
+
+for _verb in ("fit", "evaluate", "score"):
+    _alone(_verb)
+
+
+def _wide(objectives: int, values: int) -> dict[str, Any]:
+    wanted = {"objectives": objectives, "values": values}
+    (found,) = (r for r in read("scale")["wide"] if wanted.items() <= r.items())
+    return found["fit"]
+
+
+@claim(
+    "scale.md",
+    "take {} processor seconds and {} MB to fit 200,000 rows, and\nfour of 20 values {} and {} MB",
+)
+def _many_values() -> Iterator[str]:
+    for values in (1000, 20):
+        yield f"{_wide(5, values)['cpu_seconds']:.1f}"
+        yield f"{_wide(5, values)['peak_megabytes']}"
+
+
+@claim("scale.md", "take {} processor seconds for 100,000 rows")
+def _many_objectives() -> Iterator[str]:
+    yield f"{_wide(20, 20)['cpu_seconds']:.0f}"
