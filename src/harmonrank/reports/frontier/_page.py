@@ -123,7 +123,7 @@ def _picks(frontier: Frontier) -> dict[str, str]:
     for number, weights in enumerate(frontier.weights.tolist()):
         moved = frontier.auc.figures[number] - frontier.auc.figures[0]
         parts = [
-            f"{name} {weight:.2f} → AUC {area:.4f} ({change:+.4f})"
+            f"{name} {weight + 0.0:.2f} → AUC {area:.4f} ({change:+.4f})"
             for name, weight, area, change in zip(
                 frontier.names,
                 weights,

@@ -32,7 +32,8 @@ def frontier_table(
     rows, styles = [], {}
     for place, (number, what) in enumerate(listed.items()):
         figures = frontier.auc.figures[number].tolist()
-        weights = " ".join(f"{weight:.2f}" for weight in frontier.weights[number])
+        # No weight at all is 0.00, not -0.00, of an objective that is unwanted.
+        weights = " ".join(f"{weight + 0.0:.2f}" for weight in frontier.weights[number])
         mark = "" if frontier.auc.unbeaten[number] else "·"
         rows.append((Cell(number, mark=mark), what, *figures, frontier.sums[number], weights))
         style: Style = "bold" if number == chosen else ""
