@@ -90,7 +90,7 @@ def _hashed(request: np.ndarray) -> np.ndarray:
     """Return a number in [0, 1) of each request, as good as random (the finaliser of splitmix64).
 
     >>> _hashed(np.array([1, 1, 2])).round(3)
-    array([0.354, 0.354, 0.586])
+    array([0.567, 0.567, 0.591])
     """
     x = request.astype(np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -43,7 +43,7 @@ def request_batches(
         seed: Decides who is in which batch.
 
     >>> [batch.tolist() for batch in request_batches(np.array([0, 2, 5, 6]), 2, seed=[0])]
-    [[2, 3, 4, 5], [0, 1]]
+    [[0, 1, 5], [2, 3, 4]]
     """
     requests = len(starts) - 1
     if batches > requests:
