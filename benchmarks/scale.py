@@ -164,9 +164,12 @@ def main() -> None:
         wide = [tuple(map(int, text.split(","))) for text in options.wide or []]
         for job in [*sizes, *wide]:
             if isinstance(job, int):
-                found["results"].append(run(job, folder, Path(scratch)))
+                part, new = "results", run(job, folder, Path(scratch))
             else:
-                found["wide"].append(run_wide(*job, Path(scratch)))
+                part, new = "wide", run_wide(*job, Path(scratch))
+            sizes_of = [k for k in ("rows", "objectives", "values") if k in new]
+            same = [row for row in found[part] if all(row[k] == new[k] for k in sizes_of)]
+            found[part] = [*(row for row in found[part] if row not in same), new]
             if options.json:
                 options.json.write_text(json.dumps(found, indent=1) + "\n")
 

@@ -15,30 +15,32 @@ __all__ = ["HeadSums"]
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from harmonrank.kernel import inline_kernel, kernel, sum_kernel
 from harmonrank.model.head_columns import (
     BY_CONTEXT,
     INTERCEPT,
     MEAN,
-    OTHERS,
     OWN,
     SURPRISE,
     HeadColumns,
 )
+from harmonrank.model.heads_sums_kernels import (
+    RUN_ROWS,
+    add_rows,
+    add_runs,
+    add_to_contexts,
+    fold_contexts,
+    put,
+    write_logits,
+)
 from harmonrank.model.law import Law, blocks_of, distinct_contexts
 from harmonrank.together import each_part
 
-# Rows of one context are added up in float32 by this many, then in float64.
-_RUN_ROWS = 2048
 _CHUNK_ROWS = 8192  # Whose intermediate results stay in a near cache.
 # A context with so many rows per objective, or more, is added up as a whole.
 _MANY_ROWS = 3
-# Beyond this a logit's probability is 0 or 1 in float32.
-_FARTHEST = np.float32(60.0)
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class HeadSums:
         away = np.empty(places.T.shape, np.float32)
         answers = np.empty(labels.T.shape, np.float32)
         unit = 1 / (law.scale * deviation)
-        _put(places, labels, of_row, order, law.centre_of(contexts), unit, away, answers)
+        put(places, labels, of_row, order, law.centre_of(contexts), unit, away, answers)
         run_start, run_context = _runs(np.bincount(of_row, minlength=len(contexts)))
         w = np.ones(len(places), np.float32) if weight is None else weight[order].T
         return cls(
@@ -148,7 +150,7 @@ class HeadSums:
 
             def fold(m: int) -> None:
                 mean, excess = self.mean[block, m], self.variance[block, m] - 1  # noqa: B023
-                _fold(
+                fold_contexts(
                     m, K, mean, excess, np.ascontiguousarray(surprise[:, m]),  # noqa: B023
                     places, gradient[m], curvature[m], slopes[m], curved[m],  # noqa: B023
                 )  # fmt: skip
@@ -161,7 +163,7 @@ class HeadSums:
 
             def add(m: int) -> None:
                 mean, excess = self.mean[block, m], self.variance[block, m] - 1  # noqa: B023
-                _add_rows(
+                add_rows(
                     m, K, runs.start, runs.stop, self.run_start, self.run_context,  # noqa: B023
                     block.start, self.away, self.labels[m], self.weight_of(m), mean,  # noqa: B023
                     excess, surprise, places, theta[m], slopes[m], curved[m], corner[m],  # noqa: B023
@@ -186,7 +188,7 @@ class HeadSums:
                 rows = slice(start[low], start[high])  # noqa: B023
                 z = np.empty((M, rows.stop - rows.start), np.float32)
                 number = context - block.start  # noqa: B023
-                _write_logits(self.away, start, number, low, high, *given, z)  # noqa: B023
+                write_logits(self.away, start, number, low, high, *given, z)  # noqa: B023
                 # With z minus the logit, log σ(h) = −log(1 + e⁻ʰ), and log(1 − σ(h)) is h less.
                 lost = np.log1p(np.exp(z)) - (1 - self.labels[:, rows]) * z
                 found[chunk] = -(self.weight[rows].astype(np.float64) @ lost.sum(axis=0))  # noqa: B023
@@ -210,15 +212,15 @@ class HeadSums:
         def add(chunk: int) -> None:
             low, high = cuts[chunk], cuts[chunk + 1]
             z = np.empty((M, start[high] - start[low]), np.float32)
-            _write_logits(self.away, start, context, low, high, intercept, slope, z)
+            write_logits(self.away, start, context, low, high, intercept, slope, z)
             np.exp(z, out=z)  # NumPy's is a vector loop
-            _add_runs(self.away, self.labels, weight, start, low, high, z, found)
+            add_runs(self.away, self.labels, weight, start, low, high, z, found)
 
         each_part(add, len(cuts) - 1)
         contexts = block.stop - block.start
         gradient = np.zeros((M, contexts, M + 1))
         curvature = np.zeros((M, contexts, M + 1, M + 1))
-        _add_to_contexts(found, context, gradient, curvature)
+        add_to_contexts(found, context, gradient, curvature)
         return gradient, curvature
 
     def affine(
@@ -261,11 +263,11 @@ def _runs(rows_of_context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     >>> _runs(np.array([3, 5000]))
     (array([   0,    3, 2051, 4099, 5003]), array([0, 1, 1, 1]))
     """
-    pieces = -(-rows_of_context // _RUN_ROWS)
+    pieces = -(-rows_of_context // RUN_ROWS)
     context = np.repeat(np.arange(len(pieces)), pieces)
     first = np.cumsum(rows_of_context) - rows_of_context
     number = np.arange(len(context)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    start = np.append(first[context] + number * _RUN_ROWS, rows_of_context.sum())
+    start = np.append(first[context] + number * RUN_ROWS, rows_of_context.sum())
     return start, context
 
 
@@ -273,209 +275,3 @@ def _chunks(run_start: np.ndarray) -> np.ndarray:
     """Cut runs into chunks of about `_CHUNK_ROWS` rows; the cuts do not depend on threads."""
     edges = np.arange(0, run_start[-1] + _CHUNK_ROWS, _CHUNK_ROWS)
     return np.unique(np.searchsorted(run_start, edges).clip(0, len(run_start) - 1))
-
-
-@kernel
-def _put(
-    places: Any, labels: Any, of_row: Any, order: Any, centre: Any, unit: Any, away: Any, y: Any
-) -> None:
-    """Fill away and labels, row by row in their order."""
-    for i in range(len(order)):
-        row = order[i]
-        for m in range(len(away)):
-            away[m, i] = (places[row, m] - centre[of_row[row], m]) * unit[m]
-            y[m, i] = labels[row, m]
-
-
-@kernel
-def _write_logits(
-    away: Any, start: Any, context: Any, low: int, high: int, intercept: Any, slope: Any, z: Any
-) -> None:
-    """Write minus the logit of every head, kept within bounds, for some runs."""
-    M, before = len(away), start[low]
-    for run in range(low, high):
-        c, first, end = context[run], start[run], start[run + 1]
-        for m in range(M):
-            # A loop over a whole slice needs no test for negative positions.
-            out = z[m, first - before : end - before]
-            for r in range(out.size):
-                out[r] = -intercept[c, m]
-            for j in range(M):
-                b, x = slope[c, m, j], away[j, first:end]
-                for r in range(out.size):
-                    out[r] -= b * x[r]
-            for r in range(out.size):
-                out[r] = min(max(out[r], -_FARTHEST), _FARTHEST)
-
-
-@sum_kernel
-def _add_runs(
-    away: Any, labels: Any, weight: Any, start: Any, low: int, high: int, e: Any, found: Any
-) -> None:
-    """Write Σ g a and the lower half of Σ h a aᵀ of every head and run; e is exp of −logit."""
-    M, before = len(away), start[low]
-    g, h = np.empty((M, _RUN_ROWS), np.float32), np.empty((M, _RUN_ROWS), np.float32)
-    q = np.empty(_RUN_ROWS, np.float32)
-    for run in range(low, high):
-        first, end = start[run], start[run + 1]
-        n = end - first
-        for m in range(M):
-            _residuals(
-                e[m, first - before : end - before], labels[m, first:end],
-                weight[min(m, len(weight) - 1), first:end], g[m], h[m],
-            )  # fmt: skip
-            found[run, m, 0], found[run, m, M + 1] = _total(g[m, :n]), _total(h[m, :n])
-        k = M + 2
-        for i in range(M):
-            x = away[i, first:end]
-            for m in range(M):
-                found[run, m, 1 + i] = _product(g[m], x)
-                found[run, m, k] = _product(h[m], x)
-            for j in range(i + 1):
-                y, k = away[j, first:end], k + 1
-                for r in range(n):
-                    q[r] = x[r] * y[r]
-                for m in range(M):
-                    found[run, m, k] = _product(h[m], q[:n])
-            k += 1
-
-
-@sum_kernel
-def _residuals(e: Any, y: Any, weight: Any, g: Any, h: Any) -> None:
-    """Write weight times y − p and p(1−p)."""
-    one = np.float32(1)
-    for r in range(e.size):
-        # np.divide, as `/` would test for zero and keep the loop from being vectorised.
-        p = np.divide(one, one + e[r])
-        g[r] = weight[r] * (y[r] - p)
-        h[r] = weight[r] * p * (one - p)
-
-
-@sum_kernel
-def _product(a: Any, b: Any) -> Any:
-    """Return Σ a b over the length of b."""
-    total = np.float32(0)
-    for r in range(b.size):
-        total += a[r] * b[r]
-    return total
-
-
-@sum_kernel
-def _total(a: Any) -> Any:
-    total = np.float32(0)
-    for r in range(a.size):
-        total += a[r]
-    return total
-
-
-@kernel
-def _add_to_contexts(found: Any, context: Any, gradient: Any, curvature: Any) -> None:
-    """Add each run's sums to those of its context, and unpack the halves of the matrices."""
-    M, n = gradient.shape[0], gradient.shape[2]
-    for run in range(len(found)):
-        c = context[run]
-        for m in range(M):
-            for i in range(n):
-                gradient[m, c, i] += found[run, m, i]
-            k = n
-            for i in range(n):
-                for j in range(i + 1):
-                    curvature[m, c, i, j] += found[run, m, k]
-                    curvature[m, c, j, i] = curvature[m, c, i, j]
-                    k += 1
-
-
-@kernel
-def _fold(
-    m: int, K: int, mean: Any, excess: Any, surprise: Any, places: Any, ga: Any, haa: Any,
-    slopes: Any, curved: Any,
-) -> None:  # fmt: skip
-    """Turn each context's Σ g a and Σ h a aᵀ into Σ g x and Σ h x xᵀ of head m, and add them up.
-
-    This is eq. 6 of docs/default-method.md. Each x has K numbers. A context value's number is 1 or
-    0, so its sums are those of its contexts.
-    """
-    M, features = surprise.shape[1], places.shape[1]
-    sums, hxa = np.empty((M + 2, M + 1)), np.empty((K, M + 1))
-    x = np.empty(K)
-    for c in range(len(places)):
-        # The sums of g, then of h a, as rows; x = T a is taken of each column, then of each row.
-        for i in range(M + 1):
-            sums[0, i] = ga[c, i]
-            for j in range(M + 1):
-                sums[1 + i, j] = haa[c, i, j]
-        _numbers(sums[0], m, mean[c], excess[c], surprise[c], x)
-        for k in range(K):
-            slopes[k] += x[k]
-        for i in range(M + 1):
-            # The matrix is symmetric: its row i is its column i.
-            _numbers(sums[1 + i], m, mean[c], excess[c], surprise[c], x)
-            for k in range(K):
-                hxa[k, i] = x[k]
-        for k in range(K):
-            _numbers(hxa[k], m, mean[c], excess[c], surprise[c], x)
-            for other in range(K):
-                curved[k, other] += x[other]
-        for a in range(features):
-            row = places[c, a]
-            slopes[row] += ga[c, 0]
-            for k in range(K):
-                curved[row, k] += hxa[k, 0]
-            for b in range(features):
-                curved[row, places[c, b]] += hxa[0, 0]
-
-
-@kernel
-def _add_rows(
-    m: int, K: int, low: int, high: int, start: Any, context: Any, before: int, away: Any,
-    labels: Any, weight: Any, mean: Any, excess: Any, surprise: Any, places: Any, theta: Any,
-    slopes: Any, curved: Any, corner: Any,
-) -> None:  # fmt: skip
-    """Add Σ g x and Σ h x xᵀ of head m, row by row: eq. 6 of docs/default-method.md without T.
-
-    Of the K numbers before those of the context, `corner` gets the lower half.
-    """
-    M, features = len(away), places.shape[1]
-    a, x = np.empty(M + 1), np.empty(K)
-    a[0] = 1.0
-    for run in range(low, high):
-        c = context[run] - before
-        effect = 0.0
-        for f in range(features):
-            effect += theta[places[c, f]]
-        for i in range(start[run], start[run + 1]):
-            for j in range(M):
-                a[1 + j] = away[j, i]
-            _numbers(a, m, mean[c], excess[c], surprise[c, m], x)
-            z = effect
-            for k in range(K):
-                z += theta[k] * x[k]
-            p = 1.0 / (1.0 + np.exp(-min(max(z, -60.0), 60.0)))
-            g, h = weight[i] * (labels[i] - p), weight[i] * p * (1.0 - p)
-            for k in range(K):
-                slopes[k] += g * x[k]
-                hx, row = h * x[k], corner[k]
-                for other in range(k + 1):
-                    row[other] += hx * x[other]
-            for f in range(features):
-                row = curved[places[c, f]]
-                slopes[places[c, f]] += g
-                for k in range(K):
-                    row[k] += h * x[k]
-                for b in range(features):
-                    row[places[c, b]] += h
-
-
-@inline_kernel
-def _numbers(a: Any, m: int, mean: Any, excess: Any, surprise: Any, x: Any) -> None:
-    """Write x = T a: one, own, by context, surprise, mean, others (see `HeadColumns`)."""
-    r = 0.0
-    for j in range(surprise.size):
-        r += surprise[j] * a[1 + j]
-    x[INTERCEPT], x[OWN], x[MEAN] = a[0], a[1 + m] + mean * a[0], mean * a[0]
-    x[BY_CONTEXT], x[SURPRISE] = excess * r, r
-    k = OTHERS
-    for j in range(surprise.size):
-        if j != m:
-            x[k] = a[1 + j]
-            k += 1
