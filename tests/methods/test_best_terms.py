@@ -70,3 +70,31 @@ def test_the_projections_lose_little_of_a_sum():
     assert watched < 0.01
     ordered = mean_loss(np.array([1.0, 1.0, 0.0]), graded=["watch"], given={"order": "click"})
     assert ordered < 0.03
+
+
+def test_beside_others_a_conditional_objective_counts_by_the_chance_that_it_is_shown():
+    log = enumerated(np.random.default_rng(0), graded=["watch"], given={"order": "click"})
+    click, order = log.truth[:, 0], log.truth[:, 1]
+    pi = float(click @ order / click.sum())
+    found = best_terms(log, np.array([1.0, 1.0, 0.0]))[:, 1]
+    np.testing.assert_allclose(
+        found, click / click.mean() * (order - pi) / (pi * (1 - pi)), rtol=1e-12
+    )
+
+
+def test_of_many_rows_the_projection_beats_the_plain_chance_of_a_conditional_objective():
+    # Likely clicks are unlikely orders, so that it matters which rows show an order at all.
+    rng = np.random.default_rng(1)
+    latent = rng.normal(size=(20_000, 2))
+    other = -0.5 * latent[:, 0] + np.sqrt(0.75) * latent[:, 1]
+    p = 1 / (1 + np.exp(2 - np.column_stack([latent[:, 0], other])))
+    names = {"click": "p_click", "order": "p_order"}
+    truths = {name: f"true_{name}" for name in names}
+    schema = hr.Schema(names, truth=truths, given={"order": "click"})
+    log, even = Log(schema, p, pl.DataFrame(), truth=p), np.ones(2)
+    pi = np.array([p[:, 0].mean(), p[:, 0] @ p[:, 1] / p[:, 0].sum()])
+    ours, plain = (
+        float(auc(score, true_outcomes(log)).sum())
+        for score in (best_terms(log, even) @ even, p @ (1 / (pi * (1 - pi))))
+    )
+    assert ours > plain + 0.03
