@@ -100,10 +100,16 @@ def online_seconds() -> Iterator[str]:
     yield f"{read('online-elive')['seconds']:.0f}"
 
 
-@claim("online.md", "comments, follows and likes, by {} to {} %;")
+@claim(
+    "online.md",
+    "`ours` gets {} to {} % more purchases, comments, follows and likes than `mbce`, `rl` {} to "
+    "{} %; both lose long views, {} and {} %.",
+)
 def online_gains() -> Iterator[str]:
-    found = lifts("measured")
-    yield from span([found["ours", o] for o in ("buy", "comment", "follow", "like")], ".1f")
+    found = lifts("exact")
+    for arm in ("ours", "rl"):
+        yield from span([found[arm, o] for o in ("buy", "comment", "follow", "like")], ".1f")
+    yield from (f"{-found[arm, 'long_view']:.1f}" for arm in ("ours", "rl"))
 
 
 @claim(
