@@ -4,12 +4,11 @@ __all__ = ["command"]
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import click
 
 from harmonrank.cli.options import path_option
-from harmonrank.cli.stream_options import stream_options
+from harmonrank.cli.stream_options import StreamChoice, stopped_by_signals, stream_options
 from harmonrank.errors import UsageError
 
 
@@ -21,22 +20,12 @@ from harmonrank.errors import UsageError
     "--registry", metavar="DIR", help="Publish the last model there; else nothing is published."
 )
 def command(
-    source: str,
-    state: Path,
+    choice: StreamChoice,
     registry: Path | None,
     since: str | None,
     until: str | None,
-    method: str,
-    settings: tuple[str, ...],
-    seed: int,
-    every: str,
-    windows: tuple[str, ...],
-    lateness: str,
-    patience: str | None,
-    chunk: int,
     json_file: str | None,
     quiet: bool,
-    **column_options: Any,
 ) -> None:
     """Replay a period of events into a fresh state, without waiting for anything.
 
@@ -44,32 +33,27 @@ def command(
     newest event was older than --to, bit for bit; the same command with `stream` goes on from it.
     Run again after a kill, it goes on. TIME is a date or a time in UTC, as 2026-01-31T18:00.
     """
-    from harmonrank.cli.stream_options import config_of, schema_of_stream, stopped_by_signals
     from harmonrank.cli.stream_show import StreamShow
-    from harmonrank.streaming.config import LoopConfig
     from harmonrank.streaming.period import PeriodSource
     from harmonrank.streaming.source import EventSource, open_source
     from harmonrank.streaming.stream import stream
     from harmonrank.streaming.totals import StreamTotals
-    from harmonrank.streaming.windows import parse_duration
 
-    schema = schema_of_stream(source, state, column_options, quiet=quiet)
-    config = config_of(method, settings, seed, every, windows, lateness)
+    schema = choice.schema(quiet=quiet)
     first, last = _time(since, "--from"), _time(until, "--to")
-    seconds = parse_duration(patience or "1m", "--patience").total_seconds()
 
     def connect() -> EventSource:
-        return PeriodSource(open_source(source, schema), first, last)
+        return PeriodSource(open_source(choice.source, schema), first, last)
 
     show = StreamShow(quiet=quiet, json_file=json_file, totals=StreamTotals())
     with show, stopped_by_signals() as stop:
         for event in stream(
-            source,
+            choice.source,
             schema,
-            config,
-            state,
+            choice.config(),
+            choice.state,
             registry=registry,
-            loop=LoopConfig(once=True, publish="last", most=chunk, patience=seconds),
+            loop=choice.loop(once=True, publish="last"),
             stop=stop,
             connect=connect,
         ):

@@ -3,12 +3,11 @@
 __all__ = ["command"]
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from harmonrank.cli.options import path_option
-from harmonrank.cli.stream_options import stream_options
+from harmonrank.cli.stream_options import StreamChoice, stopped_by_signals, stream_options
 
 
 @click.command("stream")
@@ -22,22 +21,12 @@ from harmonrank.cli.stream_options import stream_options
     help="Answer /metrics for Prometheus on this machine; 0 takes any port.",
 )
 def command(
-    source: str,
-    state: Path,
+    choice: StreamChoice,
     registry: Path,
-    method: str,
-    settings: tuple[str, ...],
-    seed: int,
-    every: str,
-    windows: tuple[str, ...],
-    lateness: str,
-    patience: str | None,
-    chunk: int,
     once: bool,
     metrics: int | None,
     json_file: str | None,
     quiet: bool,
-    **column_options: Any,
 ) -> None:
     """Learn from exposure and feedback events, and publish a fresh model every interval.
 
@@ -47,20 +36,14 @@ def command(
     """
     from contextlib import ExitStack
 
-    from harmonrank.cli.stream_options import config_of, schema_of_stream, stopped_by_signals
     from harmonrank.cli.stream_show import StreamShow
-    from harmonrank.streaming.config import LoopConfig
     from harmonrank.streaming.endpoint import metrics_endpoint
     from harmonrank.streaming.metrics_text import stream_metrics
     from harmonrank.streaming.stream import stream
     from harmonrank.streaming.totals import StreamTotals
-    from harmonrank.streaming.windows import parse_duration
 
-    schema = schema_of_stream(source, state, column_options, quiet=quiet)
-    config = config_of(method, settings, seed, every, windows, lateness)
-    given = "1m" if patience is None and once else patience
-    seconds = None if given is None else parse_duration(given, "--patience").total_seconds()
-    loop, totals = LoopConfig(once=once, most=chunk, patience=seconds), StreamTotals()
+    schema, config, totals = choice.schema(quiet=quiet), choice.config(), StreamTotals()
+    parts = (choice.source, schema, config, choice.state)
     with ExitStack() as stack:
         show = StreamShow(quiet=quiet, json_file=json_file, totals=totals)
         stack.enter_context(show)
@@ -68,5 +51,5 @@ def command(
             text = lambda: stream_metrics(totals)  # noqa: E731
             show.line(f"Metrics: {stack.enter_context(metrics_endpoint(metrics, text))}")
         stop = stack.enter_context(stopped_by_signals())
-        for event in stream(source, schema, config, state, registry=registry, loop=loop, stop=stop):
+        for event in stream(*parts, registry=registry, loop=choice.loop(once=once), stop=stop):
             show.event(event)

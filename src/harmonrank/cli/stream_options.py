@@ -1,14 +1,16 @@
 """Options of the verbs that run a stream, and the objects they become."""
 
-__all__ = ["config_of", "schema_of_stream", "stopped_by_signals", "stream_options"]
+__all__ = ["StreamChoice", "stopped_by_signals", "stream_options"]
 
 import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -25,12 +27,87 @@ from harmonrank.cli.options import (
 from harmonrank.cli.schema_options import SCHEMA, columns, schema_of
 from harmonrank.errors import DataError, UsageError
 
+if TYPE_CHECKING:
+    from harmonrank.data import Schema
+    from harmonrank.streaming.config import LoopConfig, StreamConfig
+
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _SET = "An option of the method, or of the learner such as passes=20"
 
 
+@dataclass(frozen=True)
+class StreamChoice:
+    """What the options of `stream_options` say; `columns` are those that name columns."""
+
+    source: str
+    state: Path
+    method: str
+    settings: tuple[str, ...]
+    seed: int
+    every: str
+    windows: tuple[str, ...]
+    lateness: str
+    patience: str | None
+    chunk: int
+    columns: Mapping[str, Any]
+
+    def config(self) -> "StreamConfig":
+        """Return what is learned, and how."""
+        from harmonrank.options import checked_options
+        from harmonrank.streaming.config import StreamConfig
+        from harmonrank.streaming.recipe import LearnerSettings
+
+        given = parse_settings(self.settings)
+        ours = {"guard_share", "guard_rows", "quality_batches"}
+        learners = {field.name for field in fields(LearnerSettings)}
+        learner = checked_options("a learner", LearnerSettings, _taken(given, learners))
+        parts = {
+            "method": self.method,
+            "learner": LearnerSettings(**learner),
+            "every": _seconds(self.every, "--every"),
+            "lateness": _seconds(self.lateness, "--lateness"),
+            "seed": self.seed,
+            **_waits(self.windows),
+            **checked_options("a stream", StreamConfig, _taken(given, ours)),
+            "options": given,
+        }
+        return StreamConfig(**parts)
+
+    def loop(self, *, once: bool, **rules: Any) -> "LoopConfig":
+        """Return how the loop runs; one that ends by itself is patient for a minute."""
+        from harmonrank.streaming.config import LoopConfig
+
+        given = "1m" if self.patience is None and once else self.patience
+        patience = None if given is None else _seconds(given, "--patience")
+        return LoopConfig(once=once, most=self.chunk, patience=patience, **rules)
+
+    def schema(self, *, quiet: bool) -> "Schema":
+        """Return what options name, or else the schema of the source's folder, or of the state."""
+        from harmonrank.streaming.settings import SETTINGS, read_identity
+
+        here = "://" not in self.source
+        if here and not Path(self.source).is_dir():
+            raise DataError(f"There is no folder '{self.source}'; make it, or check its name.")
+        near = Path(self.source) / SCHEMA
+        named = any(self.columns[part] for part in ("schema", "scores", "labels"))
+        if not named and here and near.is_file():
+            return schema_of(**{**self.columns, "schema": near}, quiet=quiet)
+        if not any(self.columns.values()) and (self.state / SETTINGS).is_file():
+            return read_identity(self.state).schema
+        return schema_of(**self.columns, quiet=quiet)
+
+
 def stream_options(function: F) -> F:
-    """Add the options that say what is learned from which events."""
+    """Add the options that say what is learned from which events; the verb gets a `choice`."""
+    ours = {field.name for field in fields(StreamChoice)} - {"columns"}
+    beside = set(signature(function).parameters)
+
+    @wraps(function)
+    def verb(**given: Any) -> Any:
+        rest, chosen = _taken(given, beside), _taken(given, ours)
+        return function(choice=StreamChoice(**chosen, columns=given), **rest)
+
+    decorated: Any = verb
     for decorate in reversed(
         [
             click.option(
@@ -76,39 +153,8 @@ def stream_options(function: F) -> F:
             numbers,
         ]
     ):
-        function = decorate(function)
-    return function
-
-
-def config_of(
-    method: str,
-    settings: tuple[str, ...],
-    seed: int,
-    every: str,
-    windows: tuple[str, ...],
-    lateness: str,
-) -> Any:
-    """Return the StreamConfig that the options describe."""
-    from harmonrank.options import checked_options
-    from harmonrank.streaming.config import StreamConfig
-    from harmonrank.streaming.recipe import LearnerSettings
-    from harmonrank.streaming.windows import parse_duration
-
-    given = parse_settings(settings)
-    ours = {"guard_share", "guard_rows", "quality_batches"}
-    learners = {field.name for field in fields(LearnerSettings)}
-    learner = checked_options("a learner", LearnerSettings, _taken(given, learners))
-    parts = {
-        "method": method,
-        "learner": LearnerSettings(**learner),
-        "every": parse_duration(every, "--every").total_seconds(),
-        "lateness": parse_duration(lateness, "--lateness").total_seconds(),
-        "seed": seed,
-        **_waits(windows),
-        **checked_options("a stream", StreamConfig, _taken(given, ours)),
-        "options": given,
-    }
-    return StreamConfig(**parts)
+        decorated = decorate(decorated)
+    return cast(F, decorated)
 
 
 def _taken(given: dict[str, Any], names: set[str]) -> dict[str, Any]:
@@ -116,12 +162,10 @@ def _taken(given: dict[str, Any], names: set[str]) -> dict[str, Any]:
 
 
 def _waits(windows: tuple[str, ...]) -> dict[str, Any]:
-    from harmonrank.streaming.windows import parse_duration
-
     found: dict[str, Any] = {"windows": {}}
     for text in windows:
         name, equals, time = (word.strip() for word in text.rpartition("="))
-        seconds = parse_duration(time, "--window").total_seconds()
+        seconds = _seconds(time, "--window")
         place, key = (found["windows"], name) if equals else (found, "window")
         if key in place:
             raise UsageError(f"--window says twice how long {name or 'feedback'} counts.")
@@ -129,21 +173,10 @@ def _waits(windows: tuple[str, ...]) -> dict[str, Any]:
     return found
 
 
-def schema_of_stream(source: str, state: Path, columns: Mapping[str, Any], *, quiet: bool) -> Any:
-    """Return the schema that options name, or else that of the source's folder, or of the state."""
-    from harmonrank.data import Schema
-    from harmonrank.streaming.settings import SETTINGS, read_identity
+def _seconds(text: str, option: str) -> float:
+    from harmonrank.streaming.windows import parse_duration
 
-    if "://" not in source and not Path(source).is_dir():
-        raise DataError(f"There is no folder '{source}'; make it, or check its name.")
-    near = Path(source) / SCHEMA
-    named = any(columns[part] for part in ("schema", "scores", "labels"))
-    if not named and "://" not in source and near.is_file():
-        return schema_of(**{**columns, "schema": near}, quiet=quiet)
-    if not any(columns.values()) and (state / SETTINGS).is_file():
-        found: Schema = read_identity(state).schema
-        return found
-    return schema_of(**columns, quiet=quiet)
+    return parse_duration(text, option).total_seconds()
 
 
 @contextmanager
