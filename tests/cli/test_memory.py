@@ -52,11 +52,40 @@ def test_a_folder_of_files_is_the_table(run, folder, given):
 
 
 @pytest.mark.parametrize("method", ["closed-form", "logistic", "prevalence-weights"])
-def test_other_methods_are_fitted_on_rows_drawn_at_random(run, folder, given, method):
+@pytest.mark.parametrize("table", ["train", "gaps"])
+def test_methods_of_sums_are_the_same_to_the_last_bit(run, folder, method, table):
+    whole = pl.read_parquet(folder / "train.parquet")
+    lost = pl.int_range(pl.len()) % 7 == 0
+    gaps = pl.when(lost).then(None).otherwise("p_buy").alias("p_buy")
+    whole.with_columns(gaps).write_parquet(folder / "gaps.parquet")
+    given = ("--train", folder / f"{table}.parquet", "--schema", folder / "schema.toml")
+    given += ("--valid", folder / "valid.parquet", "--method", method)
+    for name, memory in (("a", ()), ("b", ("--memory", "1KB"))):
+        done = run("fit", *given, "-o", folder / name, *memory)
+        assert done.code == 0, done
+    assert "rows in blocks, of which one at a time is in memory." in done.err
+    one, two = (folder / name / "weights.safetensors" for name in "ab")
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_validation_rows_are_set_aside_by_request(run, folder, given):
     out = folder / "m"
-    valid = ("--valid", folder / "valid.parquet")
-    done = run("fit", *given, *valid, "-o", out, "--method", method, "--memory", "1KB")
+    done = run("fit", *given, "-o", out, "--method", "logistic", "--memory", "1KB")
     assert done.code == 0, done
+    assert "others were set aside for validation." in done.err
+    in_memory = run("fit", *given, "-o", folder / "n", "--method", "logistic")
+    assert in_memory.code == 0
+    a, b = (hr.load(folder / name).evaluate(folder / "test.parquet") for name in "mn")
+    assert a.auc_sum.estimate == pytest.approx(b.auc_sum.estimate, abs=0.1)
+
+
+def test_other_methods_are_fitted_on_rows_drawn_at_random(run, folder, given, monkeypatch):
+    monkeypatch.setattr("harmonrank.methods.block_fit._FEWEST_ROWS", 400)
+    out, more = folder / "m", ("--valid", folder / "valid.parquet", "--memory", "1KB")
+    isotonic = ("--method", "closed-form", "--set", "calibration=isotonic")
+    done = run("fit", *given, *more, "-o", out, *isotonic)
+    assert done.code == 0, done
+    assert "closed-form was fitted on 400 of" in done.err
     model = hr.load(out)
     labels = pl.read_parquet(folder / "train.parquet").select(model.schema.names).to_numpy()
     np.testing.assert_allclose(model.prevalence, labels.mean(axis=0))

@@ -250,6 +250,22 @@ def test_the_default_is_fitted_by_workers_from_the_command_line(run, folder, ray
         assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
 
 
+@pytest.mark.parametrize("method", ["logistic", "closed-form"])
+@pytest.mark.parametrize("valid", [True, False])
+def test_sums_of_other_methods_are_those_of_workers_to_the_last_bit(
+    run, folder, ray_engine, monkeypatch, method, valid
+):
+    monkeypatch.setattr("harmonrank.data.log_blocks.BLOCK_ROWS", 150)
+    monkeypatch.setattr("harmonrank.model.fit_rows.BLOCK_ROWS", 150)
+    given = ["fit", "--train", folder / "train.parquet", "--schema", folder / "schema.toml", "-q"]
+    given += ["--method", method] + ["--valid", folder / "valid.parquet"] * valid
+    here = run(*given, "-o", folder / "one")
+    there = run(*given, "-o", folder / "two", "--engine", "ray")
+    assert (here.code, there.code) == (0, 0), there.err
+    for name in ("model.json", "weights.safetensors"):
+        assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
+
+
 @pytest.mark.slow
 def test_methods_are_compared_by_workers_with_the_same_result(run, folder, ray_engine):
     given = ["compare", "--train", folder / "train.parquet", "--test", folder / "test.parquet"]

@@ -2,8 +2,16 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from harmonrank.data.blocks import HeldBlocks, SpilledBlocks
 from harmonrank.methods import regression
-from harmonrank.methods.regression import Design, fit_ridge, log_loss, predict
+from harmonrank.methods.regression import (
+    Design,
+    RidgeRows,
+    fit_ridge,
+    fit_ridge_blocks,
+    log_loss,
+    predict,
+)
 
 
 def sample(rows=800, slots=(4, 3), objectives=3, seed=0):
@@ -99,3 +107,18 @@ def test_a_slot_that_no_row_has_gets_no_effect():
     wider = Design(design.numbers, design.codes, design.size + 1)
     theta = fit_ridge(wider, labels, weight, decay_of(wider, 1.0), np.zeros((wider.size, 3)))
     np.testing.assert_array_equal(theta[-1], 0)
+
+
+@pytest.mark.parametrize("most", [400, 5])  # the second one takes conjugate gradients
+def test_blocks_give_the_fit_of_all_rows_wherever_they_are_kept(most, monkeypatch, tmp_path):
+    monkeypatch.setattr(regression, "_DENSE_SIZE", most)
+    design, labels, weight = sample(900)
+    decay, start = decay_of(design, 3.0), np.zeros((design.size, 3))
+    whole = design.numbers, design.codes, labels, weight
+    cut = [[array[i : i + 250] for array in whole] for i in range(0, 900, 250)]
+    blocks = [RidgeRows(x, codes, design.size, y, w) for x, codes, y, w in cut]
+    found = fit_ridge_blocks(HeldBlocks(blocks), decay, start)
+    spilled = fit_ridge_blocks(SpilledBlocks(blocks, tmp_path), decay, start)
+    np.testing.assert_array_equal(found, spilled)
+    expected = fit_ridge(design, labels, weight, decay, start)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

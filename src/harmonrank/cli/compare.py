@@ -119,11 +119,12 @@ def command(
     schema = schema_of(**column_options, near=table, quiet=show.quiet)
     names = methods if methods == "all" else parse_names(methods)
     reporting = Reporting(report, figures, show)
-    blocks = _blocks(table, test, schema, memory, runs)
+    blocks = _blocks(table, test, valid, schema, memory, runs)
     sampled: dict[str, SampledLog] = {}
     if blocks is not None:
         large = {"Training": blocks.train, "Test": blocks.test}
         sampled = {name: sampled_requests(part) for name, part in large.items() if part}
+    exam_rows = valid if not blocks or not blocks.valid else sampled_requests(blocks.valid).log
     rows = sampled["Training"].log if "Training" in sampled else read_log(table, schema)
     if cut is None:
         assert test is not None
@@ -146,7 +147,7 @@ def command(
             exam,
             schema,
             names,
-            valid=valid,
+            valid=exam_rows,
             baseline=today,
             seed=seed,
             runs=runs,
@@ -163,7 +164,8 @@ def command(
     title = f"{fusions} fusions of {_objectives(board.objectives)}"
     assert board.drift is not None
     notes = drift_notes(board.drift, recalibrated=recalibrate)
-    notes = [*map(_in_blocks, sampled.items()), *notes]
+    tried = [entry.name for entry in board.entries if entry.name != TODAY]
+    notes = [*(_in_blocks(part, tried) for part in sampled.items()), *notes]
     lost = {"train": missing_of(rows), "test": missing_of(exam)}
     parts_of = zip(("Training", "Test"), lost.values(), strict=True)
     notes += [f"{part} rows. {found}" for part, found in parts_of if found]
@@ -182,7 +184,12 @@ def command(
 
 
 def _blocks(
-    table: Tables, test: Tables | None, schema: "Schema", memory: str | None, runs: Path | None
+    table: Tables,
+    test: Tables | None,
+    valid: Tables | None,
+    schema: "Schema",
+    memory: str | None,
+    runs: Path | None,
 ) -> "CompareBlocks | None":
     """Return the tables that --memory cannot hold, if there are any."""
     from harmonrank.data.memory import memory_limit
@@ -200,17 +207,24 @@ def _blocks(
         )
     if runs is not None:
         raise UsageError("--runs needs all rows in memory; leave it out, or raise --memory.")
-    return CompareBlocks(train, exam, rows_within(schema, memory_limit(memory)))
+    held = None if valid is None else in_blocks(valid, schema, memory)
+    return CompareBlocks(train, exam, rows_within(schema, memory_limit(memory)), held)
 
 
-def _in_blocks(part: "tuple[str, SampledLog]") -> str:
+def _in_blocks(part: "tuple[str, SampledLog]", methods: Sequence[str]) -> str:
     """Return what is done with a table that is read in blocks, in a sentence."""
+    from harmonrank.methods import method_class
+
     name, sampled = part
     if name == "Test":
         return f"Test rows. {sampled.words()}"
+    few = [name for name in methods if not method_class(name)().fits_blocks]
+    text = f"Training rows. Read {sampled.rows:,} rows in blocks: "
+    if not few:
+        return f"{text}every method is fitted on all of them."
     return (
-        f"Training rows. Read {sampled.rows:,} rows in blocks: the default is fitted on all of "
-        "them, other methods on as many as --memory holds, drawn at random."
+        f"{text}methods are fitted on all of them, but {', '.join(few)} on as many as --memory "
+        "holds, drawn at random."
     )
 
 

@@ -54,9 +54,9 @@ def command(
     """Fit one model and write it to a folder.
 
     A fit that was interrupted goes on from its checkpoint when the command is repeated. A parquet
-    table that --memory cannot hold is read in blocks. With --engine ray the default's blocks, the
-    steps of a network and the trials of a formula are the work of workers; other methods are
-    fitted in this process.
+    table that --memory cannot hold is read in blocks. With --engine ray the blocks of the default,
+    logistic and closed-form, the steps of a network and the trials of a formula are the work of
+    workers; other methods are fitted in this process.
     """
     from time import perf_counter
 
@@ -78,11 +78,15 @@ def command(
     _refuse_foreign(checkpoint)
     if restart:
         checkpoint.unlink(missing_ok=True)
-    blocks = in_blocks(train, schema, memory) or _for_workers(engine, method, train, schema)
+    blocks = in_blocks(train, schema, memory) or _for_workers(engine, model, train, valid, schema)
     if blocks is not None:
-        told = {"seed": seed, "device": device, "on_event": show.event}
-        with engine.used():
-            found = _fitted_in_blocks(show, model, blocks, valid, memory, out, overwrite, told)
+        told = {"seed": seed, "device": device, "on_event": show.event, "checkpoint": checkpoint}
+        try:
+            with engine.used():
+                found = _fitted_in_blocks(show, model, blocks, valid, memory, out, overwrite, told)
+        except ModelFileError as error:
+            raise ModelFileError(f"{error} The option --restart deletes it.") from None
+        checkpoint.unlink(missing_ok=True)
         show.result(found[0], {"method": method, "model": str(out), **found[1]})
         return
     valid_log = None if valid is None else read_log(valid, schema)
@@ -127,13 +131,15 @@ def command(
 
 
 def _for_workers(
-    engine: EngineChoice, method: str, train: Tables, schema: Any
+    engine: EngineChoice, model: Any, train: Tables, valid: Tables | None, schema: Any
 ) -> "LogBlocks | None":
     """Return the blocks that workers read themselves, where a fit takes them so."""
     from harmonrank.data.log_blocks import LogBlocks
     from harmonrank.data.table_paths import table_paths
 
-    takes = engine.is_cluster and method == "harmonrank" and schema.position is None
+    # Validation rows that are not given are set aside in memory, as one process does it.
+    alike = model.fits_on_workers and (valid is not None or not model.uses_valid)
+    takes = engine.is_cluster and alike and schema.position is None and schema.plain
     return LogBlocks(train, schema) if takes and table_paths(train)[0] == "parquet" else None
 
 
@@ -157,7 +163,9 @@ def _fitted_in_blocks(
 
     started = perf_counter()
     most = rows_within(blocks.schema, memory_limit(memory))
-    fitted = fit_in_blocks(model, blocks, most_rows=most, **told)
+    exam = None if valid is None else in_blocks(valid, blocks.schema, memory)
+    few = None if valid is None or exam is not None else read_log(valid, blocks.schema)
+    fitted = fit_in_blocks(model, blocks, most_rows=most, valid=exam or few, **told)
     seconds = perf_counter() - started
     model.save(out, overwrite=overwrite)
     show.line(f"Fitted {model.name} in {seconds:.1f} s; wrote {out}.")
@@ -166,14 +174,13 @@ def _fitted_in_blocks(
     if lost is not None:
         show.line(f"Training rows. {lost}")
     table = numbers = None
-    exam = None if valid is None else in_blocks(valid, blocks.schema, memory)
     if exam is not None:
         sampled = sampled_requests(exam)
         quality = exact_quality(model, exam).put_into(model.evaluate(sampled.log))
         show.line(f"Validation rows. {sampled.words()}")
         table, numbers = quality.to_table(), quality.to_dict()
-    elif valid is not None:
-        table, numbers = _measure(show, model, read_log(valid, blocks.schema))
+    elif few is not None:
+        table, numbers = _measure(show, model, few)
     result: dict[str, Any] = {
         "fit_seconds": seconds,
         "valid": numbers,

@@ -1,11 +1,12 @@
 """LogBlocks: the rows of a parquet table as checked logs of so many rows, read when needed."""
 
-__all__ = ["LogBlocks"]
+__all__ = ["LogBlocks", "RowChoice"]
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import polars as pl
@@ -25,6 +26,9 @@ from harmonrank.errors import DataError
 
 Found = TypeVar("Found")
 Made = TypeVar("Made")
+
+RowChoice = Callable[[Log, int], np.ndarray]
+"""Which rows of a block are taken, given the place of its first one: their places in the block."""
 
 
 class LogBlocks(Blocks[Log]):
@@ -59,6 +63,7 @@ class LogBlocks(Blocks[Log]):
             )
         self.schema, self._labels = schema, labels
         self._size, self.folder = size or BLOCK_ROWS, folder
+        self._choice: RowChoice | None = None
         self._columns = self._needed(source)
         self._types = self._files.types(self._columns)
         self._edges = np.cumsum([0, *map(count_rows, self._files.paths)])
@@ -100,7 +105,14 @@ class LogBlocks(Blocks[Log]):
         frame = self._frame(first, min(first + self._size, self.rows))
         if self._labels and self.schema.request is not None:
             frame = _with_request(frame, self.schema.request, first)
-        return read_log(frame, self.schema, labels=self._labels, first_row=first, name=self._name)
+        log = read_log(frame, self.schema, labels=self._labels, first_row=first, name=self._name)
+        return log if self._choice is None else log.take(self._choice(log, first))
+
+    def only(self, choice: RowChoice) -> Self:
+        """Return the same blocks with some of their rows; `rows` and `starts` are of the table."""
+        found = copy(self)
+        found._choice = choice
+        return found
 
     def _frame(self, first: int, end: int) -> pl.DataFrame:
         """Return some rows, of as many files as they are in."""

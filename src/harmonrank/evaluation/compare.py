@@ -174,7 +174,8 @@ class _Fits:
         """Return a method's result, and the model that has it."""
         started = perf_counter()
         try:
-            if self.blocks is None or not self.blocks.fitted(method, self.seed, on_event):
+            given = method, self.valid, self.seed, on_event
+            if self.blocks is None or not self.blocks.fitted(*given):
                 method.fit(
                     self.rows, self.rows.schema, valid=self.valid, seed=self.seed, on_event=on_event
                 )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from harmonrank.data import Log
 from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.evaluation.entry import Entry
 from harmonrank.methods import Method
@@ -23,17 +24,27 @@ class CompareBlocks:
         train: Rows to learn from; None where they are in memory.
         test: Rows to measure on, likewise.
         most_rows: On how many rows a method is fitted that needs them in memory.
+        valid: Rows for early stopping and selection, likewise.
     """
 
     train: LogBlocks | None
     test: LogBlocks | None
     most_rows: int
+    valid: LogBlocks | None = None
 
-    def fitted(self, method: Method, seed: int, on_event: Any) -> bool:
-        """Fit a method on the blocks; tell whether there are any."""
+    def fitted(self, method: Method, valid: Log | None, seed: int, on_event: Any) -> bool:
+        """Fit a method on the blocks; tell whether there are any.
+
+        Args:
+            method: What to fit.
+            valid: Validation rows that are in memory; those in blocks come first.
+            seed: As for `Method.fit`.
+            on_event: As for `Method.fit`.
+        """
         if self.train is None:
             return False
-        fit_in_blocks(method, self.train, most_rows=self.most_rows, seed=seed, on_event=on_event)
+        told: dict[str, Any] = {"seed": seed, "on_event": on_event, "valid": self.valid or valid}
+        fit_in_blocks(method, self.train, most_rows=self.most_rows, **told)
         return True
 
     def measured(self, entry: Entry, scorer: Method) -> Entry:

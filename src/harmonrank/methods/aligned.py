@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from harmonrank.data import Source, read_log
 from harmonrank.data.arrays import Array
 from harmonrank.errors import DataError
+from harmonrank.methods.row_blocks import FitsBlocks
 from harmonrank.methods.score_map import ScoreMap, score_map_arrays
 from harmonrank.methods.weighed import Weighed
 
@@ -23,7 +24,7 @@ MapsForm = Annotated[list[dict[str, _Weight]], Meta(max_length=_MOST_MAPS)]
 """What a saved model holds beside the arrays: the objective weights that each map is for."""
 
 
-class Aligned(Weighed):
+class Aligned(Weighed, FitsBlocks):
     """Keeps a map of its fused score for each weighting that was aligned.
 
     A map belongs to the weights that it was made with: with others, scores come as they are.

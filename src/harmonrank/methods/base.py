@@ -81,12 +81,12 @@ class Method(Aligned, ABC):
         device, listener = checked_device(device), checked_listener(on_event)
         kept_in = None if checkpoint is None else checked_path("checkpoint", checkpoint)
         train_log, valid_log = fit_rows(train, valid, schema, seed, uses_valid=self.uses_valid)
-        reference, weights = Reference.of(train_log), fit_weights(schema, train_log)
+        reference, pi = Reference.of(train_log), train_log.prevalence()
         if not self.takes_missing:
             train_log, valid_log = (imputed_log(reference, log) for log in (train_log, valid_log))
         targets, exam = with_targets(train_log, [valid_log])
         with needs_extras(self.name):
-            self._fit(Fit(targets, exam, weights, seed, device, listener, kept_in))
+            self._fit(Fit(targets, exam, fit_weights(schema, pi), seed, device, listener, kept_in))
         self._keep_reference(reference)
         self._schema = replace(schema, examination=train_log.schema.examination)
         self._keep_kinds(train_log, targets)

@@ -2,24 +2,32 @@
 
 __all__ = ["BlockFit", "fit_in_blocks", "rows_within"]
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Schema
-from harmonrank.data.blocks import Blocks, SpilledBlocks, drawn_rows
+from harmonrank.data.blocks import Blocks, HeldBlocks, SpilledBlocks, drawn_rows
 from harmonrank.data.engine_blocks import EngineBlocks
 from harmonrank.data.kept_rows import concatenated
 from harmonrank.data.log_blocks import LogBlocks
+from harmonrank.data.row_choice import RequestShare
 from harmonrank.engine import current_engine
 from harmonrank.errors import UsageError
 from harmonrank.events import FitStep
+from harmonrank.extras import needs_extras
 from harmonrank.methods.base import Method
+from harmonrank.methods.fit import VALID_SHARE
 from harmonrank.methods.harmonrank import MOST_VALUES, HarmonRank
+from harmonrank.methods.imputation import imputed_log
 from harmonrank.methods.log_facts import LogFacts
-from harmonrank.model.fit_rows import FitRows
+from harmonrank.methods.reference import Reference
+from harmonrank.methods.row_blocks import RowsInBlocks
+from harmonrank.methods.weighed import fit_weights
+from harmonrank.model.fit_rows import FitRows, cut_rows
 
 _FEWEST_ROWS = 100_000
 _BYTES = 48  # Per number: some methods keep a few copies.
@@ -31,22 +39,30 @@ class BlockFit:
 
     Attributes:
         model: What was fitted.
-        facts: Of the rows.
+        facts: Of the rows, without those that were set aside for validation.
         rows: How many of them it was fitted on: all, or as many as were drawn.
+        valid_rows: How many rows validation was on; None if the fit looked at none.
+        aside: Whether these were set aside from the rows.
     """
 
     model: Method
     facts: LogFacts
     rows: int
+    valid_rows: int | None = None
+    aside: bool = False
 
     def words(self) -> str:
         """Return what was done, in a sentence."""
-        if self.rows == self.facts.rows:
-            return f"Read {self.rows:,} rows in blocks, of which one at a time is in memory."
-        return (
-            f"{self.model.name} was fitted on {self.rows:,} of {self.facts.rows:,} rows, drawn at "
-            "random, as it needs them in memory; prevalences are of all rows."
-        )
+        if self.rows < self.facts.rows:
+            return (
+                f"{self.model.name} was fitted on {self.rows:,} of {self.facts.rows:,} rows, drawn "
+                "at random, as it needs them in memory; prevalences are of all rows."
+            )
+        text = f"Read {self.rows:,} rows in blocks, of which one at a time is in memory."
+        if self.valid_rows is None:
+            return text
+        where = "were set aside for validation" if self.aside else "were for validation"
+        return f"{text} {self.valid_rows:,} {'others ' * self.aside}{where}."
 
 
 def fit_in_blocks(
@@ -54,22 +70,26 @@ def fit_in_blocks(
     blocks: LogBlocks,
     *,
     most_rows: int,
+    valid: LogBlocks | Log | None = None,
     seed: int = 0,
     device: str = "cpu",
     on_event: Callable[[Any], None] = lambda _: None,
+    checkpoint: Path | None = None,
 ) -> BlockFit:
     """Fit a method on a log of which one block at a time is in memory.
 
-    The default is fitted on all rows, with the model of `fit` to the last bit. Other methods are
-    fitted on rows drawn at random, with the prevalences of all rows.
+    Methods that `fits_blocks` are fitted on all rows, with the model of `fit`. Others are fitted on
+    rows drawn at random, with the prevalences of all rows.
 
     Args:
         method: What to fit.
         blocks: The rows.
         most_rows: How many rows of which a method needs all at once are drawn.
+        valid: Rows for early stopping and selection; a tenth of the requests if left out.
         seed: As for `Method.fit`.
         device: As for `Method.fit`.
         on_event: As for `Method.fit`.
+        checkpoint: As for `Method.fit`.
     """
     blocks.schema.require_plain("A fit in blocks, of a table larger than --memory,")
     if method.optimises == "requests":
@@ -77,14 +97,67 @@ def fit_in_blocks(
             f"{method.name} with optimise='requests' needs whole requests in memory, and blocks "
             "cut them; allow more with --memory, take fewer rows, or leave the option out."
         )
-    facts = LogFacts.of(blocks)
     if isinstance(method, HarmonRank):
+        facts = LogFacts.of(blocks)
         _fit_default(method, blocks, facts, on_event)
         return BlockFit(method, facts, facts.rows)
-    some = _drawn(blocks, facts, most_rows)
-    method.fit(some, facts.schema, seed=seed, device=device, on_event=on_event)
+    if method.fits_blocks:
+        how = {"seed": seed, "device": device, "on_event": on_event, "checkpoint": checkpoint}
+        return _fit_all(method, blocks, valid, how)
+    facts = LogFacts.of(blocks)
+    some, exam = _drawn(blocks, facts, most_rows), None
+    if method.uses_valid and valid is not None:
+        exam = valid if isinstance(valid, Log) else _drawn_of(valid, most_rows)
+    told = {"seed": seed, "device": device, "on_event": on_event, "checkpoint": checkpoint}
+    method.fit(some, facts.schema, valid=exam, **told)  # type: ignore[arg-type]
     method._keep_prevalence(facts.prevalence)
     return BlockFit(method, facts, some.rows)
+
+
+def _fit_all(
+    method: Method, blocks: LogBlocks, valid: LogBlocks | Log | None, how: dict[str, Any]
+) -> BlockFit:
+    """Fit a method on all rows, as `Method.fit` does in memory."""
+    method._require_kinds(blocks.schema)
+    aside = method.uses_valid and valid is None
+    if aside:
+        share = RequestShare(VALID_SHARE, how["seed"])
+        blocks, valid = blocks.only(replace(share, others=True)), blocks.only(share)
+    facts = LogFacts.of(blocks)
+    encoder, reference = facts.encoder(), facts.reference()
+    coding = None if method.takes_missing else reference
+    workers = method.fits_on_workers
+    train = _coded_blocks(blocks, workers, facts.first, facts.mean_weight, encoder, coding)
+    exam: Blocks[FitRows] = HeldBlocks([])
+    exam_rows = 0
+    if method.uses_valid and isinstance(valid, Log):
+        log, exam_rows = valid.counted(), valid.counted().rows
+        coded = _coded(log, 0, 1.0, encoder, coding)
+        exam = cut_rows(coded.scores, coded.codes, coded.labels, coded.weight)
+    elif method.uses_valid and isinstance(valid, LogBlocks):
+        first, exam_rows = _places(valid)
+        exam = _coded_blocks(valid, workers, first, 1.0, encoder, coding)
+        if not exam_rows:
+            raise UsageError(
+                f"{facts.rows:,} training rows have too few requests to set validation rows aside; "
+                "name some with --valid."
+            )
+    rows = RowsInBlocks(
+        train=train,
+        valid=exam,
+        rows=facts.rows,
+        valid_rows=exam_rows,
+        encoder=encoder,
+        prevalence=facts.prevalence,
+        weights=fit_weights(facts.schema, facts.prevalence),
+        **how,
+    )
+    with needs_extras(method.name):
+        method._fit_blocks(rows)
+    method._keep_reference(reference)
+    method._schema = facts.schema
+    method._keep_prevalence(facts.prevalence)
+    return BlockFit(method, facts, facts.rows, exam_rows if method.uses_valid else None, aside)
 
 
 def rows_within(schema: Schema, memory: int) -> int:
@@ -103,30 +176,66 @@ def _fit_default(
     from harmonrank.model.heads_fit import fit_blocks
 
     encoder = facts.encoder(MOST_VALUES)
-    engine, given = current_engine(), (facts.mean_weight, encoder)
-    rows: Blocks[FitRows]
-    if engine.name == "local":
-        pairs = zip(facts.first, blocks.each(_counted), strict=True)
-        coded = (_coded(log, first, *given) for first, log in pairs)
-        rows = SpilledBlocks(coded, blocks.folder)
-    else:
-        rows = EngineBlocks(engine, blocks).made_with(_coded, facts.first, *given)
+    rows = _coded_blocks(blocks, True, facts.first, facts.mean_weight, encoder, None)
     heads = fit_blocks(rows, encoder.slots, lambda *n: on_event(FitStep(*n)))
     model.take(facts.schema, encoder, heads, facts.prevalence, facts.reference())
 
 
-def _coded(log: Log, first: int, mean_weight: float, encoder: ContextEncoder) -> FitRows:
-    """Return the rows that count, as heads see them; codes in as few bytes as they need."""
+def _coded_blocks(
+    blocks: LogBlocks, workers: bool, first: Sequence[int], *given: Any
+) -> Blocks[FitRows]:
+    """Return what `_coded` makes of every block, given the place of its first row that counts.
+
+    It is kept in a file, or by workers, if there are any and these are asked for.
+    """
+    engine = current_engine()
+    if engine.name == "local" or not workers:
+        pairs = zip(first, blocks.each(_counted), strict=True)
+        coded = (_coded(log, place, *given) for place, log in pairs)
+        return SpilledBlocks(coded, blocks.folder)
+    return EngineBlocks(engine, blocks).made_with(_coded, first, *given)
+
+
+def _coded(
+    log: Log,
+    first: int,
+    mean_weight: float,
+    encoder: ContextEncoder,
+    reference: Reference | None,
+) -> FitRows:
+    """Return the rows that count, as a fit sees them; codes in as few bytes as they need.
+
+    With a reference, missing scores are imputed.
+    """
     rows = _counted(log)
+    if reference is not None:
+        rows = imputed_log(reference, rows)
     weight = None if rows.sample_weight is None else rows.sample_weight / mean_weight
     codes = rows.codes(encoder).astype(np.min_scalar_type(max(encoder.slots, default=1)))
     return FitRows(first, rows.scores, codes, rows.known_labels(), weight)
 
 
+def _places(blocks: LogBlocks) -> tuple[list[int], int]:
+    """Return the place of each block's first row among those that count, and how many do."""
+    sizes = [log.rows for log in blocks.each(_counted)]
+    starts = np.cumsum([0, *sizes])
+    return starts[:-1].tolist(), int(starts[-1])
+
+
+def _drawn_of(blocks: LogBlocks, most: int) -> Log:
+    """Return some rows of a table that count, drawn at random, in their order."""
+    first, rows = _places(blocks)
+    return _taken(blocks, first, drawn_rows(rows, most))
+
+
 def _drawn(blocks: LogBlocks, facts: LogFacts, most: int) -> Log:
     """Return some rows that count, drawn at random, in their order."""
-    index, parts = drawn_rows(facts.rows, most), []
-    for first, log in zip(facts.first, blocks.each(_counted), strict=True):
+    return _taken(blocks, facts.first, drawn_rows(facts.rows, most))
+
+
+def _taken(blocks: LogBlocks, starts: Sequence[int], index: np.ndarray) -> Log:
+    parts = []
+    for first, log in zip(starts, blocks.each(_counted), strict=True):
         low, high = np.searchsorted(index, [first, first + log.rows])
         if high > low:
             parts.append(log.take(index[low:high] - first))

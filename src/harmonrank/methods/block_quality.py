@@ -22,6 +22,7 @@ from harmonrank.data import Log
 from harmonrank.data.blocks import SpilledBlocks, drawn_rows
 from harmonrank.data.kept_rows import concatenated
 from harmonrank.data.log_blocks import LogBlocks
+from harmonrank.data.row_choice import hashed
 from harmonrank.errors import DataError
 from harmonrank.methods.base import Method
 from harmonrank.methods.log_facts import require_sums
@@ -66,7 +67,7 @@ def sampled_requests(blocks: LogBlocks, most: int = SAMPLE_ROWS) -> SampledLog:
     for log in blocks.each(_same):
         if index is None:
             assert log.request is not None
-            some = np.flatnonzero(_hashed(log.request) < most / blocks.rows)
+            some = np.flatnonzero(hashed(log.request) < most / blocks.rows)
         else:
             low, high = np.searchsorted(index, [first, first + log.rows])
             some = index[low:high] - first
@@ -84,19 +85,6 @@ def sampled_requests(blocks: LogBlocks, most: int = SAMPLE_ROWS) -> SampledLog:
         request = np.concatenate([log.request for log in logs if log.request is not None])
         found = replace(found, request=request)
     return SampledLog(found, np.concatenate(places), blocks.rows)
-
-
-def _hashed(request: np.ndarray) -> np.ndarray:
-    """Return a number in [0, 1) of each request, as good as random (the finaliser of splitmix64).
-
-    >>> _hashed(np.array([1, 1, 2])).round(3)
-    array([0.567, 0.567, 0.591])
-    """
-    x = request.astype(np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: np.ndarray = (x ^ (x >> np.uint64(31))) / 2.0**64
-    return found
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,14 @@ import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.data.arrays import Array
+from harmonrank.data.blocks import Blocks
+from harmonrank.methods.calibrations import fit_calibrations
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.methods.row_blocks import RowsInBlocks, row_blocks
 from harmonrank.methods.state import NoState
-from harmonrank.metrics import fit_isotonic, fit_logistic, logit, sigmoid
+from harmonrank.metrics import fit_isotonic, logit, sigmoid
+from harmonrank.model.fit_rows import FitRows
 
 
 @dataclass(frozen=True)
@@ -38,19 +42,34 @@ class ClosedForm(ProbabilityMethod):
     name = "closed-form"
     uses_valid = False
     takes = ("graded", "given")
+    fits_on_workers = True
     Config = ClosedFormConfig
 
     _curves: list[tuple[np.ndarray, np.ndarray]]
 
+    @property
+    def fits_blocks(self) -> bool:
+        """Whether sums over rows are all that it needs; a rising curve needs their order."""
+        return bool(self.config.calibration == "logistic")
+
     def _fit(self, fit: Fit) -> None:
         log = fit.train
-        calibrate = fit_logistic if self.config.calibration == "logistic" else fit_isotonic
+        if self.fits_blocks:
+            shares = None if log.shown is None else log.shown.astype(np.float64)
+            self._calibrate(row_blocks(log, shares=shares))
+            return
         self._curves = []
         for m in range(len(log.schema.names)):
             labels, weight = log.shown_labels(m)
             scores = log.scores[:, m] if log.shown is None else log.scores[log.shown[:, m], m]
-            curve = calibrate(scores, labels.astype(np.float64), weight)
-            self._curves.append((np.atleast_1d(curve[0]), np.atleast_1d(curve[1])))
+            self._curves.append(fit_isotonic(scores, labels.astype(np.float64), weight))
+
+    def _fit_blocks(self, fit: RowsInBlocks) -> None:
+        self._calibrate(fit.train)
+
+    def _calibrate(self, rows: Blocks[FitRows]) -> None:
+        curves = fit_calibrations(rows)
+        self._curves = [(slope, intercept) for slope, intercept in curves[:, :, None]]
 
     def _probabilities(self, log: Log) -> np.ndarray:
         p = np.empty(log.scores.shape)

@@ -1,6 +1,6 @@
 """Fit: the checked rows that a method learns from, and how it is to run."""
 
-__all__ = ["Fit", "exam_rows", "fit_rows", "require_requests", "split_off"]
+__all__ = ["VALID_SHARE", "Fit", "exam_rows", "fit_rows", "require_requests", "split_off"]
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,7 +13,8 @@ from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.errors import UsageError
 from harmonrank.methods.correction import corrected
 
-_VALID_SHARE = 0.1
+VALID_SHARE = 0.1
+"""The share of requests that is set aside where no validation rows are given."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def fit_rows(
         curve = train_log.schema.examination
         valid_log = corrected(read_log(valid, replace(schema, examination=curve))).counted()
     elif uses_valid:
-        train_log, valid_log = split_off(train_log, _VALID_SHARE, seed)
+        train_log, valid_log = split_off(train_log, VALID_SHARE, seed)
     else:
         valid_log = train_log
     return train_log.with_unit_weights(), valid_log.with_unit_weights()

@@ -58,6 +58,8 @@ class HarmonRank(ProbabilityMethod):
     uses_valid = False
     takes_missing = True
     takes = ("graded", "given")
+    fits_on_workers = True
+    fits_blocks = True
     Config = HarmonRankConfig
     State = ContextState
 

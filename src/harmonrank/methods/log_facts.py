@@ -129,9 +129,10 @@ class LogFacts:
         """What a row weighs on average."""
         return self.mass / self.rows
 
-    def encoder(self, most_values: int) -> ContextEncoder:
-        """Return the encoder of the context."""
-        return ContextEncoder.of_counts(self.counts, self.wider.context, most_values)
+    def encoder(self, most_values: int | None = None) -> ContextEncoder:
+        """Return the encoder of the context; as many values as `ContextEncoder.fit` keeps."""
+        most = () if most_values is None else (most_values,)
+        return ContextEncoder.of_counts(self.counts, self.wider.context, *most)
 
     def reference(self) -> Reference:
         """Return what the scores look like."""

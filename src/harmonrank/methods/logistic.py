@@ -2,7 +2,7 @@
 
 __all__ = ["FARTHEST", "Logistic", "LogisticConfig"]
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,11 +10,14 @@ from msgspec import Meta
 
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
+from harmonrank.data.blocks import Blocks, HeldBlocks
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import ProbabilityMethod
-from harmonrank.methods.regression import Design, fit_ridge, log_loss, predict
+from harmonrank.methods.regression import Design, RidgeRows, fit_ridge_blocks, log_loss, predict
+from harmonrank.methods.row_blocks import RowsInBlocks, logit_scale, row_blocks
 from harmonrank.methods.state import ContextState
 from harmonrank.metrics import logit
+from harmonrank.model.fit_rows import FitRows, RowCounts
 from harmonrank.options import Positive
 
 _FIRST_ROWS = 50_000
@@ -47,6 +50,7 @@ class Logistic(ProbabilityMethod):
 
     name = "logistic"
     takes = ("graded", "given")
+    fits_on_workers = True
     Config = LogisticConfig
     State = ContextState
 
@@ -55,65 +59,71 @@ class Logistic(ProbabilityMethod):
     _spread: np.ndarray
     _theta: np.ndarray
 
+    fits_blocks = True
+
     def _fit(self, fit: Fit) -> None:
         self._encoder = ContextEncoder.fit(fit.train.context)
-        x, weight = logit(fit.train.scores), _weight(fit.train)
-        self._centre = np.average(x, axis=0, weights=weight)
-        spread = np.sqrt(np.average((x - self._centre) ** 2, axis=0, weights=weight))
-        # A score that never changes says nothing; any scale will do.
-        self._spread = np.where(spread > 0, spread, 1.0)
+        rows = row_blocks(fit.train, self._encoder)
+        self._standardise(rows)
         if fit.train.shown is None:
-            self._theta = self._fitted(fit)
+            self._theta = self._fitted(rows, row_blocks(fit.valid, self._encoder), fit.seed)
             return
         # Objectives that the same rows show are fitted together, on those rows.
         found = None
         for shown in np.unique(fit.train.shown, axis=1).T:
             some = (fit.train.shown == shown[:, None]).all(axis=0)
-            part = self._fitted(_shown_rows(fit, shown, int(np.flatnonzero(some)[0])))
+            train, valid = _shown_rows(fit, shown, int(np.flatnonzero(some)[0]))
+            given = row_blocks(train, self._encoder), row_blocks(valid, self._encoder)
+            part = self._fitted(*given, fit.seed)
             found = np.empty_like(part) if found is None else found
             found[:, some] = part[:, some]
         assert found is not None
         self._theta = found
 
-    def _fitted(self, fit: Fit) -> np.ndarray:
-        """Return the coefficients of all objectives, of the ridge that validation prefers."""
-        weight = _weight(fit.train)
-        design, exam = self._design(fit.train), self._design(fit.valid)
-        labels, answers = fit.train.known_labels(), fit.valid.known_labels()
+    def _fit_blocks(self, fit: RowsInBlocks) -> None:
+        self._encoder = fit.encoder
+        self._standardise(fit.train)
+        self._theta = self._fitted(fit.train, fit.valid, fit.seed)
 
-        theta = self._first_guess(fit, design)
-        losses, thetas = [], []
+    def _standardise(self, rows: Blocks[FitRows]) -> None:
+        self._centre, spread = logit_scale(rows)
+        # A score that never changes says nothing; any scale will do.
+        self._spread = np.where(spread > 0, spread, 1.0)
+
+    def _fitted(self, train: Blocks[FitRows], valid: Blocks[FitRows], seed: int) -> np.ndarray:
+        """Return the coefficients of all objectives, of the ridge that validation prefers."""
+        given = self._centre, self._spread, self._encoder.slots
+        rows, counts = train.made(_ridge_rows, *given), RowCounts.of(train)
+        theta = self._first_guess(rows, counts, seed)
+        thetas = []
         # From strong to weak: each ridge starts where the stronger one ended.
         for ridge in sorted(self.config.ridges, reverse=True):
-            theta = fit_ridge(design, labels, weight, _decay(theta.shape, ridge), theta)
-            losses.append(log_loss(predict(exam, theta), answers, _weight(fit.valid)))
+            theta = fit_ridge_blocks(rows, _decay(theta.shape, ridge), theta)
             thetas.append(theta)
+        losses, _ = valid.total(_log_losses, np.array(thetas), *given)
+        low, high = zip(*valid.each(_label_range), strict=True)
+        absent = np.min(low, axis=0) >= np.max(high, axis=0)
         chosen = np.empty_like(theta)
-        for m, best in enumerate(_choose(np.array(losses), answers)):
+        for m, best in enumerate(_choose(losses, absent)):
             chosen[:, m] = thetas[best][:, m]
         return chosen
 
-    def _first_guess(self, fit: Fit, design: Design) -> np.ndarray:
+    def _first_guess(self, rows: Blocks[RidgeRows], counts: RowCounts, seed: int) -> np.ndarray:
         """Fit a sample of the rows, so that the whole of them takes few steps."""
-        labels = fit.train.known_labels()
-        pi = np.clip(np.average(labels, axis=0, weights=fit.train.sample_weight), 1e-9, 1 - 1e-9)
-        theta = np.zeros((design.size, len(pi)))
+        pi = counts.prevalence
+        theta = np.zeros((1 + len(pi) + sum(self._encoder.slots), len(pi)))
         theta[0] = np.log(pi / (1 - pi))
-        if len(design.numbers) < 4 * _FIRST_ROWS:
+        if counts.rows < 4 * _FIRST_ROWS:
             return theta
-        rng = np.random.default_rng([fit.seed, 0x106])
-        some = rng.choice(len(design.numbers), _FIRST_ROWS, replace=False)
-        part = Design(design.numbers[some], design.codes[some], design.size)
+        rng = np.random.default_rng([seed, 0x106])
+        some = np.sort(rng.choice(counts.rows, _FIRST_ROWS, replace=False, shuffle=False))
+        part = HeldBlocks(rows.each(_taken, some))
         decay = _decay(theta.shape, max(self.config.ridges))
-        weight = _weight(fit.train)[some]
-        return fit_ridge(part, labels[some], weight, decay, theta, tolerance=1e-3)
-
-    def _design(self, log: Log) -> Design:
-        x = np.clip((logit(log.scores) - self._centre) / self._spread, -FARTHEST, FARTHEST)
-        return Design.of(x, log.codes(self._encoder), self._encoder.slots)
+        return fit_ridge_blocks(part, decay, theta, tolerance=1e-3)
 
     def _probabilities(self, log: Log) -> np.ndarray:
-        return predict(self._design(log), self._theta)
+        given = self._centre, self._spread, self._encoder.slots
+        return predict(_design(log.scores, log.codes(self._encoder), *given), self._theta)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {"centre": self._centre, "spread": self._spread, "theta": self._theta}
@@ -133,16 +143,53 @@ class Logistic(ProbabilityMethod):
         self._theta = arrays["theta"]
 
 
-def _shown_rows(fit: Fit, shown: np.ndarray, m: int) -> Fit:
+def _shown_rows(fit: Fit, shown: np.ndarray, m: int) -> tuple[Log, Log]:
     """Return the rows that show objective m; validation rows as they are if none does."""
     valid = fit.valid
     there = np.flatnonzero(valid.shown[:, m]) if valid.shown is not None else np.empty(0, int)
     valid = valid.take(there) if len(there) else valid
-    return replace(fit, train=fit.train.take(np.flatnonzero(shown)), valid=valid)
+    return fit.train.take(np.flatnonzero(shown)), valid
 
 
-def _weight(log: Log) -> np.ndarray:
-    return np.ones(log.rows) if log.sample_weight is None else log.sample_weight
+def _design(
+    scores: np.ndarray,
+    codes: np.ndarray,
+    centre: np.ndarray,
+    spread: np.ndarray,
+    slots: tuple[int, ...],
+) -> Design:
+    x = np.clip((logit(scores) - centre) / spread, -FARTHEST, FARTHEST)
+    return Design.of(x, codes, slots)
+
+
+def _ridge_rows(rows: FitRows, *given: Any) -> RidgeRows:
+    """Return the regressors of a block; `given` are centre, spread and slots."""
+    design, labels = _design(rows.scores, rows.codes, *given), rows.labels
+    known = labels.astype(np.float64 if labels.dtype.kind == "f" else np.uint8, copy=False)
+    found = design.numbers, design.codes, design.size, np.ascontiguousarray(known), rows.weight
+    return RidgeRows(*found, rows.first)
+
+
+def _taken(rows: RidgeRows, some: np.ndarray) -> RidgeRows:
+    """Return those rows of a block whose places in the log are asked for."""
+    low, high = np.searchsorted(some, [rows.first, rows.first + len(rows.numbers)])
+    index = some[low:high] - rows.first
+    weight = None if rows.weight is None else rows.weight[index]
+    return RidgeRows(rows.numbers[index], rows.codes[index], rows.size, rows.labels[index], weight)
+
+
+def _log_losses(rows: FitRows, thetas: np.ndarray, *given: Any) -> tuple[np.ndarray, float]:
+    """Return the log loss of a block by each choice of coefficients, and the rows' weight."""
+    design, weight = _design(rows.scores, rows.codes, *given), rows.weights()
+    total = float(weight.sum())
+    if not rows.rows:
+        return np.zeros((len(thetas), thetas.shape[2])), total
+    losses = [log_loss(predict(design, theta), rows.labels, weight) for theta in thetas.copy()]
+    return np.array(losses) * total, total
+
+
+def _label_range(rows: FitRows) -> tuple[np.ndarray, np.ndarray]:
+    return rows.labels.min(axis=0, initial=1), rows.labels.max(axis=0, initial=0)
 
 
 def _decay(shape: tuple[int, ...], ridge: float) -> np.ndarray:
@@ -154,8 +201,7 @@ def _decay(shape: tuple[int, ...], ridge: float) -> np.ndarray:
     return decay
 
 
-def _choose(losses: np.ndarray, answers: np.ndarray) -> list[int]:
+def _choose(losses: np.ndarray, absent: np.ndarray) -> list[int]:
     """Return the best ridge of each objective; the middle one where validation lacks a class."""
     best = losses.argmin(axis=0)
-    absent = (answers == answers[0]).all(axis=0)
     return [int(b) for b in np.where(absent, (len(losses) - 1) // 2, best)]

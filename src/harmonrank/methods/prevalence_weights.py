@@ -10,6 +10,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.methods.row_blocks import RowsInBlocks
 from harmonrank.methods.state import NoState
 
 
@@ -27,9 +28,15 @@ class PrevalenceWeights(ProbabilityMethod):
     name = "prevalence-weights"
     uses_valid = False
     takes = ("graded", "given")
+    fits_on_workers = True
     Config = PrevalenceWeightsConfig
 
+    fits_blocks = True
+
     def _fit(self, fit: Fit) -> None:
+        del fit
+
+    def _fit_blocks(self, fit: RowsInBlocks) -> None:
         del fit
 
     def _probabilities(self, log: Log) -> np.ndarray:

@@ -199,7 +199,7 @@ class Weighed(Recalibrating):
         return self.objective_weights(weights, value) if asked else None
 
 
-def fit_weights(schema: Schema, train: Log) -> np.ndarray:
-    """Return what each objective's AUC counts in the fit."""
-    value, pi = schema.values_with(None), train.prevalence()
+def fit_weights(schema: Schema, pi: np.ndarray) -> np.ndarray:
+    """Return what each objective's AUC counts in the fit, given how common objectives are."""
+    value = schema.values_with(None)
     return schema.weight_vector if value is None else value * pi * (1 - pi)
