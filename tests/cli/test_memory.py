@@ -13,7 +13,7 @@ import harmonrank as hr
 def small_blocks(monkeypatch):
     monkeypatch.setattr("harmonrank.data.log_blocks.BLOCK_ROWS", 150)
     monkeypatch.setattr("harmonrank.model.fit_rows.BLOCK_ROWS", 150)
-    monkeypatch.setattr("harmonrank.methods.block_quality._PART_ROWS", 100)
+    monkeypatch.setattr("harmonrank.methods.block_areas._PART_ROWS", 100)
 
 
 @pytest.fixture
@@ -66,6 +66,31 @@ def test_methods_of_sums_are_the_same_to_the_last_bit(run, folder, method, table
     assert "rows in blocks, of which one at a time is in memory." in done.err
     one, two = (folder / name / "weights.safetensors" for name in "ab")
     assert one.read_bytes() == two.read_bytes()
+
+
+@pytest.mark.parametrize("method", ["formula-grid", "formula-cem"])
+@pytest.mark.parametrize("search", [100, 10_000])
+def test_formulas_are_searched_on_the_rows_of_a_search_in_memory(
+    run, folder, given, method, search
+):
+    given += ("--valid", folder / "valid.parquet", "--method", method, "--set", "trials=20")
+    for name, memory in (("a", ()), ("b", ("--memory", "1KB"))):
+        done = run("fit", *given, "--set", f"search_rows={search}", "-o", folder / name, *memory)
+        assert done.code == 0, done
+    one, two = (folder / name / "weights.safetensors" for name in "ab")
+    assert one.read_bytes() == two.read_bytes()
+
+
+def test_formulas_are_told_apart_on_all_validation_rows(run, folder, given, monkeypatch):
+    given += ("--valid", folder / "valid.parquet", "--method", "formula-cem")
+    given += ("--set", "trials=20", "--memory", "1KB")
+    assert run("fit", *given, "-o", folder / "a").code == 0
+    monkeypatch.setattr("harmonrank.methods.formula._EXAM_ROWS", 100)
+    monkeypatch.setattr("harmonrank.methods.formula_blocks._EXACT", 24)
+    assert run("fit", *given, "-o", folder / "b").code == 0
+    a, b = hr.load(folder / "a"), hr.load(folder / "b")
+    assert a.formula.form == b.formula.form
+    np.testing.assert_array_equal(a.formula.log_a, b.formula.log_a)
 
 
 def test_validation_rows_are_set_aside_by_request(run, folder, given):

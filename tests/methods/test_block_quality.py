@@ -4,7 +4,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data.log_blocks import LogBlocks
-from harmonrank.methods import block_quality
+from harmonrank.methods import block_areas
 from harmonrank.methods.block_quality import exact_quality, sampled_requests
 from harmonrank.methods.prevalence_weights import PrevalenceWeights
 from harmonrank.metrics import RunningAuc, auc
@@ -14,8 +14,8 @@ ROWS = 3_000
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(block_quality, "_PART_ROWS", 350)
-    monkeypatch.setattr(block_quality, "_EDGES_ROWS", 40)
+    monkeypatch.setattr(block_areas, "_PART_ROWS", 350)
+    monkeypatch.setattr(block_areas, "_EDGES_ROWS", 40)
 
 
 def table(digits=None, seed=0):

@@ -1,12 +1,8 @@
 """Quality in blocks: the exact AUC of more rows than memory holds, the rest on whole requests.
 
-Fused scores and labels of every block are sorted and kept in a file. The range of scores is then
-cut so that each part of it has so many rows, and the parts are taken in ascending order: a row's
-rank is its rank within the part plus the weight of all parts below (`RunningAuc`). So every AUC is
-that of all rows, to the last digits of a sum.
-
-What is no such sum, an interval or the order within a request, is measured on whole requests drawn
-at random. The width of an interval falls with the square root of the rows, and is scaled so.
+AUCs are those of all rows (`harmonrank.methods.block_areas`). What is no such sum, an interval or
+the order within a request, is measured on whole requests drawn at random. The width of an interval
+falls with the square root of the rows, and is scaled so.
 """
 
 __all__ = ["BlockQuality", "SampledLog", "exact_quality", "sampled_requests"]
@@ -19,21 +15,19 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Log
-from harmonrank.data.blocks import SpilledBlocks, drawn_rows
+from harmonrank.data.blocks import drawn_rows
 from harmonrank.data.kept_rows import concatenated
 from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.data.row_choice import hashed
 from harmonrank.errors import DataError
 from harmonrank.methods.base import Method
+from harmonrank.methods.block_areas import areas_of, sorted_rows
 from harmonrank.methods.log_facts import require_sums
 from harmonrank.methods.quality import Quality
-from harmonrank.metrics import Interval, RunningAuc
+from harmonrank.metrics import Interval
 
 SAMPLE_ROWS = 500_000
 """About so many rows of whole requests stand for all, where sums do not do."""
-
-_PART_ROWS = 2_000_000
-_EDGES_ROWS = 2_000  # Of each block, by which the range of scores is cut.
 
 
 @dataclass(frozen=True)
@@ -122,15 +116,6 @@ def _moved(interval: Interval, estimate: float, narrower: float) -> Interval:
     return Interval(estimate, low, high, interval.level)
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """Rows in the order of their fused scores."""
-
-    fused: np.ndarray
-    labels: np.ndarray
-    weight: np.ndarray
-
-
 def exact_quality(
     model: Method,
     blocks: LogBlocks,
@@ -142,7 +127,6 @@ def exact_quality(
     """Score all rows in blocks, and return the AUC of each objective on all that count."""
     blocks.schema.require_plain("Measuring in blocks, of a table larger than --memory,")
     M, done = len(blocks.schema.names), 0
-    edges: list[np.ndarray] = []
     sums = np.zeros((2, M))  # mass and weighted positives
     counted = 0
 
@@ -154,16 +138,16 @@ def exact_quality(
             if weight is not None and not weight.all():
                 log = log.take(np.flatnonzero(weight))
             if log.rows:
-                block = _scored(model.score(log, weights=weights, value=value), log)
+                fused = model.score(log, weights=weights, value=value)
+                block = sorted_rows(fused, log.known_labels(), log.sample_weight)
                 counted += log.rows
                 w = np.ones(log.rows) if not len(block.weight) else block.weight
                 sums[0] += w.sum()
                 sums[1] += w @ block.labels
-                edges.append(block.fused[:: max(1, log.rows // _EDGES_ROWS)])
                 yield block
             on_rows(done, blocks.rows)
 
-    kept = SpilledBlocks(scored(), blocks.folder)
+    areas = areas_of(scored(), blocks.rows, M, blocks.folder)
     for name, positive, mass in zip(blocks.schema.names, sums[1], sums[0], strict=True):
         if positive in (0, mass):
             raise DataError(
@@ -171,51 +155,7 @@ def exact_quality(
                 f"the {counted:,} evaluated rows, so its ranking has no meaning there; add rows or "
                 "leave it out."
             )
-    cuts = _cuts(np.concatenate(edges), counted)
-    return BlockQuality(counted, _areas(kept, cuts, M), sums[1] / sums[0])
-
-
-def _scored(fused: np.ndarray, log: Log) -> _Scored:
-    order = np.argsort(fused, kind="stable")
-    weight = np.empty(0) if log.sample_weight is None else log.sample_weight[order]
-    return _Scored(fused[order], log.known_labels()[order], weight)
-
-
-def _cuts(scores: np.ndarray, rows: int) -> np.ndarray:
-    """Return where the range of scores is cut; a score that fills a part is one by itself."""
-    parts = -(-rows // _PART_ROWS)
-    found = np.quantile(scores, np.arange(1, parts) / parts, method="nearest")
-    known, counts = np.unique(found, return_counts=True)
-    return np.unique(np.concatenate([known, np.nextafter(known[counts > 1], np.inf)]))
-
-
-def _areas(kept: SpilledBlocks[_Scored], cuts: np.ndarray, M: int) -> np.ndarray:
-    """Return the AUCs of all rows, part by part in the order of their scores."""
-    starts = np.array(
-        [[0, *np.searchsorted(kept[n].fused, cuts), len(kept[n].fused)] for n in range(len(kept))]
-    )
-    running = RunningAuc(M)
-    for part in range(starts.shape[1] - 1):
-        ends = starts[:, part], starts[:, part + 1]
-        slices = [(n, slice(int(a), int(b))) for n, (a, b) in enumerate(zip(*ends, strict=True))]
-        some = (kept.part(n, rows) for n, rows in slices if rows.stop > rows.start)
-        single = 0 < part < len(cuts) and cuts[part] == np.nextafter(cuts[part - 1], np.inf)
-        if single:
-            mass, positive = 0.0, np.zeros(M)
-            for block in some:
-                w = block.weight if len(block.weight) else np.ones(len(block.fused))
-                mass, positive = mass + float(w.sum()), positive + w @ block.labels
-            running.add_tied(mass, positive)
-            continue
-        found = list(some)
-        if found:
-            weight = np.concatenate([block.weight for block in found])
-            running.add(
-                np.concatenate([block.fused for block in found]),
-                np.concatenate([block.labels for block in found]),
-                weight if len(weight) else None,
-            )
-    return running.areas()
+    return BlockQuality(counted, areas, sums[1] / sums[0])
 
 
 def _same(log: Log) -> Log:

@@ -13,12 +13,17 @@ from msgspec import Meta
 
 from harmonrank.data import Log
 from harmonrank.data.arrays import Array
+from harmonrank.data.blocks import Blocks
+from harmonrank.data.context import QUANTILE_ROWS
 from harmonrank.engine import current_engine, in_order
 from harmonrank.methods.base import Method
 from harmonrank.methods.fit import Fit
+from harmonrank.methods.formula_blocks import best_formula, chance_of, thinned_blocks
 from harmonrank.methods.outcomes import outcomes_of
 from harmonrank.methods.probability import weighted_sum
+from harmonrank.methods.row_blocks import RowsInBlocks, row_blocks
 from harmonrank.metrics import auc
+from harmonrank.model.fit_rows import FitRows, drawn_from
 from harmonrank.options import Count
 
 Form = Literal["sum", "product", "rank"]
@@ -27,6 +32,7 @@ FORMS: tuple[Form, ...] = ("sum", "product", "rank")
 
 _QUANTILES = 1025
 _FINALISTS = 8
+_EXAM_ROWS = 1_000_000  # Beyond that the best few are told apart on all validation rows, in blocks.
 
 
 @dataclass(frozen=True)
@@ -39,9 +45,15 @@ class Scale:
     @classmethod
     def of(cls, log: Log) -> Self:
         """Measure the scores of the training rows."""
-        scores = log.scores.astype(np.float64, copy=False)
-        mean = np.average(scores, axis=0, weights=log.sample_weight)
-        quantiles = np.quantile(scores, np.linspace(0, 1, _QUANTILES), axis=0)
+        return cls.of_blocks(row_blocks(log, workers=False), log.rows)
+
+    @classmethod
+    def of_blocks(cls, blocks: Blocks[FitRows], rows: int) -> Self:
+        """Measure the scores of so many training rows; quantiles of `QUANTILE_ROWS` drawn ones."""
+        mass, total = blocks.total(_score_sums)
+        mean = total / mass
+        some = drawn_from(blocks, rows, QUANTILE_ROWS).scores.astype(np.float64, copy=False)
+        quantiles = np.quantile(some, np.linspace(0, 1, _QUANTILES), axis=0)
         return cls(np.where(mean > 0, mean, 1.0), np.ascontiguousarray(quantiles.T))
 
     def rank(self, scores: np.ndarray) -> np.ndarray:
@@ -56,6 +68,11 @@ class Scale:
             between = np.interp(scores[:, m], edges, np.arange(_QUANTILES, dtype=np.float64))
             shares[:, m] = np.where(high > low + 1, (low + high - 1) / 2, between)
         return shares / (_QUANTILES - 1)
+
+
+def _score_sums(rows: FitRows) -> tuple[float, np.ndarray]:
+    w = rows.weights()
+    return float(w.sum()), (w[:, None] * rows.scores.astype(np.float64, copy=False)).sum(axis=0)
 
 
 @dataclass(frozen=True)
@@ -165,24 +182,59 @@ class FormulaMethod(Method):
     def _fit(self, fit: Fit) -> None:
         self._scale = Scale.of(fit.train)
         rng = np.random.default_rng([fit.seed, 0xF0])
-        evaluate = self._objective(_thinned(fit.train, self.config.search_rows, rng), fit.weights)
-        finalists: list[Formula] = []
-        for form in self.config.forms:
-            tried = list(self._search(form, len(fit.weights), evaluate, rng))
-            tried.sort(key=lambda pair: -pair[0])
-            finalists += [formula for _, formula in tried[:_FINALISTS]]
+        finalists = self._searched(
+            self._objective(_thinned(fit.train, self.config.search_rows, rng), fit.weights), rng
+        )
         values = self._objective(fit.valid, fit.weights).each(finalists)
         self.formula = finalists[int(np.argmax(values))]
+
+    fits_blocks = True
+
+    def _fit_blocks(self, fit: RowsInBlocks) -> None:
+        self._scale = Scale.of_blocks(fit.train, fit.rows)
+        rng, wanted = np.random.default_rng([fit.seed, 0xF0]), self.config.search_rows
+        if fit.rows <= wanted:
+            some = drawn_from(fit.train, fit.rows, wanted)
+        else:
+            some = thinned_blocks(fit.train, fit.rows, fit.prevalence, wanted, rng)
+        finalists = self._searched(self._objective_of(some, fit.weights), rng)
+        exam = drawn_from(fit.valid, fit.valid_rows, _EXAM_ROWS)
+        values = self._objective_of(exam, fit.weights).each(finalists)
+        best = int(np.argmax(values))
+        if fit.valid_rows > exam.rows:
+
+            def score(number: int, scores: np.ndarray) -> np.ndarray:
+                return self._fused_by(finalists[number], scores, fit.weights)
+
+            best = best_formula(score, values, fit.valid, fit.valid_rows, fit.weights)
+        self.formula = finalists[best]
+
+    def _searched(self, evaluate: SearchObjective, rng: np.random.Generator) -> list[Formula]:
+        """Return the best few formulas of every form."""
+        finalists: list[Formula] = []
+        for form in self.config.forms:
+            tried = list(self._search(form, len(evaluate.weights), evaluate, rng))
+            tried.sort(key=lambda pair: -pair[0])
+            finalists += [formula for _, formula in tried[:_FINALISTS]]
+        return finalists
 
     def _objective(self, log: Log, weights: np.ndarray) -> SearchObjective:
         scores = log.scores.astype(np.float64, copy=False)
         ranks, labels = self._scale.rank(scores), outcomes_of(log)
         return SearchObjective(scores, ranks, labels, log.sample_weight, weights, self._scale)
 
+    def _objective_of(self, rows: FitRows, weights: np.ndarray) -> SearchObjective:
+        scores = rows.scores.astype(np.float64, copy=False)
+        ranks = self._scale.rank(scores)
+        return SearchObjective(scores, ranks, rows.labels, rows.weight, weights, self._scale)
+
+    def _fused_by(self, formula: Formula, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        scores = scores.astype(np.float64, copy=False)
+        ranks = self._scale.rank(scores) if formula.form == "rank" else scores
+        return formula(scores, ranks, self._scale, _signs(weights))
+
     def _score(self, log: Log) -> np.ndarray:
-        scores = log.scores.astype(np.float64, copy=False)
-        ranks = self._scale.rank(scores) if self.formula.form == "rank" else scores
-        return self.formula(scores, ranks, self._scale, _signs(self.schema.weight_vector))
+        return self._fused_by(self.formula, log.scores, self.schema.weight_vector)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {"mean": self._scale.mean, "quantiles": self._scale.quantiles}
@@ -210,14 +262,14 @@ def _signs(weights: np.ndarray) -> np.ndarray:
 def _thinned(log: Log, rows: int, rng: np.random.Generator) -> Log:
     """Draw about this many rows, positives of rare objectives first, and weigh them to make up.
 
-    A row is drawn with a chance in proportion to 1 + Σ_m y_m/π_m, so each objective's positives
-    get the same share of the sample, and counts for one over its chance: AUCs are not biased.
+    Each objective's positives get the same share of the sample (`chance_of`), and a row counts for
+    one over its chance: AUCs are not biased.
     """
     if log.rows <= rows:
         return log
-    labels, pi = log.known_labels(), log.prevalence()
-    size = 1.0 + labels @ (1 / np.maximum(pi, 1 / log.rows))
-    chance = np.minimum(size * (rows / size.sum()), 1.0)
+    labels = log.known_labels()
+    positives = labels.sum(axis=0, dtype=np.float64)
+    chance = chance_of(labels, positives, log.prevalence(), log.rows, rows)
     some = np.flatnonzero(rng.random(log.rows) < chance)
     drawn = log.take(some)
     own = 1.0 if drawn.sample_weight is None else drawn.sample_weight

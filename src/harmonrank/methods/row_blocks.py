@@ -67,7 +67,11 @@ class FitsBlocks:
 
 
 def row_blocks(
-    log: Log, encoder: ContextEncoder | None = None, shares: np.ndarray | None = None
+    log: Log,
+    encoder: ContextEncoder | None = None,
+    shares: np.ndarray | None = None,
+    *,
+    workers: bool = True,
 ) -> Blocks[FitRows]:
     """Return a log in memory in the blocks that a table of files has.
 
@@ -75,11 +79,12 @@ def row_blocks(
         log: The rows.
         encoder: Of the context, where that is looked at.
         shares: What each label counts beside the weight of its row, see `FitRows`.
+        workers: Hand them to workers, if there are any.
     """
     codes = np.empty((log.rows, 0), np.int32) if encoder is None else log.codes(encoder)
     rows = cut_rows(log.scores, codes, log.known_labels(), log.sample_weight, shares)
     engine = current_engine()
-    return rows if engine.name == "local" else EngineBlocks(engine, rows)
+    return rows if engine.name == "local" or not workers else EngineBlocks(engine, rows)
 
 
 def logit_scale(rows: Blocks[FitRows]) -> tuple[np.ndarray, np.ndarray]:
