@@ -10,11 +10,11 @@ __all__ = [
     "SLOPE",
     "SURFACE",
     "VALUE",
-    "add_blocks",
     "add_curvature",
     "add_gradient",
-    "add_look",
     "fill",
+    "layout",
+    "places",
 ]
 
 from typing import Any
@@ -25,8 +25,6 @@ from harmonrank.kernel import inline_kernel, kernel
 from harmonrank.model.residual import CURVE_KNOTS, NEAR, SURFACE_KNOTS
 
 VALUE, CURVE, SLOPE, SURFACE, PAIR = range(5)
-
-_TILE = 128  # Rows.
 
 
 @kernel
@@ -59,7 +57,7 @@ def fill(
 
 
 @kernel
-def _layout(table: Any, start: int) -> Any:
+def layout(table: Any, start: int) -> Any:
     """Return where each kind begins in the table, and each group's coefficients in theta."""
     kinds, starts = np.zeros(PAIR + 1, np.int64), np.empty(len(table), np.int64)
     for t in range(len(table)):
@@ -71,11 +69,31 @@ def _layout(table: Any, start: int) -> Any:
     return kinds, starts
 
 
+@kernel
+def _inputs_in(table: Any, begin: int, end: int, V: int) -> Any:
+    """Return which inputs some curves or surfaces look at."""
+    there = np.zeros(V, np.bool_)
+    for t in range(begin, end):
+        there[table[t, 1]] = there[table[t, 2]] = True
+    return np.flatnonzero(there)
+
+
 @inline_kernel
-def _places(v: Any, low: Any, per_unit: Any, knots: int, cell: Any, share: Any) -> None:
+def places(v: Any, low: Any, per_unit: Any, knots: int, cell: Any, share: Any) -> None:
     """Write the knot at or below each input, and the share of the next one."""
     for i in range(len(v)):
         # Beyond the ends the outermost knot counts alone: what was seldom seen is not continued.
+        place = min(max((v[i] - low[i]) * per_unit[i], 0.0), 1.0) * (knots - 1)
+        cell[i] = min(int(place), knots - 2)
+        share[i] = place - cell[i]
+
+
+@inline_kernel
+def _places_of(
+    which: Any, v: Any, low: Any, per_unit: Any, knots: int, cell: Any, share: Any
+) -> None:
+    """Write the same of some inputs."""
+    for i in which:
         place = min(max((v[i] - low[i]) * per_unit[i], 0.0), 1.0) * (knots - 1)
         cell[i] = min(int(place), knots - 2)
         share[i] = place - cell[i]
@@ -111,14 +129,14 @@ def _touch(
 @kernel
 def _row(
     v: Any, code: Any, head: float, M: int, slots: Any, low: Any, per_unit: Any, table: Any,
-    cell: Any, share: Any, wide: Any, part: Any, index: Any, number: Any,
+    curved: Any, joined: Any, cell: Any, share: Any, wide: Any, part: Any, index: Any, number: Any,
 ) -> int:  # fmt: skip
     """Write all coefficients that a row touches and their numbers; return how many."""
     index[0], number[0], index[1], number[1] = 0, 1.0, 1, head
     for j in range(M):
         index[2 + j], number[2 + j] = 2 + j, v[j]
-    _places(v, low, per_unit, CURVE_KNOTS, cell, share)
-    _places(v, low, per_unit, SURFACE_KNOTS, wide, part)
+    _places_of(curved, v, low, per_unit, CURVE_KNOTS, cell, share)
+    _places_of(joined, v, low, per_unit, SURFACE_KNOTS, wide, part)
     n, start = 2 + M, 2 + M
     for t in range(len(table)):
         n = _touch(
@@ -143,11 +161,11 @@ def add_gradient(
     M, V = heads.shape[1], inputs.shape[1]
     cell, share = np.empty(V, np.int64), np.empty(V)
     wide, part = np.empty(V, np.int64), np.empty(V)
-    kinds, starts = _layout(table, 2 + M)
+    kinds, starts = layout(table, 2 + M)
     first_curve, first_slope = kinds[CURVE], kinds[SLOPE]
     first_surface, first_pair = kinds[SURFACE], kinds[PAIR]
-    bends = first_slope > first_curve
-    joins = first_pair > first_surface
+    curved = _inputs_in(table, first_curve, first_slope, V)
+    joined = _inputs_in(table, first_surface, first_pair, V)
     value = 0.0
     for i in range(begin, end):
         v, code, head = inputs[i], contexts[context[i]], np.float64(heads[i, m])
@@ -156,15 +174,13 @@ def add_gradient(
             z += theta[2 + j] * v[j]
         for t in range(first_curve):  # (b)
             z += theta[starts[t] + code[table[t, 1]]]
-        if bends:
-            _places(v, low, per_unit, CURVE_KNOTS, cell, share)
+        _places_of(curved, v, low, per_unit, CURVE_KNOTS, cell, share)
         for t in range(first_curve, first_slope):  # (c)
             k, x = starts[t] + cell[table[t, 1]], share[table[t, 1]]
             z += theta[k] + x * (theta[k + 1] - theta[k])
         for t in range(first_slope, first_surface):  # (d)
             z += theta[starts[t] + code[table[t, 2]]] * v[table[t, 1]]
-        if joins:
-            _places(v, low, per_unit, SURFACE_KNOTS, wide, part)
+        _places_of(joined, v, low, per_unit, SURFACE_KNOTS, wide, part)
         for t in range(first_surface, first_pair):  # (e)
             a, b = table[t, 1], table[t, 2]
             k, x, y = starts[t] + wide[a] * SURFACE_KNOTS + wide[b], part[a], part[b]
@@ -206,102 +222,6 @@ def add_gradient(
 
 
 @kernel
-def add_look(
-    begin: int, end: int, labels: Any, weight: Any, newer: Any, table: Any, gradient: Any,
-    value: Any, low: Any, per_unit: Any, slots: Any, inputs: Any, contexts: Any, context: Any,
-    heads: Any,
-) -> None:  # fmt: skip
-    """Add gradients and log-likelihoods of all heads at their linear logits, of either half.
-
-    Heads are side by side, as all touch the same coefficients of a row. A few rows at a time are
-    taken through all groups, so that the sums of a group stay in a near cache.
-    """
-    M, V, lanes = heads.shape[1], inputs.shape[1], gradient.shape[2]
-    _, starts = _layout(table, 2 + M)
-    cell, share = np.empty((_TILE, V), np.int64), np.empty((_TILE, V))
-    wide, part = np.empty((_TILE, V), np.int64), np.empty((_TILE, V))
-    g = np.zeros((_TILE, lanes))
-    for first in range(begin, end, _TILE):
-        n = min(_TILE, end - first)
-        for r in range(n):
-            i = first + r
-            total = gradient[int(newer[i])]
-            for m in range(M):
-                z = np.float64(heads[i, m])
-                # The exponential of a negative number cannot overflow, whichever sign z has.
-                e = np.exp(-abs(z))
-                p = 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
-                w = weight[min(m, len(weight) - 1), i]
-                g[r, m] = w * (labels[m, i] - p)
-                value[m] += w * (labels[m, i] * z - max(z, 0.0) - np.log1p(e))
-                total[0, m] += g[r, m]
-                total[1, m] += g[r, m] * z
-            for j in range(M):
-                _add_lanes(total[2 + j], g[r], inputs[i, j])
-            _places(inputs[i], low, per_unit, CURVE_KNOTS, cell[r], share[r])
-            _places(inputs[i], low, per_unit, SURFACE_KNOTS, wide[r], part[r])
-        for t in range(len(table)):
-            kind, a, b, start = table[t, 0], table[t, 1], table[t, 2], starts[t]
-            for r in range(n):
-                i = first + r
-                total, code = gradient[int(newer[i])], contexts[context[i]]
-                if kind == SURFACE:
-                    k = start + wide[r, a] * SURFACE_KNOTS + wide[r, b]
-                    u, v = part[r, a], part[r, b]
-                    _add_lanes(total[k], g[r], (1.0 - u) * (1.0 - v))
-                    _add_lanes(total[k + 1], g[r], (1.0 - u) * v)
-                    _add_lanes(total[k + SURFACE_KNOTS], g[r], u * (1.0 - v))
-                    _add_lanes(total[k + SURFACE_KNOTS + 1], g[r], u * v)
-                elif kind == CURVE:
-                    k, u = start + cell[r, a], share[r, a]
-                    _add_lanes(total[k], g[r], 1.0 - u)
-                    _add_lanes(total[k + 1], g[r], u)
-                elif kind == VALUE:
-                    _add_lanes(total[start + code[a]], g[r], 1.0)
-                elif kind == SLOPE:
-                    _add_lanes(total[start + code[b]], g[r], np.float64(inputs[i, a]))
-                else:
-                    _add_lanes(total[start + code[a] * slots[b] + code[b]], g[r], 1.0)
-
-
-@inline_kernel
-def _add_lanes(total: Any, g: Any, number: float) -> None:
-    """Add what one coefficient of a row adds to the gradient of every head."""
-    for m in range(0, len(total), 4):
-        total[m] += number * g[m]
-        total[m + 1] += number * g[m + 1]
-        total[m + 2] += number * g[m + 2]
-        total[m + 3] += number * g[m + 3]
-
-
-@kernel
-def add_blocks(
-    rows: Any, table: Any, corners: Any, curvature: Any, low: Any, per_unit: Any, slots: Any,
-    inputs: Any, contexts: Any, context: Any,
-) -> None:  # fmt: skip
-    """Add the blocks of curvature between each group's own coefficients."""
-    V = inputs.shape[1]
-    cell, share = np.empty(V, np.int64), np.empty(V, np.float32)
-    wide, part = np.empty(V, np.int64), np.empty(V, np.float32)
-    index, number = np.empty(4, np.int64), np.empty(4, np.float32)
-    for i in rows:
-        _places(inputs[i], low, per_unit, CURVE_KNOTS, cell, share)
-        _places(inputs[i], low, per_unit, SURFACE_KNOTS, wide, part)
-        for t in range(len(table)):
-            n = _touch(
-                table[t, 0], table[t, 1], table[t, 2], inputs[i], contexts[context[i]], slots,
-                cell, share, wide, part, index, number, 0, 0,
-            )  # fmt: skip
-            if n == 1:  # The block is a diagonal, and is kept as one.
-                curvature[corners[t] + index[0]] += number[0] * number[0]
-            else:
-                for k in range(n):
-                    row = corners[t] + index[k] * table[t, 3]
-                    for other in range(k + 1):  # The lower half; corners come in order.
-                        curvature[row + index[other]] += number[k] * number[other]
-
-
-@kernel
 def add_curvature(
     m: int, rows: Any, table: Any, curvature: Any, low: Any, per_unit: Any, slots: Any,
     inputs: Any, contexts: Any, context: Any, heads: Any,
@@ -310,12 +230,15 @@ def add_curvature(
     M, V = heads.shape[1], inputs.shape[1]
     cell, share = np.empty(V, np.int64), np.empty(V, np.float32)
     wide, part = np.empty(V, np.int64), np.empty(V, np.float32)
+    kinds, _ = layout(table, 2 + M)
+    curved = _inputs_in(table, kinds[CURVE], kinds[SLOPE], V)
+    joined = _inputs_in(table, kinds[SURFACE], kinds[PAIR], V)
     most = 2 + M + 4 * len(table)
     index, number = np.empty(most, np.int64), np.empty(most, np.float32)
     for i in rows:
         n = _row(
-            inputs[i], contexts[context[i]], heads[i, m], M, slots, low, per_unit, table, cell,
-            share, wide, part, index, number,
+            inputs[i], contexts[context[i]], heads[i, m], M, slots, low, per_unit, table, curved,
+            joined, cell, share, wide, part, index, number,
         )  # fmt: skip
         for k in range(n):
             row, x = curvature[index[k]], number[k]

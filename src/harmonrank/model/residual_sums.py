@@ -20,12 +20,11 @@ from harmonrank.model.residual_kernels import (
     SLOPE,
     SURFACE,
     VALUE,
-    add_blocks,
     add_curvature,
     add_gradient,
-    add_look,
     fill,
 )
+from harmonrank.model.residual_look_kernels import LANES, add_blocks, add_look
 from harmonrank.together import each_part
 
 KINDS = ("value", "curve", "slope", "surface", "pair")
@@ -33,7 +32,6 @@ KINDS = ("value", "curve", "slope", "surface", "pair")
 
 # Rows are added up in this many parts, whatever the number of threads, so that it does not matter.
 _PARTS = 4
-_LANES = 4  # Heads are added up side by side, in float64.
 
 
 @dataclass(frozen=True)
@@ -172,7 +170,7 @@ class ResidualRows:
         a row touches does not depend on the head.
         """
         rows, M = self.heads.shape
-        table, lanes = _table(groups), -(-M // _LANES) * _LANES
+        table, lanes = _table(groups), -(-M // LANES) * LANES
         size = 2 + M + sum(g.size for g in groups)
         gradient, value = np.zeros((_PARTS, 2, size, lanes)), np.zeros((_PARTS, M))
         weight = np.atleast_2d(self.weight)  # (1 or M, rows)

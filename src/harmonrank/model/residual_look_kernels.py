@@ -1,0 +1,183 @@
+"""Loops of the residual's first look, which asks about every group that a head may have.
+
+A few rows at a time are taken through all groups, so that the sums of a group stay in a near cache:
+of twenty objectives there are hundreds of groups, whose sums together take megabytes.
+"""
+
+__all__ = ["LANES", "add_blocks", "add_look"]
+
+from typing import Any
+
+import numpy as np
+
+from harmonrank.kernel import inline_kernel, kernel, lane_function, lane_kernel
+from harmonrank.lanes import DOUBLES, lanes, put_lanes
+from harmonrank.model.residual import CURVE_KNOTS, SURFACE_KNOTS
+from harmonrank.model.residual_kernels import CURVE, SLOPE, SURFACE, VALUE, layout, places
+
+LANES = DOUBLES
+"""Heads are added up so many at once, in float64; their sums have room for a multiple of it."""
+
+_TILE = 128  # Rows.
+
+
+@kernel
+def add_look(
+    begin: int, end: int, labels: Any, weight: Any, newer: Any, table: Any, gradient: Any,
+    value: Any, low: Any, per_unit: Any, slots: Any, inputs: Any, contexts: Any, context: Any,
+    heads: Any,
+) -> None:  # fmt: skip
+    """Add gradients and log-likelihoods of all heads at their linear logits, of either half.
+
+    Heads are side by side, as all touch the same coefficients of a row.
+    """
+    M, V, wide = heads.shape[1], inputs.shape[1], gradient.shape[2]
+    _, starts = layout(table, 2 + M)
+    cell, share = np.empty((_TILE, V), np.int64), np.empty((_TILE, V))
+    corner, part = np.empty((_TILE, V), np.int64), np.empty((_TILE, V))
+    g, half = np.zeros((_TILE, wide)), np.empty(_TILE, np.int64)
+    flat, flat_g = gradient.reshape(-1), g.reshape(-1)
+    for first in range(begin, end, _TILE):
+        n = min(_TILE, end - first)
+        for r in range(n):
+            i = first + r
+            half[r] = gradient.shape[1] * int(newer[i])
+            total = gradient[int(newer[i])]
+            for m in range(M):
+                z = np.float64(heads[i, m])
+                # The exponential of a negative number cannot overflow, whichever sign z has.
+                e = np.exp(-abs(z))
+                p = 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
+                w = weight[min(m, len(weight) - 1), i]
+                g[r, m] = w * (labels[m, i] - p)
+                value[m] += w * (labels[m, i] * z - max(z, 0.0) - np.log1p(e))
+                total[0, m] += g[r, m]
+                total[1, m] += g[r, m] * z
+            places(inputs[i], low, per_unit, CURVE_KNOTS, cell[r], share[r])
+            places(inputs[i], low, per_unit, SURFACE_KNOTS, corner[r], part[r])
+        rows, codes = inputs[first : first + n], contexts[context[first : first + n]]
+        for j in range(M):
+            _add_numbers(flat, flat_g, half, 2 + j, rows[:, j], wide)
+        for t in range(len(table)):
+            kind, a, b, start = table[t, 0], table[t, 1], table[t, 2], starts[t]
+            if kind == SURFACE:
+                _add_surface(
+                    flat, flat_g, half[:n], start, corner[:, a], corner[:, b], part[:, a],
+                    part[:, b], wide,
+                )  # fmt: skip
+            elif kind == CURVE:
+                _add_curve(flat, flat_g, half[:n], start, cell[:, a], share[:, a], wide)
+            else:
+                _add_codes(flat, flat_g, half[:n], start, kind, a, b, codes, slots, rows, wide)
+
+
+@lane_function
+def _add_heads(flat: Any, to: int, g: Any, at: int, number: float, wide: int) -> None:
+    """Add what one coefficient of a row adds to the gradient of every head."""
+    for k in range(0, wide, LANES):
+        put_lanes(flat, to + k, lanes(flat, to + k) + number * lanes(g, at + k))
+
+
+@lane_kernel
+def _add_numbers(flat: Any, g: Any, half: Any, start: int, numbers: Any, wide: int) -> None:
+    for r in range(len(numbers)):
+        _add_heads(flat, (half[r] + start) * wide, g, r * wide, np.float64(numbers[r]), wide)
+
+
+@lane_kernel
+def _add_surface(
+    flat: Any, g: Any, half: Any, start: int, row: Any, column: Any, part: Any, other: Any,
+    wide: int,
+) -> None:  # fmt: skip
+    for r in range(len(half)):
+        k = (half[r] + start + row[r] * SURFACE_KNOTS + column[r]) * wide
+        u, v = part[r], other[r]
+        _add_heads(flat, k, g, r * wide, (1.0 - u) * (1.0 - v), wide)
+        _add_heads(flat, k + wide, g, r * wide, (1.0 - u) * v, wide)
+        _add_heads(flat, k + SURFACE_KNOTS * wide, g, r * wide, u * (1.0 - v), wide)
+        _add_heads(flat, k + (SURFACE_KNOTS + 1) * wide, g, r * wide, u * v, wide)
+
+
+@lane_kernel
+def _add_curve(
+    flat: Any, g: Any, half: Any, start: int, cell: Any, share: Any, wide: int
+) -> None:
+    for r in range(len(half)):
+        k = (half[r] + start + cell[r]) * wide
+        _add_heads(flat, k, g, r * wide, 1.0 - share[r], wide)
+        _add_heads(flat, k + wide, g, r * wide, share[r], wide)
+
+
+@lane_kernel
+def _add_codes(
+    flat: Any, g: Any, half: Any, start: int, kind: int, a: int, b: int, codes: Any, slots: Any,
+    inputs: Any, wide: int,
+) -> None:  # fmt: skip
+    """Add a group of which a row touches one coefficient: values, slopes or pairs."""
+    for r in range(len(half)):
+        number, place = 1.0, codes[r, a] * slots[b] + codes[r, b]
+        if kind == VALUE:
+            place = codes[r, a]
+        elif kind == SLOPE:
+            number, place = np.float64(inputs[r, a]), codes[r, b]
+        _add_heads(flat, (half[r] + start + place) * wide, g, r * wide, number, wide)
+
+
+@kernel
+def add_blocks(
+    rows: Any, table: Any, corners: Any, curvature: Any, low: Any, per_unit: Any, slots: Any,
+    inputs: Any, contexts: Any, context: Any,
+) -> None:  # fmt: skip
+    """Add the lower half of each group's own block of curvature; a diagonal is kept as one."""
+    V = inputs.shape[1]
+    cell, share = np.empty((_TILE, V), np.int64), np.empty((_TILE, V), np.float32)
+    wide, part = np.empty((_TILE, V), np.int64), np.empty((_TILE, V), np.float32)
+    for first in range(0, len(rows), _TILE):
+        some = rows[first : first + _TILE]
+        for r in range(len(some)):
+            places(inputs[some[r]], low, per_unit, CURVE_KNOTS, cell[r], share[r])
+            places(inputs[some[r]], low, per_unit, SURFACE_KNOTS, wide[r], part[r])
+        for t in range(len(table)):
+            kind, a, b = table[t, 0], table[t, 1], table[t, 2]
+            block = curvature[corners[t] : corners[t + 1]]
+            if kind == SURFACE:
+                for r in range(len(some)):
+                    _add_corners(block, wide[r, a], wide[r, b], part[r, a], part[r, b])
+            elif kind == CURVE:
+                for r in range(len(some)):
+                    k, x = cell[r, a] * (CURVE_KNOTS + 1), share[r, a]
+                    y = np.float32(1.0 - x)
+                    block[k] += y * y
+                    block[k + CURVE_KNOTS] += x * y
+                    block[k + CURVE_KNOTS + 1] += x * x
+            elif kind == SLOPE:
+                for r in range(len(some)):
+                    x = inputs[some[r], a]
+                    block[contexts[context[some[r]], b]] += x * x
+            else:
+                for r in range(len(some)):
+                    code = contexts[context[some[r]]]
+                    block[code[a] if kind == VALUE else code[a] * slots[b] + code[b]] += 1.0
+
+
+@inline_kernel
+def _add_corners(block: Any, row: int, column: int, x: Any, y: Any) -> None:
+    """Add the lower half of the products of a row's four corners, which come in order."""
+    area = SURFACE_KNOTS * SURFACE_KNOTS
+    corner = row * SURFACE_KNOTS + column
+    near, beside = np.float32((1.0 - x) * (1.0 - y)), np.float32((1.0 - x) * y)
+    above, beyond = np.float32(x * (1.0 - y)), np.float32(x * y)
+    k = corner * area + corner
+    block[k] += near * near
+    k += area
+    block[k] += beside * near
+    block[k + 1] += beside * beside
+    k += (SURFACE_KNOTS - 1) * area
+    block[k] += above * near
+    block[k + 1] += above * beside
+    block[k + SURFACE_KNOTS] += above * above
+    k += area
+    block[k] += beyond * near
+    block[k + 1] += beyond * beside
+    block[k + SURFACE_KNOTS] += beyond * above
+    block[k + SURFACE_KNOTS + 1] += beyond * beyond
