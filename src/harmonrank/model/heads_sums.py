@@ -7,8 +7,8 @@ docs/default-method.md. Rows are kept in the order of their contexts, which make
 neighbouring floats.
 
 Of a context with few rows T would cost more than it saves. Such contexts come last, and the sums of
-x itself are added up row by row: a million contexts of one row each cost no more than the rows do,
-and nothing is kept of a context but its codes, mean and variance.
+x itself are added up row by row (`RowSums`): a million contexts of one row each cost no more than
+the rows do, and nothing is kept of a context but its codes, mean and variances.
 """
 
 __all__ = ["HeadSums"]
@@ -28,7 +28,6 @@ from harmonrank.model.head_columns import (
 )
 from harmonrank.model.heads_sums_kernels import (
     RUN_ROWS,
-    add_rows,
     add_runs,
     add_to_contexts,
     fold_contexts,
@@ -36,6 +35,7 @@ from harmonrank.model.heads_sums_kernels import (
     write_logits,
 )
 from harmonrank.model.law import Law, blocks_of, distinct_contexts
+from harmonrank.model.row_sums import RowSums, surprises
 from harmonrank.together import each_part
 
 _CHUNK_ROWS = 8192  # Whose intermediate results stay in a near cache.
@@ -57,7 +57,9 @@ class HeadSums:
         newer: (rows,) whether a row belongs to the second half of the log.
         run_start: Where each run of rows begins, and the end; a run has one context.
         run_context: The context of each run.
-        mean, variance: (contexts, M), in standard deviations.
+        mean, variance: (common, M), in standard deviations, of contexts with many rows.
+        surprised: (M, rows of contexts with few) the surprise of each, float32.
+        few: (contexts with few rows, 3, M) what `RowSums` keeps of them.
     """
 
     law: Law
@@ -71,6 +73,8 @@ class HeadSums:
     run_context: np.ndarray
     mean: np.ndarray
     variance: np.ndarray
+    surprised: np.ndarray
+    few: np.ndarray
 
     @classmethod
     def of(
@@ -97,6 +101,7 @@ class HeadSums:
         put(places, labels, of_row, order, law.centre_of(contexts), unit, away, answers)
         run_start, run_context = _runs(np.bincount(of_row, minlength=len(contexts)))
         w = np.ones(len(places), np.float32) if weight is None else weight[order].T
+        many, context = _context_of_few(run_start, run_context, common)
         return cls(
             law,
             contexts,
@@ -107,13 +112,26 @@ class HeadSums:
             order >= len(order) // 2 if newer is None else newer[order],
             run_start,
             run_context,
-            law.mean_of(contexts) / deviation,
-            law.variance_of(contexts) / np.exp(law.log_variance),
+            law.mean_of(contexts[:common]) / deviation,
+            law.variance_of(contexts[:common]) / np.exp(law.log_variance),
+            *surprises(law, contexts[common:], context, many, away),
         )
 
-    def weight_of(self, m: int) -> np.ndarray:
-        """Return what each row counts for head m."""
-        return self.weight if self.weight.ndim == 1 else np.asarray(self.weight[m])
+    @property
+    def few_rows(self) -> RowSums:
+        """The rows of contexts with few rows."""
+        many, context = _context_of_few(self.run_start, self.run_context, self.common)
+        return RowSums(
+            len(self.law.mean),
+            many,
+            context,
+            self.law.first + self.contexts[self.common :],
+            self.few,
+            self.away,
+            self.surprised,
+            self.labels,
+            np.atleast_2d(self.weight),
+        )
 
     def surprise(self, block: slice) -> np.ndarray:
         """Return what turns away into surprise in some contexts, (contexts, M, M)."""
@@ -122,12 +140,12 @@ class HeadSums:
         return self.law.precision_of(self.contexts[block]) * np.outer(deviation, deviation)
 
     def blocks(self, numbers: int) -> Iterator[tuple[slice, slice]]:
-        """Cut contexts so that `numbers` of each stay within bounds; yield them and their runs."""
-        yield from self._cut(slice(0, len(self.contexts)), numbers)
+        """Cut contexts with many rows so that `numbers` of each stay within bounds.
 
-    def _cut(self, whole: slice, numbers: int) -> Iterator[tuple[slice, slice]]:
-        for part in blocks_of(whole.stop - whole.start, numbers):
-            block = slice(whole.start + part.start, whole.start + part.stop)
+        Yields:
+            Contexts, and their runs.
+        """
+        for block in blocks_of(self.common, numbers):
             # Runs are in the order of their contexts.
             yield block, slice(*np.searchsorted(self.run_context, [block.start, block.stop]))
 
@@ -143,7 +161,7 @@ class HeadSums:
         M, D = theta.shape
         K = HeadColumns(M).width
         slopes, curved = np.zeros((M, D)), np.zeros((M, D, D))
-        for block, runs in self._cut(slice(0, self.common), M * (M + 1) ** 2):
+        for block, runs in self.blocks(M * (M + 1) ** 2):
             surprise = self.surprise(block)
             gradient, curvature = self._sums(block, runs, *self.affine(theta, block, surprise))
             places = K + self.law.first + self.contexts[block]  # (contexts, features)
@@ -156,22 +174,8 @@ class HeadSums:
                 )  # fmt: skip
 
             each_part(fold, M)
-        corner = np.zeros((M, K, K))
-        for block, runs in self._cut(slice(self.common, len(self.contexts)), M * M):
-            surprise = self.surprise(block)
-            places = K + self.law.first + self.contexts[block]
-
-            def add(m: int) -> None:
-                mean, excess = self.mean[block, m], self.variance[block, m] - 1  # noqa: B023
-                add_rows(
-                    m, K, runs.start, runs.stop, self.run_start, self.run_context,  # noqa: B023
-                    block.start, self.away, self.labels[m], self.weight_of(m), mean,  # noqa: B023
-                    excess, surprise, places, theta[m], slopes[m], curved[m], corner[m],  # noqa: B023
-                )  # fmt: skip
-
-            each_part(add, M)
-        curved[:, :K, :K] += corner + np.swapaxes(np.tril(corner, -1), 1, 2)
         curved[:, :K, K:] = np.swapaxes(curved[:, K:, :K], 1, 2)
+        self.few_rows.add(theta, slopes, curved)
         return slopes, curved
 
     def log_likelihood(self, theta: np.ndarray) -> float:
@@ -195,7 +199,7 @@ class HeadSums:
 
             each_part(add, len(cuts) - 1)
             value += float(found.sum())
-        return value
+        return value + self.few_rows.log_likelihood(theta)
 
     def _sums(
         self, block: slice, runs: slice, intercept: np.ndarray, slope: np.ndarray
@@ -269,6 +273,19 @@ def _runs(rows_of_context: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     number = np.arange(len(context)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     start = np.append(first[context] + number * RUN_ROWS, rows_of_context.sum())
     return start, context
+
+
+def _context_of_few(
+    run_start: np.ndarray, run_context: np.ndarray, common: int
+) -> tuple[int, np.ndarray]:
+    """Return where rows of contexts with few rows begin, and which of these contexts each has.
+
+    >>> _context_of_few(np.array([0, 4, 6, 7]), np.array([0, 1, 2]), 1)
+    (4, array([0, 0, 1]))
+    """
+    first = int(np.searchsorted(run_context, common))
+    each = np.repeat(run_context[first:] - common, np.diff(run_start[first:]))
+    return int(run_start[first]), each
 
 
 def _chunks(run_start: np.ndarray) -> np.ndarray:

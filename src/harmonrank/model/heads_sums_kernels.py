@@ -5,7 +5,6 @@ See `harmonrank.model.heads_sums` for what they add up, and why by context.
 
 __all__ = [
     "RUN_ROWS",
-    "add_rows",
     "add_runs",
     "add_to_contexts",
     "fold_contexts",
@@ -182,47 +181,6 @@ def fold_contexts(
                 curved[row, k] += hxa[k, 0]
             for b in range(features):
                 curved[row, places[c, b]] += hxa[0, 0]
-
-
-@kernel
-def add_rows(
-    m: int, K: int, low: int, high: int, start: Any, context: Any, before: int, away: Any,
-    labels: Any, weight: Any, mean: Any, excess: Any, surprise: Any, places: Any, theta: Any,
-    slopes: Any, curved: Any, corner: Any,
-) -> None:  # fmt: skip
-    """Add Σ g x and Σ h x xᵀ of head m, row by row: eq. 6 of docs/default-method.md without T.
-
-    Of the K numbers before those of the context, `corner` gets the lower half.
-    """
-    M, features = len(away), places.shape[1]
-    a, x = np.empty(M + 1), np.empty(K)
-    a[0] = 1.0
-    for run in range(low, high):
-        c = context[run] - before
-        effect = 0.0
-        for f in range(features):
-            effect += theta[places[c, f]]
-        for i in range(start[run], start[run + 1]):
-            for j in range(M):
-                a[1 + j] = away[j, i]
-            _numbers(a, m, mean[c], excess[c], surprise[c, m], x)
-            z = effect
-            for k in range(K):
-                z += theta[k] * x[k]
-            p = 1.0 / (1.0 + np.exp(-min(max(z, -60.0), 60.0)))
-            g, h = weight[i] * (labels[i] - p), weight[i] * p * (1.0 - p)
-            for k in range(K):
-                slopes[k] += g * x[k]
-                hx, row = h * x[k], corner[k]
-                for other in range(k + 1):
-                    row[other] += hx * x[other]
-            for f in range(features):
-                row = curved[places[c, f]]
-                slopes[places[c, f]] += g
-                for k in range(K):
-                    row[k] += h * x[k]
-                for b in range(features):
-                    row[places[c, b]] += h
 
 
 @inline_kernel

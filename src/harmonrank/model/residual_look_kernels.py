@@ -99,9 +99,7 @@ def _add_surface(
 
 
 @lane_kernel
-def _add_curve(
-    flat: Any, g: Any, half: Any, start: int, cell: Any, share: Any, wide: int
-) -> None:
+def _add_curve(flat: Any, g: Any, half: Any, start: int, cell: Any, share: Any, wide: int) -> None:
     for r in range(len(half)):
         k = (half[r] + start + cell[r]) * wide
         _add_heads(flat, k, g, r * wide, 1.0 - share[r], wide)

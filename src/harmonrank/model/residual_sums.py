@@ -126,6 +126,10 @@ class ResidualRows:
                 )  # fmt: skip
 
             each_part(take, _PARTS)
+        few = data.few_rows
+        first = rows - len(few.context)
+        few.write(theta, inputs[first:], heads[first:])
+        context[first:] = data.common + few.context
         return cls(
             slots, low, high, inputs, data.contexts, context, heads, data.labels, data.weight,
             data.newer,
