@@ -6,6 +6,7 @@ import signal
 import numpy as np
 
 from harmonrank.errors import DataError
+from harmonrank.events import BatchEnded, Resumed
 
 
 def double(x):
@@ -51,3 +52,29 @@ def place_of(_block):
     import ray
 
     return ray.get_runtime_context().get_node_id()
+
+
+def gather_and_die(team, marker):
+    """Gather arrays of other lengths; one of the workers is killed, the first time."""
+    if team.rank == 1:
+        die_once(None, marker)
+    return [part.tolist() for part in team.gathered(np.full((team.rank + 1, 2), team.rank))]
+
+
+def fail_together(team):
+    """Let one worker refuse its part, for which the others wait."""
+    if team.rank == 1:
+        fail(7)
+    return team.gathered(np.zeros(1))
+
+
+def die_in_pool(folder, event):
+    """Kill the first worker that has ended its third pool, and note from where another goes on."""
+    if isinstance(event, Resumed):
+        (folder / f"resumed-{os.getpid()}").write_text(f"{event.epoch} {event.step}")
+    if isinstance(event, BatchEnded) and (event.epoch, event.step) == (1, 0):
+        try:
+            (folder / "died").touch(exist_ok=False)
+        except FileExistsError:
+            return
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,19 @@ from harmonrank.engine import LocalEngine, in_order, using
 from harmonrank.errors import DataError, HarmonRankError
 from harmonrank.methods.scoring_parts import score_files
 from logs import small_table
-from ray_jobs import count_from, count_on, cut, die_in_task, die_once, double, fail, total
+from ray_jobs import (
+    count_from,
+    count_on,
+    cut,
+    die_in_pool,
+    die_in_task,
+    die_once,
+    double,
+    fail,
+    fail_together,
+    gather_and_die,
+    total,
+)
 
 pytest.importorskip("ray")
 
@@ -48,6 +61,22 @@ def test_a_killed_worker_costs_its_call_alone_and_makes_no_noise(ray_engine, tmp
     assert list(in_order(ray_engine, die_in_task, range(6), marker)) == [0, 2, 4, 6, 8, 10]
     assert marker.exists()
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_workers_that_work_together_begin_again_together(ray_engine, tmp_path, capfd):
+    pytest.importorskip("torch")
+    found = ray_engine.together(gather_and_die, tmp_path / "team", tmp_path / "died")
+    assert found == [[[0, 0]], [[1, 1], [1, 1]]]
+    assert [path.name for path in tmp_path.iterdir()] == ["died"]
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_what_one_of_them_refuses_is_refused(ray_engine, tmp_path):
+    pytest.importorskip("torch")
+    with pytest.raises(DataError, match="^Row 7 is odd; repair it.$"):
+        ray_engine.together(fail_together, tmp_path / "team")
 
 
 def test_nothing_listens_beyond_this_machine(ray_engine):
@@ -301,7 +330,7 @@ def raw_log(tmp_path_factory):
     from harmonrank.evaluation.log_simulation import simulate_log
 
     base = tmp_path_factory.mktemp("logs")
-    simulate_log(KuaiRandWorld(users=80, items=40), 4_000, base / "raw", seed=3)
+    simulate_log(KuaiRandWorld(users=80, items=40), 16_000, base / "raw", seed=3)
     import_log(find_kuairand(base / "raw"), base / "log")
     return ImportedLog.open(base / "log")
 
@@ -324,6 +353,34 @@ def test_networks_that_predict_are_trained_by_workers_to_the_same_bytes(
         assert names == sorted(path.name for path in many.iterdir())
         for name in names:
             assert (one / name).read_bytes() == (many / name).read_bytes(), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data_parallel", [False, True])
+def test_a_worker_killed_in_the_midst_of_training_changes_no_byte(
+    raw_log, tmp_path, ray_engine, monkeypatch, data_parallel
+):
+    """Each batch has two pieces, one for each of two workers, and each pool eight groups."""
+    pytest.importorskip("torch")
+    from harmonrank.prediction import PredictorConfig, fit_predictor, fitting
+
+    config = PredictorConfig(
+        epochs=2, refits=1, embedding=4, pool_rows=4000, batch_rows=5000, checkpoint_seconds=1e-3
+    )
+    fit_predictor(raw_log, tmp_path / "one", config, folds=0, seed=1)
+    (tmp_path / "notes").mkdir()
+    monkeypatch.setattr(fitting, "_silent", partial(die_in_pool, tmp_path / "notes"))
+    with using(ray_engine):
+        given = {"folds": 0, "seed": 1, "data_parallel": data_parallel}
+        fit_predictor(raw_log, tmp_path / "many", config, **given)
+    notes = {path.name: path.read_text() for path in (tmp_path / "notes").iterdir()}
+    assert notes.pop("died") == ""
+    assert len(notes) == (2 if data_parallel else 1)
+    assert len(set(notes.values())) == 1
+    names = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert names == sorted(path.name for path in (tmp_path / "many").iterdir())
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "many" / name).read_bytes()
 
 
 def test_the_engine_is_quiet_and_leaves_nothing(folder):

@@ -16,6 +16,7 @@ from harmonrank.cli.options import (
     seed_option,
     shown,
 )
+from harmonrank.errors import UsageError
 
 
 @click.group("predict")
@@ -29,6 +30,11 @@ def command() -> None:
 @seed_option
 @output("Folder of the predictor.")
 @engine_options
+@click.option(
+    "--data-parallel",
+    is_flag=True,
+    help="Ray: let all workers train each network together, by Ray Train.",
+)
 @shown
 def fit_command(
     log: Path,
@@ -41,6 +47,7 @@ def fit_command(
     out: Path,
     overwrite: bool,
     engine: EngineChoice,
+    data_parallel: bool,
     show: Show,
 ) -> None:
     """Train on LOG, a folder that `harmonrank data import` wrote.
@@ -48,7 +55,8 @@ def fit_command(
     One network sees all training rows, and one per fold leaves that fold out, so that training
     rows can be scored by a network that never saw them. In the end three more learn from the
     validation rows too, to score new rows (`--set refits=N`). A fit that was interrupted goes on
-    when the command is repeated. With --engine ray every network is trained by one worker.
+    when the command is repeated. With --engine ray every network is trained by one worker,
+    with --data-parallel by all of them, to the same weights.
     """
     from harmonrank.data.files import check_output
     from harmonrank.data.logs import ImportedLog
@@ -56,6 +64,8 @@ def fit_command(
     from harmonrank.prediction.predictor import MODEL
     from harmonrank.reports.prediction import predictor_facts, predictor_table
 
+    if data_parallel and not engine.is_cluster:
+        raise UsageError("--data-parallel is about Ray; add --engine ray.")
     config = config_of(network, epochs, settings)
     check_output(out, overwrite=overwrite, holds=MODEL)
     with engine.used():
@@ -67,6 +77,7 @@ def fit_command(
             by=by,
             seed=seed,
             overwrite=overwrite,
+            data_parallel=data_parallel,
             on_event=show.event,
         )
     show.line(f"Wrote {out}.")

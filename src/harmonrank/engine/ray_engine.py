@@ -1,12 +1,14 @@
 """RayEngine: calls are Ray tasks, states are Ray actors; what is lost with a worker runs again.
 
-This module is the only one that imports Ray, and is imported when `--engine ray` is asked for.
+This module and `ray_team` alone import Ray, and are imported when `--engine ray` is asked for.
 """
 
 __all__ = ["RayEngine"]
 
+import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -75,6 +77,15 @@ class RayEngine:
         """
         keeper: Any = _Keeper
         return _Actor(keeper.options(scheduling_strategy="SPREAD").remote(), build, given)
+
+    def together(self, function: Callable[..., Any], folder: Path, *given: Any) -> Any:
+        """Let Ray Train start all workers at once."""
+        with warnings.catch_warnings():
+            # Ray Train loads Ray Data, which warns of settings of its own.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            from harmonrank.engine.ray_team import run_together
+
+            return run_together(self.workers, function, folder, given)
 
 
 class _Actor:

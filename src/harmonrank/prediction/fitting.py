@@ -3,7 +3,7 @@
 __all__ = ["fit_predictor"]
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from statistics import median_high
@@ -15,7 +15,7 @@ import torch
 from harmonrank import __version__
 from harmonrank.data.files import resumable_folder
 from harmonrank.data.logs import ImportedLog
-from harmonrank.engine import current_engine, in_order
+from harmonrank.engine import Alone, Team, current_engine, in_order
 from harmonrank.errors import DataError
 from harmonrank.events import MemberStarted
 from harmonrank.prediction.calibrator import Calibrator, calibration_facts
@@ -38,6 +38,7 @@ from harmonrank.prediction.predictor import (
 )
 from harmonrank.prediction.stream import RowStream
 
+_TOGETHER = "together"
 _FINAL_SEEDS = 500
 """Where the seeds of final members begin, beyond those of any folds."""
 
@@ -51,6 +52,7 @@ def fit_predictor(
     by: Literal["user", "time"] | None = None,
     seed: int = 0,
     overwrite: bool = False,
+    data_parallel: bool = False,
     on_event: Callable[[Any], None] = lambda _: None,
 ) -> Predictor:
     """Train on a log and write the predictor to a folder.
@@ -68,6 +70,8 @@ def fit_predictor(
         by: How folds are cut: 'user' or 'time'; as the log was split if left out.
         seed: Decides everything that is drawn.
         overwrite: Replace an earlier predictor.
+        data_parallel: Let all workers of the engine train each network together, every batch
+            divided among them, in place of one network per worker. The weights are the same.
         on_event: Called with the start of each member and its training events.
     """
     config = config or PredictorConfig()
@@ -84,7 +88,8 @@ def fit_predictor(
             log, config.id_rows, ("train", "valid") if config.refits else ("train",)
         )
         cut = Folds.of_log(log, folds, by) if folds else None
-        fitting = _Fitting(log, config, encoder, cut, seed, folder, on_event)
+        fitting = _Fitting(log, config, encoder, cut, seed, folder, on_event, data_parallel)
+        fitting.train_together()
         validated = fitting.validated()
         members = validated | fitting.finals(validated)
         calibrator = fitting.calibrator(validated)
@@ -104,6 +109,20 @@ class _Fitting:
     seed: int
     folder: Path
     on_event: Callable[[Any], None]
+    data_parallel: bool
+    team: Team = field(default_factory=Alone)
+
+    def train_together(self) -> None:
+        """Let all workers train each member that the folder does not hold, if it was asked for.
+
+        They end with the same weights, and the first one leaves them in the folder. If one is lost,
+        all go on from the checkpoint.
+        """
+        names = [FULL, *(f"fold-{k}" for k in range(self._count))]
+        names += [f"{FINAL}{k}" for k in range(self.config.refits)]
+        if self.data_parallel and any(self._kept(name) is None for name in names):
+            place = self.folder.absolute() / _TOGETHER
+            current_engine().together(_train_together, place, replace(self, on_event=_silent))
 
     def validated(self) -> dict[str, Member]:
         """Return the members of training rows, each of its best epoch."""
@@ -172,13 +191,20 @@ class _Fitting:
         self.on_event(MemberStarted(name, index, members, kept is not None))
         member = kept or train()
         if kept is None:
-            member.save(self.folder, name)
             member.network.embedding.release()
-        (self.folder / f"{name}.checkpoint").unlink(missing_ok=True)
+        if self.team.rank == 0:
+            if kept is None:
+                member.save(self.folder, name)
+            (self.folder / f"{name}.checkpoint").unlink(missing_ok=True)
         return member
 
     def _kept(self, name: str) -> Member | None:
-        """Return what an earlier run has left of a member, if it is whole."""
+        """Return what an earlier run has left of a member, if it is whole and all have found it."""
+        found = self._read(name)
+        known = self.team.gathered(np.array([found is not None]))
+        return found if np.concatenate(known).all() else None
+
+    def _read(self, name: str) -> Member | None:
         if not (self.folder / f"{name}.json").is_file():
             return None
         layout, M = self.encoder.layout, len(self.encoder.objectives)
@@ -217,7 +243,9 @@ class _Fitting:
         """Return a network that learned from some parts of the log, stopped by no part of those."""
         layout, generator = self.encoder.layout_of(*parts), torch.Generator().manual_seed(seed)
         network = PredictorNetwork(layout, _prevalence(self.log, parts), config, generator)
-        stream = RowStream(self.log, self.encoder, config.pool_rows, self.folds, without, parts)
+        stream = RowStream(
+            self.log, self.encoder, config.pool_rows, self.folds, without, parts, self.team
+        )
         clock = Clock()
         for event in train_network(
             network,
@@ -227,6 +255,7 @@ class _Fitting:
             seed=seed,
             checkpoint=self.folder / f"{name}.checkpoint",
             fingerprint=name,
+            team=self.team,
         ):
             clock.hear(event)
             self.on_event(event)
@@ -249,6 +278,12 @@ def _train_elsewhere(
     assert known is not None, "members are finished before the final ones begin"
     assert k is not None, "final members are numbered"
     fitting._member(name, 0, lambda: fitting._final(name, k, known))
+
+
+def _train_together(team: Team, fitting: _Fitting) -> None:
+    """Train all members, one after the other, as one of the workers that do."""
+    mine = replace(fitting, team=team)
+    mine.finals(mine.validated())
 
 
 def _prevalence(log: ImportedLog, parts: tuple[str, ...]) -> np.ndarray:

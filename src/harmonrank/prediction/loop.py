@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from harmonrank.errors import DivergenceError
+from harmonrank.engine import Alone, Team
+from harmonrank.errors import DivergenceError, EngineError
 from harmonrank.events import BatchEnded, EpochEnded, Resumed
 from harmonrank.metrics import auc
 from harmonrank.prediction.average import Average
@@ -21,6 +22,7 @@ from harmonrank.prediction.embedding import Rows
 from harmonrank.prediction.experts import draw_from
 from harmonrank.prediction.network import PredictorNetwork
 from harmonrank.prediction.pieces import Pieces
+from harmonrank.prediction.shares import scores_of_all, slopes_of_all
 from harmonrank.prediction.stream import RowStream
 from harmonrank.training import Event, Finished
 from harmonrank.training.checkpoint import Checkpoint, Progress
@@ -39,6 +41,7 @@ def train_network(
     seed: int = 0,
     checkpoint: Path | None = None,
     fingerprint: str = "",
+    team: Team | None = None,
 ) -> Iterator[Event]:
     """Train by Σ_m BCE_m, yield what happens, and leave the average weights of the best epoch.
 
@@ -56,7 +59,11 @@ def train_network(
         seed: Decides the order of rows and what dropout leaves out.
         checkpoint: Where state is kept; if the file exists, training goes on from it.
         fingerprint: Of data and options; a checkpoint of another one is refused.
+        team: Who trains the network: every member calls this with the same arguments, computes the
+            slopes of its share of each batch, and has the same weights after every step. The first
+            one keeps the checkpoint. The weights are those of a team of one, bit for bit.
     """
+    team = team or Alone()
     optimizer = torch.optim.AdamW(
         network.top.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
     )
@@ -65,9 +72,10 @@ def train_network(
     if checkpoint is not None and checkpoint.exists():
         progress = state.load(checkpoint, fingerprint)
         yield Resumed(progress.epoch, progress.step)
+    _require_agreement(team, progress)
 
     def save() -> float:
-        if checkpoint is not None:
+        if checkpoint is not None and team.rank == 0:
             state.save(checkpoint, progress, fingerprint)
         return monotonic()
 
@@ -75,15 +83,18 @@ def train_network(
     while progress.epoch < config.epochs and progress.since_best < config.patience:
         pools = len(stream.pools(seed, progress.epoch))
         for rows in stream.epoch(seed, progress.epoch, progress.step):
-            torch.manual_seed(hash((seed, progress.epoch, progress.step)) & 0x7FFFFFFF)
-            progress.add(_pool(network, average, optimizer, rows, config, stream.rows), None)
+            draws = torch.Generator()
+            draws.manual_seed(hash((seed, progress.epoch, progress.step)) & 0x7FFFFFFF)
+            progress.add(
+                _pool(network, average, optimizer, rows, config, stream.rows, team, draws), None
+            )
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield BatchEnded(progress.epoch, progress.step - 1, pools, config.epochs)
         score = float("nan")
         if valid is not None:
             with average.used():
-                score = float(np.nansum(auc_of(network, valid)))
+                score = float(np.nansum(auc_of(network, valid, team)))
         if valid is None or score > progress.best_valid:
             state.keep_best()
             progress.best_valid, progress.best_epoch = score, progress.epoch
@@ -102,10 +113,20 @@ def train_network(
     yield Finished(progress.best_epoch, progress.best_valid, reason)
 
 
-def auc_of(network: PredictorNetwork, rows: Rows) -> np.ndarray:
+def auc_of(network: PredictorNetwork, rows: Rows, team: Team | None = None) -> np.ndarray:
     """Return the AUC of each objective; nan where there is one class only."""
-    scores = network.score(rows)
+    scores = scores_of_all(team or Alone(), network, rows)
     return np.array([auc(s, y) for s, y in zip(scores.T, rows.labels.T, strict=True)])
+
+
+def _require_agreement(team: Team, progress: Progress) -> None:
+    """Refuse to go on where a member of the team has found another checkpoint."""
+    begun = team.gathered(np.array([[progress.epoch, progress.step]]))
+    if len(np.unique(np.concatenate(begun), axis=0)) > 1:
+        raise EngineError(
+            f"Workers found different checkpoints, by epoch and step {[b[0] for b in begun]}; "
+            "let all machines see the same output folder, and repeat the command."
+        )
 
 
 def _pool(
@@ -115,6 +136,8 @@ def _pool(
     rows: Rows,
     config: PredictorConfig,
     epoch_rows: int,
+    team: Team,
+    draws: torch.Generator,
 ) -> float:
     """Take the steps of one pool; return the mean loss."""
     if len(rows) == 0:
@@ -127,7 +150,7 @@ def _pool(
     total = 0.0
     with Pieces() as pieces:
         for step, (low, high) in enumerate(pairwise(edges), start=1):
-            total += _step(network, optimizer, rows.take(slice(low, high)), pieces)
+            total += _step(network, optimizer, rows.take(slice(low, high)), pieces, team, draws)
             if step % every == 0 or step == steps:
                 average.update()
     mean = total / len(rows)
@@ -140,15 +163,23 @@ def _pool(
 
 
 def _step(
-    network: PredictorNetwork, optimizer: torch.optim.Optimizer, batch: Rows, pieces: Pieces
+    network: PredictorNetwork,
+    optimizer: torch.optim.Optimizer,
+    batch: Rows,
+    pieces: Pieces,
+    team: Team,
+    draws: torch.Generator,
 ) -> float:
     """Change all weights by one step; return the summed loss before it."""
     parameters = list(network.top.parameters())
     # Pieces are as large as the cache likes, not as there are threads: those change nothing.
     each = batch.pieces(_PIECE_ROWS)
-    seeds = torch.randint(1 << 62, (len(each),)).tolist()
-    found = pieces.map(
-        lambda given: _slopes(network, parameters, *given), zip(each, seeds, strict=True)
+    seeds = torch.randint(1 << 62, (len(each),), generator=draws).tolist()
+    found = slopes_of_all(
+        team,
+        list(zip(each, seeds, strict=True)),
+        lambda mine: pieces.map(lambda given: _slopes(network, parameters, *given), mine),
+        network,
     )
     losses, slopes = zip(*found, strict=True)
     *top, pooled, wide = (list(values) for values in zip(*slopes, strict=True))

@@ -4,7 +4,7 @@ Each of these maps what the embeddings gave to a logit per objective, and begins
 objectives alike.
 """
 
-__all__ = ["ESMM", "PLE", "MMoE", "PredictorNetwork", "chained"]
+__all__ = ["ESMM", "PLE", "SCORED_ROWS", "MMoE", "PredictorNetwork", "chained"]
 
 from itertools import combinations
 
@@ -17,7 +17,9 @@ from harmonrank.prediction.embedding import Embedding, Layout, Rows
 from harmonrank.prediction.experts import GroupedLinear, Thinned, Towers, mix
 from harmonrank.prediction.pieces import Pieces
 
-_SCORED_ROWS = 4096
+SCORED_ROWS = 4096
+"""How many rows are scored at a time."""
+
 _Draws = torch.Generator | None
 
 
@@ -204,7 +206,7 @@ class PredictorNetwork(nn.Module):
         """Return probabilities, (rows, objectives) float32, in pieces that fit the cache."""
         self.eval()
         with Pieces() as pieces:
-            found = pieces.map(self._score, rows.pieces(_SCORED_ROWS))
+            found = pieces.map(self._score, rows.pieces(SCORED_ROWS))
         return np.concatenate(found) if found else np.empty((0, 0), np.float32)
 
     @torch.no_grad()
