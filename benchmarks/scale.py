@@ -7,7 +7,9 @@ takes some 20 bytes a row. Each command runs as a process of its own with `--mem
 system tells its peak memory: the resident set, which the cache of files is no part of. Temporary
 files take up to 80 bytes a row while the default is fitted. With `--folder` the rows are kept, and
 drawn but once. `--wide 200000,5,1000` fits 200,000 rows of five objectives and four context
-features of 1,000 values each, in memory. Results of other sizes that the file has stay.
+features of 1,000 values each, in memory. `--file 20000000` scores one parquet file of so many rows
+beside polars that reads and writes the same columns, each a process of its own, in turns. Results
+of other sizes that the file has stay.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import platform
 import sys
 import time
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -26,6 +29,9 @@ from harmonrank.data.worlds import world
 
 WORLD, PART, OF_REQUEST = "conflict", 1_000_000, 20
 MEMORY = "3GB"
+ROUNDS = 5
+IN_MEMORY = "import sys, polars as pl; pl.read_parquet(sys.argv[1]).write_parquet(sys.argv[2])"
+STREAMING = "import sys, polars as pl; pl.scan_parquet(sys.argv[1]).sink_parquet(sys.argv[2])"
 
 
 def drawn(folder: Path, rows: int) -> list[Path]:
@@ -62,13 +68,18 @@ def columns() -> list[str]:
 
 def measured(name: str, rows: int, *arguments: object) -> dict:
     """Run a command of harmonrank to its end; return seconds and peak memory."""
-    command = [sys.executable, "-m", "harmonrank", *map(str, arguments), "--quiet"]
+    return run_process(name, rows, "-m", "harmonrank", *arguments, "--quiet")
+
+
+def run_process(name: str, rows: int, *arguments: object) -> dict:
+    """Run Python to its end; return seconds and peak memory."""
+    command = [sys.executable, *map(str, arguments)]
     started = time.perf_counter()
     child = os.spawnv(os.P_NOWAIT, sys.executable, command)
     _, status, used = os.wait4(child, 0)
     seconds = time.perf_counter() - started
     if os.waitstatus_to_exitcode(status):
-        raise SystemExit(f"`harmonrank {' '.join(command[3:])}` failed.")
+        raise SystemExit(f"`{' '.join(command[1:])}` failed.")
     cpu = used.ru_utime + used.ru_stime
     result = {
         "seconds": seconds,
@@ -136,15 +147,42 @@ def run_wide(rows: int, objectives: int, values: int, scratch: Path) -> dict:
     return found | {"fit": measured("fit", rows, "fit", "--train", path, *given, "-o", model)}
 
 
+def run_file(rows: int, folder: Path, scratch: Path) -> dict:
+    """Score one file, and let polars read and write what was written; medians of rounds in turn."""
+    one, model, out = (scratch / name for name in ("one.parquet", "one-model", "out.parquet"))
+    paths = drawn(folder, rows)
+    pl.scan_parquet(paths).sink_parquet(one, row_group_size=250_000)
+    measured("fit", PART, "fit", "--train", paths[0], *columns(), "-o", model)
+    score = ("score", model, one, "-o", out, "--overwrite")
+    measured("score", rows, *score)  # so that kernels are compiled and files are in the cache
+    same = out.rename(scratch / "same.parquet")
+    works = {
+        "harmonrank": lambda: measured("score", rows, *score),
+        "polars": lambda: run_process("polars", rows, "-c", IN_MEMORY, same, out),
+        "polars_streaming": lambda: run_process("streaming", rows, "-c", STREAMING, same, out),
+    }
+    runs = [{name: work() for name, work in works.items()} for _ in range(ROUNDS)]
+    found: dict = {"rows": rows, "rounds": ROUNDS, "columns": len(pl.read_parquet_schema(same))}
+    for name in works:
+        figures = ("seconds", "cpu_seconds", "peak_megabytes")
+        found[name] = {k: median(one[name][k] for one in runs) for k in figures}
+    for figure in ("seconds", "cpu_seconds"):
+        ours, peers = found["harmonrank"][figure], [found[n][figure] for n in [*works][1:]]
+        found[f"ratio_of_{figure}"] = min(peers) / ours
+        print(f"score is {min(peers) / ours:.2f} times as fast as the faster polars by {figure}")
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, action="append")
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--draw-only", action="store_true")
     parser.add_argument("--wide", action="append", help="ROWS,OBJECTIVES,VALUES of a context.")
+    parser.add_argument("--file", type=int, action="append", help="Rows of a file to score.")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    sizes = sorted(options.rows or ([] if options.wide else [1_000_000]))
+    sizes = sorted(options.rows or ([] if options.wide or options.file else [1_000_000]))
     load = os.getloadavg()[0]
     with TemporaryDirectory() as scratch:
         folder = options.folder or Path(scratch) / "drawn"
@@ -152,7 +190,7 @@ def main() -> None:
         if options.draw_only:
             drawn(folder, sizes[-1])
             return
-        found = {name: [] for name in ("results", "wide")}
+        found = {name: [] for name in ("results", "wide", "files")}
         if options.json and options.json.exists():  # other sizes stay
             found |= json.loads(options.json.read_text())
         found["machine"] = {
@@ -162,11 +200,11 @@ def main() -> None:
             "memory": MEMORY,
         }
         wide = [tuple(map(int, text.split(","))) for text in options.wide or []]
-        for job in [*sizes, *wide]:
-            if isinstance(job, int):
-                part, new = "results", run(job, folder, Path(scratch))
-            else:
-                part, new = "wide", run_wide(*job, Path(scratch))
+        jobs = [("results", (rows, folder)) for rows in sizes] + [("wide", job) for job in wide]
+        jobs += [("files", (rows, folder)) for rows in options.file or []]
+        works = {"results": run, "wide": run_wide, "files": run_file}
+        for part, job in jobs:
+            new = works[part](*job, Path(scratch))
             sizes_of = [k for k in ("rows", "objectives", "values") if k in new]
             same = [row for row in found[part] if all(row[k] == new[k] for k in sizes_of)]
             found[part] = [*(row for row in found[part] if row not in same), new]

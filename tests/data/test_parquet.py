@@ -31,6 +31,23 @@ def test_pieces_of_any_size_come_out_in_order(tmp_path, sizes):
         assert pl.concat(read).equals(FRAME)
 
 
+def test_several_pieces_are_read_in_one_go_only_if_they_take_little_memory(tmp_path, monkeypatch):
+    path = written(tmp_path / "t.parquet", [300, 700])
+    asked, reading = [], parquet.read_piece
+
+    def heard(path, first, rows):
+        asked.append(rows)
+        return reading(path, first, rows)
+
+    monkeypatch.setattr(parquet, "read_piece", heard)
+    assert pl.concat(pieces(path, 100)).equals(FRAME)
+    assert max(asked) == 400
+    asked.clear()
+    monkeypatch.setattr(parquet, "_READ_BYTES", 100 * FRAME.estimated_size() / 1000)
+    assert pl.concat(pieces(path, 100)).equals(FRAME)
+    assert set(asked) == {100}
+
+
 def test_the_same_pieces_give_the_same_bytes(tmp_path):
     first = written(tmp_path / "a.parquet", [400, 600]).read_bytes()
     assert written(tmp_path / "b.parquet", [400, 600]).read_bytes() == first

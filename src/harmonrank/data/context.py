@@ -35,6 +35,7 @@ _MOST_VALUES = 1000
 _MOST_COUNTED = 1_000_000
 _QUANTILES = 32
 _MOST_DENSE = 1 << 20
+_TILE_ROWS = 8192
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,11 @@ class _Feature:
         if self._dense is not None:
             # Values on either side of the known ones meet the table's ends, which are unknown.
             low, high = known[0] - 1, known[-1] + 1
-            codes: np.ndarray = self._dense[np.clip(raw, low, high) - low]
+            codes = np.empty(len(raw), np.int32)
+            # A few rows at a time, so that what is made on the way stays in the cache.
+            for first in range(0, len(raw), _TILE_ROWS):
+                tile = slice(first, first + _TILE_ROWS)
+                codes[tile] = self._dense[np.clip(raw[tile], low, high) - low]
         else:
             place = np.minimum(np.searchsorted(known, raw), len(known) - 1)
             codes = np.where(known[place] == raw, place + 1, UNKNOWN).astype(np.int32)

@@ -23,6 +23,9 @@ Made = TypeVar("Made")
 PIECE_ROWS = 262_144
 """Files are read and written in pieces of so many rows; one is a row group of what is written."""
 
+_READ_BYTES = 48_000_000
+_MOST_AT_ONCE = 4
+
 
 def count_rows(path: Path | TableFiles) -> int:
     """Return how many rows a parquet file, or a table of several, has."""
@@ -51,17 +54,42 @@ def pieces(path: Path | TableFiles, rows: int | None = None) -> Generator[pl.Dat
     """
     rows = rows or PIECE_ROWS
     files = path.paths if isinstance(path, TableFiles) else (path,)
-    # Rows of a file are counted when its turn comes, of which there may be thousands.
-    starts = ((file, first) for file in files for first in range(0, count_rows(file), rows))
     types: Any = path.types() if isinstance(path, TableFiles) and len(files) > 1 else None
     with ThreadPoolExecutor(1) as thread:
         coming: Future[pl.DataFrame] | None = None
-        for file, first in chain(starts, [(None, 0)]):
+        at_once = 1
+        reads = _reads(files, rows, lambda: at_once)
+        for file, first, many in chain(reads, [(None, 0, 0)]):
             ready = coming
-            coming = None if file is None else _begun(thread, read_piece, file, first, rows)
+            coming = None if file is None else _begun(thread, read_piece, file, first, many)
             if ready is not None:
-                piece = ready.result()
-                yield piece if types is None else piece.select(by_name(*types)).cast(types)
+                found = ready.result()
+                at_once = _at_once(found, rows)
+                for low in range(0, found.height, rows):
+                    piece = found.slice(low, rows)
+                    yield piece if types is None else piece.select(by_name(*types)).cast(types)
+
+
+def _reads(
+    files: Sequence[Path], rows: int, at_once: Callable[[], int]
+) -> Iterator[tuple[Path, int, int]]:
+    """Yield what is read in one go: a file, its first row there, and at most how many."""
+    for file in files:  # rows are counted when its turn comes; there may be thousands of files
+        first, total = 0, count_rows(file)
+        while first < total:
+            many = rows * at_once()
+            yield file, first, many
+            first += many
+
+
+def _at_once(found: pl.DataFrame, rows: int) -> int:
+    """Return how many pieces to read in one go.
+
+    A row group that two reads share is decoded twice, so fewer and larger ones are faster, as far
+    as they take little memory.
+    """
+    size = found.estimated_size() / max(found.height, 1) * rows
+    return max(1, min(_MOST_AT_ONCE, int(_READ_BYTES / max(size, 1))))
 
 
 def _begun(thread: ThreadPoolExecutor, work: Callable[..., Made], *given: Any) -> Future[Made]:

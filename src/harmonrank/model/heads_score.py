@@ -58,9 +58,9 @@ class HeadScorer:
         codes: np.ndarray,
     ) -> None:
         if self._records is not None:
-            of_row = np.zeros(len(codes), np.int64)
-            _number(np.ascontiguousarray(codes), self._slots, of_row)
-            self._score(p, fused, effective, scores, of_row, self._records)
+            of_row = np.empty(len(codes), np.int64)
+            codes = np.ascontiguousarray(codes)
+            self._score(p, fused, effective, scores, of_row, self._records, codes)
             return
         contexts, of_row = distinct_contexts(codes, self._tables.heads.slots)
         blocks = list(blocks_of(len(contexts), self._tables.made))
@@ -87,7 +87,9 @@ class HeadScorer:
         scores: np.ndarray,
         of_row: np.ndarray,
         records: np.ndarray,
+        codes: np.ndarray | None = None,
     ) -> None:
+        """Score rows by the records of their contexts; with codes, find these records first."""
         tables = self._tables
         given: Any = (
             np.ascontiguousarray(scores), of_row, *tables.coordinate, tables.record, tables.width,
@@ -101,6 +103,8 @@ class HeadScorer:
                 room = self._rooms.pop()
             except IndexError:  # All are in use by other threads.
                 room = HeadRoom.of(scores.shape[1], tables.width)
+            if codes is not None:
+                _number(edges[part], edges[part + 1], codes, self._slots, of_row)
             score(edges[part], edges[part + 1], *given, *room)
             self._rooms.append(room)
 
@@ -108,8 +112,10 @@ class HeadScorer:
 
 
 @lane_kernel
-def _number(codes: np.ndarray, slots: np.ndarray, number: np.ndarray) -> None:
-    """Write the place of each row's context in the table of all contexts, beginning at zeros."""
-    for i in range(len(codes)):
+def _number(begin: int, end: int, codes: np.ndarray, slots: np.ndarray, number: np.ndarray) -> None:
+    """Write the place of the context of some rows in the table of all contexts."""
+    for i in range(begin, end):
+        place = 0
         for feature in range(len(slots)):
-            number[i] = number[i] * slots[feature] + codes[i, feature]
+            place = place * slots[feature] + codes[i, feature]
+        number[i] = place
