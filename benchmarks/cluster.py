@@ -1,47 +1,44 @@
 """What verbs cost on a Ray cluster of this machine, and what that comes to on a thousand machines.
 
-    python benchmarks/cluster.py [--rows 1000000,4000000] -o benchmarks/results/cluster.json
+    python benchmarks/cluster.py --rows 1000000,4000000 --folder DRAWN \\
+        -o benchmarks/results/cluster.json
+    python benchmarks/cluster.py --rows 100000000 --verbs score --repeats 1 --folder DRAWN -o …
+    python benchmarks/cluster.py --table -o benchmarks/results/cluster.json
 
-Growth is measured with one and two workers of one thread each. The step of a global batch is
-simulated from the kernels' times, measured here, and from network figures that are stated, not
-measured.
+Each measurement is a process of its own with a cluster of its own, of one or two workers with one
+thread each, in turn, so that what else the machine does meets both. Stored are medians; `seconds`
+are without the start of Ray and of its workers, which is `start_seconds`. The rows are those of
+scale.py: with the same `--folder` they are drawn but once. Results of other verbs and sizes that
+the file has stay. `--table` prints the rows of the table in docs/scale.md.
 """
 
 import argparse
 import json
-import math
 import os
 import pickle
 import platform
 import shutil
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-import numpy as np
-import torch
+from cluster_plan import STATED, kernels, plan, simulated
+from scale import PART, WORLD, drawn
 
-from harmonrank.data import Schema
-from harmonrank.data.blocks import MOST_GROUPS, starts_of
+import harmonrank as hr
 from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.data.worlds import world
 from harmonrank.engine import open_engine, using
-from harmonrank.evaluation import simulate
 from harmonrank.evaluation.partitioned import partitioned_quality
-from harmonrank.losses import Patterns, rank_auc_slope
 from harmonrank.methods.block_fit import fit_in_blocks
-from harmonrank.methods.harmonrank import HarmonRank
 from harmonrank.methods.scoring_parts import score_files
-from harmonrank.model import Network, NetworkConfig
-from harmonrank.model.fused import Step
-from harmonrank.threads import limited_threads
 
-BATCH = 10_240
-LATENCY, BANDWIDTH = 50e-6, 25e9 / 8  # stated: of one message, and of a machine's network
-CORES, CORE_HOUR = 16, 0.05  # stated: of a machine, and its price in dollars
-DAY_ROWS, MACHINES = 10**10, 1000
+VERBS, WORKERS = ("fit", "score", "evaluate"), (1, 2)
+SAME = ("verb", "rows", "workers")
 
 
 class Counted:
@@ -51,6 +48,7 @@ class Counted:
         self.engine, self.name, self.workers = engine, engine.name, engine.workers
         self.sent = self.received = 0
         self.call, self.parts, self.keep = engine.call, engine.parts, engine.keep
+        self.together = engine.together
 
     def put(self, value):
         if "ObjectRef" not in type(value).__name__:
@@ -106,19 +104,41 @@ class Watch:
         return self.last[pid][1] - self.first.get(pid, ("", 0.0))[1]
 
 
-def measured(verb, rows, workers, engine, work):
-    counted = Counted(engine)
-    started = time.perf_counter()
-    with Watch() as watch, using(counted):
-        work(counted)
-    seconds, me = time.perf_counter() - started, os.getpid()
+def work_of(verb, source, scratch):
+    """Return what a verb does on an engine; the model comes from the first million rows."""
+    if verb == "fit":
+        place = world(WORLD)
+        names = [f"y{m}" for m in range(len(place.objectives))]
+        schema = {
+            "objectives": {name: f"p_{name}" for name in names},
+            "context": list(place.context),
+            "request": "request",
+        }
+        blocks = LogBlocks(source, hr.Schema.of(schema))
+        return lambda _: fit_in_blocks(hr.HarmonRank(), blocks, most_rows=1)
+    model = hr.load(scratch / "model")
+    if verb == "score":
+        return lambda engine: score_files(engine, model, source, scratch / "scored")
+    return lambda engine: partitioned_quality(engine, model, source)
+
+
+def measured(verb, rows, workers, source, scratch):
+    """Do a verb once; return what it took, the start of Ray and its workers apart."""
+    work, begun = work_of(verb, source, scratch), time.perf_counter()
+    with open_engine("ray", workers=workers) as engine:
+        list(map(engine.get, [engine.call(ready, k) for k in range(2 * workers)]))
+        counted, started = Counted(engine), time.perf_counter()
+        with Watch() as watch, using(counted):
+            work(counted)
+        seconds, me = time.perf_counter() - started, os.getpid()
     theirs = [pid for pid, facts in watch.last.items() if facts[0].startswith("ray::")]
     busy = sorted((watch.spent(pid) for pid in theirs), reverse=True)
-    found = {
+    return {
         "verb": verb,
         "rows": rows,
         "workers": workers,
         "seconds": seconds,
+        "start_seconds": started - begun,
         "driver_seconds": watch.spent(me),
         "worker_seconds": sum(busy),
         # What would pass on free cores: this process, then the worker that had the most to do. One
@@ -129,154 +149,111 @@ def measured(verb, rows, workers, engine, work):
         "sent_bytes": counted.sent,
         "received_bytes": counted.received,
     }
+
+
+def ready(_):
+    """Load what workers need, which a cluster that runs has done long before."""
+    time.sleep(0.2)  # long enough that each worker gets one
+    import harmonrank.evaluation.partitioned_rows
+    import harmonrank.methods.block_fit  # noqa: F401
+
+
+def alone(verb, rows, workers, source, scratch):
+    """Measure in a process of its own."""
+    given = ["--one", json.dumps([verb, rows, workers, str(source), str(scratch)])]
+    done = subprocess.run(
+        [sys.executable, __file__, *given], stdout=subprocess.PIPE, text=True, check=True
+    )
+    shutil.rmtree(scratch / "scored", ignore_errors=True)
+    found = json.loads(done.stdout.splitlines()[-1])
     print({k: round(v, 2) if isinstance(v, float) else v for k, v in found.items()}, flush=True)
     return found
 
 
-def growth(folder, sizes):
-    files, results = [], []
-    for k in range(
-        max(sizes) // 1_000_000
-    ):  # rows of their own: repeated ones would prove too much
-        simulate(world("conflict"), 1_000_000, folder / f"world-{k}", seed=1 + k)
-        files.append(folder / f"world-{k}" / "train.parquet")
-    schema = Schema.read(folder / "world-0" / "schema.toml")
+def growth(sizes, verbs, repeats, folder, scratch):
+    """Yield the medians of every verb, size and number of workers."""
+    files = drawn(folder, max(sizes))
+    if not (scratch / "model").exists():
+        with open_engine("local") as engine, using(engine):
+            work = work_of("fit", files[0], scratch)
+            work(engine).model.save(scratch / "model")
     for rows in sizes:
-        parts = folder / f"log-{rows}"
-        parts.mkdir()
-        for k, file in enumerate(files[: rows // 1_000_000]):
-            os.link(file, parts / f"part-{k:03}.parquet")
-        for workers in (1, 2):
-            with open_engine("ray", workers=workers) as engine:
-                list(map(engine.get, [engine.call(_warm, k) for k in range(2 * workers)]))
-                model, out = HarmonRank(), folder / f"scored-{rows}-{workers}"
-                given = rows, workers, engine
-                blocks = LogBlocks(parts, schema)
-                verbs = {
-                    "fit": lambda _, m=model, b=blocks: fit_in_blocks(m, b, most_rows=1),
-                    "score": lambda e, m=model, p=parts, o=out: score_files(e, m, p, o),
-                    "evaluate": lambda e, m=model, p=parts: partitioned_quality(e, m, p),
+        source = scratch / f"rows-{rows}"
+        source.mkdir()
+        for path in files[: -(-rows // PART)]:
+            (source / path.name).symlink_to(path.resolve())
+        for verb in verbs:
+            runs = [
+                alone(verb, rows, workers, source, scratch)
+                for _ in range(repeats)
+                for workers in WORKERS
+            ]
+            for workers in WORKERS:
+                same = [run for run in runs if run["workers"] == workers]
+                found = {
+                    k: same[0][k] if k in SAME else median(r[k] for r in same) for k in same[0]
                 }
-                results += [measured(verb, *given, work) for verb, work in verbs.items()]
-                shutil.rmtree(out)
-    return results, files[0].stat().st_size / 1_000_000
+                yield found | {"runs": [run["seconds"] for run in same]}
 
 
-def _warm(_):
-    time.sleep(0.2)  # long enough that each worker gets one
-    import harmonrank.methods.block_fit  # noqa: F401
-
-
-def kernels():
-    rng = np.random.default_rng(0)
-    M, found = 5, {"rank_slope": {}}
-    with limited_threads(1):
-        for n in (10_240, 102_400, 1_024_000, 10_240_000):
-            labels = Patterns.of(torch.from_numpy((rng.random((n, M)) < 0.05).astype(np.uint8)))
-            fused = rng.normal(size=n).astype(np.float32)
-            found["rank_slope"][n] = timed(
-                lambda f=fused, y=labels: rank_auc_slope(f, y, np.ones(M)), 9 if n < 10**6 else 3
-            )
-        scores = rng.random((BATCH, M)).astype(np.float32)
-        context = rng.integers(0, 8, (BATCH, 2)).astype(np.int32)
-        network = Network(NetworkConfig(objectives=M, context_slots=(8, 8)), scores=scores)
-        step, index = Step(network, scores, context), np.arange(BATCH)
-        slope = rng.normal(size=BATCH).astype(np.float32)
-        found["forward"] = timed(lambda: step.forward(index), 15)
-        found["backward"] = timed(lambda: step.backward(slope), 15)
-        found["weights"] = len(step.weights.vector)
-    return found
-
-
-def timed(work, times):
-    work()
-    spent = []
-    for _ in range(times):
-        # Processor time: what else runs on this machine does not count.
-        started = time.process_time()
-        work()
-        spent.append(time.process_time() - started)
-    return median(spent)
-
-
-def slope_seconds(kernel, n):
-    sizes = sorted(map(int, kernel["rank_slope"]))
-    times = [kernel["rank_slope"][k] for k in sizes]
-    return float(np.exp(np.interp(math.log(n), np.log(sizes), np.log(times))))
-
-
-def simulated(kernel):
-    """Return the parts of a step of N workers with 10,240 rows each, in seconds."""
-    rows, compute = [], kernel["forward"] + kernel["backward"]
-    for workers in (8, 16, 32, 64, 128, 256, 512, 1024):
-        n, hops = workers * BATCH, math.ceil(math.log2(workers))
-        # A score and a pattern of labels up, a slope down, all through one machine's network.
-        gather = hops * LATENCY + 5 * n / BANDWIDTH
-        scatter = hops * LATENCY + 4 * n / BANDWIDTH
-        reduce = 2 * hops * (LATENCY + 4 * kernel["weights"] / BANDWIDTH)
-        rank = slope_seconds(kernel, n)
-        # Rows sent to the range of their score and back; each worker then ranks as many as it has.
-        ranges = slope_seconds(kernel, BATCH) + 2 * (workers * 2e-6 + 9 * BATCH / BANDWIDTH)
-        step = compute + gather + rank + scatter + reduce
-        rows.append(
-            {
-                "workers": workers,
-                "batch_rows": n,
-                "compute": compute,
-                "gather_and_scatter": gather + scatter,
-                "rank": rank,
-                "reduce": reduce,
-                "step": step,
-                # Than one worker that takes all rows of the batch.
-                "times_as_fast": (workers * compute + rank) / step,
-                "step_with_ranges": compute + ranges + reduce + 2 * hops * LATENCY,
-            }
-        )
-    return rows
-
-
-def plan(results, row_bytes):
-    """Return what a day of 10 billion rows takes, from processor time per row.
-
-    A fit has work for as many workers as there are groups of blocks, each of which sends its sums.
-    """
-    largest = max(row["rows"] for row in results)
-    found = {"row_bytes": row_bytes, "stored_bytes": row_bytes * DAY_ROWS, "verbs": {}}
+def table(results):
+    """Print rows of docs/scale.md."""
     for row in results:
-        if row["rows"] == largest and row["workers"] == 2:
-            fit, times = row["verb"] == "fit", DAY_ROWS / row["rows"]
-            seconds = (row["driver_seconds"] + row["worker_seconds"]) * times
-            groups = len(starts_of(row["rows"]))
-            received = MOST_GROUPS / groups if fit else times
-            found["verbs"][row["verb"]] = {
-                "core_hours": seconds / 3600,
-                "minutes": seconds / 60 / (MOST_GROUPS if fit else MACHINES * CORES),
-                "dollars": seconds / 3600 * CORE_HOUR,
-                "received_bytes": row["received_bytes"] * received,
-            }
-    return found
+        print(f"| {row['verb']} | {row['rows']:,} | {row['workers']} |" + " 0 |" * 8)
 
 
 def main():
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", default="1000000,4000000")
-    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--verbs", default=",".join(VERBS))
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--folder", type=Path, help="Of rows that scale.py has drawn, or will.")
+    parser.add_argument("--keep-kernels", action="store_true", help="Do not time them again.")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("-o", "--output", type=Path)
     given = parser.parse_args()
-    with TemporaryDirectory() as folder:
-        results, row_bytes = growth(Path(folder), [int(n) for n in given.rows.split(",")])
-    kernel = kernels()
-    print(kernel, flush=True)
-    stated = {"latency": LATENCY, "bandwidth": BANDWIDTH, "cores": CORES, "core_hour": CORE_HOUR}
-    document = {
-        "command": f"python benchmarks/cluster.py --rows {given.rows}",
-        "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "shared": True},
-        "stated": stated | {"day_rows": DAY_ROWS, "machines": MACHINES},
-        "kernels": kernel,
-        "results": results,
-        "simulated": simulated(kernel),
-        "plan": plan(results, row_bytes),
+    if given.one:
+        verb, rows, workers, source, scratch = json.loads(given.one)
+        print(json.dumps(measured(verb, rows, workers, Path(source), Path(scratch))))
+        return
+    if given.output is None:
+        parser.error("-o is needed")
+    stored = json.loads(given.output.read_text()) if given.output.exists() else {"results": []}
+    if given.table:
+        table(stored["results"])
+        return
+    sizes = sorted(int(n) for n in given.rows.split(","))
+    with TemporaryDirectory() as scratch:
+        folder = given.folder or Path(scratch) / "drawn"
+        folder.mkdir(parents=True, exist_ok=True)
+        row_bytes = drawn(folder, PART)[0].stat().st_size / PART
+        for new in growth(sizes, given.verbs.split(","), given.repeats, folder, Path(scratch)):
+            key = [new[k] for k in SAME]
+            results = [row for row in stored["results"] if [row[k] for k in SAME] != key]
+            order = {verb: k for k, verb in enumerate(VERBS)}
+            stored["results"] = sorted(
+                [*results, new], key=lambda r: (order[r["verb"]], r["rows"], r["workers"])
+            )
+            write(given.output, stored, row_bytes, given)
+
+
+def write(path, stored, row_bytes, given):
+    if not given.keep_kernels or "kernels" not in stored:
+        stored["kernels"] = kernels()
+        given.keep_kernels = True
+    stored |= {
+        "command": f"python benchmarks/cluster.py --rows {given.rows} --repeats {given.repeats}",
+        "machine": {
+            "cores": os.cpu_count(),
+            "processor": platform.machine(),
+            "load": os.getloadavg()[0],
+        },
+        "stated": STATED,
+        "simulated": simulated(stored["kernels"]),
+        "plan": plan(stored["results"], row_bytes),
     }
-    given.output.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(stored, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,38 +12,18 @@ import argparse
 import json
 import os
 import platform
-import sys
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from commands import measured
 
 LIMITS = {"import": 1536, "pipeline": 4096}
 """Megabytes that each may take."""
 
 
-def measured(name: str, rows: int, *arguments: object) -> dict:
-    """Run a command of harmonrank to its end; return seconds and peak memory."""
-    command = [sys.executable, "-m", "harmonrank", *map(str, arguments), "--quiet"]
-    started = time.perf_counter()
-    child = os.spawnv(os.P_NOWAIT, sys.executable, command)
-    _, status, used = os.wait4(child, 0)
-    seconds = time.perf_counter() - started
-    if os.waitstatus_to_exitcode(status):
-        raise SystemExit(f"`harmonrank {' '.join(command[3:])}` failed.")
-    result = {
-        "command": " ".join(["harmonrank", *command[3:-1]]),
-        "seconds": seconds,
-        "cpu_seconds": used.ru_utime + used.ru_stime,
-        "rows_per_second": rows / seconds,
-        "peak_megabytes": used.ru_maxrss // 1024,
-        "most_megabytes": LIMITS.get(name),
-    }
-    print(
-        f"{name:9s} {seconds:7.0f} s {rows / seconds:9,.0f} rows/s {result['cpu_seconds']:7.0f} "
-        f"processor seconds {result['peak_megabytes']:6,} MB",
-        flush=True,
-    )
-    return result
+def limited(name: str, rows: int, *arguments: object) -> dict:
+    """Run a command; return what it took, and the memory that it may take."""
+    return measured(name, rows, *arguments) | {"most_megabytes": LIMITS.get(name)}
 
 
 def run(options: argparse.Namespace) -> dict:
@@ -52,11 +32,11 @@ def run(options: argparse.Namespace) -> dict:
     # Commands name files of the folder they run in, so that the stored ones can be repeated.
     os.chdir(options.place)
     size = ["--users", options.users, "--items", options.items, "--rows", rows]
-    result["simulate"] = measured("simulate", rows, "simulate", "kuairand", *size, "-o", "raw")
-    result["import"] = measured("import", rows, "data", "import", "kuairand", "raw", "-o", "log")
+    result["simulate"] = limited("simulate", rows, "simulate", "kuairand", *size, "-o", "raw")
+    result["import"] = limited("import", rows, "data", "import", "kuairand", "raw", "-o", "log")
     few = ["--epochs", options.epochs, "--folds", options.folds]
     told = ["--json", "numbers.json"]
-    result["pipeline"] = measured("pipeline", rows, "pipeline", "raw", "-o", "out", *few, *told)
+    result["pipeline"] = limited("pipeline", rows, "pipeline", "raw", "-o", "out", *few, *told)
     numbers = json.loads(Path("numbers.json").read_text())
     steps = {p.stem: json.loads(p.read_text())["seconds"] for p in Path("out/steps").glob("*.json")}
     result["pipeline"] |= {"step_seconds": steps, "outcome": numbers}

@@ -16,14 +16,13 @@ import argparse
 import json
 import os
 import platform
-import sys
-import time
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
+from commands import measured, run_process
 
 from harmonrank.data.worlds import world
 
@@ -64,37 +63,6 @@ def columns() -> list[str]:
         *("--scores", ",".join(f"p_{name}" for name in names), "--labels", ",".join(names)),
         *("--context", ",".join(place.context), "--request", "request"),
     ]
-
-
-def measured(name: str, rows: int, *arguments: object) -> dict:
-    """Run a command of harmonrank to its end; return seconds and peak memory."""
-    return run_process(name, rows, "-m", "harmonrank", *arguments, "--quiet")
-
-
-def run_process(name: str, rows: int, *arguments: object) -> dict:
-    """Run Python to its end; return seconds and peak memory."""
-    command = [sys.executable, *map(str, arguments)]
-    started = time.perf_counter()
-    child = os.spawnv(os.P_NOWAIT, sys.executable, command)
-    _, status, used = os.wait4(child, 0)
-    seconds = time.perf_counter() - started
-    if os.waitstatus_to_exitcode(status):
-        raise SystemExit(f"`{' '.join(command[1:])}` failed.")
-    cpu = used.ru_utime + used.ru_stime
-    result = {
-        "seconds": seconds,
-        "cpu_seconds": cpu,
-        "rows_per_second": rows / seconds,
-        "rows_per_cpu_second": rows / cpu,
-        "peak_megabytes": used.ru_maxrss // 1024,
-        "threads": os.environ.get("OMP_NUM_THREADS", "all"),
-    }
-    print(
-        f"{name:9s} {rows:12,} rows {seconds:7.0f} s {rows / cpu:9,.0f} rows per processor second "
-        f"{cpu:7.0f} processor seconds {result['peak_megabytes']:6,} MB",
-        flush=True,
-    )
-    return result
 
 
 def run(rows: int, folder: Path, scratch: Path) -> dict:

@@ -8,6 +8,7 @@ __all__ = ["RayEngine"]
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from harmonrank.threads import limited_threads
 
 # A machine that dies takes all its tasks along, and others may die meanwhile.
 _RETRIES = 16
+_LOADED = "harmonrank.methods.block_fit"
 
 
 class RayEngine:
@@ -36,6 +38,8 @@ class RayEngine:
         found: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
         cores = int(found.get("CPU", 1))
         self.workers = cores if workers is None else workers
+        # Workers load the package while this process still reads what it was given.
+        self._loading = [_task.remote(_load, _LOADED) for _ in range(self.workers)]
 
     def call(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return the promise of a task."""
@@ -102,6 +106,10 @@ class _Actor:
         """Return the promise of a call of the actor."""
         built = self._build, len(self._given)
         return self._handle.call.remote(function, *built, *self._given, *given)
+
+
+def _load(name: str) -> None:
+    import_module(name)
 
 
 def _run(function: Callable[..., Any], *given: Any) -> Any:

@@ -1,0 +1,120 @@
+"""What measured times come to on a thousand machines, from network figures that are stated.
+
+The step of a global batch is simulated from the kernels' times, measured here.
+"""
+
+import math
+import time
+from statistics import median
+
+import numpy as np
+import torch
+
+from harmonrank.data.blocks import MOST_GROUPS, starts_of
+from harmonrank.losses import Patterns, rank_auc_slope
+from harmonrank.model import Network, NetworkConfig
+from harmonrank.model.fused import Step
+from harmonrank.threads import limited_threads
+
+BATCH = 10_240
+LATENCY, BANDWIDTH = 50e-6, 25e9 / 8  # stated: of one message, and of a machine's network
+CORES, CORE_HOUR = 16, 0.05  # stated: of a machine, and its price in dollars
+DAY_ROWS, MACHINES = 10**10, 1000
+STATED = {
+    "latency": LATENCY,
+    "bandwidth": BANDWIDTH,
+    "cores": CORES,
+    "core_hour": CORE_HOUR,
+    "day_rows": DAY_ROWS,
+    "machines": MACHINES,
+}
+
+
+def kernels():
+    rng = np.random.default_rng(0)
+    M, found = 5, {"rank_slope": {}}
+    with limited_threads(1):
+        for n in (10_240, 102_400, 1_024_000, 10_240_000):
+            labels = Patterns.of(torch.from_numpy((rng.random((n, M)) < 0.05).astype(np.uint8)))
+            fused = rng.normal(size=n).astype(np.float32)
+            found["rank_slope"][n] = timed(
+                lambda f=fused, y=labels: rank_auc_slope(f, y, np.ones(M)), 9 if n < 10**6 else 3
+            )
+        scores = rng.random((BATCH, M)).astype(np.float32)
+        context = rng.integers(0, 8, (BATCH, 2)).astype(np.int32)
+        network = Network(NetworkConfig(objectives=M, context_slots=(8, 8)), scores=scores)
+        step, index = Step(network, scores, context), np.arange(BATCH)
+        slope = rng.normal(size=BATCH).astype(np.float32)
+        found["forward"] = timed(lambda: step.forward(index), 15)
+        found["backward"] = timed(lambda: step.backward(slope), 15)
+        found["weights"] = len(step.weights.vector)
+    return found
+
+
+def timed(work, times):
+    work()
+    spent = []
+    for _ in range(times):
+        # Processor time: what else runs on this machine does not count.
+        started = time.process_time()
+        work()
+        spent.append(time.process_time() - started)
+    return median(spent)
+
+
+def slope_seconds(kernel, n):
+    sizes = sorted(map(int, kernel["rank_slope"]))
+    times = [kernel["rank_slope"][k] for k in sizes]
+    return float(np.exp(np.interp(math.log(n), np.log(sizes), np.log(times))))
+
+
+def simulated(kernel):
+    """Return the parts of a step of N workers with 10,240 rows each, in seconds."""
+    rows, compute = [], kernel["forward"] + kernel["backward"]
+    for workers in (8, 16, 32, 64, 128, 256, 512, 1024):
+        n, hops = workers * BATCH, math.ceil(math.log2(workers))
+        # A score and a pattern of labels up, a slope down, all through one machine's network.
+        gather = hops * LATENCY + 5 * n / BANDWIDTH
+        scatter = hops * LATENCY + 4 * n / BANDWIDTH
+        reduce = 2 * hops * (LATENCY + 4 * kernel["weights"] / BANDWIDTH)
+        rank = slope_seconds(kernel, n)
+        # Rows sent to the range of their score and back; each worker then ranks as many as it has.
+        ranges = slope_seconds(kernel, BATCH) + 2 * (workers * 2e-6 + 9 * BATCH / BANDWIDTH)
+        step = compute + gather + rank + scatter + reduce
+        rows.append(
+            {
+                "workers": workers,
+                "batch_rows": n,
+                "compute": compute,
+                "gather_and_scatter": gather + scatter,
+                "rank": rank,
+                "reduce": reduce,
+                "step": step,
+                # Than one worker that takes all rows of the batch.
+                "times_as_fast": (workers * compute + rank) / step,
+                "step_with_ranges": compute + ranges + reduce + 2 * hops * LATENCY,
+            }
+        )
+    return rows
+
+
+def plan(results, row_bytes):
+    """Return what a day of 10 billion rows takes, from processor time per row.
+
+    A fit has work for as many workers as there are groups of blocks, each of which sends its sums.
+    """
+    found = {"row_bytes": row_bytes, "stored_bytes": row_bytes * DAY_ROWS, "verbs": {}}
+    for row in results:
+        largest = max(other["rows"] for other in results if other["verb"] == row["verb"])
+        if row["rows"] == largest and row["workers"] == 2:
+            fit, times = row["verb"] == "fit", DAY_ROWS / row["rows"]
+            seconds = (row["driver_seconds"] + row["worker_seconds"]) * times
+            groups = len(starts_of(row["rows"]))
+            received = MOST_GROUPS / groups if fit else times
+            found["verbs"][row["verb"]] = {
+                "core_hours": seconds / 3600,
+                "minutes": seconds / 60 / (MOST_GROUPS if fit else MACHINES * CORES),
+                "dollars": seconds / 3600 * CORE_HOUR,
+                "received_bytes": row["received_bytes"] * received,
+            }
+    return found
