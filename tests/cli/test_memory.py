@@ -1,6 +1,7 @@
 """Tables that --memory cannot hold are read in blocks, with the numbers of tables that it can."""
 
 import json
+from itertools import count
 
 import numpy as np
 import polars as pl
@@ -97,7 +98,7 @@ def test_validation_rows_are_set_aside_by_request(run, folder, given):
     out = folder / "m"
     done = run("fit", *given, "-o", out, "--method", "logistic", "--memory", "1KB")
     assert done.code == 0, done
-    assert "others were set aside for validation." in done.err
+    assert "others, set aside." in done.err
     in_memory = run("fit", *given, "-o", folder / "n", "--method", "logistic")
     assert in_memory.code == 0
     a, b = (hr.load(folder / name).evaluate(folder / "test.parquet") for name in "mn")
@@ -188,3 +189,75 @@ def test_what_needs_all_rows_is_refused_in_blocks(run, folder, given):
         done = run("fit", *given, *more, "-o", folder / "m", "--memory", "1KB")
         assert done.code == 2
         assert word in done.err
+
+
+NETWORK = {
+    "harmonrank-paper": ("epochs=3", "batch_rows=40", "width=4"),
+    "harmonrank-network": ("epochs=2", "batch_rows=40", "width=4"),
+    "label-aggregation": ("epochs=2", "batch_rows=40", "width=4"),
+}
+
+
+def settings(method):
+    return [word for setting in NETWORK[method] for word in ("--set", setting)]
+
+
+@pytest.mark.parametrize("method", NETWORK)
+def test_a_network_whose_rows_fit_the_buffer_is_that_of_memory(run, folder, given, method):
+    pytest.importorskip("torch")
+    given += ("--valid", folder / "valid.parquet", "--method", method, *settings(method))
+    for name, memory in (("a", ()), ("b", ("--memory", "1KB"))):
+        done = run("fit", *given, "-o", folder / name, *memory)
+        assert done.code == 0, done
+    one, two = (folder / name / "weights.safetensors" for name in "ab")
+    assert one.read_bytes() == two.read_bytes()
+
+
+@pytest.fixture
+def small_buffer(monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr("harmonrank.model.training.BUFFER_ROWS", 400)
+    monkeypatch.setattr("harmonrank.training.buffer._PIECE_ROWS", 8)
+    monkeypatch.setattr("harmonrank.methods.row_blocks.EXAM_ROWS", 300)
+
+
+@pytest.mark.parametrize("method", NETWORK)
+def test_a_network_trains_from_buffers(run, folder, given, small_buffer, method):
+    given += ("--method", method, *settings(method), "--memory", "1KB")
+    given += ("--valid", folder / "valid.parquet")
+    done = run("fit", *given, "-o", folder / "a")
+    assert done.code == 0, done
+    again = run("fit", *given, "-o", folder / "b")
+    other = run("fit", *given, "-o", folder / "c", "--seed", "1")
+    assert (again.code, other.code) == (0, 0)
+    a, b, c = ((folder / name / "weights.safetensors").read_bytes() for name in "abc")
+    assert a == b != c
+    assert not (folder / "a.checkpoint").exists()
+
+
+@pytest.mark.parametrize("method", ["harmonrank-paper", "harmonrank-network"])
+def test_a_killed_training_from_buffers_ends_in_the_same_weights(
+    run, folder, given, small_buffer, monkeypatch, method
+):
+    from harmonrank.training import loop
+
+    given += ("--method", method, *settings(method), "--memory", "1KB")
+    assert run("fit", *given, "-o", folder / "a").code == 0
+    monkeypatch.setattr(loop, "monotonic", count(step=100).__next__)  # a checkpoint at every step
+    taken, as_it_is = [], loop._epoch
+
+    def dying(*parts):
+        for event in as_it_is(*parts):
+            yield event
+            taken.append(event)
+            if len(taken) == 23:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "_epoch", dying)
+    assert run("fit", *given, "-o", folder / "b").code != 0
+    assert (folder / "b.checkpoint").exists()
+    assert not (folder / "b").exists()
+    monkeypatch.setattr(loop, "_epoch", as_it_is)
+    assert run("fit", *given, "-o", folder / "b").code == 0
+    one, two = (folder / name / "weights.safetensors" for name in "ab")
+    assert one.read_bytes() == two.read_bytes()

@@ -107,6 +107,11 @@ class Log:
         """Return the same rows with other scores."""
         return replace(self, scores=scores)
 
+    def turned(self, which: np.ndarray) -> Self:
+        """Return the same rows, of which some objectives, (M,), have become their absence."""
+        labels = self.known_labels()
+        return replace(self, labels=np.where(which, 1 - labels, labels).astype(labels.dtype))
+
     def take(self, index: np.ndarray) -> Self:
         """Return some rows, in the order of the index."""
 

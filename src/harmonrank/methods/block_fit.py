@@ -61,8 +61,10 @@ class BlockFit:
         text = f"Read {self.rows:,} rows in blocks, of which one at a time is in memory."
         if self.valid_rows is None:
             return text
-        where = "were set aside for validation" if self.aside else "were for validation"
-        return f"{text} {self.valid_rows:,} {'others ' * self.aside}{where}."
+        most = self.model.most_valid or self.valid_rows
+        some = f"{most:,} of " * (self.valid_rows > most)
+        where = "others, set aside" if self.aside else "validation rows"
+        return f"{text} It was validated on {some}{self.valid_rows:,} {where}."
 
 
 def fit_in_blocks(
@@ -143,6 +145,7 @@ def _fit_all(
                 "name some with --valid."
             )
     rows = RowsInBlocks(
+        schema=facts.schema,
         train=train,
         valid=exam,
         rows=facts.rows,

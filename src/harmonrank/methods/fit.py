@@ -47,14 +47,10 @@ class Fit:
         if not turned.any():
             return self
 
-        def of(log: Log) -> Log:
-            labels = log.known_labels()
-            return replace(log, labels=np.where(turned, 1 - labels, labels).astype(labels.dtype))
-
         return replace(
             self,
-            train=of(self.train),
-            valid=of(self.valid),
+            train=self.train.turned(turned),
+            valid=self.valid.turned(turned),
             weights=np.abs(self.weights),
             turned=turned,
         )

@@ -10,10 +10,12 @@ import numpy as np
 
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
+from harmonrank.engine import current_engine
 from harmonrank.extras import needs_extras
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.neural import History, NeuralState
 from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
+from harmonrank.methods.row_blocks import EXAM_ROWS, RowsInBlocks
 from harmonrank.model.health import Health
 from harmonrank.model.objective_config import ObjectiveConfig
 from harmonrank.model.objective_scorer import ObjectiveScorer
@@ -59,6 +61,7 @@ class HarmonRankNetwork(ProbabilityMethod):
     name = "harmonrank-network"
     needs = "torch"
     takes = ("graded",)
+    most_valid = EXAM_ROWS
     Config = NetworkMethodConfig
     State = NeuralState
 
@@ -75,6 +78,19 @@ class HarmonRankNetwork(ProbabilityMethod):
         self.encoder = ContextEncoder.fit(fit.train.context)
         size = self._size(fit.train.scores.shape[1], self.encoder.slots)
         weights, self.history, self.health = learn(self, fit, size)
+        self._use(size, weights)
+
+    @property
+    def fits_blocks(self) -> bool:
+        """Whether it trains from blocks; workers are given rows that are in memory."""
+        return current_engine().name == "local"
+
+    def _fit_blocks(self, fit: RowsInBlocks) -> None:
+        from harmonrank.methods.harmonrank_network_fit import learn
+
+        self.encoder = fit.encoder
+        size = self._size(len(fit.weights), self.encoder.slots)
+        weights, self.history, self.health = learn(self, fit.sampled(), size, fit)
         self._use(size, weights)
 
     def _size(self, objectives: int, slots: tuple[int, ...]) -> ObjectiveConfig:

@@ -12,13 +12,17 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from harmonrank.data import Log
+from harmonrank.data.blocks import Blocks
 from harmonrank.events import HealthMeasured
+from harmonrank.methods.calibrations import fit_calibrations
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.neural import History
-from harmonrank.methods.neural_fit import arrays_of, fingerprint
+from harmonrank.methods.neural_fit import arrays_of, buffered_rows, fingerprint
 from harmonrank.methods.outcomes import outcomes_of
 from harmonrank.methods.probability import weighted_sum
-from harmonrank.metrics import auc, fit_logistic, logit, sigmoid
+from harmonrank.methods.row_blocks import RowsInBlocks, logit_scale, row_blocks
+from harmonrank.metrics import auc, logit, sigmoid
+from harmonrank.model.fit_rows import FitRows, RowCounts
 from harmonrank.model.health import Health
 from harmonrank.model.objective_config import ObjectiveConfig
 from harmonrank.model.objective_network import HeadSum, ObjectiveNetwork
@@ -39,13 +43,29 @@ class LearnedWeights(NamedTuple):
     health: Health
 
 
-def learn(method: "HarmonRankNetwork", fit: Fit, size: ObjectiveConfig) -> LearnedWeights:
-    """Train the heads on top of the closed form; a path that does nothing is a warning."""
+def learn(
+    method: "HarmonRankNetwork",
+    fit: Fit,
+    size: ObjectiveConfig,
+    whole: RowsInBlocks | None = None,
+) -> LearnedWeights:
+    """Train the heads on top of the closed form; a path that does nothing is a warning.
+
+    Args:
+        method: Gives the options.
+        fit: Rows, weights, seed.
+        size: Of the network.
+        whole: All rows, where those of the fit are some of them.
+    """
     rows = arrays_of(method, fit.train, fit.device)
     network = ObjectiveNetwork(size, torch.Generator().manual_seed(fit.seed))
-    _set_prior(network, fit.train)
+    blocks = row_blocks(fit.train, workers=False) if whole is None else whole.train
+    _set_prior(network, blocks)
     network.to(fit.device)
-    options, total = method.config, _total_weight(fit.train)
+    seen = len(rows) if whole is None else whole.rows
+    options, total = method.config, RowCounts.of(blocks).mass
+    batch_rows = options.batch_rows or min(max(seen // 160, 256), 4096)
+    buffered = None if whole is None else buffered_rows(whole, batch_rows)
 
     def loss(z: Tensor, batch: Arrays) -> LossValue:
         weight = None if batch.sample_weight is None else batch.sample_weight[:, None].to(z)
@@ -59,19 +79,19 @@ def learn(method: "HarmonRankNetwork", fit: Fit, size: ObjectiveConfig) -> Learn
         learning_rate=options.learning_rate,
         schedule="cosine",
         early_stopping=False,
-        batch_rows=options.batch_rows or min(max(len(rows) // 160, 256), 4096),
+        batch_rows=batch_rows,
         epochs=options.epochs,
     )
     history: History = ()
     for event in train(
         network,
-        rows,
+        buffered or rows,
         loss,
         _Exam(method, fit),
         config,
         seed=fit.seed,
         checkpoint=fit.checkpoint,
-        fingerprint=fingerprint(method, fit) if fit.checkpoint else "",
+        fingerprint=fingerprint(method, fit, buffered) if fit.checkpoint else "",
     ):
         if isinstance(event, Finished):
             history = event.history
@@ -88,22 +108,16 @@ def learn(method: "HarmonRankNetwork", fit: Fit, size: ObjectiveConfig) -> Learn
     return LearnedWeights(weights, history, health)
 
 
-def _total_weight(log: Log) -> float:
-    return float(log.rows if log.sample_weight is None else log.sample_weight.sum())
-
-
-def _set_prior(network: ObjectiveNetwork, log: Log) -> None:
+def _set_prior(network: ObjectiveNetwork, rows: Blocks[FitRows]) -> None:
     """Calibrate each score on its own, and measure its scale."""
-    prior, weight = network.prior, log.sample_weight
-    x = logit(log.scores)
-    centre = np.average(x, axis=0, weights=weight)
-    spread = np.sqrt(np.average((x - centre) ** 2, axis=0, weights=weight))
+    prior = network.prior
+    centre, spread = logit_scale(rows)
     prior.centre.copy_(torch.from_numpy(centre))
     # A score that never changes says nothing; any scale will do.
     prior.spread.copy_(torch.from_numpy(np.where(spread > 1e-6, spread, 1.0)))
-    for m, labels in enumerate(log.known_labels().T):
-        a, b = fit_logistic(log.scores[:, m], labels.astype(np.float64), weight)
-        prior.slope[m], prior.intercept[m] = a, b
+    curves = torch.from_numpy(fit_calibrations(rows))
+    prior.slope.copy_(curves[:, 0])
+    prior.intercept.copy_(curves[:, 1])
 
 
 class _Exam:

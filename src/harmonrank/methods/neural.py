@@ -15,11 +15,13 @@ import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.data.arrays import Array
+from harmonrank.engine import current_engine
 from harmonrank.errors import UsageError
 from harmonrank.extras import needs_extras
 from harmonrank.methods.base import Method
 from harmonrank.methods.correction import corrected
 from harmonrank.methods.fit import Fit
+from harmonrank.methods.row_blocks import EXAM_ROWS, RowsInBlocks
 from harmonrank.methods.state import ContextState
 from harmonrank.model import NetworkConfig, NetworkOptions, TrainingConfig
 from harmonrank.model.fused import Scorer
@@ -90,6 +92,7 @@ class NeuralMethod(Method):
     loss: ClassVar[str]
     needs = "torch"
     takes = ("graded",)
+    most_valid = EXAM_ROWS
     Config = NeuralConfig
     State = NeuralState
 
@@ -117,6 +120,20 @@ class NeuralMethod(Method):
         self.encoder = ContextEncoder.fit(fit.train.context)
         network = self._new_network(fit).to(fit.device)
         self._use(*learn(self, fit, network, self.config.epochs))
+
+    @property
+    def fits_blocks(self) -> bool:
+        """Whether it trains from blocks; workers are given rows that are in memory."""
+        return current_engine().name == "local"
+
+    def _fit_blocks(self, fit: RowsInBlocks) -> None:
+        from harmonrank.methods.neural_fit import buffered_rows, learn
+
+        some = fit.sampled().wanted()
+        self.encoder = fit.encoder
+        network = self._new_network(some).to(fit.device)
+        buffered = buffered_rows(fit, self.config.batch_rows, some.turned)
+        self._use(*learn(self, some, network, self.config.epochs, buffered=buffered))
 
     def updated(self, table: Source, *, passes: int = 20, seed: int = 0) -> Self:
         """Return a new model that went on learning: some passes over newer rows.

@@ -1,6 +1,14 @@
 """Neural fit: train a method's network, and look into it, with PyTorch."""
 
-__all__ = ["Learned", "arrays_of", "fingerprint", "forward", "learn", "mean_attention"]
+__all__ = [
+    "Learned",
+    "arrays_of",
+    "buffered_rows",
+    "fingerprint",
+    "forward",
+    "learn",
+    "mean_attention",
+]
 
 import hashlib
 import json
@@ -14,20 +22,25 @@ import torch
 from torch import Tensor
 
 from harmonrank.data import ContextEncoder, Log
+from harmonrank.data.blocks import SpilledBlocks
 from harmonrank.events import HealthMeasured
 from harmonrank.methods.fit import Fit, require_requests
 from harmonrank.methods.network_losses import LOSSES
 from harmonrank.methods.neural import History, NeuralMethod
 from harmonrank.methods.outcomes import outcomes_of
+from harmonrank.methods.row_blocks import RowsInBlocks
 from harmonrank.methods.weighting import Fixed, weighting_of
 from harmonrank.metrics import auc, grouped_auc
 from harmonrank.model import Network
+from harmonrank.model import training as room
+from harmonrank.model.fit_rows import FitRows
 from harmonrank.model.fused import Scorer, covers
 from harmonrank.model.health import Health
 from harmonrank.ranking import request_order
 from harmonrank.training import (
     HEALTH_ROWS,
     Arrays,
+    BufferedRows,
     Finished,
     LossSlope,
     LossValue,
@@ -62,6 +75,7 @@ def learn(
     network: Network,
     epochs: int | None,
     rows_seen: int | None = None,
+    buffered: BufferedRows | None = None,
 ) -> Learned:
     """Train a network; return it as it was when it ranked the validation rows best, if any.
 
@@ -73,6 +87,7 @@ def learn(
         network: On the device of the fit.
         epochs: In place of the method's own.
         rows_seen: See `harmonrank.training.train`.
+        buffered: All training rows, where those of the fit are some of them.
     """
     requests = None
     if method.optimises == "requests":
@@ -102,14 +117,14 @@ def learn(
     history: History = ()
     for event in train(
         network,
-        rows,
+        buffered or rows,
         loss,
         _Exam(fit, valid, weighting, within=requests is not None),
         replace(method.config, epochs=epochs),
         slope=slope if chosen.has_slope else None,
         seed=fit.seed,
         checkpoint=fit.checkpoint,
-        fingerprint=fingerprint(method, fit) if fit.checkpoint else "",
+        fingerprint=fingerprint(method, fit, buffered) if fit.checkpoint else "",
         rows_seen=rows_seen,
         requests=requests,
     ):
@@ -211,7 +226,35 @@ def _attach(network: Network, memory: dict[str, Tensor]) -> None:
     network.add_module(_MEMORY, module)
 
 
-def fingerprint(method: Encoding, fit: Fit) -> str:
+def buffered_rows(
+    fit: RowsInBlocks, batch_rows: int, turned: np.ndarray | None = None
+) -> BufferedRows | None:
+    """Return the training rows of a fit in blocks; None where they all fit the buffer.
+
+    Args:
+        fit: The rows, and the device of the network.
+        batch_rows: Rows of a step.
+        turned: (objectives,) which labels become their absence.
+    """
+    if fit.rows <= room.BUFFER_ROWS:
+        return None
+    assert isinstance(fit.train, SpilledBlocks)
+
+    def arrays(rows: FitRows) -> Arrays:
+        labels = rows.labels
+        if turned is not None:
+            labels = np.where(turned, 1 - labels, labels).astype(labels.dtype)
+        return Arrays(
+            _tensor(rows.scores.astype(np.float32, copy=False), fit.device),
+            _tensor(rows.codes.astype(np.int32, copy=False), fit.device),
+            _tensor(labels, fit.device),
+            None if rows.weight is None else _tensor(rows.weight, fit.device),
+        )
+
+    return BufferedRows(fit.train, arrays, batch_rows)
+
+
+def fingerprint(method: Encoding, fit: Fit, buffered: BufferedRows | None = None) -> str:
     """Return a digest of all that decides the fit's result."""
     options = [method.name, asdict(method.config), fit.seed, fit.weights.tolist()]
     digest = hashlib.sha256(json.dumps(options).encode())
@@ -220,6 +263,8 @@ def fingerprint(method: Encoding, fit: Fit) -> str:
             digest.update(np.ascontiguousarray(array).data)
         if log.sample_weight is not None:
             digest.update(np.ascontiguousarray(log.sample_weight).data)
+    if buffered is not None:
+        digest.update(buffered.fingerprint().encode())
     return digest.hexdigest()
 
 

@@ -1,6 +1,6 @@
 """Row blocks: what a method is fitted on where sums over rows are all that it needs."""
 
-__all__ = ["FitsBlocks", "RowsInBlocks", "logit_scale", "row_blocks"]
+__all__ = ["EXAM_ROWS", "FitsBlocks", "RowsInBlocks", "logit_scale", "row_blocks"]
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +9,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from harmonrank.data import ContextEncoder, Log
+from harmonrank.data import ContextEncoder, Log, Schema
 from harmonrank.data.blocks import Blocks
 from harmonrank.data.engine_blocks import EngineBlocks
 from harmonrank.engine import current_engine
+from harmonrank.methods.coded_log import CodedLog
+from harmonrank.methods.fit import Fit
 from harmonrank.metrics import logit
-from harmonrank.model.fit_rows import FitRows, cut_rows
+from harmonrank.model import training as room
+from harmonrank.model.fit_rows import FitRows, cut_rows, drawn_from
+
+EXAM_ROWS = 500_000
+"""A network is validated on at most so many rows, drawn at random."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,7 @@ class RowsInBlocks:
     All rows count, none misses a score, and weights have mean 1.
 
     Attributes:
+        schema: Which column is what.
         train: Rows to learn from.
         valid: Rows for early stopping and selection; none where a method needs none.
         rows: How many there are to learn from.
@@ -37,6 +44,7 @@ class RowsInBlocks:
         checkpoint: Where a fit that takes long keeps its state.
     """
 
+    schema: Schema
     train: Blocks[FitRows]
     valid: Blocks[FitRows]
     rows: int
@@ -49,12 +57,34 @@ class RowsInBlocks:
     on_event: Callable[[Any], None]
     checkpoint: Path | None
 
+    def sampled(self) -> Fit:
+        """Return the fit of rows in memory: all if a buffer holds them, else some drawn at random.
+
+        Validation rows are all of them, if there are no more than `EXAM_ROWS`.
+        """
+        held = room.BUFFER_ROWS
+        most = held if self.rows <= held else EXAM_ROWS
+        train = drawn_from(self.train, self.rows, most)
+        valid = drawn_from(self.valid, self.valid_rows, EXAM_ROWS)
+        return Fit(
+            CodedLog.of(train, self.schema, self.prevalence),
+            CodedLog.of(valid, self.schema, self.prevalence),
+            self.weights,
+            self.seed,
+            self.device,
+            self.on_event,
+            self.checkpoint,
+        )
+
 
 class FitsBlocks:
     """What a method can make of more rows than memory holds; nothing, if not told otherwise."""
 
     fits_on_workers: ClassVar[bool] = False
     """Whether its fit is made of sums over blocks, which the workers of an engine find."""
+
+    most_valid: ClassVar[int | None] = None
+    """At most so many validation rows are looked at, drawn at random; None for all of them."""
 
     @property
     def fits_blocks(self) -> bool:

@@ -4,13 +4,16 @@ It stands beside the network's own options since a model stores both; what train
 `harmonrank.training`.
 """
 
-__all__ = ["Plan", "TrainingConfig"]
+__all__ = ["BUFFER_ROWS", "Plan", "TrainingConfig"]
 
 from dataclasses import dataclass
 from math import cos, pi
 from typing import Literal, NamedTuple
 
 from harmonrank.options import Count, Nonnegative, Rate, Seconds, check_fields
+
+BUFFER_ROWS = 2_097_152
+"""So many rows are mixed at a time; a log of no more is trained on as one in memory is."""
 
 _EPOCH_STEPS = 10  # Fewer steps than these are not worth a look at the validation rows.
 

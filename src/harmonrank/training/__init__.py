@@ -2,6 +2,7 @@
 
 from harmonrank.model.training import TrainingConfig
 from harmonrank.training.arrays import Arrays
+from harmonrank.training.buffer import BufferedRows
 from harmonrank.training.decay import Decay, decayed
 from harmonrank.training.health import HEALTH_ROWS, health_of
 from harmonrank.training.learner import LossSlope, LossValue
@@ -10,6 +11,7 @@ from harmonrank.training.loop import Event, Finished, train
 __all__ = [
     "HEALTH_ROWS",
     "Arrays",
+    "BufferedRows",
     "Decay",
     "Event",
     "Finished",

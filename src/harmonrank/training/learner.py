@@ -80,6 +80,9 @@ class Learner(Protocol):
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Change the weights by one step on these rows; return the loss before it."""
 
+    def use(self, rows: Arrays) -> None:
+        """Take steps on other rows from now on."""
+
     def publish(self) -> None:
         """Give the network the present weights."""
 
@@ -110,6 +113,10 @@ class TorchLearner:
                 self._decay.step()
                 self.optimizer.step()
         return StepTaken(float(value.loss.detach()), value.gradient_share)
+
+    def use(self, rows: Arrays) -> None:
+        """Take steps on other rows from now on."""
+        self._rows = rows
 
     def publish(self) -> None:
         """Nothing to do: the weights are the network's."""
@@ -163,6 +170,11 @@ class FusedLearner:
                 self.optimizer.step()
         self._read()
         return StepTaken(found.loss, found.gradient_share)
+
+    def use(self, rows: Arrays) -> None:
+        """Take steps on other rows from now on."""
+        self._rows = rows
+        self._step.use(rows.scores.numpy(), rows.context.numpy())
 
     def publish(self) -> None:
         """Copy the weights into the network."""

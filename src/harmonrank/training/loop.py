@@ -20,6 +20,7 @@ from harmonrank.errors import DivergenceError
 from harmonrank.events import BatchEnded, EpochEnded, Resumed
 from harmonrank.model.training import Plan, TrainingConfig
 from harmonrank.training.arrays import Arrays
+from harmonrank.training.buffer import BufferedRows
 from harmonrank.training.checkpoint import Checkpoint, Progress
 from harmonrank.training.learner import Learner, LossFunction, SlopeFunction, learner_for
 from harmonrank.training.shuffle import random_batches, request_batches
@@ -47,7 +48,7 @@ Event = Resumed | BatchEnded | EpochEnded | Finished
 
 def train(
     network: N,
-    rows: Arrays,
+    rows: Arrays | BufferedRows,
     loss: LossFunction,
     validate: Callable[[N], float],
     config: TrainingConfig,
@@ -68,7 +69,8 @@ def train(
 
     Args:
         network: Called with scores and context.
-        rows: The training rows, on the network's device.
+        rows: The training rows, on the network's device; a buffer of them at a time, if they are
+            many.
         loss: Of the network's output and the batch.
         validate: Validation AUC-sum of the network, higher is better.
         config: Optimiser, batches, length.
@@ -81,7 +83,8 @@ def train(
     """
     plan = config.plan(len(rows))
     seen = len(rows) * plan.passes * plan.epochs if rows_seen is None else rows_seen
-    learner = learner_for(network, rows, config, seen, slope)
+    at_first = rows if isinstance(rows, Arrays) else rows.some()
+    learner = learner_for(network, at_first, config, seen, slope)
     state = Checkpoint(network, learner.optimizer)
     fingerprint = f"{fingerprint}/{learner.kind}"
     progress = Progress()
@@ -99,8 +102,8 @@ def train(
     saved_at = monotonic()
     patience = plan.patience if config.early_stopping else plan.epochs
     while progress.epoch < plan.epochs and progress.since_best < patience:
-        batches = _batches(len(rows), requests, plan, seed, progress.epoch)
-        for event in _epoch(learner, batches, loss, config, plan, progress):
+        steps = _steps(rows, requests, plan, seed, progress)
+        for event in _epoch(learner, steps, loss, config, plan, progress):
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield event
@@ -129,6 +132,22 @@ def train(
     yield Finished(progress.best_epoch, progress.best_valid, reason, history)
 
 
+def _steps(
+    rows: Arrays | BufferedRows,
+    requests: NDArray[np.int64] | None,
+    plan: Plan,
+    seed: int,
+    progress: Progress,
+) -> Iterator[tuple[Arrays | None, NDArray[np.int64]]]:
+    """Yield the rows of each step of an epoch that is left, of other rows where there are any."""
+    if isinstance(rows, BufferedRows):
+        yield from rows.steps(plan, seed, progress.epoch, progress.step)
+        return
+    batches = _batches(len(rows), requests, plan, seed, progress.epoch)
+    for index in batches[progress.step :]:
+        yield None, index
+
+
 def _batches(
     rows: int, requests: NDArray[np.int64] | None, plan: Plan, seed: int, epoch: int
 ) -> list[NDArray[np.int64]]:
@@ -145,17 +164,19 @@ def _batches(
 
 def _epoch(
     learner: Learner,
-    batches: list[NDArray[np.int64]],
+    steps: Iterator[tuple[Arrays | None, NDArray[np.int64]]],
     loss: LossFunction,
     config: TrainingConfig,
     plan: Plan,
     progress: Progress,
 ) -> Iterator[BatchEnded]:
     """Take the steps of one epoch that are still to be taken."""
-    for step in range(progress.step, plan.steps):
+    for step, (fresh, index) in enumerate(steps, progress.step):
+        if fresh is not None:
+            learner.use(fresh)
         for group in learner.optimizer.param_groups:
             group["lr"] = config.rate(progress.epoch * plan.steps + step, plan.steps * plan.epochs)
-        taken = learner.step(batches[step], loss)
+        taken = learner.step(index, loss)
         if not np.isfinite(taken.loss):
             raise DivergenceError(
                 f"The training loss became {taken.loss} in epoch {progress.epoch + 1}; "

@@ -55,21 +55,26 @@ class ParallelLearner:
         engine: Engine,
         slope: SlopeFunction | None = None,
     ) -> None:
-        self._network, self._rows, self._engine, self._slope = network, rows, engine, slope
+        self._network, self._engine, self._slope = network, engine, slope
         self._vector = _vector_of(network)
         self._flat = nn.Parameter(torch.from_numpy(self._vector.read(network)).float())
         self._flat.grad = torch.zeros_like(self._flat)
         self.optimizer = optimizer_of(config, [self._flat])
         acts = torch.from_numpy(self._vector.marked(network)).float()
         self._decay = Decay(config.weight_decay, self.optimizer, [(self._flat, acts)])
+        self._steps = 0
+        self.use(rows)
+
+    def use(self, rows: Arrays) -> None:
+        """Deal other rows out to workers, in place of those before."""
+        self._rows, engine = rows, self._engine
         self._edges = np.linspace(0, len(rows), engine.workers + 1).astype(np.int64)
-        shared = engine.put(deepcopy(network))
+        shared = engine.put(deepcopy(self._network))
         scores, context = rows.scores.numpy(), rows.context.numpy()
         self._shares = [
             engine.keep(_Share, shared, engine.put(scores[a:b]), engine.put(context[a:b]))
             for a, b in pairwise(self._edges.tolist())
         ]
-        self._steps = 0
 
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Gather scores, find the slope of the whole batch, and reduce gradients."""

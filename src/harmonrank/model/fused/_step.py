@@ -23,7 +23,7 @@ _PART_ROWS = 1024  # Some part of a tenth of a millisecond.
 
 
 class Step:
-    """Fuses batches of fixed rows and turns ∂L/∂s into the gradient of every weight.
+    """Fuses batches of some rows and turns ∂L/∂s into the gradient of every weight.
 
     Args:
         network: Gives the shape; its weights are read once, into `weights`.
@@ -47,14 +47,18 @@ class Step:
         self.weights, self.gradient = Weights.of(network), Weights.of(network)
         self.gradient.vector[:] = 0  # A weight that a switch leaves out has none.
         self._tables = Tables(network.config, network.scores.knots.numpy())
-        M = network.config.objectives
+        self._batch = _Batch(self._tables, np.empty(0, np.int64), 1)
+        self.use(scores, context)
+
+    def use(self, scores: NDArray[np.float32], context: NDArray[np.int32]) -> None:
+        """Take other rows in place of those before."""
+        M = self._tables.config.objectives
         check_shapes(scores, context, M, len(self._tables.first) - M)
         codes, shares = code_rows(scores, context, self._tables)
         # Eight numbers are read at a time.
         self._codes, self._shares = (
             np.append(a, np.zeros(SINGLES, a.dtype)) for a in (codes, shares)
         )
-        self._batch = _Batch(self._tables, np.empty(0, np.int64), 1)
 
     def forward(self, index: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the fused scores of some rows."""
