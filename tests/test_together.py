@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harmonrank.kernel import claim, finish
-from harmonrank.threads import limited_threads
-from harmonrank.together import each_part, edges_of, map_parts, together
+from harmonrank.threads import limited_threads, thread_count
+from harmonrank.together import each_part, edges_of, in_turn, map_parts, together
 
 
 def take_all(done, claims, who, parts):
@@ -120,3 +120,50 @@ def test_a_forked_child_has_threads_of_its_own():
 
 def test_edges_of_no_blocks_make_no_parts():
     assert len(edges_of(0, 8)) == 1
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("parts", [0, 1, 2, 7])
+def test_large_parts_come_in_order_and_two_at_once(parts, threads):
+    lock, begun, most = threading.Lock(), [], []
+
+    def work(part):
+        with lock:
+            begun.append(part)
+            most.append(len(begun))
+        found = np.arange(1000).sum() + part
+        with lock:
+            begun.remove(part)
+        return found
+
+    with limited_threads(threads):
+        found = list(in_turn(work, parts))
+    assert found == [499_500 + part for part in range(parts)]
+    assert max(most, default=0) <= min(threads, 2)
+
+
+def test_a_limit_of_threads_holds_in_large_parts():
+    with limited_threads(3):
+        assert list(in_turn(lambda _: thread_count(), 4)) == [3] * 4
+
+
+def test_an_error_in_a_large_part_comes_in_its_turn():
+    def work(part):
+        if part == 2:
+            raise ValueError("of part 2")
+        return part
+
+    with limited_threads(2):
+        turns = in_turn(work, 5)
+        assert [next(turns), next(turns)] == [0, 1]
+        with pytest.raises(ValueError, match="of part 2"):
+            next(turns)
+
+
+def test_parts_that_nobody_asks_for_any_more_are_not_begun():
+    begun = []
+    with limited_threads(2):
+        turns = in_turn(begun.append, 100)
+        next(turns)
+        turns.close()
+    assert len(begun) < 10

@@ -1,11 +1,13 @@
 """Together: threads share the parts of one job, each taking the next as long as there are any."""
 
-__all__ = ["each_part", "edges_of", "map_parts", "together"]
+__all__ = ["each_part", "edges_of", "in_turn", "map_parts", "together"]
 
 import os
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from contextvars import copy_context
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -19,6 +21,7 @@ Given = TypeVar("Given")
 Found = TypeVar("Found")
 
 _LOOKS = 20_000  # Some part of a millisecond, longer than a part takes.
+_AT_ONCE = 2  # Large parts, each of which has loops that run on several threads again.
 
 
 def edges_of(blocks: int, size: int) -> NDArray[np.int64]:
@@ -109,6 +112,34 @@ def map_parts(
 
     each_part(one, len(items), threads)
     return cast(list[Found], found)
+
+
+def in_turn(work: Callable[[int], Found], parts: int) -> Iterator[Found]:
+    """Yield what `work` makes of each part, in order; one is begun while another is worked on.
+
+    For large parts, of which few may be in memory at once: two are, however many threads there are.
+    So one can be read while another is computed, and loops of one thread are no standstill.
+
+    >>> list(in_turn(lambda part: part**2, 4))
+    [0, 1, 4, 9]
+    """
+    at_once = min(_AT_ONCE, thread_count(), parts)
+    if at_once < 2:  # Nothing to share.
+        yield from map(work, range(parts))
+        return
+    coming: deque[Future[Found]] = deque()
+    with ThreadPoolExecutor(at_once, thread_name_prefix="harmonrank-turn") as pool:
+        try:
+            for part in range(parts):
+                # A limit of threads holds for what is computed here, too.
+                coming.append(pool.submit(copy_context().run, work, part))
+                if len(coming) > at_once:
+                    yield coming.popleft().result()
+            while coming:
+                yield coming.popleft().result()
+        finally:
+            for part_ in coming:
+                part_.cancel()
 
 
 @cache

@@ -29,6 +29,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from harmonrank.together import in_turn
+
 BLOCK_ROWS = 262_144
 """Rows of a block: what is computed of them stays within some 200 MB."""
 
@@ -81,9 +83,11 @@ class Blocks(ABC, Generic[Block]):
         """
 
     def each(self, work: Callable[..., Found], *given: Any) -> Iterator[Found]:
-        """Yield `work(block, *given)` of every block, in order: results are little, as sums are."""
-        for number in range(len(self)):
-            yield work(self[number], *given)
+        """Yield `work(block, *given)` of every block, in order: results are little, as sums are.
+
+        Two blocks are worked on at once, where there are threads for it.
+        """
+        return in_turn(lambda number: work(self[number], *given), len(self))
 
     def total(self, work: Callable[..., Any], *given: Any) -> Any:
         """Return the sums over all blocks; `work` gives a tuple of things that can be added.

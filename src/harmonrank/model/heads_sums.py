@@ -59,7 +59,7 @@ class HeadSums:
         run_context: The context of each run.
         mean, variance: (common, M), in standard deviations, of contexts with many rows.
         surprised: (M, rows of contexts with few) the surprise of each, float32.
-        few: (contexts with few rows, 3, M) what `RowSums` keeps of them.
+        few: (3, M, contexts with few rows) what `RowSums` keeps of them.
     """
 
     law: Law

@@ -37,16 +37,16 @@ def surprises(
     M, base = len(away), np.exp(law.log_variance)
     deviation = np.sqrt(base)
     found = np.empty((M, len(context)), np.float32)
-    few = np.empty((len(contexts), 3, M), np.float32)
-    few[:, 0] = law.mean_of(contexts) / deviation
-    few[:, 1] = law.variance_of(contexts) / base - 1
+    few = np.empty((3, M, len(contexts)), np.float32)
+    few[0] = (law.mean_of(contexts) / deviation).T
+    few[1] = (law.variance_of(contexts) / base - 1).T
     parts = list(blocks_of(len(contexts), M * M))
 
     def put(number: int) -> None:
         part = parts[number]
         # In units of deviations the surprise is C⁻¹ scaled on both sides.
         matrix = law.precision_of(contexts[part]) * np.outer(deviation, deviation)
-        few[part, 2] = 1 / np.sqrt(np.einsum("cmm->cm", matrix))
+        few[2, :, part] = 1 / np.sqrt(np.einsum("cmm->mc", matrix))
         low, high = np.searchsorted(context, [part.start, part.stop])
         put_surprise(matrix, context, low, high, part.start, skip, away, found)
 
@@ -63,7 +63,7 @@ class RowSums:
         first: How many rows come before these in `away`, `labels` and `weight`.
         context: (rows,) which context each has.
         places: (contexts, features) the value of each feature, among all values.
-        few: (contexts, 3, M) mean and variance less 1, in standard deviations, and what makes the
+        few: (3, M, contexts) mean and variance less 1, in standard deviations, and what makes the
             surprise one of variance 1, float32.
         away: (M, all rows) deviations from the context's mean, float32.
         surprise: (M, rows), float32.

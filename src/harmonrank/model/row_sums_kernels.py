@@ -18,7 +18,7 @@ from harmonrank.model.head_columns import (
 )
 from harmonrank.model.residual import NEAR
 
-_TILE = 256  # Rows whose numbers, of one head, stay in a near cache.
+_TILE = 128  # Rows whose numbers, of one head, stay in a near cache.
 _SIDE = 4  # Sums that one loop adds up side by side.
 # Beyond this a logit's probability is 0 or 1 in float32.
 _FARTHEST = np.float32(60.0)
@@ -54,7 +54,7 @@ def write_row_logits(
         own, r = away[m, there : there + _TILE], surprise[m, first : first + _TILE]
         for i in range(out.size):
             c = context[first + i]
-            mean, excess = few[c, 0, m], few[c, 1, m]
+            mean, excess = few[0, m, c], few[1, m, c]
             total = theta[INTERCEPT] + (theta[OWN] + theta[MEAN]) * mean
             total += theta[OWN] * own[i]
             total += (theta[BY_CONTEXT] * excess + theta[SURPRISE]) * r[i]
@@ -82,8 +82,8 @@ def write_inputs(skip: int, away: Any, surprise: Any, context: Any, few: Any, in
             x, r = away[j, skip + i], surprise[j, i]
             # As r = C⁻¹ away, r·away adds up to the squared Mahalanobis distance.
             distance += np.float64(r) * x
-            inputs[i, j] = x + few[c, 0, j]
-            inputs[i, M + j] = r * few[c, 2, j]
+            inputs[i, j] = x + few[0, j, c]
+            inputs[i, M + j] = r * few[2, j, c]
         inputs[i, 2 * M] = np.log(distance / M + NEAR)
 
 
@@ -111,9 +111,9 @@ def add_tiles(
             p = np.divide(np.float32(1), np.float32(1) + e[first + i])
             g[i] = weight[there + i] * (labels[there + i] - p)
             h[i] = weight[there + i] * p * (np.float32(1) - p)
-            mean, r = few[c, 0, m], surprise[m, first + i]
+            mean, r = few[0, m, c], surprise[m, first + i]
             x[INTERCEPT, i], x[OWN, i], x[MEAN, i] = 1.0, away[m, there + i] + mean, mean
-            x[BY_CONTEXT, i], x[SURPRISE, i] = few[c, 1, m] * r, r
+            x[BY_CONTEXT, i], x[SURPRISE, i] = few[1, m, c] * r, r
         k = OTHERS
         for j in range(M):
             if j != m:
