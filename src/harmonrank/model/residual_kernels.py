@@ -11,8 +11,8 @@ __all__ = [
     "SURFACE",
     "VALUE",
     "add_curvature",
-    "add_gradient",
     "fill",
+    "inputs_in",
     "layout",
     "places",
 ]
@@ -21,10 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.kernel import inline_kernel, kernel
+from harmonrank.kernel import inline_kernel, kernel, lane_kernel
+from harmonrank.model.elementary import take_logarithms
 from harmonrank.model.residual import CURVE_KNOTS, NEAR, SURFACE_KNOTS
 
 VALUE, CURVE, SLOPE, SURFACE, PAIR = range(5)
+
+_TILE = 128  # Rows.
 
 
 @kernel
@@ -34,26 +37,47 @@ def fill(
 ) -> None:  # fmt: skip
     """Write inputs, logits of the linear heads and context of some runs (see `inputs_of`).
 
-    What depends on the context is given from that of number `before` on.
+    What depends on the context is given from that of number `before` on. Rows of a run are
+    neighbours in `away`, so loops over them are vector loops.
     """
     M = len(away)
+    r, h, distance = np.empty(_TILE), np.empty(_TILE), np.ones(_TILE)
     for run in range(low, high):
         c = number[run] - before
-        for i in range(start[run], start[run + 1]):
-            context[i] = number[run]
-            distance = 0.0
+        for first in range(start[run], start[run + 1], _TILE):
+            end = min(first + _TILE, start[run + 1])
+            n = end - first
+            distance[:n] = 0.0
             for j in range(M):
                 # Surprise and head are linear in the same deviations.
-                r, h = 0.0, intercept[c, j]
+                r[:n], h[:n] = 0.0, intercept[c, j]
                 for k in range(M):
-                    r += surprise[c, j, k] * away[k, i]
-                    h += slope[c, j, k] * away[k, i]
-                heads[i, j] = h
-                # As r = C⁻¹ away, r·away adds up to the squared Mahalanobis distance.
-                distance += r * away[j, i]
-                inputs[i, j] = away[j, i] + mean[c, j]
-                inputs[i, M + j] = r / np.sqrt(surprise[c, j, j])
-            inputs[i, 2 * M] = np.log(distance / M + NEAR)
+                    _add_products(surprise[c, j, k], slope[c, j, k], away[k, first:end], r, h)
+                own, unit = away[j, first:end], 1.0 / np.sqrt(surprise[c, j, j])
+                for i in range(n):
+                    heads[first + i, j] = h[i]
+                    # As r = C⁻¹ away, r·away adds up to the squared Mahalanobis distance.
+                    distance[i] += r[i] * own[i]
+                    inputs[first + i, j] = own[i] + mean[c, j]
+                    inputs[first + i, M + j] = r[i] * unit
+            _take_distances(distance, M)
+            for i in range(n):
+                inputs[first + i, 2 * M] = distance[i]
+                context[first + i] = number[run]
+
+
+@lane_kernel
+def _add_products(s: float, b: float, x: Any, r: Any, h: Any) -> None:
+    for i in range(x.size):
+        r[i] += s * x[i]
+        h[i] += b * x[i]
+
+
+@lane_kernel
+def _take_distances(distance: Any, M: int) -> None:
+    for i in range(distance.size):
+        distance[i] = distance[i] / M + NEAR
+    take_logarithms(distance)
 
 
 @kernel
@@ -70,7 +94,7 @@ def layout(table: Any, start: int) -> Any:
 
 
 @kernel
-def _inputs_in(table: Any, begin: int, end: int, V: int) -> Any:
+def inputs_in(table: Any, begin: int, end: int, V: int) -> Any:
     """Return which inputs some curves or surfaces look at."""
     there = np.zeros(V, np.bool_)
     for t in range(begin, end):
@@ -148,80 +172,6 @@ def _row(
 
 
 @kernel
-def add_gradient(
-    m: int, begin: int, end: int, labels: Any, weight: Any, table: Any, theta: Any, out: Any,
-    gradient: Any, low: Any, per_unit: Any, slots: Any, inputs: Any, contexts: Any, context: Any,
-    heads: Any,
-) -> float:  # fmt: skip
-    """Write the logit of every row, add the gradient; return the log-likelihood.
-
-    The hot loop of the fit: groups of one kind follow each other, so that it branches on no kind.
-    Letters are those of `harmonrank.model.residual`, of eq. 7 of docs/default-method.md.
-    """
-    M, V = heads.shape[1], inputs.shape[1]
-    cell, share = np.empty(V, np.int64), np.empty(V)
-    wide, part = np.empty(V, np.int64), np.empty(V)
-    kinds, starts = layout(table, 2 + M)
-    first_curve, first_slope = kinds[CURVE], kinds[SLOPE]
-    first_surface, first_pair = kinds[SURFACE], kinds[PAIR]
-    curved = _inputs_in(table, first_curve, first_slope, V)
-    joined = _inputs_in(table, first_surface, first_pair, V)
-    value = 0.0
-    for i in range(begin, end):
-        v, code, head = inputs[i], contexts[context[i]], np.float64(heads[i, m])
-        z = head + theta[0] + theta[1] * head  # (a)
-        for j in range(M):
-            z += theta[2 + j] * v[j]
-        for t in range(first_curve):  # (b)
-            z += theta[starts[t] + code[table[t, 1]]]
-        _places_of(curved, v, low, per_unit, CURVE_KNOTS, cell, share)
-        for t in range(first_curve, first_slope):  # (c)
-            k, x = starts[t] + cell[table[t, 1]], share[table[t, 1]]
-            z += theta[k] + x * (theta[k + 1] - theta[k])
-        for t in range(first_slope, first_surface):  # (d)
-            z += theta[starts[t] + code[table[t, 2]]] * v[table[t, 1]]
-        _places_of(joined, v, low, per_unit, SURFACE_KNOTS, wide, part)
-        for t in range(first_surface, first_pair):  # (e)
-            a, b = table[t, 1], table[t, 2]
-            k, x, y = starts[t] + wide[a] * SURFACE_KNOTS + wide[b], part[a], part[b]
-            near = theta[k] + y * (theta[k + 1] - theta[k])
-            far = theta[k + SURFACE_KNOTS]
-            far += y * (theta[k + SURFACE_KNOTS + 1] - far)
-            z += near + x * (far - near)
-        for t in range(first_pair, len(table)):  # (f)
-            z += theta[starts[t] + code[table[t, 1]] * slots[table[t, 2]] + code[table[t, 2]]]
-        out[i] = z
-        # The exponential of a negative number cannot overflow, whichever sign z has.
-        e = np.exp(-abs(z))
-        p = 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
-        g = weight[i] * (labels[i] - p)
-        value += weight[i] * (labels[i] * z - max(z, 0.0) - np.log1p(e))
-        # The same coefficients once more, each with the number that z is linear in.
-        gradient[0] += g
-        gradient[1] += g * head
-        for j in range(M):
-            gradient[2 + j] += g * v[j]
-        for t in range(first_curve):
-            gradient[starts[t] + code[table[t, 1]]] += g
-        for t in range(first_curve, first_slope):
-            k, x = starts[t] + cell[table[t, 1]], g * share[table[t, 1]]
-            gradient[k] += g - x
-            gradient[k + 1] += x
-        for t in range(first_slope, first_surface):
-            gradient[starts[t] + code[table[t, 2]]] += g * v[table[t, 1]]
-        for t in range(first_surface, first_pair):
-            a, b = table[t, 1], table[t, 2]
-            k, x, y = starts[t] + wide[a] * SURFACE_KNOTS + wide[b], g * part[a], part[b]
-            gradient[k] += (g - x) * (1.0 - y)
-            gradient[k + 1] += (g - x) * y
-            gradient[k + SURFACE_KNOTS] += x * (1.0 - y)
-            gradient[k + SURFACE_KNOTS + 1] += x * y
-        for t in range(first_pair, len(table)):
-            gradient[starts[t] + code[table[t, 1]] * slots[table[t, 2]] + code[table[t, 2]]] += g
-    return value
-
-
-@kernel
 def add_curvature(
     m: int, rows: Any, table: Any, curvature: Any, low: Any, per_unit: Any, slots: Any,
     inputs: Any, contexts: Any, context: Any, heads: Any,
@@ -231,8 +181,8 @@ def add_curvature(
     cell, share = np.empty(V, np.int64), np.empty(V, np.float32)
     wide, part = np.empty(V, np.int64), np.empty(V, np.float32)
     kinds, _ = layout(table, 2 + M)
-    curved = _inputs_in(table, kinds[CURVE], kinds[SLOPE], V)
-    joined = _inputs_in(table, kinds[SURFACE], kinds[PAIR], V)
+    curved = inputs_in(table, kinds[CURVE], kinds[SLOPE], V)
+    joined = inputs_in(table, kinds[SURFACE], kinds[PAIR], V)
     most = 2 + M + 4 * len(table)
     index, number = np.empty(most, np.int64), np.empty(most, np.float32)
     for i in rows:

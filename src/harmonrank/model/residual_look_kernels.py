@@ -13,12 +13,11 @@ import numpy as np
 from harmonrank.kernel import inline_kernel, kernel, lane_function, lane_kernel
 from harmonrank.lanes import DOUBLES, lanes, put_lanes
 from harmonrank.model.residual import CURVE_KNOTS, SURFACE_KNOTS
+from harmonrank.model.residual_gradient_kernels import TILE, weigh_labels
 from harmonrank.model.residual_kernels import CURVE, SLOPE, SURFACE, VALUE, layout, places
 
 LANES = DOUBLES
 """Heads are added up so many at once, in float64; their sums have room for a multiple of it."""
-
-_TILE = 128  # Rows.
 
 
 @kernel
@@ -33,28 +32,28 @@ def add_look(
     """
     M, V, wide = heads.shape[1], inputs.shape[1], gradient.shape[2]
     _, starts = layout(table, 2 + M)
-    cell, share = np.empty((_TILE, V), np.int64), np.empty((_TILE, V))
-    corner, part = np.empty((_TILE, V), np.int64), np.empty((_TILE, V))
-    g, half = np.zeros((_TILE, wide)), np.empty(_TILE, np.int64)
+    cell, share = np.empty((TILE, V), np.int64), np.empty((TILE, V))
+    corner, part = np.empty((TILE, V), np.int64), np.empty((TILE, V))
+    g, half = np.zeros((TILE, wide)), np.empty(TILE, np.int64)
+    z, own, p, sure = np.zeros(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
     flat, flat_g = gradient.reshape(-1), g.reshape(-1)
-    for first in range(begin, end, _TILE):
-        n = min(_TILE, end - first)
+    for first in range(begin, end, TILE):
+        n = min(TILE, end - first)
         for r in range(n):
-            i = first + r
-            half[r] = gradient.shape[1] * int(newer[i])
-            total = gradient[int(newer[i])]
-            for m in range(M):
-                z = np.float64(heads[i, m])
-                # The exponential of a negative number cannot overflow, whichever sign z has.
-                e = np.exp(-abs(z))
-                p = 1.0 / (1.0 + e) if z >= 0 else e / (1.0 + e)
-                w = weight[min(m, len(weight) - 1), i]
-                g[r, m] = w * (labels[m, i] - p)
-                value[m] += w * (labels[m, i] * z - max(z, 0.0) - np.log1p(e))
-                total[0, m] += g[r, m]
-                total[1, m] += g[r, m] * z
-            places(inputs[i], low, per_unit, CURVE_KNOTS, cell[r], share[r])
-            places(inputs[i], low, per_unit, SURFACE_KNOTS, corner[r], part[r])
+            half[r] = gradient.shape[1] * int(newer[first + r])
+            v = inputs[first + r]
+            places(v, low, per_unit, CURVE_KNOTS, cell[r], share[r])
+            places(v, low, per_unit, SURFACE_KNOTS, corner[r], part[r])
+        for m in range(M):
+            for r in range(n):
+                z[r] = heads[first + r, m]
+            y, w = labels[m, first : first + n], weight[min(m, len(weight) - 1), first : first + n]
+            value[m] += weigh_labels(n, z, y, w, p, sure, own)
+            for r in range(n):
+                total = gradient[int(newer[first + r])]
+                g[r, m] = own[r]
+                total[0, m] += own[r]
+                total[1, m] += own[r] * z[r]
         rows, codes = inputs[first : first + n], contexts[context[first : first + n]]
         for j in range(M):
             _add_numbers(flat, flat_g, half, 2 + j, rows[:, j], wide)
@@ -128,10 +127,10 @@ def add_blocks(
 ) -> None:  # fmt: skip
     """Add the lower half of each group's own block of curvature; a diagonal is kept as one."""
     V = inputs.shape[1]
-    cell, share = np.empty((_TILE, V), np.int64), np.empty((_TILE, V), np.float32)
-    wide, part = np.empty((_TILE, V), np.int64), np.empty((_TILE, V), np.float32)
-    for first in range(0, len(rows), _TILE):
-        some = rows[first : first + _TILE]
+    cell, share = np.empty((TILE, V), np.int64), np.empty((TILE, V), np.float32)
+    wide, part = np.empty((TILE, V), np.int64), np.empty((TILE, V), np.float32)
+    for first in range(0, len(rows), TILE):
+        some = rows[first : first + TILE]
         for r in range(len(some)):
             places(inputs[some[r]], low, per_unit, CURVE_KNOTS, cell[r], share[r])
             places(inputs[some[r]], low, per_unit, SURFACE_KNOTS, wide[r], part[r])

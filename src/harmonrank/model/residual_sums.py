@@ -14,6 +14,7 @@ import numpy as np
 
 from harmonrank.model.heads_sums import HeadSums
 from harmonrank.model.residual import CURVE_KNOTS, SURFACE_KNOTS, context_pairs, surface_pairs
+from harmonrank.model.residual_gradient_kernels import add_gradient
 from harmonrank.model.residual_kernels import (
     CURVE,
     PAIR,
@@ -21,7 +22,6 @@ from harmonrank.model.residual_kernels import (
     SURFACE,
     VALUE,
     add_curvature,
-    add_gradient,
     fill,
 )
 from harmonrank.model.residual_look_kernels import LANES, add_blocks, add_look
