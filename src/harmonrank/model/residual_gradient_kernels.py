@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 
 from harmonrank.kernel import inline_kernel, kernel, lane_kernel
+from harmonrank.lanes import DOUBLES, item, lanes, put_lanes
 from harmonrank.model.elementary import take_logarithms, take_sigmoids
 from harmonrank.model.residual import CURVE_KNOTS, SURFACE_KNOTS
 from harmonrank.model.residual_kernels import CURVE, PAIR, SLOPE, SURFACE, inputs_in, layout
 
 TILE = 128
 """Rows at a time, whose intermediate results stay in a near cache."""
+
+_CELLS = SURFACE_KNOTS - 1
+_TERMS = DOUBLES  # Of a bilinear surface within a cell: 1, y, x and xy.
 
 
 @lane_kernel
@@ -78,6 +82,10 @@ def add_gradient(
     curves, surfaces = range(kinds[CURVE], kinds[SLOPE]), range(kinds[SURFACE], kinds[PAIR])
     curved = inputs_in(table, kinds[CURVE], kinds[SLOPE], V)
     joined = inputs_in(table, kinds[SURFACE], kinds[PAIR], V)
+    cells = np.empty((len(surfaces), _CELLS * _CELLS * _TERMS))
+    for t in surfaces:
+        _put_cells(cells[t - kinds[SURFACE]], theta[starts[t] :])
+    sums, terms = np.zeros(cells.shape), np.empty(_TERMS * TILE)
     slope = np.empty(M)
     value = 0.0
     for first in range(begin, end, TILE):
@@ -103,13 +111,8 @@ def add_gradient(
                 z[r] += theta[k] + share[a, r] * (theta[k + 1] - theta[k])
         _put_places(joined, rows, low, per_unit, SURFACE_KNOTS, wide, part)
         for t in surfaces:  # (e)
-            a, b, start = table[t, 1], table[t, 2], starts[t]
-            for r in range(n):
-                k, y = start + wide[a, r] * SURFACE_KNOTS + wide[b, r], part[b, r]
-                near = theta[k] + y * (theta[k + 1] - theta[k])
-                far = theta[k + SURFACE_KNOTS]
-                far += y * (theta[k + SURFACE_KNOTS + 1] - far)
-                z[r] += near + part[a, r] * (far - near)
+            a, b = table[t, 1], table[t, 2]
+            _add_surface(cells[t - kinds[SURFACE]], n, wide[a], wide[b], part[a], part[b], z)
         for r in range(n):
             out[first + r] = z[r]
         there = slice(first, first + n)
@@ -136,14 +139,11 @@ def add_gradient(
                 gradient[k] += g[r] - x
                 gradient[k + 1] += x
         for t in surfaces:
-            a, b, start = table[t, 1], table[t, 2], starts[t]
-            for r in range(n):
-                k, y = start + wide[a, r] * SURFACE_KNOTS + wide[b, r], part[b, r]
-                x = g[r] * part[a, r]
-                gradient[k] += (g[r] - x) * (1.0 - y)
-                gradient[k + 1] += (g[r] - x) * y
-                gradient[k + SURFACE_KNOTS] += x * (1.0 - y)
-                gradient[k + SURFACE_KNOTS + 1] += x * y
+            a, b = table[t, 1], table[t, 2]
+            total_of = sums[t - kinds[SURFACE]]
+            _add_to_cells(total_of, n, wide[a], wide[b], part[a], part[b], g, terms)
+    for t in surfaces:
+        _add_corners(gradient[starts[t] :], sums[t - kinds[SURFACE]])
     return value
 
 
@@ -182,3 +182,50 @@ def _add_affine(
     for t in range(kinds[PAIR], len(table)):
         a, b = table[t, 1], table[t, 2]
         gradient[starts[t] + code[a] * slots[b] + code[b]] += total
+
+
+@kernel
+def _put_cells(cells: Any, theta: Any) -> None:
+    """Write each cell of a surface as a polynomial, whose terms lie side by side."""
+    for a in range(_CELLS):
+        for b in range(_CELLS):
+            k, to = a * SURFACE_KNOTS + b, (a * _CELLS + b) * _TERMS
+            near, beside = theta[k], theta[k + 1] - theta[k]
+            above = theta[k + SURFACE_KNOTS]
+            cells[to], cells[to + 1], cells[to + 2] = near, beside, above - near
+            cells[to + 3] = theta[k + SURFACE_KNOTS + 1] - above - beside
+
+
+@kernel
+def _add_corners(gradient: Any, sums: Any) -> None:
+    """Turn Σ g, Σ g y, Σ g x and Σ g xy of each cell into the gradient of its four corners."""
+    for a in range(_CELLS):
+        for b in range(_CELLS):
+            k, to = a * SURFACE_KNOTS + b, (a * _CELLS + b) * _TERMS
+            one, y, x, xy = sums[to], sums[to + 1], sums[to + 2], sums[to + 3]
+            gradient[k] += one - y - x + xy
+            gradient[k + 1] += y - xy
+            gradient[k + SURFACE_KNOTS] += x - xy
+            gradient[k + SURFACE_KNOTS + 1] += xy
+
+
+@lane_kernel
+def _add_surface(cells: Any, n: int, row: Any, column: Any, x: Any, y: Any, z: Any) -> None:
+    for r in range(n):
+        k = (row[r] * _CELLS + column[r]) * _TERMS
+        near = item(cells, k) + y[r] * item(cells, k + 1)
+        z[r] += near + x[r] * (item(cells, k + 2) + y[r] * item(cells, k + 3))
+
+
+@lane_kernel
+def _add_to_cells(
+    sums: Any, n: int, row: Any, column: Any, x: Any, y: Any, g: Any, terms: Any
+) -> None:
+    """Add the terms of each row to the sums of its cell, all four at once."""
+    for r in range(n):
+        there = g[r] * x[r]
+        terms[_TERMS * r], terms[_TERMS * r + 1] = g[r], g[r] * y[r]
+        terms[_TERMS * r + 2], terms[_TERMS * r + 3] = there, there * y[r]
+    for r in range(n):
+        k = (row[r] * _CELLS + column[r]) * _TERMS
+        put_lanes(sums, k, lanes(sums, k) + lanes(terms, _TERMS * r))
