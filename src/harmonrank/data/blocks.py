@@ -1,4 +1,4 @@
-"""Blocks: a log in parts of so many rows each, of which one at a time is in memory.
+"""Blocks: a log in parts of so many rows each, of which one or two at a time are in memory.
 
 What a fit adds up is a function of a block and of what is known so far, and the results are added
 in the order of the blocks. So a result depends on the rows and on where blocks begin, and on
