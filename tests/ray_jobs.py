@@ -68,6 +68,18 @@ def fail_together(team):
     return team.gathered(np.zeros(1))
 
 
+def die_first(marker, function, *given):
+    """Kill the worker, the first time; then do what was asked for."""
+    die_once(None, marker)
+    return function(*given)
+
+
+def die_with_state(state, marker, function, *given):
+    """As `die_first`, of a worker that keeps a state."""
+    die_once(None, marker)
+    return function(state, *given)
+
+
 def die_in_pool(folder, event):
     """Kill the first worker that has ended its third pool, and note from where another goes on."""
     if isinstance(event, Resumed):

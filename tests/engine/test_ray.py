@@ -15,8 +15,10 @@ import harmonrank as hr
 from harmonrank.data.engine_blocks import EngineBlocks
 from harmonrank.engine import LocalEngine, in_order, using
 from harmonrank.errors import DataError, HarmonRankError
+from harmonrank.methods import method_class
 from harmonrank.methods.scoring_parts import score_files
 from logs import small_table
+from losing_engine import LosingEngine
 from ray_jobs import (
     count_from,
     count_on,
@@ -199,6 +201,50 @@ def test_quality_by_workers_is_that_of_one_process(world_folder, schema, tmp_pat
         assert found.effective_weights == pytest.approx(expected.effective_weights)
 
 
+def test_files_scored_by_a_killed_worker_are_scored_again(model, parts, tmp_path, ray_engine):
+    method, marker = hr.load(model), tmp_path / "died"
+    score_files(LocalEngine(), method, parts, tmp_path / "one")
+    score_files(LosingEngine(ray_engine, 3, marker), method, parts, tmp_path / "many")
+    assert marker.exists()
+    names = sorted(p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*.*"))
+    assert len(names) == 6
+    for name in names:
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "many" / name).read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [2, 12, 30])
+def test_a_worker_killed_while_measuring_changes_no_figure(world_folder, tmp_path, ray_engine, at):
+    """While blocks are scored, while rows go to their ranges, and while these are summed."""
+    from harmonrank.data import Schema
+    from harmonrank.evaluation.partitioned import partitioned_quality
+
+    path, marker = world_folder / "test.parquet", tmp_path / "died"
+    schema = Schema.read(world_folder / "schema.toml")
+    model = hr.ClosedForm().fit(world_folder / "train.parquet", schema)
+    expected = partitioned_quality(ray_engine, model, path, block_rows=700)
+    losing = LosingEngine(ray_engine, at, marker)
+    assert partitioned_quality(losing, model, path, block_rows=700) == expected
+    assert marker.exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [5, 8])
+def test_a_worker_killed_within_a_step_of_a_network_changes_no_bit(
+    folder, schema, tmp_path, ray_engine, at
+):
+    """Two calls per worker and step: the fifth is of a forward pass, the eighth of a backward."""
+    pytest.importorskip("torch")
+    marker, found = tmp_path / "died", []
+    for engine in (ray_engine, LosingEngine(ray_engine, at, marker)):
+        with using(engine):
+            method = method_class("harmonrank-paper")(epochs=2, batch_rows=200)
+            found.append(method.fit(folder / "train.parquet", schema)._weights)
+    assert marker.exists()
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(found[1][name], array, err_msg=name)
+
+
 def heads_of(table, blocks_of):
     from harmonrank.data import ContextEncoder, read_log
     from harmonrank.model.fit_rows import cut_rows
@@ -295,6 +341,32 @@ def test_sums_of_other_methods_are_those_of_workers_to_the_last_bit(
         assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
 
 
+@pytest.mark.parametrize("kind", ["unwanted", "graded"])
+def test_objectives_of_other_kinds_are_fitted_as_in_one_process_and_measured_or_refused(
+    run, folder, ray_engine, kind
+):
+    schema = folder / "kinds.toml"
+    parts = f'context = ["hour", "age"]\n{kind} = ["like"]\n'
+    schema.write_text(parts + '[objectives]\nbuy = "p_buy"\nlike = "p_like"\n')
+    given = ["fit", "--train", folder / "train.parquet", "--schema", schema, "-q"]
+    here = run(*given, "-o", folder / "one")
+    there = run(*given, "-o", folder / "two", "--engine", "ray")
+    assert (here.code, there.code) == (0, 0), there.err
+    for name in ("model.json", "weights.safetensors"):
+        assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
+    measured = run("evaluate", folder / "one", folder / "test.parquet", "--engine", "ray")
+    if kind == "graded":
+        assert measured.code == 2
+        assert "Measuring on a cluster" in measured.err
+        assert len(measured.err.strip().splitlines()) == 1
+        return
+    alone = run("evaluate", folder / "one", folder / "test.parquet")
+    assert (measured.code, alone.code) == (0, 0)
+    rows = [[line.split()[:2] for line in done.out.splitlines()[1:3]] for done in (measured, alone)]
+    assert [name for name, _ in rows[0]] == ["buy", "like"]
+    assert rows[0] == rows[1]
+
+
 @pytest.mark.slow
 def test_methods_are_compared_by_workers_with_the_same_result(run, folder, ray_engine):
     given = ["compare", "--train", folder / "train.parquet", "--test", folder / "test.parquet"]
@@ -313,8 +385,6 @@ def test_methods_are_compared_by_workers_with_the_same_result(run, folder, ray_e
 
 @pytest.mark.parametrize("method", ["formula-cem", "formula-grid"])
 def test_formulas_are_tried_by_workers_with_the_same_result(folder, schema, ray_engine, method):
-    from harmonrank.methods import method_class
-
     found = []
     for engine in (LocalEngine(), ray_engine):
         with using(engine):
@@ -381,6 +451,22 @@ def test_a_worker_killed_in_the_midst_of_training_changes_no_byte(
     assert names == sorted(path.name for path in (tmp_path / "many").iterdir())
     for name in names:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "many" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_a_log_scored_with_a_killed_worker_has_the_same_bytes(raw_log, tmp_path, ray_engine):
+    pytest.importorskip("torch")
+    from harmonrank.prediction import PredictorConfig, fit_predictor, score_log
+
+    config = PredictorConfig(epochs=1, refits=0, embedding=4)
+    predictor = fit_predictor(raw_log, tmp_path / "predictor", config, folds=2)
+    losing = LosingEngine(ray_engine, 2, tmp_path / "died")
+    for engine, name in ((LocalEngine(), "one"), (losing, "many")):
+        with using(engine):
+            score_log(predictor, raw_log, tmp_path / name)
+    assert (tmp_path / "died").exists()
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "many" / path.name).read_bytes(), path.name
 
 
 def test_the_engine_is_quiet_and_leaves_nothing(folder):

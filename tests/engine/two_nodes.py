@@ -1,57 +1,113 @@
-"""A cluster of two nodes on the loopback interface, of which one dies in the midst of a fit.
+"""A cluster of two nodes on the loopback interface, of which one dies in the midst of the work.
 
-Run by test_nodes.py in a process of its own, as Ray is started in another way than elsewhere.
+Run by test_nodes.py in a process of its own, as Ray is started in another way than elsewhere:
+
+    python two_nodes.py fit|score|evaluate|network
 """
 
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from ray.cluster_utils import Cluster
 
+import harmonrank as hr
 from harmonrank.data import ContextEncoder, read_log
 from harmonrank.data.engine_blocks import EngineBlocks
-from harmonrank.engine import open_engine
+from harmonrank.engine import LocalEngine, open_engine, using
+from harmonrank.evaluation.partitioned import partitioned_quality
+from harmonrank.methods import method_class
+from harmonrank.methods.scoring_parts import score_files
 from harmonrank.model.fit_rows import cut_rows
 from harmonrank.model.heads_fit import fit_blocks
 from harmonrank.model.stored_heads import arrays_of_heads
 from logs import small_table
+from losing_engine import LosingEngine
 from ray_jobs import place_of
 
+SCHEMA = {"objectives": {"buy": "p_buy", "like": "p_like"}, "context": ["hour", "age"]}
 
-def main() -> None:
-    log = read_log(
-        small_table(),
-        {"objectives": {"buy": "p_buy", "like": "p_like"}, "context": ["hour", "age"]},
-    )
+
+def fit(engine, lose) -> None:
+    log = read_log(small_table(), SCHEMA)
     encoder = ContextEncoder.fit(log.context)
 
     def rows():
         return cut_rows(log.scores, log.codes(encoder), log.known_labels(), size=100)
 
     expected = arrays_of_heads(fit_blocks(rows(), encoder.slots))
+    blocks = EngineBlocks(engine, rows())
+    places = set(blocks.each(place_of))
+    assert len(places) == 2, f"both nodes have a share: {places}"
+    passes = []
+
+    def step(number: int, most: int) -> None:
+        passes.append(number)
+        if len(passes) == 2:
+            lose()
+
+    found = arrays_of_heads(fit_blocks(blocks, encoder.slots, step))
+    assert len(passes) > 2
+    assert len(set(blocks.each(place_of))) == 1
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+def score(engine, lose, folder: Path) -> None:
+    model = hr.HarmonRank().fit(small_table(), SCHEMA)
+    (folder / "log").mkdir()
+    for k in range(8):
+        small_table(seed=k).write_parquet(folder / "log" / f"part-{k}.parquet")
+    score_files(LocalEngine(), model, folder / "log", folder / "one")
+    losing = LosingEngine(engine, 6, lose=lose)
+    score_files(losing, model, folder / "log", folder / "many")
+    assert losing.calls == 8
+    for path in (folder / "one").iterdir():
+        assert path.read_bytes() == (folder / "many" / path.name).read_bytes(), path.name
+
+
+def evaluate(engine, lose, folder: Path) -> None:
+    """The node dies with rows that were on their way to their ranges, which are made again."""
+    model, path = hr.ClosedForm().fit(small_table(), SCHEMA), folder / "log.parquet"
+    small_table(seed=1).write_parquet(path)
+    expected = partitioned_quality(engine, model, path, block_rows=100)
+    losing = LosingEngine(engine, 30, lose=lose)
+    assert partitioned_quality(losing, model, path, block_rows=100) == expected
+    assert losing.calls > 30
+
+
+def network(engine, lose) -> None:
+    found = []
+    for each in (engine, LosingEngine(engine, 7, lose=lose)):
+        with using(each):
+            method = method_class("harmonrank-paper")(epochs=2, batch_rows=200)
+            found.append(method.fit(small_table(), SCHEMA)._weights)
+    for name, array in found[0].items():
+        np.testing.assert_array_equal(found[1][name], array, err_msg=name)
+
+
+def main(verb: str) -> None:
     given = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 100 << 20}
     cluster = Cluster(initialize_head=True, head_node_args=given)
     second = cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
     cluster.wait_for_nodes()
-    with open_engine("ray", address=cluster.address, workers=2) as engine:
-        blocks = EngineBlocks(engine, rows())
-        places = set(blocks.each(place_of))
-        assert len(places) == 2, f"both nodes have a share: {places}"
-        passes = []
+    lost = []
 
-        def step(number: int, most: int) -> None:
-            passes.append(number)
-            if len(passes) == 2:
-                cluster.remove_node(second, allow_graceful=False)
+    def lose() -> None:
+        cluster.remove_node(second, allow_graceful=False)
+        lost.append(second)
 
-        found = arrays_of_heads(fit_blocks(blocks, encoder.slots, step))
-        assert len(passes) > 2
-        assert len(set(blocks.each(place_of))) == 1
-    for name, array in expected.items():
-        np.testing.assert_array_equal(found[name], array, err_msg=name)
+    with (
+        TemporaryDirectory() as folder,
+        open_engine("ray", address=cluster.address, workers=2) as engine,
+    ):
+        work = {"fit": fit, "score": score, "evaluate": evaluate, "network": network}[verb]
+        work(engine, lose, *([Path(folder)] if verb in ("score", "evaluate") else []))
+    assert lost
     cluster.shutdown()
-    sys.stdout.write("the same model\n")
+    sys.stdout.write("the same result\n")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1]))

@@ -30,16 +30,18 @@ class RayEngine:
 
     Args:
         workers: How many calls run at once; as many as the cluster has processors if left out.
+        eager: Let workers load the package while this process still reads what it was given. Not
+            on a cluster of several machines, where those that are busy with it get no state.
     """
 
     name = "ray"
 
-    def __init__(self, workers: int | None = None) -> None:
+    def __init__(self, workers: int | None = None, *, eager: bool = False) -> None:
         found: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
         cores = int(found.get("CPU", 1))
         self.workers = cores if workers is None else workers
-        # Workers load the package while this process still reads what it was given.
-        self._loading = [_task.remote(_load, _LOADED) for _ in range(self.workers)]
+        loading = self.workers if eager else 0
+        self._loading = [_task.remote(_load, _LOADED) for _ in range(loading)]
 
     def call(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return the promise of a task."""

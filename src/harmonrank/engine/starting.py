@@ -64,7 +64,7 @@ def open_engine(
     with started, _hushed(verbose):
         from harmonrank.engine.ray_engine import RayEngine
 
-        yield RayEngine(workers)
+        yield RayEngine(workers, eager=address is None)
 
 
 @contextmanager
