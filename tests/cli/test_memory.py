@@ -151,14 +151,17 @@ def test_an_objective_without_positives_is_refused_in_blocks_too(run, folder):
 
 def test_compare_tells_the_auc_of_all_rows(run, folder, given):
     found = []
-    exam = ("--test", folder / "test.parquet", "--methods", "harmonrank,prevalence-weights")
+    names = "harmonrank,prevalence-weights,logistic,closed-form"
+    exam = ("--test", folder / "test.parquet", "--methods", names)
+    exam += ("--valid", folder / "valid.parquet")
     for memory in ((), ("--memory", "1KB")):
         out = folder / f"compare-{len(memory)}.json"
         done = run("compare", *given, *exam, "--json", out, "--baseline", "p_buy", *memory)
         assert done.code == 0, done
         found.append(json.loads(out.read_text()))
     whole, blocks = found
-    assert "Training rows. Read" in done.err
+    words = "Training rows. Read 600 rows in blocks: every method is fitted on all of them."
+    assert words in " ".join(done.err.split())
     assert whole["rows"] == blocks["rows"]
     names = [method["name"] for method in whole["methods"]]
     assert [method["name"] for method in blocks["methods"]] == names
