@@ -105,13 +105,23 @@ def test_validation_rows_are_set_aside_by_request(run, folder, given):
     assert a.auc_sum.estimate == pytest.approx(b.auc_sum.estimate, abs=0.1)
 
 
+def test_isotonic_curves_are_those_of_all_rows(run, folder, given):
+    given += ("--method", "closed-form", "--set", "calibration=isotonic")
+    for name, memory in (("a", ()), ("b", ("--memory", "1KB"))):
+        assert run("fit", *given, "-o", folder / name, *memory).code == 0
+    a, b = (hr.load(folder / name)._curves for name in "ab")
+    for one, two in zip(a, b, strict=True):
+        for expected, found in zip(one, two, strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 def test_other_methods_are_fitted_on_rows_drawn_at_random(run, folder, given, monkeypatch):
+    pytest.importorskip("lightgbm")
     monkeypatch.setattr("harmonrank.methods.block_fit._FEWEST_ROWS", 400)
     out, more = folder / "m", ("--valid", folder / "valid.parquet", "--memory", "1KB")
-    isotonic = ("--method", "closed-form", "--set", "calibration=isotonic")
-    done = run("fit", *given, *more, "-o", out, *isotonic)
+    done = run("fit", *given, *more, "-o", out, "--method", "lightgbm", "--set", "trees=5")
     assert done.code == 0, done
-    assert "closed-form was fitted on 400 of" in done.err
+    assert "lightgbm was fitted on 400 of 600 rows, drawn at random" in done.err
     model = hr.load(out)
     labels = pl.read_parquet(folder / "train.parquet").select(model.schema.names).to_numpy()
     np.testing.assert_allclose(model.prevalence, labels.mean(axis=0))

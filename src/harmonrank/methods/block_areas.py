@@ -1,4 +1,4 @@
-"""Block areas: the exact AUC of more rows than memory holds.
+"""Block areas: the exact AUC, and the exact isotonic curve, of more rows than memory holds.
 
 Fused scores and labels of every block are sorted and kept in a file. The range of scores is then
 cut so that each part of it has so many rows, and the parts are taken in ascending order: a row's
@@ -6,7 +6,7 @@ rank is its rank within the part plus the weight of all parts below (`RunningAuc
 that of all rows, to the last digits of a sum.
 """
 
-__all__ = ["SortedRows", "areas_of", "sorted_rows"]
+__all__ = ["SortedRows", "areas_of", "curve_of", "sorted_rows"]
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from harmonrank.data.blocks import SpilledBlocks
-from harmonrank.metrics import RunningAuc
+from harmonrank.metrics import RunningAuc, isotonic_pools
 
 _PART_ROWS = 2_000_000
 _EDGES_ROWS = 2_000  # Of each block, by which the range of scores is cut.
@@ -47,6 +47,36 @@ def areas_of(
         objectives: How many labels a row has.
         folder: Where they are kept meanwhile.
     """
+    kept, cuts = _kept(blocks, rows, folder)
+    return _areas(kept, cuts, objectives)
+
+
+def curve_of(
+    blocks: Iterable[SortedRows], rows: int, folder: Path | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the knots of `fit_isotonic`, of rows in blocks with one label each.
+
+    Pools of a part of the scores are pooled again with those of other parts: what falls within a
+    part falls in the whole, so the result is that of all rows at once.
+    """
+    kept, cuts = _kept(blocks, rows, folder)
+    knots = []
+    for parts, single in _ascending(kept, cuts):
+        # Of a score that fills a part each block is a knot, and equal scores become one.
+        for some in ([part] for part in parts) if single else [list(parts)]:
+            if some:
+                weight = np.concatenate([_weights(part) for part in some])
+                labels = np.concatenate([part.labels[:, 0] for part in some])
+                fused = np.concatenate([part.fused for part in some])
+                knots.append(isotonic_pools(fused, labels, weight))
+    x, y, _ = isotonic_pools(*(np.concatenate(found) for found in zip(*knots, strict=True)))
+    return x, y
+
+
+def _kept(
+    blocks: Iterable[SortedRows], rows: int, folder: Path | None
+) -> tuple[SpilledBlocks[SortedRows], np.ndarray]:
+    """Return the blocks in a file, and where the range of their scores is cut."""
     edges: list[np.ndarray] = []
 
     def seen() -> Iterator[SortedRows]:
@@ -55,7 +85,11 @@ def areas_of(
             yield block
 
     kept = SpilledBlocks(seen(), folder)
-    return _areas(kept, _cuts(np.concatenate(edges), rows), objectives)
+    return kept, _cuts(np.concatenate(edges), rows)
+
+
+def _weights(rows: SortedRows) -> np.ndarray:
+    return rows.weight if len(rows.weight) else np.ones(len(rows.fused))
 
 
 def _cuts(scores: np.ndarray, rows: int) -> np.ndarray:
@@ -66,21 +100,28 @@ def _cuts(scores: np.ndarray, rows: int) -> np.ndarray:
     return np.unique(np.concatenate([known, np.nextafter(known[counts > 1], np.inf)]))
 
 
-def _areas(kept: SpilledBlocks[SortedRows], cuts: np.ndarray, M: int) -> np.ndarray:
-    """Return the AUCs of all rows, part by part in the order of their scores."""
+def _ascending(
+    kept: SpilledBlocks[SortedRows], cuts: np.ndarray
+) -> Iterator[tuple[Iterator[SortedRows], bool]]:
+    """Yield the rows of each part, in the order of scores, and whether they are of one score."""
     starts = np.array(
         [[0, *np.searchsorted(kept[n].fused, cuts), len(kept[n].fused)] for n in range(len(kept))]
     )
-    running = RunningAuc(M)
     for part in range(starts.shape[1] - 1):
         ends = starts[:, part], starts[:, part + 1]
         slices = [(n, slice(int(a), int(b))) for n, (a, b) in enumerate(zip(*ends, strict=True))]
         some = (kept.part(n, rows) for n, rows in slices if rows.stop > rows.start)
-        single = 0 < part < len(cuts) and cuts[part] == np.nextafter(cuts[part - 1], np.inf)
+        yield some, 0 < part < len(cuts) and cuts[part] == np.nextafter(cuts[part - 1], np.inf)
+
+
+def _areas(kept: SpilledBlocks[SortedRows], cuts: np.ndarray, M: int) -> np.ndarray:
+    """Return the AUCs of all rows, part by part in the order of their scores."""
+    running = RunningAuc(M)
+    for some, single in _ascending(kept, cuts):
         if single:
             mass, positive = 0.0, np.zeros(M)
             for block in some:
-                w = block.weight if len(block.weight) else np.ones(len(block.fused))
+                w = _weights(block)
                 mass, positive = mass + float(w.sum()), positive + w @ block.labels
             running.add_tied(mass, positive)
             continue

@@ -2,6 +2,7 @@
 
 __all__ = ["ClosedForm", "ClosedFormConfig"]
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.data.arrays import Array
 from harmonrank.data.blocks import Blocks
+from harmonrank.methods.block_areas import SortedRows, curve_of, sorted_rows
 from harmonrank.methods.calibrations import fit_calibrations
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.probability import ProbabilityMethod
@@ -47,14 +49,11 @@ class ClosedForm(ProbabilityMethod):
 
     _curves: list[tuple[np.ndarray, np.ndarray]]
 
-    @property
-    def fits_blocks(self) -> bool:
-        """Whether sums over rows are all that it needs; a rising curve needs their order."""
-        return bool(self.config.calibration == "logistic")
+    fits_blocks = True
 
     def _fit(self, fit: Fit) -> None:
         log = fit.train
-        if self.fits_blocks:
+        if self.config.calibration == "logistic":
             shares = None if log.shown is None else log.shown.astype(np.float64)
             self._calibrate(row_blocks(log, shares=shares))
             return
@@ -65,7 +64,11 @@ class ClosedForm(ProbabilityMethod):
             self._curves.append(fit_isotonic(scores, labels.astype(np.float64), weight))
 
     def _fit_blocks(self, fit: RowsInBlocks) -> None:
-        self._calibrate(fit.train)
+        if self.config.calibration == "logistic":
+            self._calibrate(fit.train)
+            return
+        objectives = range(len(fit.weights))
+        self._curves = [curve_of(_sorted_by(fit.train, m), fit.rows) for m in objectives]
 
     def _calibrate(self, rows: Blocks[FitRows]) -> None:
         curves = fit_calibrations(rows)
@@ -97,3 +100,12 @@ class ClosedForm(ProbabilityMethod):
         del state
         objectives = range(len(self.schema.names))
         self._curves = [(arrays[f"{m}/x"], arrays[f"{m}/y"]) for m in objectives]
+
+
+def _sorted_by(blocks: Blocks[FitRows], m: int) -> Iterator[SortedRows]:
+    """Yield the rows of each block in the order of score m, with the label of its objective."""
+    for number in range(len(blocks)):
+        rows = blocks[number]
+        if rows.rows:
+            scores = rows.scores[:, m].astype(np.float64)
+            yield sorted_rows(scores, rows.labels[:, m : m + 1], rows.weight)

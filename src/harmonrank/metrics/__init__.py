@@ -31,6 +31,7 @@ __all__ = [
     "hit_at_k",
     "hypervolume",
     "interval_of_sums",
+    "isotonic_pools",
     "knee",
     "logged_values",
     "logit",
@@ -67,6 +68,7 @@ from harmonrank.metrics._calibration import (
     calibration_error,
     fit_isotonic,
     fit_logistic,
+    isotonic_pools,
     logit,
     sigmoid,
 )
