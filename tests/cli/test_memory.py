@@ -127,7 +127,8 @@ def test_other_methods_are_fitted_on_rows_drawn_at_random(run, folder, given, mo
     np.testing.assert_allclose(model.prevalence, labels.mean(axis=0))
 
 
-def test_evaluate_tells_the_auc_of_all_rows(run, folder, given):
+def test_evaluate_tells_the_auc_of_all_rows(run, folder, given, monkeypatch):
+    monkeypatch.setattr("harmonrank.methods.block_quality.SAMPLE_ROWS", 200)
     assert run("fit", *given, "-o", folder / "m").code == 0
     found = []
     for memory in ((), ("--memory", "1KB")):
@@ -136,12 +137,14 @@ def test_evaluate_tells_the_auc_of_all_rows(run, folder, given):
         assert done.code == 0, done
         found.append(json.loads(out.read_text()))
     whole, blocks = found
-    assert "each AUC of the fused score is of all rows" in done.err
+    assert "each AUC of the fused score and its interval are of all rows" in done.err
     assert whole["rows"] == blocks["rows"]
     for name, area in whole["auc"].items():
         assert blocks["auc"][name] == pytest.approx(area, abs=1e-12)
     assert blocks["auc_sum"] == pytest.approx(whole["auc_sum"], abs=1e-12)
-    assert blocks["ci"] == pytest.approx(whole["ci"], abs=1e-3)
+    assert blocks["ci"] == pytest.approx(whole["ci"], abs=1e-9)
+    for part in ("auc", "ci"):
+        assert blocks["requests"][part] == pytest.approx(whole["requests"][part], abs=1e-9)
 
 
 def test_a_size_is_a_number_with_a_unit(run, folder, given):

@@ -182,6 +182,7 @@ def test_a_restart_of_scoring_keeps_the_files_that_are_done(model, parts, tmp_pa
 
 def test_quality_by_workers_is_that_of_one_process(world_folder, schema, tmp_path, ray_engine):
     from harmonrank.data import Schema
+    from harmonrank.data.log_blocks import LogBlocks
     from harmonrank.evaluation.partitioned import partitioned_quality
 
     path = world_folder / "test.parquet"
@@ -189,7 +190,7 @@ def test_quality_by_workers_is_that_of_one_process(world_folder, schema, tmp_pat
     model = hr.ClosedForm().fit(world_folder / "train.parquet", schema)
     expected = model.evaluate(path)
     for engine, rows in ((LocalEngine(), 1000), (ray_engine, 700), (ray_engine, 10_000)):
-        found = partitioned_quality(engine, model, path, block_rows=rows)
+        found = partitioned_quality(model, LogBlocks(path, schema, size=rows), engine)
         assert found.rows == expected.rows
         for name, interval in expected.auc.items():
             assert found.auc[name].estimate == interval.estimate
@@ -217,14 +218,16 @@ def test_files_scored_by_a_killed_worker_are_scored_again(model, parts, tmp_path
 def test_a_worker_killed_while_measuring_changes_no_figure(world_folder, tmp_path, ray_engine, at):
     """While blocks are scored, while rows go to their ranges, and while these are summed."""
     from harmonrank.data import Schema
+    from harmonrank.data.log_blocks import LogBlocks
     from harmonrank.evaluation.partitioned import partitioned_quality
 
     path, marker = world_folder / "test.parquet", tmp_path / "died"
     schema = Schema.read(world_folder / "schema.toml")
     model = hr.ClosedForm().fit(world_folder / "train.parquet", schema)
-    expected = partitioned_quality(ray_engine, model, path, block_rows=700)
+    blocks = LogBlocks(path, schema, size=700)
+    expected = partitioned_quality(model, blocks, ray_engine)
     losing = LosingEngine(ray_engine, at, marker)
-    assert partitioned_quality(losing, model, path, block_rows=700) == expected
+    assert partitioned_quality(model, blocks, losing) == expected
     assert marker.exists()
 
 
@@ -243,6 +246,29 @@ def test_a_worker_killed_within_a_step_of_a_network_changes_no_bit(
     assert marker.exists()
     for name, array in found[0].items():
         np.testing.assert_array_equal(found[1][name], array, err_msg=name)
+
+
+def test_workers_measure_whatever_one_process_does(run, folder, ray_engine, monkeypatch):
+    monkeypatch.setattr("harmonrank.cli.evaluate._WORKER_ROWS", 250)
+    given = ["fit", "--train", folder / "train.parquet", "--schema", folder / "schema.toml", "-q"]
+    assert run(*given, "-o", folder / "m").code == 0
+    asked = ("--baseline", "p_buy", "--value", "buy=2,like=1", "--recalibrate")
+    found = []
+    for engine in ("local", "ray"):
+        page, out = folder / f"{engine}.html", folder / f"{engine}.json"
+        more = (*asked, "--report", page, "--json", out, "--engine", engine)
+        tables = [folder / f"{name}.parquet" for name in ("train", "test")]
+        done = run("evaluate", folder / "m", *tables, *more)
+        assert done.code == 0, done.err
+        assert page.exists()
+        found.append(json.loads(out.read_text()))
+    here, there = found
+    assert there.keys() == here.keys()
+    for part in ("auc_sum", "ci", "auc", "prevalence", "request_auc", "auc_sum_as_fitted"):
+        assert there[part] == pytest.approx(here[part], rel=1e-9)
+    for part in ("drift", "verdict", "missing", "rows", "value"):
+        assert there[part] == here[part]
+    assert there["baseline"]["auc"] == here["baseline"]["auc"]
 
 
 def heads_of(table, blocks_of):

@@ -4,18 +4,10 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data.log_blocks import LogBlocks
-from harmonrank.methods import block_areas
-from harmonrank.methods.block_quality import exact_quality, sampled_requests
-from harmonrank.methods.prevalence_weights import PrevalenceWeights
+from harmonrank.methods.block_quality import sampled_requests
 from harmonrank.metrics import RunningAuc, auc
 
 ROWS = 3_000
-
-
-@pytest.fixture
-def small_parts(monkeypatch):
-    monkeypatch.setattr(block_areas, "_PART_ROWS", 350)
-    monkeypatch.setattr(block_areas, "_EDGES_ROWS", 40)
 
 
 def table(digits=None, seed=0):
@@ -27,20 +19,6 @@ def table(digits=None, seed=0):
     request = np.arange(ROWS) // 6
     text = pl.Series([f"r{n}" for n in request])
     return pl.DataFrame({**columns, "w": rng.integers(0, 3, ROWS), "number": request, "text": text})
-
-
-@pytest.mark.parametrize("digits", [None, 2, 1, 0])
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_areas_are_those_of_all_rows_whatever_is_tied(tmp_path, small_parts, digits, weight):
-    rows = table(digits)
-    rows.write_parquet(tmp_path / "log.parquet")
-    schema = hr.Schema({"a": "p_a", "b": "p_b"}, sample_weight=weight)
-    model = PrevalenceWeights().fit(rows, schema)
-    found = exact_quality(model, LogBlocks(tmp_path / "log.parquet", schema, size=400))
-    w = None if weight is None else rows["w"].to_numpy()
-    expected = auc(model.score(rows), rows.select("a", "b").to_numpy(), sample_weight=w)
-    np.testing.assert_allclose(found.areas, expected, rtol=0, atol=1e-13)
-    assert found.rows == (ROWS if w is None else (w > 0).sum())
 
 
 @pytest.mark.parametrize("request_column", ["number", "text"])

@@ -4,12 +4,13 @@ import pytest
 from harmonrank.metrics import (
     auc,
     auc_influence,
-    grouped_auc,
+    grouped_auc_intervals,
     range_influence,
     range_totals,
     ranges_of,
-    request_sums,
+    request_moments,
     splitters_of,
+    tied_ranges,
     whole_totals,
 )
 
@@ -71,16 +72,48 @@ def test_an_objective_of_one_class_has_no_auc():
 def test_equal_scores_make_one_range():
     scores = np.full(100, 0.5)
     splitters = splitters_of(scores, 8)
-    assert set(ranges_of(scores, splitters)) == {len(splitters)}
+    assert len(set(ranges_of(scores, splitters))) == 1
     assert splitters_of([], 8).size == 0
 
 
-def test_sums_within_requests_add_up_to_the_grouped_auc():
-    scores, labels, _ = rows(8)
+def test_moments_of_requests_add_up_to_the_intervals_of_all():
+    scores, labels, weight = rows(8, weighted=True)
     request = np.random.default_rng(2).integers(0, 300, len(scores))
-    found = [
-        request_sums(scores[i], labels[i], request[i])
-        for i in (np.flatnonzero(request % 3 == k) for k in range(3))
-    ]
-    total, say = (np.sum(part, axis=0) for part in zip(*found, strict=True))
-    np.testing.assert_allclose(total / say, grouped_auc(scores, labels, request).auc, rtol=1e-12)
+    objective_weights = np.arange(1.0, labels.shape[1] + 1)
+    for w in (None, weight):
+        parts = [
+            request_moments(scores[i], labels[i], request[i], None if w is None else w[i])
+            for i in (np.flatnonzero(request % 3 == k) for k in range(3))
+        ]
+        found = (parts[0] + parts[1] + parts[2]).intervals(objective_weights)
+        expected = grouped_auc_intervals(
+            scores, labels, request, objective_weights=objective_weights, sample_weight=w
+        )
+        for one, other in zip((*found[0], found[1]), (*expected[0], expected[1]), strict=True):
+            np.testing.assert_allclose(
+                [one.estimate, one.low, one.high],
+                [other.estimate, other.low, other.high],
+                rtol=1e-10,
+            )
+
+
+def test_a_score_that_fills_a_range_may_be_cut_anywhere():
+    scores, labels, weight = rows(4, weighted=True)
+    scores = np.where(scores < np.quantile(scores, 0.7), 0.0, scores)
+    splitters = splitters_of(scores, 9)
+    tied = tied_ranges(splitters)
+    assert tied.sum() == 1
+    of_row, parts, places = ranges_of(scores, splitters), [], []
+    for place, single in enumerate(tied):
+        index = np.flatnonzero(of_row == place)
+        for some in np.array_split(index, 3 if single else 1):
+            parts.append(some)
+            places.append(place)
+    given = [(scores[i], labels[i], weight[i]) for i in parts]
+    whole = whole_totals([range_totals(*one) for one in given], places)
+    np.testing.assert_allclose(whole.area, auc(scores, labels, sample_weight=weight), rtol=1e-12)
+    _, expected = auc_influence(scores, labels, sample_weight=weight)
+    for place, (index, one) in enumerate(zip(parts, given, strict=True)):
+        np.testing.assert_allclose(
+            range_influence(*one, whole, place), expected[index], rtol=1e-9, atol=1e-9
+        )

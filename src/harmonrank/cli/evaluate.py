@@ -2,7 +2,9 @@
 
 __all__ = ["command"]
 
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,8 +36,12 @@ from harmonrank.cli.table_options import (
 from harmonrank.errors import UsageError
 
 if TYPE_CHECKING:
+    from harmonrank.data import Schema
+    from harmonrank.data.log_blocks import LogBlocks
     from harmonrank.evaluation import Leaderboard
     from harmonrank.table import Table
+
+_WORKER_ROWS = 1 << 20  # Of a block that a worker scores.
 
 
 @click.command("evaluate")
@@ -76,59 +82,48 @@ def command(
 ) -> None:
     """Measure how well MODEL ranks DATA, a table that has labels.
 
-    With --engine ray workers score its blocks and sort ranges of the score: AUCs and intervals are
-    exact, and no process holds all rows.
-
-    A parquet table that --memory cannot hold is read in blocks: the AUC of each objective is of all
-    rows, and what is no sum over rows of some requests, drawn at random.
+    A parquet table that --memory cannot hold is read in blocks, and with --engine ray by workers:
+    AUCs and their intervals are of all rows, whatever else of some requests, drawn at random.
     """
     from harmonrank.cli.drift_notes import drift_notes
     from harmonrank.cli.reporting import Reporting
     from harmonrank.data import read_log
     from harmonrank.evaluation import Baseline
     from harmonrank.evaluation.measured import measured
-    from harmonrank.methods.block_quality import exact_quality, sampled_requests
+    from harmonrank.evaluation.partitioned import partitioned_quality, put_into
+    from harmonrank.methods.block_quality import sampled_requests
     from harmonrank.methods.correction import corrected
     from harmonrank.methods.missing_scores import missing_of
 
     if train is not None and report is None and figures is None:
         raise UsageError("--train serves the page alone; add --report FILE.")
     fitted = load_model(model, missing, at, value)
-    if engine.is_cluster:
-        given: dict[str, Any] = {
-            "--value": value,
-            "--baseline": baseline,
-            "--recalibrate": recalibrate,
-        }
-        given |= {"--report": report, "--figures": figures}
-        engine.refuse(next((name for name in given if given[name]), None), "leave one of them out")
-        _measure_by_workers(engine, fitted, data, parse_pairs(weights), style, show)
-        return
     reporting = Reporting(report, figures, show)
-    blocks = in_blocks(data, fitted.schema, memory)
-    sampled = None if blocks is None else sampled_requests(blocks)
-    log = corrected(read_log(data, fitted.schema)) if sampled is None else sampled.log
-    places = None if sampled is None else sampled.places
-    today = None if baseline is None else Baseline.read(data, baseline, places)
+    blocks = _blocks(engine, data, fitted.schema, memory)
     counted: dict[str, Any] = {
         "weights": parse_pairs(weights),
         "value": parse_pairs(value, "--value"),
         "k": k,
     }
-    drift = fitted.drift(log)
-    notes, as_fitted = drift_notes(drift, recalibrated=recalibrate), None
-    if recalibrate:
-        as_fitted = fitted.evaluate(log, **counted).auc_sum.estimate
-        fitted = fitted.recalibrated(log)
-        notes.append(f"As fitted, AUC-sum is {as_fitted:.4f}.")
-    lost = missing_of(log, fitted)
-    notes += [] if lost is None else [str(lost)]
-    board = measured(fitted, log, **counted, baseline=today, drift=drift)
-    if blocks is not None and sampled is not None:
-        asked = {name: counted[name] for name in ("weights", "value")}
-        exact = exact_quality(fitted, blocks, **asked, on_rows=_told(show))
-        board = board.with_quality(fitted.name, exact.put_into)
-        notes.insert(0, sampled.words())
+    with engine.opened() if engine.is_cluster else nullcontext() as cluster:
+        sampled = None if blocks is None else sampled_requests(blocks, engine=cluster)
+        log = corrected(read_log(data, fitted.schema)) if sampled is None else sampled.log
+        places = None if sampled is None else sampled.places
+        today = None if baseline is None else Baseline.read(data, baseline, places)
+        drift = fitted.drift(log)
+        notes, as_fitted = drift_notes(drift, recalibrated=recalibrate), None
+        if recalibrate:
+            as_fitted = fitted.evaluate(log, **counted).auc_sum.estimate
+            fitted = fitted.recalibrated(log)
+            notes.append(f"As fitted, AUC-sum is {as_fitted:.4f}.")
+        lost = missing_of(log, fitted)
+        notes += [] if lost is None else [str(lost)]
+        board = measured(fitted, log, **counted, baseline=today, drift=drift)
+        if blocks is not None and sampled is not None:
+            asked = {name: counted[name] for name in ("weights", "value")}
+            exact = partitioned_quality(fitted, blocks, cluster, **asked, on_rows=_told(show))
+            board = board.with_quality(fitted.name, partial(put_into, exact))
+            notes.insert(0, sampled.words())
     title = f"{fitted.name} on {table_name(data)}"
     reporting.evaluated(title, fitted, board, log, train=train, caveats=notes)
     quality = board.qualities[fitted.name]
@@ -149,19 +144,18 @@ def command(
     show.notes([*notes, *board.warnings])
 
 
-def _measure_by_workers(
-    engine: EngineChoice,
-    fitted: Any,
-    data: Tables,
-    weights: dict[str, float] | None,
-    style: str,
-    show: Show,
-) -> None:
-    from harmonrank.evaluation.partitioned import partitioned_quality
+def _blocks(
+    engine: EngineChoice, data: Tables, schema: "Schema", memory: str | None
+) -> "LogBlocks | None":
+    """Return the blocks that workers read, or those of a table too large for memory."""
+    from harmonrank.data.log_blocks import LogBlocks
+    from harmonrank.data.table_paths import table_paths
 
-    with engine.opened() as cluster:
-        quality = partitioned_quality(cluster, fitted, data, weights=weights)
-    show.result(quality.to_table(), {"method": fitted.name, **quality.to_dict()}, style=style)
+    if not engine.is_cluster:
+        return in_blocks(data, schema, memory)
+    kind = table_paths(data)[0]
+    engine.refuse(kind != "parquet" and f"A {kind} table", "convert it to parquet, or leave it out")
+    return LogBlocks(data, schema, size=_WORKER_ROWS)
 
 
 def _told(show: Any) -> Any:

@@ -158,8 +158,9 @@ def _fitted_in_blocks(
 
     from harmonrank.data import read_log
     from harmonrank.data.memory import memory_limit
+    from harmonrank.evaluation.partitioned import partitioned_quality, put_into
     from harmonrank.methods.block_fit import fit_in_blocks, rows_within
-    from harmonrank.methods.block_quality import exact_quality, sampled_requests
+    from harmonrank.methods.block_quality import sampled_requests
 
     started = perf_counter()
     most = rows_within(blocks.schema, memory_limit(memory))
@@ -176,7 +177,7 @@ def _fitted_in_blocks(
     table = numbers = None
     if exam is not None:
         sampled = sampled_requests(exam)
-        quality = exact_quality(model, exam).put_into(model.evaluate(sampled.log))
+        quality = put_into(partitioned_quality(model, exam), model.evaluate(sampled.log))
         show.line(f"Validation rows. {sampled.words()}")
         table, numbers = quality.to_table(), quality.to_dict()
     elif few is not None:

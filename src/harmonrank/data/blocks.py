@@ -161,7 +161,9 @@ class SpilledBlocks(Blocks[Block]):
         Path(name).unlink()
         self._file = file
         weakref.finalize(self, os.close, file)
-        self._blocks = [self._put(block) for block in blocks]
+        self._blocks: list[tuple[Any, dict[str, Any]]] = []
+        for block in blocks:
+            self.add(block)
 
     def __len__(self) -> int:
         return len(self._blocks)
@@ -171,6 +173,11 @@ class SpilledBlocks(Blocks[Block]):
         values = {k: self._read(v) if isinstance(v, _Place) else v for k, v in parts.items()}
         block: Block = kind(**values)
         return block
+
+    def add(self, block: Block) -> int:
+        """Write one more block; return its number."""
+        self._blocks.append(self._put(block))
+        return len(self._blocks) - 1
 
     def part(self, number: int, rows: slice) -> Block:
         """Return some rows of a block all of whose arrays have a row for each."""

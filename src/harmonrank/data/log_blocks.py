@@ -55,11 +55,11 @@ class LogBlocks(Blocks[Log]):
         folder: Path | None = None,
     ) -> None:
         require_polars_threads(f"Reading {describe(source)}")
-        self._files, self._name = TableFiles.of(source), describe(source)
+        self._files, self.name = TableFiles.of(source), describe(source)
         if self._files.kind != "parquet":
             raise DataError(
                 f"Only parquet is read in blocks, of which one at a time is in memory. Got "
-                f"{self._name}, a {self._files.kind} table; convert it, or raise --memory."
+                f"{self.name}, a {self._files.kind} table; convert it, or raise --memory."
             )
         self.schema, self._labels = schema, labels
         self._size, self.folder = size or BLOCK_ROWS, folder
@@ -68,7 +68,7 @@ class LogBlocks(Blocks[Log]):
         self._types = self._files.types(self._columns)
         self._edges = np.cumsum([0, *map(count_rows, self._files.paths)])
         if not self.rows:
-            raise DataError(f"{self._name} has no rows; expected at least one.")
+            raise DataError(f"{self.name} has no rows; expected at least one.")
 
     def _needed(self, source: Paths) -> list[str]:
         schema, there = self.schema, self._files.columns
@@ -105,7 +105,7 @@ class LogBlocks(Blocks[Log]):
         frame = self._frame(first, min(first + self._size, self.rows))
         if self._labels and self.schema.request is not None:
             frame = _with_request(frame, self.schema.request, first)
-        log = read_log(frame, self.schema, labels=self._labels, first_row=first, name=self._name)
+        log = read_log(frame, self.schema, labels=self._labels, first_row=first, name=self.name)
         return log if self._choice is None else log.take(self._choice(log, first))
 
     def only(self, choice: RowChoice) -> Self:

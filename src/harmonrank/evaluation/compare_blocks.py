@@ -11,9 +11,9 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.evaluation.entry import Entry
+from harmonrank.evaluation.partitioned import partitioned_quality, put_into
 from harmonrank.methods import Method
 from harmonrank.methods.block_fit import fit_in_blocks
-from harmonrank.methods.block_quality import exact_quality
 
 
 @dataclass(frozen=True)
@@ -54,10 +54,11 @@ class CompareBlocks:
         """
         if self.test is None or entry.quality is None:
             return entry
-        known = exact_quality(scorer, self.test)
+        known = partitioned_quality(scorer, self.test)
         some = np.array([area.estimate for area in entry.quality.auc.values()])
         narrower = sqrt(min(1.0, entry.quality.rows / known.rows))
         moved = entry.resampled
         if moved.size:
-            moved = known.areas + narrower * (moved - some)
-        return replace(entry, quality=known.put_into(entry.quality), resampled=moved)
+            areas = np.array([area.estimate for area in known.auc.values()])
+            moved = areas + narrower * (moved - some)
+        return replace(entry, quality=put_into(known, entry.quality), resampled=moved)

@@ -1,93 +1,94 @@
 """Quality of a model on a table that no process holds: blocks are scored, ranges of it sorted.
 
-Three exchanges between the workers: rows to the range of their score, influences to the part of
-their request, and rows to the part of their request. What the process that asks receives is a
-sample of scores, and sums.
+Three exchanges: rows to the range of their score, influences to the part of their request, and rows
+to the part of their request. On a cluster they go between workers, and in one process by way of
+files (`SpillingEngine`). What the process that asks receives is a sample of scores, and sums.
 """
 
-__all__ = ["partitioned_quality"]
+__all__ = ["partitioned_quality", "put_into"]
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from harmonrank.data import Schema
-from harmonrank.data.parquet import count_rows
-from harmonrank.data.table_files import TableFiles
-from harmonrank.data.table_paths import Paths
-from harmonrank.data.tables import describe
+from harmonrank.data.log_blocks import LogBlocks
+from harmonrank.data.spilling_engine import SpillingEngine
 from harmonrank.engine import Engine
-from harmonrank.errors import DataError, UsageError
+from harmonrank.errors import DataError
 from harmonrank.evaluation import partitioned_rows as work
 from harmonrank.methods import Method, Quality
+from harmonrank.methods.log_facts import require_sums
 from harmonrank.methods.packed import pack
 from harmonrank.methods.quality import LEVEL
+from harmonrank.methods.request_quality import RequestQuality
 from harmonrank.metrics import (
     Interval,
+    RequestMoments,
     WholeTotals,
     interval_of_sums,
     splitters_of,
+    tied_ranges,
     whole_totals,
 )
 
-_PIECE_ROWS = 1 << 20
 # Ranges are as unequal as the sample is coarse; several per worker even that out.
 _RANGES_PER_WORKER = 4
+_RANGE_NUMBERS = 5_000_000  # Labels of a range, so that its influences take some 300 MB.
+_TIED_PIECES = 4  # Pieces of rows that are all tied, of so many blocks each, need no common sort.
 
 
 def partitioned_quality(
-    engine: Engine,
     model: Method,
-    source: Paths,
+    blocks: LogBlocks,
+    engine: Engine | None = None,
     *,
     weights: Mapping[str, float] | None = None,
-    block_rows: int = _PIECE_ROWS,
+    value: Mapping[str, float] | None = None,
+    on_rows: Callable[[int, int], None] = lambda *_: None,
 ) -> Quality:
-    """Measure how well a model ranks parquet files, as `model.evaluate` does of one in memory.
+    """Measure how well a model ranks rows that are in files, as `model.evaluate` does in memory.
 
-    AUCs, their intervals and, in a world, the ceiling are exact: the same sums in another order.
+    AUCs over all rows and within requests, their intervals and, in a world, the ceiling are exact:
+    the same sums in another order.
 
     Args:
-        engine: Where blocks are scored and ranges sorted.
         model: A fitted method.
-        source: Parquet with labels: a file, a folder, a glob or a list of them.
+        blocks: Rows with labels.
+        engine: Where blocks are scored and ranges sorted; this process, with files, if left out.
         weights: Other objective weights, for methods that can change them.
-        block_rows: Rows that a worker reads at a time.
+        value: What an event of each objective is worth, in place of weights.
+        on_rows: Called with the rows scored and the rows in all.
     """
     schema = model.schema
-    schema.require_plain("Measuring on a cluster")
-    if schema.position is not None or schema.value:
-        raise UsageError(
-            "Workers measure AUCs without positions and values per event; leave --engine ray out."
-        )
+    require_sums(schema)
+    schema.require_plain("Measuring in blocks, of a table larger than --memory or on a cluster,")
+    engine = SpillingEngine(blocks.folder) if engine is None else engine
     objective_weights = schema.weights_with(weights)
-    measuring = _Measuring(engine, engine.put(pack(model)), source, schema, weights, block_rows)
-    blocks, count = measuring.blocks()
+    asked = engine.put(pack(model)), weights, value
+    measuring = _Measuring(engine, blocks, engine.put(blocks), schema, asked)
+    rows, count = measuring.rows(on_rows)
+    ranges, whole = measuring.ranges(rows)
     M = len(schema.names)
-    ranges, whole = measuring.ranges(blocks)
-    missing = [name for name, a in zip(schema.names, whole.area[:M], strict=True) if np.isnan(a)]
-    if missing:
-        raise DataError(
-            f"Objective '{missing[0]}' has one class only in the evaluated rows; expected a "
-            "positive and a negative."
-        )
-    grouped = schema.request is not None
-    squares, units = measuring.squares(ranges, whole, objective_weights, grouped)
+    measuring.refuse_one_class(whole, count)
+    squares, units = measuring.squares(ranges, whole, objective_weights)
+    del ranges  # and with it the file of their rows
     reach = interval_of_sums(squares, units, whole.rows, LEVEL)
     area, pi = whole.area[:M], whole.positive[:M] / whole.weight
     used = objective_weights != 0
     total = float(objective_weights[used] @ area[used])
-    effective = objective_weights / (model.prevalence * (1 - model.prevalence))
 
     def named(values: np.ndarray) -> dict[str, float]:
         return dict(zip(schema.names, values.tolist(), strict=True))
 
     low, high = np.clip(area - reach[:M], 0, 1), np.clip(area + reach[:M], 0, 1)
     exact = whole.area[M:] if len(whole.area) > M else None
-    ceiling = None if exact is None else measuring.ceiling(blocks, objective_weights, count)
+    ceiling = None if exact is None else measuring.ceiling(rows, objective_weights, count)
+    within = None if schema.request is None else measuring.within(rows, objective_weights)
     return Quality(
         rows=count,
         weights=named(objective_weights),
@@ -96,12 +97,33 @@ def partitioned_quality(
             for m, name in enumerate(schema.names)
         },
         auc_sum=Interval(total, total - float(reach[M]), total + float(reach[M]), LEVEL),
-        request_auc=named(measuring.within(blocks)) if grouped else None,
+        request_auc=None if within is None else {n: i.estimate for n, i in within.auc.items()},
         prevalence=named(pi),
-        effective_weights=named(effective / np.abs(effective).sum()),
+        effective_weights=model._effective(model.objective_weights(weights, value)),
         exact_auc=None if exact is None else named(exact),
         exact_auc_sum=None if exact is None else float(objective_weights @ exact),
         ceiling=ceiling,
+        requests=within,
+        optimises=model.optimises,
+    )
+
+
+def put_into(exact: Quality, some: Quality) -> Quality:
+    """Return the quality of a sample, with what is known of all rows in its place."""
+    within = some.requests
+    if within is not None and exact.requests is not None:
+        within = replace(within, auc=exact.requests.auc, auc_sum=exact.requests.auc_sum)
+    return replace(
+        some,
+        rows=exact.rows,
+        auc=exact.auc,
+        auc_sum=exact.auc_sum,
+        request_auc=exact.request_auc,
+        prevalence=exact.prevalence,
+        exact_auc=exact.exact_auc,
+        exact_auc_sum=exact.exact_auc_sum,
+        ceiling=exact.ceiling,
+        requests=within,
     )
 
 
@@ -110,70 +132,71 @@ class _Measuring:
     """The exchanges of one measurement."""
 
     engine: Engine
-    packed: Any
-    source: Paths
+    blocks: LogBlocks
+    shared: Any
     schema: Schema
-    weights: Mapping[str, float] | None
-    block_rows: int
+    asked: tuple[Any, ...]
 
     @property
     def _parts(self) -> int:
-        return self.engine.workers * _RANGES_PER_WORKER
+        few = self.engine.workers * _RANGES_PER_WORKER
+        return max(few, -(-self.blocks.rows * len(self.schema.names) // _RANGE_NUMBERS))
 
     def _each(self, function: Callable[..., Any], promises: list[Any], *given: Any) -> list[Any]:
         """Return what a function finds of each promised value."""
         found = [self.engine.call(function, promise, *given) for promise in promises]
         return [self.engine.get(promise) for promise in found]
 
-    def blocks(self) -> tuple[list[Any], int]:
+    def rows(self, on_rows: Callable[[int, int], None]) -> tuple[list[Any], int]:
         """Return promises of the scored rows of every block, and how many rows count."""
-        files = TableFiles.of(self.source)
-        if files.kind != "parquet":
-            raise UsageError(
-                f"Workers measure parquet files. Got {files.kind} ({describe(self.source)}); "
-                "convert it, or leave --engine ray out."
-            )
-        places: list[tuple[Path, int, int, int]] = []
-        first = 0
-        for path in files.paths:
-            rows = count_rows(path)
-            places += [
-                (path, low, min(self.block_rows, rows - low), first + low)
-                for low in range(0, rows, self.block_rows)
-            ]
-            first += rows
-        name, asked = describe(self.source), self.weights
-        blocks = [
-            self.engine.call(work.scored, place, self.packed, asked, name) for place in places
-        ]
-        counts = self._each(work.count, blocks)
-        if not sum(counts):
-            raise DataError(f"{name} has no rows that count; expected at least one.")
-        return blocks, sum(counts)
+        rows, total = [], self.blocks.rows
+        for number, first in enumerate(self.blocks.starts):
+            rows += self.engine.parts(1, work.scored, number, self.shared, *self.asked)
+            on_rows(min(first + self.blocks.starts.step, total), total)
+        count = sum(self._each(work.count, rows))
+        if not count:
+            raise DataError(f"{self.blocks.name} has no rows that count; expected at least one.")
+        return rows, count
 
-    def ranges(self, blocks: list[Any], *, true: bool = False) -> tuple[list[Any], WholeTotals]:
+    def refuse_one_class(self, whole: WholeTotals, count: int) -> None:
+        """Refuse labels that are all alike."""
+        for m, name in enumerate(self.schema.names):
+            if np.isnan(whole.area[m]):
+                raise DataError(
+                    f"Objective '{name}' has no {'negative' if whole.positive[m] else 'positive'} "
+                    f"label among the {count:,} evaluated rows, so its ranking has no meaning "
+                    "there; add rows or leave it out."
+                )
+
+    def ranges(self, rows: list[Any], *, true: bool = False) -> tuple[list[Any], WholeTotals]:
         """Send rows to the ranges of their score; return promises of these, and their sums."""
         engine = self.engine
-        splitters = splitters_of(np.concatenate(self._each(work.sample, blocks)), self._parts)
+        splitters = splitters_of(np.concatenate(self._each(work.sample, rows)), self._parts)
         count = len(splitters) + 1
-        pieces = [engine.parts(count, work.by_range, block, splitters) for block in blocks]
-        ranges = [engine.call(work.join, *column) for column in zip(*pieces, strict=True)]
-        return ranges, whole_totals(self._each(work.totals, ranges, true))
+        pieces = [engine.parts(count, work.by_range, block, splitters) for block in rows]
+        ranges, places = [], []
+        for place, tied in enumerate(tied_ranges(splitters)):
+            step = _TIED_PIECES if tied else len(pieces)
+            for low in range(0, len(pieces), step):
+                some = [of_block[place] for of_block in pieces[low : low + step]]
+                ranges.append(engine.call(work.join, *some))
+                places.append(place)
+        return ranges, whole_totals(self._each(work.totals, ranges, true), places)
 
-    def ceiling(self, blocks: list[Any], weights: np.ndarray, rows: int) -> float:
+    def ceiling(self, rows: list[Any], weights: np.ndarray, count: int) -> float:
         """Return the best possible Σ_m w_m AUC_m, as `ceiling_of` does of rows in memory."""
-        pi = np.sum(self._each(work.truth_sum, blocks), axis=0) / rows
+        pi = np.sum(self._each(work.truth_sum, rows), axis=0) / count
         variance = pi * (1 - pi)
         effective = np.divide(weights, variance, out=np.zeros_like(weights), where=variance > 0)
-        best = [self.engine.call(work.best_rows, block, effective) for block in blocks]
+        best = [self.engine.call(work.best_rows, block, effective) for block in rows]
         return float(weights @ self.ranges(best, true=True)[1].area)
 
     def squares(
-        self, ranges: list[Any], whole: WholeTotals, weights: np.ndarray, grouped: bool
+        self, ranges: list[Any], whole: WholeTotals, weights: np.ndarray
     ) -> tuple[np.ndarray, int]:
         """Return Σφ² of each objective and of the sum over sampling units, and their number."""
         engine, given = self.engine, (self.engine.put(whole), weights)
-        if not grouped:
+        if self.schema.request is None:
             promised = [engine.call(work.own_squares, r, k, *given) for k, r in enumerate(ranges)]
         else:
             parts = self._parts
@@ -187,11 +210,11 @@ class _Measuring:
         found = [engine.get(promise) for promise in promised]
         return np.sum([squares for squares, _ in found], axis=0), sum(units for _, units in found)
 
-    def within(self, blocks: list[Any]) -> np.ndarray:
-        """Return the AUC within requests, mean by rows."""
+    def within(self, rows: list[Any], weights: np.ndarray) -> RequestQuality:
+        """Return the AUC within requests, mean by rows, with intervals."""
         engine, parts = self.engine, self._parts
-        pieces = [engine.parts(parts, work.by_request, block, parts) for block in blocks]
+        pieces = [engine.parts(parts, work.by_request, block, parts) for block in rows]
         promised = [engine.call(work.within, *column) for column in zip(*pieces, strict=True)]
-        found = [engine.get(promise) for promise in promised]
-        total, say = (np.sum(part, axis=0) for part in zip(*found, strict=True))
-        return np.where(say > 0, total / np.where(say > 0, say, 1), np.nan)
+        moments: RequestMoments = reduce(add, [engine.get(promise) for promise in promised])
+        each, total = moments.intervals(weights, LEVEL)
+        return RequestQuality(dict(zip(self.schema.names, each, strict=True)), total)

@@ -2,6 +2,7 @@
 
 __all__ = [
     "MeasuredRows",
+    "RequestInfluence",
     "best_rows",
     "by_range",
     "by_request",
@@ -19,22 +20,20 @@ __all__ = [
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from harmonrank.data import read_log
-from harmonrank.data.parquet import read_piece
+from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.methods.packed import PackedModel
 from harmonrank.metrics import (
     RangeTotals,
+    RequestMoments,
     WholeTotals,
     range_influence,
     range_totals,
     ranges_of,
-    request_sums,
+    request_moments,
 )
 
 _SAMPLE_ROWS = 4096
@@ -66,29 +65,28 @@ class MeasuredRows:
         return cls(*whole)
 
 
+@dataclass(frozen=True)
+class RequestInfluence:
+    """Influences on every AUC, and on their weighted sum, summed by request."""
+
+    request: np.ndarray
+    sums: np.ndarray
+
+
 def scored(
-    place: tuple[Path, int, int, int],
+    number: int,
+    blocks: LogBlocks,
     packed: PackedModel,
     weights: Mapping[str, float] | None,
-    name: str,
-) -> MeasuredRows:
-    """Read some rows and score them."""
-    path, low, rows, first = place
-    model = packed.model()
-    log = read_log(read_piece(path, low, rows), model.schema, first_row=first, name=name)
+    value: Mapping[str, float] | None,
+) -> list[MeasuredRows]:
+    """Read a block and score the rows that count; one part, which is all of it."""
+    model, log = packed.model(), blocks[number]
     weight = log.sample_weight
     if weight is not None and not weight.all():
         log = log.take(np.flatnonzero(weight))
-    fused = model.score(log, weights=weights) if log.rows else np.empty(0)
-    request = None if log.request is None else _hashed(log.request)
-    return MeasuredRows(fused, log.known_labels(), log.truth, log.sample_weight, request)
-
-
-def _hashed(request: np.ndarray) -> np.ndarray:
-    """Return a number per request; whole ones are their own, texts get 64 bits of a hash."""
-    if request.dtype.kind in "biu":
-        return request.astype(np.int64, copy=False)
-    return pl.Series(request.astype(str)).hash(seed=0).to_numpy().view(np.int64)
+    fused = model.score(log, weights=weights, value=value) if log.rows else np.empty(0)
+    return [MeasuredRows(fused, log.known_labels(), log.truth, log.sample_weight, log.request)]
 
 
 def count(rows: MeasuredRows) -> int:
@@ -172,18 +170,21 @@ def own_squares(
 
 def influences(
     rows: MeasuredRows, place: int, whole: WholeTotals, weights: np.ndarray, count: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
+) -> list[RequestInfluence]:
     """Return influences summed by request, in parts by request."""
     assert rows.request is not None
     phi = _phi(rows, place, whole, weights)
     requests, sums = _by_group(rows.request, phi)
     part = _part_of(requests, count)
-    return [(requests[part == k], sums[part == k]) for k in range(count)]
+    order = np.argsort(part, kind="stable")
+    ends = np.searchsorted(part[order], np.arange(1, count))
+    return [RequestInfluence(requests[i], sums[i]) for i in np.split(order, ends)]
 
 
-def unit_squares(*parts: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, int]:
+def unit_squares(*parts: RequestInfluence) -> tuple[np.ndarray, int]:
     """Return Σφ² over the requests of a part, and their number."""
-    _, sums = _by_group(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    columns = ([part.request for part in parts], [part.sums for part in parts])
+    _, sums = _by_group(*map(np.concatenate, columns))
     return (sums**2).sum(axis=0), len(sums)
 
 
@@ -193,8 +194,8 @@ def _by_group(request: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.n
     return unique, np.stack(sums, axis=1)
 
 
-def within(*parts: MeasuredRows) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums of the AUC within the requests of a part."""
+def within(*parts: MeasuredRows) -> RequestMoments:
+    """Return the sums over the requests of a part, of which all rows are there."""
     rows = MeasuredRows.join(parts)
     assert rows.request is not None
-    return request_sums(rows.fused, rows.labels, rows.request, rows.weight)
+    return request_moments(rows.fused, rows.labels, rows.request, rows.weight)

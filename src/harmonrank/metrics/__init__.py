@@ -7,6 +7,7 @@ __all__ = [
     "LoggedValues",
     "Outcomes",
     "RangeTotals",
+    "RequestMoments",
     "RunningAuc",
     "WholeTotals",
     "auc",
@@ -46,10 +47,11 @@ __all__ = [
     "range_totals",
     "ranges_of",
     "request_gains",
-    "request_sums",
+    "request_moments",
     "sigmoid",
     "spearman",
     "splitters_of",
+    "tied_ranges",
     "value_at_k",
     "value_interval",
     "whole_totals",
@@ -76,7 +78,11 @@ from harmonrank.metrics._concordance import concordance
 from harmonrank.metrics._correlations import spearman
 from harmonrank.metrics._expected import best_request_score, expected_grouped_auc, request_gains
 from harmonrank.metrics._grouped import GroupedAUC, grouped_auc
-from harmonrank.metrics._grouped_intervals import grouped_auc_intervals
+from harmonrank.metrics._grouped_intervals import (
+    RequestMoments,
+    grouped_auc_intervals,
+    request_moments,
+)
 from harmonrank.metrics._influence import auc_influence
 from harmonrank.metrics._intervals import (
     Interval,
@@ -94,8 +100,8 @@ from harmonrank.metrics._ranges import (
     range_influence,
     range_totals,
     ranges_of,
-    request_sums,
     splitters_of,
+    tied_ranges,
     whole_totals,
 )
 from harmonrank.metrics._running import RunningAuc

@@ -1,9 +1,10 @@
 """Intervals of per-request AUC and of its weighted sum: requests are the sampling unit."""
 
-__all__ = ["grouped_auc_intervals"]
+__all__ = ["RequestMoments", "grouped_auc_intervals", "request_moments"]
 
+from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,9 +71,74 @@ def grouped_auc_intervals(
 
 
 def _interval(estimate: float, moves: FloatArray, used: int, z: float, level: float) -> Interval:
+    return _of_squares(estimate, float((moves**2).sum()), used, z, level)
+
+
+@dataclass(frozen=True)
+class RequestMoments:
+    """Sums over requests from which `grouped_auc_intervals` follows; those of others can be added.
+
+    Attributes:
+        used: (M,) requests with an AUC.
+        first: (2M,) Σ_g v_g, where v_g has a_g AUC_g of every objective, then a_g of each.
+        second: (2M, 2M) Σ_g v_g v_gᵀ.
+    """
+
+    used: IntArray
+    first: FloatArray
+    second: FloatArray
+
+    def __add__(self, other: Self) -> "RequestMoments":
+        return RequestMoments(
+            self.used + other.used, self.first + other.first, self.second + other.second
+        )
+
+    def intervals(
+        self, objective_weights: ArrayLike | None = None, level: float = 0.95
+    ) -> tuple[tuple[Interval, ...], Interval]:
+        """Return the intervals, up to rounding.
+
+        Request g moves the mean of objective m by (v_gm − mean_m v_g,M+m)/Σ a, which is linear in
+        v_g, so that sums of squared moves are quadratic in the second moments.
+        """
+        M = len(self.used)
+        total = np.where(self.first[M:] > 0, self.first[M:], np.nan)
+        mean = self.first[:M] / total
+        moves = np.hstack([np.eye(M), -np.diag(np.nan_to_num(mean))]) / total[:, None]  # (M, 2M)
+        w = objective_weighting(objective_weights, M)
+        counted = w != 0
+        z = NormalDist().inv_cdf(0.5 + 0.5 * check_level(level))
+        whole = w[counted] @ moves[counted]
+        squares = [float(move @ self.second @ move) for move in (*moves, whole)]
+        each = tuple(
+            _of_squares(float(mean[m]), squares[m], int(self.used[m]), z, level) for m in range(M)
+        )
+        least = int(self.used[counted].min(initial=int(self.used.max(initial=0))))
+        estimate = float(mean[counted] @ w[counted])
+        return each, _of_squares(estimate, squares[-1], least, z, level)
+
+
+def request_moments(
+    scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, sample_weight: ArrayLike | None = None
+) -> RequestMoments:
+    """Return the sums over requests that are whole.
+
+    >>> one = request_moments([1, 2], [0, 1], [1, 1])
+    >>> each, _ = (one + request_moments([2, 1], [0, 1], [2, 2])).intervals()
+    >>> each[0].estimate
+    0.5
+    """
+    values, table, weights = check_inputs(scores, labels, sample_weight)
+    order, starts = request_layout(values, groups)
+    area, say = _each_request(values, order, starts, table, weights)
+    v = np.hstack([say * area, say])
+    return RequestMoments((say > 0).sum(axis=0), v.sum(axis=0), v.T @ v)
+
+
+def _of_squares(estimate: float, squares: float, used: int, z: float, level: float) -> Interval:
     if used < 2:
         return Interval(estimate, np.nan, np.nan, level)
-    reach = z * float(np.sqrt(used / (used - 1) * (moves**2).sum()))
+    reach = z * float(np.sqrt(used / (used - 1) * max(squares, 0.0)))
     return Interval(estimate, estimate - reach, estimate + reach, level)
 
 

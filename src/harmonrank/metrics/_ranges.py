@@ -12,8 +12,8 @@ __all__ = [
     "range_influence",
     "range_totals",
     "ranges_of",
-    "request_sums",
     "splitters_of",
+    "tied_ranges",
     "whole_totals",
 ]
 
@@ -21,26 +21,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.metrics._auc import mid_ranks, pair_share, rank_sums
-from harmonrank.metrics._grouped import _request_sums
 from harmonrank.metrics._influence import _positive_mid_ranks
 from harmonrank.metrics._inputs import FloatArray, IntArray, check_inputs, sorting_order
-from harmonrank.metrics._requests import request_layout
+
+BoolArray = NDArray[np.bool_]
 
 
 def splitters_of(sample: ArrayLike, ranges: int) -> FloatArray:
-    """Return the scores at which at most so many ranges begin, rising, by a sample of scores.
+    """Return the scores at which about so many ranges begin, rising, by a sample of scores.
 
-    A better sample makes ranges more equal, and changes nothing else.
+    A better sample makes ranges more equal, and changes nothing else. A score that fills a range is
+    one by itself (see `tied_ranges`).
 
     >>> splitters_of([3.0, 1.0, 2.0, 4.0], 2)
     array([3.])
     """
     values = np.sort(np.asarray(sample, dtype=np.float64))
     places = (np.arange(1, ranges) * len(values)) // max(ranges, 1)
-    return np.unique(values[places]) if len(values) else np.empty(0)
+    if not len(values):
+        return np.empty(0)
+    begins, counts = np.unique(values[places], return_counts=True)
+    return np.unique(np.concatenate([begins, np.nextafter(begins[counts > 1], np.inf)]))
+
+
+def tied_ranges(splitters: FloatArray) -> BoolArray:
+    """Return which ranges, one more than there are splitters, are of a single score.
+
+    >>> tied_ranges(splitters_of([1.0, 2.0, 2.0, 2.0, 2.0, 3.0], 6))
+    array([False,  True, False])
+    """
+    single = np.nextafter(splitters[:-1], np.inf) == splitters[1:]
+    return np.concatenate([[False], single, [False]])[: len(splitters) + 1]
 
 
 def ranges_of(scores: ArrayLike, splitters: FloatArray) -> IntArray:
@@ -101,8 +115,12 @@ def range_totals(
     return RangeTotals(len(values), weight, *rank_sums(ranks, table, weights))
 
 
-def whole_totals(ranges: Sequence[RangeTotals]) -> WholeTotals:
+def whole_totals(ranges: Sequence[RangeTotals], scores: ArrayLike | None = None) -> WholeTotals:
     """Combine ranges, given in their order, into the AUC of all rows.
+
+    Args:
+        ranges: Sums of each; rows of a single score may be cut into several.
+        scores: (ranges,) ascending; the same number for neighbours whose rows are all tied.
 
     >>> low = range_totals([0.1, 0.2], [[0], [1]])
     >>> high = range_totals([0.4, 0.4], [[0], [1]])
@@ -111,7 +129,11 @@ def whole_totals(ranges: Sequence[RangeTotals]) -> WholeTotals:
     """
     weight = np.array([part.weight for part in ranges])
     positives = np.stack([part.positive for part in ranges])
-    below = np.cumsum(weight) - weight
+    below, positive_below = (np.cumsum(x, axis=0) - x for x in (weight, positives))
+    for same in _tied(scores):
+        # As if each of them were in the middle of all.
+        for under, own in ((below, weight), (positive_below, positives)):
+            under[same] = under[same.start] + 0.5 * (own[same].sum(axis=0) - own[same])
     total = weight.sum()
     # A range's own sums are centred at its middle, which lies so far from the middle of all rows.
     shift = below + 0.5 * weight - 0.5 * total
@@ -125,8 +147,16 @@ def whole_totals(ranges: Sequence[RangeTotals]) -> WholeTotals:
         negative,
         pair_share(sums, positive, negative),
         below,
-        np.cumsum(positives, axis=0) - positives,
+        positive_below,
     )
+
+
+def _tied(scores: ArrayLike | None) -> list[slice]:
+    """Return where neighbours have the same number."""
+    if scores is None:
+        return []
+    _, first, counts = np.unique(np.asarray(scores), return_index=True, return_counts=True)
+    return [slice(a, a + n) for a, n in zip(first, counts, strict=True) if n > 1]
 
 
 def range_influence(
@@ -153,13 +183,3 @@ def range_influence(
     moved = y * (V10 - whole.area) / P + (1.0 - y) * (V01 - whole.area) / N
     influence: FloatArray = whole.rows * w[:, None] * moved
     return influence
-
-
-def request_sums(
-    scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, sample_weight: ArrayLike | None = None
-) -> tuple[FloatArray, FloatArray]:
-    """Return Σ_g a_g AUC_g and Σ_g a_g of `grouped_auc` by rows, over requests that are whole."""
-    values, table, weights = check_inputs(scores, labels, sample_weight)
-    order, starts = request_layout(values, groups)
-    total, say, _ = _request_sums(values, order, starts, table, weights, 0)
-    return total, say

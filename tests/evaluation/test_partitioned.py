@@ -1,0 +1,102 @@
+import numpy as np
+import polars as pl
+import pytest
+
+import harmonrank as hr
+from harmonrank.data.log_blocks import LogBlocks
+from harmonrank.data.spilling_engine import SpillingEngine
+from harmonrank.engine import LocalEngine
+from harmonrank.evaluation import partitioned
+from harmonrank.evaluation.partitioned import partitioned_quality
+from harmonrank.methods.prevalence_weights import PrevalenceWeights
+
+ROWS = 3_000
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch):
+    monkeypatch.setattr(partitioned, "_RANGE_NUMBERS", 700)
+    monkeypatch.setattr(partitioned, "_TIED_PIECES", 2)
+    monkeypatch.setattr("harmonrank.data.blocks._SMALLEST", 1)
+
+
+def table(digits=None, seed=0):
+    rng = np.random.default_rng(seed)
+    request = rng.permutation(np.arange(ROWS) // 6)  # requests are spread over all blocks
+    p = rng.beta(2, 5, (ROWS, 2))
+    labels = rng.random((ROWS, 2)) < p
+    p = p if digits is None else p.round(digits)
+    columns = {"p_a": p[:, 0], "p_b": p[:, 1], "a": labels[:, 0], "b": labels[:, 1]}
+    text = pl.Series([f"r{n}" for n in request])
+    return pl.DataFrame({**columns, "w": rng.integers(0, 3, ROWS), "number": request, "text": text})
+
+
+def ends(interval):
+    return [interval.estimate, interval.low, interval.high]
+
+
+@pytest.mark.parametrize("digits", [None, 2, 0])
+@pytest.mark.parametrize("weight", [None, "w"])
+@pytest.mark.parametrize("request_column", [None, "number", "text"])
+def test_blocks_are_measured_as_all_rows_in_memory_are(tmp_path, digits, weight, request_column):
+    rows = table(digits)
+    rows.write_parquet(tmp_path / "log.parquet")
+    schema = hr.Schema(
+        {"a": "p_a", "b": "p_b"},
+        request=request_column,
+        sample_weight=weight,
+        weights={"a": 2.0, "b": -1.0},
+    )
+    model = PrevalenceWeights().fit(rows, schema)
+    expected = model.evaluate(rows)
+    blocks = LogBlocks(tmp_path / "log.parquet", schema, size=400)
+    for engine in (None, LocalEngine(), SpillingEngine(tmp_path)):
+        found = partitioned_quality(model, blocks, engine)
+        assert found.rows == expected.rows
+        assert found.prevalence == pytest.approx(expected.prevalence, rel=1e-12)
+        assert found.effective_weights == pytest.approx(expected.effective_weights)
+        pairs = [(found.auc_sum, expected.auc_sum)]
+        pairs += [(found.auc[name], expected.auc[name]) for name in "ab"]
+        assert (found.requests is None) == (request_column is None)
+        if found.requests is not None and expected.requests is not None:
+            pairs += [(found.requests.auc_sum, expected.requests.auc_sum)]
+            pairs += [(found.requests.auc[n], expected.requests.auc[n]) for n in "ab"]
+            assert found.request_auc == pytest.approx(expected.request_auc, rel=1e-12)
+        for one, other in pairs:
+            np.testing.assert_allclose(ends(one), ends(other), rtol=1e-9)
+    assert list(tmp_path.iterdir()) == [tmp_path / "log.parquet"]
+
+
+def test_what_was_handed_on_gives_its_place_back(tmp_path):
+    engine = SpillingEngine(tmp_path)
+    (one,) = engine.parts(1, rows_of, 3)
+    two = engine.parts(2, halves, one)
+    assert [engine.get(engine.call(total, part)) for part in two] == [0, 3]
+    assert len(engine._files) == 2
+    del one, two
+    assert len(engine._files) == 0
+
+
+def rows_of(count):
+    from harmonrank.evaluation.partitioned_rows import RequestInfluence
+
+    return [RequestInfluence(np.arange(count), np.ones((count, 1)))]
+
+
+def halves(rows):
+    kind = type(rows)
+    return [kind(rows.request[:1], rows.sums[:1]), kind(rows.request[1:], rows.sums[1:])]
+
+
+def total(rows):
+    return int(rows.request.sum())
+
+
+def test_labels_that_are_all_alike_are_refused(tmp_path):
+    rows = table()
+    schema = hr.Schema({"a": "p_a", "b": "p_b"})
+    model = PrevalenceWeights().fit(rows, schema)
+    rows.with_columns(a=pl.lit(0)).write_parquet(tmp_path / "log.parquet")
+    blocks = LogBlocks(tmp_path / "log.parquet", schema, size=400)
+    with pytest.raises(hr.errors.DataError, match="'a' has no positive label among the 3,000"):
+        partitioned_quality(model, blocks)
