@@ -3,17 +3,15 @@
 __all__ = ["open_engine"]
 
 import os
-import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, Literal
 
 from harmonrank.engine.local import LocalEngine
 from harmonrank.engine.protocol import Engine
+from harmonrank.engine.session_folder import session_folder
 from harmonrank.errors import EngineError, UsageError, shown
 from harmonrank.extras import import_extra, require_extra
 from harmonrank.threads import thread_count
@@ -105,25 +103,19 @@ def _start(workers: int, verbose: bool) -> Iterator[None]:
     if running:
         yield
         return
-    # Names of sockets are bounded, so this folder is not below a user's own.
-    folder = Path(mkdtemp(prefix="hr-ray-"))
-    with _environment(_OURS), _alone():
-        try:
+    with session_folder() as folder:
+        with _environment(_OURS), _alone():
             ray.init(
                 num_cpus=workers,
                 include_dashboard=False,
                 _temp_dir=str(folder),
                 **_voice(verbose),
             )
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-    try:
-        _require_loopback(ray)
-        yield
-    finally:
-        ray.shutdown()
-        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            _require_loopback(ray)
+            yield
+        finally:
+            ray.shutdown()
 
 
 @contextmanager
