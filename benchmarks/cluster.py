@@ -119,7 +119,8 @@ def work_of(verb, source, scratch):
     model = hr.load(scratch / "model")
     if verb == "score":
         return lambda engine: score_files(engine, model, source, scratch / "scored")
-    return lambda engine: partitioned_quality(engine, model, source)
+    blocks = LogBlocks(source, model.schema, size=1 << 20)
+    return lambda engine: partitioned_quality(model, blocks, engine)
 
 
 def measured(verb, rows, workers, source, scratch):

@@ -15,6 +15,7 @@ from ray.cluster_utils import Cluster
 import harmonrank as hr
 from harmonrank.data import ContextEncoder, read_log
 from harmonrank.data.engine_blocks import EngineBlocks
+from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.engine import LocalEngine, open_engine, using
 from harmonrank.evaluation.partitioned import partitioned_quality
 from harmonrank.methods import method_class
@@ -71,9 +72,10 @@ def evaluate(engine, lose, folder: Path) -> None:
     """The node dies with rows that were on their way to their ranges, which are made again."""
     model, path = hr.ClosedForm().fit(small_table(), SCHEMA), folder / "log.parquet"
     small_table(seed=1).write_parquet(path)
-    expected = partitioned_quality(engine, model, path, block_rows=100)
+    blocks = LogBlocks(path, model.schema, size=100)
+    expected = partitioned_quality(model, blocks, engine)
     losing = LosingEngine(engine, 30, lose=lose)
-    assert partitioned_quality(losing, model, path, block_rows=100) == expected
+    assert partitioned_quality(model, blocks, losing) == expected
     assert losing.calls > 30
 
 
