@@ -63,8 +63,8 @@ def timed(work, times):
 
 
 def slope_seconds(kernel, n):
-    sizes = sorted(map(int, kernel["rank_slope"]))
-    times = [kernel["rank_slope"][k] for k in sizes]
+    known = sorted((int(size), spent) for size, spent in kernel["rank_slope"].items())
+    sizes, times = zip(*known, strict=True)  # as numbers, which JSON has as texts
     return float(np.exp(np.interp(math.log(n), np.log(sizes), np.log(times))))
 
 
