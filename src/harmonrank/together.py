@@ -133,7 +133,7 @@ def in_turn(work: Callable[[int], Found], parts: int) -> Iterator[Found]:
             for part in range(parts):
                 # A limit of threads holds for what is computed here, too.
                 coming.append(pool.submit(copy_context().run, work, part))
-                if len(coming) > at_once:
+                if len(coming) == at_once:  # Results may be large, so none waits for long.
                     yield coming.popleft().result()
             while coming:
                 yield coming.popleft().result()

@@ -9,7 +9,7 @@ from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.law import distinct_contexts
 from harmonrank.model.residual import Residual, inputs_of, residual_arrays
 from harmonrank.model.residual_kernels import CURVE, SURFACE
-from harmonrank.model.residual_sums import ResidualRows, groups_of
+from harmonrank.model.residual_sums import ResidualRows, blocks_of, groups_of
 from harmonrank.threads import limited_threads
 
 SLOTS = (4, 3)
@@ -181,7 +181,7 @@ def test_gradient_and_curvature_match_brute_force(bent):
     curvature = data.curvature(1, groups, size, every, 1.0)
     np.testing.assert_allclose(curvature, X.T @ X, atol=1e-3)
     start = 2 + M
-    for group, block in zip(groups, data.blocks(groups, every, 1.0), strict=True):
+    for group, block in zip(groups, blocks_of(groups, data.bands(groups, every, 1.0)), strict=True):
         part = curvature[start : start + group.size, start : start + group.size]
         whole = block.reshape(part.shape) if group.kind in (CURVE, SURFACE) else np.diag(block)
         np.testing.assert_allclose(whole, part, atol=1e-9)

@@ -141,6 +141,12 @@ def _law(
     return law_of(blocks.made(_law_sums, coordinate, slots, origin, law), slots)
 
 
+def _places(rows: FitRows, coordinate: Coordinate) -> np.ndarray:
+    """Return the coordinates of rows, in place of logits that nobody else needs."""
+    logits = rows.logits()
+    return coordinate(logits, None if rows.are_logits else logits)
+
+
 def _law_sums(
     rows: FitRows,
     coordinate: Coordinate,
@@ -149,7 +155,7 @@ def _law_sums(
     law: Law | None = None,
 ) -> LawSums:
     """Return the moments of a block; what is missing is taken as the law expects it."""
-    places = coordinate(rows.logits())
+    places = _places(rows, coordinate)
     if law is None:
         return LawSums.of(places, rows.codes, slots, rows.weight, origin=origin)
     return incomplete_sums(places, rows.codes, slots, rows.weight, law, origin)
@@ -158,7 +164,7 @@ def _law_sums(
 def _head_sums(
     rows: FitRows, coordinate: Coordinate, law: Law, slots: tuple[int, ...], half: int
 ) -> HeadSums:
-    places = coordinate(rows.logits())
+    places = _places(rows, coordinate)
     newer = np.arange(rows.first, rows.first + rows.rows) >= half
     return HeadSums.of(law, places, rows.codes, slots, rows.labels, rows.counts(), newer)
 

@@ -71,14 +71,16 @@ class LawSums:
         origin = w @ logits / w.sum() if origin is None else origin
         away = logits - origin
 
-        def per_context(values: np.ndarray) -> np.ndarray:
-            return np.stack([np.bincount(of_row, w * v, len(contexts)) for v in values.T], axis=1)
+        def per_context(power: int) -> np.ndarray:
+            parts = [np.bincount(of_row, w * v**power, len(contexts)) for v in away.T]
+            return np.stack(parts, axis=1)
 
         mass = np.bincount(of_row, w, len(contexts))
-        products, squares = (w[:, None] * away).T @ away, per_context(away**2)
+        weighed = away if weight is None else w[:, None] * away
+        products, squares = weighed.T @ away, per_context(2)
         if unseen is not None:
             products, squares = products + unseen.covariance, squares + unseen.squares
-        return cls(contexts, mass, per_context(away), squares, products, origin)
+        return cls(contexts, mass, per_context(1), squares, products, origin)
 
     def __add__(self, other: "LawSums") -> "LawSums":
         """Return the sums of both logs, which have the same origin."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from harmonrank.data.blocks import Blocks
 from harmonrank.model.heads_sums import HeadSums
-from harmonrank.model.residual_sums import Group, ResidualRows
+from harmonrank.model.residual_sums import Group, ResidualRows, blocks_of
 
 _SAMPLE = 50_000  # Rows of which curvature is added up.
 _ENDS = (0.002, 0.998)  # Quantiles where the first and the last knot are.
@@ -105,13 +105,13 @@ class ResidualBlocks:
 
     def looks(self, groups: list[Group]) -> list[Look]:
         """Look at every head and all groups once."""
-        value, halves, *blocks = self.data.total(_looked, *self._given, groups)
+        value, halves, *bands = self.data.total(_looked, *self._given, groups)
         M = len(self.theta)
         return [
             Look(
                 float(value[m] / d),
                 np.ascontiguousarray(halves[:, :, m]) / d,
-                [block / d for block in blocks[m * len(groups) : (m + 1) * len(groups)]],
+                blocks_of(groups, bands[m] / d),
             )
             for m, d in zip(range(M), self.dispersion, strict=True)
         ]
@@ -157,11 +157,11 @@ def _looked(
     groups: list[Group],
 ) -> tuple[np.ndarray, ...]:
     rows = ResidualRows.of(data, slots, theta, low, high)
-    blocks: list[np.ndarray] = []
+    bands: list[np.ndarray] = []
     for m, every in enumerate(each):
         drawn = rows.sample(rows.heads[:, m], every, m)
-        blocks += rows.blocks(groups, *drawn)
-    return (*rows.look(groups), *blocks)
+        bands.append(rows.bands(groups, *drawn))
+    return (*rows.look(groups), *bands)
 
 
 def _answered(

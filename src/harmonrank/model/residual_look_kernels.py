@@ -4,7 +4,7 @@ A few rows at a time are taken through all groups, so that the sums of a group s
 of twenty objectives there are hundreds of groups, whose sums together take megabytes.
 """
 
-__all__ = ["LANES", "add_blocks", "add_look"]
+__all__ = ["BAND", "LANES", "add_blocks", "add_look"]
 
 from typing import Any
 
@@ -15,6 +15,9 @@ from harmonrank.lanes import DOUBLES, lanes, put_lanes
 from harmonrank.model.residual import CURVE_KNOTS, SURFACE_KNOTS
 from harmonrank.model.residual_gradient_kernels import TILE, weigh_labels
 from harmonrank.model.residual_kernels import CURVE, SLOPE, SURFACE, VALUE, layout, places
+
+BAND = (0, 1, SURFACE_KNOTS - 1, SURFACE_KNOTS, SURFACE_KNOTS + 1)
+"""How far apart the coefficients of a surface are that some row touches together."""
 
 LANES = DOUBLES
 """Heads are added up so many at once, in float64; their sums have room for a multiple of it."""
@@ -125,7 +128,10 @@ def add_blocks(
     rows: Any, table: Any, corners: Any, curvature: Any, low: Any, per_unit: Any, slots: Any,
     inputs: Any, contexts: Any, context: Any,
 ) -> None:  # fmt: skip
-    """Add the lower half of each group's own block of curvature; a diagonal is kept as one."""
+    """Add the lower half of each group's own block of curvature.
+
+    A diagonal is kept as one, and of a surface the few diagonals that are not 0, `BAND`.
+    """
     V = inputs.shape[1]
     cell, share = np.empty((TILE, V), np.int64), np.empty((TILE, V), np.float32)
     wide, part = np.empty((TILE, V), np.int64), np.empty((TILE, V), np.float32)
@@ -159,22 +165,22 @@ def add_blocks(
 
 @inline_kernel
 def _add_corners(block: Any, row: int, column: int, x: Any, y: Any) -> None:
-    """Add the lower half of the products of a row's four corners, which come in order."""
-    area = SURFACE_KNOTS * SURFACE_KNOTS
+    """Add the lower half of the products of a row's four corners, in the columns of `BAND`."""
     corner = row * SURFACE_KNOTS + column
     near, beside = np.float32((1.0 - x) * (1.0 - y)), np.float32((1.0 - x) * y)
     above, beyond = np.float32(x * (1.0 - y)), np.float32(x * y)
-    k = corner * area + corner
+    width = len(BAND)
+    k = corner * width
     block[k] += near * near
-    k += area
-    block[k] += beside * near
-    block[k + 1] += beside * beside
-    k += (SURFACE_KNOTS - 1) * area
-    block[k] += above * near
-    block[k + 1] += above * beside
-    block[k + SURFACE_KNOTS] += above * above
-    k += area
-    block[k] += beyond * near
-    block[k + 1] += beyond * beside
-    block[k + SURFACE_KNOTS] += beyond * above
-    block[k + SURFACE_KNOTS + 1] += beyond * beyond
+    k += width
+    block[k + 1] += beside * near
+    block[k] += beside * beside
+    k += (SURFACE_KNOTS - 1) * width
+    block[k + 3] += above * near
+    block[k + 2] += above * beside
+    block[k] += above * above
+    k += width
+    block[k + 4] += beyond * near
+    block[k + 3] += beyond * beside
+    block[k + 1] += beyond * above
+    block[k] += beyond * beyond

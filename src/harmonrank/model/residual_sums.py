@@ -4,7 +4,7 @@ Gradients are of all rows. Curvature is of a sample, drawn in proportion to p(1â
 row adds to it.
 """
 
-__all__ = ["CURVE", "KINDS", "SURFACE", "Group", "ResidualRows", "groups_of"]
+__all__ = ["CURVE", "KINDS", "SURFACE", "Group", "ResidualRows", "blocks_of", "groups_of"]
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +24,7 @@ from harmonrank.model.residual_kernels import (
     add_curvature,
     fill,
 )
-from harmonrank.model.residual_look_kernels import LANES, add_blocks, add_look
+from harmonrank.model.residual_look_kernels import BAND, LANES, add_blocks, add_look
 from harmonrank.together import each_part
 
 KINDS = ("value", "curve", "slope", "surface", "pair")
@@ -214,13 +214,9 @@ class ResidualRows:
         rows = np.searchsorted(total, each * (np.arange(size) + 0.5))
         return np.minimum(rows, len(total) - 1), each
 
-    def blocks(self, groups: list[Group], rows: np.ndarray, each: float) -> list[np.ndarray]:
-        """Return each group's own block of curvature, from a sample.
-
-        The block of a group of which a row touches one coefficient is a diagonal.
-        """
-        areas = [g.size**2 if g.kind in (CURVE, SURFACE) else g.size for g in groups]
-        corners = np.cumsum([0, *areas], dtype=np.int64)
+    def bands(self, groups: list[Group], rows: np.ndarray, each: float) -> np.ndarray:
+        """Return each group's own block of curvature, from a sample, as `blocks_of` takes them."""
+        corners = _corners(groups)
         curvature, table = np.zeros((_PARTS, corners[-1])), _table(groups)
         pieces = np.array_split(rows, _PARTS)
         each_part(
@@ -229,11 +225,7 @@ class ResidualRows:
             ),
             _PARTS,
         )
-        found = np.split(each * curvature.sum(axis=0), corners[1:-1])
-        for group, block in zip(groups, found, strict=True):
-            if group.kind in (CURVE, SURFACE):
-                lower = block.reshape(group.size, group.size)
-                lower += np.tril(lower, -1).T
+        found: np.ndarray = each * curvature.sum(axis=0)
         return found
 
     def curvature(
@@ -249,6 +241,29 @@ class ResidualRows:
         lower = curvature.sum(axis=0)
         whole: np.ndarray = each * (lower + np.tril(lower, -1).T)
         return whole
+
+
+def _corners(groups: list[Group]) -> np.ndarray:
+    """Return where the numbers of each group begin in `ResidualRows.bands`, and their end."""
+    areas = {CURVE: CURVE_KNOTS, SURFACE: len(BAND)}  # Per coefficient.
+    return np.cumsum([0, *(g.size * areas.get(g.kind, 1) for g in groups)], dtype=np.int64)
+
+
+def blocks_of(groups: list[Group], bands: np.ndarray) -> list[np.ndarray]:
+    """Return each group's own block of curvature, (sizeÂ²,) or (size,) where it is a diagonal."""
+    found = []
+    for group, band in zip(groups, np.split(bands, _corners(groups)[1:-1]), strict=True):
+        if group.kind not in (CURVE, SURFACE):
+            found.append(band)
+            continue
+        lower = band.reshape(group.size, -1)
+        if group.kind == SURFACE:
+            lower = np.zeros((group.size, group.size))
+            for column, apart in zip(band.reshape(group.size, -1).T, BAND, strict=True):
+                row = np.arange(apart, group.size)
+                lower[row, row - apart] = column[apart:]
+        found.append((lower + np.tril(lower, -1).T).reshape(-1))
+    return found
 
 
 def _table(groups: list[Group]) -> np.ndarray:

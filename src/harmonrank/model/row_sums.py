@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harmonrank.lanes import DOUBLES
+from harmonrank.lanes import SINGLES
 from harmonrank.model.head_columns import HeadColumns
 from harmonrank.model.law import Law, blocks_of
 from harmonrank.model.row_sums_kernels import (
@@ -146,4 +146,4 @@ class RowSums:
 
 
 def _rounded(count: int) -> int:
-    return -(-count // DOUBLES) * DOUBLES
+    return -(-count // SINGLES) * SINGLES

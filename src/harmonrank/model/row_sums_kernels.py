@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.kernel import kernel, lane_kernel, sum_kernel
-from harmonrank.lanes import DOUBLES, lanes, put_lanes
+from harmonrank.lanes import SINGLES, lanes, put_lanes
 from harmonrank.model.head_columns import (
     BY_CONTEXT,
     INTERCEPT,
@@ -20,6 +20,7 @@ from harmonrank.model.residual import NEAR
 
 _TILE = 128  # Rows whose numbers, of one head, stay in a near cache.
 _SIDE = 4  # Sums that one loop adds up side by side.
+_FLUSH = 64  # Tiles after which sums in float32 are added to those in float64.
 # Beyond this a logit's probability is 0 or 1 in float32.
 _FARTHEST = np.float32(60.0)
 
@@ -102,7 +103,9 @@ def add_tiles(
     wide = corner.shape[1]
     x = np.zeros((wide, _TILE), np.float32)
     g, h, hx = np.zeros(_TILE, np.float32), np.zeros(_TILE, np.float32), np.zeros(_TILE, np.float32)
-    across, sums = np.zeros((_TILE, of_slot.shape[1])), np.empty(_SIDE, np.float32)
+    sums = np.empty(_SIDE, np.float32)
+    across = np.zeros((_TILE, of_slot.shape[1]), np.float32)
+    near = np.zeros(of_slot.shape, np.float32)
     for first in range(0, rows, _TILE):
         n, there = min(_TILE, rows - first), skip + first
         h[n:], g[n:] = 0.0, 0.0  # So that what is left in a tile counts nothing.
@@ -130,7 +133,10 @@ def add_tiles(
                     corner[k, other + side] += sums[side]
         for i in range(n):
             across[i, K] = g[i]
-        _add_to_slots(n, context[first : first + n], places, across, h, of_slot, pairs)
+        _add_to_slots(n, context[first : first + n], places, across, h, near, pairs)
+        if (first // _TILE + 1) % _FLUSH == 0 or first + n == rows:
+            of_slot += near
+            near[:] = 0.0
 
 
 @lane_kernel
@@ -162,14 +168,14 @@ def _products(a: Any, b: Any, c: Any, d: Any, e: Any, sums: Any) -> None:
 
 @lane_kernel
 def _add_to_slots(
-    rows: int, context: Any, places: Any, across: Any, h: Any, of_slot: Any, pairs: Any
+    rows: int, context: Any, places: Any, across: Any, h: Any, near: Any, pairs: Any
 ) -> None:
     wide = across.shape[1]
-    flat, given = of_slot.reshape(-1), across.reshape(-1)
+    flat, given = near.reshape(-1), across.reshape(-1)
     for i in range(rows):
         code = places[context[i]]
         for f in range(len(code)):
-            for k in range(0, wide, DOUBLES):
+            for k in range(0, wide, SINGLES):
                 to = code[f] * wide + k
                 put_lanes(flat, to, lanes(flat, to) + lanes(given, i * wide + k))
             for b in range(f):
