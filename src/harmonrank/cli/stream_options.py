@@ -88,13 +88,14 @@ class StreamChoice:
         here = "://" not in self.source
         if here and not Path(self.source).is_dir():
             raise DataError(f"There is no folder '{self.source}'; make it, or check its name.")
-        near = Path(self.source) / SCHEMA
-        named = any(self.columns[part] for part in ("schema", "scores", "labels"))
+        near, columns = Path(self.source) / SCHEMA, dict(self.columns)
+        named = any(columns[part] for part in ("schema", "scores", "labels"))
         if not named and here and near.is_file():
-            return schema_of(**{**self.columns, "schema": near}, quiet=quiet)
-        if not any(self.columns.values()) and (self.state / SETTINGS).is_file():
+            columns["schema"] = near
+        elif not any(columns.values()) and (self.state / SETTINGS).is_file():
             return read_identity(self.state).schema
-        return schema_of(**self.columns, quiet=quiet)
+        found: Schema = schema_of(**columns, quiet=quiet)
+        return found
 
 
 def stream_options(function: F) -> F:
