@@ -11,6 +11,7 @@ from typing import Any
 from harmonrank.errors import DependencyError
 
 _EXTRAS = {
+    "fsspec": "stores",
     "httptools": "serve",
     "lightgbm": "lightgbm",
     "onnx": "onnx",

@@ -74,8 +74,10 @@ def _roles(guess: "Guess") -> list[str]:
 
 def _next_command(guess: "Guess", log: Tables, out: Path) -> str:
     """Return the command that compares on this log."""
-    named = [log] if isinstance(log, Path) else log
-    parts = ["harmonrank", "compare", *map(str, named)]
+    from harmonrank.data.table_paths import shown_name
+
+    named = log if isinstance(log, list) else [log]
+    parts = ["harmonrank", "compare", *map(shown_name, named)]
     if out.name != SCHEMA or out.parent != Path():
         parts += ["--schema", str(out)]
     parts += ["--split", "time" if guess.schema.time else "request"]

@@ -17,28 +17,38 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import F, path_option
+from harmonrank.cli.options import F
+from harmonrank.data.table_urls import is_url, shown_url
 
 if TYPE_CHECKING:
     from harmonrank.data import Schema
     from harmonrank.data.log_blocks import LogBlocks
 
-Tables = Path | list[Path]
-"""A table as the command line names it: a file, a folder or a glob, or the parts of one."""
+Tables = Path | str | list[Path | str]
+"""A table as the command line names it: a file, a folder, a glob or a URL, or the parts of one."""
+
+
+class _TablePath(click.Path):
+    """A path, or a URL, whose two slashes a path would not keep."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if is_url(value) else super().convert(value, param, ctx)
+
+
+_TABLE = _TablePath(path_type=Path)
 
 
 def table_option(*names: str, **rest: Any) -> Callable[[F], F]:
     """Return an option that names a table; repeated, the parts of one."""
-    return path_option(*names, multiple=True, callback=_one_table, **rest)
+    return click.option(*names, type=_TABLE, multiple=True, callback=_one_table, **rest)
 
 
 def table_argument(name: str, *, required: bool = True) -> Callable[[F], F]:
     """Return an argument that names a table; several, as of a glob, are the parts of one."""
-    path = click.Path(path_type=Path)
-    return click.argument(name, nargs=-1, required=required, type=path, callback=_one_table)
+    return click.argument(name, nargs=-1, required=required, type=_TABLE, callback=_one_table)
 
 
-def _one_table(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ...]) -> Any:  # noqa: ARG001
+def _one_table(ctx: click.Context, param: click.Parameter, paths: tuple[Path | str, ...]) -> Any:  # noqa: ARG001
     if len(paths) < 2:
         return paths[0] if paths else None
     return list(paths)
@@ -46,9 +56,11 @@ def _one_table(ctx: click.Context, param: click.Parameter, paths: tuple[Path, ..
 
 def table_name(table: "Tables") -> str:
     """Return what a title calls a table."""
+    if isinstance(table, list):
+        return f"{table_name(table[0])} and {len(table) - 1} more"
     if isinstance(table, Path):
         return table.name
-    return f"{table[0].name} and {len(table) - 1} more"
+    return shown_url(table).rstrip("/").rpartition("/")[2]
 
 
 def learning_tables(valid: str, *, required: bool = True) -> Callable[[F], F]:

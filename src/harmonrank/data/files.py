@@ -16,6 +16,7 @@ import hashlib
 import json
 import math
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from safetensors import SafetensorError
 
 from harmonrank.data.decoding import MOST_BYTES, decode_json, read_bytes
 from harmonrank.data.staging import flush_names, held, is_utf8, remove, replace, staged, swept
+from harmonrank.data.table_urls import is_url, protocol_of, shown_url
 from harmonrank.errors import DataError, OutputError
 
 T = TypeVar("T")
@@ -48,6 +50,7 @@ def check_output(
             making. No other folder is ever replaced, so a mistyped name costs nothing.
         begins: The output is a file that begins so, and no other file is replaced by it.
     """
+    _refuse_url(path)
     path = Path(path)
     with _writing(path):
         if _is_device(path):
@@ -62,6 +65,16 @@ def check_output(
         # Only an attempt tells: permissions say nothing about a read-only disk, or to root.
         with TemporaryFile(dir=existing):
             return target
+
+
+def _refuse_url(path: str | Path) -> None:
+    # As a path it has lost one of its slashes.
+    name = re.sub(r"^([A-Za-z][A-Za-z0-9+.\-]+):/+", r"\1://", str(path))
+    if is_url(name) and not Path(f"{protocol_of(name)}:").exists():
+        raise OutputError(
+            f"'{shown_url(name)}' is a URL, and outputs are written to this machine; name a file "
+            "or a folder here, and copy it from there."
+        )
 
 
 def _resolved(path: Path) -> Path:

@@ -95,7 +95,7 @@ class LogBlocks(Blocks[Log]):
     @property
     def bytes(self) -> int:
         """How large its files are."""
-        return sum(path.stat().st_size for path in self._files.paths)
+        return self._files.bytes
 
     def __len__(self) -> int:
         return len(self.starts)

@@ -1,6 +1,14 @@
 """Parquet in pieces: a file larger than memory is read, and written, a few rows at a time."""
 
-__all__ = ["PIECE_ROWS", "ParquetWriter", "count_rows", "pieces", "read_piece", "writing"]
+__all__ = [
+    "PIECE_ROWS",
+    "ParquetWriter",
+    "count_rows",
+    "kept_metadata",
+    "pieces",
+    "read_piece",
+    "writing",
+]
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,7 +23,9 @@ from polars.io.plugins import register_io_source
 from polars.selectors import by_name
 
 from harmonrank.data.forks import require_polars_threads
+from harmonrank.data.stores import StoreFile
 from harmonrank.data.table_files import TableFiles, reading
+from harmonrank.data.table_paths import TableFile
 from harmonrank.errors import UsageError
 
 Made = TypeVar("Made")
@@ -27,19 +37,31 @@ _READ_BYTES = 48_000_000
 _MOST_AT_ONCE = 4
 
 
-def count_rows(path: Path | TableFiles) -> int:
+def count_rows(path: TableFile | TableFiles) -> int:
     """Return how many rows a parquet file, or a table of several, has."""
     if isinstance(path, TableFiles):
         return sum(map(count_rows, path.paths))
+    if isinstance(path, StoreFile):
+        return path.rows
     require_polars_threads(f"Reading '{path}'")
     with reading(path, "parquet"):
         return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
 
 
+def kept_metadata(path: TableFile) -> dict[str, str]:
+    """Return the keys and values that are kept with a parquet file."""
+    if isinstance(path, StoreFile):
+        return path.metadata
+    with reading(path, "parquet"):
+        return pl.read_parquet_metadata(path)
+
+
 def read_piece(
-    path: Path, first: int, rows: int, columns: Sequence[str] | None = None
+    path: TableFile, first: int, rows: int, columns: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """Return some rows of a parquet file; only the pages that hold them are decoded."""
+    if isinstance(path, StoreFile):
+        return path.read(first, rows, columns)
     with reading(path, "parquet"):
         lazy = pl.scan_parquet(path, glob=False)
         if columns is not None:
@@ -47,7 +69,9 @@ def read_piece(
         return lazy.slice(first, rows).collect()
 
 
-def pieces(path: Path | TableFiles, rows: int | None = None) -> Generator[pl.DataFrame, None, None]:
+def pieces(
+    path: TableFile | TableFiles, rows: int | None = None
+) -> Generator[pl.DataFrame, None, None]:
     """Yield a parquet table in pieces, each decoded while the one before it is worked on.
 
     A piece is of one file; where a table has several files, all pieces have the same types.
@@ -71,8 +95,8 @@ def pieces(path: Path | TableFiles, rows: int | None = None) -> Generator[pl.Dat
 
 
 def _reads(
-    files: Sequence[Path], rows: int, at_once: Callable[[], int]
-) -> Iterator[tuple[Path, int, int]]:
+    files: Sequence[TableFile], rows: int, at_once: Callable[[], int]
+) -> Iterator[tuple[TableFile, int, int]]:
     """Yield what is read in one go: a file, its first row there, and at most how many."""
     for file in files:  # rows are counted when its turn comes; there may be thousands of files
         first, total = 0, count_rows(file)

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from glob import escape
-from pathlib import Path
 from typing import Any, Self
 
 import polars as pl
@@ -19,7 +18,8 @@ import polars as pl
 from polars.selectors import by_name
 
 from harmonrank.data.forks import require_polars_threads
-from harmonrank.data.table_paths import Paths, table_paths
+from harmonrank.data.stores import StoreFile
+from harmonrank.data.table_paths import Paths, TableFile, table_paths
 from harmonrank.errors import DataError, did_you_mean
 
 _BROKEN = (EOFError, UnicodeDecodeError, csv.Error, zlib.error)
@@ -35,7 +35,7 @@ class TableFiles:
     """
 
     kind: str
-    paths: tuple[Path, ...]
+    paths: tuple[TableFile, ...]
 
     @classmethod
     def of(cls, source: Paths) -> Self:
@@ -47,25 +47,32 @@ class TableFiles:
         files = cls(*table_paths(source))
         for path in files.paths:
             with reading(path, files.kind):
-                if path.stat().st_size == 0:
+                if _size(path) == 0:
                     raise DataError(f"'{path}' is empty (0 bytes); expected a {files.kind} table.")
         files._check_same_columns()
         return files
+
+    @property
+    def bytes(self) -> int:
+        """How large the files are."""
+        return sum(map(_size, self.paths))
 
     @cached_property
     def columns(self) -> list[str]:
         """The names of all columns, repeated ones included."""
         return self._columns_of(self.paths[0])
 
-    def _columns_of(self, path: Path) -> list[str]:
+    def _columns_of(self, path: TableFile) -> list[str]:
         with reading(path, self.kind):
-            if self.kind != "csv":
+            if isinstance(path, StoreFile) or self.kind != "csv":
                 return list(self._types_of(path))
             opener = gzip.open if path.name.lower().endswith(".gz") else open
             with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
                 return next(csv.reader(stream), [])
 
-    def _types_of(self, path: Path) -> dict[str, pl.DataType]:
+    def _types_of(self, path: TableFile) -> dict[str, pl.DataType]:
+        if isinstance(path, StoreFile):
+            return path.types
         return dict(self._scan(path, ()).collect_schema())
 
     def _check_same_columns(self) -> None:
@@ -118,7 +125,9 @@ class TableFiles:
                 common[name] = _joined(common.get(name, found), found, path, name)
         return pl.concat([part.cast(common) for part in parts])
 
-    def _read(self, path: Path, columns: list[str], rows: int | None = None) -> pl.DataFrame:
+    def _read(self, path: TableFile, columns: list[str], rows: int | None = None) -> pl.DataFrame:
+        if isinstance(path, StoreFile):
+            return path.read(0, path.rows if rows is None else rows, columns)
         with reading(path, self.kind):
             if self.kind == "csv":
                 # All rows decide a column's type: one that begins with whole numbers may go on
@@ -150,7 +159,9 @@ class TableFiles:
         common: dict[Any, Any] = self.types(columns)
         return [part.cast(common) for part in lazy]
 
-    def _scan(self, path: Path, text: Sequence[str]) -> pl.LazyFrame:
+    def _scan(self, path: TableFile, text: Sequence[str]) -> pl.LazyFrame:
+        if isinstance(path, StoreFile):
+            return path.scan()
         # A name with a star in it is the name of a file here.
         if self.kind == "parquet":
             return pl.scan_parquet(path, glob=False)
@@ -173,7 +184,11 @@ def side_by_side(columns: Mapping[str, pl.Series]) -> pl.DataFrame:
     return frame
 
 
-def _joined(a: pl.DataType, b: pl.DataType, path: Path, name: str) -> pl.DataType:
+def _size(path: TableFile) -> int:
+    return path.size if isinstance(path, StoreFile) else path.stat().st_size
+
+
+def _joined(a: pl.DataType, b: pl.DataType, path: TableFile, name: str) -> pl.DataType:
     """Return the type that holds the values of both."""
     if a == b or b == pl.Null:
         return a
@@ -199,7 +214,7 @@ def _family(kind: pl.DataType) -> str:
 
 
 @contextmanager
-def reading(path: Path, kind: str) -> Iterator[None]:
+def reading(path: TableFile, kind: str) -> Iterator[None]:
     """Turn what goes wrong while a file is read into one sentence."""
     try:
         yield

@@ -1,6 +1,6 @@
 """Table paths: the files that a path, a folder, a glob or a list of them stands for."""
 
-__all__ = ["Paths", "file_kind", "is_paths", "table_paths"]
+__all__ = ["Paths", "TableFile", "file_kind", "is_paths", "shown_name", "table_paths"]
 
 import glob
 from collections.abc import Iterator, Sequence
@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from harmonrank.data.staging import is_utf8
+from harmonrank.data.stores import StoreFile, store_files
+from harmonrank.data.table_urls import has_pattern, is_url, local_path, shown_url, urls_of
 from harmonrank.errors import DataError
 
 Paths = str | Path | Sequence[str | Path]
-"""A file, a folder, a glob, several of them separated by commas, or a list of such."""
+"""A file, a folder, a glob, several of them separated by commas, or a list of such; or URLs."""
+
+TableFile = Path | StoreFile
+"""A file of a table, of this machine or of a store."""
 
 _READERS = {
     ".parquet": "parquet",
@@ -24,17 +29,28 @@ _READERS = {
 }
 
 
-def file_kind(path: Path) -> str:
+def file_kind(path: TableFile) -> str:
     """Return parquet, csv or arrow by the file's ending."""
     kind = _kind(path)
     if kind is None:
         raise DataError(f"'{path}' has no known ending; expected one of {', '.join(_READERS)}.")
+    if isinstance(path, StoreFile):
+        if kind != "parquet":
+            raise DataError(
+                f"Only parquet is read by URL. Got {kind} ('{path}'); copy it to this machine."
+            )
+        return kind
     if not is_utf8(path):
         raise DataError(f"'{path.absolute()}' is not UTF-8; rename what is not.")
     return kind
 
 
-def _kind(path: Path) -> str | None:
+def shown_name(name: str | Path) -> str:
+    """Return what an error calls a path or a URL, which may hold a password or a signature."""
+    return shown_url(name.strip()) if isinstance(name, str) and is_url(name) else str(name)
+
+
+def _kind(path: TableFile) -> str | None:
     name = path.name.lower()
     return next((kind for ending, kind in _READERS.items() if name.endswith(ending)), None)
 
@@ -46,7 +62,7 @@ def is_paths(source: Any) -> TypeGuard[Paths]:
     return isinstance(source, str | Path)
 
 
-def table_paths(source: Paths) -> tuple[str, tuple[Path, ...]]:
+def table_paths(source: Paths) -> tuple[str, tuple[TableFile, ...]]:
     """Return the kind of the files that a source stands for, and the files in their order.
 
     The files of a folder, at any depth, and of a glob are sorted by name; a list keeps its order.
@@ -56,8 +72,8 @@ def table_paths(source: Paths) -> tuple[str, tuple[Path, ...]]:
     Raises:
         DataError: There is no such file, none in a folder, or there are several kinds of them.
     """
-    parts = source if isinstance(source, list | tuple) else [source]
-    files = tuple(file for part in parts for file in _files(Path(str(part))))
+    parts: Sequence[Any] = source if isinstance(source, list | tuple) else [source]
+    files = tuple(file for part in parts for file in _named(part))
     if len(set(files)) < len(files):
         twice = next(file for file in files if files.count(file) > 1)
         raise DataError(f"'{twice}' is named twice; each file must be named once.")
@@ -69,6 +85,28 @@ def table_paths(source: Paths) -> tuple[str, tuple[Path, ...]]:
             f"('{b}'); name those of one kind, as in 'log/*.{first}'."
         )
     return next(iter(kinds)), files
+
+
+def _named(part: str | Path) -> Sequence[TableFile]:
+    if not (isinstance(part, str) and is_url(part)):
+        return _files(Path(str(part)))
+    return [file for url in urls_of(part.strip()) for file in _stored(url)]
+
+
+def _stored(url: str) -> Sequence[TableFile]:
+    if (path := local_path(url)) is not None:
+        return _files(path)
+    found = store_files(url, lambda file: _kind(file) is not None)
+    if found is None:
+        return [StoreFile(url)]
+    if not found and has_pattern(url):
+        raise DataError(f"There is no file like '{shown_url(url)}'; check the pattern.")
+    if not found:
+        raise DataError(
+            f"'{shown_url(url)}' is a folder without a table; expected parquet files whose names "
+            "do not begin with a dot or an underscore."
+        )
+    return found
 
 
 def _files(path: Path) -> list[Path]:

@@ -23,7 +23,7 @@ from polars.selectors import by_name
 from harmonrank.data.faults import Faults
 from harmonrank.data.forks import require_polars_threads
 from harmonrank.data.table_files import TableFiles, reading, side_by_side
-from harmonrank.data.table_paths import is_paths
+from harmonrank.data.table_paths import is_paths, shown_name
 from harmonrank.errors import DataError, DependencyError
 from harmonrank.extras import remedy
 
@@ -44,8 +44,8 @@ Source = Union[
     "pa.RecordBatch",
     "Log",
 ]
-"""A path to parquet, csv or arrow (a file, a folder or a glob), a list of paths, a polars, pandas
-or pyarrow table, or a log read before."""
+"""A path or a URL of parquet, csv or arrow (a file, a folder or a glob), a list of such, a polars,
+pandas or pyarrow table, or a log read before."""
 
 _PIECE_ROWS = 2_000_000
 
@@ -140,8 +140,8 @@ def describe(source: Source) -> str:
     if not is_paths(source):
         return "The table"
     if isinstance(source, str | Path):
-        return f"'{source}'"
-    first, *others = map(str, source)
+        return f"'{shown_name(source)}'"
+    first, *others = map(shown_name, source)
     return f"'{first}'{f' and {len(others)} more' * bool(others)}"
 
 

@@ -15,7 +15,14 @@ from harmonrank.data import read_log
 from harmonrank.data.clock import table_columns
 from harmonrank.data.files import check_output, new_file
 from harmonrank.data.forks import require_polars_threads
-from harmonrank.data.parquet import PIECE_ROWS, ParquetWriter, count_rows, pieces, writing
+from harmonrank.data.parquet import (
+    PIECE_ROWS,
+    ParquetWriter,
+    count_rows,
+    kept_metadata,
+    pieces,
+    writing,
+)
 from harmonrank.data.table_files import TableFiles
 from harmonrank.data.table_paths import Paths, file_kind
 from harmonrank.data.tables import check_columns, describe, open_table
@@ -121,7 +128,7 @@ def _stream(
     on_rows: Callable[[int, int], None],
 ) -> int:
     done = 0
-    kept = pl.read_parquet_metadata(files.paths[0])
+    kept = kept_metadata(files.paths[0])
     # Types are written as they are now; the rest is what others keep with their tables.
     kept.pop("ARROW:schema", None)
     with (

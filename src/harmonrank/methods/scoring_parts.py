@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 from harmonrank.data.clock import table_columns
 from harmonrank.data.files import new_file, resumable_folder, write_json
 from harmonrank.data.parquet import count_rows
+from harmonrank.data.stores import StoreFile
 from harmonrank.data.table_files import TableFiles
-from harmonrank.data.table_paths import Paths
+from harmonrank.data.table_paths import Paths, TableFile
 from harmonrank.data.tables import check_columns, describe
 from harmonrank.engine import Engine, in_order
 from harmonrank.errors import DataError, UsageError
@@ -84,7 +85,8 @@ def score_files(
     key = {**asked, "model": _identity(packed), "files": _facts(files.paths)}
     counts: dict[str, int] = {}
     with resumable_folder(output, key, holds=SCORED, overwrite=overwrite) as folder:
-        jobs = [(path, folder / name, name) for path, name in zip(files.paths, names, strict=True)]
+        sources = [path.url if isinstance(path, StoreFile) else path for path in files.paths]
+        jobs = [(path, folder / name, name) for path, name in zip(sources, names, strict=True)]
         work = partial(_score_one, first=names[0], **asked)
         for done in in_order(engine, work, jobs, packed):
             counts[done.name] = done.rows
@@ -97,7 +99,7 @@ def score_files(
 
 
 def _score_one(
-    job: tuple[Path, Path, str], packed: PackedModel, *, first: str, column: str, **asked: Any
+    job: tuple[str | Path, Path, str], packed: PackedModel, *, first: str, column: str, **asked: Any
 ) -> _Done:
     """Score a file, unless an earlier run has done so."""
     path, target, name = job
@@ -109,23 +111,33 @@ def _score_one(
     return _Done(name, rows, False, found[0] if found else None)
 
 
-def _names(paths: tuple[Path, ...]) -> list[str]:
+def _names(paths: tuple[TableFile, ...]) -> list[str]:
     """Return each file's name below the folder that holds them all."""
-    whole = [path.absolute() for path in paths]
+    whole = [_place(path) for path in paths]
     root = Path(os.path.commonpath([path.parent for path in whole]))
     return [path.relative_to(root).as_posix() for path in whole]
 
 
-def _facts(paths: tuple[Path, ...]) -> list[tuple[str, int, int]]:
+def _place(path: TableFile) -> Path:
+    """Return where a file is, one of a store in a folder with the name of its store."""
+    if isinstance(path, StoreFile):
+        return Path(f"/{str(path).partition('://')[2].lstrip('/')}")
+    return path.absolute()
+
+
+def _facts(paths: tuple[TableFile, ...]) -> list[tuple[str, int, int]]:
     """Return what changes when a file is written again."""
     try:
-        stats = [path.stat() for path in paths]
+        return [_fact(path) for path in paths]
     except OSError as error:
         raise DataError(f"'{error.filename}' cannot be read: {error.strerror}.") from None
-    return [
-        (str(path.absolute()), stat.st_size, stat.st_mtime_ns)
-        for path, stat in zip(paths, stats, strict=True)
-    ]
+
+
+def _fact(path: TableFile) -> tuple[str, int, int]:
+    if isinstance(path, StoreFile):
+        return str(path), path.size, path.stamp
+    stat = path.stat()
+    return str(path.absolute()), stat.st_size, stat.st_mtime_ns
 
 
 def _identity(packed: PackedModel) -> str:

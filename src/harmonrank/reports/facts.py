@@ -14,6 +14,7 @@ from typing import Any
 
 from harmonrank import __version__
 from harmonrank.data import Log
+from harmonrank.data.table_urls import without_secrets
 from harmonrank.evaluation import Leaderboard
 from harmonrank.methods import Method
 from harmonrank.reports.data_facts import DataFacts, data_facts
@@ -151,7 +152,9 @@ def run_of(command: str | None = None, seed: int | str | None = None) -> Run:
 
     The command is that which this process was started with, if left out.
     """
-    command = f"harmonrank {shlex.join(sys.argv[1:])}" if command is None else command
+    if command is None:
+        # A page is passed on; the password or the signature of a table's URL is not.
+        command = f"harmonrank {shlex.join(map(without_secrets, sys.argv[1:]))}"
     versions = {"harmonrank": __version__, "Python": platform.python_version()}
     for package in _PACKAGES:
         try:
