@@ -5,11 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from threadpoolctl import threadpool_info
 
 from harmonrank.errors import UsageError
-from harmonrank.threads import limited_threads, one_blas_thread, thread_count
-from harmonrank.together import in_turn
+from harmonrank.threads import limited_threads, thread_count
 
 
 @pytest.fixture
@@ -52,27 +50,3 @@ print(thread_count())
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "1"
-
-
-def blas_threads() -> set[int]:
-    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
-
-
-def test_blas_has_one_thread_while_anybody_asks_for_it():
-    before = blas_threads()
-    first, second = one_blas_thread(), one_blas_thread()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert blas_threads() == {1}  # the second is still at work
-    second.__exit__(None, None, None)
-    assert blas_threads() == before
-
-
-def test_blocks_in_turn_leave_blas_as_it_was():
-    before, seen = blas_threads(), []
-    with limited_threads(2):
-        for _ in in_turn(lambda part: seen.append(blas_threads()), 3):
-            pass
-    assert seen == [{1}] * 3
-    assert blas_threads() == before

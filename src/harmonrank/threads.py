@@ -4,20 +4,14 @@ Our own loops, LightGBM and PyTorch take this number; numba's kernels run on our
 docs/threads.md.
 """
 
-__all__ = ["limited_threads", "one_blas_thread", "thread_count"]
+__all__ = ["limited_threads", "thread_count"]
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
-from threading import Lock
-from typing import TYPE_CHECKING
 
 from harmonrank.errors import UsageError
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
 
 _limit: ContextVar[int | None] = ContextVar("harmonrank_threads", default=None)
 
@@ -57,46 +51,3 @@ def limited_threads(count: int) -> Iterator[None]:
         yield
     finally:
         _limit.reset(token)
-
-
-class _Blas:
-    """Threads of NumPy's matrix products: a setting of the process, so its users are counted."""
-
-    def __init__(self) -> None:
-        self.lock, self.users, self.limit = Lock(), 0, ExitStack()
-
-    def enter(self) -> None:
-        with self.lock:
-            if not self.users:
-                self.limit.enter_context(_controller().limit(limits=1, user_api="blas"))
-            self.users += 1
-
-    def leave(self) -> None:
-        with self.lock:
-            self.users -= 1
-            if not self.users:
-                self.limit.close()
-
-
-_blas = _Blas()
-
-
-@cache
-def _controller() -> "ThreadpoolController":
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Let NumPy's matrix products run on the thread that asks for them.
-
-    For code that several threads of ours run at once. The threads of BLAS wait for each other
-    busily: on a busy machine, one that is not given a core keeps all the others spinning.
-    """
-    _blas.enter()
-    try:
-        yield
-    finally:
-        _blas.leave()

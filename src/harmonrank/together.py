@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.kernel import claim, finish, watch
-from harmonrank.threads import one_blas_thread, thread_count
+from harmonrank.threads import thread_count
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")
@@ -128,8 +128,7 @@ def in_turn(work: Callable[[int], Found], parts: int) -> Iterator[Found]:
         yield from map(work, range(parts))
         return
     coming: deque[Future[Found]] = deque()
-    name = "harmonrank-turn"
-    with one_blas_thread(), ThreadPoolExecutor(at_once, thread_name_prefix=name) as pool:
+    with ThreadPoolExecutor(at_once, thread_name_prefix="harmonrank-turn") as pool:
         try:
             for part in range(parts):
                 # A limit of threads holds for what is computed here, too.
