@@ -27,7 +27,7 @@ def require_sums(schema: Schema) -> None:
     Raises:
         UsageError: The schema has a position, or a graded or conditional objective.
     """
-    schema.require_plain("A table in blocks, larger than --memory,")
+    schema.require_plain("A table in blocks, larger than --memory or on a cluster,")
     if schema.position is not None:
         raise UsageError(
             f"Positions ('{schema.position}') are corrected with all rows in memory; raise "

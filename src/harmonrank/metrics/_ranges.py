@@ -50,8 +50,8 @@ def splitters_of(sample: ArrayLike, ranges: int) -> FloatArray:
 def tied_ranges(splitters: FloatArray) -> BoolArray:
     """Return which ranges, one more than there are splitters, are of a single score.
 
-    >>> tied_ranges(splitters_of([1.0, 2.0, 2.0, 2.0, 2.0, 3.0], 6))
-    array([False,  True, False])
+    >>> tied_ranges(splitters_of([1.0, 2.0, 2.0, 2.0, 2.0, 3.0], 6))  # below 2, 2, above, 3
+    array([False,  True, False, False])
     """
     single = np.nextafter(splitters[:-1], np.inf) == splitters[1:]
     return np.concatenate([[False], single, [False]])[: len(splitters) + 1]
