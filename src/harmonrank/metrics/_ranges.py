@@ -124,7 +124,7 @@ def whole_totals(ranges: Sequence[RangeTotals], scores: ArrayLike | None = None)
 
     >>> low = range_totals([0.1, 0.2], [[0], [1]])
     >>> high = range_totals([0.4, 0.4], [[0], [1]])
-    >>> whole_totals([low, high]).area  # of 4 pairs 3 are won and one is tied, one lost
+    >>> whole_totals([low, high]).area  # of 4 pairs 2 are won, one is tied, one lost
     array([0.625])
     """
     weight = np.array([part.weight for part in ranges])
