@@ -72,6 +72,19 @@ def test_a_policy_gradient_agrees_with_the_reward_it_climbs():
     assert np.corrcoef(slope, positive)[0, 1] > 0.8
 
 
+def test_the_slope_of_a_policy_is_that_of_its_graph():
+    loss = loss_of("reinforce", draws=8)
+    rng = np.random.default_rng(1)
+    labels = torch.from_numpy((rng.random((60, 3)) < [0.1, 0.5, 0.0]).astype(np.uint8))
+    scores = torch.from_numpy(rng.normal(size=60).astype(np.float32)).requires_grad_()
+    batch, weights = Arrays(labels, labels, labels), torch.tensor([2.0, 1.0, 1.0])
+    value = loss.value(scores, batch, weights).loss
+    value.backward()
+    found = loss.slope(scores.detach().numpy(), batch, weights)
+    assert found.loss == pytest.approx(value.item(), rel=1e-5)
+    np.testing.assert_allclose(found.slope, scores.grad, rtol=1e-4, atol=1e-6)
+
+
 def test_a_reward_is_the_auc_sum():
     rng = np.random.default_rng(0)
     labels = (rng.random((50, 3)) < [0.1, 0.5, 0.0]).astype(np.uint8)

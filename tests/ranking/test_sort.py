@@ -53,7 +53,12 @@ def test_argsort_reads_strided_and_leaves_its_input_alone():
     np.testing.assert_array_equal(argsort(column), np.argsort(column, kind="stable"))
 
 
-@pytest.mark.parametrize("values", [np.ones((2, 2)), np.ones(3, int), np.ones(3, np.float16)])
+def test_argsort_sorts_every_row():
+    values = rng.normal(size=(5, 400)).round(2)
+    np.testing.assert_array_equal(argsort(values), np.argsort(values, axis=1, kind="stable"))
+
+
+@pytest.mark.parametrize("values", [np.ones((2, 2, 2)), np.ones(3, int), np.ones(3, np.float16)])
 def test_argsort_refuses_what_it_cannot_sort(values):
-    with pytest.raises(UsageError, match="one-dimensional and float32 or float64"):
+    with pytest.raises(UsageError, match="a vector or rows of them, and float32 or float64"):
         argsort(values)

@@ -183,7 +183,23 @@ class PolicyGradientLoss(NetworkLoss):
     """A Gaussian policy around the scores, rewarded for the AUC-sum of the scores it draws."""
 
     def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
-        mean = fused.detach().double().cpu().numpy()
+        noise, advantage, sigma = self._drawn(fused.detach().cpu().numpy(), batch, weights)
+        loss = policy_gradient_loss(
+            fused, torch.from_numpy(noise), torch.from_numpy(advantage), sigma=sigma
+        )
+        return LossValue(loss)
+
+    def slope(self, fused: np.ndarray, batch: Arrays, weights: Tensor) -> LossSlope:
+        noise, advantage, sigma = self._drawn(fused, batch, weights)
+        # The loss is linear in the scores, so its slope is what they are multiplied by.
+        slope = -(advantage @ noise) / (sigma * len(advantage))
+        return LossSlope(float(slope @ fused), slope.astype(np.float32))
+
+    def _drawn(
+        self, fused: np.ndarray, batch: Arrays, weights: Tensor
+    ) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the noise of each draw, its reward less the mean of the others', and σ."""
+        mean = fused.astype(np.float64)
         # Drawn from the scores themselves: a fit that was interrupted draws the same again.
         rng = np.random.default_rng(crc32(mean.tobytes()))
         noise = rng.standard_normal((self.config.draws, len(mean)))
@@ -195,14 +211,7 @@ class PolicyGradientLoss(NetworkLoss):
             None if batch.sample_weight is None else batch.sample_weight.cpu().numpy(),
         )
         others = (rewards.sum() - rewards) / (len(rewards) - 1)
-        loss = policy_gradient_loss(
-            fused,
-            torch.from_numpy(noise),
-            torch.from_numpy(rewards),
-            baseline=torch.from_numpy(others),
-            sigma=sigma,
-        )
-        return LossValue(loss)
+        return noise, rewards - others, sigma
 
 
 LOSSES: dict[str, type[NetworkLoss]] = {
@@ -237,7 +246,7 @@ def auc_sums(
     pairs = positive * negative
     share = np.divide(weights, pairs, out=np.zeros(len(pairs)), where=pairs > 0)
     gain = v * (labels @ share)
-    order = np.stack([argsort(draw) for draw in actions])  # Five times as fast as NumPy's.
+    order = argsort(actions)  # Five times as fast as NumPy's.
     sorted_weight = np.ones(len(v)) if sample_weight is None else v[order]
     ranks = sorted_weight.cumsum(axis=-1) - sorted_weight / 2 - v.sum() / 2
     return np.asarray((gain[order] * ranks).sum(axis=1))

@@ -24,21 +24,25 @@ _DIGIT = 11  # Bits per digit: 2048 counters, six passes for float64 and four fo
 
 
 def argsort(values: NDArray[np.floating]) -> NDArray[np.int32]:
-    """Return the positions that put a vector into ascending order; ties keep their order.
+    """Return the positions that put a vector, or every row, into ascending order.
 
-    −0.0 and 0.0 are tied, infinities are allowed, NaN is not (the caller checks).
+    Ties keep their order. −0.0 and 0.0 are tied, infinities are allowed, NaN is not (the caller
+    checks).
 
     >>> argsort(np.array([0.5, -1.0, 0.5, 0.0]))
     array([1, 3, 0, 2], dtype=int32)
+    >>> argsort(np.array([[0.5, -1.0], [0.0, 1.0]]))
+    array([[1, 0],
+           [0, 1]], dtype=int32)
     """
-    if values.ndim != 1 or values.dtype not in (np.float32, np.float64):
+    if values.ndim not in (1, 2) or values.dtype not in (np.float32, np.float64):
         raise UsageError(
-            "`values` must be one-dimensional and float32 or float64. "
+            "`values` must be a vector or rows of them, and float32 or float64. "
             f"Got {values.dtype} of shape {values.shape}."
         )
-    rows = np.ascontiguousarray(values)[None]
-    order: NDArray[np.int32] = sort_rows(rows, *extremes(rows))[1][0]
-    return order
+    rows = np.atleast_2d(np.ascontiguousarray(values))
+    order: NDArray[np.int32] = sort_rows(rows, *extremes(rows))[1]
+    return order.reshape(values.shape)
 
 
 def extremes(values: Array) -> tuple[Array, Array]:
