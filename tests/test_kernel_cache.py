@@ -32,6 +32,19 @@ print(value, sum(caller.total.stats.cache_hits.values()), caller.total._cache.ca
 """
 
 
+_SUMS = """
+import hashlib
+import numpy as np
+from harmonrank.model.heads_sums_kernels import add_runs
+rng = np.random.default_rng(0)
+M, starts = 2, np.arange(0, 4001, 100)
+away, y, weight, e = (rng.random((M, 4000), np.float32) for _ in range(4))
+found = np.zeros((len(starts) - 1, M, (M + 1) * (M + 4) // 2), np.float32)
+add_runs(away, y, weight, starts, 0, len(starts) - 1, e, found)
+print(hashlib.sha256(found.tobytes()).hexdigest(), sum(add_runs.stats.cache_hits.values()))
+"""
+
+
 @pytest.fixture
 def tell(tmp_path):
     """Return a function that runs the caller in a new process with a helper of these lines."""
@@ -89,3 +102,18 @@ def test_warmed_kernels_are_found_where_nothing_can_be_written(tell, tmp_path, m
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     found = tell(0, "x * 2.0", HOME=home, XDG_CACHE_HOME=home, PYTHONPATH=path)
     assert found == (2.0, 1, str(tmp_path / "__pycache__"))
+
+
+def test_a_kernel_adds_up_to_the_same_bits_when_compiled_and_when_loaded(tmp_path):
+    def run():
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-c", _SUMS], env=environment, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    compiled, loaded = run(), run()
+    assert (compiled[1], loaded[1]) == ("0", "1")
+    assert compiled[0] == loaded[0]

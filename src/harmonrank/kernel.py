@@ -27,6 +27,11 @@ from harmonrank.kernel_cache import cached
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+# Arithmetic that may be rearranged comes out differently in each copy of a function. A call would
+# reach the copy that was compiled first, in a process that compiles, and the caller's own, in one
+# that loads its machine code: other last digits. A caller that has it inlined has no choice.
+_COPIED = {"forceinline": True}
+
 
 def kernel(function: F) -> F:
     """Compile a loop at its first call and keep the machine code for the next process.
@@ -47,7 +52,7 @@ def lane_kernel(function: F) -> F:
     A product may be added in one instruction. Where an error could be raised, a division by zero
     say, numba would count the references of every array at each call.
     """
-    return _compiled(function, fastmath={"contract"}, error_model="numpy")
+    return _compiled(function, fastmath={"contract"}, error_model="numpy", **_COPIED)
 
 
 def lane_function(function: F) -> F:
@@ -64,7 +69,7 @@ def sum_kernel(function: F) -> F:
 
     The order is fixed by the machine code, so the same machine adds the same way every time.
     """
-    return _compiled(function, fastmath={"reassoc", "nsz", "contract"})
+    return _compiled(function, fastmath={"reassoc", "nsz", "contract"}, **_COPIED)
 
 
 def _compiled(function: F, **options: Any) -> F:
