@@ -10,7 +10,8 @@ from statistics import median
 import numpy as np
 import torch
 
-from harmonrank.data.blocks import MOST_GROUPS, starts_of
+from harmonrank.data.blocks import starts_of
+from harmonrank.data.engine_blocks import SENDERS
 from harmonrank.losses import Patterns, rank_auc_slope
 from harmonrank.model import Network, NetworkConfig
 from harmonrank.model.fused import Step
@@ -101,19 +102,23 @@ def simulated(kernel):
 def plan(results, row_bytes):
     """Return what a day of 10 billion rows takes, from processor time per row.
 
-    A fit has work for as many workers as there are groups of blocks, each of which sends its sums.
+    The blocks of a fit are dealt out whole, and the process in the middle, whose work has the size
+    of the model, gets the sums of so many senders in place of two.
     """
     found = {"row_bytes": row_bytes, "stored_bytes": row_bytes * DAY_ROWS, "verbs": {}}
     for row in results:
         largest = max(other["rows"] for other in results if other["verb"] == row["verb"])
         if row["rows"] == largest and row["workers"] == 2:
-            fit, times = row["verb"] == "fit", DAY_ROWS / row["rows"]
+            times = DAY_ROWS / row["rows"]
             seconds = (row["driver_seconds"] + row["worker_seconds"]) * times
-            groups = len(starts_of(row["rows"]))
-            received = MOST_GROUPS / groups if fit else times
+            path, received = seconds / (MACHINES * CORES), times
+            if row["verb"] == "fit":
+                most = math.ceil(len(starts_of(DAY_ROWS)) / (MACHINES * CORES))
+                each = row["worker_seconds"] / len(starts_of(row["rows"]))
+                path, received = row["driver_seconds"] + most * each, SENDERS / row["workers"]
             found["verbs"][row["verb"]] = {
                 "core_hours": seconds / 3600,
-                "minutes": seconds / 60 / (MOST_GROUPS if fit else MACHINES * CORES),
+                "minutes": path / 60,
                 "dollars": seconds / 3600 * CORE_HOUR,
                 "received_bytes": row["received_bytes"] * received,
             }

@@ -101,11 +101,12 @@ def test_spilled_blocks_come_back_as_they_were(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_sums_are_added_in_order():
+def test_sums_are_added_in_fours():
     # Another order would round in another way.
-    numbers = [1e16, 1.0, -1e16, 1.0]
-    blocks = HeldBlocks(numbers)
-    assert blocks.total(lambda x: (x, 1)) == (((1e16 + 1.0) - 1e16) + 1.0, 4)
+    a, b, c, d = numbers = [1e16, 1.0, -1e16, 1.0]
+    four = ((a + b) + c) + d
+    assert HeldBlocks(numbers).total(lambda x: (x, 1)) == (four, 4)
+    assert HeldBlocks(numbers + numbers[:2]).total(lambda x: (x, 1)) == (four + (a + b), 6)
 
 
 def test_drawn_rows_are_the_same_each_time():

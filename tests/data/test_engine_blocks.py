@@ -1,17 +1,19 @@
-"""Blocks on workers, here four shares in this process: the sums of blocks in one place."""
+"""Blocks on workers, here shares in this process: the sums of blocks in one place."""
 
 import numpy as np
 import pytest
 
-from harmonrank.data import blocks as room
+from harmonrank.data import engine_blocks
 from harmonrank.data.blocks import HeldBlocks
 from harmonrank.data.engine_blocks import EngineBlocks
 from harmonrank.engine import LocalEngine
 
 
-class FourWorkers(LocalEngine):
-    name = "four"
-    workers = 4
+class Workers(LocalEngine):
+    name = "many"
+
+    def __init__(self, workers):
+        self.workers = workers
 
 
 def scaled(block, factor):
@@ -26,16 +28,21 @@ def sums(block):
     return block.sum(), block.mean()
 
 
+def itself(block):
+    return block, 1
+
+
 @pytest.fixture
 def parts():
     return [np.random.default_rng(k).normal(size=50) for k in range(23)]
 
 
-@pytest.mark.parametrize("most", [1, 3, 7, 1024])
-def test_sums_are_those_of_one_process_to_the_last_bit(parts, most, monkeypatch):
-    monkeypatch.setattr(room, "MOST_GROUPS", most)
+@pytest.mark.parametrize("senders", [2, 32])
+@pytest.mark.parametrize("workers", [1, 2, 3, 4, 7, 23, 30])
+def test_sums_are_those_of_one_process_to_the_last_bit(parts, workers, senders, monkeypatch):
+    monkeypatch.setattr(engine_blocks, "SENDERS", senders)
     here = HeldBlocks(parts).made(scaled, 1.7)
-    there = EngineBlocks(FourWorkers(), HeldBlocks(parts)).made(scaled, 1.7)
+    there = EngineBlocks(Workers(workers), HeldBlocks(parts)).made(scaled, 1.7)
     assert len(there) == 23
     assert there.total(sums) == here.total(sums)
     for a, b in zip(here.each(scaled, 2.0), there.each(scaled, 2.0), strict=True):
@@ -43,13 +50,17 @@ def test_sums_are_those_of_one_process_to_the_last_bit(parts, most, monkeypatch)
     np.testing.assert_array_equal(there[17], here[17])
 
 
-def test_a_group_is_one_sum_and_there_are_few_of_them(monkeypatch):
-    monkeypatch.setattr(room, "MOST_GROUPS", 4)
-    assert [room.group_size(n) for n in (1, 4, 5, 23)] == [1, 1, 2, 6]
+def test_what_is_summed_is_not_written_to(parts):
+    before = [part.copy() for part in parts]
+    first, _ = EngineBlocks(Workers(3), HeldBlocks(parts)).total(itself)
+    again, _ = HeldBlocks(parts).total(itself)
+    np.testing.assert_array_equal(first, again)
+    for part, old in zip(parts, before, strict=True):
+        np.testing.assert_array_equal(part, old)
 
 
 def test_each_block_is_given_its_own_number(parts):
-    blocks = EngineBlocks(FourWorkers(), HeldBlocks(parts))
+    blocks = EngineBlocks(Workers(4), HeldBlocks(parts))
     own = [10 * k for k in range(23)]
     made = blocks.made_with(numbered, own, 2.0)
     for k, (found, part) in enumerate(zip(made.each(scaled, 1.0), parts, strict=True)):

@@ -39,21 +39,25 @@ class EngineChoice:
         return self.name == "ray"
 
     @contextmanager
-    def opened(self) -> Iterator["Engine"]:
-        """Yield the engine that was chosen."""
+    def opened(self, *, for_states: bool = False) -> Iterator["Engine"]:
+        """Yield the engine that was chosen, whose workers may be told to keep states."""
         from harmonrank.engine import open_engine
 
         with open_engine(
-            self.name, workers=self.workers, address=self.address, verbose=self.verbose
+            self.name,
+            workers=self.workers,
+            address=self.address,
+            verbose=self.verbose,
+            for_states=for_states,
         ) as engine:
             yield engine
 
     @contextmanager
-    def used(self) -> Iterator["Engine"]:
+    def used(self, *, for_states: bool = False) -> Iterator["Engine"]:
         """Let fits and searches within work on the engine that was chosen."""
         from harmonrank.engine import using
 
-        with self.opened() as engine, using(engine):
+        with self.opened(for_states=for_states) as engine, using(engine):
             yield engine
 
     def refuse(self, option: str | Literal[False] | None, remedy: str) -> None:

@@ -82,7 +82,7 @@ def command(
     if blocks is not None:
         told = {"seed": seed, "device": device, "on_event": show.event, "checkpoint": checkpoint}
         try:
-            with engine.used():
+            with engine.used(for_states=model.fits_on_workers):
                 found = _fitted_in_blocks(show, model, blocks, valid, memory, out, overwrite, told)
         except ModelFileError as error:
             raise ModelFileError(f"{error} The option --restart deletes it.") from None
@@ -94,7 +94,7 @@ def command(
     rows = corrected(read_log(train, schema))
     schema = rows.schema
     try:
-        with engine.used():
+        with engine.used(for_states=model.fits_on_workers):
             model.fit(
                 rows,
                 schema,

@@ -1,19 +1,17 @@
 """Blocks: a log in parts of so many rows each, of which one or two at a time are in memory.
 
 What a fit adds up is a function of a block and of what is known so far, and the results are added
-in the order of the blocks. So a result depends on the rows and on where blocks begin, and on
-nothing else: not on where blocks are kept, how many threads there are, or who works on which.
+in an order that the numbers of the blocks decide (`SumTree`). So a result depends on the rows and
+on where blocks begin, and on nothing else: not on where blocks are kept, how many threads there
+are, or who works on which.
 """
 
 __all__ = [
     "BLOCK_ROWS",
-    "MOST_GROUPS",
     "Blocks",
     "HeldBlocks",
     "SpilledBlocks",
-    "added",
     "drawn_rows",
-    "group_size",
     "starts_of",
 ]
 
@@ -23,19 +21,16 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
-from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from harmonrank.data.sum_tree import PartSum, SumTree
 from harmonrank.together import in_turn
 
 BLOCK_ROWS = 262_144
 """Rows of a block: what is computed of them stays within some 200 MB."""
-
-MOST_GROUPS = 1024
-"""Sums of a log are those of at most so many groups of blocks."""
 
 _SMALLEST = 4096  # Bytes; a smaller array is not worth a place in a file.
 
@@ -90,28 +85,11 @@ class Blocks(ABC, Generic[Block]):
         return in_turn(lambda number: work(self[number], *given), len(self))
 
     def total(self, work: Callable[..., Any], *given: Any) -> Any:
-        """Return the sums over all blocks; `work` gives a tuple of things that can be added.
-
-        Neighbouring blocks are added up in groups first, at most `MOST_GROUPS` of them, then the
-        groups: whoever works on a group sends one sum, however long the log is.
-        """
-        size = group_size(len(self))
-        found = iter(self.each(work, *given))
-        groups = (added(islice(found, size)) for _ in range(0, len(self), size))
-        return added(groups)
-
-
-def group_size(blocks: int) -> int:
-    """Return how many neighbouring blocks are added up first; it depends on their number alone."""
-    return -(-blocks // MOST_GROUPS)
-
-
-def added(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
-    """Return the sums of tuples, in their order."""
-    found: list[Any] = []
-    for part in parts:
-        found = [a + b for a, b in zip(found, part, strict=True)] if found else list(part)
-    return tuple(found)
+        """Return the sums over all blocks; `work` gives a tuple of things that can be added."""
+        tree = SumTree()
+        for number, found in enumerate(self.each(work, *given)):
+            tree.add(PartSum(number, number + 1, found))
+        return tree.total()
 
 
 class HeldBlocks(Blocks[Block]):

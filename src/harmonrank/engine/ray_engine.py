@@ -6,11 +6,14 @@ This module and `ray_team` alone import Ray, and are imported when `--engine ray
 __all__ = ["RayEngine"]
 
 import warnings
+import weakref
+from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
 from importlib import import_module
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
@@ -28,20 +31,32 @@ class RayEngine:
 
     Each worker computes with one thread: more workers, not more threads, use more cores.
 
+    States are kept by as many processes as there are workers, in turn. These are started once, as
+    that takes longer than many a pass over the rows.
+
     Args:
         workers: How many calls run at once; as many as the cluster has processors if left out.
-        eager: Let workers load the package while this process still reads what it was given. Not
-            on a cluster of several machines, where those that are busy with it get no state.
+        eager: Let workers load the package while this process still reads what it was given:
+            those of 'calls' or those that keep 'states'. Not on a cluster of several machines,
+            where those that are busy with it get no state.
     """
 
     name = "ray"
 
-    def __init__(self, workers: int | None = None, *, eager: bool = False) -> None:
+    def __init__(
+        self, workers: int | None = None, *, eager: Literal["calls", "states"] | None = None
+    ) -> None:
         found: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
         cores = int(found.get("CPU", 1))
         self.workers = cores if workers is None else workers
-        loading = self.workers if eager else 0
-        self._loading = [_task.remote(_load, _LOADED) for _ in range(loading)]
+        self._keepers: list[Any] = []
+        self._numbers = count()
+        self._gone: deque[tuple[Any, int]] = deque()
+        self._loading: list[Any] = []
+        if eager == "calls":
+            self._loading = [_task.remote(_load, _LOADED) for _ in range(self.workers)]
+        elif eager == "states":
+            self._loading = [self._keeper(k).load.remote(_LOADED) for k in range(self.workers)]
 
     def call(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return the promise of a task."""
@@ -60,6 +75,7 @@ class RayEngine:
 
     def get(self, promise: Any) -> Any:
         """Wait for a promise."""
+        self._forget()
         try:
             # Arrays come as views of memory that all share, which must not be written to.
             return deepcopy(ray.get(promise))
@@ -76,13 +92,33 @@ class RayEngine:
             ) from error
 
     def keep(self, build: Callable[..., Any], *given: Any) -> "_Actor":
-        """Start an actor that builds the state.
+        """Let the next keeper build the state, when it is first needed."""
+        self._forget()
+        number = next(self._numbers)
+        keeper = self._keeper(number % self.workers)
+        state = _Actor(keeper, number, build, given)
+        weakref.finalize(state, self._gone.append, (keeper, number)).atexit = False
+        return state
+
+    def _keeper(self, place: int) -> Any:
+        """Return an actor.
 
         It needs a processor to be placed, and none to stay: where a machine is lost, its actors
         find room on those that are left, which have as many already.
         """
         keeper: Any = _Keeper
-        return _Actor(keeper.options(scheduling_strategy="SPREAD").remote(), build, given)
+        while len(self._keepers) <= place:
+            self._keepers.append(keeper.options(scheduling_strategy="SPREAD").remote())
+        return self._keepers[place]
+
+    def _forget(self) -> None:
+        """Let keepers drop the states that nobody can ask for any more.
+
+        Not when they are dropped here, which may be while Ray itself is at work.
+        """
+        while self._gone:
+            keeper, number = self._gone.popleft()
+            keeper.forget.remote(number)
 
     def together(self, function: Callable[..., Any], folder: Path, *given: Any) -> Any:
         """Let Ray Train start all workers at once."""
@@ -101,12 +137,14 @@ class _Actor:
     that takes the place of a lost one has it at hand.
     """
 
-    def __init__(self, handle: Any, build: Callable[..., Any], given: tuple[Any, ...]) -> None:
-        self._handle, self._build, self._given = handle, build, given
+    def __init__(
+        self, handle: Any, number: int, build: Callable[..., Any], given: tuple[Any, ...]
+    ) -> None:
+        self._handle, self._number, self._build, self._given = handle, number, build, given
 
     def call(self, function: Callable[..., Any], *given: Any) -> Any:
         """Return the promise of a call of the actor."""
-        built = self._build, len(self._given)
+        built = self._number, self._build, len(self._given)
         return self._handle.call.remote(function, *built, *self._given, *given)
 
 
@@ -130,17 +168,29 @@ _first = ray.remote(max_retries=_RETRIES, num_cpus=1)(_run_first)
 
 @ray.remote(max_restarts=-1, max_task_retries=-1)
 class _Keeper:
-    """Builds a state when it is first needed, and again where a lost worker is replaced."""
+    """Builds states when they are first needed, and again where a lost worker is replaced."""
 
     def __init__(self) -> None:
-        self._state: Any = None
-        self._built = False
+        self._states: dict[int, Any] = {}
+
+    def load(self, name: str) -> None:
+        """Import a module that states will need."""
+        _load(name)
 
     def call(
-        self, function: Callable[..., Any], build: Callable[..., Any], count: int, *given: Any
+        self,
+        function: Callable[..., Any],
+        number: int,
+        build: Callable[..., Any],
+        count: int,
+        *given: Any,
     ) -> Any:
         """Return `function(state, *given)`; the first `count` values are what the state is of."""
         with limited_threads(1):
-            if not self._built:
-                self._state, self._built = build(*given[:count]), True
-            return function(self._state, *given[count:])
+            if number not in self._states:
+                self._states[number] = build(*given[:count])
+            return function(self._states[number], *given[count:])
+
+    def forget(self, number: int) -> None:
+        """Drop a state."""
+        self._states.pop(number, None)

@@ -37,6 +37,7 @@ def open_engine(
     workers: int | None = None,
     address: str | None = None,
     verbose: bool = False,
+    for_states: bool = False,
 ) -> Iterator[Engine]:
     """Yield an engine, and close it at the end.
 
@@ -49,6 +50,7 @@ def open_engine(
         address: Of a cluster that runs: 'auto', 'HOST:PORT' or 'ray://HOST:PORT'. The package must
             be installed on its machines, and they must see the same files.
         verbose: Let Ray and its workers print.
+        for_states: Workers are to keep states, as those of a fit do, and make ready for that.
     """
     if name == "local":
         if workers is not None or address is not None:
@@ -62,7 +64,8 @@ def open_engine(
     with started, _hushed(verbose):
         from harmonrank.engine.ray_engine import RayEngine
 
-        yield RayEngine(workers, eager=address is None)
+        ready: Literal["calls", "states"] = "states" if for_states else "calls"
+        yield RayEngine(workers, eager=None if address else ready)
 
 
 @contextmanager

@@ -2,9 +2,7 @@
 
 __all__ = ["FitRows", "RowCounts", "cut_rows", "drawn_from"]
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -134,8 +132,7 @@ def drawn_from(blocks: Blocks[FitRows], rows: int, most: int | None, stride: int
         stride: The distance.
     """
     some = drawn_rows(rows, most) if most is not None else None
-    take: Callable[[FitRows], FitRows] = partial(_taken, some=some, stride=stride)
-    parts = list(blocks.each(take))
+    parts = list(blocks.each(_taken, some, stride))
     if len(parts) == 1:
         return parts[0]
     weight = None if parts[0].weight is None else np.concatenate([p.weights() for p in parts])
