@@ -77,7 +77,7 @@ def two_workers() -> Iterator[str]:
 @claim(
     "scale.md",
     "In the fit of 100,000,000 rows it is {} times: the process that was started is at work for "
-    "{} s, in some of which workers wait, and receives {} GB of sums.",
+    "{} s, in which workers wait, and receives {} GB of sums.",
 )
 def middle() -> Iterator[str]:
     one, two = (growth("fit", 100_000_000, n) for n in WORKERS)

@@ -52,13 +52,20 @@ class Counted:
 
     def put(self, value):
         if "ObjectRef" not in type(value).__name__:
-            self.sent += len(pickle.dumps(value))
+            self.sent += size(value)
         return self.engine.put(value)
 
     def get(self, promise):
         value = self.engine.get(promise)
-        self.received += len(pickle.dumps(value))
+        self.received += size(value)
         return value
+
+
+def size(value):
+    """Return how many bytes a value takes to send; arrays are not copied for that."""
+    arrays = []
+    rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
+    return len(rest) + sum(array.raw().nbytes for array in arrays)
 
 
 def processes():
@@ -92,7 +99,7 @@ class Watch:
         return self
 
     def look(self):
-        while not self.over.wait(0.2):
+        while not self.over.wait(1.0):  # More often, it would take part of a core by itself.
             self.last |= processes()
 
     def __exit__(self, *_):
@@ -126,8 +133,12 @@ def work_of(verb, source, scratch):
 def measured(verb, rows, workers, source, scratch):
     """Do a verb once; return what it took, the start of Ray and its workers apart."""
     work, begun = work_of(verb, source, scratch), time.perf_counter()
-    with open_engine("ray", workers=workers) as engine:
-        list(map(engine.get, [engine.call(ready, k) for k in range(2 * workers)]))
+    with open_engine("ray", workers=workers, for_states=verb == "fit") as engine:
+        if verb == "fit":
+            loaded = [engine.keep(int, k).call(ready) for k in range(workers)]
+        else:
+            loaded = [engine.call(ready, k) for k in range(2 * workers)]
+        list(map(engine.get, loaded))
         counted, started = Counted(engine), time.perf_counter()
         with Watch() as watch, using(counted):
             work(counted)

@@ -25,12 +25,32 @@ def total(*parts):
     return float(sum(part.sum() for part in parts))
 
 
+def alone(block):
+    """Return a block as its own sum."""
+    return (block,)
+
+
 def count_from(first):
     return {"first": first}
 
 
 def count_on(state, step):
     return state["first"] + step
+
+
+class Remembered:
+    """A state that leaves a file when it is forgotten."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __del__(self):
+        self.marker.touch()
+
+
+def process_of(_state):
+    """Return the process that a state is in."""
+    return os.getpid()
 
 
 def die_once(_state, marker):

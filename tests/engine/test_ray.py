@@ -12,6 +12,8 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
+from harmonrank.data import engine_blocks
+from harmonrank.data.blocks import HeldBlocks
 from harmonrank.data.engine_blocks import EngineBlocks
 from harmonrank.engine import LocalEngine, in_order, using
 from harmonrank.errors import DataError, HarmonRankError
@@ -20,6 +22,8 @@ from harmonrank.methods.scoring_parts import score_files
 from logs import small_table
 from losing_engine import LosingEngine
 from ray_jobs import (
+    Remembered,
+    alone,
     count_from,
     count_on,
     cut,
@@ -30,6 +34,7 @@ from ray_jobs import (
     fail,
     fail_together,
     gather_and_die,
+    process_of,
     total,
 )
 
@@ -56,6 +61,29 @@ def test_a_state_stays_on_its_worker_and_is_built_again_after_a_kill(ray_engine,
     assert ray_engine.get(resident.call(die_once, tmp_path / "died")) == "alive"
     assert (tmp_path / "died").exists()
     assert ray_engine.get(resident.call(count_on, 2)) == 12
+
+
+def test_states_share_processes_in_turn_and_are_forgotten_with_their_handle(ray_engine, tmp_path):
+    marker = tmp_path / "forgotten"
+    states = [ray_engine.keep(Remembered, marker), *(ray_engine.keep(int, k) for k in range(3))]
+    a, b, c, d = (ray_engine.get(state.call(process_of)) for state in states)
+    assert (a, b) == (c, d)
+    assert a != b
+    assert not marker.exists()
+    del states[0]
+    for state in states:  # The next calls of the engine tell the process.
+        ray_engine.get(state.call(process_of))
+    assert marker.exists()
+
+
+def test_sums_of_many_workers_are_added_up_on_the_way_to_the_same_bits(ray_engine, monkeypatch):
+    from harmonrank.engine.ray_engine import RayEngine
+
+    monkeypatch.setattr(engine_blocks, "SENDERS", 2)
+    parts = [np.random.default_rng(k).normal(size=50) for k in range(11)]
+    (expected,) = HeldBlocks(parts).total(alone)
+    (found,) = EngineBlocks(RayEngine(5), HeldBlocks(parts)).total(alone)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_killed_worker_costs_its_call_alone_and_makes_no_noise(ray_engine, tmp_path, capfd):
