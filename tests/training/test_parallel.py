@@ -90,11 +90,68 @@ def test_a_share_that_was_lost_between_the_passes_begins_the_step_again():
     from harmonrank.training.parallel import _Share
 
     rows, make = rows_and_network(8)
-    given = make(), rows.scores.numpy(), rows.context.numpy()
+    network, given = make(), (1, rows.scores.numpy(), rows.context.numpy())
     index, slopes = np.arange(100), np.linspace(-1, 1, 100).astype(np.float32)
-    kept, lost = _Share(*given), _Share(*given)
-    weights = kept._vector.read(given[0])
-    kept.forward(1, weights, index)
+    kept, lost = _Share(network), _Share(network)
+    weights = kept._vector.read(network)
+    kept.forward(*given, 1, weights, index)
     np.testing.assert_array_equal(
-        kept.backward(1, weights, index, slopes), lost.backward(1, weights, index, slopes)
+        kept.backward(*given, 1, weights, index, slopes),
+        lost.backward(*given, 1, weights, index, slopes),
     )
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+def test_workers_take_their_steps_on_the_rows_that_are_in_use(kernels, monkeypatch):
+    """A buffer that is filled again has other rows, and in the end fewer."""
+    if not kernels:
+        monkeypatch.setattr("harmonrank.training.parallel.covers", lambda config: False)
+    rows, make = rows_and_network(8)
+    config = TrainingConfig(optimizer="sgd", learning_rate=0.5)
+    one, many = make(), make()
+    alone, parallel = TorchLearner(one, rows, config), ParallelLearner(
+        many, rows, config, FourWorkers()
+    )
+    for first, last in ((0, 300), (300, 512), (100, 200)):
+        chosen = torch.arange(first, last)
+        some = Arrays(rows.scores[chosen], rows.context[chosen], rows.labels[chosen].byte())
+        for learner in (alone, parallel):
+            learner.use(some)
+            for index in (np.arange(0, 80), np.arange(40, 100)):
+                learner.step(index, loss)
+    parallel.publish()
+    for (name, a), b in zip(one.named_parameters(), many.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6, msg=name)
+
+
+def test_what_a_loss_asks_of_the_weights_counts_once():
+    """The ridge of `harmonrank-network`, say: it is of no row, so no worker finds its gradient."""
+    rows, make = rows_and_network(8)
+    config, found = TrainingConfig(optimizer="sgd", learning_rate=0.5), []
+    for kind in ("alone", "parallel"):
+        torch.manual_seed(2)
+        network = OneLayer()
+        learner = (
+            TorchLearner(network, rows, config)
+            if kind == "alone"
+            else ParallelLearner(network, rows, config, FourWorkers())
+        )
+
+        def shrunk(fused, batch, network=network):
+            ridge = 0.1 * (network.layer.weight**2).sum()
+            return LossValue(rank_auc_loss(fused, batch.patterns) + ridge)
+
+        losses = [learner.step(index, shrunk).loss for index in batches()]
+        learner.publish()
+        found.append((losses, network.layer.weight))
+    assert found[1][0] == pytest.approx(found[0][0], rel=1e-5)
+    torch.testing.assert_close(found[1][1], found[0][1], rtol=1e-4, atol=1e-6)
+
+
+class OneLayer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(M, 1)
+
+    def forward(self, scores, _context):
+        return self.layer(scores)[:, 0]

@@ -10,7 +10,6 @@ import numpy as np
 
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.data.arrays import Array
-from harmonrank.engine import current_engine
 from harmonrank.extras import needs_extras
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.neural import History, NeuralState
@@ -61,6 +60,7 @@ class HarmonRankNetwork(ProbabilityMethod):
     name = "harmonrank-network"
     needs = "torch"
     takes = ("graded",)
+    fits_blocks = True
     most_valid = EXAM_ROWS
     Config = NetworkMethodConfig
     State = NeuralState
@@ -79,11 +79,6 @@ class HarmonRankNetwork(ProbabilityMethod):
         size = self._size(fit.train.scores.shape[1], self.encoder.slots)
         weights, self.history, self.health = learn(self, fit, size)
         self._use(size, weights)
-
-    @property
-    def fits_blocks(self) -> bool:
-        """Whether it trains from blocks; workers are given rows that are in memory."""
-        return current_engine().name == "local"
 
     def _fit_blocks(self, fit: RowsInBlocks) -> None:
         from harmonrank.methods.harmonrank_network_fit import learn

@@ -15,7 +15,6 @@ import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Source, read_log
 from harmonrank.data.arrays import Array
-from harmonrank.engine import current_engine
 from harmonrank.errors import UsageError
 from harmonrank.extras import needs_extras
 from harmonrank.methods.base import Method
@@ -92,6 +91,7 @@ class NeuralMethod(Method):
     loss: ClassVar[str]
     needs = "torch"
     takes = ("graded",)
+    fits_blocks = True
     most_valid = EXAM_ROWS
     Config = NeuralConfig
     State = NeuralState
@@ -120,11 +120,6 @@ class NeuralMethod(Method):
         self.encoder = ContextEncoder.fit(fit.train.context)
         network = self._new_network(fit).to(fit.device)
         self._use(*learn(self, fit, network, self.config.epochs))
-
-    @property
-    def fits_blocks(self) -> bool:
-        """Whether it trains from blocks; workers are given rows that are in memory."""
-        return current_engine().name == "local"
 
     def _fit_blocks(self, fit: RowsInBlocks) -> None:
         from harmonrank.methods.neural_fit import buffered_rows, learn
