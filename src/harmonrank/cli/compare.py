@@ -195,11 +195,14 @@ def _blocks(
     from harmonrank.data.memory import memory_limit
     from harmonrank.evaluation.compare_blocks import CompareBlocks
     from harmonrank.methods.block_fit import rows_within
+    from harmonrank.methods.log_facts import require_measurable
 
     train = in_blocks(table, schema, memory)
     exam = None if test is None else in_blocks(test, schema, memory)
     if train is None and exam is None:
         return None
+    if exam is not None:
+        require_measurable(schema)
     if test is None:
         raise UsageError(
             "--split needs all rows in memory; write the parts with `harmonrank split`, or raise "

@@ -150,9 +150,14 @@ def _blocks(
     """Return the blocks that workers read, or those of a table too large for memory."""
     from harmonrank.data.log_blocks import LogBlocks
     from harmonrank.data.table_paths import table_paths
+    from harmonrank.methods.log_facts import require_measurable
 
     if not engine.is_cluster:
-        return in_blocks(data, schema, memory)
+        blocks = in_blocks(data, schema, memory)
+        if blocks is not None:
+            require_measurable(schema)
+        return blocks
+    require_measurable(schema)
     kind = table_paths(data)[0]
     engine.refuse(kind != "parquet" and f"A {kind} table", "convert it to parquet, or leave it out")
     return LogBlocks(data, schema, size=_WORKER_ROWS)

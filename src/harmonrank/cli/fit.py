@@ -177,7 +177,9 @@ def _fitted_in_blocks(
     table = numbers = None
     if exam is not None:
         sampled = sampled_requests(exam)
-        quality = put_into(partitioned_quality(model, exam), model.evaluate(sampled.log))
+        quality = model.evaluate(sampled.log)
+        if exam.schema.plain:
+            quality = put_into(partitioned_quality(model, exam), quality)
         show.line(f"Validation rows. {sampled.words()}")
         table, numbers = quality.to_table(), quality.to_dict()
     elif few is not None:

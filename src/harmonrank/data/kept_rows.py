@@ -51,6 +51,8 @@ def concatenated(logs: Sequence[Log]) -> Log:
         truth=of("truth"),
         position=of("position"),
         inverse=of("inverse"),
+        shown=of("shown"),
+        laws={name: np.concatenate([log.laws[name] for log in logs]) for name in first.laws},
     )
 
 

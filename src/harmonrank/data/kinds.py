@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from harmonrank.data.label_levels import LabelLevels
 from harmonrank.errors import UsageError, did_you_mean
 
 
@@ -66,6 +67,4 @@ def tie_share(labels: np.ndarray, weight: np.ndarray | None = None) -> float:
     >>> tie_share(np.array([1.0, 2.0, 2.0, 5.0]))
     0.375
     """
-    _, codes = np.unique(labels, return_inverse=True)
-    mass = np.bincount(codes.reshape(-1), weight)
-    return float((mass**2).sum() / mass.sum() ** 2) if len(labels) else 1.0
+    return LabelLevels.of(labels, weight).ties()

@@ -1,6 +1,6 @@
 """Log: the checked columns of a table as arrays."""
 
-__all__ = ["Log", "selected", "taken"]
+__all__ = ["Log", "one_label", "selected", "taken"]
 
 import hashlib
 import json
@@ -319,13 +319,18 @@ class Log:
             labels, weight = self.shown_labels(m)
             counted = labels if weight is None else labels[weight > 0]
             if not len(counted) or counted.min() == counted.max():
-                among = f"{self.rows:,} {purpose} rows"
-                if self.shown is not None and name in self.schema.given:
-                    among = f"{len(counted):,} {purpose} rows that show it"
-                raise DataError(
-                    f"Objective '{name}' has no two different labels among the {among}, so its "
-                    "ranking has no meaning there; add rows or leave it out."
-                )
+                raise one_label(self.schema, name, self.rows, len(counted), purpose)
+
+
+def one_label(schema: Schema, name: str, rows: int, shown: int, purpose: str) -> DataError:
+    """Return the error of an objective of which no two rows that show it differ."""
+    among = f"{rows:,} {purpose} rows"
+    if name in schema.given:
+        among = f"{shown:,} {purpose} rows that show it"
+    return DataError(
+        f"Objective '{name}' has no two different labels among the {among}, so its ranking has no "
+        "meaning there; add rows or leave it out."
+    )
 
 
 def _columns_of(schema: Schema) -> tuple[Any, ...]:

@@ -22,7 +22,7 @@ from harmonrank.engine import Engine
 from harmonrank.errors import DataError
 from harmonrank.evaluation import partitioned_rows as work
 from harmonrank.methods import Method, Quality
-from harmonrank.methods.log_facts import require_sums
+from harmonrank.methods.log_facts import require_measurable
 from harmonrank.methods.packed import pack
 from harmonrank.methods.quality import LEVEL
 from harmonrank.methods.request_quality import RequestQuality
@@ -65,8 +65,7 @@ def partitioned_quality(
         on_rows: Called with the rows scored and the rows in all.
     """
     schema = model.schema
-    require_sums(schema)
-    schema.require_plain("Measuring in blocks, of a table larger than --memory or on a cluster,")
+    require_measurable(schema)
     engine = SpillingEngine(blocks.folder) if engine is None else engine
     objective_weights = schema.weights_with(weights)
     asked = engine.put(pack(model)), weights, value

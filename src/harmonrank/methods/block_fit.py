@@ -23,6 +23,8 @@ from harmonrank.methods.base import Method
 from harmonrank.methods.fit import VALID_SHARE
 from harmonrank.methods.harmonrank import MOST_VALUES, HarmonRank
 from harmonrank.methods.imputation import imputed_log
+from harmonrank.methods.kinds import LabelPlaces
+from harmonrank.methods.label_shares import score_bins, with_label_shares
 from harmonrank.methods.log_facts import LogFacts
 from harmonrank.methods.reference import Reference
 from harmonrank.methods.row_blocks import RowsInBlocks
@@ -93,7 +95,7 @@ def fit_in_blocks(
         on_event: As for `Method.fit`.
         checkpoint: As for `Method.fit`.
     """
-    blocks.schema.require_plain("A fit in blocks, of a table larger than --memory,")
+    method._require_kinds(blocks.schema)
     if method.optimises == "requests":
         raise UsageError(
             f"{method.name} with optimise='requests' needs whole requests in memory, and blocks "
@@ -120,7 +122,6 @@ def _fit_all(
     method: Method, blocks: LogBlocks, valid: LogBlocks | Log | None, how: dict[str, Any]
 ) -> BlockFit:
     """Fit a method on all rows, as `Method.fit` does in memory."""
-    method._require_kinds(blocks.schema)
     aside = method.uses_valid and valid is None
     if aside:
         share = RequestShare(VALID_SHARE, how["seed"])
@@ -128,17 +129,17 @@ def _fit_all(
     facts = LogFacts.of(blocks)
     encoder, reference = facts.encoder(), facts.reference()
     coding = None if method.takes_missing else reference
-    workers = method.fits_on_workers
-    train = _coded_blocks(blocks, workers, facts.first, facts.mean_weight, encoder, coding)
+    workers, places = method.fits_on_workers, LabelPlaces.of(facts.levels)
+    train = _coded_blocks(blocks, workers, facts.first, facts.mean_weight, encoder, coding, places)
     exam: Blocks[FitRows] = HeldBlocks([])
     exam_rows = 0
     if method.uses_valid and isinstance(valid, Log):
         log, exam_rows = valid.counted(), valid.counted().rows
-        coded = _coded(log, 0, 1.0, encoder, coding)
-        exam = cut_rows(coded.scores, coded.codes, coded.labels, coded.weight)
+        coded = _coded(log, 0, 1.0, encoder, coding, places)
+        exam = cut_rows(coded.scores, coded.codes, coded.labels, coded.weight, coded.shares)
     elif method.uses_valid and isinstance(valid, LogBlocks):
         first, exam_rows = _places(valid)
-        exam = _coded_blocks(valid, workers, first, 1.0, encoder, coding)
+        exam = _coded_blocks(valid, workers, first, 1.0, encoder, coding, places)
         if not exam_rows:
             raise UsageError(
                 f"{facts.rows:,} training rows have too few requests to set validation rows aside; "
@@ -160,6 +161,7 @@ def _fit_all(
     method._keep_reference(reference)
     method._schema = facts.schema
     method._keep_prevalence(facts.prevalence)
+    _learn_kinds(method, facts, places, coding)
     return BlockFit(method, facts, facts.rows, exam_rows if method.uses_valid else None, aside)
 
 
@@ -178,10 +180,24 @@ def _fit_default(
 ) -> None:
     from harmonrank.model.heads_fit import fit_blocks
 
-    encoder = facts.encoder(MOST_VALUES)
-    rows = _coded_blocks(blocks, True, facts.first, facts.mean_weight, encoder, None)
+    encoder, places = facts.encoder(MOST_VALUES), LabelPlaces.of(facts.levels)
+    rows = _coded_blocks(blocks, True, facts.first, facts.mean_weight, encoder, None, places)
+    rows = with_label_shares(rows, facts.schema, score_bins(facts.wider))
     heads = fit_blocks(rows, encoder.slots, lambda *n: on_event(FitStep(*n)))
     model.take(facts.schema, encoder, heads, facts.prevalence, facts.reference())
+    _learn_kinds(model, facts, places, None)
+
+
+def _learn_kinds(
+    method: Method, facts: LogFacts, places: LabelPlaces, reference: Reference | None
+) -> None:
+    """Let a fitted method see the rows that tell it what graded labels are in their own units."""
+    if facts.schema.plain:
+        return
+    some = facts.unit(facts.drawn)
+    if reference is not None:
+        some = imputed_log(reference, some)
+    method._learn_kinds(some, places.targets(some), facts.shown_share)
 
 
 def _coded_blocks(
@@ -205,17 +221,20 @@ def _coded(
     mean_weight: float,
     encoder: ContextEncoder,
     reference: Reference | None,
+    places: LabelPlaces,
 ) -> FitRows:
     """Return the rows that count, as a fit sees them; codes in as few bytes as they need.
 
-    With a reference, missing scores are imputed.
+    With a reference, missing scores are imputed. Graded labels become their places among all, and
+    a label counts 0 where a row does not show it.
     """
-    rows = _counted(log)
+    rows = places.targets(_counted(log))
     if reference is not None:
         rows = imputed_log(reference, rows)
     weight = None if rows.sample_weight is None else rows.sample_weight / mean_weight
     codes = rows.codes(encoder).astype(np.min_scalar_type(max(encoder.slots, default=1)))
-    return FitRows(first, rows.scores, codes, rows.known_labels(), weight)
+    shares = None if rows.shown is None else rows.shown.astype(np.float64)
+    return FitRows(first, rows.scores, codes, rows.known_labels(), weight, shares=shares)
 
 
 def _places(blocks: LogBlocks) -> tuple[list[int], int]:

@@ -37,6 +37,11 @@ class SampledLog:
     def words(self) -> str:
         """Return what is measured on what, in a sentence."""
         whole = "" if self.log.request is None else " of whole requests"
+        if not self.log.schema.plain:
+            return (
+                f"Read {self.rows:,} rows in blocks, and measured {self.log.rows:,} of them{whole}, "
+                "drawn at random."
+            )
         return (
             f"Read {self.rows:,} rows in blocks: each AUC of the fused score and its interval are "
             f"of all rows; all else is of {self.log.rows:,} rows{whole}, drawn at random."

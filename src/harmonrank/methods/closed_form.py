@@ -106,6 +106,8 @@ def _sorted_by(blocks: Blocks[FitRows], m: int) -> Iterator[SortedRows]:
     """Yield the rows of each block in the order of score m, with the label of its objective."""
     for number in range(len(blocks)):
         rows = blocks[number]
+        if rows.shares is not None:
+            rows = rows.taken(rows.shares[:, m] > 0)
         if rows.rows:
             scores = rows.scores[:, m].astype(np.float64)
             yield sorted_rows(scores, rows.labels[:, m : m + 1], rows.weight)

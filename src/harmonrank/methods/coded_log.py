@@ -33,6 +33,7 @@ class CodedLog(Log):
             context=pl.DataFrame(),
             labels=rows.labels,
             sample_weight=rows.weight,
+            shown=None if rows.shares is None else rows.shares > 0,
             coded=rows.codes.astype(np.int32),
             share=share,
         )

@@ -17,6 +17,7 @@ from harmonrank.data.blocks import Blocks
 from harmonrank.data.context import QUANTILE_ROWS
 from harmonrank.engine import current_engine, in_order
 from harmonrank.methods.base import Method
+from harmonrank.methods.coded_log import CodedLog
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.formula_blocks import best_formula, chance_of, thinned_blocks
 from harmonrank.methods.outcomes import outcomes_of
@@ -197,11 +198,11 @@ class FormulaMethod(Method):
             some = drawn_from(fit.train, fit.rows, wanted)
         else:
             some = thinned_blocks(fit.train, fit.rows, fit.prevalence, wanted, rng)
-        finalists = self._searched(self._objective_of(some, fit.weights), rng)
+        finalists = self._searched(self._objective_of(some, fit), rng)
         exam = drawn_from(fit.valid, fit.valid_rows, _EXAM_ROWS)
-        values = self._objective_of(exam, fit.weights).each(finalists)
+        values = self._objective_of(exam, fit).each(finalists)
         best = int(np.argmax(values))
-        if fit.valid_rows > exam.rows:
+        if fit.valid_rows > exam.rows and fit.schema.plain:
 
             def score(number: int, scores: np.ndarray) -> np.ndarray:
                 return self._fused_by(finalists[number], scores, fit.weights)
@@ -223,10 +224,8 @@ class FormulaMethod(Method):
         ranks, labels = self._scale.rank(scores), outcomes_of(log)
         return SearchObjective(scores, ranks, labels, log.sample_weight, weights, self._scale)
 
-    def _objective_of(self, rows: FitRows, weights: np.ndarray) -> SearchObjective:
-        scores = rows.scores.astype(np.float64, copy=False)
-        ranks = self._scale.rank(scores)
-        return SearchObjective(scores, ranks, rows.labels, rows.weight, weights, self._scale)
+    def _objective_of(self, rows: FitRows, fit: RowsInBlocks) -> SearchObjective:
+        return self._objective(CodedLog.of(rows, fit.schema, fit.prevalence), fit.weights)
 
     def _fused_by(self, formula: Formula, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
         scores = scores.astype(np.float64, copy=False)

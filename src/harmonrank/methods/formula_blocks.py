@@ -53,6 +53,9 @@ def thinned_blocks(
         np.concatenate([part.codes for part, _ in parts]),
         np.concatenate([part.labels for part, _ in parts]),
         np.concatenate([weight for _, weight in parts]),
+        shares=None
+        if parts[0][0].shares is None
+        else np.concatenate([part.shares for part, _ in parts if part.shares is not None]),
     )
 
 

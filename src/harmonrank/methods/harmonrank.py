@@ -15,7 +15,7 @@ from harmonrank.engine import current_engine
 from harmonrank.errors import UsageError
 from harmonrank.events import FitStep
 from harmonrank.methods.fit import Fit, require_requests
-from harmonrank.methods.label_shares import label_shares
+from harmonrank.methods.label_shares import score_bins, with_label_shares
 from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
 from harmonrank.methods.reference import Reference
 from harmonrank.methods.state import ContextState
@@ -79,11 +79,12 @@ class HarmonRank(ProbabilityMethod):
             log.schema.require_plain("A fit with optimise='requests'")
         self.encoder = ContextEncoder.fit(log.context, MOST_VALUES)
         codes = log.codes(self.encoder)
-        shares = label_shares(log)
-        rows = cut_rows(log.scores, codes, log.known_labels(), log.sample_weight, shares)
+        shown = None if log.shown is None else log.shown.astype(np.float64)
+        rows = cut_rows(log.scores, codes, log.known_labels(), log.sample_weight, shown)
         engine = current_engine()
         if engine.name != "local":
             rows = EngineBlocks(engine, rows)
+        rows = with_label_shares(rows, log.schema, score_bins(log))
         self._use(fit_blocks(rows, self.encoder.slots, lambda *n: fit.on_event(FitStep(*n))))
         self._request_weights = None
         if self.optimises == _REQUESTS:

@@ -1,6 +1,14 @@
 """Kinds: what a fit keeps of graded and conditional objectives, and how they are fused."""
 
-__all__ = ["Kinds", "KindsForm", "ValueWeights", "fused_terms", "kinds_of", "with_targets"]
+__all__ = [
+    "Kinds",
+    "KindsForm",
+    "LabelPlaces",
+    "ValueWeights",
+    "fused_terms",
+    "kinds_of",
+    "with_targets",
+]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,6 +20,7 @@ from msgspec import Meta
 
 from harmonrank.data import Log, Schema
 from harmonrank.data.kinds import lineage
+from harmonrank.data.label_levels import LabelLevels
 from harmonrank.errors import DataError
 from harmonrank.metrics import fit_isotonic
 
@@ -90,46 +99,55 @@ def with_targets(train: Log, others: Sequence[Log]) -> tuple[Log, ...]:
     of them with a smaller label and half of those with the same (eq. 6 of docs/objectives.md). It
     has the order of the labels, so every metric of pairs is the same.
     """
-    if not train.schema.graded:
-        return (train, *others)
-    tables: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-    for name in train.schema.graded:
-        m = train.schema.names.index(name)
-        tables[m] = _mid_distribution(*train.shown_labels(m))
+    names = train.schema.names
+    levels = {
+        name: LabelLevels.of(*train.shown_labels(names.index(name))) for name in train.schema.graded
+    }
+    places = LabelPlaces.of(levels)
+    return (places.targets(train), *(places.targets(log) for log in others))
 
-    def of(log: Log) -> Log:
+
+@dataclass(frozen=True, eq=False)
+class LabelPlaces:
+    """F(y) of each graded objective: its values, and their places among all labels."""
+
+    known: Mapping[str, tuple[np.ndarray, np.ndarray]]
+
+    @classmethod
+    def of(cls, levels: Mapping[str, LabelLevels]) -> "LabelPlaces":
+        """Return the places of labels that are distributed so."""
+        return cls({name: (found.values, found.places()) for name, found in levels.items()})
+
+    def targets(self, log: Log) -> Log:
+        """Return rows with places as labels; the log itself where nothing is graded."""
+        if not self.known:
+            return log
         labels = log.known_labels().astype(np.float64, copy=True)
-        for m, (levels, shares) in tables.items():
-            labels[:, m] = np.interp(labels[:, m], levels, shares)
+        for name, (values, places) in self.known.items():
+            m = log.schema.names.index(name)
+            labels[:, m] = np.interp(labels[:, m], values, places)
         if log.shown is not None:
             labels[~log.shown] = 0.0
         return replace(log, labels=labels)
 
-    return (of(train), *(of(log) for log in others))
 
-
-def _mid_distribution(
-    labels: np.ndarray, weight: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    levels, codes = np.unique(labels, return_inverse=True)
-    mass = np.bincount(codes.reshape(-1), weight)
-    shares = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
-    return levels, shares
-
-
-def kinds_of(train: Log, heads: np.ndarray | None) -> Kinds | None:
+def kinds_of(
+    train: Log, heads: np.ndarray | None, shown: np.ndarray | None = None
+) -> Kinds | None:
     """Return what a fit keeps; None where all objectives are plain events.
 
     Args:
         train: Rows with labels in their own units.
         heads: (rows, M) what the fitted heads say of them; None if the method has none.
+        shown: (M,) the share of rows that show each objective; of these rows if left out.
     """
     schema = train.schema
     if schema.plain:
         return None
-    shown = np.ones(len(schema.names))
-    if train.shown is not None:
-        shown = np.average(train.shown, axis=0, weights=train.sample_weight)
+    if shown is None:
+        shown = np.ones(len(schema.names))
+        if train.shown is not None:
+            shown = np.average(train.shown, axis=0, weights=train.sample_weight)
     means = {}
     if heads is not None:
         for name in schema.graded:

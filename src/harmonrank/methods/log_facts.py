@@ -1,9 +1,9 @@
 """LogFacts: what a fit has to know of all rows before it begins, of a log in blocks."""
 
-__all__ = ["LogFacts", "require_sums"]
+__all__ = ["LogFacts", "require_measurable", "require_sums"]
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any
 
@@ -14,6 +14,8 @@ from harmonrank.data.blocks import drawn_rows
 from harmonrank.data.context import QUANTILE_ROWS, Counts, added_counts, value_counts
 from harmonrank.data.engine_blocks import EngineBlocks
 from harmonrank.data.kept_rows import concatenated
+from harmonrank.data.label_levels import MOST_LEVELS, LabelLevels, LevelSum
+from harmonrank.data.log import one_label
 from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.engine import current_engine
 from harmonrank.errors import DataError, UsageError
@@ -22,17 +24,22 @@ from harmonrank.methods.reference import RECENT_ROWS, Reference
 
 
 def require_sums(schema: Schema) -> None:
-    """Refuse what takes all rows in memory: positions, and objectives that are no sums of rows.
+    """Refuse what takes all rows in memory: positions.
 
     Raises:
-        UsageError: The schema has a position, or a graded or conditional objective.
+        UsageError: The schema has a position.
     """
-    schema.require_plain("A table in blocks, larger than --memory or on a cluster,")
     if schema.position is not None:
         raise UsageError(
             f"Positions ('{schema.position}') are corrected with all rows in memory; raise "
             "--memory, or leave the position out."
         )
+
+
+def require_measurable(schema: Schema) -> None:
+    """Refuse what is measured with all rows in memory: positions, graded and conditional labels."""
+    schema.require_plain("Measuring in blocks, of a table larger than --memory or on a cluster,")
+    require_sums(schema)
 
 
 @dataclass(frozen=True)
@@ -46,11 +53,15 @@ class LogFacts:
         mass: Their weight.
         positives: (M,) how many of them are positive.
         weighted: (M,) weight of the positive ones.
+        shown: (M,) how many of them show each objective.
+        shown_mass: (M,) weight of these.
         missing: (M,) how many miss each score.
         incomplete: How many miss at least one.
         counts: Of every context column, how many rows have each value.
         drawn: At most `RECENT_ROWS` rows, those that `Log.sampled` would draw.
-        wider: At most `QUANTILE_ROWS`, likewise, if some context column holds fractions.
+        wider: At most `QUANTILE_ROWS`, likewise, if some context column holds fractions or some
+            objective is graded.
+        levels: By graded objective, its labels and how many rows have each.
     """
 
     schema: Schema
@@ -59,11 +70,14 @@ class LogFacts:
     mass: float
     positives: np.ndarray
     weighted: np.ndarray
+    shown: np.ndarray
+    shown_mass: np.ndarray
     missing: np.ndarray
     incomplete: int
     counts: tuple[Counts, ...]
     drawn: Log
     wider: Log
+    levels: Mapping[str, LabelLevels] = field(default_factory=dict)
 
     @classmethod
     def of(cls, blocks: LogBlocks) -> "LogFacts":
@@ -75,8 +89,8 @@ class LogFacts:
         """
         schema = blocks.schema
         require_sums(schema)
-        fractions = _fractions(blocks)
-        found, drawn = _pass(blocks, blocks.starts, blocks.rows, fractions)
+        wide = bool(schema.graded) or _fractions(blocks)
+        found, drawn, levels = _pass(blocks, blocks.starts, blocks.rows, wide)
         rows = sum(part[0] for part in found)
         if rows < blocks.rows:
             if not rows:
@@ -85,27 +99,29 @@ class LogFacts:
                     "counts."
                 )
             starts = np.cumsum([0, *(part[0] for part in found[:-1])])
-            found, drawn = _pass(blocks, starts.tolist(), rows, fractions)
-        sizes, mass, positives, weighted, missing, incomplete, counts = zip(*found, strict=True)
+            found, drawn, levels = _pass(blocks, starts.tolist(), rows, wide)
+        sizes, mass, *sums, missing, incomplete, counts = zip(*found, strict=True)
         merged = [reduce(added_counts, column) for column in zip(*counts, strict=True)]
         facts = cls(
             schema,
             tuple(int(n) for n in np.cumsum([0, *sizes[:-1]])),
             rows,
             float(sum(mass)),
-            np.sum(positives, axis=0),
-            np.sum(weighted, axis=0),
+            *(np.sum(part, axis=0) for part in sums),
             np.sum(missing, axis=0),
             sum(incomplete),
             tuple(merged),
             *drawn,
+            levels,
         )
         facts._check()
         return facts
 
     def _check(self) -> None:
+        if not self.schema.plain:
+            self._check_pairs()
         for name, count in zip(self.schema.names, self.positives, strict=True):
-            if count in (0, self.rows):
+            if self.schema.plain and count in (0, self.rows):
                 raise DataError(
                     f"Objective '{name}' has no {'negative' if count else 'positive'} label among "
                     f"the {self.rows:,} training rows, so its ranking has no meaning there; add "
@@ -118,10 +134,25 @@ class LogFacts:
                     "its objective out, or use rows that have it."
                 )
 
+    def _check_pairs(self) -> None:
+        """Refuse an objective of which no two rows that show it differ."""
+        for m, name in enumerate(self.schema.names):
+            alike = self.positives[m] in (0, self.shown[m])
+            if len(self.levels[name]) < 2 if name in self.levels else alike:
+                raise one_label(self.schema, name, self.rows, int(self.shown[m]), "training")
+
     @property
     def prevalence(self) -> np.ndarray:
-        """The share of positives of each objective, by sample weight."""
-        share: np.ndarray = self.weighted / self.mass
+        """The share of positives of each objective, by sample weight, as `Log.prevalence`."""
+        share: np.ndarray = self.weighted / (self.mass if self.schema.plain else self.shown_mass)
+        for name, levels in self.levels.items():
+            share[self.schema.names.index(name)] = 0.5 - 0.5 * np.sqrt(levels.ties())
+        return share
+
+    @property
+    def shown_share(self) -> np.ndarray:
+        """The share of rows that show each objective, by sample weight."""
+        share: np.ndarray = self.shown_mass / self.mass
         return share
 
     @property
@@ -158,20 +189,37 @@ def _fractions(blocks: LogBlocks) -> bool:
 
 
 def _pass(
-    blocks: LogBlocks, starts: Sequence[int], rows: int, fractions: bool
-) -> tuple[list[Any], tuple[Log, Log]]:
-    """Return what is known of each block, and the rows that would be drawn of so many."""
+    blocks: LogBlocks, starts: Sequence[int], rows: int, wide: bool
+) -> tuple[list[Any], tuple[Log, Log], dict[str, LabelLevels]]:
+    """Return what is known of each block, the rows that would be drawn of so many, and levels."""
     drawn = drawn_rows(rows, RECENT_ROWS)
-    wider = drawn_rows(rows, QUANTILE_ROWS) if fractions else drawn[:1]
+    wider = drawn_rows(rows, QUANTILE_ROWS) if wide else drawn[:1]
     engine = current_engine()
-    looked: Iterator[tuple[tuple[Any, ...], list[Log]]]
+    looked: Iterator[tuple[tuple[Any, ...], list[Log], list[LabelLevels]]]
     if engine.name == "local":
         logs = zip(starts, blocks.each(_itself), strict=True)
         looked = (_facts_of(log, first, drawn, wider) for first, log in logs)
     else:
         looked = EngineBlocks(engine, blocks).each_with(_facts_of, starts, drawn, wider)
-    found, parts = zip(*looked, strict=True)
-    return list(found), tuple(map(_joined, zip(*parts, strict=True)))  # type: ignore[return-value]
+    sums, found, parts = [LevelSum() for _ in blocks.schema.graded], [], []
+    for facts, some, levels in looked:
+        found.append(facts)
+        parts.append(some)
+        # One after the other, as of many blocks they would fill the memory.
+        for name, total, part in zip(blocks.schema.graded, sums, levels, strict=True):
+            total.add(part)
+            _require_few(name, total.size)
+    joined: Any = tuple(map(_joined, zip(*parts, strict=True)))
+    totals = [total.total() for total in sums]
+    return found, joined, dict(zip(blocks.schema.graded, totals, strict=True))
+
+
+def _require_few(name: str, levels: int) -> None:
+    if levels > MOST_LEVELS:
+        raise UsageError(
+            f"Objective '{name}' has more than {MOST_LEVELS:,} different labels, more than are "
+            "counted where a table is read in blocks; round them, or raise --memory."
+        )
 
 
 def _itself(log: Log) -> Log:
@@ -191,8 +239,8 @@ def _within(index: np.ndarray, first: int, rows: int) -> np.ndarray:
 
 def _facts_of(
     log: Log, first: int, drawn: np.ndarray, wider: np.ndarray
-) -> tuple[tuple[Any, ...], list[Log]]:
-    """Return the sums of a block, and those of its rows that are drawn.
+) -> tuple[tuple[Any, ...], list[Log], list[LabelLevels]]:
+    """Return the sums of a block, those of its rows that are drawn, and its graded labels.
 
     Args:
         log: The block.
@@ -207,6 +255,12 @@ def _facts_of(
     labels, lost = log.known_labels(), np.isnan(log.scores)
     w = np.ones(log.rows) if weight is None else weight
     counts = value_counts(log.context)
-    sums = log.rows, float(w.sum()), labels.sum(axis=0, dtype=np.int64), w @ labels
+    mass, total = float(w.sum()), np.int64 if labels.dtype.kind != "f" else np.float64
+    shown = np.full(labels.shape[1], log.rows), np.full(labels.shape[1], mass)
+    if log.shown is not None:
+        shown = log.shown.sum(axis=0), w @ log.shown
+    sums = log.rows, mass, labels.sum(axis=0, dtype=total), w @ labels, *shown
     some = [log.take(_within(index, first, log.rows)) for index in (drawn, wider)]
-    return (*sums, lost.sum(axis=0), int(lost.any(axis=1).sum()), counts), some
+    places = [log.schema.names.index(name) for name in log.schema.graded]
+    levels = [LabelLevels.of(*log.shown_labels(m)) for m in places]
+    return (*sums, lost.sum(axis=0), int(lost.any(axis=1).sum()), counts), some, levels

@@ -2,13 +2,13 @@
 
 __all__ = ["FARTHEST", "Logistic", "LogisticConfig"]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 from msgspec import Meta
 
-from harmonrank.data import ContextEncoder, Log
+from harmonrank.data import ContextEncoder, Log, Schema
 from harmonrank.data.arrays import Array
 from harmonrank.data.blocks import Blocks, HeldBlocks
 from harmonrank.methods.fit import Fit
@@ -63,27 +63,34 @@ class Logistic(ProbabilityMethod):
 
     def _fit(self, fit: Fit) -> None:
         self._encoder = ContextEncoder.fit(fit.train.context)
-        rows = row_blocks(fit.train, self._encoder)
-        self._standardise(rows)
-        if fit.train.shown is None:
-            self._theta = self._fitted(rows, row_blocks(fit.valid, self._encoder), fit.seed)
-            return
-        # Objectives that the same rows show are fitted together, on those rows.
-        found = None
-        for shown in np.unique(fit.train.shown, axis=1).T:
-            some = (fit.train.shown == shown[:, None]).all(axis=0)
-            train, valid = _shown_rows(fit, shown, int(np.flatnonzero(some)[0]))
-            given = row_blocks(train, self._encoder), row_blocks(valid, self._encoder)
-            part = self._fitted(*given, fit.seed)
-            found = np.empty_like(part) if found is None else found
-            found[:, some] = part[:, some]
-        assert found is not None
-        self._theta = found
+        train, valid = (
+            row_blocks(log, self._encoder, None if log.shown is None else log.shown.astype(float))
+            for log in (fit.train, fit.valid)
+        )
+        self._learn(train, valid, fit.train.schema, fit.seed)
 
     def _fit_blocks(self, fit: RowsInBlocks) -> None:
         self._encoder = fit.encoder
-        self._standardise(fit.train)
-        self._theta = self._fitted(fit.train, fit.valid, fit.seed)
+        self._learn(fit.train, fit.valid, fit.schema, fit.seed)
+
+    def _learn(
+        self, train: Blocks[FitRows], valid: Blocks[FitRows], schema: Schema, seed: int
+    ) -> None:
+        self._standardise(train)
+        if not schema.given:
+            self._theta = self._fitted(train, valid, seed)
+            return
+        # Objectives that are given the same are fitted together, on the rows that show them.
+        given = [schema.given.get(name) for name in schema.names]
+        found: dict[str | None, np.ndarray] = {}
+        for m, parent in enumerate(given):
+            if parent not in found:
+                exam = _shown(valid, m)
+                rows = _shown(train, m)
+                assert rows is not None, "each objective has two different labels"
+                found[parent] = self._fitted(rows, valid if exam is None else exam, seed)
+        columns = [found[parent][:, m] for m, parent in enumerate(given)]
+        self._theta = np.stack(columns, axis=1)
 
     def _standardise(self, rows: Blocks[FitRows]) -> None:
         self._centre, spread = logit_scale(rows)
@@ -143,12 +150,24 @@ class Logistic(ProbabilityMethod):
         self._theta = arrays["theta"]
 
 
-def _shown_rows(fit: Fit, shown: np.ndarray, m: int) -> tuple[Log, Log]:
-    """Return the rows that show objective m; validation rows as they are if none does."""
-    valid = fit.valid
-    there = np.flatnonzero(valid.shown[:, m]) if valid.shown is not None else np.empty(0, int)
-    valid = valid.take(there) if len(there) else valid
-    return fit.train.take(np.flatnonzero(shown)), valid
+def _shown(blocks: Blocks[FitRows], m: int) -> Blocks[FitRows] | None:
+    """Return the rows that show objective m; None if there are none."""
+    first, counts = zip(*blocks.each(_shown_count, m), strict=True)
+    places = np.cumsum([0, *counts])
+    if not places[-1]:
+        return None
+    return blocks.made(_shown_rows, m, dict(zip(first, places.tolist(), strict=False)))
+
+
+def _shown_count(rows: FitRows, m: int) -> tuple[int, int]:
+    shares = rows.shares
+    return rows.first, rows.rows if shares is None else int((shares[:, m] > 0).sum())
+
+
+def _shown_rows(rows: FitRows, m: int, places: dict[int, int]) -> FitRows:
+    """Return those rows of a block, whose first one has this place among all of them."""
+    some = rows if rows.shares is None else rows.taken(np.flatnonzero(rows.shares[:, m] > 0))
+    return replace(some, first=places[rows.first], shares=None)
 
 
 def _design(

@@ -102,15 +102,13 @@ class ProbabilityMethod(Method):
             return heads
         return fused_terms(self.schema, heads, self.prevalence, self._kinds, weights)
 
-    def _keep_kinds(self, train: Log, targets: Log) -> None:
-        """Remember how common objectives are, and what scoring must know of their kinds."""
-        self._keep_prevalence(train.prevalence())
-        heads = None
-        if train.schema.graded:
-            some = train.drawn(_MEAN_ROWS)
-            train, targets = train.take(some), targets.take(some)
-            heads = self._probabilities(targets)
-        self._kinds = kinds_of(train, heads)
+    def _learn_kinds(self, train: Log, targets: Log, shown: np.ndarray | None = None) -> None:
+        if not train.schema.graded:
+            self._kinds = kinds_of(train, None, shown)
+            return
+        some = train.drawn(_MEAN_ROWS)
+        train, targets = train.take(some), targets.take(some)
+        self._kinds = kinds_of(train, self._probabilities(targets))
 
 
 def weighted_sum(columns: np.ndarray, weights: np.ndarray) -> np.ndarray:

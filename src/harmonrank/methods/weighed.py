@@ -129,10 +129,22 @@ class Weighed(Recalibrating):
         counted: np.ndarray = worth * self.prevalence * (1 - self.prevalence)
         return counted if self._kinds is None else counted.view(ValueWeights)
 
-    def _keep_kinds(self, train: Log, targets: Log) -> None:  # noqa: ARG002
+    def _keep_kinds(self, train: Log, targets: Log) -> None:
         """Remember how common objectives are, and what scoring must know of their kinds."""
         self._keep_prevalence(train.prevalence())
-        self._kinds = kinds_of(train, None)
+        self._learn_kinds(train, targets)
+
+    def _learn_kinds(
+        self, train: Log, targets: Log, shown: np.ndarray | None = None  # noqa: ARG002
+    ) -> None:
+        """Remember what scoring must know of the kinds of objectives.
+
+        Args:
+            train: Training rows, or some of them.
+            targets: The same with what heads learn as labels.
+            shown: (M,) the share of all rows that show each objective, where `train` are some.
+        """
+        self._kinds = kinds_of(train, None, shown)
 
     def _require_kinds(self, schema: Schema) -> None:
         """Refuse objectives that it cannot learn, and values where it has no probabilities."""
