@@ -199,12 +199,29 @@ def test_what_needs_all_rows_is_refused_in_blocks(run, folder, given):
     position = ("--context", "age", "--position", "hour")
     for more, word in (
         (position, "Positions ('hour') are corrected with all rows in memory; raise --memory"),
-        (("--given", "like=buy"), "Got 'like', which is given buy"),
         (("--set", "optimise=requests"), "needs whole requests in memory, and blocks cut them"),
     ):
         done = run("fit", *given, *more, "-o", folder / "m", "--memory", "1KB")
         assert done.code == 2
         assert word in done.err
+
+
+@pytest.mark.parametrize("kind", [("--graded", "like"), ("--given", "like=buy")])
+def test_objectives_of_other_kinds_are_fitted_in_blocks_and_not_measured(run, folder, given, kind):
+    given += ("--valid", folder / "valid.parquet", *kind)
+    for name, memory in (("a", ()), ("b", ("--memory", "1KB"))):
+        done = run("fit", *given, "-o", folder / name, *memory)
+        assert done.code == 0, done
+    assert "Read 600 rows in blocks" in done.err
+    assert "rows in blocks, and measured" in " ".join(done.err.split())
+    for name in ("model.json", "weights.safetensors"):
+        assert (folder / "a" / name).read_bytes() == (folder / "b" / name).read_bytes()
+    exam = (folder / "test.parquet", "--memory", "1KB")
+    for verb in (("evaluate", folder / "a", *exam), ("compare", *given, "--test", *exam)):
+        done = run(*verb)
+        assert done.code == 2
+        assert "Measuring in blocks" in done.err
+        assert "Got 'like', which is g" in done.err
 
 
 NETWORK = {

@@ -453,12 +453,15 @@ def test_sums_of_other_methods_are_those_of_workers_to_the_last_bit(
         assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
 
 
-@pytest.mark.parametrize("kind", ["unwanted", "graded"])
+@pytest.mark.parametrize("kind", ["unwanted", "graded", "given"])
 def test_objectives_of_other_kinds_are_fitted_as_in_one_process_and_measured_or_refused(
-    run, folder, ray_engine, kind
+    run, folder, ray_engine, kind, monkeypatch
 ):
+    monkeypatch.setattr("harmonrank.data.log_blocks.BLOCK_ROWS", 150)
+    monkeypatch.setattr("harmonrank.model.fit_rows.BLOCK_ROWS", 150)
     schema = folder / "kinds.toml"
-    parts = f'context = ["hour", "age"]\n{kind} = ["like"]\n'
+    parts = f'{kind} = ["like"]\n' if kind != "given" else 'given = {like = "buy"}\n'
+    parts += 'context = ["hour", "age"]\n'
     schema.write_text(parts + '[objectives]\nbuy = "p_buy"\nlike = "p_like"\n')
     given = ["fit", "--train", folder / "train.parquet", "--schema", schema, "-q"]
     here = run(*given, "-o", folder / "one")
@@ -467,7 +470,7 @@ def test_objectives_of_other_kinds_are_fitted_as_in_one_process_and_measured_or_
     for name in ("model.json", "weights.safetensors"):
         assert (folder / "one" / name).read_bytes() == (folder / "two" / name).read_bytes()
     measured = run("evaluate", folder / "one", folder / "test.parquet", "--engine", "ray")
-    if kind == "graded":
+    if kind != "unwanted":
         assert measured.code == 2
         assert "on a cluster, takes objectives of 0 and 1" in measured.err
         assert len(measured.err.strip().splitlines()) == 1

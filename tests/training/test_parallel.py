@@ -109,8 +109,9 @@ def test_workers_take_their_steps_on_the_rows_that_are_in_use(kernels, monkeypat
     rows, make = rows_and_network(8)
     config = TrainingConfig(optimizer="sgd", learning_rate=0.5)
     one, many = make(), make()
-    alone, parallel = TorchLearner(one, rows, config), ParallelLearner(
-        many, rows, config, FourWorkers()
+    alone, parallel = (
+        TorchLearner(one, rows, config),
+        ParallelLearner(many, rows, config, FourWorkers()),
     )
     for first, last in ((0, 300), (300, 512), (100, 200)):
         chosen = torch.arange(first, last)
@@ -126,7 +127,7 @@ def test_workers_take_their_steps_on_the_rows_that_are_in_use(kernels, monkeypat
 
 def test_what_a_loss_asks_of_the_weights_counts_once():
     """The ridge of `harmonrank-network`, say: it is of no row, so no worker finds its gradient."""
-    rows, make = rows_and_network(8)
+    rows, _ = rows_and_network(8)
     config, found = TrainingConfig(optimizer="sgd", learning_rate=0.5), []
     for kind in ("alone", "parallel"):
         torch.manual_seed(2)

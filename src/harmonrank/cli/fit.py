@@ -139,7 +139,7 @@ def _for_workers(
 
     # Validation rows that are not given are set aside in memory, as one process does it.
     alike = model.fits_on_workers and (valid is not None or not model.uses_valid)
-    takes = engine.is_cluster and alike and schema.position is None and schema.plain
+    takes = engine.is_cluster and alike and schema.position is None
     return LogBlocks(train, schema) if takes and table_paths(train)[0] == "parquet" else None
 
 

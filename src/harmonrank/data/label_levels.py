@@ -33,9 +33,7 @@ class LabelLevels:
 
     def merged(self, others: "LabelLevels") -> "LabelLevels":
         """Return the distribution of these rows and others."""
-        values, codes = np.unique(
-            np.concatenate([self.values, others.values]), return_inverse=True
-        )
+        values, codes = np.unique(np.concatenate([self.values, others.values]), return_inverse=True)
         mass = np.zeros(len(values), np.result_type(self.mass, others.mass))
         mine, theirs = np.split(codes.reshape(-1), [len(self)])
         mass[mine] += self.mass

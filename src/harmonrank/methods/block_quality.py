@@ -39,8 +39,8 @@ class SampledLog:
         whole = "" if self.log.request is None else " of whole requests"
         if not self.log.schema.plain:
             return (
-                f"Read {self.rows:,} rows in blocks, and measured {self.log.rows:,} of them{whole}, "
-                "drawn at random."
+                f"Read {self.rows:,} rows in blocks, and measured {self.log.rows:,} of "
+                f"them{whole}, drawn at random."
             )
         return (
             f"Read {self.rows:,} rows in blocks: each AUC of the fused score and its interval are "

@@ -131,9 +131,7 @@ class LabelPlaces:
         return replace(log, labels=labels)
 
 
-def kinds_of(
-    train: Log, heads: np.ndarray | None, shown: np.ndarray | None = None
-) -> Kinds | None:
+def kinds_of(train: Log, heads: np.ndarray | None, shown: np.ndarray | None = None) -> Kinds | None:
     """Return what a fit keeps; None where all objectives are plain events.
 
     Args:
@@ -155,7 +153,8 @@ def kinds_of(
             there = slice(None) if train.shown is None else train.shown[:, m]
             labels, weight = train.shown_labels(m)
             means[name] = _mean_curve(heads[there, m], labels, weight)
-    return Kinds(shown, means)
+    # A weighted share of all rows may be 1 and a rounding more, which no saved model may have.
+    return Kinds(np.minimum(shown, 1.0), means)
 
 
 def _mean_curve(

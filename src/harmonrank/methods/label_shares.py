@@ -95,9 +95,7 @@ def _spreads(rows: FitRows, bins: Bins, means: list[np.ndarray]) -> tuple[float,
     return tuple(found)
 
 
-def _placed(
-    rows: FitRows, m: int, edges: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _placed(rows: FitRows, m: int, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return bin, label and weight of the rows that show an objective."""
     scores, labels, w = rows.scores[:, m], rows.labels[:, m], rows.weights()
     if rows.shares is not None:

@@ -101,13 +101,17 @@ class LogFacts:
             starts = np.cumsum([0, *(part[0] for part in found[:-1])])
             found, drawn, levels = _pass(blocks, starts.tolist(), rows, wide)
         sizes, mass, *sums, missing, incomplete, counts = zip(*found, strict=True)
+        positives, weighted, shown, shown_mass = (np.sum(part, axis=0) for part in sums)
         merged = [reduce(added_counts, column) for column in zip(*counts, strict=True)]
         facts = cls(
             schema,
             tuple(int(n) for n in np.cumsum([0, *sizes[:-1]])),
             rows,
             float(sum(mass)),
-            *(np.sum(part, axis=0) for part in sums),
+            positives,
+            weighted,
+            shown,
+            shown_mass,
             np.sum(missing, axis=0),
             sum(incomplete),
             tuple(merged),

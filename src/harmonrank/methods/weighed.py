@@ -135,7 +135,10 @@ class Weighed(Recalibrating):
         self._learn_kinds(train, targets)
 
     def _learn_kinds(
-        self, train: Log, targets: Log, shown: np.ndarray | None = None  # noqa: ARG002
+        self,
+        train: Log,
+        targets: Log,  # noqa: ARG002
+        shown: np.ndarray | None = None,
     ) -> None:
         """Remember what scoring must know of the kinds of objectives.
 

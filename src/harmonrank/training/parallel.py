@@ -114,7 +114,7 @@ class ParallelLearner:
         return StepTaken(found.loss, found.gradient_share)
 
     def _slope_of(self, fused: NDArray[np.float32], batch: Arrays, loss: LossFunction) -> LossSlope:
-        """Return the slope of the whole batch; a loss may look at the weights of the network too."""
+        """Return the slope of the whole batch; a loss may look at the network's weights too."""
         if self._slope is not None and fused.ndim == 1:
             return self._slope(fused, batch)
         if not _is_covered(self._network):
@@ -178,7 +178,14 @@ class _Share:
         return found
 
     def backward(
-        self, fill: int, scores: Any, context: Any, number: int, weights: Any, index: Any, slope: Any
+        self,
+        fill: int,
+        scores: Any,
+        context: Any,
+        number: int,
+        weights: Any,
+        index: Any,
+        slope: Any,
     ) -> np.ndarray:
         """Return the gradient of all weights, given the slopes of the rows of a step."""
         if self._done != number:  # a worker that was lost in between begins the step again
