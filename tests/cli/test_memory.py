@@ -196,14 +196,31 @@ def test_a_table_in_blocks_is_neither_cut_nor_kept(run, folder):
 
 
 def test_what_needs_all_rows_is_refused_in_blocks(run, folder, given):
-    position = ("--context", "age", "--position", "hour")
-    for more, word in (
-        (position, "Positions ('hour') are corrected with all rows in memory; raise --memory"),
-        (("--set", "optimise=requests"), "needs whole requests in memory, and blocks cut them"),
+    position = ("--context", "age", "--position", "hour", "--test", folder / "test.parquet")
+    requests = ("--set", "optimise=requests", "-o", folder / "m")
+    for verb, more, word in (
+        ("compare", position, "Positions ('hour') are corrected with all rows in memory where"),
+        ("fit", requests, "needs whole requests in memory, and blocks cut them"),
     ):
-        done = run("fit", *given, *more, "-o", folder / "m", "--memory", "1KB")
+        done = run(verb, *given, *more, "--memory", "1KB")
         assert done.code == 2
         assert word in done.err
+
+
+def test_places_are_corrected_in_blocks(run, folder, given):
+    given += ("--context", "age", "--position", "hour", "--valid", folder / "valid.parquet")
+    found = []
+    for name, memory in (("a", ()), ("b", ("--memory", "1KB"))):
+        out = folder / f"{name}.json"
+        done = run("fit", *given, "-o", folder / name, "--json", out, *memory)
+        assert done.code == 0, done
+        assert "Corrected for position: place " in done.err
+        found.append(json.loads(out.read_text())["position"])
+    assert found[1]["examination"] == found[0]["examination"]
+    assert found[1]["effective_positives"] == pytest.approx(found[0]["effective_positives"])
+    done = run("evaluate", folder / "a", folder / "test.parquet", "--memory", "1KB")
+    assert done.code == 2
+    assert "where a model is measured; raise --memory" in done.err
 
 
 @pytest.mark.parametrize("kind", [("--graded", "like"), ("--given", "like=buy")])

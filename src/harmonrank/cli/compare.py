@@ -201,7 +201,7 @@ def _blocks(
     exam = None if test is None else in_blocks(test, schema, memory)
     if train is None and exam is None:
         return None
-    if exam is not None:
+    if exam is not None or schema.position is not None:
         require_measurable(schema)
     if test is None:
         raise UsageError(

@@ -161,6 +161,8 @@ def _fitted_in_blocks(
     from harmonrank.evaluation.partitioned import partitioned_quality, put_into
     from harmonrank.methods.block_fit import fit_in_blocks, rows_within
     from harmonrank.methods.block_quality import sampled_requests
+    from harmonrank.methods.log_facts import measurable
+    from harmonrank.methods.position_quality import PositionCorrection
 
     started = perf_counter()
     most = rows_within(blocks.schema, memory_limit(memory))
@@ -171,6 +173,10 @@ def _fitted_in_blocks(
     model.save(out, overwrite=overwrite)
     show.line(f"Fitted {model.name} in {seconds:.1f} s; wrote {out}.")
     show.line(fitted.words())
+    facts, position = fitted.facts, None
+    if facts.places is not None:
+        position = PositionCorrection.of_sums(facts.places, facts.schema)
+        show.line(position.words())
     lost = fitted.facts.missing_scores()
     if lost is not None:
         show.line(f"Training rows. {lost}")
@@ -178,7 +184,7 @@ def _fitted_in_blocks(
     if exam is not None:
         sampled = sampled_requests(exam)
         quality = model.evaluate(sampled.log)
-        if exam.schema.plain:
+        if measurable(exam.schema):
             quality = put_into(partitioned_quality(model, exam), quality)
         show.line(f"Validation rows. {sampled.words()}")
         table, numbers = quality.to_table(), quality.to_dict()
@@ -188,7 +194,7 @@ def _fitted_in_blocks(
         "fit_seconds": seconds,
         "valid": numbers,
         "missing": None if lost is None else lost.to_dict(),
-        "position": None,
+        "position": None if position is None else position.to_dict(),
         "blocks": {"rows": fitted.facts.rows, "fitted_rows": fitted.rows, "blocks": len(blocks)},
     }
     if (health := getattr(model, "health", None)) is not None:

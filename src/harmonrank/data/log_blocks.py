@@ -64,6 +64,7 @@ class LogBlocks(Blocks[Log]):
         self.schema, self._labels = schema, labels
         self._size, self.folder = size or BLOCK_ROWS, folder
         self._choice: RowChoice | None = None
+        self._change: Callable[[Log], Log] | None = None
         self._columns = self._needed(source)
         self._types = self._files.types(self._columns)
         self._edges = np.cumsum([0, *map(count_rows, self._files.paths)])
@@ -106,12 +107,28 @@ class LogBlocks(Blocks[Log]):
         if self._labels and self.schema.request is not None:
             frame = _with_request(frame, self.schema.request, first)
         log = read_log(frame, self.schema, labels=self._labels, first_row=first, name=self.name)
+        log = log if self._change is None else self._change(log)
         return log if self._choice is None else log.take(self._choice(log, first))
 
     def only(self, choice: RowChoice) -> Self:
         """Return the same blocks with some of their rows; `rows` and `starts` are of the table."""
         found = copy(self)
         found._choice = choice
+        return found
+
+    def under(self, schema: Schema) -> Self:
+        """Return the same blocks under a schema of the same columns."""
+        found = copy(self)
+        found.schema = schema
+        return found
+
+    def changed(self, change: Callable[[Log], Log], schema: Schema) -> Self:
+        """Return the same blocks, each changed when it is read, with the schema that it then has.
+
+        A choice of rows is made of what was changed.
+        """
+        found = self.under(schema)
+        found._change = change
         return found
 
     def _frame(self, first: int, end: int) -> pl.DataFrame:

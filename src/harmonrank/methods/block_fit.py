@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.data import ContextEncoder, Log, Schema
+from harmonrank.data import ContextEncoder, Log, Schema, read_log
 from harmonrank.data.blocks import Blocks, HeldBlocks, SpilledBlocks, drawn_rows
 from harmonrank.data.engine_blocks import EngineBlocks
 from harmonrank.data.kept_rows import concatenated
@@ -20,6 +20,8 @@ from harmonrank.errors import UsageError
 from harmonrank.events import FitStep
 from harmonrank.extras import needs_extras
 from harmonrank.methods.base import Method
+from harmonrank.methods.block_correction import corrected_blocks
+from harmonrank.methods.correction import corrected
 from harmonrank.methods.fit import VALID_SHARE
 from harmonrank.methods.harmonrank import MOST_VALUES, HarmonRank
 from harmonrank.methods.imputation import imputed_log
@@ -101,6 +103,7 @@ def fit_in_blocks(
             f"{method.name} with optimise='requests' needs whole requests in memory, and blocks "
             "cut them; allow more with --memory, take fewer rows, or leave the option out."
         )
+    blocks = corrected_blocks(blocks)
     if isinstance(method, HarmonRank):
         facts = LogFacts.of(blocks)
         _fit_default(method, blocks, facts, on_event)
@@ -112,6 +115,7 @@ def fit_in_blocks(
     some, exam = _drawn(blocks, facts, most_rows), None
     if method.uses_valid and valid is not None:
         exam = valid if isinstance(valid, Log) else _drawn_of(valid, most_rows)
+        exam = read_log(exam, facts.schema)
     told = {"seed": seed, "device": device, "on_event": on_event, "checkpoint": checkpoint}
     method.fit(some, facts.schema, valid=exam, **told)  # type: ignore[arg-type]
     method._keep_prevalence(facts.prevalence)
@@ -130,14 +134,17 @@ def _fit_all(
     encoder, reference = facts.encoder(), facts.reference()
     coding = None if method.takes_missing else reference
     workers, places = method.fits_on_workers, LabelPlaces.of(facts.levels)
-    train = _coded_blocks(blocks, workers, facts.first, facts.mean_weight, encoder, coding, places)
+    train = _coded_blocks(blocks, workers, facts.first, facts.weight_unit, encoder, coding, places)
     exam: Blocks[FitRows] = HeldBlocks([])
     exam_rows = 0
     if method.uses_valid and isinstance(valid, Log):
-        log, exam_rows = valid.counted(), valid.counted().rows
+        log = corrected(read_log(valid, facts.schema)).counted()
+        exam_rows = log.rows
         coded = _coded(log, 0, 1.0, encoder, coding, places)
         exam = cut_rows(coded.scores, coded.codes, coded.labels, coded.weight, coded.shares)
     elif method.uses_valid and isinstance(valid, LogBlocks):
+        if not aside:
+            valid = corrected_blocks(valid.under(facts.schema))
         first, exam_rows = _places(valid)
         exam = _coded_blocks(valid, workers, first, 1.0, encoder, coding, places)
         if not exam_rows:
@@ -181,7 +188,7 @@ def _fit_default(
     from harmonrank.model.heads_fit import fit_blocks
 
     encoder, places = facts.encoder(MOST_VALUES), LabelPlaces.of(facts.levels)
-    rows = _coded_blocks(blocks, True, facts.first, facts.mean_weight, encoder, None, places)
+    rows = _coded_blocks(blocks, True, facts.first, facts.weight_unit, encoder, None, places)
     rows = with_label_shares(rows, facts.schema, score_bins(facts.wider))
     heads = fit_blocks(rows, encoder.slots, lambda *n: on_event(FitStep(*n)))
     model.take(facts.schema, encoder, heads, facts.prevalence, facts.reference())
@@ -218,7 +225,7 @@ def _coded_blocks(
 def _coded(
     log: Log,
     first: int,
-    mean_weight: float,
+    unit: float,
     encoder: ContextEncoder,
     reference: Reference | None,
     places: LabelPlaces,
@@ -231,7 +238,7 @@ def _coded(
     rows = places.targets(_counted(log))
     if reference is not None:
         rows = imputed_log(reference, rows)
-    weight = None if rows.sample_weight is None else rows.sample_weight / mean_weight
+    weight = None if rows.sample_weight is None else rows.sample_weight / unit
     codes = rows.codes(encoder).astype(np.min_scalar_type(max(encoder.slots, default=1)))
     shares = None if rows.shown is None else rows.shown.astype(np.float64)
     return FitRows(first, rows.scores, codes, rows.known_labels(), weight, shares=shares)

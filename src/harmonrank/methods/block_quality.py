@@ -14,7 +14,7 @@ from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.data.row_choice import hashed
 from harmonrank.engine import Engine, in_order
 from harmonrank.errors import DataError
-from harmonrank.methods.log_facts import require_sums
+from harmonrank.methods.log_facts import measurable
 
 SAMPLE_ROWS = 500_000
 """About so many rows of whole requests stand for all, where sums do not do."""
@@ -37,7 +37,7 @@ class SampledLog:
     def words(self) -> str:
         """Return what is measured on what, in a sentence."""
         whole = "" if self.log.request is None else " of whole requests"
-        if not self.log.schema.plain:
+        if not measurable(self.log.schema):
             return (
                 f"Read {self.rows:,} rows in blocks, and measured {self.log.rows:,} of "
                 f"them{whole}, drawn at random."
@@ -58,7 +58,6 @@ def sampled_requests(
         most: About how many; `SAMPLE_ROWS` if left out.
         engine: Whose workers read the blocks; this process if left out.
     """
-    require_sums(blocks.schema)
     most = most or SAMPLE_ROWS
     index = drawn_rows(blocks.rows, most) if blocks.schema.request is None else None
     share, firsts = most / blocks.rows, blocks.starts

@@ -5,7 +5,7 @@ Its likelihood is the one that regression-EM climbs. EM takes of the order of 1/
 rare feedback are thousands, so its maximum is found by Fisher scoring instead: a dozen rounds.
 """
 
-__all__ = ["ClickModel", "relevance_features"]
+__all__ = ["ClickModel", "RelevanceFeatures"]
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -143,41 +143,55 @@ class _Rows:
         return slope, curve
 
 
-def relevance_features(log: Log) -> Callable[[Log], np.ndarray]:
-    """Return a function from rows to features: what relevance may depend on, by these rows.
+@dataclass(frozen=True, eq=False)
+class RelevanceFeatures:
+    """What relevance may depend on: a function from rows to features, made by some rows.
 
     A one; of each score its standardised logit, its bends at three quantiles and whether it is
     missing; products of two logits; indicators of context values, and slopes by them where they
     are not too many. Position must not enter: it decides whether an item is looked at alone.
-    """
-    logits = logit_of(log.scores)
-    lost = np.isnan(logits).any(axis=0)
-    with np.errstate(all="ignore"):
-        centre, spread = np.nanmean(logits, axis=0), np.nanstd(logits, axis=0)
-    centre, spread = np.nan_to_num(centre), np.where(spread > 0, spread, 1.0)
-    encoder = ContextEncoder.fit(log.context, _MOST_VALUES)
-    M, slots = logits.shape[1], encoder.slots
-    bends = np.nanquantile(
-        np.clip((logits - centre) / spread, -_REACH, _REACH), _KNOTS, axis=0
-    )  # (knots, M)
-    by_context = M * sum(slots) <= _MOST_SLOPES
 
-    def features(rows: Log) -> np.ndarray:
-        x = np.clip((logit_of(rows.scores) - centre) / spread, -_REACH, _REACH)
-        gaps = np.isnan(x)
+    Attributes:
+        centre, spread: (M,) of the logits.
+        bends: (knots, M).
+        lost: (M,) whether some row misses the score.
+        encoder: Of the context.
+    """
+
+    centre: np.ndarray
+    spread: np.ndarray
+    bends: np.ndarray
+    lost: np.ndarray
+    encoder: ContextEncoder
+
+    @classmethod
+    def of(cls, log: Log) -> "RelevanceFeatures":
+        """Measure what features are made of."""
+        logits = logit_of(log.scores)
+        with np.errstate(all="ignore"):
+            centre, spread = np.nanmean(logits, axis=0), np.nanstd(logits, axis=0)
+        centre, spread = np.nan_to_num(centre), np.where(spread > 0, spread, 1.0)
+        encoder = ContextEncoder.fit(log.context, _MOST_VALUES)
+        bends = np.nanquantile(np.clip((logits - centre) / spread, -_REACH, _REACH), _KNOTS, axis=0)
+        return cls(centre, spread, bends, np.isnan(logits).any(axis=0), encoder)
+
+    def __call__(self, rows: Log) -> np.ndarray:
+        """Return the features of rows, (rows, features)."""
+        logits, slots = logit_of(rows.scores), self.encoder.slots
+        x = np.clip((logits - self.centre) / self.spread, -_REACH, _REACH)
+        M, gaps = x.shape[1], np.isnan(x)
+        by_context = M * sum(slots) <= _MOST_SLOPES
         x[gaps] = 0.0
-        parts = [np.ones((len(x), 1)), x, gaps[:, lost].astype(np.float64)]
-        parts += [np.maximum(x - knot, 0) for knot in bends]
+        parts = [np.ones((len(x), 1)), x, gaps[:, self.lost].astype(np.float64)]
+        parts += [np.maximum(x - knot, 0) for knot in self.bends]
         parts += [x[:, [m]] * x[:, m:] for m in range(M)]
-        codes = rows.codes(encoder)
+        codes = rows.codes(self.encoder)
         for feature, size in enumerate(slots):
             one = (codes[:, [feature]] == np.arange(size)).astype(np.float64)
             parts.append(one)
             if by_context:
                 parts += [one * x[:, [m]] for m in range(M)]
         return np.concatenate(parts, axis=1)
-
-    return features
 
 
 def _sigmoid(x: np.ndarray) -> np.ndarray:

@@ -9,22 +9,33 @@ Given what a fusion sees, E[u f(y)] = E f(wanted) for every f: one weight per ro
 heads and metrics of all objectives unbiased, and it is never negative.
 """
 
-__all__ = ["MOST_WEIGHT", "corrected", "estimated_curve", "inverse_weights"]
+__all__ = [
+    "DRAWN",
+    "MOST_WEIGHT",
+    "PlaceCorrection",
+    "PlaceCounts",
+    "corrected",
+    "estimated_curve",
+    "inverse_weights",
+]
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
-from harmonrank.data import Log
+from harmonrank.data import Log, Schema
 from harmonrank.data.examination import chances_at
 from harmonrank.errors import DataError
-from harmonrank.methods.click_model import ClickModel, relevance_features
+from harmonrank.methods.click_model import ClickModel, RelevanceFeatures
 
 MOST_WEIGHT = 20.0
 """Chances below 1/20 are taken for 1/20: some bias, against weights that a few rows would rule."""
 
 _CURVE_ROWS = 200_000
-_RELEVANCE_ROWS = 100_000
+DRAWN = _CURVE_ROWS, 100_000
+"""So many rows at most are drawn to tell the curve, and relevance."""
 # A place with fewer answered rows shares the chance of the places after it.
 _FEWEST_ANSWERED = 30
 _MOST_PLACES = 60
@@ -39,30 +50,117 @@ def corrected(log: Log) -> Log:
     """
     if log.position is None or log.labels is None or log.inverse is not None:
         return log
-    shown = log.position >= 0
-    if not shown.all():
-        return _with_unshown(log, shown)
-    curve = dict(log.schema.examination) or estimated_curve(log)
-    answered = _answered(log)
-    if not answered.any():
-        return log.corrected(np.ones(log.rows), curve)
-    chance = np.maximum(chances_at(curve, log.position), 1 / MOST_WEIGHT)
-    rho = _relevance(log, answered, chance)
-    return log.corrected(inverse_weights(answered, chance, rho), curve)
+    places = PlaceCounts.of(log)
+    places.require_shown(log.schema)
+    part = log if places.shown == log.rows else log.take(np.flatnonzero(log.position >= 0))
+    drawn = [part.sampled(most) for most in DRAWN]
+    return PlaceCorrection.of(log.schema, places, *drawn)(log)
 
 
-def _with_unshown(log: Log, shown: np.ndarray) -> Log:
-    """Correct the rows that were shown, and count no other."""
-    if not shown.any() or log.known_labels()[~shown].any():
-        what = "has feedback on rows without a place" if shown.any() else "is null in all rows"
-        raise DataError(
-            f"Position column '{log.schema.position}' {what}; a row without a place is one that "
-            "was not shown. Fill in where rows were shown."
+@dataclass(frozen=True, eq=False)
+class PlaceCounts:
+    """How much feedback there is at each place.
+
+    Attributes:
+        places: Those at which some row was shown, ascending.
+        answered: (places,) rows with any feedback.
+        shown: How many rows were shown.
+        unshown: How many rows that were not shown have feedback, which cannot be.
+    """
+
+    places: np.ndarray
+    answered: np.ndarray
+    shown: int
+    unshown: int = 0
+
+    @classmethod
+    def of(cls, log: Log) -> "PlaceCounts":
+        """Count the rows of a log."""
+        assert log.position is not None
+        there, answered = log.position >= 0, _answered(log)
+        places, at = np.unique(log.position[there], return_inverse=True)
+        counts = np.bincount(at.reshape(-1), answered[there], len(places))
+        return cls(places, counts, int(there.sum()), int(answered[~there].sum()))
+
+    def __add__(self, other: "PlaceCounts") -> "PlaceCounts":
+        both = np.concatenate([self.places, other.places])
+        places, at = np.unique(both, return_inverse=True)
+        counts = np.concatenate([self.answered, other.answered])
+        found = np.bincount(at.reshape(-1), counts, len(places))
+        return PlaceCounts(places, found, self.shown + other.shown, self.unshown + other.unshown)
+
+    def require_shown(self, schema: Schema) -> None:
+        """Refuse a log in which no row was shown, or one has feedback that was not.
+
+        Raises:
+            DataError: So it is.
+        """
+        if not self.shown or self.unshown:
+            what = "has feedback on rows without a place" if self.shown else "is null in all rows"
+            raise DataError(
+                f"Position column '{schema.position}' {what}; a row without a place is one that "
+                "was not shown. Fill in where rows were shown."
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceCorrection:
+    """What undoes places: a function from rows to the same rows with other weights.
+
+    Attributes:
+        curve: The examination curve.
+        features: What relevance is told by.
+        found: Relevance; None where no row has feedback.
+    """
+
+    curve: dict[int, float]
+    features: RelevanceFeatures | None = None
+    found: ClickModel | None = None
+
+    @classmethod
+    def of(cls, schema: Schema, places: PlaceCounts, curve: Log, relevance: Log) -> Self:
+        """Learn from the rows that were shown, of which some are drawn.
+
+        Args:
+            schema: Of all of them; its curve is taken as it is, where it has one.
+            places: Counts of all of them.
+            curve: At most so many rows, drawn for the curve.
+            relevance: Likewise for relevance.
+        """
+        known = dict(schema.examination) or _curve(schema, places, curve)
+        if not places.answered.any():
+            return cls(known)
+        features = RelevanceFeatures.of(relevance)
+        assert relevance.position is not None
+        chances = np.unique(_chance(known, places.places))
+        code = np.searchsorted(chances, _chance(known, relevance.position))
+        given = features(relevance), code, _answered(relevance), _weight(relevance)
+        return cls(known, features, ClickModel.fit(*given, np.log(chances)))
+
+    def __call__(self, log: Log) -> Log:
+        """Return rows with weights that undo their places; 0 of those that were not shown."""
+        assert log.position is not None
+        shown = log.position >= 0
+        inverse = np.zeros(log.rows)
+        inverse[shown] = self._inverse(log if shown.all() else log.take(np.flatnonzero(shown)))
+        return log.corrected(inverse, self.curve)
+
+    def _inverse(self, log: Log) -> np.ndarray:
+        if self.features is None or self.found is None:
+            return np.ones(log.rows)
+        assert log.position is not None
+        features = self.features
+        # Labels are not looked at, and a block of rows is copied at a time.
+        bare = replace(log, labels=None, truth=None, request=None)
+        rho = self.found.relevance(
+            lambda b: features(bare.take(np.arange(b.start, b.stop))), log.rows
         )
-    part = corrected(log.take(np.flatnonzero(shown)))
-    inverse = np.zeros(log.rows)
-    inverse[shown] = part.inverse
-    return log.corrected(inverse, part.schema.examination)
+        return inverse_weights(_answered(log), _chance(self.curve, log.position), rho)
+
+
+def _chance(curve: Mapping[int, float], places: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.maximum(chances_at(curve, places), 1 / MOST_WEIGHT)
+    return found
 
 
 def inverse_weights(answered: np.ndarray, chance: np.ndarray, rho: np.ndarray) -> np.ndarray:
@@ -87,57 +185,46 @@ def estimated_curve(log: Log) -> dict[int, float]:
     Raises:
         DataError: All rows are at one place, or there is too little feedback.
     """
-    assert log.position is not None
-    name = log.schema.position
-    answered = _answered(log)
-    places = np.unique(log.position)
+    return _curve(log.schema, PlaceCounts.of(log), log.sampled(_CURVE_ROWS))
+
+
+def _curve(schema: Schema, counts: PlaceCounts, part: Log) -> dict[int, float]:
+    """Return the curve of all rows that were counted, of which some were drawn."""
+    name, places = schema.position, counts.places
     if len(places) < 2:
         raise DataError(
-            f"Position column '{name}' is {places[0]} in all {log.rows:,} rows, so no curve can be "
-            "estimated; leave `position` out, or give `examination`."
+            f"Position column '{name}' is {places[0]} in all {counts.shown:,} rows, so no curve "
+            "can be estimated; leave `position` out, or give `examination`."
         )
-    pool, first = _pools(log.position, answered, places)
+    pool = _pools(counts.answered)
+    first = places[np.r_[True, np.diff(pool) > 0]]
     if len(first) < 2:
         raise DataError(
-            f"{int(answered.sum()):,} rows with feedback are too few to estimate how often each "
-            f"place of '{name}' is looked at; expected at least {2 * _FEWEST_ANSWERED}. Give "
+            f"{int(counts.answered.sum()):,} rows with feedback are too few to estimate how often "
+            f"each place of '{name}' is looked at; expected at least {2 * _FEWEST_ANSWERED}. Give "
             "`examination`, or more rows."
         )
-    rows = log.drawn(_CURVE_ROWS)
-    part = log.take(rows)
+    assert part.position is not None
     found = ClickModel.fit(
-        relevance_features(part)(part), pool[rows], answered[rows], _weight(part)
+        RelevanceFeatures.of(part)(part),
+        pool[np.searchsorted(places, part.position)],
+        _answered(part),
+        _weight(part),
     )
     chance = np.exp(found.log_chance - found.log_chance.max())
     return dict(zip(first.tolist(), chance.tolist(), strict=True))
 
 
-def _pools(
-    position: np.ndarray, answered: np.ndarray, places: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the pool of each row, and the first place of each pool, so that all are answered."""
-    at = np.searchsorted(places, position)
-    counts = np.bincount(at, answered, len(places))
+def _pools(counts: np.ndarray) -> np.ndarray:
+    """Return the pool of each place, of so many answered rows each, so that all are answered."""
     fewest = max(_FEWEST_ANSWERED, counts.sum() / _MOST_PLACES)
-    number, total = np.zeros(len(places), np.int64), 0.0
-    for place in range(1, len(places)):
+    number, total = np.zeros(len(counts), np.int64), 0.0
+    for place in range(1, len(counts)):
         total += counts[place - 1]
         opens = total >= fewest and counts[place:].sum() >= fewest
         number[place] = number[place - 1] + opens
         total = 0.0 if opens else total
-    return number[at], places[np.r_[True, np.diff(number) > 0]]
-
-
-def _relevance(log: Log, answered: np.ndarray, chance: np.ndarray) -> np.ndarray:
-    """Return ρ, the chance of any feedback if a row is looked at, given the examination curve."""
-    known, code = np.unique(chance, return_inverse=True)
-    rows = log.drawn(_RELEVANCE_ROWS)
-    part = log.take(rows)
-    features = relevance_features(part)
-    found = ClickModel.fit(features(part), code[rows], answered[rows], _weight(part), np.log(known))
-    # Labels are not looked at, and a block of rows is copied at a time.
-    bare = replace(log, labels=None, truth=None, request=None)
-    return found.relevance(lambda b: features(bare.take(np.arange(b.start, b.stop))), log.rows)
+    return number
 
 
 def _answered(log: Log) -> np.ndarray:

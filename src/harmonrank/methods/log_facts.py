@@ -1,10 +1,11 @@
 """LogFacts: what a fit has to know of all rows before it begins, of a log in blocks."""
 
-__all__ = ["LogFacts", "require_measurable", "require_sums"]
+__all__ = ["LogFacts", "measurable", "require_measurable"]
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -20,26 +21,27 @@ from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.engine import current_engine
 from harmonrank.errors import DataError, UsageError
 from harmonrank.methods.missing_scores import MissingScores
+from harmonrank.methods.position_quality import PlaceSums
 from harmonrank.methods.reference import RECENT_ROWS, Reference
 
 
-def require_sums(schema: Schema) -> None:
-    """Refuse what takes all rows in memory: positions.
-
-    Raises:
-        UsageError: The schema has a position.
-    """
-    if schema.position is not None:
-        raise UsageError(
-            f"Positions ('{schema.position}') are corrected with all rows in memory; raise "
-            "--memory, or leave the position out."
-        )
+def measurable(schema: Schema) -> bool:
+    """Return whether rows in blocks are measured: neither positions nor other kinds of labels."""
+    return schema.plain and schema.position is None
 
 
 def require_measurable(schema: Schema) -> None:
-    """Refuse what is measured with all rows in memory: positions, graded and conditional labels."""
+    """Refuse what is measured with all rows in memory.
+
+    Raises:
+        UsageError: The schema has a position, or a graded or conditional objective.
+    """
     schema.require_plain("Measuring in blocks, of a table larger than --memory or on a cluster,")
-    require_sums(schema)
+    if schema.position is not None:
+        raise UsageError(
+            f"Positions ('{schema.position}') are corrected with all rows in memory where a model "
+            "is measured; raise --memory, or leave the position out."
+        )
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class LogFacts:
         wider: At most `QUANTILE_ROWS`, likewise, if some context column holds fractions or some
             objective is graded.
         levels: By graded objective, its labels and how many rows have each.
+        places: Sums over rows whose weights undo their places; None if there are no places.
     """
 
     schema: Schema
@@ -78,6 +81,7 @@ class LogFacts:
     drawn: Log
     wider: Log
     levels: Mapping[str, LabelLevels] = field(default_factory=dict)
+    places: PlaceSums | None = None
 
     @classmethod
     def of(cls, blocks: LogBlocks) -> "LogFacts":
@@ -85,10 +89,9 @@ class LogFacts:
 
         Raises:
             DataError: No row counts, or an objective has one class only, or no score.
-            UsageError: The schema asks for what all rows are needed for at once.
+            UsageError: A graded objective has more different labels than are counted.
         """
         schema = blocks.schema
-        require_sums(schema)
         wide = bool(schema.graded) or _fractions(blocks)
         found, drawn, levels = _pass(blocks, blocks.starts, blocks.rows, wide)
         rows = sum(part[0] for part in found)
@@ -100,7 +103,7 @@ class LogFacts:
                 )
             starts = np.cumsum([0, *(part[0] for part in found[:-1])])
             found, drawn, levels = _pass(blocks, starts.tolist(), rows, wide)
-        sizes, mass, *sums, missing, incomplete, counts = zip(*found, strict=True)
+        sizes, mass, *sums, missing, incomplete, counts, placed = zip(*found, strict=True)
         positives, weighted, shown, shown_mass = (np.sum(part, axis=0) for part in sums)
         merged = [reduce(added_counts, column) for column in zip(*counts, strict=True)]
         facts = cls(
@@ -117,6 +120,7 @@ class LogFacts:
             tuple(merged),
             *drawn,
             levels,
+            None if placed[0] is None else reduce(add, placed),
         )
         facts._check()
         return facts
@@ -160,9 +164,13 @@ class LogFacts:
         return share
 
     @property
-    def mean_weight(self) -> float:
-        """What a row weighs on average."""
-        return self.mass / self.rows
+    def weight_unit(self) -> float:
+        """What a weight is divided by in a fit, as in `Log.with_unit_weights`."""
+        mean = self.mass / self.rows
+        if self.places is None or not self.places.answered[0]:
+            return mean
+        total, square = self.places.answered.tolist()
+        return float(mean / (total / square))
 
     def encoder(self, most_values: int | None = None) -> ContextEncoder:
         """Return the encoder of the context; as many values as `ContextEncoder.fit` keeps."""
@@ -174,10 +182,10 @@ class LogFacts:
         return Reference.of(self.unit(self.drawn))
 
     def unit(self, log: Log) -> Log:
-        """Return rows of this log with weights of mean 1 over all of them."""
+        """Return rows of this log with the weights of a fit, mostly of mean 1 over all of them."""
         if log.sample_weight is None:
             return log
-        return replace(log, sample_weight=log.sample_weight / self.mean_weight)
+        return replace(log, sample_weight=log.sample_weight / self.weight_unit)
 
     def missing_scores(self) -> MissingScores | None:
         """Return how many scores are missing; None if nothing is."""
@@ -267,4 +275,5 @@ def _facts_of(
     some = [log.take(_within(index, first, log.rows)) for index in (drawn, wider)]
     places = [log.schema.names.index(name) for name in log.schema.graded]
     levels = [LabelLevels.of(*log.shown_labels(m)) for m in places]
-    return (*sums, lost.sum(axis=0), int(lost.any(axis=1).sum()), counts), some, levels
+    gaps = lost.sum(axis=0), int(lost.any(axis=1).sum())
+    return (*sums, *gaps, counts, PlaceSums.of(log)), some, levels

@@ -1,6 +1,6 @@
 """PositionCorrection: what the correction for places did to the rows of a measurement."""
 
-__all__ = ["PositionCorrection", "PositionForm"]
+__all__ = ["PlaceSums", "PositionCorrection", "PositionForm"]
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from harmonrank.data import Log
+from harmonrank.data import Log, Schema
 from harmonrank.data.examination import chances_at
 from harmonrank.methods.correction import MOST_WEIGHT
 
@@ -38,17 +38,19 @@ class PositionCorrection:
     @classmethod
     def of(cls, log: Log) -> Self | None:
         """Describe the correction of a log; None if it has none."""
-        if log.inverse is None or log.position is None:
-            return None
-        labels, u, curve = log.known_labels(), log.inverse, dict(log.schema.examination)
-        total, square = u @ labels, (u**2) @ labels
+        sums = PlaceSums.of(log)
+        return None if sums is None else cls.of_sums(sums, log.schema)
+
+    @classmethod
+    def of_sums(cls, sums: "PlaceSums", schema: Schema) -> Self:
+        """Describe the correction of rows that were added up."""
+        total, square, names = sums.total, sums.square, schema.names
         effective = np.divide(total**2, square, out=np.zeros(len(total)), where=square > 0)
-        names, counts = log.schema.names, labels.sum(axis=0, dtype=np.int64)
         return cls(
-            curve,
-            float(u.max(initial=1.0)),
-            float((chances_at(curve, log.position) < 1 / MOST_WEIGHT).mean()) if log.rows else 0.0,
-            dict(zip(names, counts.tolist(), strict=True)),
+            dict(schema.examination),
+            sums.largest,
+            sums.clipped / sums.rows if sums.rows else 0.0,
+            dict(zip(names, sums.positives.tolist(), strict=True)),
             dict(zip(names, effective.tolist(), strict=True)),
         )
 
@@ -83,6 +85,56 @@ class PositionCorrection:
             form.clipped_share,
             form.positives,
             form.effective_positives,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PlaceSums:
+    """Sums over corrected rows, u being what undoes the place of each.
+
+    Attributes:
+        rows: How many there are.
+        clipped: Of how many the weight was clipped.
+        largest: The largest u.
+        positives: (M,).
+        total, square: (M,) Σu and Σu² of the positives.
+        answered: Σu and Σu² of the rows with any feedback.
+    """
+
+    rows: int
+    clipped: int
+    largest: float
+    positives: np.ndarray
+    total: np.ndarray
+    square: np.ndarray
+    answered: np.ndarray
+
+    @classmethod
+    def of(cls, log: Log) -> "PlaceSums | None":
+        """Add up the rows of a log; None if they are not corrected."""
+        if log.inverse is None or log.position is None:
+            return None
+        labels, u, curve = log.known_labels(), log.inverse, dict(log.schema.examination)
+        some = u[labels.any(axis=1)]
+        return cls(
+            log.rows,
+            int((chances_at(curve, log.position) < 1 / MOST_WEIGHT).sum()),
+            float(u.max(initial=1.0)),
+            labels.sum(axis=0, dtype=np.int64),
+            u @ labels,
+            (u**2) @ labels,
+            np.array([some.sum(), some @ some]),
+        )
+
+    def __add__(self, other: "PlaceSums") -> "PlaceSums":
+        return PlaceSums(
+            self.rows + other.rows,
+            self.clipped + other.clipped,
+            max(self.largest, other.largest),
+            self.positives + other.positives,
+            self.total + other.total,
+            self.square + other.square,
+            self.answered + other.answered,
         )
 
 
