@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 MOST_LEVELS = 1 << 24
-"""Of a log in blocks so many values of a label are counted at most: some 400 MB of them."""
+"""Of a log in blocks so many values of a label are counted at most: some 400 MB of them, and a few
+times that while they are merged."""
 
 
 @dataclass(frozen=True, eq=False)
