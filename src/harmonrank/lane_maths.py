@@ -4,8 +4,10 @@ Each function writes LLVM's instructions for all lanes at once; there is no bran
 """
 
 __all__ = [
+    "as_doubles",
     "as_floats",
     "at_most",
+    "bounded",
     "choose",
     "counted",
     "cut_off",
@@ -13,6 +15,7 @@ __all__ = [
     "fetched",
     "larger",
     "of_all",
+    "put_pairs",
     "quotient",
     "sigmoid",
     "transpose",
@@ -164,12 +167,23 @@ def _widened(_typing: Any, x: Any) -> Any:
     return kind(x), emit
 
 
-def _cut_off(_typing: Any, x: Any) -> Any:
+def _bounded(_typing: Any, x: Any, _low: Any, _high: Any) -> Any:
 
     def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        return builder.fptosi(given[0], vector_type(_WHOLES))
+        low, high = (in_all(builder, x, end) for end in given[1:])
+        raised = _largest(builder, given[0], low)
+        return builder.select(builder.fcmp_ordered("<", raised, high), raised, high)
 
-    return _WHOLES(x), emit
+    return x(x, x.dtype, x.dtype), emit
+
+
+def _cut_off(_typing: Any, x: Any) -> Any:
+    kind = Lanes(types.int32, x.width)
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        return builder.fptosi(given[0], vector_type(kind))
+
+    return kind(x), emit
 
 
 def _as_floats(_typing: Any, x: Any) -> Any:
@@ -178,6 +192,28 @@ def _as_floats(_typing: Any, x: Any) -> Any:
         return builder.sitofp(given[0], vector_type(_FLOATS))
 
     return _FLOATS(x), emit
+
+
+def _as_doubles(_typing: Any, x: Any) -> Any:
+    kind = Lanes(types.float64, x.width)
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        return builder.sitofp(given[0], vector_type(kind))
+
+    return kind(x), emit
+
+
+def _put_pairs(_typing: Any, array: Any, _first: Any, x: Any) -> Any:
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        places = ir.VectorType(ir.IntType(32), 2 * ROWS)
+        turns = [lane for r in range(ROWS) for lane in (r, ROWS + r)]
+        pairs = builder.shuffle_vector(_all(builder, 1.0), given[2], ir.Constant(places, turns))
+        place, align = where(context, builder, signature.args[0], given[0], given[1], pairs.type)
+        builder.store(pairs, place, align=align)
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, x), emit
 
 
 def _within(_typing: Any, x: Any, _most: Any) -> Any:
@@ -255,10 +291,16 @@ fetched: Any = intrinsic(_fetched)
 """fetched(array, first, places): what lies so many places after `first`."""
 widened: Any = intrinsic(_widened)
 """The same numbers in float64; uint16 in int32."""
+bounded: Any = intrinsic(_bounded)
+"""bounded(x, low, high): numbers moved to the bounds if they are beyond; NaN is moved to `low`."""
 cut_off: Any = intrinsic(_cut_off)
-"""The whole part of a float32."""
+"""The whole part of a float, as int32."""
 as_floats: Any = intrinsic(_as_floats)
 """Whole numbers as float32."""
+as_doubles: Any = intrinsic(_as_doubles)
+"""Whole numbers as float64."""
+put_pairs: Any = intrinsic(_put_pairs)
+"""put_pairs(array, first, x): writes 1 and x of each lane there, one after the other."""
 within: Any = intrinsic(_within)
 """within(x, most): whole numbers, those below 0 and above `most` moved to these."""
 transpose: Any = intrinsic(_transpose)

@@ -19,6 +19,7 @@ __all__ = [
     "in_all",
     "item",
     "lanes",
+    "pair_lanes",
     "put_lanes",
     "row_lanes",
     "vector_type",
@@ -112,6 +113,19 @@ def _fetching(_typing: Any, array: Any, _place: Any) -> Any:
     return array.dtype(array, types.intp), emit
 
 
+def _pairing(_typing: Any, array: Any, _first: Any) -> Any:
+    kind = Lanes(types.float32, SINGLES)
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        # Two float32 have the bits of one float64, and one number is copied to all lanes.
+        pair, double = Lanes(types.float64, SINGLES // 2), ir.DoubleType()
+        place, align = where(context, builder, signature.args[0], given[0], given[1], double)
+        both = in_all(builder, pair, builder.load(place, align=align))
+        return builder.bitcast(both, vector_type(kind))
+
+    return kind(array, types.intp), emit
+
+
 item: Any = intrinsic(_fetching)
 """item(array, place): one number of a flat array; a place below 0 does not count from the end."""
 lanes: Any = _loading(None)
@@ -120,6 +134,8 @@ row_lanes: Any = _loading(ROWS)
 """row_lanes(array, first): the same for sixteen of them."""
 double_lanes: Any = _loading(SINGLES)
 """double_lanes(array, first): the same for eight, as many float64 as float32."""
+pair_lanes: Any = intrinsic(_pairing)
+"""pair_lanes(array, first): two float32 from `first` on, four times over."""
 put_lanes: Any = intrinsic(_storing)
 """put_lanes(array, first, value): writes them there; no bounds are checked."""
 

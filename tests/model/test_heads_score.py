@@ -7,8 +7,8 @@ import pytest
 
 from harmonrank.model.coordinate import fit_coordinate, logit_of
 from harmonrank.model.head_columns import GROUPS, HeadColumns
+from harmonrank.model.head_room import BLOCK
 from harmonrank.model.heads import Heads
-from harmonrank.model.heads_kernels import BLOCK
 from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.law_sums import fit_law
 from harmonrank.model.residual import Residual, residual_shapes

@@ -6,74 +6,33 @@ row looks its heads up in a table, several heads are taken at once (`harmonrank.
 numbers never depend on the other rows of its block, down to the last bit.
 """
 
-__all__ = ["BLOCK", "HeadRoom", "average_rows", "score_rows"]
+__all__ = ["average_rows", "score_rows"]
 
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from harmonrank.kernel import lane_function, lane_kernel
-from harmonrank.lane_maths import as_floats, at_most, choose, cut_off, larger, of_all, within
-from harmonrank.lanes import DOUBLES, ROWS, SINGLES, item, lanes, put_lanes, row_lanes
+from harmonrank.lane_maths import as_doubles, bounded, cut_off
+from harmonrank.lanes import DOUBLES, SINGLES, double_lanes, item, lanes, put_lanes
+from harmonrank.model.bend_kernels import add_bends, find_cells
 from harmonrank.model.elementary import take_logarithms, take_logits, take_sigmoids
-from harmonrank.model.residual import CURVE_KNOTS, NEAR, SURFACE_KNOTS
-
-Array = NDArray[Any]
-
-BLOCK = 64
-
-_ZERO, _ONE = np.float32(0), np.float32(1)
-_CURVE_CELLS, _SURFACE_CELLS = np.float32(CURVE_KNOTS - 1), np.float32(SURFACE_KNOTS - 1)
-_LAST_CURVE, _LAST_SURFACE = np.int32(CURVE_KNOTS - 2), np.int32(SURFACE_KNOTS - 2)
-_NEXT_ROW = SURFACE_KNOTS * SINGLES  # From a knot of a surface to the next along its first input.
-
-
-class HeadRoom(NamedTuple):
-    """Memory for a block of rows, flat; but for `maps` and `sums`, rows are the last axis."""
-
-    x: Array  # (M,): scores, then their coordinates
-    z: Array  # (M,): logits, then probabilities
-    distance: Array  # (): d
-    v: Array  # (2M + 1,): the inputs of the residual, float32
-    cell: Array  # (2M + 1,): the cell of each input between the knots of curves
-    share: Array  # (2M + 1,): how far it is on the way to the next knot
-    wide: Array  # (2M + 1,): the same between the knots of surfaces
-    part: Array
-    maps: Array  # rows of heads, and surprises after them
-    sums: Array  # rows of eight heads
-
-    @classmethod
-    def of(cls, M: int, W: int) -> "HeadRoom":
-        """Return room for M objectives and records with W columns."""
-        V, width = 2 * M + 1, -(-W // DOUBLES) * DOUBLES
-        v, share, part = (np.zeros(V * BLOCK, np.float32) for _ in range(3))
-        cell, wide = np.zeros(V * BLOCK, np.int32), np.zeros(V * BLOCK, np.int32)
-        maps, sums = np.zeros(BLOCK * width), np.zeros(BLOCK * SINGLES, np.float32)
-        x, z = np.full(M * BLOCK, 0.5), np.zeros(M * BLOCK)
-        return cls(x, z, np.ones(BLOCK), v, cell, share, wide, part, maps, sums)
+from harmonrank.model.head_room import BLOCK
+from harmonrank.model.residual import NEAR
 
 
 @lane_function
 def _bend(
-    x: Any, j: int, n: int, low: float, high: float, per_unit: float, table: Any, below: float,
-    above: float,
-) -> None:  # fmt: skip
-    """Replace logits by coordinates, as `Coordinate` defines them."""
-    size = table.shape[1]
-    top = size - 1.0
-    for r in range(j * BLOCK, j * BLOCK + n):
-        place = (x[r] - low) * per_unit
-        # In this order, so that NaN becomes a place of the table.
-        place = place if place > 0.0 else 0.0
-        place = place if place < top else top
-        cell = np.int32(place)
-        cell = cell if cell < size - 2 else np.int32(size - 2)
-        near = table[j, np.uint32(cell)]
-        bent = near + (place - cell) * (table[j, np.uint32(cell) + np.uint32(1)] - near)
-        under, over = x[r] - low, x[r] - high
-        bent += below * (under if under < 0.0 else 0.0)
-        x[r] = bent + above * (over if over > 0.0 else 0.0)
+    x: Any, j: int, n: int, low: float, per_unit: float, cells: int, table: Any, cell: Any
+) -> None:
+    """Replace logits by coordinates: look their cells up and add the share of a step."""
+    for r in range(0, BLOCK, SINGLES):
+        # The first cell of the table is what lies below the grid, the last what lies above.
+        place = (double_lanes(x, j * BLOCK + r) - low) * per_unit + 1.0
+        found = cut_off(bounded(place, 0.0, cells - 1.0))
+        put_lanes(cell, r, found)
+        put_lanes(x, j * BLOCK + r, place - as_doubles(found))
+    for r in range(n):
+        k = 2 * (cells * j + item(cell, r))
+        x[j * BLOCK + r] = item(table, k) + x[j * BLOCK + r] * item(table, k + 1)
 
 
 @lane_function
@@ -118,78 +77,13 @@ def _inputs(
             v[2 * M * BLOCK + r] = distances[r]
 
 
-@lane_function
-def _find(v: Any, low: Any, per_unit: Any, many: Any, last: Any, cells: Any, shares: Any) -> None:
-    """Write the cell of each input between the knots, and the share of its upper end."""
-    one = of_all(_ONE)
-    for i in range(len(low)):
-        for r in range(i * BLOCK, (i + 1) * BLOCK, ROWS):
-            place = larger((row_lanes(v, r) - low[i]) * per_unit[i], of_all(_ZERO))  # 0 if NaN
-            place = choose(at_most(one, place), one, place) * many
-            cell = within(cut_off(place), last)
-            put_lanes(cells, r, cell)
-            put_lanes(shares, r, place - as_floats(cell))
-
-
-@lane_function
-def _add_curves(
-    curved: Any, curves: Any, first: int, n: int, cell: Any, share: Any, sums: Any
-) -> None:
-    """Add the curves of eight heads, whose tables begin at `first`."""
-    for t in range(len(curved)):
-        i, start = curved[t] * BLOCK, first + t * CURVE_KNOTS * SINGLES
-        for r in range(n):
-            k, x = start + item(cell, i + r) * SINGLES, item(share, i + r)
-            curve = (_ONE - x) * lanes(curves, k) + x * lanes(curves, k + SINGLES)
-            put_lanes(sums, r * SINGLES, lanes(sums, r * SINGLES) + curve)
-
-
-@lane_function
-def _add_surfaces(
-    pairs: Any, surfaces: Any, first: int, n: int, wide: Any, part: Any, sums: Any
-) -> None:
-    """Add the surfaces of eight heads, whose tables begin at `first`.
-
-    Rows are the inner loop: one surface stays in the nearest cache, and no sum waits for another.
-    """
-    for t in range(len(pairs)):
-        i, j = pairs[t, 0] * BLOCK, pairs[t, 1] * BLOCK
-        start = first + t * SURFACE_KNOTS * SURFACE_KNOTS * SINGLES
-        for r in range(n):
-            k = start + (item(wide, i + r) * SURFACE_KNOTS + item(wide, j + r)) * SINGLES
-            x, y = item(part, i + r), item(part, j + r)
-            near = (_ONE - y) * lanes(surfaces, k) + y * lanes(surfaces, k + SINGLES)
-            k += _NEXT_ROW
-            far = (_ONE - y) * lanes(surfaces, k) + y * lanes(surfaces, k + SINGLES)
-            surface = (_ONE - x) * near + x * far
-            put_lanes(sums, r * SINGLES, lanes(sums, r * SINGLES) + surface)
-
-
-@lane_function
-def _add_bends(
-    n: int, M: int, curved: Any, curves: Any, pairs: Any, surfaces: Any, cell: Any, share: Any,
-    wide: Any, part: Any, sums: Any, z: Any,
-) -> None:  # fmt: skip
-    """Add all curves and surfaces to the logits, eight heads at a time."""
-    blocks = -(-M // SINGLES)
-    for block in range(blocks):
-        for k in range(sums.size):
-            sums[k] = _ZERO
-        _add_curves(curved, curves, block * (curves.size // blocks), n, cell, share, sums)
-        _add_surfaces(pairs, surfaces, block * (surfaces.size // blocks), n, wide, part, sums)
-        after = (block + 1) * SINGLES
-        for m in range(block * SINGLES, M if after > M else after):
-            for r in range(n):
-                z[m * BLOCK + r] += item(sums, (r - block) * SINGLES + m)
-
-
 @lane_kernel
 def score_rows(
-    begin: int, end: int, scores: Any, of_row: Any, low: Any, high: Any, per_unit: Any, table: Any,
-    below: Any, above: Any, straight: Any, record: int, W: int, contexts: Any, unit: Any, knot: Any,
-    knots_per_unit: Any, curved: Any, curves: Any, pairs: Any, surfaces: Any, p: Any, fused: Any,
-    effective: Any, x: Any, z: Any, distance: Any, v: Any, cell: Any, share: Any, wide: Any,
-    part: Any, maps: Any, sums: Any,
+    begin: int, end: int, scores: Any, of_row: Any, low: Any, per_unit: Any, table: Any,
+    straight: Any, record: int, W: int, contexts: Any, unit: Any, knot: Any, knots_per_unit: Any,
+    heads: Any, curved: Any, curve_ends: Any, curves: Any, pairs: Any, surface_ends: Any,
+    surfaces: Any, p: Any, fused: Any, effective: Any, x: Any, z: Any, distance: Any, v: Any,
+    cell: Any, share: Any, row: Any, column: Any, part: Any, maps: Any, sums: Any,
 ) -> None:  # fmt: skip
     """Write the probabilities of some rows, or their sum by effective weights.
 
@@ -197,6 +91,7 @@ def score_rows(
     those of `HeadRoom`.
     """
     M, width = scores.shape[1], maps.size // BLOCK
+    cells = table.size // (2 * M)
     for first in range(begin, end, BLOCK):
         n = BLOCK if first + BLOCK < end else end - first
         for r in range(n):
@@ -205,16 +100,19 @@ def score_rows(
         take_logits(x)
         for j in range(M):
             if not straight[j]:
-                _bend(x, j, n, low[j], high[j], per_unit[j], table, below[j], above[j])
+                _bend(x, j, n, low[j], per_unit[j], cells, table, cell)
         _apply(of_row, first, n, record, M, W, contexts, x, maps)
         for r in range(n):
             for m in range(M):
                 z[m * BLOCK + r] = item(maps, r * width + m)
         if len(curved) + len(pairs) > 0:
             _inputs(of_row, first, n, record, M, W, contexts, unit, x, distance, v, maps)
-            _find(v, knot, knots_per_unit, _CURVE_CELLS, _LAST_CURVE, cell, share)
-            _find(v, knot, knots_per_unit, _SURFACE_CELLS, _LAST_SURFACE, wide, part)
-            _add_bends(n, M, curved, curves, pairs, surfaces, cell, share, wide, part, sums, z)
+            inputs = 2 * M + 1 if W > M else M
+            find_cells(inputs, v, knot, knots_per_unit, cell, share, row, column, part)
+            add_bends(
+                n, heads, curved, curve_ends, curves, pairs, surface_ends, surfaces, cell, share,
+                row, column, part, sums, z,
+            )  # fmt: skip
         take_sigmoids(z)
         for r in range(n):
             total = 0.0
@@ -230,9 +128,10 @@ def score_rows(
 @lane_kernel
 def average_rows(
     begin: int, end: int, places: Any, of_row: Any, pair: Any, root: Any, points: Any, record: int,
-    W: int, contexts: Any, unit: Any, knot: Any, knots_per_unit: Any, curved: Any, curves: Any,
-    pairs: Any, surfaces: Any, means: Any, of: Any, x: Any, z: Any, distance: Any, v: Any,
-    cell: Any, share: Any, wide: Any, part: Any, maps: Any, sums: Any,
+    W: int, contexts: Any, unit: Any, knot: Any, knots_per_unit: Any, heads: Any, curved: Any,
+    curve_ends: Any, curves: Any, pairs: Any, surface_ends: Any, surfaces: Any, means: Any, of: Any,
+    x: Any, z: Any, distance: Any, v: Any, cell: Any, share: Any, row: Any, column: Any, part: Any,
+    maps: Any, sums: Any,
 ) -> None:  # fmt: skip
     """Write the mean probabilities of completions of some rows: places + root·point, each point.
 
@@ -255,9 +154,12 @@ def average_rows(
             for m in range(M):
                 z[m * BLOCK + r] = item(maps, r * width + m)
         _inputs(of, 0, n, record, M, W, contexts, unit, x, distance, v, maps)
-        _find(v, knot, knots_per_unit, _CURVE_CELLS, _LAST_CURVE, cell, share)
-        _find(v, knot, knots_per_unit, _SURFACE_CELLS, _LAST_SURFACE, wide, part)
-        _add_bends(n, M, curved, curves, pairs, surfaces, cell, share, wide, part, sums, z)
+        inputs = 2 * M + 1 if W > M else M
+        find_cells(inputs, v, knot, knots_per_unit, cell, share, row, column, part)
+        add_bends(
+            n, heads, curved, curve_ends, curves, pairs, surface_ends, surfaces, cell, share, row,
+            column, part, sums, z,
+        )  # fmt: skip
         take_sigmoids(z)
         for i in range(first, first + n // K):
             for m in range(M):

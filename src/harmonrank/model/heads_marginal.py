@@ -22,8 +22,9 @@ import numpy as np
 from harmonrank.kernel import kernel
 from harmonrank.model.coordinate import logit_of
 from harmonrank.model.gaps import Gaps
+from harmonrank.model.head_room import BLOCK, HeadRoom
 from harmonrank.model.heads import Heads
-from harmonrank.model.heads_kernels import BLOCK, HeadRoom, average_rows
+from harmonrank.model.heads_kernels import average_rows
 from harmonrank.model.heads_tables import HeadTables
 from harmonrank.model.law import distinct_contexts
 from harmonrank.together import each_part, edges_of
@@ -84,13 +85,14 @@ class MarginalScorer:
         x, w = _rule()
         spread = np.exp(-np.sqrt((tilt**2).sum(axis=2))[:, :, None] * x)  # (pairs, M, nodes)
         sway = np.exp(-(tilt @ normal_points(M).T))  # (pairs, M, points)
-        bends = len(tables.bends[3]) + len(tables.bends[5]) > 0
+        bends = tables.bends.last >= 0
         records = tables.of_contexts(contexts) if bends else intercept
         p, straight, bent = np.empty((3, rows, M))
         edges, of_row = edges_of(rows, _PART_ROWS), context[pair]
         average: Any = average_rows
         completed: Any = (
-            normal_points(M), tables.record, tables.width, records, *tables.bends, bent,
+            normal_points(M), tables.record, tables.width, records, tables.unit, *tables.bends,
+            bent,
         )  # fmt: skip
 
         def work(part: int) -> None:

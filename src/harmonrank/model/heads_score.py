@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from harmonrank.kernel import lane_kernel
+from harmonrank.model.head_room import HeadRoom
 from harmonrank.model.heads import Heads
-from harmonrank.model.heads_kernels import HeadRoom, score_rows
+from harmonrank.model.heads_kernels import score_rows
 from harmonrank.model.heads_tables import HeadTables
 from harmonrank.model.law import blocks_of, distinct_contexts
 from harmonrank.together import each_part, edges_of
@@ -93,7 +94,7 @@ class HeadScorer:
         tables = self._tables
         given: Any = (
             np.ascontiguousarray(scores), of_row, *tables.coordinate, tables.record, tables.width,
-            records, *tables.bends, p, fused, effective,
+            records, tables.unit, *tables.bends, p, fused, effective,
         )  # fmt: skip
         edges = edges_of(len(scores), _PART_ROWS)
         score: Any = score_rows

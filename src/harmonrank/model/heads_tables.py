@@ -1,7 +1,7 @@
 """Head tables: what scoring looks up, laid out for the kernels.
 
 Given its context a head is linear in the coordinates but for curves and surfaces. So each context
-has a record of numbers, and each knot of a curve or surface the values of eight heads side by side.
+has a record of numbers; what bends has tables of its own.
 """
 
 __all__ = ["HeadTables"]
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harmonrank.lanes import DOUBLES, SINGLES
+from harmonrank.lanes import DOUBLES
+from harmonrank.model.bends import Bends
 from harmonrank.model.coordinate import Coordinate
 from harmonrank.model.head_columns import HeadColumns
 from harmonrank.model.heads import Heads
-from harmonrank.model.residual import surface_pairs
 
 
 @dataclass(frozen=True)
@@ -25,36 +25,27 @@ class HeadTables:
         heads: What they are made of.
         width: Columns of a context's linear map: logits, and surprises where they are used.
         record: Numbers per context.
-        coordinate: Ends of the grid, cells per unit, table, slopes, and whether the map is 1:1.
-        bends: Units of the inputs, their first knot and their range; which inputs have curves, and
-            the curves; which pairs have surfaces, and the surfaces. Tables are float32, flat.
+        coordinate: Lower end of the grid, cells per unit, table, and whether the map is 1:1.
+        unit: (M,) what a coordinate is multiplied with to be an input of the residual.
+        bends: Curves and surfaces.
     """
 
     heads: Heads
     width: int
     record: int
     coordinate: tuple[np.ndarray, ...]
-    bends: tuple[np.ndarray, ...]
+    unit: np.ndarray
+    bends: Bends
 
     @classmethod
     def of(cls, heads: Heads) -> "HeadTables":
         """Lay out what scoring needs; surprises only if some curve or surface uses them."""
-        M, found = len(heads.theta), heads.residual
-        curved, joined = found.curved, found.joined
-        pairs = np.array(surface_pairs(M), np.int64).reshape(-1, 2)[joined]
-        last = max(curved.max(initial=-1), pairs.max(initial=-1))
-        width = 2 * M if last >= M else M
-        inputs = 0 if last < 0 else M if last < M else 3 * M
-        bends = (
-            heads.standard(np.zeros((1, len(heads.slots)), np.int64))[0],
-            found.low.astype(np.float32),
-            (1 / (found.high - found.low)).astype(np.float32),
-            curved,
-            _side_by_side(found.curve[:, curved]),
-            pairs,
-            _side_by_side(found.surface[:, joined]),
-        )
-        return cls(heads, width, (1 + M) * width + inputs, _coordinate(heads.coordinate), bends)
+        M, bends = len(heads.theta), Bends.of(heads.residual)
+        width = 2 * M if bends.last >= M else M
+        inputs = 0 if bends.last < 0 else M if bends.last < M else 3 * M
+        unit = heads.standard(np.zeros((1, len(heads.slots)), np.int64))[0]
+        coordinate = _coordinate(heads.coordinate)
+        return cls(heads, width, (1 + M) * width + inputs, coordinate, unit, bends)
 
     @property
     def made(self) -> int:
@@ -88,14 +79,10 @@ def _coordinate(map_: Coordinate) -> tuple[np.ndarray, ...]:
     cells = map_.table.shape[1] - 1
     grid = np.linspace(map_.low, map_.high, cells + 1, axis=1)
     straight = (map_.table == grid).all(axis=1) & (map_.below == 1) & (map_.above == 1)
-    per_unit = cells / (map_.high - map_.low)
-    return map_.low, map_.high, per_unit, map_.table, map_.below, map_.above, straight
-
-
-def _side_by_side(tables: np.ndarray) -> np.ndarray:
-    """Lay (M, …) tables out in blocks of eight heads, which stand side by side at each knot."""
-    M = len(tables)
-    padded = np.zeros((-(-M // SINGLES) * SINGLES, *tables.shape[1:]), np.float32)
-    padded[:M] = tables
-    blocks = padded.reshape(len(padded) // SINGLES, SINGLES, *tables.shape[1:])
-    return np.ascontiguousarray(np.moveaxis(blocks, 1, -1)).reshape(-1)
+    width = (map_.high - map_.low) / cells
+    per_unit = np.divide(1.0, width, out=np.zeros(len(width)), where=width > 0)
+    # Each cell is its lower end and its step; beyond the grid are two more, of the outer slopes.
+    below, above = (map_.below * width)[:, None], (map_.above * width)[:, None]
+    ends = np.concatenate([map_.table[:, :1] - below, map_.table], axis=1)
+    steps = np.concatenate([below, np.diff(map_.table, axis=1), above], axis=1)
+    return map_.low, per_unit, np.stack([ends, steps], axis=2).reshape(-1), straight

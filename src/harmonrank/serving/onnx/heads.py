@@ -58,7 +58,7 @@ class _Tabulated:
         flat = tables.of_contexts(every[:, : len(heads.slots)])
         self._records = flat[: size * tables.record].reshape(size, tables.record)
         self._M, self._width = len(heads.theta), tables.width
-        self._unit: np.ndarray = tables.bends[0]
+        self._unit: np.ndarray = tables.unit
         self._x, self._graph, self._number = x, x.graph, number
 
     def logits(self) -> Value:
