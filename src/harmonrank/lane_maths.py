@@ -13,6 +13,7 @@ __all__ = [
     "cut_off",
     "exponential",
     "fetched",
+    "folded",
     "larger",
     "of_all",
     "put_pairs",
@@ -177,6 +178,22 @@ def _bounded(_typing: Any, x: Any, _low: Any, _high: Any) -> Any:
     return x(x, x.dtype, x.dtype), emit
 
 
+def _folded(_typing: Any, x: Any) -> Any:
+    kind = Lanes(x.dtype, x.width // 2)
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        places = ir.VectorType(ir.IntType(32), kind.width)
+        one, other = (
+            builder.shuffle_vector(
+                given[0], given[0], ir.Constant(places, list(range(first, x.width, 2)))
+            )
+            for first in (0, 1)
+        )
+        return builder.fadd(one, other)
+
+    return kind(x), emit
+
+
 def _cut_off(_typing: Any, x: Any) -> Any:
     kind = Lanes(types.int32, x.width)
 
@@ -293,6 +310,8 @@ widened: Any = intrinsic(_widened)
 """The same numbers in float64; uint16 in int32."""
 bounded: Any = intrinsic(_bounded)
 """bounded(x, low, high): numbers moved to the bounds if they are beyond; NaN is moved to `low`."""
+folded: Any = intrinsic(_folded)
+"""The sums of two neighbours each, half as many."""
 cut_off: Any = intrinsic(_cut_off)
 """The whole part of a float, as int32."""
 as_floats: Any = intrinsic(_as_floats)

@@ -20,6 +20,7 @@ __all__ = [
     "item",
     "lanes",
     "pair_lanes",
+    "put_item",
     "put_lanes",
     "row_lanes",
     "vector_type",
@@ -113,6 +114,16 @@ def _fetching(_typing: Any, array: Any, _place: Any) -> Any:
     return array.dtype(array, types.intp), emit
 
 
+def _putting(_typing: Any, array: Any, _place: Any, _value: Any) -> Any:
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, given[0]).data
+        builder.store(given[2], builder.gep(data, [given[1]]))
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, array.dtype), emit
+
+
 def _pairing(_typing: Any, array: Any, _first: Any) -> Any:
     kind = Lanes(types.float32, SINGLES)
 
@@ -128,6 +139,8 @@ def _pairing(_typing: Any, array: Any, _first: Any) -> Any:
 
 item: Any = intrinsic(_fetching)
 """item(array, place): one number of a flat array; a place below 0 does not count from the end."""
+put_item: Any = intrinsic(_putting)
+"""put_item(array, place, number): writes it there; a place below 0 does not count from the end."""
 lanes: Any = _loading(None)
 """lanes(array, first): the numbers of a flat array from `first` on; no bounds are checked."""
 row_lanes: Any = _loading(ROWS)

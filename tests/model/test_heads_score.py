@@ -11,7 +11,7 @@ from harmonrank.model.head_room import BLOCK
 from harmonrank.model.heads import Heads
 from harmonrank.model.heads_score import HeadScorer
 from harmonrank.model.law_sums import fit_law
-from harmonrank.model.residual import Residual, residual_shapes
+from harmonrank.model.residual import Residual, residual_shapes, surface_pairs
 from harmonrank.threads import limited_threads
 
 SLOTS = (4, 3)
@@ -32,7 +32,7 @@ def drawn(M, rows=3_000, seed=0):
 
 
 def heads_of(M, used):
-    """Return heads with random coefficients, and bends of all inputs, of scores alone, or none."""
+    """Return heads with random coefficients, and bends of all inputs, few, of scores, or none."""
     rng = np.random.default_rng(1)
     logits, codes, labels = drawn(M, rows=20_000)
     coordinate = fit_coordinate(logits, labels)
@@ -40,7 +40,11 @@ def heads_of(M, used):
     shapes = residual_shapes(M, SLOTS)
     arrays = {name: 0.2 * rng.normal(size=shape) for name, shape in shapes.items()}
     arrays["low"], arrays["high"] = np.full(2 * M + 1, -2.0), np.linspace(1, 3, 2 * M + 1)
-    if used != "all":
+    if used == "few":  # The later a head, the more it has, so that heads change places.
+        there = rng.random((2, M, 99)) < np.linspace(0, 0.7, M)[:, None]
+        arrays["curve"] *= there[0, :, : 2 * M + 1, None]
+        arrays["surface"] *= there[1, :, : len(surface_pairs(M)), None, None]
+    elif used != "all":
         arrays["curve"][:, M:] = arrays["surface"][:, M * (M - 1) // 2 :] = 0
     if used == "none":
         arrays["curve"][:] = arrays["surface"][:] = 0
@@ -49,7 +53,7 @@ def heads_of(M, used):
     return Heads(coordinate, law, SLOTS, theta, np.ones(len(GROUPS)), np.zeros(4), residual)
 
 
-@pytest.mark.parametrize("used", ["none", "scores", "all"])
+@pytest.mark.parametrize("used", ["none", "scores", "few", "all"])
 @pytest.mark.parametrize("M", [1, 3, 8, 9])
 def test_tables_score_as_the_definition_says(M, used):
     heads = heads_of(M, used)
@@ -64,7 +68,7 @@ def test_tables_score_as_the_definition_says(M, used):
     np.testing.assert_allclose(fused, expected @ effective, **tolerance)
 
 
-@pytest.mark.parametrize("used", ["none", "scores", "all"])
+@pytest.mark.parametrize("used", ["none", "scores", "few", "all"])
 def test_scores_do_not_depend_on_the_other_rows(used):
     scorer, effective = HeadScorer(heads_of(5, used)), np.linspace(1, 2, 5)
     logits, codes, _ = drawn(5, rows=5_000, seed=3)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from harmonrank.kernel import lane_function
-from harmonrank.lane_maths import as_floats, bounded, cut_off, put_pairs, within
-from harmonrank.lanes import ROWS, SINGLES, item, lanes, pair_lanes, put_lanes, row_lanes
+from harmonrank.lane_maths import as_floats, bounded, cut_off, folded, put_pairs, widened, within
+from harmonrank.lanes import ROWS, SINGLES, item, lanes, pair_lanes, put_item, put_lanes, row_lanes
 from harmonrank.model.bends import CURVE_CELLS, HEADS, SURFACE_CELLS
 from harmonrank.model.head_room import BLOCK
 
@@ -46,17 +46,35 @@ def find_cells(
 
 
 @lane_function
+def _curve(curves: Any, start: int, cell: Any, share: Any, i: int) -> Any:
+    """Return a and b·x of four heads, for input and row i."""
+    return lanes(curves, start + item(cell, i)) * pair_lanes(share, 2 * i)
+
+
+@lane_function
 def _add_curves(
     begin: int, end: int, curved: Any, curves: Any, n: int, cell: Any, share: Any, sums: Any
 ) -> None:
-    """Add the curves of four heads, two at a time."""
-    for t in range(begin, end, 2):
-        i, k, start = curved[t] * BLOCK, curved[t + 1] * BLOCK, t * _CURVE
+    """Add the curves of four heads, two at a time and the last one alone."""
+    for t in range(begin, end - 1, 2):
+        i, j, start = curved[t] * BLOCK, curved[t + 1] * BLOCK, t * _CURVE
         for r in range(n):
-            one = lanes(curves, start + item(cell, i + r))
-            two = lanes(curves, start + _CURVE + item(cell, k + r))
-            total = lanes(sums, r * SINGLES) + one * pair_lanes(share, 2 * (i + r))
-            put_lanes(sums, r * SINGLES, total + two * pair_lanes(share, 2 * (k + r)))
+            total = lanes(sums, r * SINGLES) + _curve(curves, start, cell, share, i + r)
+            total = total + _curve(curves, start + _CURVE, cell, share, j + r)
+            put_lanes(sums, r * SINGLES, total)
+    if (end - begin) % 2:
+        i, start = curved[end - 1] * BLOCK, (end - 1) * _CURVE
+        for r in range(n):
+            total = lanes(sums, r * SINGLES) + _curve(curves, start, cell, share, i + r)
+            put_lanes(sums, r * SINGLES, total)
+
+
+@lane_function
+def _surface(surfaces: Any, start: int, row: Any, column: Any, part: Any, i: int, j: int) -> Any:
+    """Return a + c·x and (b + d·x)·y of four heads, for first and second input and row i and j."""
+    at = start + item(row, i) + item(column, j)
+    near = lanes(surfaces, at) + item(part, 2 * i + 1) * lanes(surfaces, at + SINGLES)
+    return near * pair_lanes(part, 2 * j)
 
 
 @lane_function
@@ -64,35 +82,40 @@ def _add_surfaces(
     begin: int, end: int, pairs: Any, surfaces: Any, n: int, row: Any, column: Any, part: Any,
     sums: Any,
 ) -> None:  # fmt: skip
-    """Add the surfaces of four heads, two at a time."""
-    for t in range(begin, end, 2):
+    """Add the surfaces of four heads, two at a time and the last one alone."""
+    for t in range(begin, end - 1, 2):
         i, j, start = pairs[t, 0] * BLOCK, pairs[t, 1] * BLOCK, t * _SURFACE
         k, m, other = pairs[t + 1, 0] * BLOCK, pairs[t + 1, 1] * BLOCK, start + _SURFACE
         for r in range(n):
-            at = start + item(row, i + r) + item(column, j + r)
-            one = lanes(surfaces, at) + item(part, 2 * (i + r) + 1) * lanes(surfaces, at + SINGLES)
-            at = other + item(row, k + r) + item(column, m + r)
-            two = lanes(surfaces, at) + item(part, 2 * (k + r) + 1) * lanes(surfaces, at + SINGLES)
-            total = lanes(sums, r * SINGLES) + one * pair_lanes(part, 2 * (j + r))
-            put_lanes(sums, r * SINGLES, total + two * pair_lanes(part, 2 * (m + r)))
+            total = lanes(sums, r * SINGLES)
+            total = total + _surface(surfaces, start, row, column, part, i + r, j + r)
+            total = total + _surface(surfaces, other, row, column, part, k + r, m + r)
+            put_lanes(sums, r * SINGLES, total)
+    if (end - begin) % 2:
+        i, j, start = pairs[end - 1, 0] * BLOCK, pairs[end - 1, 1] * BLOCK, (end - 1) * _SURFACE
+        for r in range(n):
+            total = lanes(sums, r * SINGLES)
+            total = total + _surface(surfaces, start, row, column, part, i + r, j + r)
+            put_lanes(sums, r * SINGLES, total)
 
 
 @lane_function
 def add_bends(
-    n: int, heads: Any, curved: Any, curve_ends: Any, curves: Any, pairs: Any, surface_ends: Any,
-    surfaces: Any, cell: Any, share: Any, row: Any, column: Any, part: Any, sums: Any, z: Any,
+    n: int, curved: Any, curve_ends: Any, curves: Any, pairs: Any, surface_ends: Any, surfaces: Any,
+    cell: Any, share: Any, row: Any, column: Any, part: Any, sums: Any, maps: Any,
 ) -> None:  # fmt: skip
-    """Add all curves and surfaces to the logits."""
+    """Add all curves and surfaces to the logits, which `maps` begins with, in the same order."""
+    width = maps.size // BLOCK
     for block in range(len(curve_ends) - 1):
         begin, end = curve_ends[block], curve_ends[block + 1]
         first, last = surface_ends[block], surface_ends[block + 1]
         if begin < end or first < last:
             for k in range(sums.size):
-                sums[k] = _ZERO
+                put_item(sums, k, _ZERO)
             _add_curves(begin, end, curved, curves, n, cell, share, sums)
             _add_surfaces(first, last, pairs, surfaces, n, row, column, part, sums)
-            for h in range(block * HEADS, min(len(heads), (block + 1) * HEADS)):
-                at, k = heads[h] * BLOCK, 2 * (h - block * HEADS)
-                for r in range(n):
-                    own = item(sums, r * SINGLES + k) + item(sums, r * SINGLES + k + 1)
-                    z[at + r] += own
+            for r in range(n):
+                at = r * width + block * HEADS
+                own = widened(folded(lanes(sums, r * SINGLES)))
+                # What follows the last head takes zeros.
+                put_lanes(maps, at, lanes(maps, at) + own)

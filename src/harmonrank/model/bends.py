@@ -19,7 +19,6 @@ from harmonrank.model.residual import CURVE_KNOTS, SURFACE_KNOTS, Residual, surf
 HEADS = 4
 """How many heads are taken at once."""
 CURVE_CELLS, SURFACE_CELLS = CURVE_KNOTS - 1, SURFACE_KNOTS - 1
-_AT_ONCE = 2  # Bends that the kernels add at once.
 
 
 class Bends(NamedTuple):
@@ -92,10 +91,7 @@ def _surface_cells(knots: np.ndarray) -> np.ndarray:
 def _listed(
     knots: np.ndarray, cells_of: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which bends each four heads have, where their lists end, and the cells of all.
-
-    A list of odd length ends with a bend that is 0 everywhere, as two are added at once.
-    """
+    """Return which bends each four heads have, where their lists end, and the cells of all."""
     M = len(knots)
     padded = np.zeros((-(-M // HEADS) * HEADS, *knots.shape[1:]))
     padded[:M] = knots
@@ -105,9 +101,6 @@ def _listed(
         bent = block.reshape(HEADS, block.shape[1], -1).any(axis=(0, 2))
         found = np.flatnonzero(bent).tolist()
         tables += [cells_of(block[:, number]) for number in found]
-        if len(found) % _AT_ONCE:
-            found.append(found[-1])
-            tables.append(np.zeros_like(tables[-1]))
         listed += found
         ends.append(len(listed))
     cells = aligned(sum(table.size for table in tables), np.float32)

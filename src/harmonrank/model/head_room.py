@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.lanes import DOUBLES, SINGLES
+from harmonrank.lanes import SINGLES
 
 Array = NDArray[Any]
 
@@ -26,6 +26,7 @@ def aligned(size: int, dtype: Any) -> Array:
 class HeadRoom(NamedTuple):
     """Memory for a block of rows, flat; but for `maps` and `sums`, rows are the last axis."""
 
+    context: Array  # (): the number of the row's context
     x: Array  # (M,): scores, then their coordinates
     z: Array  # (M,): logits, then probabilities
     distance: Array  # (): d
@@ -41,10 +42,11 @@ class HeadRoom(NamedTuple):
     @classmethod
     def of(cls, M: int, W: int) -> "HeadRoom":
         """Return room for M objectives and records with W columns."""
-        V, width = (2 * M + 1) * BLOCK, -(-W // DOUBLES) * DOUBLES
+        V, width = (2 * M + 1) * BLOCK, -(-W // SINGLES) * SINGLES
         x, z, distance = (aligned(size, np.float64) for size in (M * BLOCK, M * BLOCK, BLOCK))
         x[:], distance[:] = 0.5, 1.0
         cell, row, column = (aligned(V, np.int32) for _ in range(3))
         v, share, part = (aligned(size, np.float32) for size in (V, 2 * V, 2 * V))
         maps, sums = aligned(BLOCK * width, np.float64), aligned(BLOCK * SINGLES, np.float32)
-        return cls(x, z, distance, v, cell, share, row, column, part, maps, sums)
+        context = np.zeros(BLOCK, np.int64)
+        return cls(context, x, z, distance, v, cell, share, row, column, part, maps, sums)

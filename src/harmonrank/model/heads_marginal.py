@@ -86,12 +86,12 @@ class MarginalScorer:
         spread = np.exp(-np.sqrt((tilt**2).sum(axis=2))[:, :, None] * x)  # (pairs, M, nodes)
         sway = np.exp(-(tilt @ normal_points(M).T))  # (pairs, M, points)
         bends = tables.bends.last >= 0
-        records = tables.of_contexts(contexts) if bends else intercept
+        records = tables.records(contexts) if bends else intercept
         p, straight, bent = np.empty((3, rows, M))
         edges, of_row = edges_of(rows, _PART_ROWS), context[pair]
         average: Any = average_rows
         completed: Any = (
-            normal_points(M), tables.record, tables.width, records, tables.unit, *tables.bends,
+            normal_points(M), tables.padded, tables.width, records, tables.unit, *tables.bends,
             bent,
         )  # fmt: skip
 
@@ -102,7 +102,7 @@ class MarginalScorer:
                 sway if bends else sway[:, :, :0], p, straight,
             )  # fmt: skip
             if bends:
-                room = np.zeros(BLOCK, np.int64), *HeadRoom.of(M, tables.width)
+                room = HeadRoom.of(M, tables.width)
                 average(low, high, places, of_row, pair, root, *completed, *room)
                 _shift(low, high, straight, bent, p)
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harmonrank.lanes import DOUBLES
+from harmonrank.lanes import SINGLES
 from harmonrank.model.bends import Bends
 from harmonrank.model.coordinate import Coordinate
 from harmonrank.model.head_columns import HeadColumns
+from harmonrank.model.head_room import aligned
 from harmonrank.model.heads import Heads
 
 
@@ -54,7 +55,7 @@ class HeadTables:
         return (M + 1) * M * HeadColumns(M).width
 
     def of_contexts(self, contexts: np.ndarray) -> np.ndarray:
-        """Return the records of some contexts, one after the other.
+        """Return the records of some contexts, (contexts, record).
 
         A record is a linear map, 1 + M rows of which the first is added and the others multiplied
         with a coordinate; then what makes inputs of coordinates and surprises: shift, mean and one
@@ -70,9 +71,35 @@ class HeadTables:
             maps[:, 1:, M:] = np.swapaxes(surprise * unit, 1, 2)
         deviation = np.sqrt(np.einsum("cjj->cj", surprise))
         rest = np.concatenate([shift, mean, 1 / deviation], axis=1)
-        records = np.concatenate([maps.reshape(C, -1), rest], axis=1)[:, : self.record]
-        # The last lanes that are loaded may lie beyond the last record.
-        return np.append(records.reshape(-1), np.zeros(DOUBLES))
+        found: np.ndarray = np.concatenate([maps.reshape(C, -1), rest], axis=1)[:, : self.record]
+        return found
+
+    @property
+    def padded(self) -> int:
+        """How many numbers a record has in the kernels' layout."""
+        width, rows = _lanes(self.width), 1 + len(self.heads.theta)
+        return rows * width + _lanes(self.record - rows * self.width)
+
+    def records(self, contexts: np.ndarray) -> np.ndarray:
+        """Return the records of some contexts for the kernels, one after the other.
+
+        Each row of a map begins a cache line, and heads are in the order of `Bends`.
+        """
+        plain = self.of_contexts(contexts)
+        C, M, width = len(plain), len(self.heads.theta), _lanes(self.width)
+        end = (1 + M) * self.width
+        maps = plain[:, :end].reshape(C, 1 + M, self.width)
+        flat = aligned(C * self.padded, np.float64)
+        records = flat.reshape(C, self.padded)
+        rows = records[:, : (1 + M) * width].reshape(C, 1 + M, width)
+        rows[:, :, :M] = maps[:, :, self.bends.heads]
+        rows[:, :, M : self.width] = maps[:, :, M:]
+        records[:, (1 + M) * width :][:, : self.record - end] = plain[:, end:]
+        return flat
+
+
+def _lanes(size: int) -> int:
+    return -(-size // SINGLES) * SINGLES
 
 
 def _coordinate(map_: Coordinate) -> tuple[np.ndarray, ...]:

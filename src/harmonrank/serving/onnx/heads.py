@@ -55,8 +55,7 @@ class _Tabulated:
     def __init__(self, x: Value, heads: Heads, tables: HeadTables, number: Value | None) -> None:
         size = int(np.prod(np.array(heads.slots, np.int64)))
         every = np.stack(np.unravel_index(np.arange(size), heads.slots or (1,)), axis=1)
-        flat = tables.of_contexts(every[:, : len(heads.slots)])
-        self._records = flat[: size * tables.record].reshape(size, tables.record)
+        self._records = tables.of_contexts(every[:, : len(heads.slots)])
         self._M, self._width = len(heads.theta), tables.width
         self._unit: np.ndarray = tables.unit
         self._x, self._graph, self._number = x, x.graph, number
