@@ -360,14 +360,14 @@ def test_missing_model(refuse, folder):
 
 
 def test_model_of_a_newer_format(refuse, folder, model):
-    document = json.loads((model / "model.json").read_text()) | {"format": 3}
+    document = json.loads((model / "model.json").read_text()) | {"format": 4}
     (model / "model.json").write_text(json.dumps(document))
     sums = json.loads((model / "checksums.json").read_text())
     sums["model.json"] = hashlib.sha256((model / "model.json").read_bytes()).hexdigest()
     (model / "checksums.json").write_text(json.dumps(sums))
     refuse(
         *("score", model, folder / "test.parquet", "-o", folder / "out.parquet"),
-        sentence="model' has model format 3, written by harmonrank",
+        sentence="model' has model format 4, written by harmonrank",
     )
 
 

@@ -47,7 +47,7 @@ def test_a_loaded_model_is_the_saved_one_bit_for_bit(kind, table, schema, tmp_pa
 def test_a_saved_model_is_json_and_safetensors_and_nothing_else(saved):
     assert sorted(path.name for path in saved.iterdir()) == FILES
     document = json.loads((saved / "model.json").read_text())
-    assert document["format"] == 2
+    assert document["format"] == 3
     assert document["method"] == "closed-form"
     assert document["harmonrank"] == hr.__version__
 
@@ -81,13 +81,13 @@ def test_a_file_that_is_cut_or_gone_is_found(saved, name):
         hr.load(saved)
 
 
-@pytest.mark.parametrize(("number", "remedy"), [(3, "update it"), (1, "fit it again")])
+@pytest.mark.parametrize(("number", "remedy"), [(4, "update it"), (2, "fit it again")])
 def test_another_format_says_what_to_do(saved, number, remedy):
     rewrite(saved, format=number, harmonrank="9.9.9")
     with pytest.raises(
         ModelFileError,
         match=rf"m' has model format {number}, written by harmonrank 9.9.9; harmonrank .* reads "
-        f"format 2, so {remedy}",
+        f"format 3, so {remedy}",
     ):
         hr.load(saved)
 

@@ -60,7 +60,9 @@ class Reference:
         logits, weight = logit_of(log.scores), log.own_weight
         raw = Spread.of(logits, weight)
         codes = log.codes(encoder)
-        law = fit_incomplete_law(raw.clipped(logits), codes, encoder.slots, weight)
+        # Effects on the whole variance: plain, and good enough to see that scores have moved.
+        given = encoder.slots, weight, np.zeros(logits.shape[1])
+        law = fit_incomplete_law(raw.clipped(logits), codes, *given)
         deviation = np.exp(law.log_variance / 2)
         M = len(law.base)
         found = cls(

@@ -30,7 +30,7 @@ from harmonrank.methods.kinds import KindsForm
 from harmonrank.methods.points import PointsForm
 from harmonrank.methods.state import ReferenceState
 
-FORMAT = 2
+FORMAT = 3
 MODEL = "model.json"
 """The file that tells a saved model from any other folder."""
 

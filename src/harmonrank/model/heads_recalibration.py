@@ -23,6 +23,6 @@ def recalibrated_heads(
     coordinate = heads.coordinate.refitted(logits)
     places = coordinate(logits)
     kept = Spread.of(places, weight).clipped(places)
-    now = fit_incomplete_law(kept, codes, heads.slots, weight)
+    now = fit_incomplete_law(kept, codes, heads.slots, weight, heads.law.steady)
     counts = slot_counts(codes, heads.slots, weight)
     return replace(heads, coordinate=coordinate, law=heads.law.recalibrated(now, counts))

@@ -15,6 +15,7 @@ the *surprise* of each score given the others: eq. 1 and eq. 2 of docs/default-m
 
 __all__ = [
     "MOST_EFFECT",
+    "MOST_STEADY",
     "SMALLEST_EIGENVALUE",
     "Law",
     "blocks_of",
@@ -36,6 +37,8 @@ SMALLEST_EIGENVALUE = 0.05
 """Of a correlation matrix; correlations are shrunk until it has no smaller one."""
 MOST_EFFECT = 4.0
 """Of the context on a log variance."""
+MOST_STEADY = 0.95
+"""Part of a variance; what is left for effects of the context must not vanish."""
 _DENSE_CONTEXTS = 4_000_000
 _BLOCK_NUMBERS = 2_000_000  # 16 MB at a time, however many contexts there are.
 _DEAD = np.log(1e-9)  # Less variance is what rounding leaves of one value.
@@ -50,7 +53,8 @@ class Law:
         base: (M,) mean logit over all rows.
         mean: (slots, M) what each context value adds to the mean.
         log_variance: (M,) of the deviation from the mean.
-        spread: (slots, M) what each context value adds to the log variance.
+        steady: (M,) which part of the variance no context changes, 0 to 1 (`law_spread`).
+        spread: (slots, M) what each context value adds to the log variance, to first order.
         covariance: (M, M) of the deviations; its diagonal is not used.
         excess: (M,) what new noise of an upstream model added to the log variance since the fit.
         centre_base, centre: Like base and mean, of the logits that come in now; they differ from
@@ -62,6 +66,7 @@ class Law:
     base: np.ndarray
     mean: np.ndarray
     log_variance: np.ndarray
+    steady: np.ndarray
     spread: np.ndarray
     covariance: np.ndarray
     excess: np.ndarray
@@ -86,8 +91,14 @@ class Law:
         return centre
 
     def variance_of(self, contexts: np.ndarray) -> np.ndarray:
-        """Return v(c), kept within a factor of e⁴ of its base; eq. 3 of docs/default-method.md."""
-        effect = self.excess + self.sum_of(self.spread, contexts)
+        """Return v(c), kept within a factor of e⁴ of its base; eq. 3 of docs/default-method.md.
+
+        A steady part of the variance and one on which effects multiply: with η the sum of the
+        effects, φ + (1 − φ) exp(η / (1 − φ)) of the base.
+        """
+        rest = 1 - self.steady
+        effect = np.clip(self.sum_of(self.spread, contexts) / rest, -MOST_EFFECT, MOST_EFFECT)
+        effect = self.excess + np.log(self.steady + rest * np.exp(effect))
         variance: np.ndarray = np.exp(
             self.log_variance + np.clip(effect, -MOST_EFFECT, MOST_EFFECT)
         )
@@ -129,7 +140,7 @@ class Law:
         correlations are those of before, rescaled, but for as much change as the recent rows prove.
 
         Args:
-            now: The law of recent rows.
+            now: The law of recent rows, fitted with the steady part of this one.
             counts: (slots,) how many of these rows have each context value.
         """
         rows = _rows(self, counts)
@@ -237,6 +248,7 @@ def law_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
         "base": each,
         "mean": effect,
         "log_variance": log,
+        "steady": Array((M,), low=0.0, high=MOST_STEADY),
         "spread": effect,
         "covariance": Array((M, M), low=-1e12, high=1e12),
         "excess": log,

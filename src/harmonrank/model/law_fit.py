@@ -24,16 +24,23 @@ _ENOUGH = 2e-3  # Standard deviations, and units of correlation.
 
 
 def fit_incomplete_law(
-    places: np.ndarray, codes: np.ndarray, slots: tuple[int, ...], weight: np.ndarray | None = None
+    places: np.ndarray,
+    codes: np.ndarray,
+    slots: tuple[int, ...],
+    weight: np.ndarray | None = None,
+    steady: np.ndarray | None = None,
 ) -> Law:
-    """Estimate the law of (rows, M) coordinates of which some are NaN; `fit_law` if none is."""
+    """Estimate the law of (rows, M) coordinates of which some are NaN; `fit_law` if none is.
+
+    The steady part of the variances is estimated too, where it is not given.
+    """
     if not np.isnan(places).any():
-        return fit_law(places, codes, slots, weight)
+        return fit_law(places, codes, slots, weight, steady=steady)
     w = np.ones(len(places)) if weight is None else weight
     some = slice(None, None, max(1, len(places) // INCOMPLETE_ROWS))
-    law = _first(places[some], codes[some], slots, w[some])
-    law = _improved(law, places[some], codes[some], slots, w[some], _ROUNDS)
-    return law if some.step == 1 else _improved(law, places, codes, slots, w, 1)
+    law = _first(places[some], codes[some], slots, w[some], steady)
+    law = _improved(law, places[some], codes[some], slots, w[some], _ROUNDS, steady)
+    return law if some.step == 1 else _improved(law, places, codes, slots, w, 1, steady)
 
 
 def incomplete_sums(
@@ -73,19 +80,27 @@ def _improved(
     slots: tuple[int, ...],
     w: np.ndarray,
     rounds: int,
+    steady: np.ndarray | None,
 ) -> Law:
     """Fill what is missing and fit again, until nothing changes or so many times."""
     contexts, of_row = distinct_contexts(codes, slots)
     gaps, filled = Gaps.of(places, of_row), places.copy()
     for _ in range(rounds):
         gaps.fill(filled, law, contexts)
-        before, law = law, fit_law(filled, codes, slots, w, _unseen(gaps, law, contexts, w))
+        unseen = _unseen(gaps, law, contexts, w)
+        before, law = law, fit_law(filled, codes, slots, w, unseen, steady)
         if _change(before, law) < _ENOUGH:
             break
     return law
 
 
-def _first(places: np.ndarray, codes: np.ndarray, slots: tuple[int, ...], w: np.ndarray) -> Law:
+def _first(
+    places: np.ndarray,
+    codes: np.ndarray,
+    slots: tuple[int, ...],
+    w: np.ndarray,
+    steady: np.ndarray | None,
+) -> Law:
     """Return a first guess: moments of what is there, pair by pair."""
     contexts, of_row = distinct_contexts(codes, slots)
     there = ~np.isnan(places)
@@ -95,7 +110,7 @@ def _first(places: np.ndarray, codes: np.ndarray, slots: tuple[int, ...], w: np.
     variance = w @ np.where(there, (places - mean) ** 2, 0.0) / mass
     lost = np.stack([np.bincount(of_row, w * ~column, len(contexts)) for column in there.T], axis=1)
     unseen = Unseen(np.diag(variance * lost.sum(axis=0)), variance * lost)
-    law = fit_law(np.where(there, places, mean), codes, slots, w, unseen)
+    law = fit_law(np.where(there, places, mean), codes, slots, w, unseen, steady)
     away = np.where(there, places - law.centre_of(contexts)[of_row], 0.0)
     together = np.maximum((w[:, None] * there).T @ there.astype(np.float64), 1.0)
     return replace(law, covariance=(w[:, None] * away).T @ away / together)

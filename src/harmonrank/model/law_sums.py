@@ -16,10 +16,9 @@ from harmonrank.data.arrays import Array
 from harmonrank.data.blocks import Blocks, HeldBlocks
 from harmonrank.kernel import kernel
 from harmonrank.model.law import Law, distinct_contexts, slot_counts
+from harmonrank.model.law_spread import with_spread
 
 _MEAN_RIDGE = 10.0
-_VARIANCE_RIDGE = 50.0
-_VARIANCE_STEPS = 8
 
 
 @dataclass(frozen=True)
@@ -129,16 +128,27 @@ class LawSums:
         """Return how much weight each context value has, (slots,)."""
         return slot_counts(self.contexts, slots, self.mass)
 
-    def law(self, slots: tuple[int, ...]) -> Law:
-        """Return the law of rows with these moments."""
-        return law_of(HeldBlocks([self]), slots)
+    def squares_about(self, centre: np.ndarray) -> np.ndarray:
+        """Return second moments about (contexts, M) points, given from the origin."""
+        mass = self.mass[:, None]
+        about: np.ndarray = self.squares - 2 * centre * self.total + mass * centre**2
+        return about
+
+    def law(self, slots: tuple[int, ...], steady: np.ndarray | None = None) -> Law:
+        """Return the law of rows with these moments; see `law_of`."""
+        return law_of(HeldBlocks([self]), slots, steady)
 
 
-def law_of(parts: Blocks[LawSums], slots: tuple[int, ...]) -> Law:
+def law_of(parts: Blocks[LawSums], slots: tuple[int, ...], steady: np.ndarray | None = None) -> Law:
     """Return the law of rows whose moments are kept block by block, all of one origin.
 
     All that it needs are sums over contexts, of which each block has its own: however many
     contexts there are in all, tables of them do not grow.
+
+    Args:
+        parts: The moments.
+        slots: Codes per context feature.
+        steady: (M,) the part of each variance that no context changes, if it is known.
     """
     first = np.cumsum([0, *slots])[:-1].astype(np.int64)
     rows, total, gram, right, slot_mass = parts.total(_margins, first, sum(slots))
@@ -152,6 +162,7 @@ def law_of(parts: Blocks[LawSums], slots: tuple[int, ...]) -> Law:
         base=base,
         mean=mean,
         log_variance=np.zeros(M),
+        steady=np.zeros(M),
         spread=np.zeros_like(mean),
         covariance=np.eye(M),
         excess=np.zeros(M),
@@ -163,12 +174,7 @@ def law_of(parts: Blocks[LawSums], slots: tuple[int, ...]) -> Law:
     np.fill_diagonal(products, np.maximum(squares, 0.0))
     covariance = products / rows
     law = replace(law, log_variance=np.log(np.diag(covariance) + 1e-12), covariance=covariance)
-    for _ in range(_VARIANCE_STEPS):
-        # Scoring steps of a variance model with log link.
-        (over,) = parts.total(_over, law, shift)
-        change = _additive(gram, _VARIANCE_RIDGE, over - _VARIANCE_RIDGE * law.spread)
-        law = replace(law, spread=law.spread + change)
-    return law
+    return with_spread(parts, law, shift, steady)
 
 
 def _margins(sums: LawSums, first: np.ndarray, size: int) -> tuple[Any, ...]:
@@ -186,22 +192,7 @@ def _centred(sums: LawSums, law: Law, shift: np.ndarray) -> tuple[np.ndarray, np
     centre = shift + law.mean_of(sums.contexts)
     across = sums.total.T @ centre
     products = sums.products - across - across.T + (sums.mass[:, None] * centre).T @ centre
-    return _squares(sums, centre).sum(axis=0), products
-
-
-def _over(sums: LawSums, law: Law, shift: np.ndarray) -> tuple[np.ndarray]:
-    """Return by how much the squares of each context value exceed what the law expects."""
-    squares = _squares(sums, shift + law.mean_of(sums.contexts))
-    over = squares / law.variance_of(sums.contexts) - sums.mass[:, None]
-    found = np.zeros((len(law.mean), over.shape[1]))
-    _add_to_slots(law.first, sums.contexts, over, found)
-    return (found,)
-
-
-def _squares(sums: LawSums, centre: np.ndarray) -> np.ndarray:
-    """Return moments about each context's mean, of those about the origin."""
-    about: np.ndarray = sums.squares - 2 * centre * sums.total + sums.mass[:, None] * centre**2
-    return about
+    return sums.squares_about(centre).sum(axis=0), products
 
 
 def fit_law(
@@ -210,9 +201,10 @@ def fit_law(
     slots: tuple[int, ...],
     weight: np.ndarray | None = None,
     unseen: Unseen | None = None,
+    steady: np.ndarray | None = None,
 ) -> Law:
     """Estimate the law of (rows, M) logits given (rows, features) context codes."""
-    return LawSums.of(logits, codes, slots, weight, unseen).law(slots)
+    return LawSums.of(logits, codes, slots, weight, unseen).law(slots, steady)
 
 
 def law_sums_arrays(M: int, features: int, contexts: str = "contexts") -> dict[str, Array]:

@@ -163,9 +163,9 @@ class RunningHeads:
 
     def _law(self, sums: LawSums) -> Law:
         """Return the law by these moments; after a recalibration in the units before it."""
-        now = sums.law(self.fitted.slots)
         if not self.replaced:
-            return now
+            return sums.law(self.fitted.slots)
+        now = sums.law(self.fitted.slots, self.fitted.law.steady)
         return self.fitted.law.recalibrated(now, sums.counts(self.fitted.slots))
 
     def learned(
@@ -269,7 +269,8 @@ class RunningHeads:
         kept = Spread.of(places, weight).clipped(places)
         fitted = replace(before, coordinate=coordinate)
         moments = _moments(kept, codes, fitted, weight, None, anew=True)
-        law = before.law.recalibrated(moments.law(before.slots), moments.counts(before.slots))
+        now = moments.law(before.slots, before.law.steady)
+        law = before.law.recalibrated(now, moments.counts(before.slots))
         rows = self.reservoir
         contexts = rows.codes.astype(np.int64)
         away = (rows.places - before.law.centre_of(contexts)) / before.law.scale

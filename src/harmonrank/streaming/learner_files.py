@@ -25,7 +25,7 @@ from harmonrank.errors import DataError
 from harmonrank.methods import Method, load
 from harmonrank.streaming.recipe import LearnerRecipe, LearnerSettings
 
-FORMAT = 1
+FORMAT = 2
 ARRAYS = "arrays.safetensors"
 """The file of a learner's own arrays."""
 

@@ -42,7 +42,10 @@ class ByFeature:
         self._deviation: np.ndarray = np.exp(law.log_variance / 2)
         self._mean = self._sum(law.mean)  # (rows, M)
         self._away = (x - self._sum(law.centre) - law.centre_base) / law.scale
-        effect = (self._sum(law.spread) + law.excess).clip(-MOST_EFFECT, MOST_EFFECT)
+        rest: np.ndarray = 1 - law.steady
+        effect = (self._sum(law.spread) / rest).clip(-MOST_EFFECT, MOST_EFFECT)
+        varied = x.graph.op("Log", x.graph.op("Exp", effect) * rest + law.steady)
+        effect = (varied + law.excess).clip(-MOST_EFFECT, MOST_EFFECT)
         self._variance = x.graph.op("Exp", effect + law.log_variance)
         precision = self._precision()  # (rows, M, M)
         self._r = (precision * self._away.new_axis(1)).sum(2)

@@ -1,0 +1,142 @@
+"""The spread of the law: how the variance of each logit depends on the context.
+
+A logit is signal plus noise. Signal varies alike in all contexts, while what makes noise larger,
+an old device or a new user, multiplies. So the variance has a steady part φ and a part on which the
+effects of context features multiply. With η the sum of the effects, in units of log variance,
+
+    v = v̄ (φ + (1 − φ) exp(η / (1 − φ))).
+
+At φ = 0 effects multiply the whole variance. Small effects add η to the log variance whatever φ is,
+so that φ is told by large ones alone, and where there are none it does not matter. φ and effects
+are those under which the logits are likeliest, found by scoring steps. Effects have a normal prior,
+so that a context value with few rows is taken for an average one.
+"""
+
+__all__ = ["with_spread"]
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harmonrank.data.blocks import Blocks
+from harmonrank.kernel import kernel
+from harmonrank.model.law import MOST_EFFECT, MOST_STEADY, Law
+
+if TYPE_CHECKING:
+    from harmonrank.model.law_sums import LawSums
+
+_RIDGE = 50.0
+_STEPS = 12
+# Nats that another step would gain.
+_ENOUGH = 0.01
+_SHORTER = 0.25  # Of a step that made logits less likely.
+
+
+def with_spread(
+    parts: "Blocks[LawSums]", law: Law, shift: np.ndarray, steady: np.ndarray | None
+) -> Law:
+    """Return a law of which means and covariance are known with its variances by context.
+
+    Args:
+        parts: Moments, block by block.
+        law: With a spread of 0.
+        shift: (M,) from the origin of the moments to the mean of all rows.
+        steady: (M,) the steady part, if it is known.
+    """
+    if not len(law.mean):
+        return law
+    free = steady is None
+    law = law if steady is None else replace(law, steady=steady)
+    here = _penalised(law, *parts.total(_looked, law, shift))
+    length = np.ones(len(law.base))
+    for _ in range(_STEPS):
+        step, gain = _step(*here[1:], free)
+        if gain.max() < _ENOUGH:
+            break
+        trial = _moved(law, length[:, None] * step)
+        there = _penalised(trial, *parts.total(_looked, trial, shift))
+        # Each objective goes its own way: one whose step was too long takes a shorter one.
+        better = there[0] >= here[0]
+        law = replace(
+            law,
+            steady=np.where(better, trial.steady, law.steady),
+            spread=np.where(better, trial.spread, law.spread),
+        )
+        here = tuple(
+            np.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+            for new, old in zip(there, here, strict=True)
+        )
+        length = np.where(better, 1.0, _SHORTER * length)
+    return law
+
+
+def _penalised(
+    law: Law, value: np.ndarray, slope: np.ndarray, curvature: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Return twice the log posterior of each objective, and its derivatives."""
+    effects = law.spread.T  # (M, slots)
+    slope, curvature = slope.copy(), curvature.copy()
+    slope[:, :-1] -= _RIDGE * effects
+    diagonal = np.arange(effects.shape[1])
+    curvature[:, diagonal, diagonal] += _RIDGE
+    return value - 0.5 * _RIDGE * (effects**2).sum(axis=1), slope, curvature
+
+
+def _step(slope: np.ndarray, curvature: np.ndarray, free: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scoring step of each objective, (M, slots + 1), and the nats that it promises."""
+    if not free:
+        slope, curvature = slope[:, :-1], curvature[:, :-1, :-1]
+    size = slope.shape[1]
+    # Where effects are 0 nothing tells the steady part, which then stays.
+    step = np.linalg.solve(curvature + 1e-6 * np.eye(size), slope[:, :, None])[:, :, 0]
+    gain = 0.25 * (slope * step).sum(axis=1)
+    return (step if free else np.pad(step, ((0, 0), (0, 1)))), gain
+
+
+def _moved(law: Law, step: np.ndarray) -> Law:
+    steady = np.clip(law.steady + step[:, -1], 0.0, MOST_STEADY)
+    return replace(law, steady=steady, spread=law.spread + step[:, :-1].T)
+
+
+def _looked(sums: "LawSums", law: Law, shift: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Return twice the log-likelihood of each logit in a block, its slope and its curvature.
+
+    These are (M,), (M, slots + 1) and (M, slots + 1, slots + 1), the steady part last.
+    """
+    squares = sums.squares_about(shift + law.mean_of(sums.contexts)) / np.exp(law.log_variance)
+    rest = 1 - law.steady
+    effect = np.clip(law.sum_of(law.spread, sums.contexts) / rest, -MOST_EFFECT, MOST_EFFECT)
+    varied = np.exp(effect)
+    variance = law.steady + rest * varied  # relative to that of all contexts
+    over = squares / variance - sums.mass[:, None]
+    value = -(sums.mass[:, None] * np.log(variance) + squares / variance).sum(axis=0)
+    # What a unit of an effect, and of the steady part, adds to the log variance.
+    by_effect, by_steady = varied / variance, (1 - varied + varied * effect) / variance
+    M, size = len(law.base), len(law.mean) + 1
+    slope, curvature = np.zeros((M, size)), np.zeros((M, size, size))
+    _add(law.first, sums.contexts, sums.mass, over, by_effect, by_steady, slope, curvature)
+    # No sum is below 0, and the upper halves are still 0.
+    return value, slope, np.maximum(curvature, np.swapaxes(curvature, 1, 2))
+
+
+@kernel
+def _add(
+    first: Any, contexts: Any, mass: Any, over: Any, by_effect: Any, by_steady: Any, slope: Any,
+    curvature: Any,
+) -> None:  # fmt: skip
+    """Add up slopes and the lower halves of curvatures."""
+    last = slope.shape[1] - 1
+    for c in range(len(contexts)):
+        for m in range(len(slope)):
+            effect, steady = by_effect[c, m], by_steady[c, m]
+            slope[m, last] += over[c, m] * steady
+            curvature[m, last, last] += mass[c] * steady * steady
+            weight = mass[c] * effect
+            for a in range(len(first)):
+                place = first[a] + contexts[c, a]
+                slope[m, place] += over[c, m] * effect
+                curvature[m, last, place] += weight * steady
+                row = curvature[m, place]
+                for b in range(a + 1):
+                    row[first[b] + contexts[c, b]] += weight * effect
