@@ -2,7 +2,7 @@
 
 Given its context a head is linear in the coordinates but for curves and surfaces, so a row costs M
 logarithms and look-ups, a product with its context's linear map, and M exponentials. Where some
-head has them, a cell of each curve and surface is added, eight heads at a time.
+head has them, a cell of each curve and surface is added, four heads at a time.
 """
 
 __all__ = ["HeadScorer"]
