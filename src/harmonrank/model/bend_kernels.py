@@ -11,8 +11,17 @@ from typing import Any
 import numpy as np
 
 from harmonrank.kernel import lane_function
-from harmonrank.lane_maths import as_floats, bounded, cut_off, folded, put_pairs, widened, within
-from harmonrank.lanes import ROWS, SINGLES, item, lanes, pair_lanes, put_item, put_lanes, row_lanes
+from harmonrank.lane_maths import (
+    as_floats,
+    bounded,
+    cut_off,
+    folded,
+    of_all,
+    put_pairs,
+    widened,
+    within,
+)
+from harmonrank.lanes import ROWS, SINGLES, item, lanes, pair_lanes, put_lanes, row_lanes
 from harmonrank.model.bends import CURVE_CELLS, HEADS, SURFACE_CELLS
 from harmonrank.model.head_room import BLOCK
 
@@ -55,17 +64,12 @@ def _curve(curves: Any, start: int, cell: Any, share: Any, i: int) -> Any:
 def _add_curves(
     begin: int, end: int, curved: Any, curves: Any, n: int, cell: Any, share: Any, sums: Any
 ) -> None:
-    """Add the curves of four heads, two at a time and the last one alone."""
-    for t in range(begin, end - 1, 2):
+    """Add the curves of four heads, two at a time."""
+    for t in range(begin, end, 2):
         i, j, start = curved[t] * BLOCK, curved[t + 1] * BLOCK, t * _CURVE
         for r in range(n):
             total = lanes(sums, r * SINGLES) + _curve(curves, start, cell, share, i + r)
             total = total + _curve(curves, start + _CURVE, cell, share, j + r)
-            put_lanes(sums, r * SINGLES, total)
-    if (end - begin) % 2:
-        i, start = curved[end - 1] * BLOCK, (end - 1) * _CURVE
-        for r in range(n):
-            total = lanes(sums, r * SINGLES) + _curve(curves, start, cell, share, i + r)
             put_lanes(sums, r * SINGLES, total)
 
 
@@ -82,20 +86,14 @@ def _add_surfaces(
     begin: int, end: int, pairs: Any, surfaces: Any, n: int, row: Any, column: Any, part: Any,
     sums: Any,
 ) -> None:  # fmt: skip
-    """Add the surfaces of four heads, two at a time and the last one alone."""
-    for t in range(begin, end - 1, 2):
+    """Add the surfaces of four heads, two at a time."""
+    for t in range(begin, end, 2):
         i, j, start = pairs[t, 0] * BLOCK, pairs[t, 1] * BLOCK, t * _SURFACE
         k, m, other = pairs[t + 1, 0] * BLOCK, pairs[t + 1, 1] * BLOCK, start + _SURFACE
         for r in range(n):
             total = lanes(sums, r * SINGLES)
             total = total + _surface(surfaces, start, row, column, part, i + r, j + r)
             total = total + _surface(surfaces, other, row, column, part, k + r, m + r)
-            put_lanes(sums, r * SINGLES, total)
-    if (end - begin) % 2:
-        i, j, start = pairs[end - 1, 0] * BLOCK, pairs[end - 1, 1] * BLOCK, (end - 1) * _SURFACE
-        for r in range(n):
-            total = lanes(sums, r * SINGLES)
-            total = total + _surface(surfaces, start, row, column, part, i + r, j + r)
             put_lanes(sums, r * SINGLES, total)
 
 
@@ -110,8 +108,8 @@ def add_bends(
         begin, end = curve_ends[block], curve_ends[block + 1]
         first, last = surface_ends[block], surface_ends[block + 1]
         if begin < end or first < last:
-            for k in range(sums.size):
-                put_item(sums, k, _ZERO)
+            for k in range(0, sums.size, ROWS):
+                put_lanes(sums, k, of_all(_ZERO))
             _add_curves(begin, end, curved, curves, n, cell, share, sums)
             _add_surfaces(first, last, pairs, surfaces, n, row, column, part, sums)
             for r in range(n):

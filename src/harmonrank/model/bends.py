@@ -91,7 +91,11 @@ def _surface_cells(knots: np.ndarray) -> np.ndarray:
 def _listed(
     knots: np.ndarray, cells_of: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which bends each four heads have, where their lists end, and the cells of all."""
+    """Return which bends each four heads have, where their lists end, and the cells of all.
+
+    A list of odd length ends with a bend that is 0 everywhere, as two are added at once: one more
+    loop for the last one would take longer to compile than this takes to add.
+    """
     M = len(knots)
     padded = np.zeros((-(-M // HEADS) * HEADS, *knots.shape[1:]))
     padded[:M] = knots
@@ -101,6 +105,9 @@ def _listed(
         bent = block.reshape(HEADS, block.shape[1], -1).any(axis=(0, 2))
         found = np.flatnonzero(bent).tolist()
         tables += [cells_of(block[:, number]) for number in found]
+        if len(found) % 2:
+            found.append(found[-1])
+            tables.append(np.zeros_like(tables[-1]))
         listed += found
         ends.append(len(listed))
     cells = aligned(sum(table.size for table in tables), np.float32)
