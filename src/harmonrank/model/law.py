@@ -93,8 +93,8 @@ class Law:
     def variance_of(self, contexts: np.ndarray) -> np.ndarray:
         """Return v(c), kept within a factor of e⁴ of its base; eq. 3 of docs/default-method.md.
 
-        A steady part of the variance and one on which effects multiply: with η the sum of the
-        effects, φ + (1 − φ) exp(η / (1 − φ)) of the base.
+        It is a steady part and one on which effects multiply, ψ + (1 − ψ) exp(δ / (1 − ψ)) of the
+        base with δ the sum of the effects: eq. 15 there.
         """
         rest = 1 - self.steady
         effect = np.clip(self.sum_of(self.spread, contexts) / rest, -MOST_EFFECT, MOST_EFFECT)

@@ -1,13 +1,14 @@
 """The spread of the law: how the variance of each logit depends on the context.
 
 A logit is signal plus noise. Signal varies alike in all contexts, while what makes noise larger,
-an old device or a new user, multiplies. So the variance has a steady part φ and a part on which the
-effects of context features multiply. With η the sum of the effects, in units of log variance,
+an old device or a new user, multiplies. So the variance has a steady part ψ and a part on which the
+effects of context features multiply. With δ the sum of the effects, in units of log variance, it is
+eq. 15 of docs/default-method.md:
 
-    v = v̄ (φ + (1 − φ) exp(η / (1 − φ))).
+    v = v̄ (ψ + (1 − ψ) exp(δ / (1 − ψ))).
 
-At φ = 0 effects multiply the whole variance. Small effects add η to the log variance whatever φ is,
-so that φ is told by large ones alone, and where there are none it does not matter. φ and effects
+At ψ = 0 effects multiply the whole variance. Small effects add δ to the log variance whatever ψ is,
+so that ψ is told by large ones alone, and where there are none it does not matter. ψ and effects
 are those under which the logits are likeliest, found by scoring steps. Effects have a normal prior,
 so that a context value with few rows is taken for an average one.
 """
