@@ -94,7 +94,7 @@ class Law:
         """Return v(c), kept within a factor of e⁴ of its base; eq. 3 of docs/default-method.md.
 
         It is a steady part and one on which effects multiply, ψ + (1 − ψ) exp(δ / (1 − ψ)) of the
-        base with δ the sum of the effects: eq. 15 there.
+        base with δ the sum of the effects.
         """
         rest = 1 - self.steady
         effect = np.clip(self.sum_of(self.spread, contexts) / rest, -MOST_EFFECT, MOST_EFFECT)

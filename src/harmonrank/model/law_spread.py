@@ -2,8 +2,7 @@
 
 A logit is signal plus noise. Signal varies alike in all contexts, while what makes noise larger,
 an old device or a new user, multiplies. So the variance has a steady part ψ and a part on which the
-effects of context features multiply. With δ the sum of the effects, in units of log variance, it is
-eq. 15 of docs/default-method.md:
+effects of context features multiply. With δ the sum of the effects, in units of log variance,
 
     v = v̄ (ψ + (1 − ψ) exp(δ / (1 − ψ))).
 
@@ -52,7 +51,7 @@ def with_spread(
     here = _penalised(law, *parts.total(_looked, law, shift))
     length = np.ones(len(law.base))
     for _ in range(_STEPS):
-        step, gain = _step(*here[1:], free)
+        step, gain = _step(here[1], here[2], free)
         if gain.max() < _ENOUGH:
             break
         trial = _moved(law, length[:, None] * step)
