@@ -104,39 +104,50 @@ def _looked(sums: "LawSums", law: Law, shift: np.ndarray) -> tuple[np.ndarray, .
 
     These are (M,), (M, slots + 1) and (M, slots + 1, slots + 1), the steady part last.
     """
-    squares = sums.squares_about(shift + law.mean_of(sums.contexts)) / np.exp(law.log_variance)
-    rest = 1 - law.steady
-    effect = np.clip(law.sum_of(law.spread, sums.contexts) / rest, -MOST_EFFECT, MOST_EFFECT)
-    varied = np.exp(effect)
-    variance = law.steady + rest * varied  # relative to that of all contexts
-    over = squares / variance - sums.mass[:, None]
-    value = -(sums.mass[:, None] * np.log(variance) + squares / variance).sum(axis=0)
-    # What a unit of an effect, and of the steady part, adds to the log variance.
-    by_effect, by_steady = varied / variance, (1 - varied + varied * effect) / variance
     M, size = len(law.base), len(law.mean) + 1
-    slope, curvature = np.zeros((M, size)), np.zeros((M, size, size))
-    _add(law.first, sums.contexts, sums.mass, over, by_effect, by_steady, slope, curvature)
+    value, slope, curvature = np.zeros(M), np.zeros((M, size)), np.zeros((M, size, size))
+    unit = np.exp(-law.log_variance)
+    _add(
+        law.first, sums.contexts, sums.mass, sums.total, sums.squares, shift, law.mean, unit,
+        law.steady, law.spread, value, slope, curvature,
+    )  # fmt: skip
     # No sum is below 0, and the upper halves are still 0.
     return value, slope, np.maximum(curvature, np.swapaxes(curvature, 1, 2))
 
 
 @kernel
 def _add(
-    first: Any, contexts: Any, mass: Any, over: Any, by_effect: Any, by_steady: Any, slope: Any,
-    curvature: Any,
+    first: Any, contexts: Any, mass: Any, total: Any, squares: Any, shift: Any, mean: Any,
+    unit: Any, steady: Any, spread: Any, value: Any, slope: Any, curvature: Any,
 ) -> None:  # fmt: skip
-    """Add up slopes and the lower halves of curvatures."""
+    """Add up values, slopes and the lower halves of curvatures, context by context."""
     last = slope.shape[1] - 1
+    places = np.empty(len(first), np.int64)
     for c in range(len(contexts)):
+        for a in range(len(first)):
+            places[a] = first[a] + contexts[c, a]
         for m in range(len(slope)):
-            effect, steady = by_effect[c, m], by_steady[c, m]
-            slope[m, last] += over[c, m] * steady
-            curvature[m, last, last] += mass[c] * steady * steady
-            weight = mass[c] * effect
+            centre, effect = shift[m], 0.0
             for a in range(len(first)):
-                place = first[a] + contexts[c, a]
-                slope[m, place] += over[c, m] * effect
-                curvature[m, last, place] += weight * steady
-                row = curvature[m, place]
+                centre += mean[places[a], m]
+                effect += spread[places[a], m]
+            rest = 1 - steady[m]
+            effect = min(max(effect / rest, -MOST_EFFECT), MOST_EFFECT)
+            varied = np.exp(effect)
+            variance = steady[m] + rest * varied  # relative to that of all contexts
+            away = squares[c, m] - 2 * centre * total[c, m] + mass[c] * centre**2
+            ratio = away * unit[m] / variance
+            value[m] -= mass[c] * np.log(variance) + ratio
+            over = ratio - mass[c]
+            # What a unit of an effect, and of the steady part, adds to the log variance.
+            by_effect = varied / variance
+            by_steady = (1 - varied + varied * effect) / variance
+            slope[m, last] += over * by_steady
+            curvature[m, last, last] += mass[c] * by_steady * by_steady
+            weight = mass[c] * by_effect
+            for a in range(len(first)):
+                slope[m, places[a]] += over * by_effect
+                curvature[m, last, places[a]] += weight * by_steady
+                row = curvature[m, places[a]]
                 for b in range(a + 1):
-                    row[first[b] + contexts[c, b]] += weight * effect
+                    row[places[b]] += weight * by_effect
