@@ -59,13 +59,20 @@ for method, told in {
     "harmonrank-paper": "rate .03, 4,500 steps",
     "pairwise-logistic": "the same with decay .1",
     "aucm": "rate .03, 1,500 steps, decay .1",
-    "label-aggregation-optimal": "rate .03, 1,500 steps",
+    "label-aggregation-optimal": "rate .03, 4,500 steps, decay .1",
     "pairwise-square": "rate .03, 4,500 steps",
     "mbce": "the same with decay .1",
     "label-aggregation": "rate .03, 4,500 steps",
+    "reinforce": "rate .01, 12,000 steps of 512 rows, decay .1",
     "harmonrank-network": "8 buckets, ridge 30",
 }.items():
     found_row(method, told)
+
+
+@claim("network.md", "than with what the search ended at: {} against {} in `conflict`")
+def reinforced() -> Iterator[str]:
+    found = read("tuning")["best"]["reinforce"]
+    yield from (short(found[key]["conflict"]) for key in ("default", "regret"))
 
 
 @claim("network.md", "worse by more than .003 than something else that it saw in {} of {} cases")

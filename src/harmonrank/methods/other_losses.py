@@ -1,7 +1,7 @@
 """Other losses: methods that train the paper's network by another loss than the paper's.
 
-They share the network's options and, but for `reinforce`, the rate; docs/network.md says for which
-of them benchmarks/tune_baselines.py searched for better ones.
+They share the network's options and, but for `reinforce`, the rate; docs/network.md says what
+benchmarks/tune_baselines.py found in a search for better ones.
 """
 
 __all__ = [
