@@ -42,6 +42,15 @@ def test_effects_on_the_whole_variance_have_no_steady_part():
     assert error(law, codes, wanted) < 0.01
 
 
+@pytest.mark.parametrize("rows", [20_000, 200_000])
+def test_a_steady_part_at_its_bound_leaves_the_effects_free(rows):
+    # Variances that fall faster than effects multiply: the likeliest steady part would be below 0.
+    logits, codes, _ = drawn(lambda effect: np.maximum(np.exp(effect) - 0.15, 0.02), rows)
+    law, plain = (fit_law(logits, codes, SLOTS, steady=given) for given in (None, np.zeros(1)))
+    assert law.steady[0] == 0
+    np.testing.assert_allclose(law.spread, plain.spread, atol=0.01)
+
+
 def test_the_variances_of_a_world_are_those_of_its_contexts():
     place = world("qkvideo", redraw=1)
     sample = place.sample(200_000, seed=3, with_truth=False)

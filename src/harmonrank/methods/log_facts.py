@@ -222,8 +222,10 @@ def _pass(
             total.add(part)
             _require_few(name, total.size)
     joined: Any = tuple(map(_joined, zip(*parts, strict=True)))
-    totals = [total.total() for total in sums]
-    return found, joined, dict(zip(blocks.schema.graded, totals, strict=True))
+    counted = {name: total.total() for name, total in zip(blocks.schema.graded, sums, strict=True)}
+    for name, levels in counted.items():
+        _require_few(name, len(levels))
+    return found, joined, counted
 
 
 def _require_few(name: str, levels: int) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from harmonrank.errors import UsageError
 from harmonrank.losses import (
     AucmSlope,
     aucm_loss,
@@ -210,6 +211,8 @@ class PolicyGradientLoss(NetworkLoss):
             weights.cpu().numpy(),
             None if batch.sample_weight is None else batch.sample_weight.cpu().numpy(),
         )
+        if not np.isfinite(rewards).all():  # One nan would poison the network without a word.
+            raise UsageError("The network's scores must be finite. Got nan or infinity.")
         others = (rewards.sum() - rewards) / (len(rewards) - 1)
         return noise, rewards - others, sigma
 

@@ -51,7 +51,7 @@ def with_spread(
     here = _penalised(law, *parts.total(_looked, law, shift))
     length = np.ones(len(law.base))
     for _ in range(_STEPS):
-        step, gain = _step(here[1], here[2], free)
+        step, gain = _step(law.steady, here[1], here[2], free)
         if gain.max() < _ENOUGH:
             break
         trial = _moved(law, length[:, None] * step)
@@ -83,15 +83,25 @@ def _penalised(
     return value - 0.5 * _RIDGE * (effects**2).sum(axis=1), slope, curvature
 
 
-def _step(slope: np.ndarray, curvature: np.ndarray, free: bool) -> tuple[np.ndarray, np.ndarray]:
+def _step(
+    steady: np.ndarray, slope: np.ndarray, curvature: np.ndarray, free: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the scoring step of each objective, (M, slots + 1), and the nats that it promises."""
-    if not free:
-        slope, curvature = slope[:, :-1], curvature[:, :-1, :-1]
-    size = slope.shape[1]
+    step = _solved(slope, curvature) if free else np.zeros_like(slope)
+    ahead = step[:, -1]
+    # A steady part that would leave its bounds stays, and effects take the step that is theirs.
+    held = (steady <= 0) & (ahead <= 0) | (steady >= MOST_STEADY) & (ahead >= 0) | (not free)
+    if held.any():
+        step[held, :-1] = _solved(slope[held, :-1], curvature[held, :-1, :-1])
+        step[held, -1] = 0.0
+    return step, 0.25 * (slope * step).sum(axis=1)
+
+
+def _solved(slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     # Where effects are 0 nothing tells the steady part, which then stays.
-    step = np.linalg.solve(curvature + 1e-6 * np.eye(size), slope[:, :, None])[:, :, 0]
-    gain = 0.25 * (slope * step).sum(axis=1)
-    return (step if free else np.pad(step, ((0, 0), (0, 1)))), gain
+    level = curvature + 1e-6 * np.eye(slope.shape[1])
+    step: np.ndarray = np.linalg.solve(level, slope[:, :, None])[:, :, 0]
+    return step
 
 
 def _moved(law: Law, step: np.ndarray) -> Law:
