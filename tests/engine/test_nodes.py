@@ -8,8 +8,10 @@ import pytest
 HERE = Path(__file__).parent
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("verb", ["fit", "score", "evaluate", "network"])
+@pytest.mark.parametrize(
+    "verb",
+    ["fit", *(pytest.param(v, marks=pytest.mark.slow) for v in ("score", "evaluate", "network"))],
+)
 def test_a_node_that_dies_in_the_midst_of_the_work_changes_no_bit(verb):
     pytest.importorskip("ray")
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from harmonrank.errors import EngineError, HarmonRankError
 from harmonrank.threads import limited_threads
@@ -50,6 +51,7 @@ class RayEngine:
         cores = int(found.get("CPU", 1))
         self.workers = cores if workers is None else workers
         self._keepers: list[Any] = []
+        self._machines = _machines()
         self._numbers = count()
         self._gone: deque[tuple[Any, int]] = deque()
         self._loading: list[Any] = []
@@ -101,14 +103,17 @@ class RayEngine:
         return state
 
     def _keeper(self, place: int) -> Any:
-        """Return an actor.
+        """Return an actor, on a machine of its own as long as there are machines.
 
         It needs a processor to be placed, and none to stay: where a machine is lost, its actors
         find room on those that are left, which have as many already.
         """
         keeper: Any = _Keeper
         while len(self._keepers) <= place:
-            self._keepers.append(keeper.options(scheduling_strategy="SPREAD").remote())
+            machine = self._machines[len(self._keepers) % len(self._machines)]
+            # By name, as Ray may place several that ask to be spread at once on one machine.
+            where = NodeAffinitySchedulingStrategy(machine, soft=True)
+            self._keepers.append(keeper.options(scheduling_strategy=where).remote())
         return self._keepers[place]
 
     def _forget(self) -> None:
@@ -160,6 +165,13 @@ def _run(function: Callable[..., Any], *given: Any) -> Any:
 def _run_first(function: Callable[..., Any], *given: Any) -> Any:
     (value,) = _run(function, *given)
     return value
+
+
+def _machines() -> list[str]:
+    """Return the machines of the cluster in turn, each as often as it has processors."""
+    alive = [n for n in ray.nodes() if n["Alive"]]  # type: ignore[no-untyped-call]
+    places = [(k, n["NodeID"]) for n in alive for k in range(int(n["Resources"].get("CPU", 0)))]
+    return [machine for _, machine in sorted(places)] or [n["NodeID"] for n in alive]
 
 
 _task = ray.remote(max_retries=_RETRIES, num_cpus=1)(_run)

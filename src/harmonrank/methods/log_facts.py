@@ -223,8 +223,8 @@ def _pass(
             _require_few(name, total.size)
     joined: Any = tuple(map(_joined, zip(*parts, strict=True)))
     counted = {name: total.total() for name, total in zip(blocks.schema.graded, sums, strict=True)}
-    for name, levels in counted.items():
-        _require_few(name, len(levels))
+    for name, all_levels in counted.items():
+        _require_few(name, len(all_levels))
     return found, joined, counted
 
 
