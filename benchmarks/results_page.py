@@ -229,7 +229,7 @@ def finding_stages() -> str:
     return (
         f"**One network upstream** ([large_log.json](benchmarks/results/large_log.json)): where "
         f"all scores come from one network that saw every feature, little is left to fuse, and the "
-        f"default is {ahead}: on a log of 20M rows it reaches an AUC-sum of "
+        f"default is {ahead}: on a log of 20M rows an earlier version of it has an AUC-sum of "
         f"{large['harmonrank']:.4f}, the best method, `{first}`, {large[first]:.4f}."
     )
 
