@@ -1,6 +1,6 @@
 """Kept rows: logs put together, written as parquet, and read back exactly as they were."""
 
-__all__ = ["concatenated", "newest", "read_rows", "unlabelled", "write_rows"]
+__all__ = ["concatenated", "joined", "newest", "read_rows", "unlabelled", "write_rows"]
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -143,3 +143,9 @@ def read_rows(path: Path, schema: Schema, most: int) -> Log:
     log = read_log(path, numbered, labels=labels[0] in there, sample_weight=True)
     names = dict(zip(numbered.context, schema.context, strict=True))
     return replace(log, schema=schema, context=log.context.rename(names))
+
+
+def joined(parts: Sequence[Log]) -> Log:
+    """Return the rows of all parts, of which some may have none."""
+    some = [part for part in parts if part.rows]
+    return concatenated(some) if some else parts[0]

@@ -13,7 +13,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.data.blocks import drawn_rows
 from harmonrank.data.engine_blocks import EngineBlocks
-from harmonrank.data.kept_rows import concatenated
+from harmonrank.data.kept_rows import joined
 from harmonrank.data.log_blocks import LogBlocks
 from harmonrank.engine import current_engine
 from harmonrank.methods.correction import DRAWN, PlaceCorrection, PlaceCounts
@@ -34,7 +34,7 @@ def corrected_blocks(blocks: LogBlocks) -> LogBlocks:
     starts = np.cumsum([0, *(part.shown for part in counts[:-1])]).tolist()
     wanted = tuple(drawn_rows(total.shown, most) for most in DRAWN)
     parts = zip(*_each(blocks, _drawn, starts, wanted), strict=True)
-    found = PlaceCorrection.of(schema, total, *map(_joined, parts))
+    found = PlaceCorrection.of(schema, total, *map(joined, parts))
     return blocks.changed(found, replace(schema, examination=found.curve))
 
 
@@ -64,8 +64,3 @@ def _drawn(log: Log, first: int, wanted: tuple[np.ndarray, ...]) -> list[Log]:
         low, high = np.searchsorted(index, [first, first + len(shown)])
         found.append(log.take(shown[index[low:high] - first]))
     return found
-
-
-def _joined(parts: tuple[Log, ...]) -> Log:
-    some = [part for part in parts if part.rows]
-    return concatenated(some) if some else parts[0]

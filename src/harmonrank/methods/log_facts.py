@@ -14,7 +14,7 @@ from harmonrank.data import ContextEncoder, Log, Schema
 from harmonrank.data.blocks import drawn_rows
 from harmonrank.data.context import QUANTILE_ROWS, Counts, added_counts, value_counts
 from harmonrank.data.engine_blocks import EngineBlocks
-from harmonrank.data.kept_rows import concatenated
+from harmonrank.data.kept_rows import joined
 from harmonrank.data.label_levels import MOST_LEVELS, LabelLevels, LevelSum
 from harmonrank.data.log import one_label
 from harmonrank.data.log_blocks import LogBlocks
@@ -221,11 +221,11 @@ def _pass(
         for name, total, part in zip(blocks.schema.graded, sums, levels, strict=True):
             total.add(part)
             _require_few(name, total.size)
-    joined: Any = tuple(map(_joined, zip(*parts, strict=True)))
+    samples: Any = tuple(map(joined, zip(*parts, strict=True)))
     counted = {name: total.total() for name, total in zip(blocks.schema.graded, sums, strict=True)}
     for name, all_levels in counted.items():
         _require_few(name, len(all_levels))
-    return found, joined, counted
+    return found, samples, counted
 
 
 def _require_few(name: str, levels: int) -> None:
@@ -238,11 +238,6 @@ def _require_few(name: str, levels: int) -> None:
 
 def _itself(log: Log) -> Log:
     return log
-
-
-def _joined(parts: tuple[Log, ...]) -> Log:
-    some = [part for part in parts if part.rows]
-    return concatenated(some) if some else parts[0]
 
 
 def _within(index: np.ndarray, first: int, rows: int) -> np.ndarray:
