@@ -1,9 +1,9 @@
 """EngineBlocks: a log in blocks that the workers of an engine read and keep, each its share.
 
-A share are neighbouring blocks. Workers are sent functions, add up what these find as far as the
-order of a `SumTree` allows, and return the few sums that are left. So a result is the same, to the
-last bit, for any number of workers, and the same as that of the blocks in one process. A worker
-that is lost is replaced, and makes its share again from the source.
+A share is a run of neighbouring blocks. Workers are sent functions, add up what these find as far
+as the order of a `SumTree` allows, and return the few sums that are left. So a result is the same,
+to the last bit, for any number of workers, and the same as that of the blocks in one process. A
+worker that is lost is replaced, and makes its share again from the source.
 """
 
 __all__ = ["SENDERS", "EngineBlocks"]
