@@ -1,7 +1,7 @@
 """How good every fusion is in worlds: regret, small data, upstream changes, skewed labels.
 
     python benchmarks/fusion.py regret --json benchmarks/results/regret.json
-    python benchmarks/fusion.py regret --redraw 101 --rows 300000 --seeds 1 \\
+    python benchmarks/fusion.py regret --redraw 101,2026,2027 --rows 300000 --seeds 1 \\
         --methods harmonrank,harmonrank-network,lightgbm,logistic \\
         --json benchmarks/results/unseen.json
     python benchmarks/fusion.py small --json benchmarks/results/small.json
@@ -19,6 +19,7 @@ import argparse
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -35,6 +36,14 @@ from harmonrank.methods import METHODS, method_class
 from harmonrank.metrics import auc
 
 FREE = ("closed-form", "prevalence-weights")
+SWAPPED = [
+    "harmonrank",
+    "harmonrank-network",
+    "harmonrank-paper",
+    "closed-form",
+    "logistic",
+    "lightgbm",
+]
 LATER = 40_000_000
 # The world `requests` has a benchmark of its own, per_request.py.
 EIGHT = [name for name in WORLDS if name != "requests"]
@@ -87,14 +96,14 @@ def fitted(name: str, train: Log, valid: Log, seed: int) -> tuple[Any, float]:
 
 
 def regret(options: argparse.Namespace, results: Results) -> None:
-    for seed, name in cells(options):
+    for redraw, (seed, name) in product(options.redraw or [None], cells(options)):
         cell: dict[str, Any] = {"world": name, "rows": options.rows, "seed": seed}
-        if options.redraw is not None:
-            cell["redraw"] = options.redraw
+        if redraw is not None:
+            cell["redraw"] = redraw
         todo = [m for m in options.methods if not results.has(**cell, method=m)]
         if not todo:
             continue
-        train, valid, exam = logs(world(name, redraw=options.redraw), options.rows, seed)
+        train, valid, exam = logs(world(name, redraw=redraw), options.rows, seed)
         for method in todo:
             row = {**cell, "method": method}
             try:
@@ -137,8 +146,7 @@ CHANGES = (
 
 def swap(options: argparse.Namespace, results: Results) -> None:
     """What an upstream change costs each method, as fitted and recalibrated on unlabelled rows."""
-    default = ["harmonrank", "harmonrank-paper", "closed-form", "logistic", "lightgbm"]
-    names = default if options.methods == list(METHODS) else options.methods
+    names = SWAPPED if options.methods == list(METHODS) else options.methods
     for seed, name in cells(options):
         # Networks that were trained cannot be swapped.
         if name not in DRAWN or results.has(world=name, rows=options.rows, seed=seed):
@@ -233,7 +241,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--worlds", type=lambda t: t.split(","))
     parser.add_argument("--methods", type=lambda t: t.split(","), default=list(METHODS))
-    parser.add_argument("--redraw", type=int, help="for regret: the seed of other worlds")
+    parser.add_argument(
+        "--redraw",
+        type=lambda t: [int(part) for part in t.split(",")],
+        help="for regret: the seeds of other worlds, by commas",
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     options.worlds = options.worlds or STORED.get(options.part, EIGHT)
@@ -241,7 +253,7 @@ def main() -> None:
         f"python benchmarks/fusion.py {options.part} --rows {options.rows} --seeds {options.seeds}"
     )
     if options.redraw is not None:
-        command += f" --redraw {options.redraw}"
+        command += f" --redraw {','.join(map(str, options.redraw))}"
     parts[options.part](options, Results(options.json, command))
 
 

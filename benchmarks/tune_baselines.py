@@ -1,16 +1,18 @@
 """Tune every network in the same way, so that none loses for want of tuning.
 
 All start from the same options and are offered moves, one after the other: other rates, which
-depend on the scale of a loss, buckets, decay and length, and options of its own for a loss that
-has some. A move is tried on the first redraw of each world, and again on the second if it is not
-clearly worse; it is kept if the mean regret over worlds and redraws falls.
+depend on the scale of a loss, scales and numbers of buckets, with and without interpolation, decay
+and length, and options of its own for a loss that has some. A move is tried on the first redraw of
+each world, and again on the second if it is not clearly worse; it is kept if the mean regret over
+worlds and redraws falls.
 
 Worlds are redrawn: cousins of the presets with other numbers, so that nothing is chosen on the
 presets themselves. What counts is the exact regret on validation rows. No test row exists here.
 Batches are smaller than the defaults' and trainings shorter, so that a search takes minutes.
 `best` in the file is what a finished search has found, and `behind` names the worlds in which other
 options were better by more than .003. `default` is the regret of the method's own defaults, with
-larger batches, on the first redraw.
+larger batches, and `default_behind` names the worlds in which some options of the search were
+better than these by more than .003.
 
     python benchmarks/tune_baselines.py --json benchmarks/results/tuning.json
 
@@ -26,8 +28,8 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Log, read_log
-from harmonrank.data.worlds import WORLDS, world
 from harmonrank.evaluation.simulation import as_frame, world_schema
+from harmonrank.evaluation.worlds import WORLDS, world
 from harmonrank.methods import ceiling_of, method_class
 from harmonrank.metrics import auc
 
@@ -42,20 +44,19 @@ START: dict[str, Any] = {
     "batch_rows": 4_096,
 }
 RATES: list[dict[str, Any]] = [{"learning_rate": 0.03}, {"learning_rate": 0.003}]
-SHAPES: list[dict[str, Any]] = [
+TABLES: list[dict[str, Any]] = [
     {"buckets": 16},
+    {"buckets": 5},
+    {"scale": "quantile"},
+    {"buckets": 30, "interpolate": False},
+]
+LENGTHS: list[dict[str, Any]] = [
     {"weight_decay": 0.1},
     {"steps": 4_500, "patience_steps": 4_500},
 ]
+MOVES = RATES + TABLES + LENGTHS
 OWN: dict[str, list[dict[str, Any]]] = {
-    "harmonrank-paper": [
-        {"strength": 0.3},
-        {"strength": 3.0},
-        # The tables of all networks are the same; their scale was searched with this one.
-        {"buckets": 5},
-        {"scale": "quantile"},
-        {"buckets": 30, "interpolate": False},
-    ],
+    "harmonrank-paper": [{"strength": 0.3}, {"strength": 3.0}],
     "mbce": [],
     "label-aggregation": [],
     "label-aggregation-optimal": [],
@@ -117,7 +118,7 @@ class Tuning:
     def __init__(self, path: Path, rows: int, worlds: list[str], seeds: int) -> None:
         self.path, self.rows, self.worlds, self.seeds = path, rows, worlds, seeds
         self._logs: dict[tuple[str, int], tuple[Log, Log]] = {}
-        self.parts: dict[str, Any] = {"rows": rows, "start": START, "moves": [*RATES, *SHAPES]}
+        self.parts: dict[str, Any] = {"rows": rows, "start": START, "moves": MOVES}
         if path.exists():
             stored = json.loads(path.read_text(encoding="utf-8"))
             if any(stored.get(key) != value for key, value in self.parts.items()):
@@ -164,7 +165,8 @@ class Tuning:
             "options": here,
             "regret": best,
             "least": least,
-            "default": self.regrets(method, {}, 1),
+            "default": (default := self.regrets(method, {}, self.seeds)),
+            "default_behind": [name for name in self.worlds if default[name] > least[name] + NOISE],
             "behind": [name for name in self.worlds if best[name] > least[name] + NOISE],
         }
         self.save()
@@ -178,7 +180,7 @@ class Tuning:
 
 
 def _moves(method: str) -> list[dict[str, Any]]:
-    common = [] if method == HEADS else RATES + SHAPES
+    common = [] if method == HEADS else MOVES
     return common + OWN[method]
 
 

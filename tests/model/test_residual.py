@@ -6,8 +6,11 @@ import pytest
 from harmonrank.model.heads_fit import fit_heads
 from harmonrank.model.heads_recalibration import recalibrated_heads
 from harmonrank.model.heads_score import HeadScorer
+from harmonrank.model.heads_sums import periods_of
 from harmonrank.model.law import distinct_contexts
 from harmonrank.model.residual import Residual, inputs_of, residual_arrays
+from harmonrank.model.residual_blocks import Look
+from harmonrank.model.residual_fit import _dispersion, _Prior
 from harmonrank.model.residual_kernels import CURVE, SURFACE
 from harmonrank.model.residual_sums import ResidualRows, blocks_of, groups_of
 from harmonrank.threads import limited_threads
@@ -97,6 +100,51 @@ def test_an_effect_that_turns_around_is_not_admitted():
     assert len(mixed.residual.joined) > len(in_order.residual.joined)
 
 
+# Halves of the log contradict each other about the last; they would let the others pass.
+@pytest.mark.parametrize(("scale", "seed"), [(0.15, 9), (0.2, 8), (0.3, 9)])
+def test_an_effect_of_context_that_comes_and_goes_is_not_admitted(scale, seed):
+    rng = np.random.default_rng(seed)
+    effects = rng.normal(scale=scale, size=(16, *SLOTS))
+
+    def changing(u, codes):
+        day = np.arange(len(u)) * 16 // len(u)
+        return np.outer(effects[day, codes[:, 0], codes[:, 1]], [1.0, 1.0, 1.0])
+
+    logits, codes, labels, _ = drawn(changing, seed=seed)
+    mixed = rng.permutation(len(logits))
+    in_order = fit_heads(logits, codes, SLOTS, labels)
+    shuffled = fit_heads(logits[mixed], codes[mixed], SLOTS, labels[mixed])
+    # What is left of the effects in the mean of all days is there in every part of a mixture.
+    assert np.abs(shuffled.residual.pair).max() > 0
+    assert np.abs(in_order.residual.pair).max() == 0
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_dispersion_tells_how_many_rows_are_copies(copies):
+    rng = np.random.default_rng(5)
+    count, M = 40_000, 3
+    codes = np.stack([rng.integers(0, s, count) for s in SLOTS], axis=1)
+    heads = rng.normal(size=(count, M)).astype(np.float32) - 1
+    labels = (rng.random((count, M)) < sigmoid(heads)).astype(np.float32)
+    codes, heads, labels = (np.repeat(x, copies, axis=0) for x in (codes, heads, labels))
+    rows = count * copies
+    contexts, of_row = distinct_contexts(codes, SLOTS)
+    ends = np.full(2 * M + 1, 2.0)
+    data = ResidualRows(
+        SLOTS, -ends, ends, np.zeros((rows, 2 * M + 1), np.float32), contexts,
+        of_row.astype(np.int32), heads, np.ascontiguousarray(labels.T), np.ones(rows, np.float32),
+        periods_of(np.arange(rows), rows),
+    )  # fmt: skip
+    groups = groups_of(M, SLOTS)
+    _, periods = data.look(groups)
+    for m, total in enumerate(data.totals()):
+        drawn_rows = data.sample(heads[:, m], total / 50_000, m)
+        blocks = blocks_of(groups, data.bands(groups, *drawn_rows))
+        found = _dispersion(Look(0.0, periods[:, :, m], blocks), groups, _Prior(groups, M))
+        # Eight periods of twelve cells: a standard error of 15 %.
+        assert copies == pytest.approx(found, rel=0.35)
+
+
 def test_kernel_scores_as_the_definition_says(bent):
     logits, codes, _, _ = drawn(product, rows=3_000, seed=2)
     assert len(bent.residual.joined) > 0
@@ -139,7 +187,7 @@ def test_gradient_and_curvature_match_brute_force(bent):
     low, high = np.full(2 * M + 1, -2.0), np.full(2 * M + 1, 2.0)
     data = ResidualRows(
         SLOTS, low, high, inputs, contexts, of_row.astype(np.int32), heads, labels, weight,
-        np.arange(rows) % 3 == 0,
+        (np.arange(rows) % 3 == 0).astype(np.uint8),
     )  # fmt: skip
     groups = groups_of(M, SLOTS)
     size = 2 + M + sum(group.size for group in groups)
@@ -171,12 +219,12 @@ def test_gradient_and_curvature_match_brute_force(bent):
     np.testing.assert_allclose(gradient, X.T @ (weight * (labels[1] - sigmoid(z))), atol=1e-3)
     third = np.arange(rows) % 3 == 0
     residual_rows = third * weight * (labels[1] - sigmoid(heads[:, 1].astype(np.float64)))
-    values, halves = data.look(groups)
-    np.testing.assert_allclose(halves[1, :, 1], X.T @ residual_rows, atol=1e-3)
+    values, periods = data.look(groups)
+    np.testing.assert_allclose(periods[1, :, 1], X.T @ residual_rows, atol=1e-3)
     for m in range(M):
         value, gradient = data.at(m, groups, np.zeros(size), out)
         np.testing.assert_allclose(values[m], value, rtol=1e-12)
-        np.testing.assert_allclose(halves[:, :, m].sum(axis=0), gradient, atol=1e-9)
+        np.testing.assert_allclose(periods[:, :, m].sum(axis=0), gradient, atol=1e-9)
     every = np.arange(rows)
     curvature = data.curvature(1, groups, size, every, 1.0)
     np.testing.assert_allclose(curvature, X.T @ X, atol=1e-3)

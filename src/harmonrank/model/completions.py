@@ -120,14 +120,14 @@ class Completions:
         slots: tuple[int, ...],
         labels: np.ndarray,
         weight: np.ndarray,
-        newer: np.ndarray | None = None,
+        period: np.ndarray | None = None,
         shares: np.ndarray | None = None,
     ) -> HeadSums:
         """Return what heads are fitted on: completions that count so much each."""
         row = self.row
         if shares is not None:
             weight = weight[:, None] * shares[row]
-        return HeadSums.of(law, self.places, codes[row], slots, labels[row], weight, newer)
+        return HeadSums.of(law, self.places, codes[row], slots, labels[row], weight, period)
 
 
 @kernel

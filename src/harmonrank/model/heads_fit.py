@@ -23,7 +23,7 @@ from harmonrank.model.head_columns import GROUPS, INTERCEPT, OWN, SHARED, HeadCo
 from harmonrank.model.head_curve import HeadCurve
 from harmonrank.model.head_quadratic import Derivatives
 from harmonrank.model.heads import Heads
-from harmonrank.model.heads_sums import HeadSums
+from harmonrank.model.heads_sums import HeadSums, periods_of
 from harmonrank.model.law import Law, distinct_contexts
 from harmonrank.model.law_fit import INCOMPLETE_ROWS, fit_incomplete_law, incomplete_sums
 from harmonrank.model.law_sums import LawSums, law_of
@@ -98,7 +98,7 @@ def fit_blocks(
     if counts.incomplete:
         heads = _fit_incomplete(plain, blocks, counts, told, residual)
     else:
-        data = blocks.made(_head_sums, coordinate, law, slots, counts.rows // 2)
+        data = blocks.made(_head_sums, coordinate, law, slots, counts.rows)
         heads = _fit(plain, data, told, residual)
     on_step(steps, steps)
     return heads
@@ -162,11 +162,15 @@ def _law_sums(
 
 
 def _head_sums(
-    rows: FitRows, coordinate: Coordinate, law: Law, slots: tuple[int, ...], half: int
+    rows: FitRows, coordinate: Coordinate, law: Law, slots: tuple[int, ...], log_rows: int
 ) -> HeadSums:
     places = _places(rows, coordinate)
-    newer = np.arange(rows.first, rows.first + rows.rows) >= half
-    return HeadSums.of(law, places, rows.codes, slots, rows.labels, rows.counts(), newer)
+    given = rows.codes, slots, rows.labels, rows.counts(), _periods(rows, log_rows)
+    return HeadSums.of(law, places, *given)
+
+
+def _periods(rows: FitRows, log_rows: int) -> np.ndarray:
+    return periods_of(np.arange(rows.first, rows.first + rows.rows), log_rows)
 
 
 def _plain(
@@ -200,11 +204,10 @@ def _fit_incomplete(
     residual: bool,
 ) -> Heads:
     """Fit heads to rows some of whose coordinates are missing, by the method of weights."""
-    half = counts.rows // 2
-    data = blocks.made(_filled_sums, heads, half)
+    data = blocks.made(_filled_sums, heads, counts.rows)
     heads = fit_linear(heads, BlockSums(data))
     for last in (False, True):
-        data = blocks.made(_completed_sums, heads, counts.incomplete, half)
+        data = blocks.made(_completed_sums, heads, counts.incomplete, counts.rows)
         heads = _fit(heads, data, on_step if last else lambda _: None, residual and last)
     return heads
 
@@ -215,22 +218,21 @@ def _completions(rows: FitRows, heads: Heads, incomplete: int) -> Completions:
     return Completions.of(places, heads.law, *given, incomplete=incomplete, seed=rows.first)
 
 
-def _filled_sums(rows: FitRows, heads: Heads, half: int) -> HeadSums:
+def _filled_sums(rows: FitRows, heads: Heads, log_rows: int) -> HeadSums:
     """Return the sums of rows with what is missing at its conditional mean."""
     places = heads.coordinate(rows.logits())
     contexts, of_row = distinct_contexts(rows.codes, heads.slots)
     Gaps.of(places, of_row).fill(places, heads.law, contexts)
-    newer = np.arange(rows.first, rows.first + rows.rows) >= half
-    given = rows.codes, heads.slots, rows.labels, rows.counts(), newer
+    given = rows.codes, heads.slots, rows.labels, rows.counts(), _periods(rows, log_rows)
     return HeadSums.of(heads.law, places, *given)
 
 
-def _completed_sums(rows: FitRows, heads: Heads, incomplete: int, half: int) -> HeadSums:
+def _completed_sums(rows: FitRows, heads: Heads, incomplete: int, log_rows: int) -> HeadSums:
     """Return the sums of rows that stand for draws of what they miss."""
     whole = _completions(rows, heads, incomplete)
     counts = whole.weights(heads, rows.codes, rows.labels, rows.shares)
-    newer = whole.row + rows.first >= half
-    given = rows.codes, heads.slots, rows.labels, counts, newer, rows.shares
+    period = _periods(rows, log_rows)[whole.row]
+    given = rows.codes, heads.slots, rows.labels, counts, period, rows.shares
     return whole.sums(heads.law, *given)
 
 

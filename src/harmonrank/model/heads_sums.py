@@ -11,7 +11,7 @@ x itself are added up row by row (`RowSums`): a million contexts of one row each
 the rows do, and nothing is kept of a context but its codes, mean and variances.
 """
 
-__all__ = ["HeadSums"]
+__all__ = ["PERIODS", "HeadSums", "periods_of"]
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -38,9 +38,18 @@ from harmonrank.model.law import Law, blocks_of, distinct_contexts
 from harmonrank.model.row_sums import RowSums, surprises
 from harmonrank.together import each_part
 
+PERIODS = 8
+"""So many parts of the log, one after the other, are asked whether they agree."""
+
 _CHUNK_ROWS = 8192  # Whose intermediate results stay in a near cache.
 # A context with so many rows per objective, or more, is added up as a whole.
 _MANY_ROWS = 3
+
+
+def periods_of(number: np.ndarray, rows: int) -> np.ndarray:
+    """Return the period of each row, by its number in a log of so many."""
+    found: np.ndarray = (number * PERIODS // rows).astype(np.uint8)
+    return found
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,7 @@ class HeadSums:
         away: (M, rows) deviations from the context's mean in standard deviations, float32.
         labels: (M, rows), float32.
         weight: (rows,), or (M, rows) where rows count differently for each head; float32.
-        newer: (rows,) whether a row belongs to the second half of the log.
+        period: (rows,) which of the `PERIODS` of the log a row belongs to, uint8.
         run_start: Where each run of rows begins, and the end; a run has one context.
         run_context: The context of each run.
         mean, variance: (common, M), in standard deviations, of contexts with many rows.
@@ -68,7 +77,7 @@ class HeadSums:
     away: np.ndarray
     labels: np.ndarray
     weight: np.ndarray
-    newer: np.ndarray
+    period: np.ndarray
     run_start: np.ndarray
     run_context: np.ndarray
     mean: np.ndarray
@@ -85,11 +94,11 @@ class HeadSums:
         slots: tuple[int, ...],
         labels: np.ndarray,
         weight: np.ndarray | None,
-        newer: np.ndarray | None = None,
+        period: np.ndarray | None = None,
     ) -> "HeadSums":
         """Put the rows into the order of their contexts.
 
-        Rows are newer if they come in the second half of these, where nothing else is said.
+        These rows, as they come, are the whole log where nothing is said of periods.
         Weights are (rows,), or (rows, M) where they differ by head.
         """
         contexts, of_row, common = _few_last(*distinct_contexts(codes, slots), places.shape[1])
@@ -109,7 +118,7 @@ class HeadSums:
             away,
             answers,
             np.ascontiguousarray(w, np.float32),
-            order >= len(order) // 2 if newer is None else newer[order],
+            periods_of(order, len(order)) if period is None else period[order],
             run_start,
             run_context,
             law.mean_of(contexts[:common]) / deviation,

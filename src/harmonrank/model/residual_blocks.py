@@ -52,12 +52,12 @@ class Look:
 
     Attributes:
         value: Log-likelihood.
-        halves: (2, size) gradient of the older and of the newer half of the log.
+        periods: (PERIODS, size) gradient of each period of the log.
         blocks: Each group's own block of curvature.
     """
 
     value: float
-    halves: np.ndarray
+    periods: np.ndarray
     blocks: list[np.ndarray]
 
 
@@ -105,12 +105,12 @@ class ResidualBlocks:
 
     def looks(self, groups: list[Group]) -> list[Look]:
         """Look at every head and all groups once."""
-        value, halves, *bands = self.data.total(_looked, *self._given, groups)
+        value, periods, *bands = self.data.total(_looked, *self._given, groups)
         M = len(self.theta)
         return [
             Look(
                 float(value[m] / d),
-                np.ascontiguousarray(halves[:, :, m]) / d,
+                np.ascontiguousarray(periods[:, :, m]) / d,
                 blocks_of(groups, bands[m] / d),
             )
             for m, d in zip(range(M), self.dispersion, strict=True)

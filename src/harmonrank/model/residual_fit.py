@@ -5,8 +5,10 @@ pass adds up every group's gradient at the linear head, and from a sample of row
 curvature. Where the evidence of a normal prior on that group alone gains enough, in this head or in
 the others, the group is admitted, if what each half of the log says about it makes the other half
 more likely: rows of one user or one day depend on each other, and the evidence takes them for
-independent. Newton steps then fit all admitted groups together, with MacKay's (1992) updates, eq. 5
-of docs/default-method.md, for the precision of each group.
+independent. Few users share a pair of context values, so there the evidence is also divided by how
+much more the gradient varies from period to period than that of independent rows. Newton steps then
+fit all admitted groups together, with MacKay's (1992) updates, eq. 5 of docs/default-method.md, for
+the precision of each group.
 
 Curves and surfaces are smooth a priori: their knots have the covariance of a Matérn process, of
 which the leading directions are kept. So the coefficients that are shrunk are ω with θ = L ω.
@@ -21,7 +23,7 @@ import numpy as np
 
 from harmonrank.model.residual import CURVE_KNOTS, SURFACE_KNOTS, Residual, residual_shapes
 from harmonrank.model.residual_blocks import Answer, Ask, Look, ResidualBlocks
-from harmonrank.model.residual_sums import CURVE, KINDS, SURFACE, Group, groups_of
+from harmonrank.model.residual_sums import CURVE, KINDS, PAIR, SURFACE, Group, groups_of
 
 # Nats that a group must gain, and what is added to them for a head of one positive: of few, the
 # evidence, which takes the likelihood for a quadratic, is less reliable.
@@ -157,8 +159,11 @@ def _look(found: Look, groups: list[Group], M: int, positives: float, mass: floa
     """Return what every group alone would gain with each precision."""
     prior = _Prior(groups, M)
     gains, held = np.empty((len(groups), len(_PRECISIONS))), np.empty(len(groups))
+    dispersion = _dispersion(found, groups, prior)
     for g, (group, block) in enumerate(zip(groups, found.blocks, strict=True)):
-        halves, curved = found.halves[:, prior.of_theta(3 + g)], block
+        halves, curved = _halves(found.periods[:, prior.of_theta(3 + g)]), block
+        if group.kind == PAIR:
+            halves, curved = halves / dispersion, curved / dispersion
         if 3 + g in prior.roots:
             L = prior.roots[3 + g]
             curved, axes = np.linalg.eigh(L.T @ block.reshape(group.size, group.size) @ L)
@@ -171,7 +176,29 @@ def _look(found: Look, groups: list[Group], M: int, positives: float, mass: floa
         held[g] = _held(halves[0], halves[1], curved / 2, _PRECISIONS[gains[g].argmax()])
     fewer = max(min(positives, mass - positives), 1.0)
     enough = _GAIN + _GAIN_OF_ONE / fewer
-    return _Look(found.value, found.halves.sum(axis=0), gains, held, enough)
+    return _Look(found.value, found.periods.sum(axis=0), gains, held, enough)
+
+
+def _dispersion(found: Look, groups: list[Group], prior: "_Prior") -> float:
+    """Return how much more the gradient in pairs of context values varies, at least 1.
+
+    Of independent rows it has the variance of its curvature, in all and in each period, apart from
+    its mean and from what an intercept of the period's own would explain.
+    """
+    varied, curved, count = 0.0, 0.0, len(found.periods)
+    for g, (group, block) in enumerate(zip(groups, found.blocks, strict=True)):
+        if group.kind == PAIR:
+            share = block / max(block.sum(), 1e-300)
+            pull = found.periods[:, prior.of_theta(3 + g)] - found.periods[:, :1] * share
+            varied += float(pull.var(axis=0, ddof=1).sum()) * count
+            curved += float(block.sum())
+    return max(1.0, varied / max(curved, 1e-300))
+
+
+def _halves(periods: np.ndarray) -> np.ndarray:
+    """Return (2, …) sums of the older and of the newer half of the periods."""
+    half = len(periods) // 2
+    return np.stack([periods[:half].sum(axis=0), periods[half:].sum(axis=0)])
 
 
 def _held(older: np.ndarray, newer: np.ndarray, curved: np.ndarray, precision: float) -> float:

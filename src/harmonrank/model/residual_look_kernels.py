@@ -25,11 +25,11 @@ LANES = DOUBLES
 
 @kernel
 def add_look(
-    begin: int, end: int, labels: Any, weight: Any, newer: Any, table: Any, gradient: Any,
+    begin: int, end: int, labels: Any, weight: Any, period: Any, table: Any, gradient: Any,
     value: Any, low: Any, per_unit: Any, slots: Any, inputs: Any, contexts: Any, context: Any,
     heads: Any,
 ) -> None:  # fmt: skip
-    """Add gradients and log-likelihoods of all heads at their linear logits, of either half.
+    """Add gradients and log-likelihoods of all heads at their linear logits, of each period.
 
     Heads are side by side, as all touch the same coefficients of a row.
     """
@@ -37,13 +37,13 @@ def add_look(
     _, starts = layout(table, 2 + M)
     cell, share = np.empty((TILE, V), np.int64), np.empty((TILE, V))
     corner, part = np.empty((TILE, V), np.int64), np.empty((TILE, V))
-    g, half = np.zeros((TILE, wide)), np.empty(TILE, np.int64)
+    g, offset = np.zeros((TILE, wide)), np.empty(TILE, np.int64)
     z, own, p, sure = np.zeros(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
     flat, flat_g = gradient.reshape(-1), g.reshape(-1)
     for first in range(begin, end, TILE):
         n = min(TILE, end - first)
         for r in range(n):
-            half[r] = gradient.shape[1] * int(newer[first + r])
+            offset[r] = gradient.shape[1] * int(period[first + r])
             v = inputs[first + r]
             places(v, low, per_unit, CURVE_KNOTS, cell[r], share[r])
             places(v, low, per_unit, SURFACE_KNOTS, corner[r], part[r])
@@ -53,24 +53,24 @@ def add_look(
             y, w = labels[m, first : first + n], weight[min(m, len(weight) - 1), first : first + n]
             value[m] += weigh_labels(n, z, y, w, p, sure, own)
             for r in range(n):
-                total = gradient[int(newer[first + r])]
+                total = gradient[int(period[first + r])]
                 g[r, m] = own[r]
                 total[0, m] += own[r]
                 total[1, m] += own[r] * z[r]
         rows, codes = inputs[first : first + n], contexts[context[first : first + n]]
         for j in range(M):
-            _add_numbers(flat, flat_g, half, 2 + j, rows[:, j], wide)
+            _add_numbers(flat, flat_g, offset, 2 + j, rows[:, j], wide)
         for t in range(len(table)):
             kind, a, b, start = table[t, 0], table[t, 1], table[t, 2], starts[t]
             if kind == SURFACE:
                 _add_surface(
-                    flat, flat_g, half[:n], start, corner[:, a], corner[:, b], part[:, a],
+                    flat, flat_g, offset[:n], start, corner[:, a], corner[:, b], part[:, a],
                     part[:, b], wide,
                 )  # fmt: skip
             elif kind == CURVE:
-                _add_curve(flat, flat_g, half[:n], start, cell[:, a], share[:, a], wide)
+                _add_curve(flat, flat_g, offset[:n], start, cell[:, a], share[:, a], wide)
             else:
-                _add_codes(flat, flat_g, half[:n], start, kind, a, b, codes, slots, rows, wide)
+                _add_codes(flat, flat_g, offset[:n], start, kind, a, b, codes, slots, rows, wide)
 
 
 @lane_function
@@ -81,18 +81,18 @@ def _add_heads(flat: Any, to: int, g: Any, at: int, number: float, wide: int) ->
 
 
 @lane_kernel
-def _add_numbers(flat: Any, g: Any, half: Any, start: int, numbers: Any, wide: int) -> None:
+def _add_numbers(flat: Any, g: Any, offset: Any, start: int, numbers: Any, wide: int) -> None:
     for r in range(len(numbers)):
-        _add_heads(flat, (half[r] + start) * wide, g, r * wide, np.float64(numbers[r]), wide)
+        _add_heads(flat, (offset[r] + start) * wide, g, r * wide, np.float64(numbers[r]), wide)
 
 
 @lane_kernel
 def _add_surface(
-    flat: Any, g: Any, half: Any, start: int, row: Any, column: Any, part: Any, other: Any,
+    flat: Any, g: Any, offset: Any, start: int, row: Any, column: Any, part: Any, other: Any,
     wide: int,
 ) -> None:  # fmt: skip
-    for r in range(len(half)):
-        k = (half[r] + start + row[r] * SURFACE_KNOTS + column[r]) * wide
+    for r in range(len(offset)):
+        k = (offset[r] + start + row[r] * SURFACE_KNOTS + column[r]) * wide
         u, v = part[r], other[r]
         _add_heads(flat, k, g, r * wide, (1.0 - u) * (1.0 - v), wide)
         _add_heads(flat, k + wide, g, r * wide, (1.0 - u) * v, wide)
@@ -101,26 +101,28 @@ def _add_surface(
 
 
 @lane_kernel
-def _add_curve(flat: Any, g: Any, half: Any, start: int, cell: Any, share: Any, wide: int) -> None:
-    for r in range(len(half)):
-        k = (half[r] + start + cell[r]) * wide
+def _add_curve(
+    flat: Any, g: Any, offset: Any, start: int, cell: Any, share: Any, wide: int
+) -> None:
+    for r in range(len(offset)):
+        k = (offset[r] + start + cell[r]) * wide
         _add_heads(flat, k, g, r * wide, 1.0 - share[r], wide)
         _add_heads(flat, k + wide, g, r * wide, share[r], wide)
 
 
 @lane_kernel
 def _add_codes(
-    flat: Any, g: Any, half: Any, start: int, kind: int, a: int, b: int, codes: Any, slots: Any,
+    flat: Any, g: Any, offset: Any, start: int, kind: int, a: int, b: int, codes: Any, slots: Any,
     inputs: Any, wide: int,
 ) -> None:  # fmt: skip
     """Add a group of which a row touches one coefficient: values, slopes or pairs."""
-    for r in range(len(half)):
+    for r in range(len(offset)):
         number, place = 1.0, codes[r, a] * slots[b] + codes[r, b]
         if kind == VALUE:
             place = codes[r, a]
         elif kind == SLOPE:
             number, place = np.float64(inputs[r, a]), codes[r, b]
-        _add_heads(flat, (half[r] + start + place) * wide, g, r * wide, number, wide)
+        _add_heads(flat, (offset[r] + start + place) * wide, g, r * wide, number, wide)
 
 
 @kernel
@@ -128,7 +130,7 @@ def add_blocks(
     rows: Any, table: Any, corners: Any, curvature: Any, low: Any, per_unit: Any, slots: Any,
     inputs: Any, contexts: Any, context: Any,
 ) -> None:  # fmt: skip
-    """Add the lower half of each group's own block of curvature.
+    """Add the lower offset of each group's own block of curvature.
 
     A diagonal is kept as one, and of a surface the few diagonals that are not 0, `BAND`.
     """
@@ -165,7 +167,7 @@ def add_blocks(
 
 @inline_kernel
 def _add_corners(block: Any, row: int, column: int, x: Any, y: Any) -> None:
-    """Add the lower half of the products of a row's four corners, in the columns of `BAND`."""
+    """Add the lower offset of the products of a row's four corners, in the columns of `BAND`."""
     corner = row * SURFACE_KNOTS + column
     near, beside = np.float32((1.0 - x) * (1.0 - y)), np.float32((1.0 - x) * y)
     above, beyond = np.float32(x * (1.0 - y)), np.float32(x * y)

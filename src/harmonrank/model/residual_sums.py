@@ -4,7 +4,7 @@ Gradients are of all rows. Curvature is of a sample, drawn in proportion to p(1â
 row adds to it.
 """
 
-__all__ = ["CURVE", "KINDS", "SURFACE", "Group", "ResidualRows", "blocks_of", "groups_of"]
+__all__ = ["CURVE", "KINDS", "PAIR", "SURFACE", "Group", "ResidualRows", "blocks_of", "groups_of"]
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.model.heads_sums import HeadSums
+from harmonrank.model.heads_sums import PERIODS, HeadSums
 from harmonrank.model.residual import CURVE_KNOTS, SURFACE_KNOTS, context_pairs, surface_pairs
 from harmonrank.model.residual_gradient_kernels import add_gradient
 from harmonrank.model.residual_kernels import (
@@ -86,7 +86,7 @@ class ResidualRows:
         heads: (rows, M) logits of the linear heads, float32.
         labels: (M, rows) from 0 to 1.
         weight: (rows,), or (M, rows) where rows count differently for each head; float32.
-        newer: (rows,) whether a row belongs to the second half of the log.
+        period: (rows,) which of the `PERIODS` of the log a row belongs to, uint8.
     """
 
     slots: tuple[int, ...]
@@ -98,7 +98,7 @@ class ResidualRows:
     heads: np.ndarray
     labels: np.ndarray
     weight: np.ndarray
-    newer: np.ndarray
+    period: np.ndarray
 
     @classmethod
     def of(
@@ -134,7 +134,7 @@ class ResidualRows:
         context[first:] = data.common + few.context
         return cls(
             slots, low, high, inputs, data.contexts, context, heads, data.labels, data.weight,
-            data.newer,
+            data.period,
         )  # fmt: skip
 
     @cached_property
@@ -170,21 +170,20 @@ class ResidualRows:
         return float(value.sum()), gradient.sum(axis=0)
 
     def look(self, groups: list[Group]) -> tuple[np.ndarray, np.ndarray]:
-        """Return log-likelihoods (M,) and gradients (2, size, M) of all heads where groups are 0.
+        """Return log-likelihoods (M,) and gradients (PERIODS, size, M) where all groups are 0.
 
-        Gradients are of the older and of the newer half of the log. One pass serves all heads: what
-        a row touches does not depend on the head.
+        One pass serves all heads: what a row touches does not depend on the head.
         """
         rows, M = self.heads.shape
         table, lanes = _table(groups), -(-M // LANES) * LANES
         size = 2 + M + sum(g.size for g in groups)
-        gradient, value = np.zeros((_PARTS, 2, size, lanes)), np.zeros((_PARTS, M))
+        gradient, value = np.zeros((_PARTS, PERIODS, size, lanes)), np.zeros((_PARTS, M))
         weight = np.atleast_2d(self.weight)  # (1 or M, rows)
 
         def add(part: int) -> None:
             low, high = rows * part // _PARTS, rows * (part + 1) // _PARTS
             add_look(
-                low, high, self.labels, weight, self.newer, table, gradient[part],
+                low, high, self.labels, weight, self.period, table, gradient[part],
                 value[part], *self._given,
             )  # fmt: skip
 
