@@ -256,7 +256,7 @@ def readme_block() -> str:
             "possible one "
             "(lower is better, best in bold). The first three [worlds](docs/worlds.md) satisfy "
             "what our default "
-            "assumes, the others each break one assumption. All methods: "
+            "assumes, the next four each break one assumption, `trained` all of them. All methods: "
             "[docs/results.md](docs/results.md).",
             regret_table(found, [m for m in FEW if m in found]),
             "\n".join(

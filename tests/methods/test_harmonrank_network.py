@@ -38,6 +38,18 @@ def test_it_learns_what_the_closed_form_cannot(model, parts):
     assert regret(model.score(exam), exam) < 0.8 * regret(closed.score(exam), exam)
 
 
+def test_the_rank_loss_trains_the_heads_too_and_is_worse(model, parts, tmp_path):
+    train, valid, exam = parts
+    ranked = hr.HarmonRankNetwork(**QUICK, loss="rank", ridge=300.0).fit(train, SCHEMA, valid=valid)
+    best = hr.ClosedForm().fit(train, SCHEMA, valid=valid)
+    # It moves away from where it begins, the closed form.
+    assert np.abs(logit(ranked.probabilities(train)) - logit(best.probabilities(train))).max() > 0.1
+    assert regret(ranked.score(train), train) < 0.1
+    assert regret(model.score(exam), exam) < regret(ranked.score(exam), exam)
+    ranked.save(tmp_path / "model")
+    assert hr.load(tmp_path / "model").config.loss == "rank"
+
+
 def test_all_paths_are_alive_and_the_context_counts(model, parts, tmp_path):
     health = model.health
     assert health.dead == ()

@@ -4,7 +4,7 @@ __all__ = ["HarmonRankNetwork", "NetworkMethodConfig"]
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -35,6 +35,7 @@ class NetworkMethodConfig:
         batch_rows: Rows per step; a 160th of the rows, from 256 to 4,096, if left out.
         ridge: How strongly what the heads add to the closed form is pulled to 0, in rows.
         slope_ridge: The same for slopes that depend on the context.
+        loss: The 'likelihood' of each head's labels, or the 'rank' loss of the fused score.
     """
 
     width: Width = 8
@@ -46,6 +47,7 @@ class NetworkMethodConfig:
     batch_rows: Count | None = None
     ridge: Positive = 30.0
     slope_ridge: Positive = 100.0
+    loss: Literal["likelihood", "rank"] = "likelihood"
 
 
 class HarmonRankNetwork(ProbabilityMethod):

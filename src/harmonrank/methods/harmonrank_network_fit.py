@@ -14,6 +14,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from harmonrank.data import Log
 from harmonrank.data.blocks import Blocks
 from harmonrank.events import HealthMeasured
+from harmonrank.losses import rank_auc_loss
 from harmonrank.methods.calibrations import fit_calibrations
 from harmonrank.methods.fit import Fit
 from harmonrank.methods.neural import History
@@ -63,16 +64,24 @@ def learn(
     _set_prior(network, blocks)
     network.to(fit.device)
     seen = len(rows) if whole is None else whole.rows
-    options, total = method.config, RowCounts.of(blocks).mass
+    options, counts = method.config, RowCounts.of(blocks)
     batch_rows = options.batch_rows or min(max(seen // 160, 256), 4096)
     buffered = None if whole is None else buffered_rows(whole, batch_rows)
 
-    def loss(z: Tensor, batch: Arrays) -> LossValue:
+    w, pi = torch.from_numpy(fit.weights), counts.prevalence
+
+    def misfit(z: Tensor, batch: Arrays) -> Tensor:
+        if options.loss == "rank":
+            fused = z.sigmoid() @ (w / torch.from_numpy(pi * (1 - pi))).to(z)
+            w_of = batch.sample_weight
+            return rank_auc_loss(fused, batch.labels, objective_weights=w.to(z), sample_weight=w_of)
         weight = None if batch.sample_weight is None else batch.sample_weight[:, None].to(z)
         # The sum over heads of the mean over rows.
-        surprise = binary_cross_entropy_with_logits(z, batch.labels, weight) * z.shape[1]
+        return binary_cross_entropy_with_logits(z, batch.labels, weight) * z.shape[1]
+
+    def loss(z: Tensor, batch: Arrays) -> LossValue:
         energy = network.energy(options.slope_ridge / options.ridge)
-        return LossValue(surprise + options.ridge / (2 * total) * energy)
+        return LossValue(misfit(z, batch) + options.ridge / (2 * counts.mass) * energy)
 
     # On the way the weights are noisy, so those of the end are kept.
     config = TrainingConfig(
@@ -97,12 +106,13 @@ def learn(
             history = event.history
         fit.on_event(event)
     weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
-    weights["share"] = _shares(method, fit.valid, ObjectiveScorer(size, weights), weights)
+    if options.loss == "likelihood":
+        weights["share"] = _shares(method, fit.valid, ObjectiveScorer(size, weights), weights)
     health = health_of(HeadSum(network), rows, fit.seed)
     if health.dead:
         remedy = "try more `epochs` or a smaller `ridge`"
         logging.getLogger("harmonrank").warning(
-            f"The heads' network is partly dead: {', '.join(health.dead)}; {remedy}."
+            f"The network of `{method.name}` is partly dead: {', '.join(health.dead)}; {remedy}."
         )
     fit.on_event(HealthMeasured(health))
     return LearnedWeights(weights, history, health)

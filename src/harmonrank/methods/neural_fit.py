@@ -135,8 +135,9 @@ def learn(
     # An update is followed by others soon; a fit is looked at more closely.
     looked, most = (valid, HEALTH_ROWS) if len(valid) else (rows, _UPDATE_HEALTH_ROWS)
     health = health_of(network, looked, fit.seed, most)
-    if health.warning:
-        logging.getLogger("harmonrank").warning(health.warning)
+    warning = health.warning(f"The network of `{method.name}`")
+    if warning:
+        logging.getLogger("harmonrank").warning(warning)
     fit.on_event(HealthMeasured(health))
     return Learned(network, history, health)
 

@@ -54,13 +54,12 @@ class Health:
             found.append("the context has no effect")
         return tuple(found)
 
-    @property
-    def warning(self) -> str | None:
-        """One sentence about what is dead and what to try; None if all is alive."""
+    def warning(self, network: str = "This network") -> str | None:
+        """Return one sentence about what is dead and what to try; None if all is alive."""
         if not self.dead:
             return None
         return (
-            f"This network is partly dead: {', '.join(self.dead)}; try less `weight_decay`, "
+            f"{network} is partly dead: {', '.join(self.dead)}; try less `weight_decay`, "
             "another `learning_rate`, more `steps`, or buckets on another `scale`."
         )
 

@@ -51,7 +51,7 @@ def explanation_table(
         )
     if "value" in facts:
         note = "Ranked by expected value: a value v is the weight vπ(1−π), effectively v."
-    notes = [note] if health is None else [note, health.words(), health.warning or ""]
+    notes = [note] if health is None else [note, health.words(), health.warning() or ""]
     if examination:
         chances = ", ".join(f"{place} {chance:.2f}" for place, chance in examination.items())
         notes.append(f"Chance that each place is looked at: {chances}.")
