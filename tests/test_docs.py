@@ -125,7 +125,6 @@ def test_linked_files_exist(page):
         ("default-method.md", "Regret after 50,000 rows:", "missing.json"),
         ("objectives.md", "Regret after 50,000 training rows:", "kinds.json"),
         ("tradeoffs.md", "(`python benchmarks/frontier.py`", "frontier.json"),
-        ("network.md", "Exact regret on validation rows:", "tuning.json"),
         ("position.md", "Regret after 100,000 rows shown:", "position.json"),
         ("per-request.md", "in the last two columns over all rows:", "per_request.json"),
     ],

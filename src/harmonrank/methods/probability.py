@@ -16,7 +16,7 @@ _MEAN_ROWS = 200_000  # whose labels tell the mean of a graded objective
 
 
 class ProbabilityMethod(Method):
-    """Fuses by eq. 9 of docs/default-method.md, s = Σ_m w_m p_m/(π_m(1−π_m)); a subclass gives p_m.
+    """Fuses s = Σ_m w_m p_m/(π_m(1−π_m)), eq. 10 of docs/default-method.md; a subclass gives p.
 
     With the true probabilities this is the best score there is for Σ_m w_m AUC_m. The weights
     enter after the fit, so they can be changed without another one. With values v_m per event in

@@ -24,7 +24,7 @@ class Recalibration:
 
         ℓ' = m_fit(c) + d_fit(c) (ℓ − m_now(c)) / d_now(c),
 
-    eq. 10 of docs/default-method.md. A score that has only one value now is taken for the median of
+    eq. 11 of docs/default-method.md. A score that has only one value now is taken for the median of
     its context at the fit.
 
     Attributes:

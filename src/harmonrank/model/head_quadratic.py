@@ -2,7 +2,7 @@
 
 Near its top a log-likelihood is as good as quadratic, and a quadratic is its curvature K and its
 pull b, L(θ) = bᵀθ − ½ θᵀKθ + const. With gradient g and curvature K at θ₀, b = g + Kθ₀. Those of
-two logs add up to that of both, so rows that were looked at once need not be kept: eq. 12 of
+two logs add up to that of both, so rows that were looked at once need not be kept: eq. 13 of
 docs/default-method.md.
 """
 

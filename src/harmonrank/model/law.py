@@ -130,7 +130,7 @@ class Law:
         """Return this law for logits that now follow another one, without a label.
 
         The signal that two upstream models share does not change when one of them is replaced, so
-        covariances tell the new scale: eq. 11 of docs/default-method.md. A pair counts by how well
+        covariances tell the new scale: eq. 12 of docs/default-method.md. A pair counts by how well
         its ratio is known; where no pair tells, the ratio of standard deviations does. What is left
         of the new variance is noise, which counts like the noise of a context: the heads know how
         to weigh it. A logit that has one value only is taken for the mean of its context, as it
@@ -362,7 +362,7 @@ def _scale_between(old: Law, new: Law, rows: int) -> np.ndarray:
                 continue
             weight = min(known, 1e5)
             pair = np.zeros(M)
-            # The logarithm of eq. 11 of docs/default-method.md is linear in log ρ_i and log ρ_j.
+            # The logarithm of eq. 12 of docs/default-method.md is linear in log ρ_i and log ρ_j.
             pair[[i, j]] = 1.0
             left += weight * np.outer(pair, pair)
             right += weight * pair * np.log(new.covariance[i, j] / old.covariance[i, j])

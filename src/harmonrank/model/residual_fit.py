@@ -182,8 +182,9 @@ def _look(found: Look, groups: list[Group], M: int, positives: float, mass: floa
 def _dispersion(found: Look, groups: list[Group], prior: "_Prior") -> float:
     """Return how much more the gradient in pairs of context values varies, at least 1.
 
-    Of independent rows it has the variance of its curvature, in all and in each period, apart from
-    its mean and from what an intercept of the period's own would explain.
+    This is eq. 9 of docs/default-method.md. Of independent rows the gradient has the variance of
+    its curvature, in all and in each period, apart from its mean and from what an intercept of
+    the period's own would explain.
     """
     varied, curved, count = 0.0, 0.0, len(found.periods)
     for g, (group, block) in enumerate(zip(groups, found.blocks, strict=True)):

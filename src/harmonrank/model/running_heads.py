@@ -72,7 +72,7 @@ class FadingSums:
     likelihood: float = 0.0
 
     def faded(self, hours: float) -> "FadingSums":
-        """Return the sums as they count some hours later: eq. 13 of docs/default-method.md."""
+        """Return the sums as they count some hours later: eq. 14 of docs/default-method.md."""
         factor = 2.0 ** (-hours / self.half_life)
         return replace(
             self,
@@ -348,7 +348,7 @@ def _head_sums(
 def _dispersion(blocks: ResidualBlocks, data: HeadSums) -> np.ndarray:
     """Return how much more the gradient of each head varies than weighted rows pretend, from 1 up.
 
-    A row of weight w adds w² g² to the variance and w h to the curvature, with E g² = h: eq. 14 of
+    A row of weight w adds w² g² to the variance and w h to the curvature, with E g² = h: eq. 15 of
     docs/default-method.md.
     """
     rows = ResidualRows.of(data, blocks.slots, blocks.theta, blocks.low, blocks.high)
