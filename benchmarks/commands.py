@@ -3,12 +3,15 @@
 import os
 import sys
 import time
+from pathlib import Path
 
 
 def measured(name: str, rows: int, *arguments: object) -> dict:
     """Run a command of harmonrank to its end; return seconds and peak memory."""
     found = run_process(name, rows, "-m", "harmonrank", *arguments, "--quiet")
-    return {"command": " ".join(["harmonrank", *map(str, arguments)])} | found
+    # Files are told by their names, whatever the temporary folder was called.
+    told = [a.name if isinstance(a, Path) else str(a) for a in arguments]
+    return {"command": " ".join(["harmonrank", *told])} | found
 
 
 def run_process(name: str, rows: int, *arguments: object) -> dict:

@@ -5,7 +5,9 @@
         --methods harmonrank,harmonrank-network,lightgbm,logistic \\
         --json benchmarks/results/unseen.json
     python benchmarks/fusion.py small --json benchmarks/results/small.json
-    python benchmarks/fusion.py swap --json benchmarks/results/swap.json
+    python benchmarks/fusion.py swap --rows 200000 --seeds 1 --json benchmarks/results/swap.json
+    python benchmarks/fusion.py swap --methods harmonrank \\
+        --json benchmarks/results/swap_million.json
     python benchmarks/fusion.py skew --json benchmarks/results/skew.json
     python benchmarks/fusion.py schedule --json benchmarks/results/schedule.json
     python benchmarks/fusion.py heads --rows 200000 --json benchmarks/results/heads.json
