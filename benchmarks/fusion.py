@@ -1,7 +1,7 @@
 """How good every fusion is in worlds: regret, small data, upstream changes, skewed labels.
 
     python benchmarks/fusion.py regret --json benchmarks/results/regret.json
-    python benchmarks/fusion.py regret --redraw 101,2026,2027 --rows 300000 --seeds 1 \\
+    python benchmarks/fusion.py regret --redraw 101,2026 --rows 300000 --seeds 1 \\
         --methods harmonrank,harmonrank-network,lightgbm,logistic \\
         --json benchmarks/results/unseen.json
     python benchmarks/fusion.py small --json benchmarks/results/small.json

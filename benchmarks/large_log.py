@@ -38,7 +38,10 @@ def run(options: argparse.Namespace) -> dict:
     told = ["--json", "numbers.json"]
     result["pipeline"] = limited("pipeline", rows, "pipeline", "raw", "-o", "out", *few, *told)
     numbers = json.loads(Path("numbers.json").read_text())
-    steps = {p.stem: json.loads(p.read_text())["seconds"] for p in Path("out/steps").glob("*.json")}
+    steps = {
+        path.stem: json.loads(path.read_text())["content"]["seconds"]
+        for path in Path("out/steps").glob("*.json")
+    }
     result["pipeline"] |= {"step_seconds": steps, "outcome": numbers}
     return result
 
