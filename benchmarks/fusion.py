@@ -194,18 +194,24 @@ def skew(options: argparse.Namespace, results: Results) -> None:
             results.add({**row, "auc_sum": whole})
 
 
+def add_network(
+    results: Results, row: dict[str, Any], method: Any, train: Log, valid: Log, exam: Log
+) -> None:
+    """Fit a network, unless the results have it, and add its regret and health."""
+    if not results.has(**row):
+        model = method.fit(train, train.schema, valid=valid, seed=1)
+        gap = ceiling(exam) - exact(model.score(exam), exam)
+        results.add({**row, "regret": gap, "health": model.health.to_dict()})
+
+
 def schedule(options: argparse.Namespace, results: Results) -> None:
     """What a rate that falls does to the paper's network, in redraws of two worlds."""
     for name in ("elive", "conflict"):
         train, valid, exam = logs(world(name, redraw=6), options.rows, 1)
         for kind, rate in (("constant", 0.03), ("constant", 0.01), ("cosine", 0.02)):
             row = {"world": name, "rows": options.rows, "schedule": kind, "rate": rate}
-            if results.has(**row):
-                continue
-            method: Any = method_class("harmonrank-paper")(schedule=kind, learning_rate=rate)
-            model = method.fit(train, train.schema, valid=valid, seed=1)
-            gap = ceiling(exam) - exact(model.score(exam), exam)
-            results.add({**row, "regret": gap, "health": model.health.to_dict()})
+            method = method_class("harmonrank-paper")(schedule=kind, learning_rate=rate)
+            add_network(results, row, method, train, valid, exam)
 
 
 def heads(options: argparse.Namespace, results: Results) -> None:
@@ -220,23 +226,16 @@ def heads(options: argparse.Namespace, results: Results) -> None:
         train, valid, exam = logs(world(name, redraw=6), options.rows, 1)
         for chosen in tried:
             row = {"world": name, "redraw": 6, "rows": options.rows, "seed": 1, **chosen}
-            if not results.has(**row):
-                method: Any = method_class("harmonrank-network")(**chosen)
-                model = method.fit(train, train.schema, valid=valid, seed=1)
-                gap = ceiling(exam) - exact(model.score(exam), exam)
-                results.add({**row, "regret": gap, "health": model.health.to_dict()})
+            method = method_class("harmonrank-network")(**chosen)
+            add_network(results, row, method, train, valid, exam)
 
 
 def published(options: argparse.Namespace, results: Results) -> None:
     """What the paper's own recipe reaches, as `preset="paper"` has it."""
     for name in ("elive", "conflict"):
         row = {"world": name, "rows": options.rows, "seed": 1}
-        if not results.has(**row):
-            train, valid, exam = logs(world(name), options.rows, 1)
-            method: Any = method_class("harmonrank-paper")(preset="paper")
-            model = method.fit(train, train.schema, valid=valid, seed=1)
-            gap = ceiling(exam) - exact(model.score(exam), exam)
-            results.add({**row, "regret": gap, "health": model.health.to_dict()})
+        method = method_class("harmonrank-paper")(preset="paper")
+        add_network(results, row, method, *logs(world(name), options.rows, 1))
 
 
 def fewer(log: Log, odds: int, seed: int) -> Log:

@@ -10,7 +10,7 @@ from harmonrank.model.heads_sums import periods_of
 from harmonrank.model.law import distinct_contexts
 from harmonrank.model.residual import Residual, inputs_of, residual_arrays
 from harmonrank.model.residual_blocks import Look
-from harmonrank.model.residual_fit import _dispersion, _Prior
+from harmonrank.model.residual_fit import _pair_dispersion, _Prior
 from harmonrank.model.residual_kernels import CURVE, SURFACE
 from harmonrank.model.residual_sums import ResidualRows, blocks_of, groups_of
 from harmonrank.threads import limited_threads
@@ -140,7 +140,7 @@ def test_dispersion_tells_how_many_rows_are_copies(copies):
     for m, total in enumerate(data.totals()):
         drawn_rows = data.sample(heads[:, m], total / 50_000, m)
         blocks = blocks_of(groups, data.bands(groups, *drawn_rows))
-        found = _dispersion(Look(0.0, periods[:, :, m], blocks), groups, _Prior(groups, M))
+        found = _pair_dispersion(Look(0.0, periods[:, :, m], blocks), groups, _Prior(groups, M))
         # Eight periods of twelve cells: a standard error of 15 %.
         assert copies == pytest.approx(found, rel=0.35)
 

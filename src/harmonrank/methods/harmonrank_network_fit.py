@@ -68,13 +68,17 @@ def learn(
     batch_rows = options.batch_rows or min(max(seen // 160, 256), 4096)
     buffered = None if whole is None else buffered_rows(whole, batch_rows)
 
-    w, pi = torch.from_numpy(fit.weights), counts.prevalence
+    weights_of_auc = torch.from_numpy(fit.weights).float()
+    per_unit = torch.from_numpy(_per_unit(fit.weights, counts.prevalence)).float()
 
     def misfit(z: Tensor, batch: Arrays) -> Tensor:
         if options.loss == "rank":
-            fused = z.sigmoid() @ (w / torch.from_numpy(pi * (1 - pi))).to(z)
-            w_of = batch.sample_weight
-            return rank_auc_loss(fused, batch.labels, objective_weights=w.to(z), sample_weight=w_of)
+            return rank_auc_loss(
+                z.sigmoid() @ per_unit.to(z),
+                batch.labels,
+                objective_weights=weights_of_auc.to(z),
+                sample_weight=batch.sample_weight,
+            )
         weight = None if batch.sample_weight is None else batch.sample_weight[:, None].to(z)
         # The sum over heads of the mean over rows.
         return binary_cross_entropy_with_logits(z, batch.labels, weight) * z.shape[1]
@@ -130,13 +134,18 @@ def _set_prior(network: ObjectiveNetwork, rows: Blocks[FitRows]) -> None:
     prior.intercept.copy_(curves[:, 1])
 
 
+def _per_unit(weights: np.ndarray, prevalence: np.ndarray) -> np.ndarray:
+    """Return what a unit of each head's probability counts, w/(π(1−π))."""
+    counted: np.ndarray = weights / (prevalence * (1 - prevalence))
+    return counted
+
+
 class _Exam:
     """The validation AUC-sum of a network; without rows a later network is a better one."""
 
     def __init__(self, method: "HarmonRankNetwork", fit: Fit) -> None:
-        pi = fit.train.prevalence()
         self._log, self._weights, self._later = fit.valid, fit.weights, count()
-        self._effective = fit.weights / (pi * (1 - pi))
+        self._effective = _per_unit(fit.weights, fit.train.prevalence())
         self._codes = fit.valid.codes(method.encoder)
 
     def __call__(self, network: ObjectiveNetwork) -> float:

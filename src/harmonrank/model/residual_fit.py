@@ -159,7 +159,7 @@ def _look(found: Look, groups: list[Group], M: int, positives: float, mass: floa
     """Return what every group alone would gain with each precision."""
     prior = _Prior(groups, M)
     gains, held = np.empty((len(groups), len(_PRECISIONS))), np.empty(len(groups))
-    dispersion = _dispersion(found, groups, prior)
+    dispersion = _pair_dispersion(found, groups, prior)
     for g, (group, block) in enumerate(zip(groups, found.blocks, strict=True)):
         halves, curved = _halves(found.periods[:, prior.of_theta(3 + g)]), block
         if group.kind == PAIR:
@@ -179,7 +179,7 @@ def _look(found: Look, groups: list[Group], M: int, positives: float, mass: floa
     return _Look(found.value, found.periods.sum(axis=0), gains, held, enough)
 
 
-def _dispersion(found: Look, groups: list[Group], prior: "_Prior") -> float:
+def _pair_dispersion(found: Look, groups: list[Group], prior: "_Prior") -> float:
     """Return how much more the gradient in pairs of context values varies, at least 1.
 
     This is eq. 9 of docs/default-method.md. Of independent rows the gradient has the variance of
