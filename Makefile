@@ -14,9 +14,9 @@ help: ## list the targets
 
 venv: $(READY) ## create .venv with the package and all its extras
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml lab/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[all,dev]' --editable lab
 	touch $(READY)
 
 demo: $(READY) ## simulate a world, fit every method, print the leaderboard with the ceiling
@@ -56,7 +56,7 @@ OLDEST := .venv-oldest
 test-oldest: ## the main job and what it stands on, with the oldest versions that are allowed
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
-		--editable '.[all]' pytest hypothesis scikit-learn scipy selenium
+		--editable '.[all]' --editable lab pytest hypothesis scikit-learn scipy selenium
 	OMP_NUM_THREADS=1 $(OLDEST)/bin/pytest -q tests/data tests/metrics tests/table tests/registry \
 		tests/methods/test_every_method.py tests/cli/test_own_log.py tests/serving/test_onnx.py
 
@@ -79,7 +79,7 @@ ABSENT = || echo "$(1) could not be installed; it is left out."
 
 $(BENCH_VENV)/.ready: pyproject.toml constraints.txt
 	test -x $(BENCH_BIN)/python || $(PYTHON) -m venv $(BENCH_VENV)
-	$(PIP) --editable '.[serve,torch]'
+	$(PIP) --editable '.[serve,torch]' --editable lab
 	$(PIP) fastapi $(call ABSENT,FastAPI)
 	$(PIP) scikit-learn $(call ABSENT,scikit-learn)
 	$(PIP) onnxruntime onnx onnxscript $(call ABSENT,ONNX Runtime)
@@ -88,9 +88,9 @@ $(BENCH_VENV)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 bench: $(BENCH_VENV)/.ready ## time ours against its peers; write benchmarks/RESULTS.md
-	$(BENCH_BIN)/harmonrank bench all --json benchmarks/results/bench.json --markdown benchmarks/RESULTS.md
+	$(BENCH_BIN)/harmonrank lab bench all --json benchmarks/results/bench.json --markdown benchmarks/RESULTS.md
 	$(BENCH_BIN)/python benchmarks/results_page.py
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	find src tests -name __pycache__ -prune -exec rm -rf {} +
+	find src lab tests -name __pycache__ -prune -exec rm -rf {} +

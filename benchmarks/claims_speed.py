@@ -1,4 +1,4 @@
-"""What the docs say of speed, from `harmonrank bench`, serving_stack.py and soak.py."""
+"""What the docs say of speed, from `harmonrank lab bench`, serving_stack.py and soak.py."""
 
 import re
 from collections.abc import Iterator
@@ -185,7 +185,7 @@ def stacks() -> Iterator[str]:
 @claim(
     "kernels.md",
     "such a first score takes {} s (`harmonrank`) and {} s (`harmonrank-paper`), with kept kernels "
-    "{} s and {} s (`harmonrank bench score`).",
+    "{} s and {} s (`harmonrank lab bench score`).",
 )
 def first_score() -> Iterator[str]:
     for what in ("first score ever", "cold start"):

@@ -28,9 +28,9 @@ from harmonrank.registry import Registry
 from harmonrank.streaming.config import LoopConfig, StreamConfig
 from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted
 from harmonrank.streaming.recipe import LearnerSettings
-from harmonrank.streaming.simulation import SimulatedStream
 from harmonrank.streaming.source import open_sink
 from harmonrank.streaming.stream import stream
+from harmonrank_lab.worlds.stream import SimulatedStream
 
 HOUR = timedelta(hours=1)
 SWAPPED = {"a": 1.5, "b": -1.0}

@@ -35,7 +35,7 @@ from harmonrank.data.worlds import WORLDS as DRAWN
 from harmonrank.data.worlds import best_score
 from harmonrank.errors import HarmonRankError
 from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.evaluation.worlds import WORLDS, AnyWorld, world
+from harmonrank.evaluation.worlds import AnyWorld, world, world_names
 from harmonrank.methods import METHODS, method_class
 from harmonrank.metrics import auc
 
@@ -50,7 +50,7 @@ SWAPPED = [
 ]
 LATER = 40_000_000
 # The world `requests` has a benchmark of its own, per_request.py.
-EIGHT = [name for name in WORLDS if name != "requests"]
+EIGHT = [name for name in world_names() if name != "requests"]
 STORED = {
     "small": ["elive", "qkvideo", "conflict"],
     "swap": ["elive", "qkvideo", "conflict"],

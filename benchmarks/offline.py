@@ -21,7 +21,10 @@ from harmonrank.data import Schema
 from harmonrank.data.worlds import World, world
 from harmonrank.evaluation import Baseline
 from harmonrank.evaluation.offline import OfflineResult, estimate_offline
-from harmonrank.evaluation.online import (
+from harmonrank.evaluation.simulation import world_schema
+from harmonrank.methods import Method, method_class
+from harmonrank.metrics import spearman
+from harmonrank_lab.experiments.online import (
     RANDOMISED,
     OnlineConfig,
     candidate_scores,
@@ -29,9 +32,6 @@ from harmonrank.evaluation.online import (
     shown_requests,
     true_values,
 )
-from harmonrank.evaluation.simulation import world_schema
-from harmonrank.methods import Method, method_class
-from harmonrank.metrics import spearman
 
 PLATFORMS = {"random share": (20, 5, 1 / 3), "as ranked": (10, 10, 0.0)}
 PARTS = ("snips", "robust", "snips_lift", "robust_lift")

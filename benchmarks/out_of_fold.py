@@ -19,13 +19,13 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Schema
-from harmonrank.data.log_worlds import KuaiRandWorld
-from harmonrank.data.logs import ImportedLog, find_kuairand, import_log
 from harmonrank.evaluation import compare
-from harmonrank.evaluation.log_simulation import simulate_log
 from harmonrank.metrics import auc
-from harmonrank.prediction import FULL, PredictorConfig, fit_predictor
-from harmonrank.prediction.scoring import fusion_schema, score_frame
+from harmonrank_lab.upstream import FULL, PredictorConfig, fit_predictor
+from harmonrank_lab.upstream.logs import ImportedLog, find_kuairand, import_log
+from harmonrank_lab.upstream.scoring import fusion_schema, score_frame
+from harmonrank_lab.worlds.raw import KuaiRandWorld
+from harmonrank_lab.worlds.raw_simulation import simulate_log
 
 
 def scores_of(predictor, frame: pl.DataFrame, how: str, seed: int) -> np.ndarray:

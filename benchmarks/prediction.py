@@ -9,7 +9,7 @@ it is. Rows per second are those of whole training passes, reading and shuffling
 
 Of MMoE, one network is measured; the mean of it and the networks of five folds, which learned from
 training rows alone; and the mean of the three that in the end learned from training and validation
-rows alike, for as many epochs as validation chose: this one is what `harmonrank predict score`
+rows alike, for as many epochs as validation chose: this one is what `harmonrank lab predict score`
 gives for new rows. LightGBM gets the same advantage: once validation rows have chosen its leaves
 and its rounds, it is fitted on training and validation rows with these, and both are measured.
 
@@ -31,12 +31,12 @@ import numpy as np
 import polars as pl
 import torch
 
-from harmonrank.data.log_worlds import KuaiRandWorld
-from harmonrank.data.logs import ImportedLog, LogColumns, find_kuairand, import_log
-from harmonrank.evaluation.log_simulation import simulate_log
 from harmonrank.metrics import auc, calibration_error, paired_difference
-from harmonrank.prediction import FULL, PredictorConfig, fit_predictor, load_predictor
-from harmonrank.prediction.predictor import MODEL
+from harmonrank_lab.upstream import FULL, PredictorConfig, fit_predictor, load_predictor
+from harmonrank_lab.upstream.logs import ImportedLog, LogColumns, find_kuairand, import_log
+from harmonrank_lab.upstream.predictor import MODEL
+from harmonrank_lab.worlds.raw import KuaiRandWorld
+from harmonrank_lab.worlds.raw_simulation import simulate_log
 
 
 def table_of(log: ImportedLog, part: str) -> pl.DataFrame:

@@ -240,7 +240,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # Not above: a server and a client start without it.
     from harmonrank.data.files import new_file, write_json
-    from harmonrank.evaluation.bench import machine
+    from harmonrank_lab.bench import machine
 
     rounds: dict[str, list[dict[str, dict[str, float]]]] = {name: [] for name in SERVERS}
     for _ in range(options.rounds):

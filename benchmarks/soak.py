@@ -25,9 +25,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from harmonrank.evaluation.bench import machine
-from harmonrank.evaluation.bench._rows import world_log
 from harmonrank.methods.harmonrank import HarmonRank
+from harmonrank_lab.bench import machine
+from harmonrank_lab.bench._rows import world_log
 
 BODIES = 20
 

@@ -36,11 +36,11 @@ from streaming_replay import measure_replay
 
 from harmonrank.data import read_log
 from harmonrank.data.worlds import world
-from harmonrank.evaluation.bench import machine
 from harmonrank.streaming.join import Batch, Join
 from harmonrank.streaming.learner import LearnerSettings, StreamLearner, new_learner
-from harmonrank.streaming.simulation import SimulatedStream
 from harmonrank.streaming.windows import Windows
+from harmonrank_lab.bench import machine
+from harmonrank_lab.worlds.stream import SimulatedStream
 
 
 class Stopwatch:

@@ -16,9 +16,9 @@ from harmonrank.data import Schema
 from harmonrank.data.files import flush
 from harmonrank.data.worlds import world
 from harmonrank.streaming.join import Batch, Join
-from harmonrank.streaming.simulation import SimulatedStream
 from harmonrank.streaming.source import open_sink, open_source
 from harmonrank.streaming.windows import Windows
+from harmonrank_lab.worlds.stream import SimulatedStream
 
 HOUR = timedelta(hours=1)
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from harmonrank.data import Log, read_log
 from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.evaluation.worlds import WORLDS, world
+from harmonrank.evaluation.worlds import world, world_names
 from harmonrank.methods import ceiling_of, method_class
 from harmonrank.metrics import auc
 
@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--seeds", type=int, default=2)
-    parser.add_argument("--worlds", default=",".join(w for w in WORLDS if w != "requests"))
+    parser.add_argument("--worlds", default=",".join(w for w in world_names() if w != "requests"))
     parser.add_argument("--methods", default=",".join(OWN))
     given = parser.parse_args()
     tuning = Tuning(given.json, given.rows, given.worlds.split(","), given.seeds)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data.worlds import Sample, best_score
-from harmonrank.evaluation.worlds import WORLDS, AnyWorld, world
+from harmonrank.evaluation.worlds import AnyWorld, world, world_names
 from harmonrank.metrics import auc
 
 try:
@@ -106,7 +106,7 @@ def main() -> None:
     arguments = parser.parse_args()
     world("elive").sample(1000, seed=0)  # compiles
     results = []
-    for name in WORLDS:
+    for name in world_names():
         for redraw in (None, 1, 2, 3):
             found = one(name, redraw, arguments.rows)
             if redraw is None and IsotonicRegression is not None:

@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 
 from rich.console import Console
 
-from harmonrank.evaluation.ab import analyse
-from harmonrank.evaluation.online import run_online
-from harmonrank.reports.ab import ab_table
+from harmonrank_lab.experiments.ab import analyse
+from harmonrank_lab.experiments.ab_report import ab_table
+from harmonrank_lab.experiments.online import run_online
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         log = Path(folder) / "log.parquet"
         result.log.write_parquet(log)
-        # What `harmonrank ab analyse` does with a log of yours.
+        # What `harmonrank lab ab analyse` does with a log of yours.
         analysis = analyse(
             log,
             user="user_id",

@@ -7,11 +7,11 @@ import polars as pl
 from safetensors.numpy import load_file, save_file
 
 from fuzzing import ODD, bent, mangled, signed
-from harmonrank.data.log_worlds import KuaiRandWorld
-from harmonrank.data.logs import PARTS, ImportedLog, find_kuairand, import_log
-from harmonrank.evaluation.log_simulation import simulate_log
-from harmonrank.prediction import PredictorConfig, fit_predictor, load_predictor, score_log
-from harmonrank.prediction.encoder import Encoder
+from harmonrank_lab.upstream import PredictorConfig, fit_predictor, load_predictor, score_log
+from harmonrank_lab.upstream.encoder import Encoder
+from harmonrank_lab.upstream.logs import PARTS, ImportedLog, find_kuairand, import_log
+from harmonrank_lab.worlds.raw import KuaiRandWorld
+from harmonrank_lab.worlds.raw_simulation import simulate_log
 from raw_logs import (
     LOG_COLUMNS,
     USER_COLUMNS,

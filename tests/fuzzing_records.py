@@ -6,19 +6,19 @@ import numpy as np
 
 import harmonrank as hr
 from fuzzing import mangled
-from harmonrank.evaluation.online import OnlineResult
-from harmonrank.evaluation.reproduction import QUICK, Estimate, PaperTable
-from harmonrank.evaluation.reproduction._data import data_of
-from harmonrank.evaluation.reproduction._fit import FitCell
-from harmonrank.evaluation.reproduction._online import OnlineCell
-from harmonrank.evaluation.reproduction._relations import RelationsCell
-from harmonrank.evaluation.reproduction._speed import SpeedCell
-from harmonrank.evaluation.reproduction._study import Results, Study
-from harmonrank.evaluation.reproduction._table import Row, Verdict
-from harmonrank.evaluation.reproduction._timed import Timed
-from harmonrank.evaluation.steps import Steps
 from harmonrank.evaluation.store import Store
-from harmonrank.reports.reproduction._folder import RESULTS, add_results
+from harmonrank_lab.experiments.online import OnlineResult
+from harmonrank_lab.paper_tables import QUICK, Estimate, PaperTable
+from harmonrank_lab.paper_tables._data import data_of
+from harmonrank_lab.paper_tables._fit import FitCell
+from harmonrank_lab.paper_tables._online import OnlineCell
+from harmonrank_lab.paper_tables._relations import RelationsCell
+from harmonrank_lab.paper_tables._speed import SpeedCell
+from harmonrank_lab.paper_tables._study import Results, Study
+from harmonrank_lab.paper_tables._table import Row, Verdict
+from harmonrank_lab.paper_tables._timed import Timed
+from harmonrank_lab.paper_tables.report._folder import RESULTS, add_results
+from harmonrank_lab.pipeline.steps import Steps
 from logs import small_table
 
 M = 5

@@ -14,24 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODULES = (
-    *(f"cli.{verb}" for verb in ("score", "rank", "split", "init", "fit", "compare", "evaluate")),
-    *(
-        "cli.data",
-        "cli.predict",
-        "cli.pipeline",
-        "methods.closed_form",
-        "methods.logistic",
-        "methods.saved",
-        "prediction",
-    ),
-    *("evaluation", "reports.html", "data.log_worlds", "cli.registry", "registry"),
-    *("cli.stream", "cli.stream_show", "streaming.stream", "streaming.endpoint"),
-    *(
-        "streaming.folder",
-        "streaming.window_learner",
-        "streaming.sums_learner",
-        "streaming.metrics_text",
-    ),
+    *("harmonrank.cli.score", "harmonrank.cli.rank", "harmonrank.cli.split"),
+    *("harmonrank.cli.init", "harmonrank.cli.fit", "harmonrank.cli.compare"),
+    *("harmonrank.cli.evaluate", "harmonrank.cli.registry", "harmonrank.cli.stream"),
+    *("harmonrank.cli.stream_show", "harmonrank.methods.closed_form"),
+    *("harmonrank.methods.logistic", "harmonrank.methods.saved", "harmonrank.evaluation"),
+    *("harmonrank.reports.html", "harmonrank.registry", "harmonrank.streaming.stream"),
+    *("harmonrank.streaming.endpoint", "harmonrank.streaming.folder"),
+    *("harmonrank.streaming.window_learner", "harmonrank.streaming.sums_learner"),
+    *("harmonrank.streaming.metrics_text", "harmonrank_lab.cli.data"),
+    *("harmonrank_lab.cli.predict", "harmonrank_lab.cli.pipeline", "harmonrank_lab.upstream"),
+    "harmonrank_lab.worlds.raw",
 )
 FIRST_USES = ("torch._dynamo", "scipy.linalg", "numba.typed", "rich.live", "rich.progress")
 CHANGES = ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir")
@@ -140,7 +133,7 @@ def child(parts):
 def main():
     from importlib import import_module
 
-    for module in (*(f"harmonrank.{module}" for module in MODULES), *FIRST_USES):
+    for module in (*MODULES, *FIRST_USES):
         import_module(module)
     from numba.core.registry import cpu_target
 

@@ -40,8 +40,8 @@ def test_importing_the_package_loads_nothing_heavy():
         ["--help"],
         ["--version"],
         ["fit", "--help"],
-        ["pipeline", "-h"],
-        ["predict", "fit", "-h"],
+        ["lab", "pipeline", "-h"],
+        ["lab", "predict", "fit", "-h"],
         ["--hepl"],
     ],
 )

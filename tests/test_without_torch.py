@@ -138,7 +138,7 @@ for name in ("soft_rank", "rank_auc_loss"):
     ], done.stderr
     for line, who in {
         "harmonrank fit --train train.csv --schema schema.toml --method mbce -o m": "mbce",
-        "harmonrank bench rank": "harmonrank bench",
+        "harmonrank lab bench rank": "harmonrank lab bench",
     }.items():
         done = without_torch(commands(line), csvs)
         assert done.returncode == 2

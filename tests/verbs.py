@@ -24,9 +24,9 @@ def prepare(place):
 
 def prepare_log(place):
     """Write raw files and import them."""
-    from harmonrank.data.log_worlds import KuaiRandWorld
-    from harmonrank.data.logs import find_kuairand, import_log
-    from harmonrank.evaluation.log_simulation import simulate_log
+    from harmonrank_lab.upstream.logs import find_kuairand, import_log
+    from harmonrank_lab.worlds.raw import KuaiRandWorld
+    from harmonrank_lab.worlds.raw_simulation import simulate_log
 
     simulate_log(KuaiRandWorld(users=60, items=30), 4_000, place / "raw", seed=3)
     import_log(find_kuairand(place / "raw"), place / "log")
@@ -48,9 +48,27 @@ def arguments(place, verb, folder):
         "refit": (*("fit", *rows[:2], *prior, *schema, "-o", folder / "m"), "--overwrite"),
         "compare": ("compare", *rows, *methods, *schema, "--runs", folder / "runs"),
         "evaluate": ("evaluate", place / "model", valid, "--json", folder / "e.json"),
-        "import": ("data", "import", "kuairand", place / "raw", "-q", "-o", folder / "log"),
-        "predict": ("predict", "fit", place / "log", *SMALL, "-q", "-o", folder / "predictor"),
-        "pipeline": ("pipeline", place / "raw", *SMALL, *methods, "-q", "-o", folder / "all"),
+        "import": ("lab", "data", "import", "kuairand", place / "raw", "-q", "-o", folder / "log"),
+        "predict": (
+            "lab",
+            "predict",
+            "fit",
+            place / "log",
+            *SMALL,
+            "-q",
+            "-o",
+            folder / "predictor",
+        ),
+        "pipeline": (
+            "lab",
+            "pipeline",
+            place / "raw",
+            *SMALL,
+            *methods,
+            "-q",
+            "-o",
+            folder / "all",
+        ),
     }[verb]
 
 

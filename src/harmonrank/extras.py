@@ -1,10 +1,12 @@
 """Extras: packages that only some things need, with the remedy where one is missing."""
 
-__all__ = ["import_extra", "is_installed", "needs_extras", "remedy", "require_extra"]
+__all__ = ["import_extra", "is_installed", "needs_extras", "plugins", "remedy", "require_extra"]
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any
 
@@ -72,3 +74,9 @@ def is_installed(package: str) -> bool:
         return find_spec(package) is not None
     except ModuleNotFoundError:
         return False
+
+
+@cache
+def plugins(group: str) -> dict[str, str]:
+    """Return what other installed packages add under an entry point: a place by its name."""
+    return {entry.name: entry.value for entry in entry_points(group=group)}

@@ -117,7 +117,7 @@ def test_an_experiment_tries_points(frontier, run, world_folder, tmp_path):
     frontier("--save", "likes", "--choose", "like=9,comment=0,long_view=0")
     small = ("--hours", 2, "--requests", 200, "--users", 500)
     done = run(
-        *("ab", "simulate", "elive", tmp_path / "model", "--at", "likes", *small),
+        *("lab", "ab", "simulate", "elive", tmp_path / "model", "--at", "likes", *small),
         *("-o", tmp_path / "log.csv", "--json", tmp_path / "ab.json"),
     )
     assert done.code == 0, done
@@ -127,7 +127,7 @@ def test_an_experiment_tries_points(frontier, run, world_folder, tmp_path):
     (lift,) = (x for x in told["exact"] if x["outcome"] == "like")
     assert lift["lift"] > 0
     again = run(
-        *("ab", "analyse", tmp_path / "log.csv", "--outcomes", "like"),
+        *("lab", "ab", "analyse", tmp_path / "log.csv", "--outcomes", "like"),
         *("--impressions", "impressions", "--control", "current"),
     )
     assert again.code == 0, again

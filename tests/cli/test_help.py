@@ -4,30 +4,14 @@ import click
 import pytest
 
 VERBS = [
-    *("demo", "simulate", "data", "predict", "init", "split", "fit", "score", "rank", "evaluate"),
-    *(
-        "frontier",
-        "offline",
-        "align",
-        "recalibrate",
-        "explain",
-        "pipeline",
-        "compare",
-        "reproduce",
-        "ab",
-        "registry",
-        "report",
-        "export",
-        "serve",
-        "stream",
-        "backfill",
-        "warm",
-    ),
-    "bench",
+    *("demo", "init", "split", "fit", "score", "rank", "evaluate", "frontier", "offline", "align"),
+    *("recalibrate", "explain", "compare", "registry", "report", "export", "serve", "stream"),
+    *("backfill", "warm", "lab", "simulate"),
 ]
 COMMANDS = [
-    *(verb for verb in VERBS if verb not in ("data", "predict", "ab", "registry")),
-    *("data import", "predict fit", "predict score", "ab analyse", "ab simulate"),
+    *(verb for verb in VERBS if verb not in ("lab", "registry")),
+    *(f"lab {verb}" for verb in ("simulate", "data import", "predict fit", "predict score")),
+    *(f"lab {verb}" for verb in ("pipeline", "ab analyse", "ab simulate", "reproduce", "bench")),
     *(f"registry {verb}" for verb in ("init", "list", "show", "publish", "rollback")),
     *("registry prune", "registry diff"),
 ]

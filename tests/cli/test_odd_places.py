@@ -56,7 +56,7 @@ def test_names_that_are_not_utf8(refused, folder, model):
     refused("score", model, folder / "test.parquet", "-o", f"{out}.csv", sentence=sentence)
     refused(*fit(folder, "-o", out), sentence=sentence)
     refused("simulate", "elive", "--rows", 10, "-o", out, sentence=sentence)
-    refused("simulate", "kuairand", "--rows", 10, "-o", out, sentence=sentence)
+    refused("lab", "simulate", "kuairand", "--rows", 10, "-o", out, sentence=sentence)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "arrow"])
@@ -86,7 +86,7 @@ def test_seeds_that_no_generator_takes(refused, folder, number):
     refused(*fit(folder, "-o", folder / "m", "--seed", number), sentence="is not in the range")
 
 
-@pytest.mark.parametrize("option", ["--rows", "--redraw", "--users"])
+@pytest.mark.parametrize("option", ["--rows", "--redraw"])
 def test_counts_that_no_machine_holds(refused, folder, option):
     out = ("-o", folder / "w")
     refused("simulate", "elive", option, 10**20, *out, sentence="is not in the range")
@@ -103,12 +103,12 @@ def test_settings_that_never_end(refused, folder, model):
     many = "'/dev/zero' has more than"
     table = folder / "train.parquet"
     refused("compare", table, "--schema", endless, "--split", "request", sentence=many)
-    refused("pipeline", folder, "--declaration", endless, "-o", folder / "p", sentence=many)
+    refused("lab", "pipeline", folder, "--declaration", endless, "-o", folder / "p", sentence=many)
     refused("serve", model, "--api-key-file", endless, sentence=many)
     deep = folder / "log.toml"
     deep.write_text("x = " + "[" * 100_000)
     sentence = "cannot be read as a TOML declaration"
-    refused("pipeline", folder, "--declaration", deep, "-o", folder / "p", sentence=sentence)
+    refused("lab", "pipeline", folder, "--declaration", deep, "-o", folder / "p", sentence=sentence)
 
 
 def test_numbers_and_pages_replace_only_their_like(refused, run, folder, model):

@@ -32,7 +32,7 @@ VERBS = {
         *("--methods", "closed-form", *QUIET),
     ),
     "ab": lambda table: (
-        *("ab", "analyse", table, "--user", "user", "--arm", "arm"),
+        *("lab", "ab", "analyse", table, "--user", "user", "--arm", "arm"),
         *("--outcomes", "buy", *QUIET),
     ),
     "init": lambda table: ("init", table, "--overwrite", *QUIET),

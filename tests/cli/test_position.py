@@ -80,9 +80,3 @@ def test_a_position_that_is_none_is_one_sentence(run, folder, options, message):
     assert done.code == 2, done
     assert message in done.err
     assert "Traceback" not in done.err
-
-
-def test_raw_logs_have_no_places_to_simulate(run, tmp_path):
-    done = run("simulate", "tenrec", "--position-bias", "1", "-o", tmp_path / "raw")
-    assert done.code == 2
-    assert "--position-bias does not apply to the world 'tenrec'" in done.err

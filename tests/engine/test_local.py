@@ -50,6 +50,6 @@ def test_without_the_extra_it_is_one_sentence(monkeypatch):
 
 
 def test_one_process_has_nobody_to_train_in_parallel_with(run, tmp_path):
-    done = run("predict", "fit", tmp_path, "-o", tmp_path / "out", "--data-parallel")
+    done = run("lab", "predict", "fit", tmp_path, "-o", tmp_path / "out", "--data-parallel")
     assert done.code == 2
     assert "--data-parallel is about Ray; add --engine ray." in done.err

@@ -511,9 +511,9 @@ def test_formulas_are_tried_by_workers_with_the_same_result(folder, schema, ray_
 
 @pytest.fixture(scope="module")
 def raw_log(tmp_path_factory):
-    from harmonrank.data.log_worlds import KuaiRandWorld
-    from harmonrank.data.logs import ImportedLog, find_kuairand, import_log
-    from harmonrank.evaluation.log_simulation import simulate_log
+    from harmonrank_lab.upstream.logs import ImportedLog, find_kuairand, import_log
+    from harmonrank_lab.worlds.raw import KuaiRandWorld
+    from harmonrank_lab.worlds.raw_simulation import simulate_log
 
     base = tmp_path_factory.mktemp("logs")
     simulate_log(KuaiRandWorld(users=80, items=40), 16_000, base / "raw", seed=3)
@@ -526,7 +526,7 @@ def test_networks_that_predict_are_trained_by_workers_to_the_same_bytes(
     raw_log, tmp_path, ray_engine
 ):
     pytest.importorskip("torch")
-    from harmonrank.prediction import PredictorConfig, fit_predictor, score_log
+    from harmonrank_lab.upstream import PredictorConfig, fit_predictor, score_log
 
     config = PredictorConfig(epochs=1, refits=1, embedding=4)
     for engine in (LocalEngine(), ray_engine):
@@ -548,7 +548,7 @@ def test_a_worker_killed_in_the_midst_of_training_changes_no_byte(
 ):
     """Each batch has two pieces, one for each of two workers, and each pool eight groups."""
     pytest.importorskip("torch")
-    from harmonrank.prediction import PredictorConfig, fit_predictor, fitting
+    from harmonrank_lab.upstream import PredictorConfig, fit_predictor, fitting
 
     config = PredictorConfig(
         epochs=2, refits=1, embedding=4, pool_rows=4000, batch_rows=5000, checkpoint_seconds=1e-3
@@ -572,7 +572,7 @@ def test_a_worker_killed_in_the_midst_of_training_changes_no_byte(
 @pytest.mark.slow
 def test_a_log_scored_with_a_killed_worker_has_the_same_bytes(raw_log, tmp_path, ray_engine):
     pytest.importorskip("torch")
-    from harmonrank.prediction import PredictorConfig, fit_predictor, score_log
+    from harmonrank_lab.upstream import PredictorConfig, fit_predictor, score_log
 
     config = PredictorConfig(epochs=1, refits=0, embedding=4)
     predictor = fit_predictor(raw_log, tmp_path / "predictor", config, folds=2)

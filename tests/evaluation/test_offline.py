@@ -11,7 +11,9 @@ from harmonrank.data.worlds import world
 from harmonrank.errors import DataError, UsageError
 from harmonrank.evaluation import Baseline
 from harmonrank.evaluation.offline import estimate_offline
-from harmonrank.evaluation.online import (
+from harmonrank.methods import method_class
+from harmonrank.metrics import spearman
+from harmonrank_lab.experiments.online import (
     RANDOMISED,
     OnlineConfig,
     candidate_scores,
@@ -19,8 +21,6 @@ from harmonrank.evaluation.online import (
     shown_requests,
     true_values,
 )
-from harmonrank.methods import method_class
-from harmonrank.metrics import spearman
 
 OBJECTIVES = ("click", "like", "long_view")
 WORLD = world("qkvideo").subset(OBJECTIVES)

@@ -8,7 +8,7 @@ from fuzzing_records import FITTED, cells, kept, stepped, table
 from harmonrank.errors import DataError
 from harmonrank.evaluation.store import Store
 from harmonrank.methods import Quality
-from harmonrank.reports.reproduction._folder import RESULTS, add_results
+from harmonrank_lab.paper_tables.report._folder import RESULTS, add_results
 
 
 def changed(content, place, value):

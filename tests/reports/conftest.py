@@ -2,8 +2,6 @@
 
 import pytest
 
-from browser import browsing
-
 METHODS = ("harmonrank", "closed-form", "harmonrank-paper")
 
 
@@ -48,9 +46,3 @@ def facts(board, models, logs):
     train, test = logs
     run = run_of("harmonrank compare --methods 'a,b' <x>", 7)
     return collect("A small world", run, board[0], models, test, train=train)
-
-
-@pytest.fixture(scope="session")
-def driver(tmp_path_factory):
-    with browsing(tmp_path_factory.mktemp("profile")) as browser:
-        yield browser

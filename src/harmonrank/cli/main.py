@@ -12,13 +12,13 @@ import click
 
 from harmonrank import __version__
 from harmonrank.errors import HarmonRankError, did_you_mean, printable
-from harmonrank.extras import needs_extras
+from harmonrank.extras import needs_extras, plugins
+
+PLUGINS = "harmonrank.verbs"
+"""The entry point by which other packages add verbs: a module with a `command`."""
 
 _VERBS = {
     "demo": "The main job on a built-in world: simulate, fit, leaderboard with ceiling.",
-    "simulate": "Write the log of a world whose best possible result is known.",
-    "data": "Bring in raw logs: your own, or those of public data sets.",
-    "predict": "The stage before: from a log to a score per objective.",
     "init": "Guess which column of a log is what; write a schema.toml to correct.",
     "split": "Cut a log into train, valid and test tables, by time or by request.",
     "fit": "Fit one model.",
@@ -30,10 +30,7 @@ _VERBS = {
     "align": "Give a new model scores distributed like those of the running one.",
     "recalibrate": "Adjust a model to changed upstream scores, without labels.",
     "explain": "Show what a model learned, and its effective weights.",
-    "pipeline": "From raw logs to a comparison of fusions, with one command.",
     "compare": "Fit many methods on the same rows; print a leaderboard.",
-    "reproduce": "Make the paper's tables again and judge its claims.",
-    "ab": "Analyse the log of an online experiment, or simulate one.",
     "registry": "Versions of a model: publish through guardrails, roll back.",
     "report": "Show the history of a stream: quality, versions, drift, lag.",
     "export": "Write a model as an ONNX file, checked in ONNX Runtime.",
@@ -41,29 +38,42 @@ _VERBS = {
     "stream": "Learn from events as they come, and publish a fresh model.",
     "backfill": "Replay a period of events to the state that a stream had.",
     "warm": "Compile what a model needs to score, before it serves.",
-    "bench": "Measure our speed beside that of the peers that are installed.",
 }
+
+_LAB_VERBS = ("lab", "simulate")
 
 
 class _Verbs(click.Group):
-    """Imports a verb's file when it is called, so that help is instant."""
+    """Imports a verb's file when it is called, so that help is instant.
+
+    Other packages, such as harmonrank-lab, add verbs by the entry point `harmonrank.verbs`.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_VERBS)
+        return [*_VERBS, *plugins(PLUGINS)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _VERBS:
+        place = f"harmonrank.cli.{name}" if name in _VERBS else plugins(PLUGINS).get(name)
+        if place is None:
             return None
-        command: click.Command = import_module(f"harmonrank.cli.{name}").command
+        command: click.Command = import_module(place).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        added = [(name, self._told(ctx, name)) for name in plugins(PLUGINS)]
         with formatter.section("Verbs"):
-            formatter.write_dl(list(_VERBS.items()))
+            formatter.write_dl([*_VERBS.items(), *added])
+
+    def _told(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        return "" if command is None else command.get_short_help_str(limit=200)
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        if args and args[0] not in _VERBS and not args[0].startswith("-"):
-            ctx.fail(f"There is no verb '{args[0]}'. {did_you_mean(args[0], _VERBS)}")
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            if args[0] in _LAB_VERBS:
+                ctx.fail(f"'{args[0]}' is part of harmonrank-lab; pip install harmonrank-lab.")
+            ctx.fail(f"There is no verb '{args[0]}'. {did_you_mean(args[0], known)}")
         return super().resolve_command(ctx, args)
 
 

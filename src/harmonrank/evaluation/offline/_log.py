@@ -9,8 +9,8 @@ import polars as pl
 
 from harmonrank.data import Log, Schema, Source, open_table, read_log
 from harmonrank.data.examination import chances_at
+from harmonrank.data.hashing import hash_shares
 from harmonrank.errors import DataError, UsageError
-from harmonrank.evaluation.ab import hash_shares
 from harmonrank.methods import method_class
 from harmonrank.methods.correction import MOST_WEIGHT, corrected
 from harmonrank.methods.probability import ProbabilityMethod

@@ -1,0 +1,63 @@
+"""AUC of five objectives in one sort, against a loop over scikit-learn's `roc_auc_score`."""
+
+__all__ = ["cases"]
+
+from functools import partial
+
+import numpy as np
+
+from harmonrank.metrics import (
+    auc,
+    auc_sum_interval,
+    bootstrap_auc_sum,
+    bootstrap_difference,
+    grouped_auc,
+)
+from harmonrank_lab.bench._peers import peer
+from harmonrank_lab.bench._result import Case, Result, Work, measure
+from harmonrank_lab.bench._size import Size
+
+_PREVALENCES = [0.001, 0.02, 0.01, 0.03, 0.25]
+_REQUEST_ROWS = 20
+
+
+def cases(size: Size) -> list[Case]:
+    """The AUC of scores of three shapes, then what has no peer."""
+    rows = size.metric_rows
+    rng = np.random.default_rng(0)
+    labels = (rng.random((rows, 5)) < _PREVALENCES).astype(np.uint8)
+    logits = rng.normal(size=rows) + labels.sum(axis=1)
+    probabilities = 1 / (1 + np.exp(3 - 2 * logits))
+    shapes = {
+        "logits": logits,
+        "probabilities": probabilities,
+        "three digits": np.round(probabilities, 3),
+    }
+    found = []
+    for shape, scores in shapes.items():
+        name = f"auc, {shape}"
+        found.append(Case(name, partial(_against_sklearn, name, scores, labels, size.seconds)))
+    requests = rng.integers(0, max(rows // _REQUEST_ROWS, 1), rows)
+    other = logits + rng.normal(size=rows)
+    alone: dict[str, Work] = {
+        "grouped auc": lambda: grouped_auc(logits, labels, requests),
+        "auc sum interval": lambda: auc_sum_interval(logits, labels, groups=requests),
+        "bootstrap of 200": lambda: bootstrap_auc_sum(logits, labels),
+        "paired bootstrap of 200": lambda: bootstrap_difference(logits, other, labels),
+    }
+    for name, run in alone.items():
+        # The bootstraps repeat themselves.
+        least = 1 if "bootstrap" in name else 3
+        work = {"ours": run}
+        found.append(
+            Case(name, partial(measure, "metrics", name, rows, work, size.seconds, least=least))
+        )
+    return found
+
+
+def _against_sklearn(name: str, scores: np.ndarray, labels: np.ndarray, seconds: float) -> Result:
+    work: dict[str, Work] = {"ours": lambda: auc(scores, labels)}
+    sklearn = peer("sklearn.metrics")
+    if sklearn is not None:
+        work["scikit-learn"] = lambda: [sklearn.roc_auc_score(y, scores) for y in labels.T]
+    return measure("metrics", name, len(scores), work, seconds)

@@ -1,0 +1,110 @@
+"""Soft ranks, forward and backward: how fast, and how far from exact."""
+
+__all__ = ["cases"]
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from harmonrank.ranking import argsort, soft_rank
+from harmonrank_lab.bench._peers import peer
+from harmonrank_lab.bench._result import Accuracy, Case, Result, Work, measure
+from harmonrank_lab.bench._size import Size
+
+_TYPES = (torch.float32, torch.float64)
+_STRENGTHS = (1.0, 3.0, 10.0)
+
+
+def cases(size: Size) -> list[Case]:
+    """Soft ranks and the sort beneath at each number of rows, then errors at the largest."""
+    found = []
+    for rows in size.rank_rows:
+        for dtype in _TYPES:
+            kind = str(dtype).removeprefix("torch.")
+            for strength in _STRENGTHS:
+                name = f"soft_rank {kind} strength {strength:g}"
+                found.append(Case(name, partial(_speed, name, rows, dtype, strength, size.seconds)))
+            found.append(Case(f"argsort {kind}", partial(_sort, rows, dtype, size.seconds)))
+    for dtype in _TYPES:
+        for strength in (1.0, 10.0):
+            name = f"error {str(dtype).removeprefix('torch.')} strength {strength:g}"
+            found.append(Case(name, partial(_error, name, max(size.rank_rows), dtype, strength)))
+    return found
+
+
+def _draw(rows: int, dtype: torch.dtype, count: int) -> Tensor:
+    return torch.randn(count, rows, dtype=dtype, generator=torch.Generator().manual_seed(0))
+
+
+def _speed(name: str, rows: int, dtype: torch.dtype, strength: float, seconds: float) -> Result:
+    scores, upstream = _draw(rows, dtype, 2)
+    work = {"ours": _both_ways(lambda s: soft_rank(s, strength=strength), scores, upstream)}
+    torchsort = peer("torchsort")
+    if torchsort is not None:
+        # The same projection, as the scores have unit spread.
+        epsilon = strength / rows
+        work["torchsort"] = _both_ways(
+            lambda s: torchsort.soft_rank(s, regularization_strength=epsilon),
+            scores[None],
+            upstream[None],
+        )
+    return measure("rank", name, rows, work, seconds)
+
+
+def _both_ways(operator: Callable[[Tensor], Any], scores: Tensor, upstream: Tensor) -> Work:
+    scores = scores.clone().requires_grad_()
+
+    def run() -> None:
+        scores.grad = None
+        operator(scores).backward(upstream)
+
+    return run
+
+
+def _sort(rows: int, dtype: torch.dtype, seconds: float) -> Result:
+    values = _draw(rows, dtype, 1)[0].numpy()
+    work: dict[str, Work] = {
+        "ours": lambda: argsort(values),
+        "numpy stable": lambda: np.argsort(values, kind="stable"),
+        "numpy unstable": lambda: np.argsort(values),
+    }
+    return measure("rank", f"argsort {values.dtype}", rows, work, seconds / 3)
+
+
+def _error(name: str, rows: int, dtype: torch.dtype, strength: float) -> Accuracy:
+    """Compare with the plain strength that both sides understand."""
+    scores, epsilon = _draw(rows, dtype, 1)[0], strength / rows
+    truth = _exact(scores.numpy(), epsilon)
+
+    def error(ranks: Tensor) -> float:
+        return float(np.abs(ranks.numpy() - truth).max())
+
+    peers, torchsort = {}, peer("torchsort")
+    if torchsort is not None:
+        ranks = torchsort.soft_rank(scores[None], regularization_strength=epsilon)[0]
+        peers["torchsort"] = error(ranks)
+    ours = error(soft_rank(scores, strength=epsilon, scale="none"))
+    rounded = error(torch.from_numpy(truth.astype(scores.numpy().dtype)))
+    return Accuracy(name, rows, ours, rounded, peers)
+
+
+def _exact(scores: np.ndarray, strength: float) -> np.ndarray:
+    """Pool adjacent violators in extended precision, by plain scores and plain strength."""
+    order = np.argsort(scores, kind="stable")
+    z = scores[order].astype(np.longdouble) / np.longdouble(strength)
+    means: list[np.longdouble] = []
+    sizes: list[int] = []
+    for value in z - np.arange(1, len(z) + 1):
+        mean, size = value, 1
+        while means and means[-1] >= mean:
+            before, count = means.pop(), sizes.pop()
+            mean, size = (mean * size + before * count) / (size + count), size + count
+        means.append(mean)
+        sizes.append(size)
+    ranks = np.empty(len(z), np.longdouble)
+    ranks[order] = z - np.repeat(np.array(means), sizes)
+    return ranks

@@ -1,0 +1,136 @@
+"""Run: the cases of a benchmark one after another, and what they found."""
+
+__all__ = ["PARTS", "CaseEnded", "CaseStarted", "Failure", "Report", "machine", "run"]
+
+import os
+import platform
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.events import Part
+from harmonrank_lab.bench._result import Accuracy, Case, Result
+from harmonrank_lab.bench._size import FULL, Size
+
+PARTS = ("rank", "metrics", "train", "score", "growth", "serve")
+"""What can be measured on its own; 'all' is everything."""
+_PACKAGES = (
+    "harmonrank", "numpy", "numba", "torch", "polars",
+    "torchsort", "onnxruntime", "scikit-learn", "libauc", "uvicorn", "fastapi",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class CaseStarted(Part):
+    """A case begins."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A case that could not be measured, and why."""
+
+    name: str
+    error: str
+
+
+@dataclass(frozen=True)
+class CaseEnded(Part):
+    """A case has its result."""
+
+    result: Result | Accuracy | Failure
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found, and on which machine."""
+
+    machine: dict[str, Any]
+    results: tuple[Result, ...]
+    errors: tuple[Accuracy, ...]
+    failures: tuple[Failure, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form that other programs read."""
+        return {
+            "machine": self.machine,
+            "results": [result.to_dict() for result in self.results],
+            "errors": [error.to_dict() for error in self.errors],
+            "failures": [asdict(failure) for failure in self.failures],
+        }
+
+
+def run(
+    what: str, size: Size = FULL, *, on_event: Callable[[Any], None] = lambda _: None
+) -> Report:
+    """Measure one part, or 'all' of them; a case that fails is reported, and the others go on.
+
+    Args:
+        what: One of PARTS, or 'all'.
+        size: How much to do.
+        on_event: Called when a case starts and when it ends.
+    """
+    if what not in (*PARTS, "all"):
+        raise UsageError(f"There is no benchmark '{what}'. {did_you_mean(what, [*PARTS, 'all'])}")
+    facts = machine()
+    cases = [case for part in (PARTS if what == "all" else (what,)) for case in _cases(part, size)]
+    found: list[Result | Accuracy | Failure] = []
+    for index, case in enumerate(cases):
+        on_event(CaseStarted(case.name, index, len(cases)))
+        found.append(_measured(case))
+        on_event(CaseEnded(case.name, index, len(cases), found[-1]))
+    return Report(
+        facts,
+        tuple(one for one in found if isinstance(one, Result)),
+        tuple(one for one in found if isinstance(one, Accuracy)),
+        tuple(one for one in found if isinstance(one, Failure)),
+    )
+
+
+def _measured(case: Case) -> Result | Accuracy | Failure:
+    try:
+        return case.run()
+    except Exception as error:
+        return Failure(case.name, f"{type(error).__name__}: {error}")
+
+
+def _cases(part: str, size: Size) -> list[Case]:
+    # A part loads what it measures, which the others do without.
+    found: list[Case] = import_module(f"harmonrank_lab.bench._{part}").cases(size)
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Return processor, cores, versions of packages, and how busy the machine is.
+
+    >>> machine()["cores"] >= 1
+    True
+    """
+    facts: dict[str, Any] = {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+    }
+    if hasattr(os, "getloadavg"):
+        facts["load"] = round(os.getloadavg()[0], 2)
+    return facts | {name: found for name in _PACKAGES if (found := _version(name))}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

@@ -1,0 +1,161 @@
+"""One training step of the paper's network by kernels, against the same step by PyTorch."""
+
+__all__ = ["cases"]
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from harmonrank.data import ContextEncoder
+from harmonrank.losses import aucm_loss, aucm_slope, bce_loss, rank_auc_loss, rank_auc_slope
+from harmonrank.model import Network, NetworkConfig
+from harmonrank.training import Arrays, LossSlope, LossValue, TrainingConfig
+from harmonrank.training.learner import FusedLearner, Learner, SlopeFunction, TorchLearner
+from harmonrank_lab.bench._fit import profile
+from harmonrank_lab.bench._head_fit import head_fit
+from harmonrank_lab.bench._peers import compiled, on_one_thread, peer
+from harmonrank_lab.bench._result import Case, Result, Work, measure
+from harmonrank_lab.bench._rows import world_log
+from harmonrank_lab.bench._size import Size
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+def cases(size: Size) -> list[Case]:
+    """Steps with three losses, the default's own fit, and what a fit does beside its steps."""
+    return [
+        Case("training step, rank loss", partial(_rank_step, size)),
+        Case("training step, rank loss against BCE", partial(_rank_against_bce, size)),
+        Case("training step, BCE", partial(_bce_step, size)),
+        Case("training step, AUCM", partial(_aucm_step, size)),
+        Case("fit of the default's linear heads", partial(head_fit, size)),
+        *profile(size),
+    ]
+
+
+class _Steps:
+    """The rows, and learners that each own a network with the same first weights."""
+
+    def __init__(self, size: Size) -> None:
+        log = world_log(size.train_rows)
+        encoder = ContextEncoder.fit(log.context)
+        self._rows = Arrays(
+            torch.from_numpy(log.scores.astype(np.float32)),
+            torch.from_numpy(log.codes(encoder)),
+            torch.from_numpy(log.known_labels()),
+        )
+        self._config = NetworkConfig(objectives=log.scores.shape[1], context_slots=encoder.slots)
+        steps = log.rows // size.batch_rows
+        order = np.random.default_rng(0).permutation(log.rows)[: steps * size.batch_rows]
+        self._batches = np.sort(order.reshape(steps, size.batch_rows), axis=1)
+
+    @property
+    def rows(self) -> int:
+        return int(self._batches.shape[1])
+
+    def network(self) -> Network:
+        return Network(self._config, torch.Generator().manual_seed(0))
+
+    def example(self) -> tuple[Tensor, Tensor]:
+        batch = self._rows.batch(torch.from_numpy(self._batches[0]))
+        return batch.scores, batch.context
+
+    def fused(self, loss: Loss, slope: SlopeFunction | None = None) -> Work:
+        return self._stepping(
+            FusedLearner(self.network(), self._rows, TrainingConfig(), slope), loss
+        )
+
+    def torch(self, loss: Loss, network: Any = None) -> Work:
+        network = self.network() if network is None else network
+        return self._stepping(TorchLearner(network, self._rows, TrainingConfig()), loss)
+
+    def _stepping(self, learner: Learner, loss: Loss) -> Work:
+        """Return a function that takes the next step of an epoch that never ends."""
+
+        def value(fused: Tensor, batch: Arrays) -> LossValue:
+            return LossValue(loss(fused, batch.labels))
+
+        def index() -> Iterator[np.ndarray]:
+            while True:
+                yield from self._batches
+
+        coming = index()
+        return lambda: learner.step(next(coming), value)
+
+
+def _rank_step(size: Size) -> Result:
+    steps = _Steps(size)
+    eager = steps.torch(rank_auc_loss)
+    work = {"ours": steps.fused(rank_auc_loss, _rank_slope), "torch-eager": eager}
+    work["torch-eager, 1 thread"] = on_one_thread(eager)
+    if (torchsort := peer("torchsort")) is not None:
+        work["torch-eager with torchsort"] = steps.torch(partial(_torchsort_loss, torchsort))
+    fast = compiled(steps.network(), steps.example()) if size.compile else None
+    if fast is not None:
+        work["torch.compile"] = steps.torch(rank_auc_loss, fast)
+    note = "torch-eager and torch.compile use our soft rank."
+    return measure("train", "training step, rank loss", steps.rows, work, size.seconds, note=note)
+
+
+def _rank_slope(fused: np.ndarray, batch: Arrays) -> LossSlope:
+    return LossSlope(*rank_auc_slope(fused, batch.patterns, np.ones(batch.patterns.shape[1])))
+
+
+def _torchsort_loss(torchsort: Any, fused: Tensor, labels: Tensor) -> Tensor:
+    """Return our loss with torchsort's ranks: M − Σ_m (⟨r,y_m⟩ − n⁺(n⁺+1)/2)/(n⁺n⁻)."""
+    n = len(fused)
+    z = (fused - fused.mean()) / fused.std()
+    ranks = torchsort.soft_rank(z[None], regularization_strength=1.0 / n)[0]
+    positives = labels.sum(dim=0)
+    pairs = (positives * (n - positives)).clamp(min=1)
+    areas = (ranks @ labels - positives * (positives + 1) / 2) / pairs
+    loss: Tensor = labels.shape[1] - areas.sum()
+    return loss
+
+
+def _rank_against_bce(size: Size) -> Result:
+    steps = _Steps(size)
+    ours = steps.fused(rank_auc_loss, _rank_slope)
+    work = {"ours": ours, "our BCE": steps.fused(bce_loss)}
+    name = "training step, rank loss against BCE"
+    note = "Both by our kernels: what the soft rank costs."
+    return measure("train", name, steps.rows, work, size.seconds, note=note)
+
+
+def _bce_step(size: Size) -> Result:
+    steps = _Steps(size)
+    work = {"ours": steps.fused(bce_loss), "torch-eager": steps.torch(bce_loss)}
+    return measure("train", "training step, BCE", steps.rows, work, size.seconds)
+
+
+def _aucm_step(size: Size) -> Result:
+    steps = _Steps(size)
+    objectives = steps.example()[0].shape[1]
+    a, b, alpha = (torch.zeros(objectives) for _ in range(3))
+    zero = np.zeros(objectives)
+
+    def loss(fused: Tensor, labels: Tensor) -> Tensor:
+        return aucm_loss(fused, labels, a, b, alpha)
+
+    def slope(fused: np.ndarray, batch: Arrays) -> LossSlope:
+        found = aucm_slope(fused, batch.patterns, zero + 1, a=zero, b=zero, alpha=zero)
+        return LossSlope(found.loss, found.slope)
+
+    work = {"ours": steps.fused(loss, slope), "torch-eager": steps.torch(loss)}
+    libauc = peer("libauc.losses")
+    if libauc is not None:
+        terms = [libauc.AUCMLoss(device="cpu") for _ in range(objectives)]
+
+        def theirs(fused: Tensor, labels: Tensor) -> Tensor:
+            found: Tensor = sum(
+                (term(fused, y) for term, y in zip(terms, labels.T, strict=True)), torch.zeros(())
+            )
+            return found
+
+        work["libauc"] = steps.torch(theirs)
+    note = "a, b and α stay as they are; LibAUC's loss runs once per objective."
+    return measure("train", "training step, AUCM", steps.rows, work, size.seconds, note=note)

@@ -1,0 +1,110 @@
+"""`harmonrank lab data`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harmonrank.cli.options import Show, output, shown, whole
+from harmonrank.errors import UsageError, did_you_mean
+
+
+@click.group("data")
+def command() -> None:
+    """Bring in raw logs: your own, or those of public data sets."""
+
+
+@command.command("import")
+@click.argument("kind")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--train-rows", type=whole(1), help="Training rows; half if not given.")
+@click.option("--valid-rows", type=whole(1), help="Validation rows; a quarter.")
+@click.option("--test-rows", type=whole(1), help="Test rows; a quarter.")
+@click.option("--no-random", is_flag=True, help="KuaiRand: leave out log_random_*.")
+@click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
+@click.option(
+    "--long-view",
+    type=whole(1),
+    metavar="N",
+    help="Tenrec: a view is long from watching_times N up; 2 if not given.",
+)
+@output("Folder to write.")
+@shown
+def import_command(
+    kind: str,
+    folder: Path,
+    train_rows: int | None,
+    valid_rows: int | None,
+    test_rows: int | None,
+    no_random: bool,
+    file: str | None,
+    long_view: int | None,
+    out: Path,
+    overwrite: bool,
+    show: Show,
+) -> None:
+    """Turn the raw log in DIR into partitioned parquet.
+
+    KIND is kuairand, tenrec, or a TOML file that declares the columns of your own log.
+
+    The folder holds train, valid and test, divided by time or, where there is no clock, by a
+    hash of the user; user and item features; log.toml, which names the columns; and a manifest.
+    The same command goes on where an earlier run was cut short.
+    """
+    from harmonrank.data.files import check_output
+    from harmonrank_lab.upstream.logs import LOG_TOML, import_log
+
+    check_output(out, overwrite=overwrite, holds=LOG_TOML)
+    source = _find(kind, folder, no_random=no_random, file=file, long_view=long_view)
+    rows = (train_rows, valid_rows, test_rows)
+    for note in source.notes:
+        show.line(note)
+    seen = _Steps(show)
+    manifest = import_log(source, out, rows=rows, overwrite=overwrite, on_step=seen)
+    for what, count in manifest["oddities"].items():
+        show.line(f"{count:,} × {what}.")
+    show.result(_result(manifest, out), {k: v for k, v in manifest.items() if k != "files"})
+
+
+def _find(
+    kind: str, folder: Path, *, no_random: bool, file: str | None, long_view: int | None
+) -> Any:
+    from harmonrank_lab.upstream.logs import SHIPPED, find_declared, find_kuairand, find_tenrec
+
+    declared = kind.endswith(".toml")
+    if not declared and kind not in SHIPPED:
+        hint = did_you_mean(kind, SHIPPED)
+        raise UsageError(
+            f"There is no importer '{kind}'. {hint} For a log of your own, name a TOML file that "
+            "declares its columns."
+        )
+    others = {"--file": file, "--long-view": long_view} if kind != "tenrec" else {}
+    others |= {"--no-random": no_random or None} if kind != "kuairand" else {}
+    for option, value in others.items():
+        if value is not None:
+            raise UsageError(f"{option} does not apply to {kind}; leave it out.")
+    if declared:
+        return find_declared(folder, kind)
+    if kind == "kuairand":
+        return find_kuairand(folder, random=not no_random)
+    return find_tenrec(folder, file=file, long_view=long_view or 2)
+
+
+class _Steps:
+    """Moves the bar, and says once that an earlier run is continued."""
+
+    def __init__(self, show: Any) -> None:
+        self._show, self._said = show, False
+
+    def __call__(self, step: Any) -> None:
+        if step.kept and not self._said:
+            self._show.line("Continuing an earlier import: its finished parts stay.")
+            self._said = True
+        self._show.advance(f"{step.stage} ", step.done, step.total, f"{step.rows:,} rows")
+
+
+def _result(manifest: dict[str, Any], out: Path) -> str:
+    rows = ", ".join(f"{count:,} {part}" for part, count in manifest["rows"].items())
+    return f"Wrote {rows} rows to {out}, divided by {manifest['split']['by']}."

@@ -1,0 +1,162 @@
+"""`harmonrank lab pipeline`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harmonrank.cli.options import (
+    Show,
+    count_option,
+    figures_option,
+    format_option,
+    parse_names,
+    path_option,
+    predictor_options,
+    seed_option,
+    shown,
+)
+from harmonrank.errors import DataError, UsageError
+
+_DECLARATION = "declaration.toml"
+
+
+@click.command("pipeline")
+@click.argument("raw", type=click.Path(path_type=Path))
+@path_option(
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    help="Folder of all outcomes; a second run into it does only what changed.",
+)
+@click.option(
+    "--source",
+    "kind",
+    type=click.Choice(["auto", "kuairand", "tenrec"]),
+    default="auto",
+    show_default=True,
+    help="Whose files RAW holds.",
+)
+@path_option(
+    "--declaration",
+    metavar="FILE",
+    help="TOML that declares the columns of your own log; RAW/declaration.toml if it is there.",
+)
+@click.option("--file", metavar="NAME", help="Tenrec: which file, where there are several.")
+@predictor_options(2, "Of the training scores.")
+@count_option("--fusion-rows", 1_000_000, "Fusions are fitted on at most so many rows.", least=100)
+@click.option(
+    "--methods",
+    default="harmonrank,closed-form,prevalence-weights,logistic",
+    show_default=True,
+    metavar="all|A,B",
+    help="Ways to fuse.",
+)
+@seed_option
+@figures_option
+@format_option
+@shown
+def command(
+    raw: Path,
+    out: Path,
+    kind: str,
+    declaration: Path | None,
+    file: str | None,
+    network: str,
+    epochs: int | None,
+    folds: int,
+    by: Any,
+    settings: tuple[str, ...],
+    fusion_rows: int,
+    methods: str,
+    seed: int,
+    figures: Path | None,
+    style: str,
+    show: Show,
+) -> None:
+    """Go from the raw logs in RAW to a comparison of fusions and a report.
+
+    Import and split, train the predictor, score (training rows out of fold), fit the fusions,
+    compare them, draw report.html. Every step is kept with a digest of what it depends on, so
+    that the same command again does only what changed, and says so.
+    """
+    from rich.console import Group
+
+    from harmonrank.cli.reporting import Reporting, can_draw
+    from harmonrank.methods import METHODS
+    from harmonrank.reports.tables import prediction_table
+    from harmonrank_lab.cli.predict import config_of
+    from harmonrank_lab.pipeline.pipeline import PIPELINE_STEPS, PipelineConfig, run_pipeline
+    from harmonrank_lab.pipeline.steps import Steps
+
+    config = PipelineConfig(
+        predictor=config_of(network, epochs, settings),
+        folds=folds,
+        by=by,
+        fusion_rows=fusion_rows,
+        methods=METHODS if methods == "all" else tuple(parse_names(methods)),
+        seed=seed,
+    )
+    source = _find(raw, kind, declaration, file)
+    page = out / "report.html" if can_draw(show) else None
+    drawn, pictured = Reporting(page, None, show), Reporting(None, figures, show)
+    steps = Steps(out, PIPELINE_STEPS, show.event)
+    result = run_pipeline(source, out, config, steps=steps, on_event=show.event)
+
+    def draw(reporting: Reporting) -> None:
+        reporting.compared(
+            f"From {source.columns.kind} logs to a fused ranking",
+            result.board,
+            result.train,
+            result.test,
+            seed,
+            runs=out / "runs",
+            prediction=result.prediction,
+            caveats=result.caveats,
+        )
+
+    if page is not None:
+        content = [result.digest, dict(result.prediction), list(result.caveats)]
+        steps.run("report", {"shown": content}, [page.name], lambda: draw(drawn))
+        show.line(f"Report: {page}")
+    if pictured.wanted:
+        draw(pictured)
+    for caveat in result.caveats:
+        show.line(f"Note: {caveat}")
+    numbers_of = {
+        **result.board.to_dict(),
+        "prediction": result.prediction,
+        "caveats": list(result.caveats),
+    }
+    tables = prediction_table(result.prediction), result.board.to_table()
+    text = "\n\n".join(table.to_markdown() for table in tables)
+    show.result(text if style == "md" else Group(tables[0], "", tables[1]), numbers_of)
+
+
+def _find(raw: Path, kind: str, declaration: Path | None, file: str | None) -> Any:
+    """Return the files of a declared log, or of the first public one that they fit."""
+    from harmonrank_lab.upstream.logs import find_declared, find_kuairand, find_tenrec
+
+    if declaration is not None and (kind != "auto" or file is not None):
+        raise UsageError("--declaration stands for --source and --file; leave those out.")
+    if declaration is None and kind == "auto" and (raw / _DECLARATION).is_file():
+        declaration = raw / _DECLARATION
+    if declaration is not None:
+        return find_declared(raw, declaration)
+    if kind == "kuairand":
+        return find_kuairand(raw)
+    if kind == "tenrec" or file is not None:
+        return find_tenrec(raw, file=file)
+    try:
+        return find_kuairand(raw)
+    except DataError as first:
+        try:
+            return find_tenrec(raw)
+        except DataError as second:
+            raise DataError(
+                f"{first} Nor is it Tenrec's: {second} For a log of your own, declare its columns "
+                "with --declaration FILE."
+            ) from None

@@ -1,0 +1,127 @@
+"""`harmonrank lab predict`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harmonrank.cli.engine_options import EngineChoice, engine_options
+from harmonrank.cli.options import (
+    Show,
+    output,
+    parse_settings,
+    predictor_options,
+    seed_option,
+    shown,
+)
+from harmonrank.errors import UsageError
+
+
+@click.group("predict")
+def command() -> None:
+    """The stage before the fusion: from a log to a score per objective."""
+
+
+@command.command("fit")
+@click.argument("log", type=click.Path(path_type=Path))
+@predictor_options(0, "Networks that each leave a part of the training rows out; 0 for none.")
+@seed_option
+@output("Folder of the predictor.")
+@engine_options
+@click.option(
+    "--data-parallel",
+    is_flag=True,
+    help="Ray: let all workers train each network together, by Ray Train.",
+)
+@shown
+def fit_command(
+    log: Path,
+    network: str,
+    epochs: int | None,
+    folds: int,
+    by: Any,
+    settings: tuple[str, ...],
+    seed: int,
+    out: Path,
+    overwrite: bool,
+    engine: EngineChoice,
+    data_parallel: bool,
+    show: Show,
+) -> None:
+    """Train on LOG, a folder that `harmonrank lab data import` wrote.
+
+    One network sees all training rows, and one per fold leaves that fold out, so that training
+    rows can be scored by a network that never saw them. In the end three more learn from the
+    validation rows too, to score new rows (`--set refits=N`). A fit that was interrupted goes on
+    when the command is repeated. With --engine ray every network is trained by one worker,
+    with --data-parallel by all of them, to the same weights.
+    """
+    from harmonrank.data.files import check_output
+    from harmonrank_lab.pipeline.report import predictor_facts, predictor_table
+    from harmonrank_lab.upstream import fit_predictor
+    from harmonrank_lab.upstream.logs import ImportedLog
+    from harmonrank_lab.upstream.predictor import MODEL
+
+    if data_parallel and not engine.is_cluster:
+        raise UsageError("--data-parallel is about Ray; add --engine ray.")
+    config = config_of(network, epochs, settings)
+    check_output(out, overwrite=overwrite, holds=MODEL)
+    with engine.used():
+        predictor = fit_predictor(
+            ImportedLog.open(log),
+            out,
+            config,
+            folds=folds,
+            by=by,
+            seed=seed,
+            overwrite=overwrite,
+            data_parallel=data_parallel,
+            on_event=show.event,
+        )
+    show.line(f"Wrote {out}.")
+    facts = predictor_facts(predictor)
+    show.result(predictor_table(facts), facts)
+
+
+def config_of(network: str, epochs: int | None, settings: tuple[str, ...]) -> Any:
+    """Return the options of a predictor, checked."""
+    from harmonrank.options import checked_options
+    from harmonrank_lab.upstream import PredictorConfig
+
+    options = {"network": network, **parse_settings(settings)}
+    if epochs is not None:
+        options["epochs"] = epochs
+    return PredictorConfig(**checked_options("predict", PredictorConfig, options))
+
+
+@command.command("score")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.argument("data", type=click.Path(path_type=Path))
+@output("Folder to write, or of a single table a parquet file.")
+@engine_options
+@shown
+def score_command(
+    model: Path, data: Path, out: Path, overwrite: bool, engine: EngineChoice, show: Show
+) -> None:
+    """Score DATA, an imported log or a parquet file, by MODEL.
+
+    Of a log, train.parquet, valid.parquet, test.parquet and schema.toml are written, ready for
+    `harmonrank compare`. No row of the log that the model was fitted on is scored by a network
+    that learned from it. Of a parquet file, its rows, which are taken for new, are written with
+    one more column per objective. With --engine ray each part of a log is scored by a worker.
+    """
+    from harmonrank_lab.upstream import load_predictor, score_log, score_rows
+    from harmonrank_lab.upstream.logs import ImportedLog
+
+    engine.refuse(not data.is_dir() and "A single table", "leave --engine ray out")
+    predictor = load_predictor(model)
+    if data.is_dir():
+        log = ImportedLog.open(data)
+        with engine.used():
+            score_log(predictor, log, out, overwrite=overwrite, on_event=show.event)
+        rows = sum(log.rows.values())
+    else:
+        rows = score_rows(predictor, data, out, overwrite=overwrite, on_event=show.event)
+    show.result(f"Scored {rows:,} rows; wrote {out}.", {"rows": rows, "output": str(out)})

@@ -1,0 +1,214 @@
+"""`harmonrank lab reproduce`."""
+
+__all__ = ["command"]
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harmonrank.cli.options import Show, figures_option, format_option, path_option, shown
+from harmonrank.events import BatchEnded, CellEnded, CellStarted, FitStep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harmonrank.reports.sections import Section
+
+_FIRST = "elive"
+
+
+@click.command("reproduce")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@click.option("--data", metavar="NAME", help="elive, qkvideo, conflict, or a folder of files.")
+@click.option("--quick", is_flag=True, help="Few rows and epochs: all tables in some minutes.")
+@click.option(
+    "--protocol",
+    type=click.Choice(["paper", "tuned"]),
+    help="paper: SGD, 500 epochs; tuned: Adam, each method's own defaults. tuned with --quick.",
+)
+@click.option(
+    "--losses",
+    type=click.Choice(["mean", "sum"]),
+    help="Over the rows of a batch, by the paper protocol. [mean]",
+)
+@click.option("--rows", type=int, help="Training rows; half as many test rows. [1000000]")
+@click.option("--seeds", type=int, help="How often each experiment is run. [3]")
+@click.option("--epochs", type=int, help="In place of the protocol's own.")
+@click.option("--steps", type=int, help="At most so many, by the tuned protocol.")
+@click.option("--batch-rows", type=int, help="Rows per step, in place of the protocol's own.")
+@click.option(
+    "--learning-rate",
+    type=click.FloatRange(0, min_open=True),
+    metavar="FLOAT",
+    help="In place of the protocol's own.",
+)
+@path_option(
+    "-o",
+    "--output",
+    "out",
+    default=Path("reproduction"),
+    show_default=True,
+    help="Folder of report.html, reproduction.md and results.json; tables add up in it.",
+)
+@path_option(
+    "--runs",
+    help="Folder that keeps finished experiments. [runs in the output folder]",
+)
+@path_option(
+    "--markdown",
+    metavar="FILE",
+    help="Also write the Markdown here, under the head that the file has.",
+)
+@figures_option
+@format_option
+@shown
+def command(
+    tables: tuple[str, ...],
+    data: str | None,
+    quick: bool,
+    out: Path,
+    runs: Path | None,
+    markdown: Path | None,
+    figures: Path | None,
+    style: str,
+    show: Show,
+    **changes: Any,
+) -> None:
+    """Make the paper's tables again and judge its claims.
+
+    TABLE is main, losses, components, buckets, training-speed, inference, skew, pareto, relations,
+    online or all, which is also meant if none is named. Each table shows the paper's figure,
+    ours with its interval over seeds and the distance to the best possible; each claim has held,
+    did not hold, or cannot be told.
+
+    A command that was stopped goes on where it was when it is repeated. Its folder adds up the
+    tables of several commands, so that each can have the rows and epochs that it is worth.
+    """
+    from dataclasses import replace
+
+    from harmonrank.cli.reporting import can_draw
+    from harmonrank.data.files import check_output
+    from harmonrank.reports import run_of
+    from harmonrank.reports.html import DOCTYPE, plotly_script
+    from harmonrank.reports.pictures import LIST, find_browser
+    from harmonrank_lab.paper_tables import PAPER, QUICK, reproduce
+    from harmonrank_lab.paper_tables.report import (
+        PAGE,
+        REPORT,
+        RESULTS,
+        add_results,
+        reproduction_markdown,
+        reproduction_tables,
+        with_head,
+        write_reproduction,
+    )
+
+    given = {name: value for name, value in changes.items() if value is not None}
+    settings = replace(QUICK if quick else PAPER, **given)
+    wanted = tables or ("all",)
+    how = _command(wanted, data, quick, given)
+    check_output(out / RESULTS, overwrite=True)
+    check_output(out / REPORT, overwrite=True, begins=DOCTYPE)
+    for path in filter(None, [out / PAGE, markdown]):
+        with_head(check_output(path, overwrite=True), "")
+    if figures is not None:
+        plotly_script()
+        find_browser()
+        check_output(figures, overwrite=True, holds=LIST)
+    add_results(out, ())
+    progress = _Progress(show)
+    found = reproduce(
+        wanted,
+        settings,
+        runs=runs or out / "runs",
+        data=data,
+        command=how,
+        on_event=progress.event,
+    )
+    progress.end()
+    merged = add_results(out, found)
+    seeds = f"0 to {settings.seeds - 1}" if settings.seeds > 1 else "0"
+    run = run_of("\n".join(dict.fromkeys(table.command for table in merged)), seeds)
+    page = can_draw(show)
+    written = write_reproduction(
+        out,
+        merged,
+        run,
+        page=page,
+        closer=_closer(data, settings.rows, show) if page or figures else (),
+        markdown=markdown,
+        figures=figures,
+    )
+    for path in written:
+        show.line(f"Wrote {path}")
+    text = reproduction_tables(found) if style == "table" else reproduction_markdown(found, run)
+    show.result(text, {"tables": [table.to_dict() for table in found]})
+
+
+def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict[str, Any]) -> str:
+    """Return how the tables are made; where they were written to is nobody else's business."""
+    parts = ["harmonrank", "lab", "reproduce", *tables]
+    if data is not None:
+        parts += ["--data", Path(data).name]
+    parts += ["--quick"] * quick
+    for name, value in given.items():
+        parts += [
+            f"--{name.replace('_', '-')}",
+            f"{value:g}" if isinstance(value, float) else value,
+        ]
+    return shlex.join(map(str, parts))
+
+
+def _closer(data: str | None, rows: int, show: "Show") -> "Sequence[Section]":
+    """Return what our default learned; data that it cannot be fitted on have had their say."""
+    from harmonrank.errors import HarmonRankError
+    from harmonrank_lab.paper_tables import data_of
+    from harmonrank_lab.paper_tables.report import closer_look
+
+    show.line("Drawing the report.")
+    try:
+        return closer_look(data_of(data or _FIRST, rows))
+    except HarmonRankError as error:
+        show.line(f"The page has no closer look at our default: {error}")
+        return ()
+
+
+class _Progress:
+    """A bar over all experiments that moves within each; a plain line as each ends."""
+
+    def __init__(self, show: "Show") -> None:
+        self._show, self._kept = show, 0
+        self._cell: CellStarted | None = None
+
+    def event(self, event: Any) -> None:
+        """Show an event by its type."""
+        if isinstance(event, CellStarted):
+            self._cell = event
+            self._advance(0)
+        elif isinstance(event, BatchEnded):
+            self._advance((event.epoch + (event.step + 1) / event.steps) / event.epochs)
+        elif isinstance(event, FitStep):
+            self._advance(event.step / max(event.steps, 1))
+        elif isinstance(event, CellEnded) and event.kept:
+            self._kept += 1
+        elif isinstance(event, CellEnded):
+            self._show.line(f"{event.place}: {_told(event)}")
+
+    def _advance(self, share: float) -> None:
+        if self._cell is not None:
+            done, name = self._cell.index + min(share, 1), self._cell.name
+            self._show.advance("reproduce ", done, self._cell.total, name[:40])
+
+    def end(self) -> None:
+        """Say what was not done again."""
+        if self._kept:
+            self._show.line(f"{self._kept} experiments were kept from an earlier run.")
+
+
+def _told(event: CellEnded) -> str:
+    if "error" in event.result:
+        return f"failed: {event.result['error']}"
+    areas = event.result.get("auc")
+    return (f"AUC-sum {sum(areas):.4f} in " if areas else "done in ") + f"{event.seconds:.1f} s"

@@ -1,0 +1,78 @@
+"""`harmonrank lab simulate`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.table import Table
+
+from harmonrank.cli.options import Show, count_option, output, seed_option, shown, whole
+from harmonrank.errors import UsageError, did_you_mean
+
+
+@click.command("simulate")
+@click.argument("name", metavar="kuairand|tenrec", type=click.Choice(["kuairand", "tenrec"]))
+@count_option("--rows", 1_000_000, "Rows of the log.", least=4)
+@seed_option
+@click.option("--redraw", type=whole(0), help="Draws another world of the same kind.")
+@count_option("--users", 20_000, "Users of the log.", least=1)
+@count_option("--items", 5_000, "Items of the log.", least=1)
+@click.option("--file", metavar="NAME", help="Which of Tenrec's files; QK-video.csv if not given.")
+@output("Folder to write.")
+@shown
+def command(
+    name: str,
+    rows: int,
+    seed: int,
+    redraw: int | None,
+    users: int,
+    items: int,
+    file: str | None,
+    out: Path,
+    overwrite: bool,
+    show: Show,
+) -> None:
+    """Write the raw log of a simulated platform, in the files of a public data set.
+
+    The folder also holds truth.parquet and truth.json.
+    """
+    from harmonrank.data.files import check_output
+    from harmonrank_lab.upstream.logs import TENREC_FILES
+    from harmonrank_lab.worlds.raw import KuaiRandWorld, TenrecWorld
+    from harmonrank_lab.worlds.raw_simulation import TRUTH, simulate_log
+
+    check_output(out, overwrite=overwrite, holds=TRUTH)
+    size = (users, items)
+    world: KuaiRandWorld | TenrecWorld
+    if name == "kuairand":
+        if file is not None:
+            raise UsageError("--file does not apply to the world 'kuairand'; leave it out.")
+        world = KuaiRandWorld(*size, redraw=redraw or 0)
+    else:
+        file = file or TENREC_FILES[0]
+        if file not in TENREC_FILES:
+            raise UsageError(
+                f"--file '{file}' is not simulated. {did_you_mean(file, TENREC_FILES)}"
+            )
+        world = TenrecWorld(*size, redraw=redraw or 0, file=file)
+    summary = simulate_log(
+        world,
+        rows,
+        out,
+        seed=seed,
+        overwrite=overwrite,
+        on_rows=lambda done: show.advance("simulate ", done, rows, f"{done:,} rows"),
+    )
+    summary["redraw"] = redraw
+    show.line(f"Wrote {rows:,} rows of {size[0]:,} users and {size[1]:,} items to {out}.")
+    show.result(_table(summary), summary)
+
+
+def _table(summary: dict[str, Any]) -> Table:
+    table = Table("objective", "positives", "rate", "AUC of the truth", box=None)
+    for name, rate in summary["rate"].items():
+        best = summary["auc"][name]
+        table.add_row(name, f"{summary['positives'][name]:,}", f"{rate:.4f}", f"{best:.4f}")
+    return table

@@ -1,0 +1,91 @@
+"""Checks: is the split what it was meant to be, and do two halves of the same arm agree?"""
+
+__all__ = ["aa_check", "aa_p_values", "sample_ratio"]
+
+from collections.abc import Mapping, Sequence
+from math import sqrt
+
+import numpy as np
+
+from harmonrank.data.hashing import hash_bits
+from harmonrank.errors import UsageError
+from harmonrank_lab.experiments.ab._chance import chi_square_p, two_sided_p
+from harmonrank_lab.experiments.ab._moments import UserMoments, log_ratio, moments_of
+from harmonrank_lab.experiments.ab._result import AACheck, SampleRatio
+
+SPLITS = 500
+_ALARM = 0.001
+_Z_ALARM = 3.2905
+_LEVEL = 0.05
+_CHUNK = 16_384
+_MOST = 1e100
+"""Of a part of the split, so that their sum is finite."""
+
+
+def sample_ratio(users: Mapping[str, int], split: Mapping[str, float] | None) -> SampleRatio:
+    """Test users per arm against the intended split: Σ (seen − expected)²/expected.
+
+    A chi-square with one degree less than there are arms; the alarm is at p < .001.
+
+    >>> sample_ratio({"base": 5000, "new": 5300}, None).alarm
+    False
+    >>> sample_ratio({"base": 50_000, "new": 53_000}, None).alarm
+    True
+
+    Args:
+        users: Seen, per arm.
+        split: Intended, in any unit; equal parts if left out.
+    """
+    wanted = dict.fromkeys(users, 1.0) if split is None else split
+    if set(wanted) != set(users) or not all(0 < part <= _MOST for part in wanted.values()):
+        raise UsageError(
+            f"The split must give each arm ({', '.join(users)}) a part above 0 up to {_MOST:g}. "
+            f"Got {', '.join(f'{arm}={part:g}' for arm, part in wanted.items())}."
+        )
+    total, parts = sum(users.values()), sum(wanted.values())
+    shares = {arm: wanted[arm] / parts for arm in users}
+    expected = {arm: total * share for arm, share in shares.items()}
+    x = sum((users[arm] - expected[arm]) ** 2 / expected[arm] for arm in users)
+    p = chi_square_p(x, len(users) - 1)
+    return SampleRatio(dict(users), shares, float(x), p, p < _ALARM)
+
+
+def aa_check(
+    outcomes: Sequence[str], count: np.ndarray, sums: np.ndarray, splits: int = SPLITS
+) -> AACheck:
+    """Halve the users of one arm again and again; see how often the halves seem to differ.
+
+    Chance alone lets a share .05 ± 3.29 √(.05·.95/splits) of the p-values fall below .05. An
+    outcome that hardly ever comes stays below that; only shares above it are an alarm.
+    """
+    p_values = aa_p_values(count, sums, splits)
+    below = np.mean(p_values < _LEVEL, axis=0)
+    away = _Z_ALARM * sqrt(_LEVEL * (1 - _LEVEL) / splits)
+    usual = (max(_LEVEL - away, 0.0), _LEVEL + away)
+    named = dict(zip(outcomes, below.tolist(), strict=True))
+    return AACheck(splits, named, usual, bool(np.any(below > usual[1])))
+
+
+def aa_p_values(count: np.ndarray, sums: np.ndarray, splits: int, salt: str = "aa") -> np.ndarray:
+    """Return the p-value of every split and outcome, (splits, outcomes); nan where it has none.
+
+    Users are told apart by their place in the arrays.
+    """
+    parts, wholes = [], []
+    for first in range(0, len(count), _CHUNK):
+        rows = slice(first, first + _CHUNK)
+        ids = np.arange(first, min(first + _CHUNK, len(count)))
+        halves = hash_bits(ids, salt, splits).T
+        parts.append(moments_of(halves, count[rows], sums[rows]))
+        wholes.append(moments_of(np.ones((1, len(ids))), count[rows], sums[rows]))
+    half = _added(parts)
+    ratio, error = log_ratio(_added(wholes).without(half), half)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        z = ratio / error
+    p_values: np.ndarray = np.vectorize(two_sided_p, otypes=[float])(z)
+    return p_values
+
+
+def _added(parts: Sequence[UserMoments]) -> UserMoments:
+    names = ("users", "n", "nn", "y", "yy", "ny")
+    return UserMoments(*(np.sum([getattr(part, name) for part in parts], axis=0) for name in names))

@@ -1,0 +1,197 @@
+"""Run: the closed loop of serving, answers, delayed labels and learning, hour by hour."""
+
+__all__ = ["run_online"]
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data import Schema
+from harmonrank.data.hashing import hash_shares
+from harmonrank.data.worlds import World
+from harmonrank.data.worlds import world as world_named
+from harmonrank.errors import DataError, UsageError
+from harmonrank.evaluation.simulation import world_schema
+from harmonrank.methods import Method
+from harmonrank_lab.experiments.ab import Analysis, analyse
+from harmonrank_lab.experiments.online._arm import Arm, FixedArm, Impressions, rows_of, serve
+from harmonrank_lab.experiments.online._config import ARMS, OnlineConfig
+from harmonrank_lab.experiments.online._ledger import Ledger
+from harmonrank_lab.experiments.online._result import HourEnded, OnlineResult
+from harmonrank_lab.experiments.online._traffic import Hour, Traffic
+
+_SHUFFLE = 3
+
+
+def run_online(
+    world: World | str,
+    *,
+    users: int = 100_000,
+    days: int = 5,
+    hours: int = 24,
+    requests_per_hour: int = 10_000,
+    candidates: int = 20,
+    top_k: int = 5,
+    seed: int = 0,
+    arms: Mapping[str, str | Method] | Sequence[str] = tuple(ARMS),
+    progress: Callable[[HourEnded], None] | None = None,
+    **rules: Any,
+) -> OnlineResult:
+    """Run an experiment on a simulated platform.
+
+    Users are split into arms by a salted hash. Every hour each arm ranks the candidates of its
+    users' requests and shows the best; a place is looked at by its chance, and an item that is
+    looked at is answered by its true probabilities. An arm learns again from its own log, from
+    rows whose labels have had time to come. Before the first day all arms learn from the same
+    traffic in random order.
+
+    Args:
+        world: Where requests and answers come from, or its name.
+        users: Split evenly among the arms.
+        days: Of the experiment.
+        hours: Per day.
+        requests_per_hour: On average.
+        candidates: Per request.
+        top_k: Shown per request.
+        seed: Decides everything that is drawn.
+        arms: Method of each arm by name, the control first; or names of `ARMS` or of methods. A
+            fitted model in place of a method ranks as it is and learns nothing.
+        progress: Called after every hour.
+        rules: Other fields of `OnlineConfig`.
+    """
+    given = dict(arms) if isinstance(arms, Mapping) else {a: ARMS.get(a, a) for a in arms}
+    fixed = {name: arm for name, arm in given.items() if isinstance(arm, Method)}
+    named = {name: arm.name if isinstance(arm, Method) else arm for name, arm in given.items()}
+    config = OnlineConfig(users, days, hours, requests_per_hour, candidates, top_k, named, **rules)
+    place = world_named(world) if isinstance(world, str) else world
+    return _Experiment(place, config, seed, fixed).run(progress or (lambda _: None))
+
+
+def _check_columns(world: World, schema: Schema, model: Method) -> None:
+    """Refuse a model that reads what the world does not have."""
+    there = {*schema.score_columns, *schema.context}
+    for name in (*model.schema.score_columns, *model.schema.context):
+        if name not in there:
+            raise UsageError(
+                f"The model reads a column '{name}', which world '{world.name}' does not have; "
+                "name the world that it was fitted on."
+            )
+
+
+class _Experiment:
+    """The state of a running experiment."""
+
+    def __init__(
+        self, world: World, config: OnlineConfig, seed: int, fixed: Mapping[str, Method]
+    ) -> None:
+        self._started, self._fixed = perf_counter(), fixed
+        self._world, self._config, self._seed = world, config, seed
+        schema = world_schema(world)
+        self._schema = Schema(schema.objectives, schema.context, schema.request)
+        for model in fixed.values():
+            _check_columns(world, self._schema, model)
+        self._traffic = Traffic(world, config, seed)
+        self._curve = config.examination()
+        self._delay, self._wait = config.delay(world.objectives), config.wait(world.objectives)
+        share = hash_shares(np.arange(config.users), f"online-{seed}")
+        self._group = (share * len(config.groups)).astype(np.int64)
+        self._ledger = Ledger(config.users, world.objectives, tuple(config.arms))
+        self._requests = 0
+
+    def run(self, progress: Callable[[HourEnded], None]) -> OnlineResult:
+        config, arms = self._config, self._first_arms()
+        names = np.array(config.groups)[self._group]
+        for hour in self._traffic.hours():
+            if hour.number and hour.number % config.retrain_hours == 0:
+                for arm in arms.values():
+                    arm.learn(hour.number, self._wait)
+            self._serve(hour, arms)
+            if (hour.number + 1) % config.hours == 0:
+                self._ledger.end_day(hour.number // config.hours, names)
+            progress(HourEnded(hour.number, config.days * config.hours))
+        return self._result()
+
+    def _first_arms(self) -> dict[str, Arm]:
+        """Let every arm learn from the same warm-up."""
+        config = self._config
+        hours = self._traffic.warmup() if len(self._fixed) < len(config.arms) else ()
+        warmup = [self._shuffled(hour) for hour in hours]
+        try:
+            return {
+                name: FixedArm(self._fixed[name], self._schema)
+                if name in self._fixed
+                else Arm(
+                    method,
+                    self._schema,
+                    warmup,
+                    window_rows=config.window_rows,
+                    seed=self._seed,
+                    options=config.options.get(name),
+                )
+                for name, method in config.arms.items()
+            }
+        except DataError as error:
+            raise DataError(
+                f"The warm-up is too short; raise requests_per_hour or warmup_hours. {error}"
+            ) from None
+
+    def _shuffled(self, hour: Hour) -> Impressions:
+        """Show items in random order."""
+        rng = np.random.default_rng([self._seed, _SHUFFLE, hour.number + self._config.warmup_hours])
+        answers = serve(hour, rng.random(hour.scores.shape[:2]), self._curve)
+        return rows_of(hour, answers, np.ones(len(hour.user), bool), self._delay, self._wait)
+
+    def _serve(self, hour: Hour, arms: Mapping[str, Arm]) -> None:
+        """Let every arm rank all requests; only its own users see what it shows."""
+        config, group = self._config, self._group[hour.user]
+        self._requests += len(group)
+        answers = {name: serve(hour, arm.score(hour), self._curve) for name, arm in arms.items()}
+        for name, answer in answers.items():
+            chance = hour.chance[np.arange(len(group))[:, None], answer.order]
+            self._ledger.would(name, hour.user, np.einsum("k,rkm->rm", self._curve, chance))
+        for number, name in enumerate(config.groups):
+            # The A/A arm shows what the control's model says, and teaches it nothing.
+            answer, mine = answers.get(name, answers[config.base]), group == number
+            self._ledger.saw(hour.user[mine], config.top_k, answer.came[mine].sum(axis=1))
+            if name in arms:
+                arms[name].remember(rows_of(hour, answer, mine, self._delay, self._wait))
+
+    def _result(self) -> OnlineResult:
+        config, ledger, log = self._config, self._ledger, self._ledger.log()
+
+        def measured(rows: pl.DataFrame, **options: Any) -> Analysis:
+            return analyse(
+                rows,
+                outcomes=self._world.objectives,
+                control=config.base,
+                impressions="impressions",
+                aa_arm=config.aa_arm,
+                **options,
+            )
+
+        # A day's lifts are looked at, its A/A check is not.
+        days = [measured(rows, splits=1).lifts for rows in ledger.frames]
+        settings = {k: v for k, v in asdict(config).items() if k != "arms"}
+        return OnlineResult(
+            world=self._world.name,
+            seed=self._seed,
+            objectives=self._world.objectives,
+            arms=dict(config.arms),
+            settings=settings
+            | {
+                "examination": self._curve.tolist(),
+                "delays": dict(zip(self._world.objectives, self._delay.tolist(), strict=True)),
+                "wait_hours": self._wait,
+            },
+            requests=self._requests,
+            analysis=measured(log),
+            exact=ledger.exact(config.base, range(config.days)),
+            days=tuple(days),
+            exact_days=tuple(ledger.exact(config.base, [day]) for day in range(config.days)),
+            log=log,
+            seconds=perf_counter() - self._started,
+        )

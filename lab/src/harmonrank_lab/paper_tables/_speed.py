@@ -1,0 +1,176 @@
+"""Speed: training by each loss and scoring, all in turn in one process."""
+
+__all__ = ["BATCH", "Kind", "SpeedCell", "rates"]
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any, Literal, TypedDict
+
+import numpy as np
+from msgspec import Meta
+
+from harmonrank import __version__
+from harmonrank.data import Log
+from harmonrank.data.decoding import decode
+from harmonrank.events import BatchEnded, OnEvent
+from harmonrank.methods import method_class
+from harmonrank.model import Network, NetworkConfig
+from harmonrank.threads import thread_count
+from harmonrank_lab.bench._result import rounds
+from harmonrank_lab.paper_tables._cell import StudyCell, require
+from harmonrank_lab.paper_tables._data import Data
+
+BATCH = 10_240
+_LOSSES = ("mbce", "pairwise-logistic", "aucm", "harmonrank-paper")
+_SCORERS = ("harmonrank-paper", "harmonrank")
+# So many rows are seen in a turn, enough for a fit to be done by the fused kernels.
+_TURN_ROWS = 20 * BATCH
+_TURN_SECONDS = 0.05
+_FEWEST_ROUNDS, _MOST_ROUNDS = 5, 200
+
+Rate = Callable[[], float]
+Kind = Literal["training-speed", "inference"]
+
+
+class _Sizes(TypedDict):
+    """What scoring a batch takes."""
+
+    parameters: float
+    FLOPs: float
+
+
+class _Speeds(TypedDict):
+    """Rows per second of each round, by method, as JSON parts."""
+
+    rates: dict[str, Annotated[list[Annotated[float, Meta(gt=0)]], Meta(min_length=1)]]
+    batch: Annotated[int, Meta(ge=1)]
+    threads: Annotated[int, Meta(ge=1)]
+    load: float | None
+    sizes: _Sizes
+
+
+@dataclass(frozen=True)
+class SpeedCell(StudyCell):
+    """Rounds of timed work; a time belongs to the machine it was measured on."""
+
+    data: Data = field(compare=False)
+    kind: Kind
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """Data and what is timed."""
+        return f"{Path(self.data.name).name} {self.kind}"
+
+    def identity(self) -> dict[str, Any]:
+        """Return what is timed; not the threads, whose number kernels change as they run."""
+        return {
+            "speed": self.kind,
+            "data": self.data.identity(),
+            "seconds": self.seconds,
+            "version": __version__,
+        }
+
+    def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:  # noqa: ARG002
+        """Return rows per second of each round, by method."""
+        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+        log = self.data.logs(0, self.data.objectives).train
+        log = log.take(np.arange(min(log.rows, _TURN_ROWS)))
+        make = _trainer if self.kind == "training-speed" else _scorer
+        return {
+            "rates": rates({name: make(name, log) for name in self._timed}, self.seconds),
+            "batch": min(log.rows, BATCH),
+            "threads": thread_count(),
+            "load": load,
+            "sizes": _sizes(log),
+        }
+
+    @property
+    def _timed(self) -> tuple[str, ...]:
+        return _LOSSES if self.kind == "training-speed" else _SCORERS
+
+    def check(self, content: Any) -> dict[str, Any]:
+        """Return rates of the same rounds for every method."""
+        found = decode(content, _Speeds, self.name)
+        require(set(found["rates"]) == set(self._timed), "a rate per method")
+        require(len({len(each) for each in found["rates"].values()}) == 1, "the same rounds")
+        return dict(found)
+
+
+def rates(work: Mapping[str, Rate], seconds: float) -> dict[str, list[float]]:
+    """Return rows per second, round by round; all have a turn in every round.
+
+    What disturbs the machine then disturbs all of them alike. The first round warms up and is not
+    counted; rounds end when the time is used up.
+
+    >>> {name: len(found) for name, found in rates({"a": lambda: 1.0}, 0.0).items()}
+    {'a': 5}
+    """
+    for run in work.values():
+        run()
+    found: dict[str, list[float]] = {name: [] for name in work}
+    for _ in rounds(seconds, _FEWEST_ROUNDS, _MOST_ROUNDS):
+        for name, run in work.items():
+            found[name].append(run())
+    return found
+
+
+def _trainer(name: str, log: Log) -> Rate:
+    """Return the speed of a short fit's steps, one after another as a user's own would be."""
+    epochs = -(-_TURN_ROWS // log.rows)
+    options = {"batch_rows": BATCH, "epochs": epochs, "patience": epochs}
+    some = log.take(np.arange(min(log.rows, BATCH)))
+
+    def rate() -> float:
+        # The first step of an epoch is not timed: validation lies before it.
+        steps: list[float] = []
+        last = [0.0]
+
+        def on_event(event: Any) -> None:
+            now = perf_counter()
+            if isinstance(event, BatchEnded):
+                if event.step or event.steps == 1:
+                    steps.append(now - last[0])
+                last[0] = now
+
+        model = method_class(name)(**options)
+        last[0] = perf_counter()
+        model.fit(log, log.schema, valid=some, on_event=on_event)
+        return min(log.rows, BATCH) / float(np.median(steps))
+
+    return rate
+
+
+def _scorer(name: str, log: Log) -> Rate:
+    """Return the speed of scoring one batch, from its columns to fused scores."""
+    batch = log.take(np.arange(min(log.rows, BATCH)))
+    options = {"epochs": 1} if name == "harmonrank-paper" else {}
+    model = method_class(name)(**options).fit(log, log.schema, valid=log)
+    model.score(batch)
+
+    def rate() -> float:
+        calls, started = 0, perf_counter()
+        while perf_counter() - started < _TURN_SECONDS:
+            model.score(batch)
+            calls += 1
+        return calls * batch.rows / (perf_counter() - started)
+
+    return rate
+
+
+def _sizes(log: Log) -> dict[str, float]:
+    """Return parameters outside the tables, and FLOPs of a batch: 2 per multiply-add."""
+    features, M = len(log.schema.context), log.scores.shape[1]
+    network = Network(NetworkConfig(objectives=M, context_slots=(2,) * features))
+    parameters = sum(p.numel() for n, p in network.named_parameters() if not n.endswith("table"))
+    d, k = network.config.width, network.config.key_width
+    attention = 6 * M * d * k + 4 * M * M * k
+    cross = 2 * max(features, 1) * k + 4 * M * k * k + 4 * M * k + 2 * k + 1
+    agnostic = M * (2 * d + 1) + M * d + 2 * (2 * M * d + 1) + 2
+    return {
+        "parameters": float(parameters),
+        "FLOPs": float(BATCH * (attention + cross + agnostic)),
+    }

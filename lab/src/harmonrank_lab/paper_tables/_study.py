@@ -1,0 +1,164 @@
+"""Study: which cells an experiment needs, and how their results become rows."""
+
+__all__ = ["NAMES", "Results", "Study", "minus"]
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harmonrank_lab.paper_tables._cell import StudyCell
+from harmonrank_lab.paper_tables._data import Data
+from harmonrank_lab.paper_tables._fit import FitCell
+from harmonrank_lab.paper_tables._settings import Settings
+from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict
+from harmonrank_lab.paper_tables.claims import estimate_of
+
+NAMES = {
+    "mbce": "MBCE",
+    "label-aggregation": "label aggregation",
+    "reinforce": "RL (policy gradient)",
+    "pairwise-square": "pairwise square",
+    "pairwise-logistic": "pairwise logistic (PL)",
+    "aucm": "AUCM",
+    "harmonrank-paper": "HarmonRank (paper)",
+    "harmonrank": "harmonrank (ours)",
+}
+"""Methods as a reader of the paper knows them."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """One table on one kind of data."""
+
+    data: Data
+    settings: Settings
+    command: str
+
+    @property
+    def seeds(self) -> range:
+        """The seeds, from 0."""
+        return range(self.settings.seeds)
+
+    def fits(
+        self,
+        method: str,
+        *,
+        objectives: tuple[str, ...] | None = None,
+        options: Mapping[str, Any] | None = None,
+        **special: Any,
+    ) -> list[FitCell]:
+        """Return the cells of a method, one per seed; all objectives if none are named."""
+        merged = {**self.settings.options(method), **(options or {})}
+        return [
+            FitCell(
+                self.data,
+                objectives or self.data.objectives,
+                method,
+                seed,
+                tuple(sorted(merged.items())),
+                **special,
+            )
+            for seed in self.seeds
+        ]
+
+    def paper(self, figures: Mapping[Any, float], key: Any, dataset: str = "elive") -> float | None:
+        """Return the paper's figure, if this is the data set it was measured on or stands in."""
+        return figures.get(key) if self.data.paper == dataset else None
+
+    def table(
+        self,
+        key: str,
+        title: str,
+        rows: Sequence[Row],
+        verdicts: Sequence[Verdict],
+        notes: Sequence[str] = (),
+        **rest: Any,
+    ) -> PaperTable:
+        """Return the table with its data and settings in words."""
+        seeds = self.settings.seeds
+        settings = f"{self.settings.words()}; {seeds} seed{'s' * (seeds > 1)}"
+        return PaperTable(
+            key,
+            title,
+            rest.pop("data", self.data.words()),
+            rest.pop("settings", settings),
+            self.command,
+            self.data.objectives,
+            tuple(rows),
+            tuple(verdicts),
+            tuple(notes),
+            **rest,
+        )
+
+
+class Results:
+    """What the cells found, by cell."""
+
+    def __init__(self, found: Mapping[str, dict[str, Any]]) -> None:
+        self._found = found
+
+    def __getitem__(self, cell: StudyCell) -> dict[str, Any]:
+        return self._found[cell.key]
+
+    def error(self, cells: Sequence[StudyCell]) -> str:
+        """Return why some of the cells have no result; empty if all have one."""
+        return next((self[cell]["error"] for cell in cells if "error" in self[cell]), "")
+
+    def sums(self, cells: Sequence[FitCell]) -> np.ndarray | None:
+        """Return AUC-sums (seeds, 1 + replicates); None if a cell failed."""
+        if self.error(cells):
+            return None
+        rows = []
+        for cell in cells:
+            weights = cell.weights or (1.0,) * len(cell.objectives)
+            total = float(np.dot(weights, self[cell]["auc"]))
+            rows.append([total, *_numbers(self[cell].get("resampled", []))])
+        return np.array(rows)
+
+    def regrets(self, cells: Sequence[FitCell]) -> np.ndarray | None:
+        """Return how far below the ceiling the AUC-sums are, (seeds, 1); None if not known."""
+        totals = self.sums(cells)
+        ceilings = [self[cell].get("ceiling") for cell in cells]
+        if totals is None or any(ceiling is None for ceiling in ceilings):
+            return None
+        regrets: np.ndarray = np.array(ceilings, dtype=float)[:, None] - totals[:, :1]
+        return regrets
+
+    def row(self, group: str, name: str, paper: float | None, cells: Sequence[FitCell]) -> Row:
+        """Return the row of one method."""
+        totals, regrets = self.sums(cells), self.regrets(cells)
+        return Row(
+            group,
+            name,
+            "AUC-sum",
+            paper,
+            None if totals is None else estimate_of(totals),
+            None if regrets is None else estimate_of(regrets),
+            self.error(cells),
+        )
+
+    def areas(self, cells: Sequence[FitCell]) -> list[list[float | None]]:
+        """Return the AUC of each objective, mean over seeds with its interval."""
+        areas = np.array([self[cell]["auc"] for cell in cells])
+        found = [estimate_of(values[:, None]) for values in areas.T]
+        return [[each.mean, each.low, each.high] for each in found]
+
+    def ceiling(self, group: str, cells: Sequence[FitCell]) -> list[Row]:
+        """Return the row of the best possible, where it is known."""
+        found = [self[cell].get("ceiling") for cell in cells]
+        if any(ceiling is None for ceiling in found):
+            return []
+        best = estimate_of(np.array(found, dtype=float)[:, None])
+        return [Row(group, "best possible", "AUC-sum", None, best)]
+
+
+def _numbers(values: Sequence[float | None]) -> list[float]:
+    # A resampled log in which an objective lost a class has no sum; it is null in the file.
+    return [float("nan") if value is None else value for value in values]
+
+
+def minus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
+    """Return the difference per seed, where both are there."""
+    return None if a is None or b is None else a - b

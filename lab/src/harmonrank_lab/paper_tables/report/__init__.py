@@ -1,0 +1,30 @@
+"""The paper's tables made again, as people read them."""
+
+from harmonrank_lab.paper_tables.report._folder import (
+    PAGE,
+    REPORT,
+    RESULTS,
+    add_results,
+    write_reproduction,
+)
+from harmonrank_lab.paper_tables.report._markdown import reproduction_markdown, with_head
+from harmonrank_lab.paper_tables.report._page import (
+    closer_look,
+    reproduction_page,
+    reproduction_sections,
+)
+from harmonrank_lab.paper_tables.report._tables import reproduction_tables
+
+__all__ = [
+    "PAGE",
+    "REPORT",
+    "RESULTS",
+    "add_results",
+    "closer_look",
+    "reproduction_markdown",
+    "reproduction_page",
+    "reproduction_sections",
+    "reproduction_tables",
+    "with_head",
+    "write_reproduction",
+]

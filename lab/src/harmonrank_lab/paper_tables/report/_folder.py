@@ -1,0 +1,102 @@
+"""Folder: the results of one or many runs together, with the page and the Markdown made of them."""
+
+__all__ = ["PAGE", "REPORT", "RESULTS", "add_results", "write_reproduction"]
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from harmonrank.data.files import new_file, read_json, write_json
+from harmonrank.errors import DataError
+from harmonrank.reports.facts import Run
+from harmonrank.reports.html import write_page
+from harmonrank.reports.pictures import write_page_pictures
+from harmonrank.reports.sections import Section
+from harmonrank_lab.paper_tables import TABLES, PaperTable
+from harmonrank_lab.paper_tables.report._markdown import reproduction_markdown, with_head
+from harmonrank_lab.paper_tables.report._page import reproduction_page, reproduction_sections
+
+RESULTS, PAGE, REPORT = "results.json", "reproduction.md", "report.html"
+_FORMAT = 1
+
+
+class _Results(msgspec.Struct):
+    """What `write_reproduction` writes, as far as it is read again."""
+
+    format: Literal[1]
+    tables: list[PaperTable]
+
+
+def add_results(folder: Path, tables: Sequence[PaperTable]) -> tuple[PaperTable, ...]:
+    """Return the tables of a folder after some were made again, in the paper's order.
+
+    A new table takes the place of one with the same name, data and protocol.
+    """
+    merged = {table.identity: table for table in _stored(folder / RESULTS)}
+    merged |= {table.identity: table for table in tables}
+    return tuple(sorted(merged.values(), key=lambda table: TABLES.index(table.key)))
+
+
+def _stored(path: Path) -> list[PaperTable]:
+    if not path.is_file():
+        return []
+    try:
+        found = read_json(path, _Results)
+    except DataError as error:
+        reason = str(error).rstrip(".")
+    else:
+        strange = [table.key for table in found.tables if table.key not in TABLES]
+        if not strange:
+            return found.tables
+        reason = f"there is no table '{strange[0]}'"
+    raise DataError(
+        f"'{path}' does not hold results of `harmonrank lab reproduce` ({reason}); choose another "
+        "folder or delete the file."
+    )
+
+
+def write_reproduction(
+    folder: Path,
+    tables: Sequence[PaperTable],
+    run: Run,
+    *,
+    page: bool,
+    closer: Sequence[Section] = (),
+    markdown: Path | None = None,
+    figures: Path | None = None,
+) -> list[Path]:
+    """Write results.json, reproduction.md, a copy of it elsewhere, page and pictures; return them.
+
+    Args:
+        folder: Where the first two and report.html go.
+        tables: All that the folder is to hold.
+        run: Command and versions.
+        page: Whether to write the page, which needs Plotly.
+        closer: More sections of the page.
+        markdown: Another Markdown file, whose head is kept.
+        figures: A folder for every chart as PNG, which also needs Chromium.
+    """
+    parts: dict[str, Any] = {
+        "format": _FORMAT,
+        "made": run.made,
+        "versions": run.versions,
+        "tables": [table.to_dict() for table in tables],
+    }
+    with new_file(folder / RESULTS, overwrite=True) as partial:
+        write_json(partial, parts)
+    written, text = [folder / RESULTS], reproduction_markdown(tables, run)
+    for path in filter(None, [folder / PAGE, markdown]):
+        whole = with_head(path, text)
+        with new_file(path, overwrite=True) as partial:
+            partial.write_text(whole, encoding="utf-8")
+        written.append(path)
+    whole = reproduction_page(tables, run, closer) if page or figures else ""
+    if figures is not None:
+        write_page_pictures(whole, [*reproduction_sections(tables), *closer], figures)
+        written.append(figures)
+    if page:
+        write_page(whole, folder / REPORT)
+        written.append(folder / REPORT)
+    return written

@@ -1,0 +1,116 @@
+"""Tables of a made-again table: its numbers, its matrices, the verdicts on its claims."""
+
+__all__ = ["matrix_table", "number_table", "overview_table", "reproduction_tables", "verdict_table"]
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
+from harmonrank.table import Cell, Column, Style, Table
+from harmonrank_lab.paper_tables import Estimate, PaperTable, Row, Verdict
+from harmonrank_lab.paper_tables.report._text import (
+    COUNTS,
+    SUMMARY,
+    counts,
+    estimate,
+    heading,
+    number,
+    sentence,
+    upper,
+)
+
+_STYLES = {"held": "green", "did not hold": "red", "cannot be told": "yellow"}
+
+
+def number_table(table: PaperTable) -> Table:
+    """Return the paper's figure, ours and the distance to the best possible."""
+    units = list(dict.fromkeys(row.unit for row in table.rows))
+    known = any(row.regret is not None for row in table.rows)
+    groups = len({row.group for row in table.rows}) > 1
+    columns = (
+        *[Column("setting", heading=True)] * groups,
+        Column(units[0] if len(units) == 1 else "what", widest=38),
+        *(Column(name, align="right") for name in ("paper", "ours", *["regret"] * known)),
+    )
+    failures = dict.fromkeys(f"{row.name}: {row.note}" for row in table.rows if row.note)
+    rows = tuple(_row(row, groups, known, units) for row in table.rows)
+    return Table(columns, rows, alarms=tuple(failures))
+
+
+def _row(row: Row, groups: bool, known: bool, units: list[str]) -> tuple[Any, ...]:
+    name = row.name if len(units) == 1 or row.unit == row.name else f"{row.name} ({row.unit})"
+    regret = _cell(row.regret, row.unit) if row.regret else ""
+    paper = Cell(row.paper, number(row.paper, row.unit))
+    return (*[row.group] * groups, name, paper, _cell(row.ours, row.unit), *[regret] * known)
+
+
+def _cell(found: Estimate | None, unit: str, sign: str = "") -> Cell:
+    return Cell(None if found is None else found.mean, estimate(found, unit, sign))
+
+
+def matrix_table(name: str, table: PaperTable) -> Table:
+    """Return a matrix by objective."""
+    columns = (Column(name), *(Column(objective, align="right") for objective in table.objectives))
+    rows = tuple(
+        (objective, *(Cell(value, number(value, "correlation")) for value in values))
+        for objective, values in zip(table.objectives, table.matrices[name], strict=True)
+    )
+    return Table(columns, rows)
+
+
+def verdict_table(verdicts: Sequence[Verdict]) -> Table:
+    """Return what became of each claim."""
+    columns = tuple(map(Column, ("verdict", "claim", "unit", "paper", "here", "whose")))
+    rows = tuple(
+        (
+            verdict.outcome,
+            verdict.claim,
+            verdict.unit,
+            Cell(verdict.paper, number(verdict.paper, verdict.unit, "+")),
+            _cell(verdict.ours, verdict.unit, "+") if verdict.ours else None,
+            verdict.source,
+        )
+        for verdict in verdicts
+    )
+    return Table(columns, rows)
+
+
+def overview_table(tables: Sequence[PaperTable]) -> Table:
+    """Return how many claims of each table had each outcome, and of all."""
+    rows = [(heading(table), *(n or "" for n in counts([table]).values())) for table in tables]
+    rows.append(("all claims of the paper", *counts(tables).values()))
+    last: dict[int, Style] = {len(rows) - 1: "bold"}
+    columns = (Column("table"), *(Column(outcome, align="right") for outcome in COUNTS))
+    return Table(columns, tuple(rows), emphasis=last)
+
+
+def reproduction_tables(tables: Sequence[PaperTable]) -> RenderableType:
+    """Return each table with the verdicts on its claims, then how many held."""
+    parts = [part for table in tables for part in (*_table(table), Text(""))]
+    told = ", ".join(f"{n} {outcome}" for outcome, n in counts(tables).items())
+    return Group(*parts, Text(f"Claims of the paper: {told}.", style="bold"), _dim(SUMMARY))
+
+
+def _table(table: PaperTable) -> list[RenderableType]:
+    return [
+        Text(heading(table), style="bold"),
+        _dim(f"{upper(table.settings)}."),
+        *([number_table(table)] if table.rows else []),
+        _verdicts(table.verdicts),
+        *(_dim(note) for note in table.notes),
+    ]
+
+
+def _verdicts(verdicts: Sequence[Verdict]) -> RenderableType:
+    grid = Grid.grid(padding=(0, 1, 0, 0))
+    for verdict in verdicts:
+        word, colon, rest = sentence(verdict).partition(":")
+        grid.add_row("•", Text.assemble((word, _STYLES[verdict.outcome]), colon, rest))
+    return grid
+
+
+def _dim(text: str) -> Text:
+    return Text(text, style="dim")

@@ -1,0 +1,271 @@
+"""Pipeline: raw logs in, a comparison of fusions out."""
+
+__all__ = ["PIPELINE_STEPS", "PipelineConfig", "PipelineResult", "run_pipeline"]
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data import Log, Schema, read_log
+from harmonrank.data.files import new_file, sha256, write_json
+from harmonrank.errors import DataError
+from harmonrank.evaluation.compare import compare
+from harmonrank.evaluation.leaderboard import Leaderboard
+from harmonrank.metrics import auc, calibration_error
+from harmonrank_lab.pipeline.steps import Steps
+from harmonrank_lab.upstream import PredictorConfig, fit_predictor, load_predictor, score_log
+from harmonrank_lab.upstream.logs import PARTS, ImportedLog, LogSource, import_log
+from harmonrank_lab.upstream.scoring import SCHEMA
+
+PIPELINE_STEPS = ("import", "predict", "score", "compare", "report")
+"""What is done, in order; the last is for whoever draws it."""
+
+
+@dataclass(frozen=True)
+class PipelineConfig:
+    """All options of a pipeline.
+
+    Attributes:
+        rows: Wanted rows of train, valid and test; a half and two quarters if left out.
+        folds: Of the out-of-fold scores.
+        by: How folds are cut; as the log was split if left out.
+        fusion_rows: A fusion is fitted on at most this many rows, as in the paper, and selected
+            and measured on half as many each; whole requests are drawn.
+        methods: Fusions to compare.
+    """
+
+    rows: tuple[int | None, int | None, int | None] = (None, None, None)
+    predictor: PredictorConfig = field(default_factory=PredictorConfig)
+    folds: int = 5
+    by: Literal["user", "time"] | None = None
+    fusion_rows: int = 1_000_000
+    methods: tuple[str, ...] = ("harmonrank", "closed-form", "prevalence-weights", "logistic")
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class PipelineResult:
+    """What a pipeline came to.
+
+    Attributes:
+        board: The fusions in order.
+        train: The scored rows that fusions were fitted on.
+        test: The scored rows that they were measured on.
+        prediction: Of each objective, how good its score is on the test rows.
+        caveats: What a reader of the numbers has to know about the data.
+        digest: Of all that a report of this result depends on.
+    """
+
+    board: Leaderboard
+    train: Log = field(repr=False)
+    test: Log = field(repr=False)
+    prediction: Mapping[str, Mapping[str, Any]]
+    caveats: tuple[str, ...]
+    digest: str
+
+
+def run_pipeline(
+    source: LogSource,
+    folder: str | Path,
+    config: PipelineConfig,
+    *,
+    steps: Steps,
+    on_event: Callable[[Any], None] = lambda _: None,
+) -> PipelineResult:
+    """Import, predict out of fold, score and compare; each step only if something changed.
+
+    The folder holds log/, predictor/, scores/ and runs/, and a record of each step. A run that
+    was cut short goes on where it was.
+    """
+    run = _Pipeline(source, Path(folder), config, steps, on_event)
+    log_digest = run.import_step()
+    predictor_digest = run.predict_step(log_digest)
+    scores_digest, scored = run.score_step(log_digest, predictor_digest)
+    schema = run.schema(scored)
+    train, test = (read_log(run.table(part), schema) for part in ("train", "test"))
+    digest, board = run.compare_step(scores_digest, train, test)
+    return PipelineResult(board, train, test, scored["prediction"], run.caveats(scored), digest)
+
+
+class _Prediction(TypedDict):
+    """How good the scores of an objective are."""
+
+    positives: int
+    auc: float
+    truth_auc: float | None
+    ece: float
+    mean_score: float
+    prevalence: float
+
+
+class _Scored(TypedDict):
+    """Which objectives can be ranked in every part, and how good their scores are."""
+
+    objectives: list[str]
+    left_out: list[str]
+    prediction: dict[str, _Prediction]
+
+
+@dataclass(frozen=True)
+class _Pipeline:
+    """The steps of one pipeline."""
+
+    source: LogSource
+    folder: Path
+    config: PipelineConfig
+    steps: Steps
+    on_event: Callable[[Any], None]
+
+    def import_step(self) -> str:
+        """Turn raw files into one layout."""
+        tables = [*(table.path for table in self.source.tables), *self.source.joined]
+        files = [*self.source.files, *tables, *([self.source.truth] if self.source.truth else [])]
+        inputs = {
+            "kind": self.source.columns.kind,
+            "files": {path.name: sha256(path) for path in files},
+            "settings": dict(self.source.settings),
+            "rows": list(self.config.rows),
+        }
+
+        def work() -> dict[str, Any]:
+            manifest = import_log(
+                self.source,
+                self.folder / "log",
+                rows=self.config.rows,
+                overwrite=True,
+                on_step=self.on_event,
+            )
+            return {"rows": manifest["rows"]}
+
+        return self.steps.run("import", inputs, ["log"], work)[0]
+
+    def predict_step(self, log: str) -> str:
+        """Train the networks."""
+        options = dataclasses.asdict(self.config.predictor)
+        inputs = {
+            "log": log,
+            "config": options,
+            "folds": [self.config.folds, self.config.by],
+            "seed": self.config.seed,
+        }
+
+        def work() -> None:
+            fit_predictor(
+                ImportedLog.open(self.folder / "log"),
+                self.folder / "predictor",
+                self.config.predictor,
+                folds=self.config.folds,
+                by=self.config.by,
+                seed=self.config.seed,
+                overwrite=True,
+                on_event=self.on_event,
+            )
+
+        return self.steps.run("predict", inputs, ["predictor"], work)[0]
+
+    def score_step(self, log: str, predictor: str) -> tuple[str, dict[str, Any]]:
+        """Score every row by networks that never saw its label."""
+        inputs = {"log": log, "predictor": predictor, "rows": self.config.fusion_rows}
+
+        def work() -> dict[str, Any]:
+            most = self.config.fusion_rows
+            score_log(
+                load_predictor(self.folder / "predictor"),
+                ImportedLog.open(self.folder / "log"),
+                self.folder / "scores",
+                most_rows={"train": most, "valid": most // 2, "test": most // 2},
+                overwrite=True,
+                on_event=self.on_event,
+            )
+            return self._scored()
+
+        return self.steps.run("score", inputs, ["scores"], work, _Scored)
+
+    def _scored(self) -> dict[str, Any]:
+        """Return which objectives can be ranked in every part, and how good their scores are."""
+        schema = Schema.read(self.folder / "scores" / SCHEMA)
+        lacking = set()
+        for part in PARTS:
+            table = pl.scan_parquet(self.table(part))
+            means = table.select(pl.col(schema.names).mean()).collect().row(0)
+            lacking |= {n for n, mean in zip(schema.names, means, strict=True) if mean in (0, 1)}
+        kept = [name for name in schema.names if name not in lacking]
+        test = pl.read_parquet(self.table("test"))
+        return {
+            "objectives": kept,
+            "left_out": sorted(lacking),
+            "prediction": {name: _quality(test, schema, name) for name in kept},
+        }
+
+    def schema(self, scored: Mapping[str, Any]) -> Schema:
+        """Return the schema of the objectives that can be ranked."""
+        kept = scored["objectives"]
+        if not kept:
+            raise DataError(
+                "No objective has both a positive and a negative label in each of train, valid "
+                "and test; the log is too short, so use more rows."
+            )
+        return Schema.read(self.folder / "scores" / SCHEMA).subset(kept)
+
+    def table(self, part: str) -> Path:
+        """Return where the scored rows of train, valid or test are."""
+        return self.folder / "scores" / f"{part}.parquet"
+
+    def compare_step(self, scores: str, train: Log, test: Log) -> tuple[str, Leaderboard]:
+        """Fit the fusions; a fusion whose rows and options are the same is not fitted again."""
+        inputs = {
+            "scores": scores,
+            "schema": train.schema.to_dict(),
+            "methods": list(self.config.methods),
+            "seed": self.config.seed,
+        }
+        found: list[Leaderboard] = []
+
+        def board(on_event: Callable[[Any], None]) -> Leaderboard:
+            return compare(
+                train,
+                test,
+                train.schema,
+                self.config.methods,
+                valid=self.table("valid"),
+                seed=self.config.seed,
+                runs=self.folder / "runs",
+                on_event=on_event,
+            )
+
+        def work() -> None:
+            found.append(board(self.on_event))
+            with new_file(self.folder / "leaderboard.json", overwrite=True) as partial:
+                write_json(partial, found[0].to_dict())
+
+        digest, _ = self.steps.run("compare", inputs, ["leaderboard.json", "runs"], work)
+        # Kept methods make the board again in a moment, intervals and all.
+        return digest, found[0] if found else board(lambda _: None)
+
+    def caveats(self, scored: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return what the import noted, and what was left out since."""
+        manifest = ImportedLog.open(self.folder / "log").manifest
+        odd = (f"{count:,} × {what}." for what, count in manifest["oddities"].items())
+        left_out = [
+            f"'{name}' is left out: one of train, valid and test has no positive or no negative."
+            for name in scored["left_out"]
+        ]
+        return (*manifest["notes"], *odd, *left_out)
+
+
+def _quality(test: pl.DataFrame, schema: Schema, name: str) -> dict[str, Any]:
+    labels, scores = test[name].to_numpy(), test[schema.objectives[name]].to_numpy()
+    truth = schema.truth.get(name)
+    return {
+        "positives": int(labels.sum()),
+        "auc": float(auc(scores, labels)),
+        "truth_auc": None if truth is None else float(auc(test[truth].to_numpy(), labels)),
+        "ece": calibration_error(scores, labels),
+        "mean_score": float(np.mean(scores)),
+        "prevalence": float(np.mean(labels)),
+    }

@@ -1,0 +1,20 @@
+"""The stage before the fusion: from an interaction log to a calibrated score per objective."""
+
+from harmonrank_lab.upstream.config import NETWORKS, PredictorConfig
+from harmonrank_lab.upstream.fitting import fit_predictor
+from harmonrank_lab.upstream.folds import Folds
+from harmonrank_lab.upstream.predictor import FULL, Predictor, load_predictor
+from harmonrank_lab.upstream.scoring import fusion_schema, score_log, score_rows
+
+__all__ = [
+    "FULL",
+    "NETWORKS",
+    "Folds",
+    "Predictor",
+    "PredictorConfig",
+    "fit_predictor",
+    "fusion_schema",
+    "load_predictor",
+    "score_log",
+    "score_rows",
+]

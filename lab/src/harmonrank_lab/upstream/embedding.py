@@ -1,0 +1,179 @@
+"""Embedding: one table for all fields, pooled by side, trained on touched rows only."""
+
+__all__ = ["Embedding", "Layout", "Rows"]
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from harmonrank.together import each_part
+from harmonrank_lab.upstream._pooling import pool, step_field
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each side keeps the codes of its entities.
+
+    Attributes:
+        flat: Codes of all entities of all keyed sides, int32; codes are rows of the one table.
+        starts: Where a side begins in `flat`.
+        fields: How many codes an entity of that side has.
+        context_fields: How many codes a row brings itself.
+        counts: (table rows,), how many training rows touch each table row.
+        rates: (fields,), step length of each field relative to the others, context last.
+    """
+
+    flat: np.ndarray
+    starts: np.ndarray
+    fields: np.ndarray
+    context_fields: int
+    counts: np.ndarray
+    rates: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        sides: Sequence[np.ndarray],
+        context_fields: int,
+        counts: np.ndarray,
+        rates: np.ndarray | None = None,
+    ) -> "Layout":
+        """Lay out sides, each (entities, fields); all fields learn at the same rate if not told."""
+        sizes = np.array([codes.size for codes in sides], dtype=np.int64)
+        fields = sum(codes.shape[1] for codes in sides) + context_fields
+        return cls(
+            np.concatenate([codes.ravel() for codes in sides]).astype(np.int32),
+            np.cumsum(sizes) - sizes,
+            np.array([codes.shape[1] for codes in sides], dtype=np.int64),
+            context_fields,
+            counts,
+            np.ones(fields) if rates is None else rates,
+        )
+
+    @property
+    def sides(self) -> int:
+        """Keyed sides and the context."""
+        return len(self.fields) + 1
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a log in the smallest form that a network reads.
+
+    Attributes:
+        keys: (rows, sides), which entity of each side, int32.
+        context: (rows, fields), codes, int32.
+        labels: (rows, objectives), 0 and 1, uint8.
+    """
+
+    keys: np.ndarray
+    context: np.ndarray
+    labels: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, index: np.ndarray | slice) -> "Rows":
+        """Return some of the rows."""
+        return Rows(self.keys[index], self.context[index], self.labels[index])
+
+    def pieces(self, size: int) -> list["Rows"]:
+        """Return the rows in order, so many at a time."""
+        return [self.take(slice(start, start + size)) for start in range(0, len(self), size)]
+
+    @staticmethod
+    def join(parts: Sequence["Rows"]) -> "Rows":
+        """Return the rows of all parts, in order."""
+        return Rows(
+            np.concatenate([p.keys for p in parts]),
+            np.concatenate([p.context for p in parts]),
+            np.concatenate([p.labels for p in parts]),
+        )
+
+
+class Embedding(nn.Module):
+    """Embedding rows of every field in one table: a vector, and a first-order logit per objective.
+
+    A side (user, item, context) is the sum of its fields' vectors, so that an entity without an
+    ID of its own is still told by its features. The table is no parameter: its gradient would be
+    as large as itself. `step` changes the touched rows by row-wise Adagrad, with a pull towards 0
+    that adds up to `shrinkage` per epoch for each table row, however often it is touched: the
+    Gaussian prior of a random effect. A row that was never touched counts as 0.
+
+    Args:
+        layout: Codes of all entities.
+        width: Of the vectors.
+        objectives: M.
+        shrinkage: 1/variance of the prior.
+        rate: Step length of Adagrad, to be scaled by the field's own.
+        spread: Of the first vectors.
+        generator: Draws them.
+    """
+
+    table: Tensor
+    squares: Tensor
+
+    def __init__(
+        self,
+        layout: Layout,
+        width: int,
+        objectives: int,
+        *,
+        shrinkage: float = 10.0,
+        rate: float = 0.1,
+        spread: float = 0.1,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self._layout, self.width = layout, width
+        size = len(layout.counts)
+        first = torch.zeros(size, width + objectives)
+        first[:, :width].normal_(0, spread, generator=generator)
+        self.register_buffer("table", first)
+        self.register_buffer("squares", torch.zeros(size, 2))
+        self._shrink = (shrinkage / np.maximum(layout.counts, 1)).astype(np.float32)
+        self._scratch: np.ndarray | None = None
+        self._rates = (rate * layout.rates).astype(np.float32)
+
+    @property
+    def sides(self) -> int:
+        """How many vectors a row becomes."""
+        return self._layout.sides
+
+    def use(self, layout: Layout) -> None:
+        """Read the codes of other entities; the table stays."""
+        self._layout = layout
+
+    def forward(self, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Return pooled vectors, (rows, sides·width), and first-order logits, (rows, M)."""
+        n, table = len(rows), self.table.numpy()
+        pooled = np.empty((n, self.sides * self.width), np.float32)
+        wide = np.empty((n, table.shape[1] - self.width), np.float32)
+        lay = self._layout
+        codes = (lay.flat, lay.starts, lay.fields, rows.keys, rows.context)
+        pool(table, *codes, self.width, pooled, wide)
+        return torch.from_numpy(pooled), torch.from_numpy(wide)
+
+    def step(self, rows: Rows, pooled_slope: Tensor, wide_slope: Tensor) -> None:
+        """Change the touched rows; slopes are those of the loss summed over the rows."""
+        table = self.table.numpy()
+        if self._scratch is None:
+            self._scratch = np.zeros_like(table)
+            self._hits = np.zeros(len(table), np.int32)
+        lay = self._layout
+        state = (table, self.squares.numpy(), self._scratch, self._hits, self._shrink)
+        codes = (lay.flat, lay.starts, lay.fields, rows.keys, rows.context)
+        slopes = (pooled_slope.numpy(), wide_slope.numpy(), self._rates)
+        fields = int(lay.fields.sum()) + rows.context.shape[1]
+        each_part(lambda f: step_field(f, *state, *codes, self.width, *slopes), fields)
+
+    def forget_untouched(self) -> None:
+        """Put the rows that training never touched at 0, the mean of their prior."""
+        self.table[self.squares[:, 0] == 0] = 0
+
+    def release(self) -> None:
+        """Give back the memory that only training needs."""
+        self._scratch = None

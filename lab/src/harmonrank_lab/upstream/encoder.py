@@ -1,0 +1,239 @@
+"""Encoder: rows of an imported log to keys and codes."""
+
+__all__ = ["Encoder"]
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data import ContextEncoder
+from harmonrank.data.arrays import Array
+from harmonrank.errors import DataError
+from harmonrank_lab.upstream.embedding import Layout, Rows
+from harmonrank_lab.upstream.logs import ImportedLog
+from harmonrank_lab.upstream.side import Side, SideFields, typed
+from harmonrank_lab.upstream.stored import EncoderForm
+
+_SAMPLE_ROWS = 500_000
+_SMALL = 1001
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """Knows what every value of the rows that networks learn from became.
+
+    A network that saw only some of these parts has the other values' rows at 0, as if they were
+    unknown to it.
+
+    Attributes:
+        objectives: Label columns.
+        users: Fields of the user side.
+        items: Fields of the item side.
+        context: Codes of the row's own features.
+        numeric: Which of those are read as numbers.
+        counts: Per part, (table rows,), about how many rows touch each row of the table.
+        sides: The entities, users first.
+    """
+
+    objectives: tuple[str, ...]
+    users: SideFields
+    items: SideFields
+    context: ContextEncoder
+    numeric: tuple[str, ...]
+    counts: Mapping[str, np.ndarray]
+    sides: tuple[Side, Side] = field(repr=False)
+
+    @classmethod
+    def fit(cls, log: ImportedLog, most: int, parts: Sequence[str] = ("train",)) -> Self:
+        """Read the rows of some parts once and learn the codes; labels are not looked at."""
+        c = log.columns
+        survey = _Survey(log, parts)
+        frames = log.users(), log.items()
+        fields = [
+            SideFields.fit(key, *survey.ids(key), frame, table, most)
+            for key, frame, table in zip((c.user, c.item), frames, (c.users, c.items), strict=True)
+        ]
+        context = ContextEncoder.fit(pl.concat(survey.context.values()))
+        sides = _sides(fields, frames)
+        counts = {part: _counts(fields, sides, survey, context, part) for part in parts}
+        return cls(c.objectives, fields[0], fields[1], context, c.numeric, counts, sides)
+
+    def of_log(self, log: ImportedLog) -> Self:
+        """Return the same codes with the users and items of another log."""
+        frames = log.users(), log.items()
+        return self._with(_sides([self.users, self.items], frames))
+
+    def _with(self, sides: tuple[Side, Side]) -> Self:
+        return type(self)(
+            self.objectives, self.users, self.items, self.context, self.numeric, self.counts, sides
+        )
+
+    @property
+    def layout(self) -> Layout:
+        """What the embedding of a network of training rows needs to know."""
+        return self.layout_of("train")
+
+    def layout_of(self, *parts: str) -> Layout:
+        """Return what the embedding of a network needs to know that learns from these parts."""
+        codes = [side.codes for side in self.sides]
+        slots = np.array([*self.users.slots, *self.items.slots, *self.context.slots])
+        # The small fields of a row move together, so each takes a part of the step; an ID moves
+        # on its own.
+        small = slots <= _SMALL
+        rates = np.where(small, 1 / np.sqrt(max(small.sum(), 1)), 1.0)
+        counts = np.sum([self.counts[part] for part in parts], axis=0)
+        return Layout.of(codes, len(self.context.features), counts, rates)
+
+    @property
+    def reads(self) -> list[str]:
+        """The columns that `rows` needs, but for labels."""
+        return [self.users.key, self.items.key, *self.context.names]
+
+    def rows(self, frame: pl.DataFrame, *, labels: bool = True) -> Rows:
+        """Encode rows; without labels those are all 0."""
+        keys = np.stack(
+            [
+                side.find(_ids(frame[fields.key]))
+                for side, fields in zip(self.sides, (self.users, self.items), strict=True)
+            ],
+            axis=1,
+        )
+        context = np.zeros((len(keys), 0), np.int32)
+        if self.context.features:
+            first = sum(self.users.slots) + sum(self.items.slots)
+            own = typed(frame, self.context.names, self.numeric)
+            context = (_context_codes(self.context, own) + first).astype(np.int32)
+        answers = np.zeros((len(keys), len(self.objectives)), np.uint8)
+        if labels:
+            answers = frame.select(pl.col(self.objectives).cast(pl.UInt8)).to_numpy(order="c")
+        return Rows(keys, context, answers)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return JSON parts and arrays that `restore` reads."""
+        parts: dict[str, Any] = {
+            "objectives": list(self.objectives),
+            "context": self.context.to_list(),
+            "numeric": list(self.numeric),
+            "parts": list(self.counts),
+        }
+        arrays = {f"counts/{part}": counts for part, counts in self.counts.items()}
+        for name, fields, side in zip(
+            ("users", "items"), (self.users, self.items), self.sides, strict=True
+        ):
+            parts[name], known = fields.state()
+            arrays |= {f"{name}/{key}": value for key, value in known.items()}
+            arrays |= {f"{name}/ids": side.index.known, f"{name}/codes": side.codes}
+        return parts, arrays
+
+    @staticmethod
+    def declare(form: EncoderForm) -> dict[str, Array]:
+        """Declare the arrays that `state` returned."""
+        declared = {f"counts/{part}": Array(("rows",), "float32", low=0.0) for part in form.parts}
+        for name, side in (("users", form.users), ("items", form.items)):
+            for key, array in SideFields.declare(side).items():
+                shape = tuple(s if isinstance(s, int) else f"{name}: {s}" for s in array.shape)
+                declared[f"{name}/{key}"] = replace(array, shape=shape)
+        return declared
+
+    @classmethod
+    def restore(cls, form: EncoderForm, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Take over what `state` returned, decoded, with arrays as declared."""
+        mine = [_within(arrays, f"{name}/") for name in ("users", "items")]
+        users, items = (
+            SideFields.restore(side, known)
+            for side, known in zip((form.users, form.items), mine, strict=True)
+        )
+        sides = (
+            Side.restore(users, mine[0], 0),
+            Side.restore(items, mine[1], sum(users.slots)),
+        )
+        context = ContextEncoder.from_form(form.context, [part.name for part in form.context])
+        counts = _within(arrays, "counts/")
+        rows = sum(users.slots) + sum(items.slots) + sum(context.slots)
+        if "train" not in counts or any(len(count) != rows for count in counts.values()):
+            raise DataError(f"the counts must have {rows} rows, of training rows at least")
+        objectives, numeric = tuple(form.objectives), tuple(form.numeric)
+        return cls(objectives, users, items, context, numeric, counts, sides)
+
+
+class _Survey:
+    """What one pass over the rows of some parts tells: how often each ID comes, some contexts."""
+
+    def __init__(self, log: ImportedLog, parts: Sequence[str]) -> None:
+        self._counts: dict[tuple[str, str], pl.DataFrame] = {}
+        self.rows, self.context = dict(log.rows), {p: self._read(log, p) for p in parts}
+
+    def _read(self, log: ImportedLog, part: str) -> pl.DataFrame:
+        """Count the IDs of a part and return a sample of its contexts."""
+        c = log.columns
+        every = max(1, -(-log.rows[part] // _SAMPLE_ROWS))
+        names, samples = [*c.categorical, *c.numeric], []
+        for frame in log.batches(part, [c.user, c.item, *names], rows=1 << 20):
+            for key in (c.user, c.item):
+                self._add(part, key, frame[key])
+            samples.append(typed(frame.gather_every(every), names, c.numeric))
+        if not samples:
+            raise DataError(f"'{log.folder}' has no {part} rows; import the log again.")
+        return pl.concat(samples)
+
+    def _add(self, part: str, key: str, series: pl.Series) -> None:
+        counts = series.value_counts(name="count").with_columns(pl.col("count").cast(pl.Int64))
+        if (part, key) in self._counts:
+            counts = _summed([self._counts[part, key], counts], key)
+        self._counts[part, key] = counts
+
+    def ids(self, key: str, part: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the IDs of a column, ascending, and how often each came, in all parts or one."""
+        frames = [self._counts[p, key] for p in self.context if part in (None, p)]
+        counts = _summed(frames, key).drop_nulls().sort(key)
+        return counts[key].to_numpy(), counts["count"].to_numpy()
+
+
+def _summed(frames: list[pl.DataFrame], key: str) -> pl.DataFrame:
+    return pl.concat(frames).group_by(key).agg(pl.col("count").sum())
+
+
+def _within(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, np.ndarray]:
+    return {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
+
+
+def _sides(
+    fields: list[SideFields], frames: tuple[pl.DataFrame | None, pl.DataFrame | None]
+) -> tuple[Side, Side]:
+    users = Side.of(fields[0], frames[0], 0)
+    return users, Side.of(fields[1], frames[1], sum(fields[0].slots))
+
+
+def _counts(
+    fields: list[SideFields],
+    sides: tuple[Side, Side],
+    survey: _Survey,
+    context: ContextEncoder,
+    part: str,
+) -> np.ndarray:
+    """Return how many rows of a part touch each row of the table."""
+    first = sum(fields[0].slots) + sum(fields[1].slots)
+    total = np.zeros(first + sum(context.slots))
+    for side, key in zip(sides, (f.key for f in fields), strict=True):
+        ids, counts = survey.ids(key, part)
+        weights = np.repeat(counts, side.codes.shape[1])
+        total += np.bincount(side.codes[side.find(ids)].ravel(), weights, len(total))
+    codes = _context_codes(context, survey.context[part]) + first
+    share = survey.rows[part] / max(len(codes), 1)
+    total += share * np.bincount(codes.ravel(), minlength=len(total))
+    return total.astype(np.float32)
+
+
+def _context_codes(context: ContextEncoder, frame: pl.DataFrame) -> np.ndarray:
+    """Return codes, (rows, fields), each field counting on from the one before it."""
+    starts = np.cumsum([0, *context.slots], dtype=np.int64)[:-1]
+    codes: np.ndarray = context.encode(frame) + starts
+    return codes
+
+
+def _ids(series: pl.Series) -> np.ndarray:
+    # No log has this ID, so a null is an entity that nothing is known of.
+    return series.cast(pl.Int64).fill_null(np.iinfo(np.int64).min).to_numpy()

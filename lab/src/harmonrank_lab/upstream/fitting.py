@@ -1,0 +1,291 @@
+"""Fitting: the networks of a predictor, trained into a folder that may hold some already."""
+
+__all__ = ["fit_predictor"]
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from statistics import median_high
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from harmonrank import __version__
+from harmonrank.data.files import resumable_folder
+from harmonrank.engine import Alone, Team, current_engine, in_order
+from harmonrank.errors import DataError
+from harmonrank.events import MemberStarted
+from harmonrank_lab.upstream.calibrator import Calibrator, calibration_facts
+from harmonrank_lab.upstream.config import PredictorConfig
+from harmonrank_lab.upstream.embedding import Rows
+from harmonrank_lab.upstream.encoder import Encoder
+from harmonrank_lab.upstream.folds import Folds
+from harmonrank_lab.upstream.logs import ImportedLog
+from harmonrank_lab.upstream.loop import auc_of, train_network
+from harmonrank_lab.upstream.member import Clock, Member, MemberFacts
+from harmonrank_lab.upstream.network import PredictorNetwork
+from harmonrank_lab.upstream.predictor import (
+    FINAL,
+    FORMAT,
+    FULL,
+    MODEL,
+    Predictor,
+    fingerprint,
+    mean_score,
+    save_predictor,
+)
+from harmonrank_lab.upstream.stream import RowStream
+
+_TOGETHER = "together"
+_FINAL_SEEDS = 500
+"""Where the seeds of final members begin, beyond those of any folds."""
+
+
+def fit_predictor(
+    log: ImportedLog,
+    path: str | Path,
+    config: PredictorConfig | None = None,
+    *,
+    folds: int = 5,
+    by: Literal["user", "time"] | None = None,
+    seed: int = 0,
+    overwrite: bool = False,
+    data_parallel: bool = False,
+    on_event: Callable[[Any], None] = lambda _: None,
+) -> Predictor:
+    """Train on a log and write the predictor to a folder.
+
+    With folds, one more network is trained per fold, which never sees that fold's rows, so that
+    training rows can be scored as if they were new. In the end `config.refits` networks learn from
+    training and validation rows, for as many epochs as validation chose. The same call goes on
+    where an earlier one was cut short, and comes to the same weights.
+
+    Args:
+        log: An imported log.
+        path: The folder to write.
+        config: Network and training.
+        folds: 0 for none, else 2 or more.
+        by: How folds are cut: 'user' or 'time'; as the log was split if left out.
+        seed: Decides everything that is drawn.
+        overwrite: Replace an earlier predictor.
+        data_parallel: Let all workers of the engine train each network together, every batch
+            divided among them, in place of one network per worker. The weights are the same.
+        on_event: Called with the start of each member and its training events.
+    """
+    config = config or PredictorConfig()
+    key = {
+        "format": FORMAT,
+        "harmonrank": __version__,
+        "log": fingerprint(log),
+        "config": asdict(config),
+        "folds": [folds, by],
+        "seed": seed,
+    }
+    with resumable_folder(path, key, holds=MODEL, overwrite=overwrite) as folder:
+        encoder = Encoder.fit(
+            log, config.id_rows, ("train", "valid") if config.refits else ("train",)
+        )
+        cut = Folds.of_log(log, folds, by) if folds else None
+        fitting = _Fitting(log, config, encoder, cut, seed, folder, on_event, data_parallel)
+        fitting.train_together()
+        validated = fitting.validated()
+        members = validated | fitting.finals(validated)
+        calibrator = fitting.calibrator(validated)
+        predictor = Predictor(config, encoder, fingerprint(log), cut, members, calibrator)
+        save_predictor(predictor, folder)
+    return predictor
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """Trains the members of a predictor into a folder that may hold some of them already."""
+
+    log: ImportedLog
+    config: PredictorConfig
+    encoder: Encoder
+    folds: Folds | None
+    seed: int
+    folder: Path
+    on_event: Callable[[Any], None]
+    data_parallel: bool
+    team: Team = field(default_factory=Alone)
+
+    def train_together(self) -> None:
+        """Let all workers train each member that the folder does not hold, if it was asked for.
+
+        They end with the same weights, and the first one leaves them in the folder. If one is lost,
+        all go on from the checkpoint.
+        """
+        names = [FULL, *(f"fold-{k}" for k in range(self._count))]
+        names += [f"{FINAL}{k}" for k in range(self.config.refits)]
+        if self.data_parallel and any(self._kept(name) is None for name in names):
+            place = self.folder.absolute() / _TOGETHER
+            current_engine().together(_train_together, place, replace(self, on_event=_silent))
+
+    def validated(self) -> dict[str, Member]:
+        """Return the members of training rows, each of its best epoch."""
+        self._trained_elsewhere([(FULL, None), *((f"fold-{k}", k) for k in range(self._count))])
+        members = {FULL: self._member(FULL, 0, lambda: self._validated(FULL, None))}
+        for k in range(self._count):
+            name = f"fold-{k}"
+            members[name] = self._member(name, 1 + k, partial(self._validated, name, k))
+        return members
+
+    def finals(self, validated: Mapping[str, Member]) -> dict[str, Member]:
+        """Return the members of training and validation rows.
+
+        No rows are left to stop by, nor to tell how sure they may be. Both are taken from the
+        network that is typical of those that could be stopped, whose number of epochs is the
+        median: a single one's says little.
+        """
+        best = median_high(member.facts.best_epoch for member in validated.values())
+        chosen, typical = next(
+            (name, m) for name, m in validated.items() if m.facts.best_epoch == best
+        )
+        names = [(f"{FINAL}{k}", k) for k in range(self.config.refits)]
+        self._trained_elsewhere(names, typical=chosen)
+        return {
+            name: self._member(name, 1 + self._count + k, partial(self._final, name, k, typical))
+            for k, name in enumerate(f"{FINAL}{k}" for k in range(self.config.refits))
+        }
+
+    def calibrator(self, validated: Mapping[str, Member]) -> Calibrator:
+        """Return the map of a mean of members to probabilities, by the validation rows."""
+        scores = mean_score(validated, self._valid)
+        return Calibrator.fit(scores, self._valid.labels, self.config.calibration)
+
+    def _trained_elsewhere(
+        self, members: Sequence[tuple[str, int | None]], typical: str | None = None
+    ) -> None:
+        """Let workers train members that the folder does not hold yet, where there are workers.
+
+        A member is one call, which leaves it in the folder, with a checkpoint on the way: a worker
+        that takes the place of a lost one goes on from there.
+        """
+        engine = current_engine()
+        if engine.name == "local":
+            return
+        missing = [each for each in members if self._kept(each[0]) is None]
+        silent = replace(self, on_event=_silent)
+        for _ in in_order(engine, _train_elsewhere, missing, silent, typical):
+            continue
+
+    @property
+    def _count(self) -> int:
+        return self.folds.count if self.folds else 0
+
+    @cached_property
+    def _valid(self) -> Rows:
+        """The rows that decide when to stop: evenly from all validation rows."""
+        every = max(1, -(-self.log.rows["valid"] // self.config.valid_rows))
+        columns = [*self.encoder.reads, *self.encoder.objectives]
+        batches = self.log.batches("valid", list(dict.fromkeys(columns)), rows=1 << 20)
+        return Rows.join([self.encoder.rows(frame.gather_every(every)) for frame in batches])
+
+    def _member(self, name: str, index: int, train: Callable[[], Member]) -> Member:
+        """Return a member, trained unless the folder holds it."""
+        kept = self._kept(name)
+        members = 1 + self._count + self.config.refits
+        self.on_event(MemberStarted(name, index, members, kept is not None))
+        member = kept or train()
+        if kept is None:
+            member.network.embedding.release()
+        if self.team.rank == 0:
+            if kept is None:
+                member.save(self.folder, name)
+            (self.folder / f"{name}.checkpoint").unlink(missing_ok=True)
+        return member
+
+    def _kept(self, name: str) -> Member | None:
+        """Return what an earlier run has left of a member, if it is whole and all have found it."""
+        found = self._read(name)
+        known = self.team.gathered(np.array([found is not None]))
+        return found if np.concatenate(known).all() else None
+
+    def _read(self, name: str) -> Member | None:
+        if not (self.folder / f"{name}.json").is_file():
+            return None
+        layout, M = self.encoder.layout, len(self.encoder.objectives)
+        try:
+            return Member.load(self.folder, name, layout, M, self.config)
+        except DataError:
+            return None
+
+    def _validated(self, name: str, without: int | None) -> Member:
+        seed = 1009 * self.seed + (0 if without is None else 1 + without)
+        network, trained = self._train(name, seed, ("train",), self.config, without)
+        raw, valid, kind = network.score(self._valid), self._valid, self.config.calibration
+        facts = replace(
+            trained,
+            valid_auc=tuple(None if np.isnan(a) else float(a) for a in auc_of(network, valid)),
+            calibration=calibration_facts(raw, valid.labels, kind),
+        )
+        return Member(network, Calibrator.fit(raw, valid.labels, kind), facts)
+
+    def _final(self, name: str, k: int, typical: Member) -> Member:
+        config = replace(self.config, epochs=typical.facts.best_epoch + 1)
+        seed = 1009 * self.seed + _FINAL_SEEDS + k
+        network, facts = self._train(name, seed, ("train", "valid"), config)
+        # What has drifted from train to valid is learned already and must not be corrected again.
+        calibrator = typical.calibrator.centred(network.score(self._valid), self._valid.labels)
+        return Member(network, calibrator, facts)
+
+    def _train(
+        self,
+        name: str,
+        seed: int,
+        parts: tuple[str, ...],
+        config: PredictorConfig,
+        without: int | None = None,
+    ) -> tuple[PredictorNetwork, MemberFacts]:
+        """Return a network that learned from some parts of the log, stopped by no part of those."""
+        layout, generator = self.encoder.layout_of(*parts), torch.Generator().manual_seed(seed)
+        network = PredictorNetwork(layout, _prevalence(self.log, parts), config, generator)
+        stream = RowStream(
+            self.log, self.encoder, config.pool_rows, self.folds, without, parts, self.team
+        )
+        clock = Clock()
+        for event in train_network(
+            network,
+            stream,
+            None if "valid" in parts else self._valid,
+            config,
+            seed=seed,
+            checkpoint=self.folder / f"{name}.checkpoint",
+            fingerprint=name,
+            team=self.team,
+        ):
+            clock.hear(event)
+            self.on_event(event)
+        return network, clock.facts(stream.rows)
+
+
+def _silent(_: Any) -> None:
+    """Hear no event: a worker has nobody to tell."""
+
+
+def _train_elsewhere(
+    member: tuple[str, int | None], fitting: _Fitting, typical: str | None
+) -> None:
+    """Train a member into the folder, on a worker."""
+    name, k = member
+    if typical is None:
+        fitting._member(name, 0, lambda: fitting._validated(name, k))
+        return
+    known = fitting._kept(typical)
+    assert known is not None, "members are finished before the final ones begin"
+    assert k is not None, "final members are numbered"
+    fitting._member(name, 0, lambda: fitting._final(name, k, known))
+
+
+def _train_together(team: Team, fitting: _Fitting) -> None:
+    """Train all members, one after the other, as one of the workers that do."""
+    mine = replace(fitting, team=team)
+    mine.finals(mine.validated())
+
+
+def _prevalence(log: ImportedLog, parts: tuple[str, ...]) -> np.ndarray:
+    positives = [list(log.manifest["positives"][part].values()) for part in parts]
+    return np.asarray(np.sum(positives, axis=0) / sum(log.rows[part] for part in parts))

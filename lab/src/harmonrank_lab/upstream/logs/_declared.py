@@ -1,0 +1,229 @@
+"""Declared logs: the files of a folder, found and understood by a declaration."""
+
+__all__ = ["find_declared"]
+
+from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from harmonrank.errors import DataError, shown
+from harmonrank_lab.upstream.logs._columns import LogColumns
+from harmonrank_lab.upstream.logs._declaration import Declaration
+from harmonrank_lab.upstream.logs._declaration_file import read_declaration as _read
+from harmonrank_lab.upstream.logs._declared_tables import (
+    declared_columns,
+    declared_table,
+    joined_table,
+)
+from harmonrank_lab.upstream.logs._finding import (
+    found_files,
+    no_files,
+    one_version,
+    shared_columns,
+    table_file,
+)
+from harmonrank_lab.upstream.logs._rules import Made, cleaned, counted
+from harmonrank_lab.upstream.logs._source import LogSource, TableSource, check_folder
+from harmonrank_lab.upstream.logs._transforms import RowClock, second_of, user_bucket
+
+_HOUR_MS, _HOURS = 3_600_000, 2_000_000
+_ROLES = ("labels", "categorical", "multi", "numeric", "feedback", "history")
+
+
+def find_declared(
+    folder: str | Path,
+    declaration: Declaration | str | Path,
+    *,
+    leave_out: str | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> LogSource:
+    """Find the files of a declared log in a folder.
+
+    Args:
+        folder: Where they are.
+        declaration: What is in them, or the TOML file that says so.
+        leave_out: Pattern of files that are not to be read.
+        settings: What the caller changed; a digest of the declaration if left out.
+
+    Raises:
+        DataError: A file or a column is missing, or the declaration is wrong.
+    """
+    declared = declaration if isinstance(declaration, Declaration) else _read(declaration)
+    folder = check_folder(folder)
+    home, files = found_files(folder, declared)
+    files = [f for f in files if leave_out is None or not fnmatchcase(f.name, leave_out)]
+    if not files:
+        raise no_files(folder, declared)
+    tables = {
+        part: table_file(folder, home, declared, table)
+        for part, table in (("users", declared.users), ("items", declared.items))
+        if table is not None
+    }
+    joined = {
+        name: table_file(folder, home, declared, rules) for name, rules in declared.joins.items()
+    }
+    one_version(declared, [*files, *tables.values(), *joined.values()])
+    digest = {"declaration": sha256(msgspec.json.encode(declared)).hexdigest()[:16]}
+    truth = folder / "truth.parquet"
+    rows = _Rows(declared, files, joined)
+    return LogSource(
+        files=tuple(files),
+        columns=rows.columns,
+        reads=rows.reads,
+        texts=frozenset(rows.texts),
+        key_column=rows.key_column,
+        key=rows.key,
+        split_by=rows.split_by,
+        clean=rows.clean,
+        count=rows.count,
+        notes=rows.notes,
+        tables=tuple(_table(declared, part, path) for part, path in tables.items()),
+        joined=tuple(joined.values()),
+        truth=truth if truth.is_file() else None,
+        settings=digest if settings is None else settings,
+    )
+
+
+class _Rows:
+    """The rows of a log: what is read, and what becomes of it."""
+
+    def __init__(
+        self, declared: Declaration, files: Sequence[Path], joined: Mapping[str, Path]
+    ) -> None:
+        self._declared = d = declared
+        there = shared_columns(d, files)
+        named = {"user": [d.user], "item": [d.item], "time": [d.time] if d.time else []}
+        named |= {role: getattr(d, role) for role in _ROLES}
+        found = {r: declared_columns(d, d, r, names, files[0], there) for r, names in named.items()}
+        if not found["labels"]:
+            raise DataError(
+                f"'{files[0]}' has none of the objectives; expected one of {', '.join(d.labels)}."
+            )
+        self.clock = None
+        if d.time is not None:
+            (time,) = found["time"]
+            self.clock = RowClock(time.source, time.rule, d.utc_offset)
+        self._joins = [
+            joined_table(d, name, d.joins[name], path, files[0], there)
+            for name, path in joined.items()
+        ]
+        self._user, request = found["user"][0], self._request(there, files[0])
+        self.columns = self._columns(found)
+        order = ["user", "item", "time", "request", "categorical", "multi", "numeric", "labels"]
+        self._made = [
+            m for r in [*order, "feedback", "history"] for m in (found | request).get(r, [])
+        ]
+        read = [m for m in [*self._made, *(join.on for join in self._joins)] if m.source]
+        self.reads = tuple(dict.fromkeys(m.source for m in read))
+        self.texts = {m.source for m in read if not m.rule.whole or m.role == "multi"}
+        for m in read:
+            if m.rule.whole and m.role != "multi" and m.source in self.texts:
+                raise DataError(
+                    f"'{m.source}' is declared as a whole number for '{m.name}' and as text for "
+                    "another column; give both a whole `type`, or neither."
+                )
+        self._there = there
+
+    def _request(self, there: list[str], file: Path) -> dict[str, list[Made]]:
+        d = self._declared
+        if d.request is None or d.request == d.user:
+            return {}
+        if d.rule(d.request).transform == "user_hour":
+            return {}
+        return {"request": declared_columns(d, d, "request", [d.request], file, there)}
+
+    def _columns(self, found: Mapping[str, list[Made]]) -> LogColumns:
+        d, names = self._declared, {r: tuple(m.name for m in made) for r, made in found.items()}
+        tables = [join.source.table for join in self._joins]
+        return LogColumns(
+            kind=d.kind,
+            user=d.user,
+            item=d.item,
+            time=d.time,
+            request=d.request or ("request" if d.time else d.user),
+            objectives=names["labels"],
+            categorical=sum((t.categorical for t in tables), names["categorical"] + names["multi"]),
+            numeric=sum((t.numeric for t in tables), names["numeric"]),
+            feedback=names["feedback"],
+            history=names["history"],
+        )
+
+    def clean(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the columns to be written."""
+        found = cleaned(frame, [*self._made, *(join.on for join in self._joins)], self.clock)
+        for join in self._joins:
+            found = join.join(found).drop(join.on.name)
+        d = self._declared
+        if self.columns.request in found.columns:
+            return found
+        hours = pl.col(d.time or "") // _HOUR_MS
+        place = found.columns.index(d.time or "") + 1
+        made = found.select((pl.col(d.user) * _HOURS + hours).alias(self.columns.request))
+        return found.insert_column(place, made.to_series())
+
+    def count(self, frame: pl.DataFrame) -> dict[str, int]:
+        """Return how often each oddity was met."""
+        return counted(frame, self._made, self._declared, self.clock)
+
+    @property
+    def _by_time(self) -> bool:
+        return (self._declared.split or ("time" if self._declared.time else "user")) == "time"
+
+    @property
+    def key_column(self) -> str:
+        """The source column that decides a row's part."""
+        return self.clock.column if self._by_time and self.clock else self._user.source
+
+    @property
+    def key(self) -> Callable[[pl.Series], np.ndarray]:
+        """From that column to whole numbers."""
+        return self._second if self._by_time else self._bucket
+
+    def _second(self, column: pl.Series) -> np.ndarray:
+        assert self.clock is not None
+        (time,) = [m for m in self._made if m.role == "time"]
+        ms = cleaned(column.to_frame(), [time], self.clock).to_series()
+        lost = column.is_not_null() & ms.is_null()
+        if lost.any():
+            raise DataError(
+                f"Time column '{column.name}' must hold ISO 8601 text. Got "
+                f"{shown(column.filter(lost)[0])}; declare its `transform` (ms or s) or `format`."
+            )
+        return second_of(ms.to_numpy())
+
+    def _bucket(self, column: pl.Series) -> np.ndarray:
+        return user_bucket(cleaned(column.to_frame(), [self._user], None).to_series().to_numpy())
+
+    @property
+    def split_by(self) -> str:
+        """What the split goes by, in words."""
+        if self._by_time:
+            return f"{self._declared.time}, by whole seconds"
+        return f"a hash of {self._declared.user}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the result has to know."""
+        d, made = self._declared, {m.name for m in self._made}
+        said = [n for n in d.notes if n.when is None and n.unless is None]
+        others = [n for n in d.notes if n not in said and self._holds(n.when, n.unless)]
+        wanted = [*d.labels, *d.categorical, *d.numeric, *d.feedback, *d.multi]
+        lacking = [name for name in wanted if name not in made]
+        text = f"The log has no {', '.join(lacking)}: left out of the rows and of log.toml."
+        return (*(n.text for n in said), *[text] * bool(lacking), *(n.text for n in others))
+
+    def _holds(self, when: str | None, unless: str | None) -> bool:
+        return (when is None or when in self._there) and unless not in self._there
+
+
+def _table(declared: Declaration, part: str, path: Path) -> TableSource:
+    """Return how the table of users or of items is read."""
+    rules = declared.users if part == "users" else declared.items
+    assert rules is not None
+    key = declared.user if part == "users" else declared.item
+    return declared_table(declared, rules, f"{part}.parquet", key, path)

@@ -1,0 +1,166 @@
+"""ImportedLog: an imported log, read part by part."""
+
+__all__ = ["ImportedLog", "reading"]
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import polars as pl
+
+from harmonrank.data.decoding import decode
+from harmonrank.data.files import read_json, sha256
+from harmonrank.errors import DataError, UsageError, did_you_mean
+from harmonrank_lab.upstream.logs._columns import LOG_TOML, FeatureTable, LogColumns
+from harmonrank_lab.upstream.logs._manifest import MANIFEST, Manifest
+from harmonrank_lab.upstream.logs._source import check_labels
+from harmonrank_lab.upstream.logs._split import PARTS
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say in one sentence why a table of an imported log cannot be read."""
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        raise DataError(f"'{path}' cannot be read: {reason}; import it again.") from None
+
+
+def _check_kinds(path: Path, of: LogColumns | FeatureTable) -> None:
+    """Refuse a file that lacks a column of its log, or has one of another type.
+
+    Only its footer is read.
+    """
+    with reading(path):
+        found = pl.read_parquet_schema(path)
+    if isinstance(of, LogColumns):
+        whole = [of.row, of.user, of.item, of.request, *of.objectives]
+        whole += [of.time] if of.time else []
+        fractions = list(of.truth.values())
+    else:
+        whole, fractions = [of.id], []
+    _require(path, found, whole, lambda kind: kind.is_integer(), "whole numbers")
+    numbers = [*of.numeric, *fractions]
+    _require(path, found, numbers, lambda kind: kind.is_numeric(), "numbers")
+    _require(path, found, of.categorical, _is_category, "text or whole numbers")
+
+
+def _check_table(frame: pl.DataFrame, table: FeatureTable, path: Path) -> pl.DataFrame:
+    """Return a table of features whose ids ascend, as they were written."""
+    ids = frame[table.id]
+    if ids.null_count() or not (ids.diff().slice(1) > 0).all():
+        raise DataError(f"Column '{table.id}' of '{path}' must ascend; import the log again.")
+    return frame
+
+
+def _is_category(kind: pl.DataType) -> bool:
+    return kind.is_integer() or kind in (pl.String, pl.Boolean)
+
+
+def _require(
+    path: Path,
+    found: Mapping[str, pl.DataType],
+    columns: Iterable[str],
+    allowed: Callable[[pl.DataType], bool],
+    expected: str,
+) -> None:
+    for name in columns:
+        if name not in found:
+            raise DataError(f"'{path}' has no column '{name}'; import the log again.")
+        if not allowed(found[name]):
+            raise DataError(
+                f"Column '{name}' of '{path}' must hold {expected}. Got type {found[name]}; import "
+                "the log again."
+            )
+
+
+@dataclass(frozen=True)
+class ImportedLog:
+    """A folder that `import_log` wrote.
+
+    Attributes:
+        folder: Where it is.
+        columns: Which column is what.
+        manifest: Source, split, rows, positives, and size and checksum of every file.
+    """
+
+    folder: Path
+    columns: LogColumns
+    manifest: dict[str, Any]
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Self:
+        """Open an imported log; refuse one that lacks a file or has one of another size."""
+        folder = Path(folder)
+        if not (folder / LOG_TOML).is_file() or not (folder / MANIFEST).is_file():
+            raise DataError(
+                f"'{folder}' is not an imported log: expected {LOG_TOML} and {MANIFEST} in it. "
+                "Make one with `harmonrank lab data import`."
+            )
+        manifest = read_json(folder / MANIFEST)
+        decode(manifest, Manifest, f"'{folder / MANIFEST}' is damaged")
+        for name, about in manifest["files"].items():
+            file = folder / name
+            if not file.is_file() or file.stat().st_size != about["bytes"]:
+                raise DataError(f"'{file}' is missing or damaged; import the log again.")
+        columns = LogColumns.read(folder / LOG_TOML)
+        if any(
+            set(of_part) != set(columns.objectives) for of_part in manifest["positives"].values()
+        ):
+            raise DataError(
+                f"'{folder}' counts other objectives than it has; import the log again."
+            )
+        log = cls(folder, columns, manifest)
+        for file in (path for part in PARTS for path in log.parts(part)):
+            _check_kinds(file, columns)
+        for table in (columns.users, columns.items):
+            if table is not None:
+                _check_kinds(folder / table.file, table)
+        return log
+
+    @property
+    def rows(self) -> dict[str, int]:
+        """How many rows train, valid and test have."""
+        return dict(self.manifest["rows"])
+
+    def verify(self) -> None:
+        """Read every file and refuse one whose bytes are not those that were written."""
+        for name, about in self.manifest["files"].items():
+            if sha256(self.folder / name) != about["sha256"]:
+                raise DataError(f"'{self.folder / name}' is damaged; import the log again.")
+
+    def parts(self, part: str) -> list[Path]:
+        """Return the files of train, valid or test, in order."""
+        if part not in PARTS:
+            raise UsageError(f"A log has no part '{part}'. {did_you_mean(part, PARTS)}")
+        names = sorted(n for n in self.manifest["files"] if n.startswith(f"{part}/"))
+        return [self.folder / name for name in names]
+
+    def batches(
+        self, part: str, columns: Sequence[str] | None = None, *, rows: int = 65_536
+    ) -> Iterator[pl.DataFrame]:
+        """Yield frames of at most so many rows, in order; one file is in memory at a time."""
+        for file in self.parts(part):
+            with reading(file):
+                frame = pl.read_parquet(file, columns=None if columns is None else list(columns))
+            check_labels(frame, [o for o in self.columns.objectives if o in frame.columns], file)
+            yield from frame.iter_slices(rows)
+
+    def users(self) -> pl.DataFrame | None:
+        """Return the features of users, ids ascending, or None where there are none."""
+        return self._table(self.columns.users)
+
+    def items(self) -> pl.DataFrame | None:
+        """Return the features of items, ids ascending, or None where there are none."""
+        return self._table(self.columns.items)
+
+    def _table(self, table: FeatureTable | None) -> pl.DataFrame | None:
+        if table is None:
+            return None
+        path = self.folder / table.file
+        with reading(path):
+            frame = pl.read_parquet(path)
+        return _check_table(frame, table, path)

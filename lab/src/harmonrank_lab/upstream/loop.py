@@ -1,0 +1,206 @@
+"""The training loop of a network that predicts: a function that yields what happens."""
+
+__all__ = ["auc_of", "train_network"]
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from time import monotonic
+from typing import Literal
+
+import numpy as np
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from harmonrank.engine import Alone, Team
+from harmonrank.errors import DivergenceError, EngineError
+from harmonrank.events import BatchEnded, EpochEnded, Resumed
+from harmonrank.metrics import auc
+from harmonrank.training import Event, Finished
+from harmonrank.training.checkpoint import Checkpoint, Progress
+from harmonrank_lab.upstream.average import Average
+from harmonrank_lab.upstream.config import PredictorConfig
+from harmonrank_lab.upstream.embedding import Rows
+from harmonrank_lab.upstream.experts import draw_from
+from harmonrank_lab.upstream.network import PredictorNetwork
+from harmonrank_lab.upstream.pieces import Pieces
+from harmonrank_lab.upstream.shares import scores_of_all, slopes_of_all
+from harmonrank_lab.upstream.stream import RowStream
+
+_PIECE_ROWS = 2048
+_AVERAGED = 16
+"""How often an epoch's weights are taken into the average."""
+
+
+def train_network(
+    network: PredictorNetwork,
+    stream: RowStream,
+    valid: Rows | None,
+    config: PredictorConfig,
+    *,
+    seed: int = 0,
+    checkpoint: Path | None = None,
+    fingerprint: str = "",
+    team: Team | None = None,
+) -> Iterator[Event]:
+    """Train by Σ_m BCE_m, yield what happens, and leave the average weights of the best epoch.
+
+    Experts, gates and towers are moved by AdamW, the embedding by its own sparse steps; what is
+    validated and kept is a moving average over about the last epoch. The validation figure is the
+    sum of the objectives' AUCs, those without both classes left out. Without validation rows all
+    epochs are taken and the last is kept. A step of the events is a pool; state is kept between
+    pools, so that a run that was killed goes on to the same weights.
+
+    Args:
+        network: To be trained.
+        stream: Rows to learn from.
+        valid: Rows that decide which epoch is kept, if any.
+        config: Rates, batches, epochs.
+        seed: Decides the order of rows and what dropout leaves out.
+        checkpoint: Where state is kept; if the file exists, training goes on from it.
+        fingerprint: Of data and options; a checkpoint of another one is refused.
+        team: Who trains the network: every member calls this with the same arguments, computes the
+            slopes of its share of each batch, and has the same weights after every step. The first
+            one keeps the checkpoint. The weights are those of a team of one, bit for bit.
+    """
+    team = team or Alone()
+    optimizer = torch.optim.AdamW(
+        network.top.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+    )
+    average = Average(network, 1 / _AVERAGED if config.averaging else 1.0)
+    state, progress = Checkpoint(average, optimizer), Progress()
+    if checkpoint is not None and checkpoint.exists():
+        progress = state.load(checkpoint, fingerprint)
+        yield Resumed(progress.epoch, progress.step)
+    _require_agreement(team, progress)
+
+    def save() -> float:
+        if checkpoint is not None and team.rank == 0:
+            state.save(checkpoint, progress, fingerprint)
+        return monotonic()
+
+    saved_at = monotonic()
+    while progress.epoch < config.epochs and progress.since_best < config.patience:
+        pools = len(stream.pools(seed, progress.epoch))
+        for rows in stream.epoch(seed, progress.epoch, progress.step):
+            draws = torch.Generator()
+            draws.manual_seed(hash((seed, progress.epoch, progress.step)) & 0x7FFFFFFF)
+            progress.add(
+                _pool(network, average, optimizer, rows, config, stream.rows, team, draws), None
+            )
+            if monotonic() - saved_at > config.checkpoint_seconds:
+                saved_at = save()
+            yield BatchEnded(progress.epoch, progress.step - 1, pools, config.epochs)
+        score = float("nan")
+        if valid is not None:
+            with average.used():
+                score = float(np.nansum(auc_of(network, valid, team)))
+        if valid is None or score > progress.best_valid:
+            state.keep_best()
+            progress.best_valid, progress.best_epoch = score, progress.epoch
+        ended = EpochEnded(
+            progress.epoch, config.epochs, progress.mean_loss, score, progress.best_epoch, None
+        )
+        progress.next_epoch()
+        saved_at = save()
+        yield ended
+    state.restore_best()
+    average.swap()
+    network.embedding.forget_untouched()
+    reason: Literal["epochs", "patience"] = (
+        "epochs" if progress.since_best < config.patience else "patience"
+    )
+    yield Finished(progress.best_epoch, progress.best_valid, reason)
+
+
+def auc_of(network: PredictorNetwork, rows: Rows, team: Team | None = None) -> np.ndarray:
+    """Return the AUC of each objective; nan where there is one class only."""
+    scores = scores_of_all(team or Alone(), network, rows)
+    return np.array([auc(s, y) for s, y in zip(scores.T, rows.labels.T, strict=True)])
+
+
+def _require_agreement(team: Team, progress: Progress) -> None:
+    """Refuse to go on where a member of the team has found another checkpoint."""
+    begun = team.gathered(np.array([[progress.epoch, progress.step]]))
+    if len(np.unique(np.concatenate(begun), axis=0)) > 1:
+        raise EngineError(
+            f"Workers found different checkpoints, by epoch and step {[b[0] for b in begun]}; "
+            "let all machines see the same output folder, and repeat the command."
+        )
+
+
+def _pool(
+    network: PredictorNetwork,
+    average: Average,
+    optimizer: torch.optim.Optimizer,
+    rows: Rows,
+    config: PredictorConfig,
+    epoch_rows: int,
+    team: Team,
+    draws: torch.Generator,
+) -> float:
+    """Take the steps of one pool; return the mean loss."""
+    if len(rows) == 0:
+        return 0.0
+    network.train()
+    steps = max(1, round(len(rows) / config.step_rows(epoch_rows)))
+    edges = np.linspace(0, len(rows), steps + 1).astype(int)
+    # The average covers an epoch however many pools it has, and each of them ends in it.
+    every = max(1, round(epoch_rows / _AVERAGED / (len(rows) / steps)))
+    total = 0.0
+    with Pieces() as pieces:
+        for step, (low, high) in enumerate(pairwise(edges), start=1):
+            total += _step(network, optimizer, rows.take(slice(low, high)), pieces, team, draws)
+            if step % every == 0 or step == steps:
+                average.update()
+    mean = total / len(rows)
+    if not np.isfinite(mean):
+        raise DivergenceError(
+            f"The training loss became {mean}; lower `learning_rate`, now "
+            f"{config.learning_rate:g}, or `table_rate`, now {config.table_rate:g}."
+        )
+    return mean
+
+
+def _step(
+    network: PredictorNetwork,
+    optimizer: torch.optim.Optimizer,
+    batch: Rows,
+    pieces: Pieces,
+    team: Team,
+    draws: torch.Generator,
+) -> float:
+    """Change all weights by one step; return the summed loss before it."""
+    parameters = list(network.top.parameters())
+    # Pieces are as large as the cache likes, not as there are threads: those change nothing.
+    each = batch.pieces(_PIECE_ROWS)
+    seeds = torch.randint(1 << 62, (len(each),), generator=draws).tolist()
+    found = slopes_of_all(
+        team,
+        list(zip(each, seeds, strict=True)),
+        lambda mine: pieces.map(lambda given: _slopes(network, parameters, *given), mine),
+        network,
+    )
+    losses, slopes = zip(*found, strict=True)
+    *top, pooled, wide = (list(values) for values in zip(*slopes, strict=True))
+    for parameter, values in zip(parameters, top, strict=True):
+        parameter.grad = torch.stack(values).sum(dim=0) / len(batch)
+    # Here PyTorch would wake its threads for every tiny root, and wait for them on a busy machine.
+    pieces.map(lambda _: optimizer.step(), [None])
+    network.embedding.step(batch, torch.cat(pooled), torch.cat(wide))
+    return float(sum(losses))
+
+
+def _slopes(
+    network: PredictorNetwork, parameters: list[torch.nn.Parameter], rows: Rows, seed: int
+) -> tuple[float, list[torch.Tensor]]:
+    """Return the summed loss of a piece, and its slopes by parameters and embedding."""
+    draw_from(seed)
+    pooled, wide = network.embedding(rows)
+    pooled.requires_grad_()
+    wide.requires_grad_()
+    labels = torch.from_numpy(rows.labels).to(torch.float32)
+    loss = binary_cross_entropy_with_logits(network.logits(pooled, wide), labels, reduction="sum")
+    by = [*parameters, pooled, wide]
+    slopes = torch.autograd.grad(loss, by, allow_unused=True, materialize_grads=True)
+    return float(loss.detach()), list(slopes)

@@ -1,0 +1,214 @@
+"""PredictorNetwork: embeddings below, MMoE, PLE or ESMM above.
+
+Each of these maps what the embeddings gave to a logit per objective, and begins with all
+objectives alike.
+"""
+
+__all__ = ["ESMM", "PLE", "SCORED_ROWS", "MMoE", "PredictorNetwork", "chained"]
+
+from itertools import combinations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from harmonrank_lab.upstream.config import PredictorConfig
+from harmonrank_lab.upstream.embedding import Embedding, Layout, Rows
+from harmonrank_lab.upstream.experts import GroupedLinear, Thinned, Towers, mix
+from harmonrank_lab.upstream.pieces import Pieces
+
+SCORED_ROWS = 4096
+"""How many rows are scored at a time."""
+
+_Draws = torch.Generator | None
+
+
+class MMoE(nn.Module):
+    """Multi-gate mixture of experts (Ma et al., KDD 2018).
+
+    h_e = relu(x W_e); f_m = Σ_e softmax(x G_m)_e h_e; logit_m = tower_m(f_m).
+    """
+
+    def __init__(self, inputs: int, M: int, config: PredictorConfig, generator: _Draws) -> None:
+        super().__init__()
+        E = config.experts
+        self._shape = (E, config.expert_width)
+        self._gates = (M, E)
+        # All experts see the same x, and all gates too: one product each.
+        self.experts = GroupedLinear(1, inputs, E * config.expert_width, generator)
+        self.gates = GroupedLinear(1, inputs, M * E, generator)
+        # Gates begin alike, as towers do, so that all objectives start from one function.
+        self.gates.weight.data = self.gates.weight.data[:, :, :E].repeat(1, 1, M)
+        self.thinned = Thinned(config.dropout)
+        self.towers = Towers(M, config.expert_width, config.tower_width, config.dropout, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (rows, inputs) to logits, (rows, objectives)."""
+        x = x.unsqueeze(0)
+        h = self.thinned(self.experts(x))  # (1, rows, experts·width)
+        g = self.gates(x)  # (1, rows, objectives·experts)
+        f = mix(g.view(-1, *self._gates), h.view(-1, *self._shape))  # (objectives, rows, width)
+        logits: Tensor = self.towers(f)  # (rows, objectives)
+        return logits
+
+
+class PLE(nn.Module):
+    """Progressive layered extraction (Tang et al., RecSys 2020).
+
+    Every level has one expert per objective and `experts` shared ones. The gate of an objective
+    blends its own expert with the shared ones; the shared gate, which the last level does not
+    need, blends all. Towers stand on the last level. All objectives begin alike.
+    """
+
+    def __init__(self, inputs: int, M: int, config: PredictorConfig, generator: _Draws) -> None:
+        super().__init__()
+        self._groups = M + 1
+        widths = [inputs] + [config.expert_width] * (config.levels - 1)
+        self.levels = nn.ModuleList(
+            _Level(width, M, config, generator, last=i == config.levels - 1)
+            for i, width in enumerate(widths)
+        )
+        self.towers = Towers(M, config.expert_width, config.tower_width, config.dropout, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (rows, inputs) to logits, (rows, objectives)."""
+        h = x.unsqueeze(0).expand(self._groups, -1, -1)  # (objectives + shared, rows, inputs)
+        for level in self.levels:
+            h = level(h)
+        logits: Tensor = self.towers(h)  # (rows, objectives)
+        return logits
+
+
+class _Level(nn.Module):
+    """One extraction: experts and the gates that blend them."""
+
+    def __init__(
+        self, inputs: int, M: int, config: PredictorConfig, generator: _Draws, *, last: bool
+    ) -> None:
+        super().__init__()
+        E, H = config.experts, config.expert_width
+        self._M, self._E, self._H = M, E, H
+        self.own = GroupedLinear(M, inputs, H, generator).alike()
+        self.shared = GroupedLinear(1, inputs, E * H, generator)
+        self.gates = GroupedLinear(M, inputs, 1 + E, generator).alike()
+        self.shared_gate = None if last else GroupedLinear(1, inputs, M + E, generator)
+        self.thinned = Thinned(config.dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (objectives + 1, rows, inputs) to (objectives [+ 1], rows, width)."""
+        M, E, H = self._M, self._E, self._H
+        own = self.thinned(self.own(x[:M]))  # (M, rows, H)
+        shared = self.thinned(self.shared(x[M:])).view(-1, E, H)  # (rows, E, H)
+        g = torch.softmax(self.gates(x[:M]), dim=2)  # (M, rows, 1 + E)
+        common = torch.bmm(g[:, :, 1:].transpose(0, 1), shared).transpose(0, 1)  # (M, rows, H)
+        f: Tensor = g[:, :, :1] * own + common  # (M, rows, H)
+        if self.shared_gate is None:
+            return f
+        every = torch.cat([own.transpose(0, 1), shared], dim=1)  # (rows, M + E, H)
+        blend = mix(self.shared_gate(x[M:]).transpose(0, 1), every)  # (1, rows, H)
+        return torch.cat([f, blend])
+
+
+class ESMM(nn.Module):
+    """Entire space multi-task model (Ma et al., SIGIR 2018).
+
+    p_0 = σ(a_0) and p_m = σ(a_0)·σ(a_m): the first objective, a click, opens the way to the
+    others, and all are trained on all rows. Towers share the embeddings and nothing else. A label
+    that comes without a click is allowed, and simply counts against the product.
+    """
+
+    def __init__(self, inputs: int, M: int, config: PredictorConfig, generator: _Draws) -> None:
+        super().__init__()
+        self._M = M
+        self.hidden = GroupedLinear(M, inputs, config.expert_width, generator).alike()
+        self.thinned = Thinned(config.dropout)
+        self.towers = Towers(M, config.expert_width, config.tower_width, config.dropout, generator)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (rows, inputs) to the factors' logits a, (rows, objectives)."""
+        x = x.unsqueeze(0).expand(self._M, -1, -1)  # (objectives, rows, inputs)
+        h = self.thinned(self.hidden(x))  # (objectives, rows, width)
+        logits: Tensor = self.towers(h)  # (rows, objectives)
+        return logits
+
+
+def chained(factors: Tensor) -> Tensor:
+    """Return the logits of p_0 and of the products p_0·σ(a_m).
+
+    log p = log σ(a_0) + log σ(a_m) and log(1 − p) = log(−expm1(log p)), which stay finite where
+    the product itself would round to 0.
+
+    >>> p = torch.sigmoid(chained(torch.tensor([[0.0, 0.0]])))
+    >>> p.tolist()
+    [[0.5, 0.25]]
+    """
+    first, others = factors[:, :1], factors[:, 1:]
+    log_p = nn.functional.logsigmoid(first) + nn.functional.logsigmoid(others)
+    log_p = log_p.clamp(max=-1e-6)
+    return torch.cat([first, log_p - torch.log(-torch.expm1(log_p))], dim=1)
+
+
+_KINDS = {"mmoe": MMoE, "ple": PLE, "esmm": ESMM}
+
+
+class PredictorNetwork(nn.Module):
+    """The logit of every objective for the rows of a log.
+
+    x = [user, item, context, user⊙item, user⊙context, item⊙context], each the sum of its fields'
+    vectors; logit_m = top_m(x) + Σ_fields first-order logit. The products give the top what a
+    dot product of user and item needs, which relu layers learn only slowly from the two alone.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        prevalence: np.ndarray,
+        config: PredictorConfig,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        objectives = len(prevalence)
+        self._products, self._chained = config.products, config.network == "esmm"
+        self.embedding = Embedding(
+            layout,
+            config.embedding,
+            objectives if config.first_order else 0,
+            shrinkage=config.shrinkage,
+            rate=config.table_rate,
+            generator=generator,
+        )
+        sides = self.embedding.sides
+        pairs = sides * (sides - 1) // 2 if config.products else 0
+        self.top = _KINDS[config.network](
+            (sides + pairs) * config.embedding, objectives, config, generator
+        )
+        p = np.clip(prevalence, 1e-6, 1 - 1e-6)
+        if self._chained:
+            p = np.concatenate([p[:1], np.minimum(p[1:] / p[:1], 1 - 1e-6)])
+        bias = self.top.get_parameter("towers.bias")
+        bias.data = torch.from_numpy(np.log(p / (1 - p)).astype(np.float32))
+
+    def logits(self, pooled: Tensor, wide: Tensor) -> Tensor:
+        """Return logits, (rows, objectives), of what the embedding gave."""
+        if self._products:
+            sides = pooled.chunk(self.embedding.sides, dim=1)  # (rows, width) each
+            pooled = torch.cat([pooled, *(a * b for a, b in combinations(sides, 2))], dim=1)
+        logits: Tensor = self.top(pooled)  # (rows, objectives)
+        if wide.shape[1]:
+            logits = logits + wide
+        return chained(logits) if self._chained else logits
+
+    def forward(self, rows: Rows) -> Tensor:
+        """Return logits, (rows, objectives)."""
+        return self.logits(*self.embedding(rows))
+
+    def score(self, rows: Rows) -> np.ndarray:
+        """Return probabilities, (rows, objectives) float32, in pieces that fit the cache."""
+        self.eval()
+        with Pieces() as pieces:
+            found = pieces.map(self._score, rows.pieces(SCORED_ROWS))
+        return np.concatenate(found) if found else np.empty((0, 0), np.float32)
+
+    @torch.no_grad()
+    def _score(self, rows: Rows) -> np.ndarray:
+        return np.asarray(torch.sigmoid(self(rows)).numpy())

@@ -1,0 +1,209 @@
+"""Predictor: the networks of one log, and the folder that keeps them."""
+
+__all__ = [
+    "FINAL",
+    "FULL",
+    "MODEL",
+    "Predictor",
+    "fingerprint",
+    "load_predictor",
+    "mean_score",
+    "save_predictor",
+]
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from harmonrank import __version__
+from harmonrank.data.arrays import read_arrays, write_arrays
+from harmonrank.data.decoding import check_format
+from harmonrank.data.files import read_json, sha256, write_json
+from harmonrank.errors import DataError, ModelFileError, UsageError
+from harmonrank.metrics import logit, sigmoid
+from harmonrank.options import checked_options
+from harmonrank_lab.upstream.calibrator import Calibrator
+from harmonrank_lab.upstream.config import PredictorConfig
+from harmonrank_lab.upstream.embedding import Rows
+from harmonrank_lab.upstream.encoder import Encoder
+from harmonrank_lab.upstream.folds import Folds
+from harmonrank_lab.upstream.logs import ImportedLog
+from harmonrank_lab.upstream.member import Member
+from harmonrank_lab.upstream.stored import PredictorForm
+
+FORMAT = 3
+MODEL = "predictor.json"
+"""The file that tells a saved predictor from any other folder."""
+
+FULL = "full"
+"""The member that was trained on all training rows."""
+
+FINAL = "final-"
+"""How the names of members begin that were trained on training and validation rows."""
+
+_ENCODER, _CHECKSUMS = "encoder.safetensors", "checksums.json"
+
+
+@dataclass(frozen=True)
+class Predictor:
+    """Networks of one log, by what they saw of it.
+
+    'full' saw all training rows, 'fold-0', 'fold-1', … all but those of a fold: these were chosen
+    by the validation rows, which also calibrated them, and were not trained on those. 'final-0', …
+    were trained on training and validation rows. So every row of the log has networks that were
+    not trained on its label.
+
+    Attributes:
+        log: Fingerprint of the log.
+        folds: How its training rows are left out, or None.
+        members: By name.
+        calibrator: Of the mean of their logits.
+    """
+
+    config: PredictorConfig
+    encoder: Encoder
+    log: str
+    folds: Folds | None
+    members: dict[str, Member]
+    calibrator: Calibrator
+
+    def score(self, rows: Rows) -> np.ndarray:
+        """Return calibrated probabilities of rows that no member saw, (rows, objectives) float32.
+
+        p = calibrated σ(mean of the logits of all final members, who saw the most); of all there
+        are if none is final. What one network has learned by chance the others have not.
+        """
+        return self.calibrator(mean_score(self.finals or self.validated, rows))
+
+    def score_valid(self, rows: Rows) -> np.ndarray:
+        """Return calibrated probabilities of the log's own validation rows, as `score` does.
+
+        By the mean of the members that were not trained on them: a fusion is selected by these
+        rows, and in-sample scores would mislead it. Their labels did choose the members' epochs and
+        the calibration.
+        """
+        return self.calibrator(mean_score(self.validated, rows))
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """Whose probabilities are predicted."""
+        return self.encoder.objectives
+
+    @property
+    def validated(self) -> dict[str, Member]:
+        """The members that learned from training rows alone."""
+        return {n: member for n, member in self.members.items() if not n.startswith(FINAL)}
+
+    @property
+    def finals(self) -> dict[str, Member]:
+        """The members that learned from training and validation rows."""
+        return {n: member for n, member in self.members.items() if n.startswith(FINAL)}
+
+    def of_fold(self, fold: int) -> Member:
+        """Return the member that did not see the rows of a fold."""
+        return self.members[f"fold-{fold}"]
+
+    def with_log(self, log: ImportedLog) -> "Predictor":
+        """Return the same networks with the users and items of another log."""
+        if fingerprint(log) == self.log:
+            return self
+        encoder = self.encoder.of_log(log)
+        for member in self.members.values():
+            member.network.embedding.use(encoder.layout)
+        return dataclasses.replace(self, encoder=encoder)
+
+
+def fingerprint(log: ImportedLog) -> str:
+    """Return a digest of a log's content, by the checksums of its files."""
+    sums = {name: about["sha256"] for name, about in sorted(log.manifest["files"].items())}
+    return hashlib.sha256(json.dumps(sums).encode()).hexdigest()
+
+
+def mean_score(members: Mapping[str, Member], rows: Rows) -> np.ndarray:
+    """Return σ(mean of the members' calibrated logits), (rows, objectives) float32."""
+    total = sum(logit(member.score(rows)) for member in members.values())
+    return sigmoid(np.asarray(total) / len(members)).astype(np.float32)
+
+
+def save_predictor(predictor: Predictor, folder: Path) -> None:
+    """Write all but the members, which are there already, and the checksums of every file."""
+    parts, arrays = predictor.encoder.state()
+    write_arrays(folder / _ENCODER, arrays)
+    folds = predictor.folds
+    document = {
+        "format": FORMAT,
+        "harmonrank": __version__,
+        "config": dataclasses.asdict(predictor.config),
+        "encoder": parts,
+        "log": predictor.log,
+        "folds": None if folds is None else dataclasses.asdict(folds),
+        "members": list(predictor.members),
+        "calibrator": predictor.calibrator.to_dict(),
+    }
+    write_json(folder / MODEL, document)
+    files = [MODEL, _ENCODER]
+    files += [f"{name}.{end}" for name in predictor.members for end in ("json", "safetensors")]
+    write_json(folder / _CHECKSUMS, {name: sha256(folder / name) for name in files})
+
+
+def load_predictor(path: str | Path) -> Predictor:
+    """Read a saved predictor; nothing in it is ever executed.
+
+    Raises:
+        ModelFileError: The folder is not a saved predictor, is damaged, or of another format.
+    """
+    path = Path(path)
+    if not (path / MODEL).is_file() or not (path / _CHECKSUMS).is_file():
+        raise ModelFileError(
+            f"'{path}' is not a saved predictor; make one with `harmonrank lab predict fit`."
+        )
+    try:
+        sums = read_json(path / _CHECKSUMS, dict[str, str])
+        _check_sum(path, MODEL, sums)
+        header = read_json(path / MODEL, _Header)
+        check_format(f"'{path}' has predictor", header.format, header.harmonrank, FORMAT)
+        return _read(path, read_json(path / MODEL, PredictorForm), sums)
+    except ModelFileError:
+        raise
+    except (DataError, UsageError) as error:
+        reason = str(error).rstrip(".")
+        raise ModelFileError(
+            f"The saved predictor '{path}' is damaged: {reason}; fit it again."
+        ) from error
+
+
+class _Header(msgspec.Struct):
+    """What every format has."""
+
+    format: int
+    harmonrank: str
+
+
+def _check_sum(path: Path, name: str, sums: Mapping[str, str]) -> None:
+    if not (path / name).is_file() or sha256(path / name) != sums.get(name):
+        raise ModelFileError(
+            f"'{path / name}' does not match its checksum: the saved predictor is damaged; "
+            "copy it again or fit it again."
+        )
+
+
+def _read(path: Path, form: PredictorForm, sums: Mapping[str, str]) -> Predictor:
+    config = PredictorConfig(**checked_options("predict", PredictorConfig, form.config))
+    names = [FULL, *(f"fold-{k}" for k in range(form.folds.count if form.folds else 0))]
+    names += [f"{FINAL}{k}" for k in range(config.refits)]
+    if form.members != names:
+        raise DataError(f"`members` must be {names}, got {form.members}")
+    for name in (_ENCODER, *(f"{n}.{end}" for n in names for end in ("json", "safetensors"))):
+        _check_sum(path, name, sums)
+    arrays = read_arrays(path / _ENCODER, Encoder.declare(form.encoder))
+    encoder = Encoder.restore(form.encoder, arrays)
+    layout, M = encoder.layout, len(encoder.objectives)
+    members = {n: Member.load(path, n, layout, M, config) for n in names}
+    calibrator = Calibrator.from_form(form.calibrator, M)
+    return Predictor(config, encoder, form.log, form.folds, members, calibrator)

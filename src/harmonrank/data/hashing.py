@@ -1,0 +1,38 @@
+"""Hashing: numbers in [0, 1) and bits by id, the same for the same salt."""
+
+__all__ = ["hash_bits", "hash_shares"]
+
+from hashlib import sha256
+
+import numpy as np
+from numpy.typing import NDArray
+
+_WORD = 64
+
+
+def hash_shares(ids: NDArray[np.integer], salt: str) -> NDArray[np.float64]:
+    """Return a number in [0, 1) per id: the same for the same salt, unrelated for another.
+
+    >>> hash_shares(np.array([1, 2, 3]), "experiment").round(3)
+    array([0.919, 0.185, 0.701])
+    """
+    high = _mixed(ids.astype(np.uint64), salt) >> np.uint64(11)
+    return high.astype(np.float64) * 2.0**-53
+
+
+def hash_bits(ids: NDArray[np.integer], salt: str, bits: int) -> NDArray[np.uint8]:
+    """Return (ids, bits) of 0 and 1: each column halves the ids in another way."""
+    words = -(-bits // _WORD)
+    place = np.arange(words, dtype=np.uint64)
+    mixed = _mixed(ids.astype(np.uint64)[:, None] * np.uint64(words) + place, salt)
+    return np.unpackbits(mixed.view(np.uint8), axis=1)[:, :bits]
+
+
+def _mixed(words: NDArray[np.uint64], salt: str) -> NDArray[np.uint64]:
+    """Return 64 well-mixed bits per word: the finaliser of SplitMix64, keyed by the salt."""
+    key = int.from_bytes(sha256(salt.encode()).digest()[:8], "little")
+    x = words * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
+    return mixed
