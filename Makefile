@@ -57,8 +57,8 @@ test-oldest: ## the main job and what it stands on, with the oldest versions tha
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
 	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check --constraint constraints-oldest.txt \
 		--editable '.[all]' --editable lab pytest hypothesis scikit-learn scipy selenium
-	OMP_NUM_THREADS=1 $(OLDEST)/bin/pytest -q tests/data tests/metrics tests/table tests/registry \
-		tests/methods/test_every_method.py tests/cli/test_own_log.py tests/serving/test_onnx.py
+	OMP_NUM_THREADS=1 $(OLDEST)/bin/pytest -q tests/data tests/metrics tests/support tests/registry \
+		tests/fusion/test_every_method.py tests/cli/test_own_log.py tests/export/test_onnx.py
 
 check: $(READY) ## style, types and import direction
 	$(BIN)/ruff format --check

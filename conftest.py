@@ -64,8 +64,8 @@ def run(monkeypatch, capsys):
 @pytest.fixture(scope="session")
 def world_folder(tmp_path_factory):
     """Return the files of a small world."""
-    from harmonrank.data.worlds import world
-    from harmonrank.evaluation import simulate
+    from harmonrank.worlds import world
+    from harmonrank.worlds.simulation import simulate
 
     path = tmp_path_factory.mktemp("world") / "elive"
     simulate(world("elive"), 8000, path, seed=1)

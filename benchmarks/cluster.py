@@ -30,12 +30,12 @@ from cluster_plan import STATED, kernels, plan, simulated
 from scale import PART, WORLD, drawn
 
 import harmonrank as hr
-from harmonrank.data.log_blocks import LogBlocks
-from harmonrank.data.worlds import world
+from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.engine import open_engine, using
 from harmonrank.evaluation.partitioned import partitioned_quality
-from harmonrank.methods.block_fit import fit_in_blocks
-from harmonrank.methods.scoring_parts import score_files
+from harmonrank.fusion.fitting.block_fit import fit_in_blocks
+from harmonrank.fusion.scoring.scoring_parts import score_files
+from harmonrank.worlds import world
 
 VERBS, WORKERS = ("fit", "score", "evaluate"), (1, 2)
 SAME = ("verb", "rows", "workers")
@@ -167,7 +167,7 @@ def ready(_):
     """Load what workers need, which a cluster that runs has done long before."""
     time.sleep(0.2)  # long enough that each worker gets one
     import harmonrank.evaluation.partitioned_rows
-    import harmonrank.methods.block_fit  # noqa: F401
+    import harmonrank.fusion.fitting.block_fit  # noqa: F401
 
 
 def alone(verb, rows, workers, source, scratch):

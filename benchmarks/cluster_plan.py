@@ -10,12 +10,12 @@ from statistics import median
 import numpy as np
 import torch
 
-from harmonrank.data.blocks import starts_of
-from harmonrank.data.engine_blocks import SENDERS
-from harmonrank.losses import Patterns, rank_auc_slope
-from harmonrank.model import Network, NetworkConfig
-from harmonrank.model.fused import Step
-from harmonrank.threads import limited_threads
+from harmonrank.data.rows.blocks import starts_of
+from harmonrank.data.rows.engine_blocks import SENDERS
+from harmonrank.paper import Network, NetworkConfig
+from harmonrank.paper.fused import Step
+from harmonrank.paper.losses import Patterns, rank_auc_slope
+from harmonrank.support.threads import limited_threads
 
 BATCH = 10_240
 LATENCY, BANDWIDTH = 50e-6, 25e9 / 8  # stated: of one message, and of a machine's network

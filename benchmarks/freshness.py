@@ -22,14 +22,14 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log, read_log
-from harmonrank.data.worlds import Swap, best_score, world
-from harmonrank.metrics import auc
+from harmonrank.metrics import auc, best_score
 from harmonrank.registry import Registry
 from harmonrank.streaming.config import LoopConfig, StreamConfig
+from harmonrank.streaming.learners.recipe import LearnerSettings
 from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted
-from harmonrank.streaming.recipe import LearnerSettings
-from harmonrank.streaming.source import open_sink
+from harmonrank.streaming.sources.source import open_sink
 from harmonrank.streaming.stream import stream
+from harmonrank.worlds import Swap, world
 from harmonrank_lab.worlds.stream import SimulatedStream
 
 HOUR = timedelta(hours=1)

@@ -18,12 +18,12 @@ import numpy as np
 
 import harmonrank as hr
 from harmonrank.data import read_log
-from harmonrank.data.files import write_json
-from harmonrank.data.worlds import world
 from harmonrank.evaluation.frontier import Sweep
-from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.methods import method_class
+from harmonrank.fusion import method_class
 from harmonrank.metrics import auc
+from harmonrank.support.storage.files import write_json
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 RESULT = Path(__file__).parent / "results" / "frontier.json"
 WORLDS = ("conflict", "elive")

@@ -31,13 +31,12 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Log, read_log
-from harmonrank.data.worlds import WORLDS as DRAWN
-from harmonrank.data.worlds import best_score
-from harmonrank.errors import HarmonRankError
-from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.evaluation.worlds import AnyWorld, world, world_names
-from harmonrank.methods import METHODS, method_class
-from harmonrank.metrics import auc
+from harmonrank.fusion import METHODS, method_class
+from harmonrank.metrics import auc, best_score
+from harmonrank.support.errors import HarmonRankError
+from harmonrank.worlds import WORLDS as DRAWN
+from harmonrank.worlds.every import AnyWorld, world, world_names
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 FREE = ("closed-form", "prevalence-weights")
 SWAPPED = [

@@ -18,11 +18,11 @@ import polars as pl
 
 import harmonrank as hr
 from harmonrank.data import Log, read_log
-from harmonrank.data.worlds import world
-from harmonrank.evaluation import simulate
-from harmonrank.methods import method_class
-from harmonrank.methods.outcomes import best_terms, true_outcomes
+from harmonrank.fusion import method_class
+from harmonrank.fusion.quality.outcomes import best_terms, true_outcomes
 from harmonrank.metrics import auc
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import simulate
 
 KINDS = {
     "qkvideo": {"graded": ("long_view",), "given": {"like": "click"}, "unwanted": ("share",)},

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from harmonrank.data import Schema
 from harmonrank.evaluation import compare
-from harmonrank.methods import METHODS
+from harmonrank.fusion import METHODS
 
 OBJECTIVES = ("is_click", "long_view", "is_profile_enter", "is_comment", "is_follow")
 CONTEXT = ("hour", "user_active_degree", "follow_user_num_range")

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from harmonrank.data import Log, read_log
-from harmonrank.data.worlds import best_score, world
-from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.methods import method_class
-from harmonrank.metrics import auc
+from harmonrank.fusion import method_class
+from harmonrank.metrics import auc, best_score
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 OTHERS = ("logistic", "closed-form")
 

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 
 from harmonrank.data import Schema
-from harmonrank.data.worlds import World, world
 from harmonrank.evaluation import Baseline
 from harmonrank.evaluation.offline import OfflineResult, estimate_offline
-from harmonrank.evaluation.simulation import world_schema
-from harmonrank.methods import Method, method_class
+from harmonrank.fusion import Method, method_class
 from harmonrank.metrics import spearman
+from harmonrank.worlds import World, world
+from harmonrank.worlds.simulation import world_schema
 from harmonrank_lab.experiments.online import (
     RANDOMISED,
     OnlineConfig,

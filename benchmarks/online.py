@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harmonrank.data.files import write_json
-from harmonrank.table import table_of
+from harmonrank.support.storage.files import write_json
+from harmonrank.support.table import table_of
 from harmonrank_lab.experiments.online import FULL, QUICK, OnlineResult, run_online
 
 RESULTS = Path(__file__).parent / "results"

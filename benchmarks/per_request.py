@@ -18,11 +18,11 @@ from time import perf_counter
 
 import numpy as np
 
-from harmonrank.data.worlds import best_score, world
-from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.methods import method_class
-from harmonrank.metrics import auc, best_request_score, expected_grouped_auc
-from harmonrank.model.request_fit import fit_request_weights
+from harmonrank.fusion import method_class
+from harmonrank.metrics import auc, best_request_score, best_score, expected_grouped_auc
+from harmonrank.model.requests.request_fit import fit_request_weights
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 # Methods that can be fitted for either, and their options; the network is trained shortly.
 BOTH = {

@@ -19,9 +19,9 @@ import polars as pl
 
 from harmonrank.data import Schema
 from harmonrank.data.examination import chances_at
-from harmonrank.data.worlds import examination_curve, world
-from harmonrank.evaluation.simulation import POSITION, as_frame, with_places, world_schema
-from harmonrank.methods import method_class
+from harmonrank.fusion import method_class
+from harmonrank.worlds import examination_curve, world
+from harmonrank.worlds.simulation import POSITION, as_frame, with_places, world_schema
 
 
 def measure(name: str, power: float, rows: int, seed: int, methods: list[str]) -> dict:
@@ -62,7 +62,7 @@ def measure(name: str, power: float, rows: int, seed: int, methods: list[str]) -
 def exact_regret(model: object, table: pl.DataFrame, schema: Schema) -> float:
     """Return the regret on rows that were all looked at, by their exact probabilities."""
     from harmonrank.data import read_log
-    from harmonrank.methods import quality_of
+    from harmonrank.fusion import quality_of
 
     log = read_log(table, schema)
     quality = quality_of(model.score(table), log, schema.weight_vector)

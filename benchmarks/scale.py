@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 from commands import measured, run_process
 
-from harmonrank.data.worlds import world
+from harmonrank.worlds import world
 
 WORLD, PART, OF_REQUEST = "conflict", 1_000_000, 20
 MEMORY = "3GB"

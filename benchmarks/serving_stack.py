@@ -239,7 +239,7 @@ def main() -> None:
     # Ended from outside, it still ends the server that it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # Not above: a server and a client start without it.
-    from harmonrank.data.files import new_file, write_json
+    from harmonrank.support.storage.files import new_file, write_json
     from harmonrank_lab.bench import machine
 
     rounds: dict[str, list[dict[str, dict[str, float]]]] = {name: [] for name in SERVERS}

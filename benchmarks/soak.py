@@ -25,7 +25,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from harmonrank.methods.harmonrank import HarmonRank
+from harmonrank.fusion.harmonrank import HarmonRank
 from harmonrank_lab.bench import machine
 from harmonrank_lab.bench._rows import world_log
 

@@ -35,10 +35,10 @@ from streaming_join import measure_join
 from streaming_replay import measure_replay
 
 from harmonrank.data import read_log
-from harmonrank.data.worlds import world
-from harmonrank.streaming.join import Batch, Join
-from harmonrank.streaming.learner import LearnerSettings, StreamLearner, new_learner
-from harmonrank.streaming.windows import Windows
+from harmonrank.streaming.join.join import Batch, Join
+from harmonrank.streaming.join.windows import Windows
+from harmonrank.streaming.learners.learner import LearnerSettings, StreamLearner, new_learner
+from harmonrank.worlds import world
 from harmonrank_lab.bench import machine
 from harmonrank_lab.worlds.stream import SimulatedStream
 

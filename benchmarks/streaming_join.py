@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Schema
-from harmonrank.data.files import flush
-from harmonrank.data.worlds import world
-from harmonrank.streaming.join import Batch, Join
-from harmonrank.streaming.source import open_sink, open_source
-from harmonrank.streaming.windows import Windows
+from harmonrank.streaming.join.join import Batch, Join
+from harmonrank.streaming.join.windows import Windows
+from harmonrank.streaming.sources.source import open_sink, open_source
+from harmonrank.support.storage.files import flush
+from harmonrank.worlds import world
 from harmonrank_lab.worlds.stream import SimulatedStream
 
 HOUR = timedelta(hours=1)

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log, read_log
-from harmonrank.data.worlds import world
-from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.streaming.learner import LearnerSettings, new_learner
+from harmonrank.streaming.learners.learner import LearnerSettings, new_learner
 from harmonrank.streaming.prequential import Prequential
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 ELIVE = world("elive")
 SCHEMA = world_schema(ELIVE)

@@ -28,10 +28,10 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Log, read_log
-from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.evaluation.worlds import world, world_names
-from harmonrank.methods import ceiling_of, method_class
+from harmonrank.fusion import ceiling_of, method_class
 from harmonrank.metrics import auc
+from harmonrank.worlds.every import world, world_names
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 START: dict[str, Any] = {
     "scale": "logit",

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.data.worlds import Sample, best_score
-from harmonrank.evaluation.worlds import AnyWorld, world, world_names
-from harmonrank.metrics import auc
+from harmonrank.metrics import auc, best_score
+from harmonrank.worlds import Sample
+from harmonrank.worlds.every import AnyWorld, world, world_names
 
 try:
     from sklearn.isotonic import IsotonicRegression

@@ -8,17 +8,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from harmonrank.data.worlds import (
-    Swap,
-    World,
-    best_score,
-    draw_candidates,
-    examination_curve,
-    world,
-)
-from harmonrank.evaluation.simulation import world_schema
-from harmonrank.metrics import auc
-from harmonrank.streaming.source import open_sink
+from harmonrank.metrics import auc, best_score
+from harmonrank.streaming.sources.source import open_sink
+from harmonrank.worlds import Swap, World, draw_candidates, examination_curve, world
+from harmonrank.worlds.simulation import world_schema
 
 HOUR = timedelta(hours=1)
 STEPS = 4  # of an hour

@@ -8,22 +8,22 @@
 
 from typing import TYPE_CHECKING
 
-from harmonrank.lazy import lazy_names
+from harmonrank.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from harmonrank.data.schema import Schema
-    from harmonrank.errors import HarmonRankError
     from harmonrank.evaluation.compare import compare
-    from harmonrank.evaluation.worlds import world
-    from harmonrank.losses import rank_auc_loss
-    from harmonrank.methods.closed_form import ClosedForm
-    from harmonrank.methods.harmonrank import HarmonRank
-    from harmonrank.methods.harmonrank_network import HarmonRankNetwork
-    from harmonrank.methods.harmonrank_paper import HarmonRankPaper
-    from harmonrank.methods.saved import load
-    from harmonrank.metrics import auc
-    from harmonrank.model import Network, NetworkConfig
-    from harmonrank.ranking import rank, soft_rank
+    from harmonrank.fusion.baselines.closed_form import ClosedForm
+    from harmonrank.fusion.harmonrank import HarmonRank
+    from harmonrank.fusion.saved import load
+    from harmonrank.metrics import auc, rank
+    from harmonrank.paper import Network, NetworkConfig
+    from harmonrank.paper.losses import rank_auc_loss
+    from harmonrank.paper.methods.harmonrank_network import HarmonRankNetwork
+    from harmonrank.paper.methods.harmonrank_paper import HarmonRankPaper
+    from harmonrank.paper.soft_rank import soft_rank
+    from harmonrank.support.errors import HarmonRankError
+    from harmonrank.worlds.every import world
 
 __version__ = "0.1.0"
 
@@ -47,21 +47,21 @@ __all__ = [
 ]
 
 _PLACES = {
-    "ClosedForm": "methods.closed_form",
-    "HarmonRank": "methods.harmonrank",
-    "HarmonRankError": "errors",
-    "HarmonRankNetwork": "methods.harmonrank_network",
-    "HarmonRankPaper": "methods.harmonrank_paper",
-    "Network": "model",
-    "NetworkConfig": "model",
+    "ClosedForm": "fusion.baselines.closed_form",
+    "HarmonRank": "fusion.harmonrank",
+    "HarmonRankError": "support.errors",
+    "HarmonRankNetwork": "paper.methods.harmonrank_network",
+    "HarmonRankPaper": "paper.methods.harmonrank_paper",
+    "Network": "paper",
+    "NetworkConfig": "paper",
     "Schema": "data.schema",
     "auc": "metrics",
     "compare": "evaluation.compare",
-    "load": "methods.saved",
-    "rank": "ranking",
-    "rank_auc_loss": "losses",
-    "soft_rank": "ranking",
-    "world": "evaluation.worlds",
+    "load": "fusion.saved",
+    "rank": "metrics",
+    "rank_auc_loss": "paper.losses",
+    "soft_rank": "paper.soft_rank",
+    "world": "worlds.every",
 }
 
 # Names are imported when first used, so that importing the package costs nothing.

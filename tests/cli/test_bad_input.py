@@ -430,7 +430,7 @@ def test_a_mistake_of_ours_is_called_ours_and_exits_with_1(run, folder, monkeypa
     def explode(*_):
         raise ZeroDivisionError("we forgot zero")
 
-    monkeypatch.setattr("harmonrank.methods.closed_form.ClosedForm._fit", explode)
+    monkeypatch.setattr("harmonrank.fusion.baselines.closed_form.ClosedForm._fit", explode)
     before = files(folder)
     options = ("--method", "closed-form", "-o", folder / "m", "--schema", folder / "schema.toml")
     done = run("fit", "--train", folder / "train.parquet", *options)

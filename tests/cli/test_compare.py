@@ -54,7 +54,7 @@ def test_a_method_that_fails_does_not_stop_the_others(run, folder, monkeypatch, 
     def explode(*_):
         raise ZeroDivisionError("oh no")
 
-    monkeypatch.setattr("harmonrank.methods.harmonrank_paper.HarmonRankPaper._fit", explode)
+    monkeypatch.setattr("harmonrank.paper.methods.harmonrank_paper.HarmonRankPaper._fit", explode)
     done = run(*command(folder, "--methods", methods))
     assert done.code == code
     assert "harmonrank-paper: ZeroDivisionError: oh no" in done.out

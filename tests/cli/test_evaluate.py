@@ -3,8 +3,8 @@ import json
 import pytest
 
 import harmonrank as hr
-from harmonrank.data.worlds import world
-from harmonrank.evaluation.simulation import as_frame, world_schema
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 
 @pytest.fixture

@@ -122,7 +122,7 @@ def test_without_requests_a_row_is_one_of_the_table(run, folder):
 
 
 def test_a_method_without_probabilities_says_so_and_shows_the_rest(run, folder):
-    from harmonrank.methods import method_class
+    from harmonrank.fusion import method_class
 
     schema = hr.Schema.read(folder / "schema.toml")
     model = method_class("formula-grid")(trials=3).fit(folder / "train.parquet", schema)

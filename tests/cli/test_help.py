@@ -53,7 +53,7 @@ def test_every_command_has_help_and_takes_json_and_quiet(run, command):
 
 
 def test_help_and_errors_list_the_methods(run, folder):
-    from harmonrank.methods import METHODS
+    from harmonrank.fusion import METHODS
 
     table = ("--train", folder / "train.parquet", "--schema", folder / "schema.toml")
     shown = [

@@ -13,8 +13,8 @@ KINDS = ("--graded", "long_view", "--given", "like=click", "--unwanted", "share"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Return a simulated log of every kind, as csv files."""
-    from harmonrank.data.worlds import world
-    from harmonrank.evaluation import simulate
+    from harmonrank.worlds import world
+    from harmonrank.worlds.simulation import simulate
 
     path = tmp_path_factory.mktemp("kinds") / "log"
     kinds = {"graded": ("long_view",), "given": {"like": "click"}, "unwanted": ("share",)}

@@ -12,9 +12,9 @@ import harmonrank as hr
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("harmonrank.data.log_blocks.BLOCK_ROWS", 150)
+    monkeypatch.setattr("harmonrank.data.rows.log_blocks.BLOCK_ROWS", 150)
     monkeypatch.setattr("harmonrank.model.fit_rows.BLOCK_ROWS", 150)
-    monkeypatch.setattr("harmonrank.methods.block_areas._PART_ROWS", 100)
+    monkeypatch.setattr("harmonrank.fusion.quality.block_areas._PART_ROWS", 100)
 
 
 @pytest.fixture
@@ -86,8 +86,8 @@ def test_formulas_are_told_apart_on_all_validation_rows(run, folder, given, monk
     given += ("--valid", folder / "valid.parquet", "--method", "formula-cem")
     given += ("--set", "trials=20", "--memory", "1KB")
     assert run("fit", *given, "-o", folder / "a").code == 0
-    monkeypatch.setattr("harmonrank.methods.formula._EXAM_ROWS", 100)
-    monkeypatch.setattr("harmonrank.methods.formula_blocks._EXACT", 24)
+    monkeypatch.setattr("harmonrank.fusion.baselines.formula._EXAM_ROWS", 100)
+    monkeypatch.setattr("harmonrank.fusion.baselines.formula_blocks._EXACT", 24)
     assert run("fit", *given, "-o", folder / "b").code == 0
     a, b = hr.load(folder / "a"), hr.load(folder / "b")
     assert a.formula.form == b.formula.form
@@ -117,7 +117,7 @@ def test_isotonic_curves_are_those_of_all_rows(run, folder, given):
 
 def test_other_methods_are_fitted_on_rows_drawn_at_random(run, folder, given, monkeypatch):
     pytest.importorskip("lightgbm")
-    monkeypatch.setattr("harmonrank.methods.block_fit._FEWEST_ROWS", 400)
+    monkeypatch.setattr("harmonrank.fusion.fitting.block_fit._FEWEST_ROWS", 400)
     out, more = folder / "m", ("--valid", folder / "valid.parquet", "--memory", "1KB")
     done = run("fit", *given, *more, "-o", out, "--method", "lightgbm", "--set", "trees=5")
     assert done.code == 0, done
@@ -128,7 +128,7 @@ def test_other_methods_are_fitted_on_rows_drawn_at_random(run, folder, given, mo
 
 
 def test_evaluate_tells_the_auc_of_all_rows(run, folder, given, monkeypatch):
-    monkeypatch.setattr("harmonrank.methods.block_quality.SAMPLE_ROWS", 200)
+    monkeypatch.setattr("harmonrank.fusion.quality.block_quality.SAMPLE_ROWS", 200)
     assert run("fit", *given, "-o", folder / "m").code == 0
     found = []
     for memory in ((), ("--memory", "1KB")):
@@ -266,9 +266,9 @@ def test_a_network_whose_rows_fit_the_buffer_is_that_of_memory(run, folder, give
 @pytest.fixture
 def small_buffer(monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr("harmonrank.model.training.BUFFER_ROWS", 400)
-    monkeypatch.setattr("harmonrank.training.buffer._PIECE_ROWS", 8)
-    monkeypatch.setattr("harmonrank.methods.row_blocks.EXAM_ROWS", 300)
+    monkeypatch.setattr("harmonrank.data.rows.blocks.BUFFER_ROWS", 400)
+    monkeypatch.setattr("harmonrank.paper.training.buffer._PIECE_ROWS", 8)
+    monkeypatch.setattr("harmonrank.fusion.fitting.row_blocks.EXAM_ROWS", 300)
 
 
 @pytest.mark.parametrize("method", NETWORK)
@@ -289,7 +289,7 @@ def test_a_network_trains_from_buffers(run, folder, given, small_buffer, method)
 def test_a_killed_training_from_buffers_ends_in_the_same_weights(
     run, folder, given, small_buffer, monkeypatch, method
 ):
-    from harmonrank.training import loop
+    from harmonrank.paper.training import loop
 
     given += ("--method", method, *settings(method), "--memory", "1KB")
     assert run("fit", *given, "-o", folder / "a").code == 0

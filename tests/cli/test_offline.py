@@ -5,8 +5,8 @@ import json
 import polars as pl
 import pytest
 
-from harmonrank.data.worlds import world
-from harmonrank.evaluation import simulate
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import simulate
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.data.worlds import world
-from harmonrank.evaluation.simulation import as_frame, world_schema
 from harmonrank.metrics import spearman
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 
 def test_a_model_is_recalibrated_to_replaced_upstream_models_without_labels(run, tmp_path):

@@ -121,7 +121,7 @@ def test_an_interrupted_command_says_so_and_leaves_no_output(run, folder, monkey
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("harmonrank.methods.closed_form.ClosedForm._fit", interrupt)
+    monkeypatch.setattr("harmonrank.fusion.baselines.closed_form.ClosedForm._fit", interrupt)
     table = folder / "train.parquet"
     before = sorted(folder.iterdir())
     done = run(

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from harmonrank import events
-from harmonrank.cli.show import Show
+from harmonrank.cli.parts.show import Show
 from harmonrank.evaluation import Entry
+from harmonrank.support import events
 
 KINDS = [
     kind

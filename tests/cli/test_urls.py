@@ -7,13 +7,13 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.engine import LocalEngine
-from harmonrank.methods.scoring_parts import score_files
+from harmonrank.fusion.scoring.scoring_parts import score_files
 from web_store import web_store
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr("harmonrank.data.log_blocks.BLOCK_ROWS", 150)
+    monkeypatch.setattr("harmonrank.data.rows.log_blocks.BLOCK_ROWS", 150)
     monkeypatch.setattr("harmonrank.model.fit_rows.BLOCK_ROWS", 150)
 
 

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 from harmonrank.data import Schema, read_log
-from harmonrank.data.blocks import HeldBlocks, SpilledBlocks, drawn_rows
-from harmonrank.data.log_blocks import LogBlocks
-from harmonrank.errors import DataError
+from harmonrank.data.rows.blocks import HeldBlocks, SpilledBlocks, drawn_rows
+from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.support.errors import DataError
 
 SCHEMA = Schema({"buy": "p_buy"}, context=["hour"], sample_weight="w")
 

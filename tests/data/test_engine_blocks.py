@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from harmonrank.data import engine_blocks
-from harmonrank.data.blocks import HeldBlocks
-from harmonrank.data.engine_blocks import EngineBlocks
+from harmonrank.data.rows import engine_blocks
+from harmonrank.data.rows.blocks import HeldBlocks
+from harmonrank.data.rows.engine_blocks import EngineBlocks
 from harmonrank.engine import LocalEngine
 
 

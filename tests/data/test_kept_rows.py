@@ -6,8 +6,8 @@ import pytest
 
 from harmonrank.data import Schema, read_log
 from harmonrank.data.context import ContextEncoder
-from harmonrank.data.kept_rows import concatenated, read_rows, write_rows
-from harmonrank.errors import DataError
+from harmonrank.data.rows.kept_rows import concatenated, read_rows, write_rows
+from harmonrank.support.errors import DataError
 from logs import small_table
 
 SCHEMA = Schema(

@@ -9,8 +9,8 @@ import pytest
 from harmonrank import Schema
 from harmonrank.data import read_log
 from harmonrank.data.context import ContextEncoder
-from harmonrank.errors import DataError
-from harmonrank.methods import method_class
+from harmonrank.fusion import method_class
+from harmonrank.support.errors import DataError
 from logs import small_table
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from harmonrank.data import parquet
-from harmonrank.data.parquet import ParquetWriter, count_rows, pieces, read_piece
-from harmonrank.errors import DataError
+from harmonrank.data.reading import parquet
+from harmonrank.data.reading.parquet import ParquetWriter, count_rows, pieces, read_piece
+from harmonrank.support.errors import DataError
 
 FRAME = pl.DataFrame({"id": range(1000), "p": np.linspace(0, 1, 1000), "text": ["a", "b"] * 500})
 
@@ -98,7 +98,7 @@ def test_a_full_disk_is_an_error_and_no_wait(tmp_path):
 import resource
 from pathlib import Path
 import numpy as np, polars as pl
-from harmonrank.data.parquet import ParquetWriter
+from harmonrank.data.reading.parquet import ParquetWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000))
 frame = pl.DataFrame({{"p": np.random.default_rng(0).random(300_000)}})
 with ParquetWriter(Path({str(tmp_path / "t.parquet")!r})) as writer:
@@ -134,7 +134,7 @@ import resource, sys
 from contextlib import closing
 from pathlib import Path
 import numpy as np, polars as pl
-from harmonrank.data.parquet import ParquetWriter, pieces
+from harmonrank.data.reading.parquet import ParquetWriter, pieces
 frame = pl.DataFrame(np.random.default_rng(0).random((262_144, 8)))
 made, copied = Path("made.parquet"), Path("copied.parquet")
 with ParquetWriter(made) as writer:

@@ -9,7 +9,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.data.scales import SCALES, guess_scale, raw_scores, to_probabilities
-from harmonrank.errors import DataError, UsageError
+from harmonrank.support.errors import DataError, UsageError
 from logs import small_table
 
 SCHEMA = {
@@ -119,7 +119,7 @@ def test_a_log_of_another_scale_is_not_taken_for_this_one():
 
 @pytest.mark.parametrize("name", ["harmonrank", "closed-form", "lightgbm"])
 def test_a_model_scores_tables_and_requests_on_its_scales_alike(name, tmp_path):
-    from harmonrank.methods import method_class
+    from harmonrank.fusion import method_class
 
     table = rescaled(small_table(), p_buy="percent", p_like="logit")
     method_class(name)().fit(table, ON_SCALES).save(tmp_path / "m")
@@ -142,7 +142,7 @@ def test_a_model_scores_tables_and_requests_on_its_scales_alike(name, tmp_path):
 @pytest.mark.parametrize("kind", ["float64", "float32"])
 def test_an_exported_model_takes_the_same_numbers(tmp_path, scale, kind):
     pytest.importorskip("onnxruntime")
-    from harmonrank.serving.onnx import export_onnx
+    from harmonrank.export import export_onnx
 
     table = rescaled(small_table(), p_like=scale)
     hr.ClosedForm().fit(table, {**SCHEMA, "scale": {"p_like": scale}}).save(tmp_path / "m")

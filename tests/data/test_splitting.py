@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harmonrank.data.splitting import Cut, split_rows
-from harmonrank.errors import DataError, UsageError
+from harmonrank.support.errors import DataError, UsageError
 
 START = datetime(2026, 11, 1)
 

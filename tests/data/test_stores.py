@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 
 from harmonrank.data import open_table
-from harmonrank.data.parquet import count_rows, pieces, read_piece
-from harmonrank.data.stores import StoreFile
-from harmonrank.data.table_files import TableFiles
-from harmonrank.data.table_urls import shown_url, without_secrets
-from harmonrank.data.tables import column_names, first_rows, grouped_sums
-from harmonrank.errors import DataError, DependencyError
+from harmonrank.data.reading.parquet import count_rows, pieces, read_piece
+from harmonrank.data.reading.stores import StoreFile
+from harmonrank.data.reading.table_files import TableFiles
+from harmonrank.data.reading.tables import column_names, first_rows, grouped_sums
+from harmonrank.support.errors import DataError, DependencyError
+from harmonrank.support.storage.urls import shown_url, without_secrets
 from web_store import web_store
 
 FRAME = pl.DataFrame(

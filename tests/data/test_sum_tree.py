@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harmonrank.data.sum_tree import PartSum, SumTree
+from harmonrank.data.rows.sum_tree import PartSum, SumTree
 
 
 def leaves(numbers, first=0):

@@ -5,11 +5,11 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import open_table, read_log
-from harmonrank.data.parquet import count_rows, pieces
-from harmonrank.data.table_files import TableFiles
-from harmonrank.data.tables import column_names, grouped_sums
-from harmonrank.errors import DataError
-from harmonrank.methods.scoring import score_file
+from harmonrank.data.reading.parquet import count_rows, pieces
+from harmonrank.data.reading.table_files import TableFiles
+from harmonrank.data.reading.tables import column_names, grouped_sums
+from harmonrank.fusion.scoring.scoring import score_file
+from harmonrank.support.errors import DataError
 from logs import small_table
 
 FRAME = pl.DataFrame({"a": range(9), "b": [x / 8 for x in range(9)], "c": list("abcdefghi")})

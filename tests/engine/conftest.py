@@ -13,6 +13,6 @@ def ray_engine():
     with pytest.MonkeyPatch.context() as patch:
         # Workers import `ray_jobs`, which lies beside the tests.
         known = os.environ.get("PYTHONPATH", "")
-        patch.setenv("PYTHONPATH", f"{Path(__file__).parents[1]}{os.pathsep}{known}")
+        patch.setenv("PYTHONPATH", f"{Path(__file__).parents[1] / 'helpers'}{os.pathsep}{known}")
         with open_engine("ray", workers=2) as engine:
             yield engine

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from harmonrank.engine import LocalEngine, in_order, open_engine
-from harmonrank.errors import UsageError
+from harmonrank.support.errors import UsageError
 
 
 def test_the_local_engine_is_this_process():
@@ -28,7 +28,8 @@ def test_an_engine_that_is_none_is_refused():
 
 
 def test_ray_is_imported_for_the_engine_alone():
-    code = "import sys, harmonrank.cli.main, harmonrank.engine, harmonrank.methods.scoring_parts"
+    code = "import sys, harmonrank.cli.main, harmonrank.engine"
+    code += "; import harmonrank.fusion.scoring.scoring_parts"
     done = subprocess.run(
         [sys.executable, "-c", f"{code}; print('ray' in sys.modules)"],
         capture_output=True,
@@ -39,8 +40,8 @@ def test_ray_is_imported_for_the_engine_alone():
 
 
 def test_without_the_extra_it_is_one_sentence(monkeypatch):
-    import harmonrank.extras as extras
-    from harmonrank.errors import DependencyError
+    import harmonrank.support.extras as extras
+    from harmonrank.support.errors import DependencyError
 
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     with pytest.raises(

@@ -14,7 +14,7 @@ HERE = Path(__file__).parent
 )
 def test_a_node_that_dies_in_the_midst_of_the_work_changes_no_bit(verb):
     pytest.importorskip("ray")
-    paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
+    paths = [str(HERE.parent / "helpers"), os.environ.get("PYTHONPATH", "")]
     given = {
         "PYTHONPATH": os.pathsep.join(paths),
         # Nodes on the loopback interface, which reach each other and nobody else.

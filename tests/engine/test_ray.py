@@ -13,13 +13,13 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.data import engine_blocks
-from harmonrank.data.blocks import HeldBlocks
-from harmonrank.data.engine_blocks import EngineBlocks
+from harmonrank.data.rows import engine_blocks
+from harmonrank.data.rows.blocks import HeldBlocks
+from harmonrank.data.rows.engine_blocks import EngineBlocks
 from harmonrank.engine import LocalEngine, in_order, using
-from harmonrank.errors import DataError, HarmonRankError
-from harmonrank.methods import method_class
-from harmonrank.methods.scoring_parts import score_files
+from harmonrank.fusion import method_class
+from harmonrank.fusion.scoring.scoring_parts import score_files
+from harmonrank.support.errors import DataError, HarmonRankError
 from logs import small_table
 from losing_engine import LosingEngine
 from ray_jobs import (
@@ -211,7 +211,7 @@ def test_a_restart_of_scoring_keeps_the_files_that_are_done(model, parts, tmp_pa
 
 def test_quality_by_workers_is_that_of_one_process(world_folder, schema, tmp_path, ray_engine):
     from harmonrank.data import Schema
-    from harmonrank.data.log_blocks import LogBlocks
+    from harmonrank.data.rows.log_blocks import LogBlocks
     from harmonrank.evaluation.partitioned import partitioned_quality
 
     path = world_folder / "test.parquet"
@@ -247,7 +247,7 @@ def test_files_scored_by_a_killed_worker_are_scored_again(model, parts, tmp_path
 def test_a_worker_killed_while_measuring_changes_no_figure(world_folder, tmp_path, ray_engine, at):
     """While blocks are scored, while rows go to their ranges, and while these are summed."""
     from harmonrank.data import Schema
-    from harmonrank.data.log_blocks import LogBlocks
+    from harmonrank.data.rows.log_blocks import LogBlocks
     from harmonrank.evaluation.partitioned import partitioned_quality
 
     path, marker = world_folder / "test.parquet", tmp_path / "died"
@@ -303,7 +303,7 @@ def test_workers_measure_whatever_one_process_does(run, folder, ray_engine, monk
 def heads_of(table, blocks_of):
     from harmonrank.data import ContextEncoder, read_log
     from harmonrank.model.fit_rows import cut_rows
-    from harmonrank.model.heads_fit import fit_blocks
+    from harmonrank.model.linear.heads_fit import fit_blocks
     from harmonrank.model.stored_heads import arrays_of_heads
 
     log = read_log(table, {"objectives": {"buy": "p_buy", "like": "p_like"}, "context": ["hour"]})
@@ -374,9 +374,9 @@ def test_a_network_is_trained_by_workers_from_the_command_line(run, folder, ray_
 @pytest.fixture
 def small_buffer(monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr("harmonrank.model.training.BUFFER_ROWS", 400)
-    monkeypatch.setattr("harmonrank.training.buffer._PIECE_ROWS", 8)
-    monkeypatch.setattr("harmonrank.methods.row_blocks.EXAM_ROWS", 300)
+    monkeypatch.setattr("harmonrank.data.rows.blocks.BUFFER_ROWS", 400)
+    monkeypatch.setattr("harmonrank.paper.training.buffer._PIECE_ROWS", 8)
+    monkeypatch.setattr("harmonrank.fusion.fitting.row_blocks.EXAM_ROWS", 300)
 
 
 @pytest.mark.slow
@@ -413,8 +413,8 @@ def test_a_worker_killed_within_a_buffer_changes_no_bit(
     folder, schema, tmp_path, ray_engine, small_buffer, at
 ):
     """Whoever takes its place has the rows of this buffer, the first one or another."""
-    from harmonrank.data.log_blocks import LogBlocks
-    from harmonrank.methods.block_fit import fit_in_blocks
+    from harmonrank.data.rows.log_blocks import LogBlocks
+    from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 
     marker, found = tmp_path / "died", []
     for engine in (ray_engine, LosingEngine(ray_engine, at, marker)):
@@ -443,7 +443,7 @@ def test_the_default_is_fitted_by_workers_from_the_command_line(run, folder, ray
 def test_sums_of_other_methods_are_those_of_workers_to_the_last_bit(
     run, folder, ray_engine, monkeypatch, method, valid
 ):
-    monkeypatch.setattr("harmonrank.data.log_blocks.BLOCK_ROWS", 150)
+    monkeypatch.setattr("harmonrank.data.rows.log_blocks.BLOCK_ROWS", 150)
     monkeypatch.setattr("harmonrank.model.fit_rows.BLOCK_ROWS", 150)
     given = ["fit", "--train", folder / "train.parquet", "--schema", folder / "schema.toml", "-q"]
     given += ["--method", method] + ["--valid", folder / "valid.parquet"] * valid
@@ -458,7 +458,7 @@ def test_sums_of_other_methods_are_those_of_workers_to_the_last_bit(
 def test_objectives_of_other_kinds_are_fitted_as_in_one_process_and_measured_or_refused(
     run, folder, ray_engine, kind, monkeypatch
 ):
-    monkeypatch.setattr("harmonrank.data.log_blocks.BLOCK_ROWS", 150)
+    monkeypatch.setattr("harmonrank.data.rows.log_blocks.BLOCK_ROWS", 150)
     monkeypatch.setattr("harmonrank.model.fit_rows.BLOCK_ROWS", 150)
     schema = folder / "kinds.toml"
     parts = f'{kind} = ["like"]\n' if kind != "given" else 'given = {like = "buy"}\n'

@@ -14,14 +14,14 @@ from ray.cluster_utils import Cluster
 
 import harmonrank as hr
 from harmonrank.data import ContextEncoder, read_log
-from harmonrank.data.engine_blocks import EngineBlocks
-from harmonrank.data.log_blocks import LogBlocks
+from harmonrank.data.rows.engine_blocks import EngineBlocks
+from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.engine import LocalEngine, open_engine, using
 from harmonrank.evaluation.partitioned import partitioned_quality
-from harmonrank.methods import method_class
-from harmonrank.methods.scoring_parts import score_files
+from harmonrank.fusion import method_class
+from harmonrank.fusion.scoring.scoring_parts import score_files
 from harmonrank.model.fit_rows import cut_rows
-from harmonrank.model.heads_fit import fit_blocks
+from harmonrank.model.linear.heads_fit import fit_blocks
 from harmonrank.model.stored_heads import arrays_of_heads
 from logs import small_table
 from losing_engine import LosingEngine

@@ -9,9 +9,9 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import read_log
-from harmonrank.errors import DataError, UsageError
 from harmonrank.evaluation import Baseline
 from harmonrank.metrics import bootstrap_difference
+from harmonrank.support.errors import DataError, UsageError
 
 FORMULA = "p_buy * (1 + 3*p_like)**0.5"
 

@@ -7,7 +7,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.evaluation.cautions import cautions_of, unseen_shares
-from harmonrank.methods.upstream import upstream_of
+from harmonrank.fusion.quality.upstream import upstream_of
 from logs import small_table
 
 SCHEMA = hr.Schema({"buy": "p_buy", "like": "p_like"}, context=["hour", "age"])

@@ -6,13 +6,13 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.data.worlds import world
-from harmonrank.errors import DataError, OutputError, UsageError
-from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.events import MethodEnded, MethodStarted
-from harmonrank.methods.closed_form import ClosedForm
+from harmonrank.fusion.baselines.closed_form import ClosedForm
 from harmonrank.metrics import Interval
-from harmonrank.table import Column
+from harmonrank.support.errors import DataError, OutputError, UsageError
+from harmonrank.support.events import MethodEnded, MethodStarted
+from harmonrank.support.table import Column
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 QUICK = {"harmonrank-paper": {"epochs": 1, "buckets": 16}}
 BOTH = ["harmonrank-paper", "closed-form"]
@@ -84,7 +84,7 @@ def test_a_method_that_fails_is_listed_last_and_the_others_go_on(table, schema, 
     def explode(*_):
         raise ZeroDivisionError("oh no")
 
-    monkeypatch.setattr("harmonrank.methods.harmonrank_paper.HarmonRankPaper._fit", explode)
+    monkeypatch.setattr("harmonrank.paper.methods.harmonrank_paper.HarmonRankPaper._fit", explode)
     board = hr.compare(table, table, schema, BOTH)
     good, bad = board.to_dict()["methods"]
     assert (good["name"], good["error"]) == ("closed-form", None)
@@ -96,7 +96,7 @@ def test_an_error_of_ours_is_given_as_its_sentence(table, schema, monkeypatch):
     def refuse(*_):
         raise DataError("Rows are too few.")
 
-    monkeypatch.setattr("harmonrank.methods.harmonrank_paper.HarmonRankPaper._fit", refuse)
+    monkeypatch.setattr("harmonrank.paper.methods.harmonrank_paper.HarmonRankPaper._fit", refuse)
     board = hr.compare(table, table, schema, BOTH)
     assert board.entries[1].error == "Rows are too few."
 

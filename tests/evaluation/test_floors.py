@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.data.worlds import world
-from harmonrank.errors import UsageError
 from harmonrank.evaluation.frontier import Floor, Sweep, guarded_by
-from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.methods.prevalence_weights import PrevalenceWeights
+from harmonrank.fusion.baselines.prevalence_weights import PrevalenceWeights
 from harmonrank.metrics import auc, paired_difference
+from harmonrank.support.errors import UsageError
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 NAMES = ("buy", "like", "view")
 

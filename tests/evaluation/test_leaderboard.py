@@ -8,7 +8,7 @@ from rich.console import Console
 from harmonrank import Schema
 from harmonrank.data import read_log
 from harmonrank.evaluation import Entry, Leaderboard
-from harmonrank.methods import quality_of
+from harmonrank.fusion import quality_of
 
 FIVE = ("buy", "comment", "follow", "like", "long_view")
 LONG = ("click", "effective_view_thirty_seconds", "follow", "share_to_a_friend", "enter_profile")

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from harmonrank.data import Schema
-from harmonrank.data.worlds import world
-from harmonrank.errors import DataError, UsageError
 from harmonrank.evaluation import Baseline
 from harmonrank.evaluation.offline import estimate_offline
-from harmonrank.methods import method_class
+from harmonrank.fusion import method_class
 from harmonrank.metrics import spearman
+from harmonrank.support.errors import DataError, UsageError
+from harmonrank.worlds import world
 from harmonrank_lab.experiments.online import (
     RANDOMISED,
     OnlineConfig,

@@ -3,12 +3,13 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.data.log_blocks import LogBlocks
-from harmonrank.data.spilling_engine import SpillingEngine
+from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.spilling_engine import SpillingEngine
 from harmonrank.engine import LocalEngine
 from harmonrank.evaluation import partitioned
 from harmonrank.evaluation.partitioned import partitioned_quality
-from harmonrank.methods.prevalence_weights import PrevalenceWeights
+from harmonrank.fusion.baselines.prevalence_weights import PrevalenceWeights
+from harmonrank.support.errors import DataError
 
 ROWS = 3_000
 
@@ -17,7 +18,7 @@ ROWS = 3_000
 def small_parts(monkeypatch):
     monkeypatch.setattr(partitioned, "_RANGE_NUMBERS", 700)
     monkeypatch.setattr(partitioned, "_TIED_PIECES", 2)
-    monkeypatch.setattr("harmonrank.data.blocks._SMALLEST", 1)
+    monkeypatch.setattr("harmonrank.data.rows.blocks._SMALLEST", 1)
 
 
 def table(digits=None, seed=0):
@@ -98,5 +99,5 @@ def test_labels_that_are_all_alike_are_refused(tmp_path):
     model = PrevalenceWeights().fit(rows, schema)
     rows.with_columns(a=pl.lit(0)).write_parquet(tmp_path / "log.parquet")
     blocks = LogBlocks(tmp_path / "log.parquet", schema, size=400)
-    with pytest.raises(hr.errors.DataError, match="'a' has no positive label among the 3,000"):
+    with pytest.raises(DataError, match="'a' has no positive label among the 3,000"):
         partitioned_quality(model, blocks)

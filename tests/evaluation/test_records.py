@@ -5,9 +5,9 @@ import json
 import pytest
 
 from fuzzing_records import FITTED, cells, kept, stepped, table
-from harmonrank.errors import DataError
-from harmonrank.evaluation.store import Store
-from harmonrank.methods import Quality
+from harmonrank.fusion import Quality
+from harmonrank.support.errors import DataError
+from harmonrank.support.storage.store import Store
 from harmonrank_lab.paper_tables.report._folder import RESULTS, add_results
 
 

@@ -8,7 +8,7 @@ import pytest
 from harmonrank.data import read_log
 from harmonrank.evaluation.entry import REPLICATES, Entry
 from harmonrank.evaluation.verdict import verdict_of
-from harmonrank.methods import quality_of
+from harmonrank.fusion import quality_of
 from harmonrank.metrics import Interval
 
 NOISE = np.random.default_rng(0).normal(0, 0.01, (REPLICATES, 2))

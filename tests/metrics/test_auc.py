@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from harmonrank.errors import UsageError
 from harmonrank.metrics import auc
+from harmonrank.support.errors import UsageError
 from reference import auc_by_pairs
 
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from harmonrank.errors import UsageError
 from harmonrank.metrics import spearman
+from harmonrank.support.errors import UsageError
 
 
 def test_equals_scipy_with_ties():

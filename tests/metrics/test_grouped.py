@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from harmonrank.errors import UsageError
 from harmonrank.metrics import auc, grouped_auc
+from harmonrank.support.errors import UsageError
 from reference import auc_by_pairs
 
 

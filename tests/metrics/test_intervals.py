@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from harmonrank.errors import UsageError
 from harmonrank.metrics import (
     auc,
     auc_interval,
@@ -10,6 +9,7 @@ from harmonrank.metrics import (
     bootstrap_difference,
     paired_difference,
 )
+from harmonrank.support.errors import UsageError
 from reference import delong_variance
 
 

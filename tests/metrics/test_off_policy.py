@@ -5,8 +5,8 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from harmonrank.errors import UsageError
 from harmonrank.metrics import logged_values, place_gains
+from harmonrank.support.errors import UsageError
 
 THETA = np.array([1.0, 0.6, 0.3])
 WANTED = np.array([0.2, 0.5, 0.9])

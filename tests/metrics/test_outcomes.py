@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from harmonrank.errors import UsageError
 from harmonrank.metrics import (
     Outcomes,
     auc,
@@ -20,6 +19,7 @@ from harmonrank.metrics import (
     value_at_k,
 )
 from harmonrank.metrics._concordance import concordance_influence
+from harmonrank.support.errors import UsageError
 
 
 def by_pairs(scores, labels, weight):

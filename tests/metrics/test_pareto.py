@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from harmonrank.errors import UsageError
 from harmonrank.metrics import dominance_margin, hypervolume, knee, pareto_front
+from harmonrank.support.errors import UsageError
 
 
 def _beaten(points):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from harmonrank.errors import UsageError
 from harmonrank.metrics import hit_at_k, ndcg_at_k, precision_at_k
+from harmonrank.support.errors import UsageError
 from reference import top_k_by_enumeration
 
 

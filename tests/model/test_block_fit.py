@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from harmonrank.data.blocks import SpilledBlocks
+from harmonrank.data.rows.blocks import SpilledBlocks
 from harmonrank.model.fit_rows import RowCounts, cut_rows, drawn_from
-from harmonrank.model.heads_fit import fit_blocks
+from harmonrank.model.linear.heads_fit import fit_blocks
 from harmonrank.model.stored_heads import arrays_of_heads
-from harmonrank.threads import limited_threads
+from harmonrank.support.threads import limited_threads
 
 SLOTS = (7, 5, 40)
 ROWS = 9_000

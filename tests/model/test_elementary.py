@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from harmonrank.lanes import SINGLES
 from harmonrank.model.coordinate import logit_of
-from harmonrank.model.elementary import take_logarithms, take_logits, take_sigmoids
+from harmonrank.model.scorer.elementary import take_logarithms, take_logits, take_sigmoids
+from harmonrank.support.simd import SINGLES
 
 
 def taken(take, x):

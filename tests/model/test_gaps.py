@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from harmonrank.model.coordinate import fit_coordinate
-from harmonrank.model.gaps import Conditional, Gaps, distinct_sets
-from harmonrank.model.law import distinct_contexts
-from harmonrank.model.law_fit import fit_incomplete_law
-from harmonrank.model.law_sums import fit_law
+from harmonrank.model.density.law import distinct_contexts
+from harmonrank.model.density.law_sums import fit_law
+from harmonrank.model.missing.gaps import Conditional, Gaps, distinct_sets
+from harmonrank.model.missing.law_fit import fit_incomplete_law
 from logs import drawn_logits as drawn
 
 
@@ -60,7 +60,7 @@ def test_blocks_of_pairs_give_what_all_of_them_give(monkeypatch):
     contexts, of_row = distinct_contexts(codes, slots)
     gaps, whole, parts = Gaps.of(logits, of_row), logits.copy(), logits.copy()
     gaps.fill(whole, law, contexts)
-    monkeypatch.setattr("harmonrank.model.law._BLOCK_NUMBERS", 2000)
+    monkeypatch.setattr("harmonrank.model.density.law._BLOCK_NUMBERS", 2000)
     gaps.fill(parts, law, contexts)
     np.testing.assert_array_equal(parts, whole)
     assert np.isfinite(whole).all()

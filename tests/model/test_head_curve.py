@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from harmonrank.model import head_curve
-from harmonrank.model.head_columns import HeadColumns
-from harmonrank.model.head_curve import HeadCurve
+from harmonrank.model.linear import head_curve
+from harmonrank.model.linear.head_columns import HeadColumns
+from harmonrank.model.linear.head_curve import HeadCurve
 
 
 @pytest.mark.parametrize("M", [1, 3])

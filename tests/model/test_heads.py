@@ -3,17 +3,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harmonrank.data.worlds import best_score, world
-from harmonrank.metrics import auc
+from harmonrank.metrics import auc, best_score
 from harmonrank.model.coordinate import SMALLEST_SCORE, fit_coordinate
-from harmonrank.model.head_columns import BY_CONTEXT, GROUPS, OWN
-from harmonrank.model.heads import _numbers
-from harmonrank.model.heads_fit import fit_heads
-from harmonrank.model.heads_score import HeadScorer
-from harmonrank.model.heads_sums import HeadSums, _runs
-from harmonrank.model.law import distinct_contexts, slot_counts
-from harmonrank.model.law_sums import fit_law
-from harmonrank.model.residual import Residual
+from harmonrank.model.density.law import distinct_contexts, slot_counts
+from harmonrank.model.density.law_sums import fit_law
+from harmonrank.model.linear.head_columns import BY_CONTEXT, GROUPS, OWN
+from harmonrank.model.linear.heads import _numbers
+from harmonrank.model.linear.heads_fit import fit_heads
+from harmonrank.model.linear.heads_sums import HeadSums, _runs
+from harmonrank.model.scorer.heads_score import HeadScorer
+from harmonrank.model.terms.residual import Residual
+from harmonrank.worlds import world
 
 
 def drawn(name="conflict", rows=20_000, start=0, place=None):

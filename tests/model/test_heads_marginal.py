@@ -5,15 +5,15 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import read_log
-from harmonrank.data.worlds import best_score, world
-from harmonrank.errors import UsageError
-from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.metrics import auc
-from harmonrank.model.gaps import Gaps
-from harmonrank.model.heads_fit import fit_heads
-from harmonrank.model.heads_marginal import MarginalScorer
-from harmonrank.model.heads_recalibration import recalibrated_heads
-from harmonrank.model.law import distinct_contexts
+from harmonrank.metrics import auc, best_score
+from harmonrank.model.density.law import distinct_contexts
+from harmonrank.model.linear.heads_fit import fit_heads
+from harmonrank.model.linear.heads_recalibration import recalibrated_heads
+from harmonrank.model.missing.gaps import Gaps
+from harmonrank.model.missing.heads_marginal import MarginalScorer
+from harmonrank.support.errors import UsageError
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 from logs import drawn_logits as drawn
 
 

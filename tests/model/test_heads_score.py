@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from harmonrank.model.coordinate import fit_coordinate, logit_of
-from harmonrank.model.head_columns import GROUPS, HeadColumns
-from harmonrank.model.head_room import BLOCK
-from harmonrank.model.heads import Heads
-from harmonrank.model.heads_score import HeadScorer
-from harmonrank.model.law_sums import fit_law
-from harmonrank.model.residual import Residual, residual_shapes, surface_pairs
-from harmonrank.threads import limited_threads
+from harmonrank.model.density.law_sums import fit_law
+from harmonrank.model.linear.head_columns import GROUPS, HeadColumns
+from harmonrank.model.linear.heads import Heads
+from harmonrank.model.scorer.head_room import BLOCK
+from harmonrank.model.scorer.heads_score import HeadScorer
+from harmonrank.model.terms.residual import Residual, residual_shapes, surface_pairs
+from harmonrank.support.threads import limited_threads
 
 SLOTS = (4, 3)
 

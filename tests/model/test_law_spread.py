@@ -4,11 +4,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from harmonrank.data.blocks import HeldBlocks
-from harmonrank.data.worlds import world
-from harmonrank.model.law import MOST_STEADY, distinct_contexts
-from harmonrank.model.law_spread import _looked
-from harmonrank.model.law_sums import LawSums, fit_law, law_of
+from harmonrank.data.rows.blocks import HeldBlocks
+from harmonrank.model.density.law import MOST_STEADY, distinct_contexts
+from harmonrank.model.density.law_spread import _looked
+from harmonrank.model.density.law_sums import LawSums, fit_law, law_of
+from harmonrank.worlds import world
 
 SLOTS = (4, 6)
 EFFECTS = (np.array([-0.8, -0.2, 0.3, 0.9]), np.array([0.7, 0.4, 0.0, -0.3, -0.6, 0.1]))

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import harmonrank.model.law as law_module
-from harmonrank.model.heads_fit import fit_heads
-from harmonrank.model.heads_score import HeadScorer
+import harmonrank.model.density.law as law_module
+from harmonrank.model.linear.heads_fit import fit_heads
+from harmonrank.model.scorer.heads_score import HeadScorer
 
 SLOTS = (30, 20, 10)
 
@@ -29,7 +29,7 @@ def small_blocks(monkeypatch):
 
     def shrink():
         monkeypatch.setattr(law_module, "_BLOCK_NUMBERS", 5_000)
-        monkeypatch.setattr("harmonrank.model.heads_score._KEPT_NUMBERS", 0)
+        monkeypatch.setattr("harmonrank.model.scorer.heads_score._KEPT_NUMBERS", 0)
 
     return shrink
 
@@ -54,8 +54,8 @@ import resource, sys
 sys.path.insert(0, sys.argv[1])
 import numpy as np
 from model.test_many_contexts import rows
-from harmonrank.model.heads_fit import fit_heads
-from harmonrank.model.heads_score import HeadScorer
+from harmonrank.model.linear.heads_fit import fit_heads
+from harmonrank.model.scorer.heads_score import HeadScorer
 
 slots = (100, 100, 100, 100)
 scores, codes, labels = rows(20_000, M=20, slots=slots)
@@ -69,7 +69,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 @pytest.mark.slow
 def test_memory_is_bounded_where_every_row_has_a_context_of_its_own(record_property):
     # 20 heads of 20,000 contexts: sums of all of them at once would take 1.8 GB.
-    tests = str(Path(__file__).parents[1])
+    tests = str(Path(__file__).parents[1] / "helpers")
     command = [sys.executable, "-c", _MANY, tests]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) < 900 << 10

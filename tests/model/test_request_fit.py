@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from harmonrank.metrics import request_gains
-from harmonrank.model.request_fit import fit_request_weights
-from harmonrank.model.request_levels import _add, fit_levels
-from harmonrank.model.request_weights import RequestWeights
+from harmonrank.model.requests.request_fit import fit_request_weights
+from harmonrank.model.requests.request_levels import _add, fit_levels
+from harmonrank.model.requests.request_weights import RequestWeights
 
 
 def sigmoid(x):
@@ -81,8 +81,8 @@ def test_weights_are_a_regression_with_a_number_per_request(monkeypatch):
     class Known:
         probabilities = inside
 
-    monkeypatch.setattr("harmonrank.model.request_fit.fit_levels", lambda *_: Known())
-    monkeypatch.setattr("harmonrank.model.request_fit._SHARES", (1.0,))
+    monkeypatch.setattr("harmonrank.model.requests.request_fit.fit_levels", lambda *_: Known())
+    monkeypatch.setattr("harmonrank.model.requests.request_fit._SHARES", (1.0,))
     # Sorting is stable, so that rows which come request by request stay as they are.
     found = fit_request_weights(p, np.sort(request), labels, np.ones(2))
     target = request_gains(inside, np.sort(request)) * inside

@@ -3,17 +3,17 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from harmonrank.model.heads_fit import fit_heads
-from harmonrank.model.heads_recalibration import recalibrated_heads
-from harmonrank.model.heads_score import HeadScorer
-from harmonrank.model.heads_sums import periods_of
-from harmonrank.model.law import distinct_contexts
-from harmonrank.model.residual import Residual, inputs_of, residual_arrays
-from harmonrank.model.residual_blocks import Look
-from harmonrank.model.residual_fit import _pair_dispersion, _Prior
-from harmonrank.model.residual_kernels import CURVE, SURFACE
-from harmonrank.model.residual_sums import ResidualRows, blocks_of, groups_of
-from harmonrank.threads import limited_threads
+from harmonrank.model.density.law import distinct_contexts
+from harmonrank.model.linear.heads_fit import fit_heads
+from harmonrank.model.linear.heads_recalibration import recalibrated_heads
+from harmonrank.model.linear.heads_sums import periods_of
+from harmonrank.model.scorer.heads_score import HeadScorer
+from harmonrank.model.terms.residual import Residual, inputs_of, residual_arrays
+from harmonrank.model.terms.residual_blocks import Look
+from harmonrank.model.terms.residual_fit import _pair_dispersion, _Prior
+from harmonrank.model.terms.residual_kernels import CURVE, SURFACE
+from harmonrank.model.terms.residual_sums import ResidualRows, blocks_of, groups_of
+from harmonrank.support.threads import limited_threads
 
 SLOTS = (4, 3)
 

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-import harmonrank.model.heads_sums as sums_module
-from harmonrank.model.head_columns import HeadColumns
-from harmonrank.model.heads import _numbers
-from harmonrank.model.heads_fit import fit_heads
-from harmonrank.model.heads_sums import HeadSums
-from harmonrank.model.law import distinct_contexts
-from harmonrank.model.law_sums import fit_law
-from harmonrank.model.residual_sums import ResidualRows
-from harmonrank.threads import limited_threads
+import harmonrank.model.linear.heads_sums as sums_module
+from harmonrank.model.density.law import distinct_contexts
+from harmonrank.model.density.law_sums import fit_law
+from harmonrank.model.linear.head_columns import HeadColumns
+from harmonrank.model.linear.heads import _numbers
+from harmonrank.model.linear.heads_fit import fit_heads
+from harmonrank.model.linear.heads_sums import HeadSums
+from harmonrank.model.terms.residual_sums import ResidualRows
+from harmonrank.support.threads import limited_threads
 
 SLOTS = (6, 4, 5)
 ROWS, M = 3_000, 4

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from harmonrank.model.head_quadratic import HeadQuadratic, Pooled
-from harmonrank.model.heads_fit import fit_heads
-from harmonrank.model.heads_sums import HeadSums
-from harmonrank.model.law_fit import incomplete_sums
-from harmonrank.model.law_sums import LawSums, fit_law
-from harmonrank.model.reservoir import Reservoir
-from harmonrank.model.running_heads import RunningHeads
+from harmonrank.model.density.law_sums import LawSums, fit_law
+from harmonrank.model.linear.head_quadratic import HeadQuadratic, Pooled
+from harmonrank.model.linear.heads_fit import fit_heads
+from harmonrank.model.linear.heads_sums import HeadSums
+from harmonrank.model.missing.law_fit import incomplete_sums
+from harmonrank.model.running.reservoir import Reservoir
+from harmonrank.model.running.running_heads import RunningHeads
 
 
 def rows_of(n=6000, seed=0):

@@ -2,8 +2,8 @@ from itertools import product
 
 import pytest
 
-from harmonrank.model import Network, NetworkConfig
-from harmonrank.model.stored import network_arrays
+from harmonrank.paper import Network, NetworkConfig
+from harmonrank.paper.stored import network_arrays
 
 SWITCHES = ("self_attention", "personalised", "cross_attention", "gate", "linear")
 

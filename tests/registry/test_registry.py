@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.errors import DataError, ModelFileError, OutputError, UsageError
 from harmonrank.registry import Guardrails, Registry
+from harmonrank.support.errors import DataError, ModelFileError, OutputError, UsageError
 from logs import small_table
 
 

@@ -12,9 +12,9 @@ import harmonrank as hr
 from browser import need_browser, open_page, requests, screenshot, show_as
 from harmonrank.data import read_log
 from harmonrank.evaluation import Baseline
-from harmonrank.events import MethodEnded
 from harmonrank.reports import collect, run_of, write_html, write_pictures
 from harmonrank.reports.sections import sections
+from harmonrank.support.events import MethodEnded
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from browser import open_page, screenshot
-from harmonrank.errors import UsageError
 from harmonrank.reports import explanation_table, run_of
 from harmonrank.reports.explanation import (
     context_pull_table,
@@ -16,6 +15,7 @@ from harmonrank.reports.explanation import (
     pull_table,
     row_table,
 )
+from harmonrank.support.errors import UsageError
 
 
 @pytest.fixture(scope="module")

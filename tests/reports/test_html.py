@@ -6,10 +6,10 @@ from importlib.resources import files
 
 import pytest
 
-from harmonrank.errors import DependencyError
 from harmonrank.evaluation import Entry
 from harmonrank.reports import html_page, write_html
 from harmonrank.reports.html import plotly_script
+from harmonrank.support.errors import DependencyError
 
 pytest.importorskip("plotly")
 

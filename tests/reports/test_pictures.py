@@ -1,8 +1,8 @@
 import pytest
 
-from harmonrank.errors import DependencyError, OutputError
 from harmonrank.reports import write_pictures
 from harmonrank.reports.pictures import find_browser
+from harmonrank.support.errors import DependencyError, OutputError
 
 pytest.importorskip("plotly")
 

@@ -4,12 +4,12 @@ import polars as pl
 import pytest
 from service import application, ask, expected, order_of, rank_body
 
-from harmonrank.errors import UsageError
 from harmonrank.registry import Registry
 from harmonrank.serving.prometheus import metrics_text
 from harmonrank.serving.runtime import Candidates
 from harmonrank.serving.settings import check_binding, check_key
 from harmonrank.serving.shared import Slot
+from harmonrank.support.errors import UsageError
 
 
 def test_a_key_is_asked_for_everywhere_but_for_health(default_model, tmp_path, table):

@@ -6,10 +6,10 @@ from contextlib import suppress
 import polars as pl
 import pytest
 
-from harmonrank.errors import DataError
 from harmonrank.serving.arrow_check import check_stream
 from harmonrank.serving.http import HttpError
 from harmonrank.serving.rank_table import _read
+from harmonrank.support.errors import DataError
 
 TEXTS = ["", "short", "a text that is longer than twelve bytes", "é" * 20, None]
 

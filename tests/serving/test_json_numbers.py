@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harmonrank.errors import DataError
 from harmonrank.serving.json_numbers import _HIGH, _LOW, _TENS, _read, numbers
+from harmonrank.support.errors import DataError
 
 SPACES = st.sampled_from(["", " ", "\n", "\t ", " \r\n "])
 

@@ -6,9 +6,9 @@ import pytest
 from service import application, ask, expected, order_of, rank_body
 
 import harmonrank as hr
-from harmonrank.errors import UsageError
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.serving.rank import best
+from harmonrank.support.errors import UsageError
 from logs import small_table
 
 ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
@@ -244,7 +244,7 @@ def test_too_many_rows_and_unknown_types_are_refused(default_model, tmp_path, ta
 
 
 def test_a_method_without_probabilities_still_ranks(tmp_path, table, schema):
-    from harmonrank.methods.formula_grid import FormulaGrid
+    from harmonrank.fusion.baselines.formula_grid import FormulaGrid
 
     model = FormulaGrid().fit(table, schema)
     assert not isinstance(model, hr.ClosedForm)

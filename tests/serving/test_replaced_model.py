@@ -9,10 +9,10 @@ import pytest
 from service import application, ask, rank_body, serving
 
 import harmonrank as hr
-from harmonrank.errors import OutputError
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.serving.drift_watch import DriftWatch
 from harmonrank.serving.runtime import Candidates
+from harmonrank.support.errors import OutputError
 from logs import small_table
 
 

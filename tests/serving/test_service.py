@@ -110,7 +110,8 @@ def test_a_worker_imports_neither_pytorch_nor_training_code(service):
 def test_what_a_worker_imports(tmp_path):
     code = (
         "import sys, harmonrank.serving.worker\n"
-        "heavy = ('torch', 'harmonrank.losses', 'harmonrank.training', 'harmonrank.evaluation',"
+        "heavy = ('torch', 'harmonrank.paper.losses', 'harmonrank.paper.training',"
+        " 'harmonrank.evaluation',"
         " 'harmonrank.cli', 'harmonrank.reports', 'rich', 'pyarrow', 'pandas')\n"
         "print(*[name for name in heavy if name in sys.modules])"
     )

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from harmonrank.data import read_log
-from harmonrank.data.worlds import world
-from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.streaming.learner import load_learner
+from harmonrank.streaming.learners.learner import load_learner
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 CONFLICT = world("conflict")
 SCHEMA = world_schema(CONFLICT)

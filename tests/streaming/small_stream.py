@@ -6,14 +6,14 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from harmonrank.data.worlds import world
-from harmonrank.evaluation.simulation import as_frame, world_schema
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.streaming.config import LoopConfig, StreamConfig
-from harmonrank.streaming.history import read_history
-from harmonrank.streaming.recipe import LearnerSettings
-from harmonrank.streaming.source import EventChunk
+from harmonrank.streaming.learners.recipe import LearnerSettings
+from harmonrank.streaming.sources.source import EventChunk
+from harmonrank.streaming.state.history import read_history
 from harmonrank.streaming.stream import stream
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 WORLD = world("conflict").subset(["like", "long_view"])
 SWAPPED = WORLD.with_upstream(("like",), a=1.6, b=-1.0)

@@ -2,8 +2,8 @@ import os
 
 import pytest
 
-from harmonrank.errors import DataError, OutputError
-from harmonrank.streaming.checkpoint import Commits, StatePart
+from harmonrank.streaming.state.checkpoint import Commits, StatePart
+from harmonrank.support.errors import DataError, OutputError
 
 
 def text(value, key=None):

@@ -10,9 +10,9 @@ from redis_servers import RedisServer, need_redis_server
 from small_stream import SCHEMA, Place, events_of
 
 from harmonrank.registry import Registry
-from harmonrank.streaming.folder_sink import FolderSink
-from harmonrank.streaming.history import HISTORY, read_history
-from harmonrank.streaming.source import open_sink
+from harmonrank.streaming.sources.folder_sink import FolderSink
+from harmonrank.streaming.sources.source import open_sink
+from harmonrank.streaming.state.history import HISTORY, read_history
 from nursery import Nursery
 
 

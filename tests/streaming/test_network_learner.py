@@ -7,11 +7,11 @@ import pytest
 from batches import CONFLICT, SCHEMA, SWAPPED, batch, check_learner, hour
 from scipy.stats import spearmanr
 
-from harmonrank.errors import DataError
-from harmonrank.model.spread import Spread
-from harmonrank.streaming.learner import LearnerSettings, load_learner, new_learner
-from harmonrank.streaming.network_learner import NetworkLearner
-from harmonrank.streaming.window_learner import WindowLearner
+from harmonrank.model.density.spread import Spread
+from harmonrank.streaming.learners.learner import LearnerSettings, load_learner, new_learner
+from harmonrank.streaming.learners.network_learner import NetworkLearner
+from harmonrank.streaming.learners.window_learner import WindowLearner
+from harmonrank.support.errors import DataError
 
 QUICK = {"steps": 60, "batch_rows": 2000}
 FEW = LearnerSettings(passes=3, replay_rows=8000)

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from small_stream import CONFIG, SCHEMA, ListSource, Place, events_of
 
-from harmonrank.streaming.join import Join
+from harmonrank.streaming.join.join import Join
 from harmonrank.streaming.period import PeriodSource
 
 

@@ -10,14 +10,14 @@ from batches import hour
 
 from harmonrank.data import read_log
 from harmonrank.data.examination import chances_at
-from harmonrank.data.worlds import world
-from harmonrank.evaluation.simulation import as_frame, with_places, world_schema
 from harmonrank.metrics import auc
 from harmonrank.streaming.config import StreamConfig
-from harmonrank.streaming.join import Batch
-from harmonrank.streaming.learner import LearnerSettings, new_learner
+from harmonrank.streaming.join.join import Batch
+from harmonrank.streaming.learners.learner import LearnerSettings, new_learner
+from harmonrank.streaming.learners.training import StreamTraining
 from harmonrank.streaming.prequential import Prequential
-from harmonrank.streaming.training import StreamTraining
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, with_places, world_schema
 
 WORLD = world("qkvideo").subset(["click", "long_view"])
 SCHEMA = replace(world_schema(WORLD), position="position", time="time")

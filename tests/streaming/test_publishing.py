@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from batches import SCHEMA, batch
 
-from harmonrank.methods import method_class
+from harmonrank.fusion import method_class
 from harmonrank.registry import Guardrails, Registry
 from harmonrank.streaming.publishing import Publisher, open_registry
 

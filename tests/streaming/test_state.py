@@ -6,9 +6,9 @@ import shutil
 import pytest
 from small_stream import Place, events_of
 
-from harmonrank.data.files import sha256
-from harmonrank.errors import DataError, HarmonRankError, ModelFileError
 from harmonrank.streaming.loop_events import BatchLearned
+from harmonrank.support.errors import DataError, HarmonRankError, ModelFileError
+from harmonrank.support.storage.files import sha256
 
 
 @pytest.fixture(scope="module")

@@ -8,11 +8,9 @@ import polars as pl
 import pytest
 from small_stream import CONFIG, SCHEMA, ListSource, Place, events_of
 
-from harmonrank.errors import OutputError, SourceError, UsageError
 from harmonrank.registry import Registry
 from harmonrank.streaming.config import StreamConfig
-from harmonrank.streaming.history import read_history
-from harmonrank.streaming.join import Batch, Join
+from harmonrank.streaming.join.join import Batch, Join
 from harmonrank.streaming.loop_events import (
     BatchLearned,
     IntervalCompleted,
@@ -22,6 +20,8 @@ from harmonrank.streaming.loop_events import (
     StreamStarted,
     StreamStopped,
 )
+from harmonrank.streaming.state.history import read_history
+from harmonrank.support.errors import OutputError, SourceError, UsageError
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_every_labelled_row_is_learned_once_or_waits_as_a_guard_row(whole, event
 
 
 def test_the_digest_is_of_the_names_of_the_learned_rows_in_order(whole, events):
-    from harmonrank.streaming.guard import is_guard
+    from harmonrank.streaming.state.guard import is_guard
 
     portions, waiting = [], []
     for rows in joined(events):

@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 from batches import CONFLICT, SCHEMA, SWAPPED, batch, check_learner, hour
 
-from harmonrank.data.arrays import array_names
-from harmonrank.errors import DataError, UsageError
-from harmonrank.methods.harmonrank import HarmonRank
-from harmonrank.methods.quality import ceiling_of
+from harmonrank.fusion.harmonrank import HarmonRank
+from harmonrank.fusion.quality.quality import ceiling_of
 from harmonrank.metrics import auc
-from harmonrank.streaming.learner import LearnerSettings, load_learner, new_learner
+from harmonrank.streaming.learners.learner import LearnerSettings, load_learner, new_learner
+from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support.storage.arrays import array_names
 
 
 def learner(**settings):

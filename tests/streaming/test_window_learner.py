@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from batches import CONFLICT, SCHEMA, SWAPPED, batch, check_learner, hour
 
-from harmonrank.data.kept_rows import concatenated
-from harmonrank.errors import DataError, UsageError
-from harmonrank.methods import method_class
-from harmonrank.streaming.learner import LearnerSettings, load_learner, new_learner
+from harmonrank.data.rows.kept_rows import concatenated
+from harmonrank.fusion import method_class
+from harmonrank.streaming.learners.learner import LearnerSettings, load_learner, new_learner
+from harmonrank.support.errors import DataError, UsageError
 
 CLOSED = new_learner("closed-form", {}, SCHEMA)
 

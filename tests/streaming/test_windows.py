@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from harmonrank.errors import UsageError
-from harmonrank.streaming.windows import Windows, parse_duration
+from harmonrank.streaming.join.windows import Windows, parse_duration
+from harmonrank.support.errors import UsageError
 
 
 @pytest.mark.parametrize(

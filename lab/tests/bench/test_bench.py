@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from harmonrank.data import read_log
-from harmonrank.methods import method_class
+from harmonrank.fusion import method_class
 from harmonrank_lab.bench import _child, _fit, _result, _score
 from harmonrank_lab.bench._peers import onnx_runtime, peer
 from harmonrank_lab.bench._result import interleaved, measure

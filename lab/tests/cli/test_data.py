@@ -6,7 +6,7 @@ import pytest
 from harmonrank_lab.upstream.logs import ImportedLog
 from raw_logs import log_line, write_kuairand
 
-SLICE = Path(__file__).parents[3] / "shared" / "data" / "kuairand27k-slice"
+SLICE = Path(__file__).parents[4] / "shared" / "data" / "kuairand27k-slice"
 
 
 def test_import_says_what_it_wrote(run, tmp_path):

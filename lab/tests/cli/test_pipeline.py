@@ -9,7 +9,7 @@ import harmonrank as hr
 from browser import need_browser
 from declared_logs import write_shop
 
-SLICE = Path(__file__).parents[3] / "shared" / "data" / "kuairand27k-slice"
+SLICE = Path(__file__).parents[4] / "shared" / "data" / "kuairand27k-slice"
 QUICK = [
     *("--epochs", "2", "--folds", "2", "--methods", "closed-form,prevalence-weights"),
     *("--set", "expert_width=8", "--set", "tower_width=4", "--set", "embedding=4"),

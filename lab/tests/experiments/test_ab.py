@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harmonrank.data.files import to_json
 from harmonrank.data.hashing import hash_bits, hash_shares
-from harmonrank.errors import DataError, UsageError
+from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support.storage.files import to_json
 from harmonrank_lab.experiments.ab import Analysis, Lift, analyse, paired_log_ratio
 from harmonrank_lab.experiments.ab._chance import chi_square_p, holm, two_sided_p
 from harmonrank_lab.experiments.ab._checks import aa_p_values, sample_ratio
@@ -245,7 +245,7 @@ def test_a_file_that_is_read_in_pieces_gives_the_same(tmp_path, monkeypatch, end
     path, log = tmp_path / f"log.{ending}", log_of()
     getattr(log, {"arrow": "write_ipc"}.get(ending, f"write_{ending}"))(path)
     whole = analyse(path, outcomes=["buy"])
-    monkeypatch.setattr("harmonrank.data.tables._PIECE_ROWS", 170)
+    monkeypatch.setattr("harmonrank.data.reading.tables._PIECE_ROWS", 170)
     assert analyse(path, outcomes=["buy"]) == whole
 
 

@@ -7,10 +7,10 @@ from dataclasses import make_dataclass, replace
 import numpy as np
 import pytest
 
-from harmonrank.errors import DataError, UsageError
-from harmonrank.events import CellEnded, CellStarted
-from harmonrank.methods.other_losses import Mbce
-from harmonrank.threads import limited_threads
+from harmonrank.paper.methods.other_losses import Mbce
+from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support.events import CellEnded, CellStarted
+from harmonrank.support.threads import limited_threads
 from harmonrank_lab.paper_tables import (
     PAPER,
     QUICK,
@@ -141,7 +141,7 @@ def test_an_experiment_that_fails_is_told_and_the_others_go_on(tmp_path, monkeyp
     def fails(*_, **__):
         raise DataError("These rows cannot be learned from.")
 
-    monkeypatch.setattr("harmonrank.methods.base.Method.fit", fails)
+    monkeypatch.setattr("harmonrank.fusion.base.Method.fit", fails)
     (table,) = reproduce(["losses"], TINY, runs=tmp_path)
     failed = [row for row in table.rows if row.name != "best possible"]
     assert all(row.ours is None and "cannot be learned from" in row.note for row in failed)

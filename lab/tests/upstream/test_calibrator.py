@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from harmonrank.data.decoding import decode
 from harmonrank.metrics import calibration_error
+from harmonrank.support.storage.decoding import decode
 from harmonrank_lab.upstream.calibrator import Calibrator, calibration_facts
 from harmonrank_lab.upstream.stored import CalibratorForm
 

@@ -1,7 +1,7 @@
 import numpy as np
 import polars as pl
 
-from harmonrank.data.decoding import decode
+from harmonrank.support.storage.decoding import decode
 from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.folds import Folds
 from harmonrank_lab.upstream.ids import IdCodes

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harmonrank.errors import DataError
+from harmonrank.support.errors import DataError
 from harmonrank_lab.upstream.logs import ImportedLog, find_kuairand, import_log
 from raw_logs import log_line, write_kuairand
 

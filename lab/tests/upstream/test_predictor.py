@@ -9,9 +9,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from harmonrank.data import Schema
-from harmonrank.errors import ModelFileError, UsageError
-from harmonrank.events import EpochEnded, MemberStarted, Resumed
 from harmonrank.metrics import auc
+from harmonrank.support.errors import ModelFileError, UsageError
+from harmonrank.support.events import EpochEnded, MemberStarted, Resumed
 from harmonrank_lab.upstream import (
     NETWORKS,
     PredictorConfig,
@@ -130,7 +130,7 @@ def test_another_logs_rows_are_new_whatever_part_they_are_of(log, model, tmp_pat
 
 def change(folder, name, edit):
     """Change a file of a saved predictor and make all checksums right again."""
-    from harmonrank.data.files import sha256
+    from harmonrank.support.storage.files import sha256
 
     path = folder / name
     if path.suffix == ".json":

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from harmonrank.engine import Alone
-from harmonrank.errors import EngineError
-from harmonrank.training import Finished
+from harmonrank.paper.training import Finished
+from harmonrank.support.errors import EngineError
 from harmonrank_lab.upstream import PredictorConfig
 from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.loop import train_network

@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from harmonrank.errors import UsageError
 from harmonrank.metrics import auc
+from harmonrank.support.errors import UsageError
 from harmonrank_lab.upstream.logs import (
     TENREC_FILES,
     ImportedLog,

@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from harmonrank.data.worlds import Swap, world
-from harmonrank.errors import UsageError
-from harmonrank.evaluation.simulation import as_frame
-from harmonrank.streaming.event_reading import read_frame
 from harmonrank.streaming.intervals import Batch
-from harmonrank.streaming.join import Join
-from harmonrank.streaming.windows import Windows
+from harmonrank.streaming.join.join import Join
+from harmonrank.streaming.join.windows import Windows
+from harmonrank.streaming.sources.event_reading import read_frame
+from harmonrank.support.errors import UsageError
+from harmonrank.worlds import Swap, world
+from harmonrank.worlds.simulation import as_frame
 from harmonrank_lab.worlds.stream import SimulatedStream
 
 ROWS = 70_000

@@ -3,12 +3,12 @@ import pytest
 
 from harmonrank import world
 from harmonrank.data import read_log
-from harmonrank.data.worlds import best_score, block_generator
-from harmonrank.errors import UsageError
-from harmonrank.evaluation import compare, simulate
-from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.evaluation.worlds import world_names
-from harmonrank.metrics import auc, logit, sigmoid
+from harmonrank.evaluation import compare
+from harmonrank.metrics import auc, best_score, logit, sigmoid
+from harmonrank.support.errors import UsageError
+from harmonrank.worlds import block_generator
+from harmonrank.worlds.every import world_names
+from harmonrank.worlds.simulation import as_frame, simulate, world_schema
 from harmonrank_lab.worlds.raw import probability
 from harmonrank_lab.worlds.redrawn import RedrawnTruth
 from harmonrank_lab.worlds.trained import train_world

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import at_option, load_model, numbers, output, path_option
-from harmonrank.cli.table_options import Tables, table_name, table_option
-from harmonrank.errors import UsageError
+from harmonrank.cli.parts.options import at_option, load_model, numbers, output, path_option
+from harmonrank.cli.parts.table_options import Tables, table_name, table_option
+from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from harmonrank.methods import Method
-    from harmonrank.table import Table
+    from harmonrank.fusion import Method
+    from harmonrank.support.table import Table
 
 _LEVELS = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)
 
@@ -52,9 +52,9 @@ def command(
     reads scores, a threshold or a blend say, goes on as before when an experiment begins. Scores
     with other weights come as they are.
     """
-    from harmonrank.cli.show import Show
-    from harmonrank.data.files import check_output
-    from harmonrank.methods.saved import MODEL
+    from harmonrank.cli.parts.show import Show
+    from harmonrank.fusion.saved import MODEL
+    from harmonrank.support.storage.files import check_output
 
     if (like is None) == (like_column is None):
         raise UsageError("Name what runs now: either --like MODEL or --like-column A.")
@@ -112,7 +112,7 @@ def _distance(one: "np.ndarray", other: "np.ndarray") -> float:
 
 
 def _table(scores: "dict[str, np.ndarray]") -> "Table":
-    from harmonrank.table import Column, Table
+    from harmonrank.support.table import Column, Table
 
     told = _numbers(scores)
     columns = (Column("quantile", ".0%"), *(Column(name, ".4g") for name in scores))

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import path_option
-from harmonrank.cli.stream_options import StreamChoice, stopped_by_signals, stream_options
-from harmonrank.errors import UsageError
+from harmonrank.cli.parts.options import path_option
+from harmonrank.cli.parts.stream_options import StreamChoice, stopped_by_signals, stream_options
+from harmonrank.support.errors import UsageError
 
 
 @click.command("backfill")
@@ -33,11 +33,11 @@ def command(
     newest event was older than --to, bit for bit; the same command with `stream` goes on from it.
     Run again after a kill, it goes on. TIME is a date or a time in UTC, as 2026-01-31T18:00.
     """
-    from harmonrank.cli.stream_show import StreamShow
+    from harmonrank.cli.parts.stream_show import StreamShow
     from harmonrank.streaming.period import PeriodSource
-    from harmonrank.streaming.source import EventSource, open_source
+    from harmonrank.streaming.sources.source import EventSource, open_source
+    from harmonrank.streaming.state.totals import StreamTotals
     from harmonrank.streaming.stream import stream
-    from harmonrank.streaming.totals import StreamTotals
 
     schema = choice.schema(quiet=quiet)
     first, last = _time(since, "--from"), _time(until, "--to")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from harmonrank.cli.engine_options import EngineChoice, engine_options
-from harmonrank.cli.options import (
+from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
+from harmonrank.cli.parts.options import (
     Show,
     baseline_option,
     count_option,
@@ -22,8 +22,8 @@ from harmonrank.cli.options import (
     seed_option,
     shown,
 )
-from harmonrank.cli.schema_options import columns, schema_of
-from harmonrank.cli.table_options import (
+from harmonrank.cli.parts.schema_options import columns, schema_of
+from harmonrank.cli.parts.table_options import (
     Tables,
     cut_options,
     in_blocks,
@@ -32,12 +32,12 @@ from harmonrank.cli.table_options import (
     table_argument,
     table_option,
 )
-from harmonrank.errors import UsageError
+from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
     from harmonrank.data import Schema
     from harmonrank.evaluation.compare_blocks import CompareBlocks
-    from harmonrank.methods.block_quality import SampledLog
+    from harmonrank.fusion.quality.block_quality import SampledLog
 
 _NAMED = 6
 
@@ -99,16 +99,16 @@ def command(
     each method's regret is how far below it stays. With --engine ray each method is fitted and
     measured by a worker.
     """
-    from harmonrank.cli.drift_notes import drift_notes
-    from harmonrank.cli.reporting import Reporting
+    from harmonrank.cli.parts.drift_notes import drift_notes
+    from harmonrank.cli.parts.reporting import Reporting
     from harmonrank.data import read_log
     from harmonrank.data.splitting import Cut, split_rows
     from harmonrank.evaluation import Baseline, compare
     from harmonrank.evaluation.baseline import TODAY
-    from harmonrank.methods.block_quality import sampled_requests
-    from harmonrank.methods.correction import corrected
-    from harmonrank.methods.missing_scores import missing_of
-    from harmonrank.methods.position_quality import PositionCorrection
+    from harmonrank.fusion.position.correction import corrected
+    from harmonrank.fusion.quality.block_quality import sampled_requests
+    from harmonrank.fusion.quality.missing_scores import missing_of
+    from harmonrank.fusion.quality.position_quality import PositionCorrection
 
     table = _learned_from(log, train)
     if (test is None) == (split is None):
@@ -192,10 +192,10 @@ def _blocks(
     runs: Path | None,
 ) -> "CompareBlocks | None":
     """Return the tables that --memory cannot hold, if there are any."""
-    from harmonrank.data.memory import memory_limit
+    from harmonrank.data.rows.memory import memory_limit
     from harmonrank.evaluation.compare_blocks import CompareBlocks
-    from harmonrank.methods.block_fit import rows_within
-    from harmonrank.methods.log_facts import require_measurable
+    from harmonrank.fusion.fitting.block_fit import rows_within
+    from harmonrank.fusion.fitting.log_facts import require_measurable
 
     train = in_blocks(table, schema, memory)
     exam = None if test is None else in_blocks(test, schema, memory)
@@ -216,7 +216,7 @@ def _blocks(
 
 def _in_blocks(part: "tuple[str, SampledLog]", methods: Sequence[str]) -> str:
     """Return what is done with a table that is read in blocks, in a sentence."""
-    from harmonrank.methods import method_class
+    from harmonrank.fusion import method_class
 
     name, sampled = part
     if name == "Test":

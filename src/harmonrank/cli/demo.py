@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import click
 
-from harmonrank.cli.options import Show, count_option, output, reports, seed_option, shown
+from harmonrank.cli.parts.options import Show, count_option, output, reports, seed_option, shown
 
 _PAGE = Path("harmonrank-demo.html")
 
@@ -38,12 +38,12 @@ def command(
     method stays. A page with charts is written too, harmonrank-demo.html unless --report names
     another file.
     """
-    from harmonrank.cli.reporting import Reporting, can_draw
+    from harmonrank.cli.parts.reporting import Reporting, can_draw
     from harmonrank.data import Schema, read_log
-    from harmonrank.data.files import check_output
-    from harmonrank.evaluation import compare, simulate
-    from harmonrank.evaluation.simulation import SCHEMA
-    from harmonrank.evaluation.worlds import world as find_world
+    from harmonrank.evaluation import compare
+    from harmonrank.support.storage.files import check_output
+    from harmonrank.worlds.every import world as find_world
+    from harmonrank.worlds.simulation import SCHEMA, simulate
 
     place = find_world(world)
     if out is not None:

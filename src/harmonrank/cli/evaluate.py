@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.engine_options import EngineChoice, engine_options
-from harmonrank.cli.options import (
+from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
+from harmonrank.cli.parts.options import (
     Show,
     at_option,
     baseline_option,
@@ -25,7 +25,7 @@ from harmonrank.cli.options import (
     value,
     weights,
 )
-from harmonrank.cli.table_options import (
+from harmonrank.cli.parts.table_options import (
     Tables,
     in_blocks,
     memory_option,
@@ -33,13 +33,13 @@ from harmonrank.cli.table_options import (
     table_name,
     table_option,
 )
-from harmonrank.errors import UsageError
+from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
     from harmonrank.data import Schema
-    from harmonrank.data.log_blocks import LogBlocks
+    from harmonrank.data.rows.log_blocks import LogBlocks
     from harmonrank.evaluation import Leaderboard
-    from harmonrank.table import Table
+    from harmonrank.support.table import Table
 
 _WORKER_ROWS = 1 << 20  # Of a block that a worker scores.
 
@@ -85,15 +85,15 @@ def command(
     A parquet table that --memory cannot hold is read in blocks, and with --engine ray by workers:
     AUCs and their intervals are of all rows, whatever else of some requests, drawn at random.
     """
-    from harmonrank.cli.drift_notes import drift_notes
-    from harmonrank.cli.reporting import Reporting
+    from harmonrank.cli.parts.drift_notes import drift_notes
+    from harmonrank.cli.parts.reporting import Reporting
     from harmonrank.data import read_log
     from harmonrank.evaluation import Baseline
     from harmonrank.evaluation.measured import measured
     from harmonrank.evaluation.partitioned import partitioned_quality, put_into
-    from harmonrank.methods.block_quality import sampled_requests
-    from harmonrank.methods.correction import corrected
-    from harmonrank.methods.missing_scores import missing_of
+    from harmonrank.fusion.position.correction import corrected
+    from harmonrank.fusion.quality.block_quality import sampled_requests
+    from harmonrank.fusion.quality.missing_scores import missing_of
 
     if train is not None and report is None and figures is None:
         raise UsageError("--train serves the page alone; add --report FILE.")
@@ -148,9 +148,9 @@ def _blocks(
     engine: EngineChoice, data: Tables, schema: "Schema", memory: str | None
 ) -> "LogBlocks | None":
     """Return the blocks that workers read, or those of a table too large for memory."""
-    from harmonrank.data.log_blocks import LogBlocks
-    from harmonrank.data.table_paths import table_paths
-    from harmonrank.methods.log_facts import require_measurable
+    from harmonrank.data.reading.table_paths import table_paths
+    from harmonrank.data.rows.log_blocks import LogBlocks
+    from harmonrank.fusion.fitting.log_facts import require_measurable
 
     if not engine.is_cluster:
         blocks = in_blocks(data, schema, memory)

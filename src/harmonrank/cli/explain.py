@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import (
+from harmonrank.cli.parts.options import (
     Show,
     at_option,
     load_model,
@@ -19,13 +19,13 @@ from harmonrank.cli.options import (
     weights,
     whole,
 )
-from harmonrank.cli.table_options import Tables, table_name, table_option
-from harmonrank.errors import UsageError
+from harmonrank.cli.parts.table_options import Tables, table_name, table_option
+from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
-    from harmonrank.methods import Method
+    from harmonrank.fusion import Method
     from harmonrank.reports.explanation import ModelExplanation, RowExplanation
-    from harmonrank.table import Table
+    from harmonrank.support.table import Table
 
 
 @click.command("explain")
@@ -125,7 +125,7 @@ def _explained(
     from dataclasses import replace
 
     from harmonrank.data import read_log
-    from harmonrank.data.tables import column_names
+    from harmonrank.data.reading.tables import column_names
     from harmonrank.reports.explanation import explain_model, explain_row
 
     log = read_log(data, fitted.schema, labels=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import Show, path_option, shown
+from harmonrank.cli.parts.options import Show, path_option, shown
 
 
 @click.command("export")
@@ -32,10 +32,10 @@ def command(
     left out; outputs are `fused` and the probability of each objective. The file appears only if
     ONNX Runtime gives what the model gives, within 1e-5, on random rows and extreme ones.
     """
-    from harmonrank.extras import needs_extras
+    from harmonrank.support.extras import needs_extras
 
     with needs_extras("harmonrank export"):
-        from harmonrank.serving.onnx import export_onnx
+        from harmonrank.export import export_onnx
 
     kind = "float32" if float32 else "float64"
     made = export_onnx(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.engine_options import EngineChoice, engine_options
-from harmonrank.cli.options import (
+from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
+from harmonrank.cli.parts.options import (
     Show,
     method_option,
     output,
@@ -17,11 +17,11 @@ from harmonrank.cli.options import (
     settings_option,
     shown,
 )
-from harmonrank.cli.schema_options import columns, schema_of
-from harmonrank.cli.table_options import Tables, in_blocks, learning_tables, memory_option
+from harmonrank.cli.parts.schema_options import columns, schema_of
+from harmonrank.cli.parts.table_options import Tables, in_blocks, learning_tables, memory_option
 
 if TYPE_CHECKING:
-    from harmonrank.data.log_blocks import LogBlocks
+    from harmonrank.data.rows.log_blocks import LogBlocks
 
 
 @click.command("fit")
@@ -61,14 +61,14 @@ def command(
     from time import perf_counter
 
     from harmonrank.data import read_log
-    from harmonrank.data.files import check_output
-    from harmonrank.errors import ModelFileError
-    from harmonrank.methods import method_class
-    from harmonrank.methods.correction import corrected
-    from harmonrank.methods.missing_scores import missing_of
-    from harmonrank.methods.position_quality import PositionCorrection
-    from harmonrank.methods.saved import MODEL
-    from harmonrank.options import checked_device
+    from harmonrank.fusion import method_class
+    from harmonrank.fusion.position.correction import corrected
+    from harmonrank.fusion.quality.missing_scores import missing_of
+    from harmonrank.fusion.quality.position_quality import PositionCorrection
+    from harmonrank.fusion.saved import MODEL
+    from harmonrank.support.errors import ModelFileError
+    from harmonrank.support.options import checked_device
+    from harmonrank.support.storage.files import check_output
 
     schema = schema_of(**column_options, near=train, quiet=show.quiet)
     model = method_class(method)(**parse_settings(settings))
@@ -134,8 +134,8 @@ def _for_workers(
     engine: EngineChoice, model: Any, train: Tables, valid: Tables | None, schema: Any
 ) -> "LogBlocks | None":
     """Return the blocks that workers read themselves, where a fit takes them so."""
-    from harmonrank.data.log_blocks import LogBlocks
-    from harmonrank.data.table_paths import table_paths
+    from harmonrank.data.reading.table_paths import table_paths
+    from harmonrank.data.rows.log_blocks import LogBlocks
 
     # Validation rows that are not given are set aside in memory, as one process does it.
     alike = model.fits_on_workers and (valid is not None or not model.uses_valid)
@@ -157,12 +157,12 @@ def _fitted_in_blocks(
     from time import perf_counter
 
     from harmonrank.data import read_log
-    from harmonrank.data.memory import memory_limit
+    from harmonrank.data.rows.memory import memory_limit
     from harmonrank.evaluation.partitioned import partitioned_quality, put_into
-    from harmonrank.methods.block_fit import fit_in_blocks, rows_within
-    from harmonrank.methods.block_quality import sampled_requests
-    from harmonrank.methods.log_facts import measurable
-    from harmonrank.methods.position_quality import PositionCorrection
+    from harmonrank.fusion.fitting.block_fit import fit_in_blocks, rows_within
+    from harmonrank.fusion.fitting.log_facts import measurable
+    from harmonrank.fusion.quality.block_quality import sampled_requests
+    from harmonrank.fusion.quality.position_quality import PositionCorrection
 
     started = perf_counter()
     most = rows_within(blocks.schema, memory_limit(memory))
@@ -204,8 +204,8 @@ def _fitted_in_blocks(
 
 def _refuse_foreign(checkpoint: Path) -> None:
     """Refuse to fit where something else has the name of the checkpoint, which is deleted."""
-    from harmonrank.data.arrays import array_header
-    from harmonrank.errors import DataError, OutputError
+    from harmonrank.support.errors import DataError, OutputError
+    from harmonrank.support.storage.arrays import array_header
 
     if not checkpoint.exists():
         return
@@ -222,7 +222,7 @@ def _refuse_foreign(checkpoint: Path) -> None:
 
 def _measure(show: Any, model: Any, valid: Any) -> tuple[Any, Any]:
     """Return the table and the numbers of the validation rows, if there are any that serve."""
-    from harmonrank.errors import DataError
+    from harmonrank.support.errors import DataError
 
     if valid is None:
         return None, None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import (
+from harmonrank.cli.parts.options import (
     Show,
     at_option,
     count_option,
@@ -21,12 +21,12 @@ from harmonrank.cli.options import (
     shown,
     weights,
 )
-from harmonrank.cli.table_options import Tables, table_name, table_option
-from harmonrank.errors import OutputError, UsageError
+from harmonrank.cli.parts.table_options import Tables, table_name, table_option
+from harmonrank.support.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from harmonrank.evaluation.frontier import Frontier, Guarded, Refit
-    from harmonrank.methods import Method
+    from harmonrank.fusion import Method
 
 _REFITS = 5
 
@@ -168,9 +168,9 @@ def _target(
     overwrite: bool,
 ) -> Path | None:
     """Return the folder to write, after all that can be wrong with it."""
-    from harmonrank.data.files import check_output
-    from harmonrank.methods.saved import MODEL
+    from harmonrank.fusion.saved import MODEL
     from harmonrank.registry.version import RECORD
+    from harmonrank.support.storage.files import check_output
 
     if name is None:
         if out is not None:

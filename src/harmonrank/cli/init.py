@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import Show, path_option, shown
-from harmonrank.cli.schema_options import SCHEMA
-from harmonrank.cli.table_options import Tables, table_argument
+from harmonrank.cli.parts.options import Show, path_option, shown
+from harmonrank.cli.parts.schema_options import SCHEMA
+from harmonrank.cli.parts.table_options import Tables, table_argument
 
 if TYPE_CHECKING:
     from harmonrank.data.guess import Guess
-    from harmonrank.table import Table
+    from harmonrank.support.table import Table
 
 
 @click.command("init")
@@ -29,9 +29,9 @@ def command(log: Tables, out: Path, overwrite: bool, show: Show) -> None:
     like_score or pLike with like, or else with the one that it predicts best. What is guessed, and
     why, is printed and stands in the file.
     """
-    from harmonrank.data.files import check_output, new_file
     from harmonrank.data.guess import commented_toml, guess_schema
-    from harmonrank.data.tables import describe
+    from harmonrank.data.reading.tables import describe
+    from harmonrank.support.storage.files import check_output, new_file
 
     check_output(out, overwrite=overwrite)
     guess = guess_schema(log)
@@ -54,7 +54,7 @@ def command(log: Tables, out: Path, overwrite: bool, show: Show) -> None:
 
 
 def _table(guess: "Guess") -> "Table":
-    from harmonrank.table import Column, Table
+    from harmonrank.support.table import Column, Table
 
     columns = Column("column", least=12), Column("role", least=10), Column("why", widest=44)
     order = [*_roles(guess), "left out"]
@@ -74,7 +74,7 @@ def _roles(guess: "Guess") -> list[str]:
 
 def _next_command(guess: "Guess", log: Tables, out: Path) -> str:
     """Return the command that compares on this log."""
-    from harmonrank.data.table_paths import shown_name
+    from harmonrank.data.reading.table_paths import shown_name
 
     named = log if isinstance(log, list) else [log]
     parts = ["harmonrank", "compare", *map(shown_name, named)]

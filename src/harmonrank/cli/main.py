@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from harmonrank import __version__
-from harmonrank.errors import HarmonRankError, did_you_mean, printable
-from harmonrank.extras import needs_extras, plugins
+from harmonrank.support.errors import HarmonRankError, did_you_mean, printable
+from harmonrank.support.extras import needs_extras, plugins
 
 PLUGINS = "harmonrank.verbs"
 """The entry point by which other packages add verbs: a module with a `command`."""
@@ -90,7 +90,9 @@ def main() -> None:
     """Run the command line; exit 2 for the user's mistake, 1 for ours."""
     _open_streams()
     try:
-        with needs_extras(" ".join(["harmonrank", *sys.argv[1:2]])):
+        with needs_extras(
+            " ".join(["harmonrank", *sys.argv[1 : 3 if "lab" in sys.argv[1:2] else 2]])
+        ):
             harmonrank.main(standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:

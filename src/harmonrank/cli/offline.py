@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import (
+from harmonrank.cli.parts.options import (
     Show,
     at_option,
     count_option,
@@ -19,7 +19,7 @@ from harmonrank.cli.options import (
     value,
     weights,
 )
-from harmonrank.cli.table_options import Tables, table_argument
+from harmonrank.cli.parts.table_options import Tables, table_argument
 
 
 @click.command("offline")
@@ -82,6 +82,6 @@ def command(
 def _current(text: str, data: Tables) -> Any:
     """Return a model if there is a folder of that name, else a column or a formula."""
     from harmonrank.evaluation import Baseline
-    from harmonrank.methods import load
+    from harmonrank.fusion import load
 
     return load(Path(text)) if Path(text).is_dir() else Baseline.read(data, text)

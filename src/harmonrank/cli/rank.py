@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import (
+from harmonrank.cli.parts.options import (
     Show,
     at_option,
     count_option,
@@ -18,7 +18,7 @@ from harmonrank.cli.options import (
     value,
     weights,
 )
-from harmonrank.cli.table_options import Tables, table_argument
+from harmonrank.cli.parts.table_options import Tables, table_argument
 
 
 @click.command("rank")
@@ -49,10 +49,10 @@ def command(
 
     Two columns are added: `fused`, the score of MODEL, and `place`, from 1. Labels are not needed.
     """
-    from harmonrank.cli.drift_notes import drift_notes
-    from harmonrank.data.files import check_output
-    from harmonrank.data.table_paths import file_kind
-    from harmonrank.methods.scoring import write_table
+    from harmonrank.cli.parts.drift_notes import drift_notes
+    from harmonrank.data.reading.table_paths import file_kind
+    from harmonrank.fusion.scoring.scoring import write_table
+    from harmonrank.support.storage.files import check_output
 
     fitted = load_model(model, missing, at, value)
     file_kind(out)

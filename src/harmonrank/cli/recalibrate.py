@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harmonrank.cli.options import Show, output, shown
-from harmonrank.cli.table_options import Tables, table_argument, table_name
+from harmonrank.cli.parts.options import Show, output, shown
+from harmonrank.cli.parts.table_options import Tables, table_argument, table_name
 
 if TYPE_CHECKING:
     from harmonrank.data import Log
-    from harmonrank.methods import Method
+    from harmonrank.fusion import Method
 
 _SHOWN_ROWS = 100_000
 _SAME = 0.9995
@@ -32,9 +32,9 @@ def command(model: Path, data: Tables, out: Path, overwrite: bool, show: Show) -
     score has moved, whether that looks like a replaced model, and how much the ranking changes.
     """
     from harmonrank.data import read_log
-    from harmonrank.data.files import check_output
-    from harmonrank.methods import load
-    from harmonrank.methods.saved import MODEL
+    from harmonrank.fusion import load
+    from harmonrank.fusion.saved import MODEL
+    from harmonrank.support.storage.files import check_output
 
     check_output(out, overwrite=overwrite, holds=MODEL)
     fitted = load(model)

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import Show, format_option, parse_settings, path_option, shown, whole
-from harmonrank.errors import UsageError
+from harmonrank.cli.parts.options import (
+    Show,
+    format_option,
+    parse_settings,
+    path_option,
+    shown,
+    whole,
+)
+from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
     from harmonrank.registry import Version
@@ -48,9 +55,9 @@ def init(
     """
     from dataclasses import asdict
 
-    from harmonrank.options import checked_options
     from harmonrank.registry import Guardrails, Registry
-    from harmonrank.table import table_of
+    from harmonrank.support.options import checked_options
+    from harmonrank.support.table import table_of
 
     given = checked_options("a registry", Guardrails, parse_settings(settings))
     made = Registry.create(registry, Guardrails(**given), overwrite=overwrite)
@@ -67,7 +74,7 @@ def init(
 def list_command(registry: Path, style: str, show: Show) -> None:
     """List the versions of REGISTRY."""
     from harmonrank.registry import Registry
-    from harmonrank.table import Column, Table
+    from harmonrank.support.table import Column, Table
 
     found = Registry(registry)
     current, versions = found.current(), found.versions()
@@ -115,8 +122,8 @@ def show_command(registry: Path, version: int | None, style: str, show: Show) ->
 
 
 def _checks(version: "Version", state: str) -> Any:
-    from harmonrank.methods import Quality
-    from harmonrank.table import Column, Table
+    from harmonrank.fusion import Quality
+    from harmonrank.support.table import Column, Table
 
     words = {True: "passed", False: "refused", None: "not checked"}
     rows = tuple((check.name, words[check.passed], check.sentence) for check in version.checks)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import Show, format_option, path_option, shown
+from harmonrank.cli.parts.options import Show, format_option, path_option, shown
 
 
 @click.command("report")
@@ -26,9 +26,9 @@ def command(state: Path, out: Path | None, style: str, show: Show) -> None:
     from harmonrank.reports.facts import run_of
     from harmonrank.reports.html import check_page, write_page
     from harmonrank.reports.stream import StreamHistory, stream_page, stream_table
-    from harmonrank.streaming.history import read_history
     from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted
     from harmonrank.streaming.settings import read_identity
+    from harmonrank.streaming.state.history import read_history
 
     check_page(out)
     records, identity = read_history(state), read_identity(state)

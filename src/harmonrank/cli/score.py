@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.engine_options import EngineChoice, engine_options
-from harmonrank.cli.options import (
+from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
+from harmonrank.cli.parts.options import (
     Show,
     at_option,
     load_model,
@@ -20,7 +20,7 @@ from harmonrank.cli.options import (
     value,
     weights,
 )
-from harmonrank.cli.table_options import Tables, table_argument
+from harmonrank.cli.parts.table_options import Tables, table_argument
 
 
 @click.command("score")
@@ -56,10 +56,10 @@ def command(
     """
     from time import perf_counter
 
-    from harmonrank.cli.drift_notes import drift_notes
-    from harmonrank.methods.drift import Drift
-    from harmonrank.methods.scoring import score_file
-    from harmonrank.methods.scoring_parts import score_files
+    from harmonrank.cli.parts.drift_notes import drift_notes
+    from harmonrank.fusion.drift.drift import Drift
+    from harmonrank.fusion.scoring.scoring import score_file
+    from harmonrank.fusion.scoring.scoring_parts import score_files
 
     fitted = load_model(model, missing, at, value)
     found: list[Drift] = []

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import Show, at_option, parse_pairs, path_option, shown
-from harmonrank.errors import UsageError
+from harmonrank.cli.parts.options import Show, at_option, parse_pairs, path_option, shown
+from harmonrank.support.errors import UsageError
 
 
 @click.command("serve")
@@ -58,9 +58,9 @@ def command(
     Given a registry, its current version is served, and a new one as soon as it is published.
     Without --host only this machine can ask. --json writes the address when the service answers.
     """
-    from harmonrank.options import checked_options
     from harmonrank.serving import ServeConfig
     from harmonrank.serving.supervisor import serve
+    from harmonrank.support.options import checked_options
 
     given = {
         "target": str(target),
@@ -88,8 +88,8 @@ def _point(text: str) -> tuple[str, dict[str, float]]:
 def _key(file: Path | None) -> str | None:
     import os
 
-    from harmonrank.data.decoding import read_bytes
     from harmonrank.serving.settings import KEY
+    from harmonrank.support.storage.decoding import read_bytes
 
     if file is None:
         return os.environ.get(KEY) or None

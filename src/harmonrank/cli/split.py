@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import Show, output, seed_option, shown
-from harmonrank.cli.schema_options import columns, schema_of
-from harmonrank.cli.table_options import Tables, cut_options, table_argument
+from harmonrank.cli.parts.options import Show, output, seed_option, shown
+from harmonrank.cli.parts.schema_options import columns, schema_of
+from harmonrank.cli.parts.table_options import Tables, cut_options, table_argument
 
 
 @click.command("split")
@@ -43,9 +43,9 @@ def command(
     By request a hash of its id decides, the same in every table. The folder gets train.parquet,
     test.parquet, valid.parquet if asked for, and schema.toml.
     """
-    from harmonrank.data.files import check_output
     from harmonrank.data.split_files import FACTS, write_split
     from harmonrank.data.splitting import Cut, split_rows
+    from harmonrank.support.storage.files import check_output
 
     schema = schema_of(**column_options, near=log, quiet=show.quiet, required=False)
     time = column_options["time"] if schema is None else schema.time
@@ -68,7 +68,7 @@ def command(
 
 
 def _table(facts: dict[str, Any], out: Path) -> Any:
-    from harmonrank.table import table_of
+    from harmonrank.support.table import table_of
 
     positives = facts["positives"]
     labels = list(next(iter(positives.values())))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import path_option
-from harmonrank.cli.stream_options import StreamChoice, stopped_by_signals, stream_options
+from harmonrank.cli.parts.options import path_option
+from harmonrank.cli.parts.stream_options import StreamChoice, stopped_by_signals, stream_options
 
 
 @click.command("stream")
@@ -36,11 +36,11 @@ def command(
     """
     from contextlib import ExitStack
 
-    from harmonrank.cli.stream_show import StreamShow
-    from harmonrank.streaming.endpoint import metrics_endpoint
+    from harmonrank.cli.parts.stream_show import StreamShow
     from harmonrank.streaming.metrics_text import stream_metrics
+    from harmonrank.streaming.sources.endpoint import metrics_endpoint
+    from harmonrank.streaming.state.totals import StreamTotals
     from harmonrank.streaming.stream import stream
-    from harmonrank.streaming.totals import StreamTotals
 
     schema, config, totals = choice.schema(quiet=quiet), choice.config(), StreamTotals()
     parts = (choice.source, schema, config, choice.state)

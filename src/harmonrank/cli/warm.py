@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.options import Show, shown
+from harmonrank.cli.parts.options import Show, shown
 
 
 @click.command("warm")
@@ -19,8 +19,8 @@ def command(model: Path, show: Show) -> None:
     built, on a machine with the processor of those that serve: a service then starts at once, even
     where nothing can be written.
     """
-    from harmonrank.methods import load
-    from harmonrank.methods.warming import warm
+    from harmonrank.fusion import load
+    from harmonrank.fusion.fitting.warming import warm
     from harmonrank.serving.rank import warm_up
     from harmonrank.serving.runtime import Runtime
 

@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from harmonrank.lazy import lazy_names
+from harmonrank.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from harmonrank.data.context import UNKNOWN, ContextEncoder
     from harmonrank.data.log import Log
-    from harmonrank.data.reading import read_log
+    from harmonrank.data.reading.logs import read_log
+    from harmonrank.data.reading.tables import Source, open_table
     from harmonrank.data.schema import Schema
-    from harmonrank.data.tables import Source, open_table
 
 __all__ = ["UNKNOWN", "ContextEncoder", "Log", "Schema", "Source", "open_table", "read_log"]
 
@@ -18,9 +18,9 @@ _PLACES = {
     "ContextEncoder": "context",
     "Log": "log",
     "Schema": "schema",
-    "Source": "tables",
-    "open_table": "tables",
-    "read_log": "reading",
+    "Source": "reading.tables",
+    "open_table": "reading.tables",
+    "read_log": "reading.logs",
 }
 
 # Whoever only writes a file, or decodes one, waits for no table library.

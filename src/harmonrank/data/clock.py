@@ -17,8 +17,8 @@ from typing import Any
 
 import polars as pl
 
-from harmonrank.data.forks import require_polars_threads
-from harmonrank.errors import DataError, shown
+from harmonrank.data.reading.forks import require_polars_threads
+from harmonrank.support.errors import DataError, shown
 
 _PARTS = ("hour", "weekday")
 _SECOND, _DAY = 1_000_000, 86_400_000_000

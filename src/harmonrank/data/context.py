@@ -22,8 +22,8 @@ import numpy as np
 import polars as pl
 from msgspec import Meta
 
-from harmonrank.data.blocks import drawn_rows
-from harmonrank.errors import DataError, shown
+from harmonrank.data.rows.blocks import drawn_rows
+from harmonrank.support.errors import DataError, shown
 
 UNKNOWN = 0
 """The code of a null and of every value that training did not see."""

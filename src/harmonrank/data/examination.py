@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.errors import UsageError, shown
+from harmonrank.support.errors import UsageError, shown
 
 _LAST_PLACE = 2**31 - 1
 

@@ -11,7 +11,7 @@ from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
-from harmonrank.errors import UsageError, shown
+from harmonrank.support.errors import UsageError, shown
 
 _MOST_CHARACTERS = 2000
 _MOST_DEPTH = 60

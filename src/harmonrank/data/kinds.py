@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from harmonrank.data.label_levels import LabelLevels
-from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.support.errors import UsageError, did_you_mean
 
 
 def check_kinds(

@@ -11,11 +11,11 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from harmonrank.data.blocks import drawn_rows
 from harmonrank.data.context import ContextEncoder
 from harmonrank.data.kinds import tie_share
+from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.data.schema import Schema
-from harmonrank.errors import DataError
+from harmonrank.support.errors import DataError
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from harmonrank.data.decoding import read_toml
 from harmonrank.data.examination import checked_curve
 from harmonrank.data.kinds import check_kinds
 from harmonrank.data.scales import SCALES
 from harmonrank.data.values import either, refuse_gains, value_vector
-from harmonrank.errors import DataError, UsageError, did_you_mean, shown
-from harmonrank.options import checked_path
+from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
+from harmonrank.support.options import checked_path
+from harmonrank.support.storage.decoding import read_toml
 
 _EXAMPLES = {
     "weights": "{'buy': 2.0}",

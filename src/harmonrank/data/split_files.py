@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from harmonrank.data.files import new_folder, write_json
-from harmonrank.data.parquet import PIECE_ROWS, ParquetWriter, pieces
+from harmonrank.data.reading.parquet import PIECE_ROWS, ParquetWriter, pieces
+from harmonrank.data.reading.table_files import TableFiles
+from harmonrank.data.reading.table_paths import Paths
 from harmonrank.data.schema import Schema
 from harmonrank.data.splitting import PARTS, Split
-from harmonrank.data.table_files import TableFiles
-from harmonrank.data.table_paths import Paths
+from harmonrank.support.storage.files import new_folder, write_json
 
 FACTS = "split.json"
 """The file that tells the folder of a split from any other."""

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from harmonrank.data.checking import is_lost
 from harmonrank.data.clock import instants
-from harmonrank.data.faults import Faults
-from harmonrank.data.reading import request_ids
-from harmonrank.data.tables import Source, describe, open_table
-from harmonrank.errors import DataError, UsageError
+from harmonrank.data.reading.checking import is_lost
+from harmonrank.data.reading.logs import request_ids
+from harmonrank.data.reading.tables import Source, describe, open_table
+from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support.storage.faults import Faults
 
 PARTS = ("train", "valid", "test")
 

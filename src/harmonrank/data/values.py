@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.errors import UsageError, did_you_mean, shown
+from harmonrank.support.errors import UsageError, did_you_mean, shown
 
 _LARGEST_VALUE = 1e100
 

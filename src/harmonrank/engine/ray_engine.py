@@ -19,12 +19,12 @@ import ray
 from ray.exceptions import RayActorError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from harmonrank.errors import EngineError, HarmonRankError
-from harmonrank.threads import limited_threads
+from harmonrank.support.errors import EngineError, HarmonRankError
+from harmonrank.support.threads import limited_threads
 
 # A machine that dies takes all its tasks along, and others may die meanwhile.
 _RETRIES = 16
-_LOADED = "harmonrank.methods.block_fit"
+_LOADED = "harmonrank.fusion.fitting.block_fit"
 
 
 class RayEngine:

@@ -33,10 +33,10 @@ from ray.train import (
 from ray.train.collective import broadcast_from_rank_zero
 from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
-from harmonrank import errors
 from harmonrank.engine.team import Alone, Team
-from harmonrank.errors import EngineError, HarmonRankError
-from harmonrank.threads import limited_threads
+from harmonrank.support import errors
+from harmonrank.support.errors import EngineError, HarmonRankError
+from harmonrank.support.threads import limited_threads
 
 _RETRIES = 16
 _PATIENCE = timedelta(minutes=30)

@@ -12,9 +12,9 @@ from typing import Any, Literal
 from harmonrank.engine.local import LocalEngine
 from harmonrank.engine.protocol import Engine
 from harmonrank.engine.session_folder import session_folder
-from harmonrank.errors import EngineError, UsageError, shown
-from harmonrank.extras import import_extra, require_extra
-from harmonrank.threads import thread_count
+from harmonrank.support.errors import EngineError, UsageError, shown
+from harmonrank.support.extras import import_extra, require_extra
+from harmonrank.support.threads import thread_count
 
 _OURS = {
     # Ray would else listen on all interfaces of a machine, for other machines to join.

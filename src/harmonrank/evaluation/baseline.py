@@ -12,11 +12,11 @@ import polars as pl
 from harmonrank.data import Log, Source, open_table
 from harmonrank.data.expressions import Expression
 from harmonrank.data.log import taken
-from harmonrank.data.tables import check_columns, column_names, describe
-from harmonrank.errors import DataError, UsageError, did_you_mean, shown
+from harmonrank.data.reading.tables import check_columns, column_names, describe
 from harmonrank.evaluation.entry import Entry, entry_of
-from harmonrank.methods import quality_of
-from harmonrank.methods.value_quality import value_of
+from harmonrank.fusion import quality_of
+from harmonrank.fusion.quality.value_quality import value_of
+from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
 
 TODAY = "today"
 """The name of the baseline in a leaderboard."""

@@ -9,7 +9,7 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.data.context import UNKNOWN, ContextEncoder
 from harmonrank.data.log import selected
-from harmonrank.methods.upstream import Upstream
+from harmonrank.fusion.quality.upstream import Upstream
 
 FEW_POSITIVES = 100
 """Below, an AUC is uncertain."""

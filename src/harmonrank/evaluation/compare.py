@@ -9,21 +9,21 @@ from time import perf_counter
 from typing import Any
 
 from harmonrank.data import Log, Schema, Source, read_log
-from harmonrank.data.forks import require_polars_threads
+from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.engine import current_engine
-from harmonrank.errors import HarmonRankError, UsageError, shown
 from harmonrank.evaluation.baseline import Baseline
 from harmonrank.evaluation.compare_blocks import CompareBlocks
 from harmonrank.evaluation.entry import Entry, entry_of
 from harmonrank.evaluation.leaderboard import Leaderboard, leaderboard_of
 from harmonrank.evaluation.runs import Runs
-from harmonrank.events import MethodEnded, MethodStarted, OnEvent
-from harmonrank.methods import METHODS, Method, installed_methods, method_class
-from harmonrank.methods.correction import corrected
-from harmonrank.methods.drift_measurement import drift_of
-from harmonrank.methods.packed import PackedModel, pack
-from harmonrank.methods.reference import Reference
-from harmonrank.options import (
+from harmonrank.fusion import METHODS, Method, installed_methods, method_class
+from harmonrank.fusion.drift.drift_measurement import drift_of
+from harmonrank.fusion.drift.reference import Reference
+from harmonrank.fusion.position.correction import corrected
+from harmonrank.fusion.scoring.packed import PackedModel, pack
+from harmonrank.support.errors import HarmonRankError, UsageError, shown
+from harmonrank.support.events import MethodEnded, MethodStarted, OnEvent
+from harmonrank.support.options import (
     checked_flag,
     checked_listener,
     checked_path,

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Log
-from harmonrank.data.log_blocks import LogBlocks
+from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.evaluation.entry import Entry
 from harmonrank.evaluation.partitioned import partitioned_quality, put_into
-from harmonrank.methods import Method
-from harmonrank.methods.block_fit import fit_in_blocks
+from harmonrank.fusion import Method
+from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 
 
 @dataclass(frozen=True)

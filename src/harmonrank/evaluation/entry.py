@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Log
-from harmonrank.methods import Quality
-from harmonrank.methods.outcomes import outcomes_of
-from harmonrank.methods.value_quality import ValueAtK
+from harmonrank.fusion import Quality
+from harmonrank.fusion.quality.outcomes import outcomes_of
+from harmonrank.fusion.quality.value_quality import ValueAtK
 from harmonrank.metrics import Interval, bootstrap_areas, bootstrap_values, percentiles
 
 REPLICATES = 200

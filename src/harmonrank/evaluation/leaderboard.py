@@ -11,10 +11,10 @@ from harmonrank.evaluation.baseline import TODAY, Baseline
 from harmonrank.evaluation.cautions import cautions_of
 from harmonrank.evaluation.entry import Entry
 from harmonrank.evaluation.verdict import BoardVerdict, relation_of, short, verdict_of
-from harmonrank.methods import Quality, ceiling_of
-from harmonrank.methods.drift import Drift
-from harmonrank.methods.upstream import Upstream, upstream_of
-from harmonrank.table import Cell, Column, Style, Table, Tabular
+from harmonrank.fusion import Quality, ceiling_of
+from harmonrank.fusion.drift.drift import Drift
+from harmonrank.fusion.quality.upstream import Upstream, upstream_of
+from harmonrank.support.table import Cell, Column, Style, Table, Tabular
 
 _ALONE = "own score"
 

@@ -9,9 +9,9 @@ from harmonrank.data import Source, read_log
 from harmonrank.evaluation.baseline import Baseline
 from harmonrank.evaluation.entry import Entry, entry_of
 from harmonrank.evaluation.leaderboard import Leaderboard, leaderboard_of
-from harmonrank.methods import Method
-from harmonrank.methods.correction import corrected
-from harmonrank.methods.drift import Drift
+from harmonrank.fusion import Method
+from harmonrank.fusion.drift.drift import Drift
+from harmonrank.fusion.position.correction import corrected
 
 
 def measured(

@@ -16,16 +16,15 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Schema
-from harmonrank.data.log_blocks import LogBlocks
-from harmonrank.data.spilling_engine import SpillingEngine
+from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.spilling_engine import SpillingEngine
 from harmonrank.engine import Engine
-from harmonrank.errors import DataError
 from harmonrank.evaluation import partitioned_rows as work
-from harmonrank.methods import Method, Quality
-from harmonrank.methods.log_facts import require_measurable
-from harmonrank.methods.packed import pack
-from harmonrank.methods.quality import LEVEL
-from harmonrank.methods.request_quality import RequestQuality
+from harmonrank.fusion import Method, Quality
+from harmonrank.fusion.fitting.log_facts import require_measurable
+from harmonrank.fusion.quality.quality import LEVEL
+from harmonrank.fusion.quality.request_quality import RequestQuality
+from harmonrank.fusion.scoring.packed import pack
 from harmonrank.metrics import (
     Interval,
     RequestMoments,
@@ -35,6 +34,7 @@ from harmonrank.metrics import (
     tied_ranges,
     whole_totals,
 )
+from harmonrank.support.errors import DataError
 
 # Ranges are as unequal as the sample is coarse; several per worker even that out.
 _RANGES_PER_WORKER = 4

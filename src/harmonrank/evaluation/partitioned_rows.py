@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.data.log_blocks import LogBlocks
-from harmonrank.methods.packed import PackedModel
+from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.fusion.scoring.packed import PackedModel
 from harmonrank.metrics import (
     RangeTotals,
     RequestMoments,

@@ -12,14 +12,14 @@ from msgspec import Meta
 
 from harmonrank import __version__
 from harmonrank.data import Log
-from harmonrank.data.decoding import decode
-from harmonrank.data.digests import digest
-from harmonrank.data.files import check_output
-from harmonrank.errors import DataError
 from harmonrank.evaluation.entry import REPLICATES, Entry
-from harmonrank.evaluation.store import Store
-from harmonrank.methods import Method, Quality
-from harmonrank.methods.saved import MODEL
+from harmonrank.fusion import Method, Quality
+from harmonrank.fusion.saved import MODEL
+from harmonrank.support.errors import DataError
+from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage.digests import digest
+from harmonrank.support.storage.files import check_output
+from harmonrank.support.storage.store import Store
 
 
 class _Result(msgspec.Struct):

@@ -10,11 +10,13 @@ __all__ = [
     "RequestMoments",
     "RunningAuc",
     "WholeTotals",
+    "argsort",
     "auc",
     "auc_influence",
     "auc_interval",
     "auc_sum_interval",
     "best_request_score",
+    "best_score",
     "bootstrap_areas",
     "bootstrap_auc_sum",
     "bootstrap_difference",
@@ -46,6 +48,7 @@ __all__ = [
     "range_influence",
     "range_totals",
     "ranges_of",
+    "rank",
     "request_gains",
     "request_moments",
     "sigmoid",
@@ -58,6 +61,7 @@ __all__ = [
 ]
 
 from harmonrank.metrics._auc import auc
+from harmonrank.metrics._best_score import best_score
 from harmonrank.metrics._bootstrap import (
     bootstrap_areas,
     bootstrap_auc_sum,
@@ -104,7 +108,9 @@ from harmonrank.metrics._ranges import (
     tied_ranges,
     whole_totals,
 )
+from harmonrank.metrics._rank import rank
 from harmonrank.metrics._running import RunningAuc
+from harmonrank.metrics._sort import argsort
 from harmonrank.metrics._stability import population_stability_index
 from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k
 from harmonrank.metrics._value import bootstrap_values, events_at_k, value_at_k, value_interval

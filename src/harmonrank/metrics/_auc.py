@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.kernel import kernel
 from harmonrank.metrics._concordance import concordance
 from harmonrank.metrics._inputs import (
     FloatArray,
@@ -18,6 +17,7 @@ from harmonrank.metrics._inputs import (
     sorting_order,
 )
 from harmonrank.metrics._outcomes import Outcomes, each_part
+from harmonrank.support.kernel import kernel
 
 
 def auc(

@@ -16,8 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.errors import UsageError
-from harmonrank.kernel import kernel
 from harmonrank.metrics._auc import auc, pair_share
 from harmonrank.metrics._concordance import concordance_influence
 from harmonrank.metrics._inputs import (
@@ -34,6 +32,8 @@ from harmonrank.metrics._inputs import (
 )
 from harmonrank.metrics._intervals import Interval, objective_weighting
 from harmonrank.metrics._outcomes import Outcomes, each_part
+from harmonrank.support.errors import UsageError
+from harmonrank.support.kernel import kernel
 
 Seed = int | np.random.Generator
 

@@ -13,9 +13,9 @@ __all__ = [
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harmonrank.kernel import kernel
 from harmonrank.metrics._inputs import check_labels, check_scores
-from harmonrank.ranking import argsort
+from harmonrank.metrics._sort import argsort
+from harmonrank.support.kernel import kernel
 
 SMALLEST_PROBABILITY = 1e-12
 """Probabilities are kept this far from 0 and 1 where their logit is taken."""

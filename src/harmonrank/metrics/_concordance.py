@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.errors import UsageError
-from harmonrank.kernel import kernel
 from harmonrank.metrics._inputs import (
     FloatArray,
     IntArray,
@@ -16,6 +14,8 @@ from harmonrank.metrics._inputs import (
     check_weights,
     sorting_order,
 )
+from harmonrank.support.errors import UsageError
+from harmonrank.support.kernel import kernel
 
 
 def concordance(

@@ -5,9 +5,9 @@ __all__ = ["spearman"]
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harmonrank.errors import UsageError
 from harmonrank.metrics._auc import mid_ranks
 from harmonrank.metrics._inputs import FloatArray, check_scores, sorting_order
+from harmonrank.support.errors import UsageError
 
 
 def spearman(values: ArrayLike) -> FloatArray:

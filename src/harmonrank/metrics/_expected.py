@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.kernel import inline_kernel, kernel
 from harmonrank.metrics._inputs import FloatArray, IntArray, check_inputs
 from harmonrank.metrics._requests import request_layout
+from harmonrank.support.kernel import inline_kernel, kernel
 
 # More change nothing in the tenth digit of a request of a thousand rows.
 _MOST_NODES = 64

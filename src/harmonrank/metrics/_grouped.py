@@ -8,8 +8,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.errors import UsageError, did_you_mean
-from harmonrank.kernel import kernel
 from harmonrank.metrics._concordance import request_concordance
 from harmonrank.metrics._inputs import (
     FloatArray,
@@ -21,6 +19,8 @@ from harmonrank.metrics._inputs import (
 )
 from harmonrank.metrics._outcomes import Outcomes
 from harmonrank.metrics._requests import request_layout
+from harmonrank.support.errors import UsageError, did_you_mean
+from harmonrank.support.kernel import kernel
 
 Weighting = Literal["rows", "equal", "pairs"]
 

@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.kernel import kernel
 from harmonrank.metrics._grouped import each_request, tally
 from harmonrank.metrics._inputs import (
     FloatArray,
@@ -22,6 +21,7 @@ from harmonrank.metrics._inputs import (
 from harmonrank.metrics._intervals import Interval, objective_weighting
 from harmonrank.metrics._outcomes import Outcomes
 from harmonrank.metrics._requests import request_layout
+from harmonrank.support.kernel import kernel
 
 
 def grouped_auc_intervals(

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.kernel import kernel
 from harmonrank.metrics._auc import mid_ranks, pair_share, rank_sums
 from harmonrank.metrics._concordance import concordance_influence
 from harmonrank.metrics._inputs import (
@@ -19,6 +18,7 @@ from harmonrank.metrics._inputs import (
     sorting_order,
 )
 from harmonrank.metrics._outcomes import Outcomes, each_part
+from harmonrank.support.kernel import kernel
 
 
 def auc_influence(

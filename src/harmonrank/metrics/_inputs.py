@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.errors import UsageError, shown
+from harmonrank.support.errors import UsageError, shown
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

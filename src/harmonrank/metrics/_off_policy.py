@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.errors import UsageError
-from harmonrank.kernel import kernel
 from harmonrank.metrics._inputs import (
     FloatArray,
     IntArray,
@@ -25,6 +23,8 @@ from harmonrank.metrics._inputs import (
 )
 from harmonrank.metrics._intervals import Interval
 from harmonrank.metrics._requests import request_layout
+from harmonrank.support.errors import UsageError
+from harmonrank.support.kernel import kernel
 
 
 def place_gains(scores: ArrayLike, groups: ArrayLike, discount: ArrayLike) -> FloatArray:

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.errors import UsageError
 from harmonrank.metrics._inputs import FloatArray, IntArray, LabelArray, check_weights
+from harmonrank.support.errors import UsageError
 
 
 @dataclass(frozen=True, eq=False)

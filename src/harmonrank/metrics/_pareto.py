@@ -5,9 +5,9 @@ __all__ = ["dominance_margin", "hypervolume", "knee", "pareto_front"]
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.errors import UsageError
-from harmonrank.kernel import kernel
 from harmonrank.metrics._inputs import FloatArray, IntArray
+from harmonrank.support.errors import UsageError
+from harmonrank.support.kernel import kernel
 
 _MOST_OBJECTIVES = 5
 

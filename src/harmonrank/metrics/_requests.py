@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.kernel import kernel
 from harmonrank.metrics._inputs import IntArray, check_groups, sorting_order
+from harmonrank.support.kernel import kernel
 
 
 class RequestLayout(NamedTuple):

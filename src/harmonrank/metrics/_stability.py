@@ -5,8 +5,8 @@ __all__ = ["population_stability_index"]
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harmonrank.errors import UsageError
 from harmonrank.metrics._inputs import FloatArray
+from harmonrank.support.errors import UsageError
 
 
 def population_stability_index(before: ArrayLike, now: ArrayLike, *, bins: int = 10) -> float:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.kernel import kernel
 from harmonrank.metrics._inputs import (
     FloatArray,
     IntArray,
@@ -23,7 +22,8 @@ from harmonrank.metrics._inputs import (
     check_scores,
 )
 from harmonrank.metrics._requests import request_layout
-from harmonrank.options import checked_whole
+from harmonrank.support.kernel import kernel
+from harmonrank.support.options import checked_whole
 
 
 def precision_at_k(scores: ArrayLike, labels: ArrayLike, groups: ArrayLike, k: int) -> FloatArray:

@@ -5,14 +5,14 @@ __all__ = ["bootstrap_values", "events_at_k", "request_values", "value_at_k", "v
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harmonrank.errors import DataError
 from harmonrank.metrics._bootstrap import percentiles, poisson_weights
 from harmonrank.metrics._inputs import FloatArray, check_labels, check_scores, check_weights
 from harmonrank.metrics._intervals import Interval
 from harmonrank.metrics._outcomes import Outcomes
 from harmonrank.metrics._requests import request_layout
 from harmonrank.metrics._topk import expected_gains
-from harmonrank.options import checked_whole
+from harmonrank.support.errors import DataError
+from harmonrank.support.options import checked_whole
 
 
 def value_at_k(

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.data.arrays import Array
-from harmonrank.kernel import kernel
+from harmonrank.support.kernel import kernel
+from harmonrank.support.storage.arrays import Array
 
 SMALLEST_SCORE = 1e-9
 """Scores are kept this far from 0 and 1, where their logit would have no bound."""

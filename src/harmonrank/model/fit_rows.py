@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.data.blocks import BLOCK_ROWS, Blocks, HeldBlocks, drawn_rows, starts_of
+from harmonrank.data.rows.blocks import BLOCK_ROWS, Blocks, HeldBlocks, drawn_rows, starts_of
 from harmonrank.model.coordinate import logit_of
 
 

@@ -7,11 +7,11 @@ from dataclasses import fields
 
 import numpy as np
 
-from harmonrank.data.arrays import Array
 from harmonrank.model.coordinate import Coordinate, coordinate_arrays
-from harmonrank.model.heads import Heads, head_arrays
-from harmonrank.model.law import Law, law_arrays
-from harmonrank.model.residual import Residual, residual_arrays
+from harmonrank.model.density.law import Law, law_arrays
+from harmonrank.model.linear.heads import Heads, head_arrays
+from harmonrank.model.terms.residual import Residual, residual_arrays
+from harmonrank.support.storage.arrays import Array
 
 _LAW = [field.name for field in fields(Law)]
 _COORDINATE = [field.name for field in fields(Coordinate)]

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Source, read_log
-from harmonrank.data.tables import column_names
-from harmonrank.methods import Method
-from harmonrank.methods.correction import corrected
-from harmonrank.methods.outcomes import outcomes_of
+from harmonrank.data.reading.tables import column_names
+from harmonrank.fusion import Method
+from harmonrank.fusion.position.correction import corrected
+from harmonrank.fusion.quality.outcomes import outcomes_of
 from harmonrank.metrics import Interval, paired_difference, spearman
 from harmonrank.registry.version import Version
-from harmonrank.table import Column, Table, Tabular
+from harmonrank.support.table import Column, Table, Tabular
 
 
 @dataclass(frozen=True, repr=False)

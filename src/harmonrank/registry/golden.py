@@ -9,10 +9,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from harmonrank.data.files import read_json
-from harmonrank.errors import DataError, ModelFileError
-from harmonrank.methods import Method
+from harmonrank.fusion import Method
 from harmonrank.registry.version import GOLDEN
+from harmonrank.support.errors import DataError, ModelFileError
+from harmonrank.support.storage.files import read_json
 
 _ROWS = 32
 _SINGLE = 4  # rows that are also scored one by one, as a service does

@@ -12,12 +12,12 @@ import numpy as np
 from msgspec import Meta
 
 from harmonrank.data import Log
-from harmonrank.methods import Method
-from harmonrank.methods.outcomes import outcomes_of
-from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.fusion import Method
+from harmonrank.fusion.probability import ProbabilityMethod
+from harmonrank.fusion.quality.outcomes import outcomes_of
 from harmonrank.metrics import Interval, paired_difference
-from harmonrank.options import Nonnegative
 from harmonrank.registry.version import Check, Summary
+from harmonrank.support.options import Nonnegative
 
 _CHANCE = 3.0  # standard errors that a rate may be off by chance
 

@@ -8,12 +8,9 @@ import msgspec
 
 import harmonrank
 from harmonrank.data import Log, Source, read_log
-from harmonrank.data.files import flush, write_json
-from harmonrank.data.staging import replace, staged
-from harmonrank.data.tables import column_names
-from harmonrank.errors import ModelFileError
-from harmonrank.methods import Method, load
-from harmonrank.methods.correction import corrected
+from harmonrank.data.reading.tables import column_names
+from harmonrank.fusion import Method, load
+from harmonrank.fusion.position.correction import corrected
 from harmonrank.registry.golden import Golden, golden_rows
 from harmonrank.registry.guardrails import checks_of
 from harmonrank.registry.registry import VERSIONS, Registry, now
@@ -25,6 +22,9 @@ from harmonrank.registry.version import (
     contents,
     write_version,
 )
+from harmonrank.support.errors import ModelFileError
+from harmonrank.support.storage.files import flush, write_json
+from harmonrank.support.storage.staging import replace, staged
 
 
 def publish(

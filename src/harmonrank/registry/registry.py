@@ -20,15 +20,15 @@ from msgspec import Meta
 
 import harmonrank
 from harmonrank.data import Source
-from harmonrank.data.files import new_file, read_json, write_json
-from harmonrank.data.staging import held, staged
-from harmonrank.errors import DataError, OutputError, UsageError
-from harmonrank.methods import Method, load
-from harmonrank.options import checked_options
+from harmonrank.fusion import Method, load
 from harmonrank.registry.diff import Diff, diff_of
 from harmonrank.registry.golden import golden_of
 from harmonrank.registry.guardrails import Guardrails
 from harmonrank.registry.version import MODEL_FOLDER, Version, check_contents, read_version
+from harmonrank.support.errors import DataError, OutputError, UsageError
+from harmonrank.support.options import checked_options
+from harmonrank.support.storage.files import new_file, read_json, write_json
+from harmonrank.support.storage.staging import held, staged
 
 FORMAT = 1
 SETTINGS, CURRENT, VERSIONS = "registry.json", "current.json", "versions"

@@ -20,10 +20,10 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from harmonrank.data.digests import digest, file_sums
-from harmonrank.data.files import read_json, write_json
-from harmonrank.errors import DataError, ModelFileError
-from harmonrank.model.spread import Spread
+from harmonrank.model.density.spread import Spread
+from harmonrank.support.errors import DataError, ModelFileError
+from harmonrank.support.storage.digests import digest, file_sums
+from harmonrank.support.storage.files import read_json, write_json
 
 RECORD = "version.json"
 """The file that holds a version's record; it is written last."""

@@ -14,9 +14,8 @@ from typing import Any
 
 from harmonrank import __version__
 from harmonrank.data import Log
-from harmonrank.data.table_urls import without_secrets
 from harmonrank.evaluation import Leaderboard
-from harmonrank.methods import Method
+from harmonrank.fusion import Method
 from harmonrank.reports.data_facts import DataFacts, data_facts
 from harmonrank.reports.model_facts import (
     Bin,
@@ -29,6 +28,7 @@ from harmonrank.reports.model_facts import (
 )
 from harmonrank.reports.stability import SHOWN_ROWS, Stability, stability_of
 from harmonrank.reports.tradeoffs import Tradeoff, tradeoffs_of
+from harmonrank.support.storage.urls import without_secrets
 
 _PACKAGES = ("numpy", "numba", "torch", "polars", "plotly")
 

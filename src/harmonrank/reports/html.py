@@ -21,14 +21,14 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from harmonrank.data.files import check_output, new_file
 from harmonrank.evaluation import Leaderboard
-from harmonrank.extras import import_extra
-from harmonrank.methods import Quality
+from harmonrank.fusion import Quality
 from harmonrank.reports.facts import Facts, Run
 from harmonrank.reports.plots import Plot
 from harmonrank.reports.sections import Section, sections
-from harmonrank.table import cut
+from harmonrank.support.extras import import_extra
+from harmonrank.support.storage.files import check_output, new_file
+from harmonrank.support.table import cut
 
 DOCTYPE = "<!doctype html>"
 """What a page begins with, and a file that a page may replace."""

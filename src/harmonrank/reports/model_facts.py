@@ -20,7 +20,7 @@ import polars as pl
 from harmonrank.data import Log
 from harmonrank.data.context import UNKNOWN, ContextEncoder
 from harmonrank.data.log import taken
-from harmonrank.methods import Method
+from harmonrank.fusion import Method
 
 _GRID = 33
 _CONTEXTS = 64

@@ -12,12 +12,12 @@ from json import loads
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harmonrank.data.files import new_file, new_folder, write_json
-from harmonrank.errors import DependencyError, OutputError
 from harmonrank.reports.facts import Facts, Run
 from harmonrank.reports.html import html_page, page
 from harmonrank.reports.plots import Plot
 from harmonrank.reports.sections import Section, sections
+from harmonrank.support.errors import DependencyError, OutputError
+from harmonrank.support.storage.files import new_file, new_folder, write_json
 
 LIST = "figures.json"
 """The file that names the pictures of a folder, and shows that we made it."""

@@ -23,7 +23,7 @@ from math import log
 from typing import Any
 from zlib import crc32
 
-from harmonrank.table import Table
+from harmonrank.support.table import Table
 
 # Paul Tol's vibrant scheme: told apart by every kind of colour vision, on white and on black.
 PALETTE = ("#0077BB", "#EE7733", "#009988", "#EE3377", "#33BBEE", "#CC3311", "#9A8FB8")

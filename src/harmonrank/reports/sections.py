@@ -20,7 +20,7 @@ from harmonrank.reports.tables import (
     upstream_table,
     volume_table,
 )
-from harmonrank.table import Table
+from harmonrank.support.table import Table
 
 _SHOWN_METHODS = 5
 

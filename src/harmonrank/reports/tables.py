@@ -14,11 +14,11 @@ __all__ = [
 from collections.abc import Mapping
 from typing import Any
 
-from harmonrank.model.health import Health
+from harmonrank.paper.health import Health
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.model_facts import Bin
 from harmonrank.reports.stability import PSI_DRIFTED, PSI_MOVED
-from harmonrank.table import Column, Table, table_of
+from harmonrank.support.table import Column, Table, table_of
 
 _EXPLAINED = {
     "value": "g",

@@ -10,9 +10,9 @@ import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.evaluation import Leaderboard
-from harmonrank.methods import Method
-from harmonrank.methods.outcomes import best_terms, outcomes_of, true_outcomes
-from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.fusion import Method
+from harmonrank.fusion.probability import ProbabilityMethod
+from harmonrank.fusion.quality.outcomes import best_terms, outcomes_of, true_outcomes
 from harmonrank.metrics import Outcomes, auc, hypervolume, pareto_front, spearman
 
 _SHARES = np.linspace(0, 1, 21)

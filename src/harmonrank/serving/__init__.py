@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from harmonrank.lazy import lazy_names
+from harmonrank.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from harmonrank.serving.runtime import Candidates, Runtime

@@ -10,9 +10,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from harmonrank.data.files import read_json
-from harmonrank.errors import DataError, HarmonRankError
-from harmonrank.exposition import CONTENT_TYPE
 from harmonrank.serving.facts import model_facts, status_facts
 from harmonrank.serving.http import HttpError, Request, Response, json_response
 from harmonrank.serving.inference import infer, model_metadata, server_metadata
@@ -25,6 +22,9 @@ from harmonrank.serving.runtime import Candidates
 from harmonrank.serving.sample import RecentRows
 from harmonrank.serving.settings import ServeConfig
 from harmonrank.serving.shared import Counters
+from harmonrank.support.errors import DataError, HarmonRankError
+from harmonrank.support.prometheus import CONTENT_TYPE
+from harmonrank.support.storage.files import read_json
 
 DRIFT = "drift.json"
 """The file in which the service's first process tells its workers about drift."""

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.errors import DataError
 from harmonrank.serving.http import HttpError
+from harmonrank.support.errors import DataError
 
 _SCHEMA, _BATCH = 1, 3
 _INT, _FLOAT = 2, 3

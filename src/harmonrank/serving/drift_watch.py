@@ -9,14 +9,14 @@ from typing import Any
 
 import polars as pl
 
-from harmonrank.data.files import new_file, write_json
-from harmonrank.data.parquet import writing
-from harmonrank.errors import HarmonRankError
-from harmonrank.methods.drift import Drift
+from harmonrank.data.reading.parquet import writing
+from harmonrank.fusion.drift.drift import Drift
 from harmonrank.serving.application import DRIFT
 from harmonrank.serving.live import load_target, registry_of
 from harmonrank.serving.sample import RecentRows
 from harmonrank.serving.settings import ServeConfig
+from harmonrank.support.errors import HarmonRankError
+from harmonrank.support.storage.files import new_file, write_json
 
 SAMPLE = "sample.parquet"
 _FEWEST = 1000

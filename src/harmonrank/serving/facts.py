@@ -5,10 +5,10 @@ __all__ = ["model_facts", "status_facts"]
 from collections.abc import Mapping
 from typing import Any
 
-from harmonrank.errors import HarmonRankError
 from harmonrank.registry import Registry, Version
 from harmonrank.serving.runtime import Runtime
 from harmonrank.serving.shared import BUCKETS, ROUTES, STATUSES, Counters
+from harmonrank.support.errors import HarmonRankError
 
 _MOST_VALUES = 100
 _MOST_VERSIONS = 50

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from harmonrank.errors import HarmonRankError
+from harmonrank.support.errors import HarmonRankError
 
 JSON = "application/json"
 

@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 
 import harmonrank
-from harmonrank.data.decoding import decode, decode_json
-from harmonrank.errors import DataError, did_you_mean
 from harmonrank.serving.http import Request, Response
 from harmonrank.serving.runtime import FUSED, Candidates, Runtime, named_columns
 from harmonrank.serving.tensors import InferenceRequest, decode_request, encode_answer, values_of
+from harmonrank.support.errors import DataError, did_you_mean
+from harmonrank.support.storage.decoding import decode, decode_json
 
 _KINDS = {"text": "BYTES", "integer": "INT64", "number": "FP64"}
 

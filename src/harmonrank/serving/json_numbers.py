@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.data.decoding import decode_json
-from harmonrank.kernel import inline_kernel, kernel
+from harmonrank.support.kernel import inline_kernel, kernel
+from harmonrank.support.storage.decoding import decode_json
 
 _FEWEST, _MOST = -60, 30
 """Powers of ten that the table holds; other numbers are left to the JSON library."""

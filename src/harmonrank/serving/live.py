@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harmonrank.errors import HarmonRankError
-from harmonrank.methods import Method, load
-from harmonrank.methods.saved import checksums
+from harmonrank.fusion import Method, load
+from harmonrank.fusion.saved import checksums
 from harmonrank.registry import Registry
 from harmonrank.registry.registry import CURRENT, SETTINGS
 from harmonrank.serving import rank
 from harmonrank.serving.runtime import Runtime
 from harmonrank.serving.settings import ServeConfig
+from harmonrank.support.errors import HarmonRankError
 
 _SHORT = 12
 

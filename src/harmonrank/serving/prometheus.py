@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.exposition import Kind, family, sample
 from harmonrank.serving.shared import BUCKETS, ROUTES, STATUSES, Counters
+from harmonrank.support.prometheus import Kind, family, sample
 
 _PLAIN: dict[str, tuple[Kind, str, str]] = {
     "candidates": ("counter", "candidates_total", "Candidates that were scored."),

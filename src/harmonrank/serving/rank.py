@@ -10,12 +10,12 @@ import polars as pl
 from msgspec import UNSET, Meta, UnsetType
 
 from harmonrank.data.clock import request_clock
-from harmonrank.data.decoding import decode_json
-from harmonrank.errors import DataError
-from harmonrank.kernel import kernel
 from harmonrank.serving.http import HttpError, Request, Response, json_response
 from harmonrank.serving.json_numbers import numbers
 from harmonrank.serving.runtime import Candidates, Runtime, named_columns
+from harmonrank.support.errors import DataError
+from harmonrank.support.kernel import kernel
+from harmonrank.support.storage.decoding import decode_json
 
 ARROW = "application/vnd.apache.arrow.stream"
 _FEW = 64  # Up to so many, one pass with a short list beats a partition.

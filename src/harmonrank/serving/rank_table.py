@@ -9,12 +9,12 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.clock import table_columns, with_clock
-from harmonrank.data.decoding import decode_json
-from harmonrank.errors import DataError
 from harmonrank.serving.arrow_check import check_stream
 from harmonrank.serving.http import Request, Response
 from harmonrank.serving.rank import ARROW, best
 from harmonrank.serving.runtime import Candidates, Runtime, Scored, named_columns
+from harmonrank.support.errors import DataError
+from harmonrank.support.storage.decoding import decode_json
 
 
 def rank_table(

@@ -11,11 +11,11 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log
-from harmonrank.errors import DataError, UsageError
-from harmonrank.methods import Method
-from harmonrank.methods.points import point_of
-from harmonrank.methods.probability import ProbabilityMethod
-from harmonrank.methods.request import checked_candidates
+from harmonrank.fusion import Method
+from harmonrank.fusion.points import point_of
+from harmonrank.fusion.probability import ProbabilityMethod
+from harmonrank.fusion.request import checked_candidates
+from harmonrank.support.errors import DataError, UsageError
 
 FUSED = "fused"
 

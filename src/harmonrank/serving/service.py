@@ -6,12 +6,12 @@ from pathlib import Path
 
 from harmonrank.data import ContextEncoder, Schema
 from harmonrank.data.context import ContextForm
-from harmonrank.data.decoding import decode
-from harmonrank.data.files import read_json, write_json
-from harmonrank.methods import Method
+from harmonrank.fusion import Method
 from harmonrank.serving.sample import RecentRows
 from harmonrank.serving.settings import ServeConfig
 from harmonrank.serving.shared import Counters
+from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage.files import read_json, write_json
 
 COUNTERS = "counters"
 STATE = "state"

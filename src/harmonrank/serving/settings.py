@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from harmonrank.data.decoding import decode
-from harmonrank.errors import UsageError
-from harmonrank.options import Positive
+from harmonrank.support.errors import UsageError
+from harmonrank.support.options import Positive
+from harmonrank.support.storage.decoding import decode
 
 CONFIG = "config.json"
 """The file in which the service's first process hands them to its workers."""
@@ -77,8 +77,8 @@ def check_binding(host: str, *, key: bool, anonymous: bool) -> None:
     >>> check_binding("127.0.0.1", key=False, anonymous=False)
     >>> check_binding("0.0.0.0", key=False, anonymous=False)
     Traceback (most recent call last):
-    harmonrank.errors.UsageError: --host 0.0.0.0 can be reached from other machines; set an API
-    key in HARMONRANK_API_KEY or --api-key-file, or pass --anonymous if anyone may ask.
+    harmonrank.support.errors.UsageError: --host 0.0.0.0 can be reached from other machines; set
+    an API key in HARMONRANK_API_KEY or --api-key-file, or pass --anonymous if anyone may ask.
     """
     if key or anonymous or _is_loopback(host):
         return

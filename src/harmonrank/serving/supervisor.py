@@ -17,12 +17,12 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Self
 
-from harmonrank.data.files import write_json
-from harmonrank.errors import HarmonRankError, UsageError
-from harmonrank.extras import require_extra
 from harmonrank.serving.logs import log_event
 from harmonrank.serving.settings import CONFIG, KEY, ServeConfig, check_binding, check_key
-from harmonrank.threads import thread_count
+from harmonrank.support.errors import HarmonRankError, UsageError
+from harmonrank.support.extras import require_extra
+from harmonrank.support.storage.files import write_json
+from harmonrank.support.threads import thread_count
 
 if TYPE_CHECKING:
     from harmonrank.serving.drift_watch import DriftWatch

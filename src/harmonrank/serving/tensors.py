@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from harmonrank.data.decoding import decode_json
-from harmonrank.errors import DataError
 from harmonrank.serving.http import Request, Response, json_response
+from harmonrank.support.errors import DataError
+from harmonrank.support.storage.decoding import decode_json
 
 HEADER_LENGTH = "inference-header-content-length"
 _TYPES = {

@@ -15,8 +15,6 @@ from typing import Any
 
 import uvicorn
 
-from harmonrank.data.files import read_json
-from harmonrank.errors import HarmonRankError
 from harmonrank.serving.application import Application
 from harmonrank.serving.asgi import Asgi
 from harmonrank.serving.live import Live
@@ -25,6 +23,8 @@ from harmonrank.serving.sample import RecentRows
 from harmonrank.serving.service import COUNTERS, STATE, sample_form
 from harmonrank.serving.settings import CONFIG, KEY, ServeConfig, decode_config
 from harmonrank.serving.shared import Counters, Slot
+from harmonrank.support.errors import HarmonRankError
+from harmonrank.support.storage.files import read_json
 
 _LOOK = 0.005
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from harmonrank.options import Count, Nonnegative, Positive, Seconds, Share, check_fields
-from harmonrank.streaming.recipe import LearnerSettings
-from harmonrank.streaming.windows import Windows
+from harmonrank.streaming.join.windows import Windows
+from harmonrank.streaming.learners.recipe import LearnerSettings
+from harmonrank.support.options import Count, Nonnegative, Positive, Seconds, Share, check_fields
 
 Whole = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Schema
-from harmonrank.streaming.segments import Segments
+from harmonrank.streaming.sources.segments import Segments
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from harmonrank.errors import SourceError
 from harmonrank.streaming.config import LoopConfig
-from harmonrank.streaming.join import Batch, Exposures
+from harmonrank.streaming.join.join import Batch, Exposures
 from harmonrank.streaming.loop_events import (
     EventsRead,
     Publication,
@@ -22,10 +21,16 @@ from harmonrank.streaming.loop_events import (
 )
 from harmonrank.streaming.pace import Pace
 from harmonrank.streaming.publishing import Publisher, open_registry
-from harmonrank.streaming.retry import Retry, StopAskedError, Told
-from harmonrank.streaming.source import EventSource
-from harmonrank.streaming.state import StreamState
-from harmonrank.streaming.steps import batch_event, interval_event, offered, recalibrated_version
+from harmonrank.streaming.sources.retry import Retry, StopAskedError, Told
+from harmonrank.streaming.sources.source import EventSource
+from harmonrank.streaming.state.state import StreamState
+from harmonrank.streaming.state.steps import (
+    batch_event,
+    interval_event,
+    offered,
+    recalibrated_version,
+)
+from harmonrank.support.errors import SourceError
 
 
 class Loop:

@@ -4,8 +4,8 @@ __all__ = ["stream_metrics"]
 
 from collections.abc import Iterator, Mapping
 
-from harmonrank.exposition import Kind, family
-from harmonrank.streaming.totals import StreamTotals
+from harmonrank.streaming.state.totals import StreamTotals
+from harmonrank.support.prometheus import Kind, family
 
 _COUNTERS = {
     "events": ("events_total", "Events that were read."),

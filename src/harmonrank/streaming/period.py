@@ -7,7 +7,7 @@ from datetime import datetime
 
 import polars as pl
 
-from harmonrank.streaming.source import EventChunk, EventSource, Offset
+from harmonrank.streaming.sources.source import EventChunk, EventSource, Offset
 
 
 class PeriodSource:

@@ -22,11 +22,11 @@ import numpy as np
 from msgspec import Meta
 
 from harmonrank.data import Log, Schema
-from harmonrank.data.files import read_json, write_json
-from harmonrank.errors import DataError
-from harmonrank.methods import Method
+from harmonrank.fusion import Method
 from harmonrank.metrics import Interval
 from harmonrank.streaming.scored_batch import ScoredBatch, scored_batch
+from harmonrank.support.errors import DataError
+from harmonrank.support.storage.files import read_json, write_json
 
 LEVEL = 0.95
 _MOST_BATCHES = 100_000

@@ -7,11 +7,11 @@ from datetime import datetime
 from pathlib import Path
 
 from harmonrank.data import Log
-from harmonrank.data.staging import swept
-from harmonrank.methods import Method
+from harmonrank.fusion import Method
 from harmonrank.registry import Registry, Version
 from harmonrank.registry.registry import CURRENT, SETTINGS, VERSIONS
 from harmonrank.streaming.loop_events import Publication
+from harmonrank.support.storage.staging import swept
 
 
 def open_registry(path: Path) -> Registry:

@@ -8,9 +8,9 @@ from datetime import datetime
 import numpy as np
 import polars as pl
 
-from harmonrank.methods import Method
-from harmonrank.methods.drift import Drift
-from harmonrank.methods.reference import RECENT_ROWS
+from harmonrank.fusion import Method
+from harmonrank.fusion.drift.drift import Drift
+from harmonrank.fusion.drift.reference import RECENT_ROWS
 
 _DRIFT_ROWS = 60_000  # of an interval; more would hardly tell more
 # Where the whole interval is of both kinds, its newest part may be of the new one alone.

@@ -8,8 +8,8 @@ from typing import Self
 import numpy as np
 
 from harmonrank.data import Log
-from harmonrank.data.kept_rows import concatenated
-from harmonrank.methods import Method
+from harmonrank.data.rows.kept_rows import concatenated
+from harmonrank.fusion import Method
 
 _MOST_COUNTED = 10**9 - 1  # of numpy's hypergeometric law
 

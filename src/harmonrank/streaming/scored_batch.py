@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Meta
 
 from harmonrank.data import Log
-from harmonrank.data.worlds import best_score
-from harmonrank.metrics import auc, auc_influence
+from harmonrank.metrics import auc, auc_influence, best_score
 
 _MOST_ROWS = 1_000_000  # the influences of more would take more memory than they are worth
 

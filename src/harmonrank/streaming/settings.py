@@ -12,12 +12,12 @@ import msgspec
 
 import harmonrank
 from harmonrank.data import Schema
-from harmonrank.data.decoding import check_format
-from harmonrank.data.files import new_file, read_json, write_json
-from harmonrank.data.staging import swept
-from harmonrank.errors import OutputError, UsageError, shown
 from harmonrank.registry.registry import now
 from harmonrank.streaming.config import StreamConfig
+from harmonrank.support.errors import OutputError, UsageError, shown
+from harmonrank.support.storage.decoding import check_format
+from harmonrank.support.storage.files import new_file, read_json, write_json
+from harmonrank.support.storage.staging import swept
 
 SETTINGS = "stream.json"
 """The file of a state that holds them."""

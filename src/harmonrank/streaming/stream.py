@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from harmonrank.data import Schema
-from harmonrank.errors import UsageError
 from harmonrank.streaming.config import LoopConfig, StreamConfig
 from harmonrank.streaming.loop import Loop
 from harmonrank.streaming.loop_events import LoopEvent, StreamStarted
-from harmonrank.streaming.source import EventSource, open_source
-from harmonrank.streaming.state import open_state
+from harmonrank.streaming.sources.source import EventSource, open_source
+from harmonrank.streaming.state.state import open_state
+from harmonrank.support.errors import UsageError
 
 
 def stream(

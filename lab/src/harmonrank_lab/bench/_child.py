@@ -56,8 +56,8 @@ def in_child(task: str, **arguments: Any) -> dict[str, float]:
 
 def score_file(model: str, data: str, output: str) -> dict[str, float]:
     """Score a parquet file into another one."""
-    from harmonrank.methods import load
-    from harmonrank.methods.scoring import score_file as score
+    from harmonrank.fusion import load
+    from harmonrank.fusion.scoring.scoring import score_file as score
 
     fitted = load(model)
     before, started = _peak_mb(), perf_counter()
@@ -67,7 +67,7 @@ def score_file(model: str, data: str, output: str) -> dict[str, float]:
 
 def fit(method: str, data: str, objectives: int, options: dict[str, Any]) -> dict[str, float]:
     """Fit a method on a file; its kernels are loaded before the clock starts."""
-    from harmonrank.methods import method_class
+    from harmonrank.fusion import method_class
     from harmonrank_lab.bench._rows import schema_of, table_of
 
     schema, kind = schema_of(objectives), method_class(method)

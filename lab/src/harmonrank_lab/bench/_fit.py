@@ -10,9 +10,10 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
-from harmonrank.methods import fit as fit_module
-from harmonrank.methods import method_class, neural_fit
-from harmonrank.training import learner
+from harmonrank.fusion import method_class
+from harmonrank.fusion.fitting import fit as fit_module
+from harmonrank.paper.methods import neural_fit
+from harmonrank.paper.training import learner
 from harmonrank_lab.bench._result import Case, Result
 from harmonrank_lab.bench._rows import schema_of, write_repeated
 from harmonrank_lab.bench._size import Size

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from harmonrank.data import ContextEncoder
 from harmonrank.model.coordinate import logit_of
-from harmonrank.model.heads import Heads
-from harmonrank.model.heads_fit import fit_heads
+from harmonrank.model.linear.heads import Heads
+from harmonrank.model.linear.heads_fit import fit_heads
 from harmonrank_lab.bench._result import Result
 from harmonrank_lab.bench._rows import world_log
 from harmonrank_lab.bench._size import Size

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from harmonrank.training.torch_threads import torch_threads
+from harmonrank.paper.training.torch_threads import torch_threads
 from harmonrank_lab.bench._result import Work
 
 Arrays = tuple[np.ndarray, ...]

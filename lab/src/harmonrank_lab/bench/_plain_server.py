@@ -11,7 +11,7 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel
 
-from harmonrank.methods import load
+from harmonrank.fusion import load
 from harmonrank_lab.bench._torch_heads import TorchHeads
 
 

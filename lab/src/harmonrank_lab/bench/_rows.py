@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log, Schema, read_log
-from harmonrank.data.parquet import ParquetWriter
-from harmonrank.data.worlds import world
-from harmonrank.evaluation.simulation import as_frame, world_schema
+from harmonrank.data.reading.parquet import ParquetWriter
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 _PIECE = 500_000
 _REQUEST_ROWS = 20

@@ -11,8 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from harmonrank.errors import UsageError, did_you_mean
-from harmonrank.events import Part
+from harmonrank.support.errors import UsageError, did_you_mean
+from harmonrank.support.events import Part
 from harmonrank_lab.bench._result import Accuracy, Case, Result
 from harmonrank_lab.bench._size import FULL, Size
 

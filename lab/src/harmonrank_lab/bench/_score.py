@@ -15,10 +15,10 @@ import torch
 from torch import nn
 
 from harmonrank.data import Log
-from harmonrank.methods import Method, method_class
-from harmonrank.model.fused import Scorer
-from harmonrank.model.heads_score import HeadScorer
-from harmonrank.model.residual import Residual
+from harmonrank.fusion import Method, method_class
+from harmonrank.model.scorer.heads_score import HeadScorer
+from harmonrank.model.terms.residual import Residual
+from harmonrank.paper.fused import Scorer
 from harmonrank_lab.bench._child import first_score
 from harmonrank_lab.bench._peers import compiled, on_one_thread, onnx_runtime
 from harmonrank_lab.bench._result import Case, Result, Work, measure

@@ -21,9 +21,9 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log
-from harmonrank.extras import is_installed
-from harmonrank.methods import Method
-from harmonrank.methods.harmonrank import HarmonRank
+from harmonrank.fusion import Method
+from harmonrank.fusion.harmonrank import HarmonRank
+from harmonrank.support.extras import is_installed
 from harmonrank_lab.bench._load import Load, LoadResult, ask, send_load
 from harmonrank_lab.bench._result import Case, Result
 from harmonrank_lab.bench._rows import world_log
@@ -58,7 +58,7 @@ def _fitted(rows: int) -> Method:
 
 @cache
 def _fitted_paper(rows: int) -> Method:
-    from harmonrank.methods.harmonrank_paper import HarmonRankPaper
+    from harmonrank.paper.methods.harmonrank_paper import HarmonRankPaper
 
     log = world_log(rows)
     return HarmonRankPaper(epochs=1).fit(log, log.schema)

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from harmonrank.model.coordinate import Coordinate
-from harmonrank.model.head_columns import INTERCEPT, SHARED, HeadColumns
-from harmonrank.model.heads import Heads
+from harmonrank.model.linear.head_columns import INTERCEPT, SHARED, HeadColumns
+from harmonrank.model.linear.heads import Heads
 
 
 class TorchHeads(nn.Module):
-    """Probabilities and their weighted sum, as `harmonrank.model.heads` defines them.
+    """Probabilities and their weighted sum, as `harmonrank.model.linear.heads` defines them.
 
     What the law of the logits says of each context is in tables, as in our kernels; what is
     learned (intercept, four groups, the other scores, context effects) is applied per row.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from harmonrank.table import Column, Table
+from harmonrank.support.table import Column, Table
 from harmonrank_lab.bench import Accuracy, Report, Result
 
 TITLE = "# Speed"

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import (
+from harmonrank.cli.parts.options import (
     Show,
     format_option,
     parse_names,
@@ -15,8 +15,8 @@ from harmonrank.cli.options import (
     report_option,
     shown,
 )
-from harmonrank.cli.table_options import Tables, table_argument
-from harmonrank.errors import UsageError
+from harmonrank.cli.parts.table_options import Tables, table_argument
+from harmonrank.support.errors import UsageError
 from harmonrank_lab.cli.ab_simulate import simulate_command
 
 

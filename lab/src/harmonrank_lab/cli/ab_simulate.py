@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harmonrank.cli.options import (
+from harmonrank.cli.parts.options import (
     Show,
     count_option,
     format_option,
@@ -16,10 +16,10 @@ from harmonrank.cli.options import (
     seed_option,
     shown,
 )
-from harmonrank.errors import UsageError
+from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
-    from harmonrank.table import Table
+    from harmonrank.support.table import Table
     from harmonrank_lab.experiments.online import OnlineResult
 
 _CONTROL = "current"
@@ -62,9 +62,9 @@ def simulate_command(
     model, each other one with those of a point; none of them learns. The table shows what the
     experiment measures, and beside it the lift by true chance, which only a simulation knows.
     """
-    from harmonrank.data.files import check_output
-    from harmonrank.data.table_paths import file_kind
-    from harmonrank.methods.scoring import write_table
+    from harmonrank.data.reading.table_paths import file_kind
+    from harmonrank.fusion.scoring.scoring import write_table
+    from harmonrank.support.storage.files import check_output
     from harmonrank_lab.experiments.online import run_online
 
     fitted = load_model(model)
@@ -95,7 +95,7 @@ def simulate_command(
 
 def _table(result: "OnlineResult") -> "Table":
     """Return a row per arm and outcome: the lift as measured, and by true chance."""
-    from harmonrank.table import Column, Table
+    from harmonrank.support.table import Column, Table
 
     columns = (
         Column("arm", least=7),

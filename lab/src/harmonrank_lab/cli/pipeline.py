@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.options import (
+from harmonrank.cli.parts.options import (
     Show,
     count_option,
     figures_option,
@@ -18,7 +18,7 @@ from harmonrank.cli.options import (
     seed_option,
     shown,
 )
-from harmonrank.errors import DataError, UsageError
+from harmonrank.support.errors import DataError, UsageError
 
 _DECLARATION = "declaration.toml"
 
@@ -85,8 +85,8 @@ def command(
     """
     from rich.console import Group
 
-    from harmonrank.cli.reporting import Reporting, can_draw
-    from harmonrank.methods import METHODS
+    from harmonrank.cli.parts.reporting import Reporting, can_draw
+    from harmonrank.fusion import METHODS
     from harmonrank.reports.tables import prediction_table
     from harmonrank_lab.cli.predict import config_of
     from harmonrank_lab.pipeline.pipeline import PIPELINE_STEPS, PipelineConfig, run_pipeline

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.engine_options import EngineChoice, engine_options
-from harmonrank.cli.options import (
+from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
+from harmonrank.cli.parts.options import (
     Show,
     output,
     parse_settings,
@@ -16,7 +16,7 @@ from harmonrank.cli.options import (
     seed_option,
     shown,
 )
-from harmonrank.errors import UsageError
+from harmonrank.support.errors import UsageError
 
 
 @click.group("predict")
@@ -58,7 +58,7 @@ def fit_command(
     when the command is repeated. With --engine ray every network is trained by one worker,
     with --data-parallel by all of them, to the same weights.
     """
-    from harmonrank.data.files import check_output
+    from harmonrank.support.storage.files import check_output
     from harmonrank_lab.pipeline.report import predictor_facts, predictor_table
     from harmonrank_lab.upstream import fit_predictor
     from harmonrank_lab.upstream.logs import ImportedLog
@@ -87,7 +87,7 @@ def fit_command(
 
 def config_of(network: str, epochs: int | None, settings: tuple[str, ...]) -> Any:
     """Return the options of a predictor, checked."""
-    from harmonrank.options import checked_options
+    from harmonrank.support.options import checked_options
     from harmonrank_lab.upstream import PredictorConfig
 
     options = {"network": network, **parse_settings(settings)}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import Show, figures_option, format_option, path_option, shown
-from harmonrank.events import BatchEnded, CellEnded, CellStarted, FitStep
+from harmonrank.cli.parts.options import Show, figures_option, format_option, path_option, shown
+from harmonrank.support.events import BatchEnded, CellEnded, CellStarted, FitStep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,11 +88,11 @@ def command(
     """
     from dataclasses import replace
 
-    from harmonrank.cli.reporting import can_draw
-    from harmonrank.data.files import check_output
+    from harmonrank.cli.parts.reporting import can_draw
     from harmonrank.reports import run_of
     from harmonrank.reports.html import DOCTYPE, plotly_script
     from harmonrank.reports.pictures import LIST, find_browser
+    from harmonrank.support.storage.files import check_output
     from harmonrank_lab.paper_tables import PAPER, QUICK, reproduce
     from harmonrank_lab.paper_tables.report import (
         PAGE,
@@ -163,7 +163,7 @@ def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict
 
 def _closer(data: str | None, rows: int, show: "Show") -> "Sequence[Section]":
     """Return what our default learned; data that it cannot be fitted on have had their say."""
-    from harmonrank.errors import HarmonRankError
+    from harmonrank.support.errors import HarmonRankError
     from harmonrank_lab.paper_tables import data_of
     from harmonrank_lab.paper_tables.report import closer_look
 

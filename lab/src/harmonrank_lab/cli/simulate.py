@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.options import count_option, numbers, output, parse_names, seeds, whole
-from harmonrank.cli.schema_options import kind_parts
-from harmonrank.errors import UsageError
+from harmonrank.cli.parts.options import count_option, numbers, output, parse_names, seeds, whole
+from harmonrank.cli.parts.schema_options import kind_parts
+from harmonrank.support.errors import UsageError
 from harmonrank_lab.cli.simulate_stream import StreamPlan, simulate_stream, stream_options
 
 if TYPE_CHECKING:
-    from harmonrank.data.worlds import World
+    from harmonrank.worlds import World
 
 
 @click.command("simulate")
@@ -79,12 +79,11 @@ def command(
     The folder holds train.parquet, valid.parquet, test.parquet, schema.toml and ceiling.json.
     Of a stream, schema.toml is in the folder of the events, or in the output.
     """
-    from harmonrank.cli.show import Show
-    from harmonrank.data.files import check_output
-    from harmonrank.data.worlds import World
-    from harmonrank.evaluation import simulate
-    from harmonrank.evaluation.simulation import SCHEMA
-    from harmonrank.evaluation.worlds import world as find_world
+    from harmonrank.cli.parts.show import Show
+    from harmonrank.support.storage.files import check_output
+    from harmonrank.worlds import World
+    from harmonrank.worlds.every import world as find_world
+    from harmonrank.worlds.simulation import SCHEMA, simulate
 
     kinds = kind_parts(unwanted, graded, given)
     if world == "trained":

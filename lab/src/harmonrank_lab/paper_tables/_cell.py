@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, TypedDict
 
-from harmonrank.data.decoding import decode
-from harmonrank.data.digests import digest
-from harmonrank.errors import DataError
-from harmonrank.events import OnEvent
+from harmonrank.support.errors import DataError
+from harmonrank.support.events import OnEvent
+from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage.digests import digest
 
 
 class _Failed(TypedDict):

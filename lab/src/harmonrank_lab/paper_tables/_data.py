@@ -13,12 +13,12 @@ import msgspec
 import numpy as np
 
 from harmonrank.data import Log, Schema, read_log
-from harmonrank.data.files import read_json, sha256
-from harmonrank.data.parquet import count_rows
-from harmonrank.data.tables import check_columns, column_names
-from harmonrank.data.worlds import WORLDS, World, world
-from harmonrank.errors import DataError, UsageError, did_you_mean
-from harmonrank.evaluation.simulation import SCHEMA, as_frame, world_schema
+from harmonrank.data.reading.parquet import count_rows
+from harmonrank.data.reading.tables import check_columns, column_names
+from harmonrank.support.errors import DataError, UsageError, did_you_mean
+from harmonrank.support.storage.files import read_json, sha256
+from harmonrank.worlds import WORLDS, World, world
+from harmonrank.worlds.simulation import SCHEMA, as_frame, world_schema
 
 _THREE = {"qkvideo": ("click", "like", "follow"), "elive": ("buy", "follow", "long_view")}
 _FIVE = {

@@ -12,12 +12,11 @@ from msgspec import Meta
 
 from harmonrank import __version__
 from harmonrank.data import Log
-from harmonrank.data.decoding import decode
-from harmonrank.data.worlds import best_score
-from harmonrank.events import OnEvent
-from harmonrank.methods import Method, ceiling_of, method_class
-from harmonrank.metrics import auc, bootstrap_sums
-from harmonrank.model import NetworkOptions
+from harmonrank.fusion import Method, ceiling_of, method_class
+from harmonrank.metrics import auc, best_score, bootstrap_sums
+from harmonrank.paper import NetworkOptions
+from harmonrank.support.events import OnEvent
+from harmonrank.support.storage.decoding import decode
 from harmonrank_lab.paper_tables._cell import StudyCell, require
 from harmonrank_lab.paper_tables._data import Data, Logs
 from harmonrank_lab.paper_tables._table import Epoch

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank import __version__
-from harmonrank.events import FitStep, OnEvent
+from harmonrank.support.events import FitStep, OnEvent
 from harmonrank_lab.experiments.online import HourEnded, OnlineResult, run_online
 from harmonrank_lab.paper_tables._cell import StudyCell, require
 from harmonrank_lab.paper_tables._data import Data

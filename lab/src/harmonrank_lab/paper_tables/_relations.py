@@ -8,9 +8,9 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from harmonrank.data.decoding import decode
-from harmonrank.events import OnEvent
 from harmonrank.metrics import spearman
+from harmonrank.support.events import OnEvent
+from harmonrank.support.storage.decoding import decode
 from harmonrank_lab.paper_tables._cell import StudyCell, require
 from harmonrank_lab.paper_tables._data import Data
 from harmonrank_lab.paper_tables._experiment import Experiment

@@ -7,9 +7,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from harmonrank.errors import HarmonRankError, ModelFileError, UsageError, did_you_mean
-from harmonrank.evaluation.store import Store
-from harmonrank.events import CellEnded, CellStarted, OnEvent
+from harmonrank.support.errors import HarmonRankError, ModelFileError, UsageError, did_you_mean
+from harmonrank.support.events import CellEnded, CellStarted, OnEvent
+from harmonrank.support.storage.store import Store
 from harmonrank_lab.paper_tables._cell import StudyCell
 from harmonrank_lab.paper_tables._data import data_of
 from harmonrank_lab.paper_tables._experiment import Experiment

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from harmonrank.errors import UsageError
-from harmonrank.methods import method_class
-from harmonrank.methods.harmonrank_paper import PUBLISHED
-from harmonrank.methods.neural import NeuralConfig
+from harmonrank.fusion import method_class
+from harmonrank.paper.methods.harmonrank_paper import PUBLISHED
+from harmonrank.paper.methods.neural import NeuralConfig
+from harmonrank.support.errors import UsageError
 
 _FEWEST_ROWS = 1000
 

@@ -14,11 +14,11 @@ from msgspec import Meta
 
 from harmonrank import __version__
 from harmonrank.data import Log
-from harmonrank.data.decoding import decode
-from harmonrank.events import BatchEnded, OnEvent
-from harmonrank.methods import method_class
-from harmonrank.model import Network, NetworkConfig
-from harmonrank.threads import thread_count
+from harmonrank.fusion import method_class
+from harmonrank.paper import Network, NetworkConfig
+from harmonrank.support.events import BatchEnded, OnEvent
+from harmonrank.support.storage.decoding import decode
+from harmonrank.support.threads import thread_count
 from harmonrank_lab.bench._result import rounds
 from harmonrank_lab.paper_tables._cell import StudyCell, require
 from harmonrank_lab.paper_tables._data import Data

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from harmonrank.methods.harmonrank_paper import PaperConfig
+from harmonrank.paper.methods.harmonrank_paper import PaperConfig
 from harmonrank_lab.paper_tables._cell import StudyCell
 from harmonrank_lab.paper_tables._experiment import Experiment
 from harmonrank_lab.paper_tables._fit import FitCell

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log, Schema, read_log
-from harmonrank.data.files import new_file, sha256, write_json
-from harmonrank.errors import DataError
 from harmonrank.evaluation.compare import compare
 from harmonrank.evaluation.leaderboard import Leaderboard
 from harmonrank.metrics import auc, calibration_error
+from harmonrank.support.errors import DataError
+from harmonrank.support.storage.files import new_file, sha256, write_json
 from harmonrank_lab.pipeline.steps import Steps
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor, load_predictor, score_log
 from harmonrank_lab.upstream.logs import PARTS, ImportedLog, LogSource, import_log

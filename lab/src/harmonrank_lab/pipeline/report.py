@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.table import Table, table_of
+from harmonrank.support.table import Table, table_of
 from harmonrank_lab.upstream import FULL, Predictor
 
 

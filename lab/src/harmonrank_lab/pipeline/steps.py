@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Meta
 
 from harmonrank import __version__
-from harmonrank.data.decoding import decode
-from harmonrank.data.digests import digest, file_sums
-from harmonrank.evaluation.store import Store
-from harmonrank.events import StepEnded, StepStarted
+from harmonrank.support.events import StepEnded, StepStarted
+from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage.digests import digest, file_sums
+from harmonrank.support.storage.store import Store
 
 
 class _Record(msgspec.Struct):

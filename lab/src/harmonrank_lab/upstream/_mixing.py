@@ -9,7 +9,7 @@ __all__ = ["blend", "blend_slope", "thin", "thin_slope"]
 
 import numpy as np
 
-from harmonrank.kernel import inline_kernel, kernel
+from harmonrank.support.kernel import inline_kernel, kernel
 
 
 @inline_kernel

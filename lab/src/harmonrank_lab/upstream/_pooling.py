@@ -7,7 +7,7 @@ __all__ = ["pool", "step_field"]
 
 import numpy as np
 
-from harmonrank.kernel import kernel
+from harmonrank.support.kernel import kernel
 
 _EPSILON = 1e-8
 

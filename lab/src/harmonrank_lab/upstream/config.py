@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from harmonrank.errors import UsageError
-from harmonrank.options import Count, Nonnegative, Rate, Seconds, Share, Width, check_fields
+from harmonrank.support.errors import UsageError
+from harmonrank.support.options import Count, Nonnegative, Rate, Seconds, Share, Width, check_fields
 
 NETWORKS = ("mmoe", "ple", "esmm")
 """What can stand on the embeddings."""

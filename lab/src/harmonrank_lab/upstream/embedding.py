@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from harmonrank.together import each_part
+from harmonrank.support.parallel import each_part
 from harmonrank_lab.upstream._pooling import pool, step_field
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import ContextEncoder
-from harmonrank.data.arrays import Array
-from harmonrank.errors import DataError
+from harmonrank.support.errors import DataError
+from harmonrank.support.storage.arrays import Array
 from harmonrank_lab.upstream.embedding import Layout, Rows
 from harmonrank_lab.upstream.logs import ImportedLog
 from harmonrank_lab.upstream.side import Side, SideFields, typed

@@ -13,10 +13,10 @@ import numpy as np
 import torch
 
 from harmonrank import __version__
-from harmonrank.data.files import resumable_folder
 from harmonrank.engine import Alone, Team, current_engine, in_order
-from harmonrank.errors import DataError
-from harmonrank.events import MemberStarted
+from harmonrank.support.errors import DataError
+from harmonrank.support.events import MemberStarted
+from harmonrank.support.storage.files import resumable_folder
 from harmonrank_lab.upstream.calibrator import Calibrator, calibration_facts
 from harmonrank_lab.upstream.config import PredictorConfig
 from harmonrank_lab.upstream.embedding import Rows

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from msgspec import Meta
 
-from harmonrank.errors import UsageError
+from harmonrank.support.errors import UsageError
 from harmonrank_lab.upstream.logs import ImportedLog
 
 _SAMPLE_ROWS = 1_000_000

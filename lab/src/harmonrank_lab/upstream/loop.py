@@ -13,11 +13,11 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from harmonrank.engine import Alone, Team
-from harmonrank.errors import DivergenceError, EngineError
-from harmonrank.events import BatchEnded, EpochEnded, Resumed
 from harmonrank.metrics import auc
-from harmonrank.training import Event, Finished
-from harmonrank.training.checkpoint import Checkpoint, Progress
+from harmonrank.paper.training import Event, Finished
+from harmonrank.paper.training.checkpoint import Checkpoint, Progress
+from harmonrank.support.errors import DivergenceError, EngineError
+from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
 from harmonrank_lab.upstream.average import Average
 from harmonrank_lab.upstream.config import PredictorConfig
 from harmonrank_lab.upstream.embedding import Rows

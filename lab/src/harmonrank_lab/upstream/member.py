@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 import torch
 
-from harmonrank.data.arrays import Array, read_arrays, write_arrays
-from harmonrank.data.files import new_file, read_json, sha256, write_json
-from harmonrank.errors import DataError
-from harmonrank.events import BatchEnded, EpochEnded, Resumed
-from harmonrank.training import Event, Finished
+from harmonrank.paper.training import Event, Finished
+from harmonrank.support.errors import DataError
+from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
+from harmonrank.support.storage.arrays import Array, read_arrays, write_arrays
+from harmonrank.support.storage.files import new_file, read_json, sha256, write_json
 from harmonrank_lab.upstream.calibrator import CalibrationFacts, Calibrator
 from harmonrank_lab.upstream.config import PredictorConfig
 from harmonrank_lab.upstream.embedding import Layout, Rows

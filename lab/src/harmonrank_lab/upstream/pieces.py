@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 
 import torch
 
-from harmonrank.threads import thread_count
+from harmonrank.support.threads import thread_count
 
 Given = TypeVar("Given")
 Found = TypeVar("Found")

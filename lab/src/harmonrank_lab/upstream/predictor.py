@@ -22,12 +22,12 @@ import msgspec
 import numpy as np
 
 from harmonrank import __version__
-from harmonrank.data.arrays import read_arrays, write_arrays
-from harmonrank.data.decoding import check_format
-from harmonrank.data.files import read_json, sha256, write_json
-from harmonrank.errors import DataError, ModelFileError, UsageError
 from harmonrank.metrics import logit, sigmoid
-from harmonrank.options import checked_options
+from harmonrank.support.errors import DataError, ModelFileError, UsageError
+from harmonrank.support.options import checked_options
+from harmonrank.support.storage.arrays import read_arrays, write_arrays
+from harmonrank.support.storage.decoding import check_format
+from harmonrank.support.storage.files import read_json, sha256, write_json
 from harmonrank_lab.upstream.calibrator import Calibrator
 from harmonrank_lab.upstream.config import PredictorConfig
 from harmonrank_lab.upstream.embedding import Rows

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import ContextEncoder
-from harmonrank.data.arrays import Array
-from harmonrank.errors import DataError
+from harmonrank.support.errors import DataError
+from harmonrank.support.storage.arrays import Array
 from harmonrank_lab.upstream.ids import IdCodes
 from harmonrank_lab.upstream.logs import FeatureTable
 from harmonrank_lab.upstream.stored import SideForm

@@ -17,12 +17,12 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Schema
-from harmonrank.data.worlds import Sample
-from harmonrank.errors import UsageError
-from harmonrank.evaluation.simulation import as_frame, world_schema
-from harmonrank.evaluation.worlds import AnyWorld
-from harmonrank.streaming.event_reading import AHEAD
-from harmonrank.streaming.events import EventForm
+from harmonrank.streaming.sources.event_reading import AHEAD
+from harmonrank.streaming.sources.events import EventForm
+from harmonrank.support.errors import UsageError
+from harmonrank.worlds import Sample
+from harmonrank.worlds.every import AnyWorld
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 _BLOCK = 1 << 16
 _HOUR = 3_600_000_000

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from harmonrank.data.worlds import Sample, block_generator, draw_requests, sample_blocks
+from harmonrank.worlds import Sample, block_generator, draw_requests, sample_blocks
 from harmonrank_lab.upstream import Predictor, PredictorConfig, fit_predictor
 from harmonrank_lab.upstream.logs import ImportedLog, find_kuairand, import_log
 from harmonrank_lab.upstream.scoring import score_frame

@@ -11,10 +11,10 @@ import polars as pl
 from harmonrank.data.guess._facts import ColumnFacts, facts_of, is_steady
 from harmonrank.data.guess._kinds import graded_pairs, parents
 from harmonrank.data.guess._pairs import PRODUCTION, Pair, pairs_of
+from harmonrank.data.reading.tables import Source, describe, first_rows
 from harmonrank.data.scales import guess_scale
 from harmonrank.data.schema import Schema, toml_value
-from harmonrank.data.tables import Source, describe, first_rows
-from harmonrank.errors import DataError
+from harmonrank.support.errors import DataError
 
 _ROWS = 100_000
 _MOST_VALUES = 1000

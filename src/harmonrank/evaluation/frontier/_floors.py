@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.support.errors import UsageError, did_you_mean
 
 _FORM = re.compile(
     r"(?P<name>.+?)\s*(?P<side>[<>])=\s*(?P<current>current)?\s*(?P<number>[-+]?\s*[\d.eE-]+)?"

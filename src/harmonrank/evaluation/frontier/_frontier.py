@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.errors import UsageError
 from harmonrank.evaluation.frontier._sweep import Sweep, weights_to_try
 from harmonrank.metrics import hypervolume, knee, pareto_front
+from harmonrank.support.errors import UsageError
 
 MOST_POINTS = 300
 _MOST_DIMENSIONS = 5  # of an exact hypervolume

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.errors import UsageError
 from harmonrank.evaluation.frontier._floors import Floor
 from harmonrank.evaluation.frontier._nearest import conflict_of, eased, nearest_to
 from harmonrank.evaluation.frontier._prices import price_floors, prices_of
 from harmonrank.evaluation.frontier._sweep import Sweep
 from harmonrank.evaluation.frontier._trial import Trial, Trials
+from harmonrank.support.errors import UsageError
 
 
 @dataclass(frozen=True, eq=False)

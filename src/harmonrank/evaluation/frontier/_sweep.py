@@ -13,12 +13,12 @@ import numpy as np
 
 from harmonrank.data import Log, Source
 from harmonrank.data.kinds import lineage
-from harmonrank.errors import UsageError
-from harmonrank.methods import Method
-from harmonrank.methods.fit import exam_rows
-from harmonrank.methods.outcomes import best_terms, outcomes_of, true_outcomes
-from harmonrank.methods.probability import ProbabilityMethod, weighted_sum
+from harmonrank.fusion import Method
+from harmonrank.fusion.fitting.fit import exam_rows
+from harmonrank.fusion.probability import ProbabilityMethod, weighted_sum
+from harmonrank.fusion.quality.outcomes import best_terms, outcomes_of, true_outcomes
 from harmonrank.metrics import auc, auc_influence, events_at_k, grouped_auc
+from harmonrank.support.errors import UsageError
 
 MOST_ROWS = 100_000
 """Rows that are measured at every point, in whole requests."""

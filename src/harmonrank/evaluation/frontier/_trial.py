@@ -8,9 +8,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from harmonrank.errors import UsageError
 from harmonrank.evaluation.frontier._floors import Floor
 from harmonrank.evaluation.frontier._sweep import Sweep
+from harmonrank.support.errors import UsageError
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,10 +10,10 @@ import polars as pl
 from harmonrank.data import Log, Schema, Source, open_table, read_log
 from harmonrank.data.examination import chances_at
 from harmonrank.data.hashing import hash_shares
-from harmonrank.errors import DataError, UsageError
-from harmonrank.methods import method_class
-from harmonrank.methods.correction import MOST_WEIGHT, corrected
-from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.fusion import method_class
+from harmonrank.fusion.position.correction import MOST_WEIGHT, corrected
+from harmonrank.fusion.probability import ProbabilityMethod
+from harmonrank.support.errors import DataError, UsageError
 
 _MOST_ROWS = 200_000
 

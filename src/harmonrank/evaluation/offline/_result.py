@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harmonrank.metrics import Interval
-from harmonrank.table import Column, Table, Tabular
+from harmonrank.support.table import Column, Table, Tabular
 
 
 @dataclass(frozen=True)

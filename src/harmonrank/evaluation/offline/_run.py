@@ -10,14 +10,14 @@ import numpy as np
 
 from harmonrank.data import Schema, Source
 from harmonrank.data.examination import chances_at
-from harmonrank.data.forks import require_polars_threads
-from harmonrank.errors import UsageError, shown
+from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.evaluation.baseline import Baseline
 from harmonrank.evaluation.offline._log import LoggedRequests, read_requests
 from harmonrank.evaluation.offline._result import OfflineObjective, OfflineResult
-from harmonrank.methods import Method
+from harmonrank.fusion import Method
 from harmonrank.metrics import Interval, LoggedValues, logged_values, place_gains
-from harmonrank.options import checked_seed, checked_whole
+from harmonrank.support.errors import UsageError, shown
+from harmonrank.support.options import checked_seed, checked_whole
 
 AS_SHOWN = "the order in which rows were shown"
 _FEW_EVENTS = 50

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harmonrank.data import Log
-from harmonrank.methods import Method
+from harmonrank.fusion import Method
 from harmonrank.reports.model_facts import Curve, pulls_by_context, pulls_of, response_of
 
 _MOST_ROWS = 50_000

@@ -13,7 +13,7 @@ from harmonrank.reports.figures import response_panels, share_plot
 from harmonrank.reports.html import Card, page
 from harmonrank.reports.plots import ACCENT, MUTED, PALETTE, Plot, hover_text, plot
 from harmonrank.reports.sections import Section, objective_legend
-from harmonrank.table import Table, table_of
+from harmonrank.support.table import Table, table_of
 
 _ROW = 26
 

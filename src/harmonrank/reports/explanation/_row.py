@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data import Log
-from harmonrank.errors import UsageError
-from harmonrank.methods import Method
-from harmonrank.methods.probability import ProbabilityMethod
+from harmonrank.fusion import Method
+from harmonrank.fusion.probability import ProbabilityMethod
+from harmonrank.support.errors import UsageError
 
 
 @dataclass(frozen=True)

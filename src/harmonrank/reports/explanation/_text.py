@@ -7,7 +7,7 @@ from typing import Any
 
 from harmonrank.reports.explanation._model import ModelExplanation
 from harmonrank.reports.explanation._row import RowExplanation, ordinal
-from harmonrank.table import Column, Style, Table
+from harmonrank.support.table import Column, Style, Table
 
 _BARS = "▁▂▃▄▅▆▇█"
 _SPARK = 16

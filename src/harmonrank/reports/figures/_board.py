@@ -10,7 +10,7 @@ from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import zero_line
 from harmonrank.reports.figures._regret import regret_plot
 from harmonrank.reports.plots import ACCENT, INK, MUTED, Plot, hover_text, plot, scatter, whiskers
-from harmonrank.table import table_of
+from harmonrank.support.table import table_of
 
 _ROW = 26
 _EVERY = ".4f"

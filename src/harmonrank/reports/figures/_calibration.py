@@ -10,7 +10,7 @@ from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import style
 from harmonrank.reports.model_facts import Bin
 from harmonrank.reports.plots import MUTED, Plot, plot, scatter, whiskers
-from harmonrank.table import table_of
+from harmonrank.support.table import table_of
 
 _WIDE = 100
 

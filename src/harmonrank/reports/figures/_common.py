@@ -7,7 +7,7 @@ from typing import Any
 
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.plots import DASHES, INK, PALETTE, Plot, plot
-from harmonrank.table import table_of
+from harmonrank.support.table import table_of
 
 _CELL = 22
 _MOST_DIGITS = 12  # of objectives; beyond, cells are too small for numbers

@@ -8,7 +8,7 @@ from typing import Any
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures._common import style
 from harmonrank.reports.plots import ACCENT, LEGEND, MUTED, Plot, logit, logit_axis, plot, scatter
-from harmonrank.table import table_of
+from harmonrank.support.table import table_of
 
 _BEADS = 60
 

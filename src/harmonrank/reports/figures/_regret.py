@@ -7,7 +7,7 @@ from math import log10
 from typing import Any
 
 from harmonrank.reports.plots import ACCENT, INK, LEGEND, MUTED, PALETTE, Plot, plot, scatter
-from harmonrank.table import table_of
+from harmonrank.support.table import table_of
 
 _ROW = 26
 _LEAST = 1e-6

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harmonrank.evaluation.baseline import TODAY
-from harmonrank.methods import Quality
+from harmonrank.fusion import Quality
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.plots import ACCENT, INK, MUTED, PALETTE, Plot, hover_text, plot, scatter
 from harmonrank.reports.tradeoffs import Tradeoff
-from harmonrank.table import table_of
+from harmonrank.support.table import table_of
 
 _EVERY = ".4f"
 _HEIGHT = 380

@@ -18,7 +18,7 @@ from harmonrank.reports.plots import (
     plot,
     scatter,
 )
-from harmonrank.table import table_of
+from harmonrank.support.table import table_of
 
 _ROW = 26
 _PATTERNS = ("", "/", ".")

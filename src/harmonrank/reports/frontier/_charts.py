@@ -9,7 +9,7 @@ import numpy as np
 
 from harmonrank.evaluation.frontier import Front, Frontier
 from harmonrank.reports.plots import ACCENT, INK, PALETTE, Plot, hover_text, plot, scatter
-from harmonrank.table import table_of
+from harmonrank.support.table import table_of
 
 _HEIGHT = 380
 

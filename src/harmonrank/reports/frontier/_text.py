@@ -5,7 +5,7 @@ __all__ = ["floor_table", "frontier_table", "volume_words"]
 from collections.abc import Iterator
 
 from harmonrank.evaluation.frontier import Frontier, Guarded
-from harmonrank.table import Cell, Column, Style, Table
+from harmonrank.support.table import Cell, Column, Style, Table
 
 
 def frontier_table(

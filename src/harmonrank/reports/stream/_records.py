@@ -1,6 +1,6 @@
 """Records: what a page shows of a stream's history, whoever keeps it.
 
-A stream writes such records and reads them back (`harmonrank.streaming.history`). Reports and
+A stream writes such records and reads them back (`harmonrank.streaming.state.history`). Reports and
 streams do not know each other, so this is what one may expect of the other.
 """
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from harmonrank.reports.stream._marks import kind_of, shown_time
 from harmonrank.reports.stream._records import BatchRecord, StreamHistory
-from harmonrank.table import Style, Table, table_of
+from harmonrank.support.table import Style, Table, table_of
 
 _MOST_ROWS = 200
 _MOST_LINES = 24

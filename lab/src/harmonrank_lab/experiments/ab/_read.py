@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from harmonrank.data.tables import Source, describe, grouped_sums
-from harmonrank.errors import DataError, UsageError
+from harmonrank.data.reading.tables import Source, describe, grouped_sums
+from harmonrank.support.errors import DataError, UsageError
 
 _ROWS, _COUNT = "rows", "count"
 

@@ -10,7 +10,7 @@ from harmonrank.reports.facts import Run
 from harmonrank.reports.html import Card, page
 from harmonrank.reports.plots import ACCENT, MUTED, PALETTE, Plot, plot, scatter, whiskers
 from harmonrank.reports.sections import Section
-from harmonrank.table import table_of
+from harmonrank.support.table import table_of
 from harmonrank_lab.experiments.ab import Analysis, Lift
 from harmonrank_lab.experiments.ab_report._text import (
     Scale,

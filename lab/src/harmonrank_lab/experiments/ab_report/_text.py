@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from math import isnan
 from typing import Any, Literal
 
-from harmonrank.table import Cell, Column, Style, Table
+from harmonrank.support.table import Cell, Column, Style, Table
 from harmonrank_lab.experiments.ab import Analysis, Lift
 
 Scale = Literal["relative", "absolute"]

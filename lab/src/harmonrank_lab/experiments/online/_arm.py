@@ -21,10 +21,10 @@ import polars as pl
 
 from harmonrank.data import Log, Schema
 from harmonrank.data.hashing import hash_shares
-from harmonrank.errors import DataError
-from harmonrank.methods import Method, method_class
-from harmonrank.methods.neural import NeuralMethod
+from harmonrank.fusion import Method, method_class
 from harmonrank.metrics import auc
+from harmonrank.paper.methods.neural import NeuralMethod
+from harmonrank.support.errors import DataError
 from harmonrank_lab.experiments.online._traffic import Hour
 
 _HELD_OUT = 0.1

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.errors import UsageError, did_you_mean
-from harmonrank.methods import METHODS
-from harmonrank.options import Count, Nonnegative, check_fields
+from harmonrank.fusion import METHODS
+from harmonrank.support.errors import UsageError, did_you_mean
+from harmonrank.support.options import Count, Nonnegative, check_fields
 
 BASE = "base"
 """The arm that lifts are measured against."""

@@ -12,11 +12,11 @@ import polars as pl
 
 from harmonrank.data import Schema
 from harmonrank.data.hashing import hash_shares
-from harmonrank.data.worlds import World
-from harmonrank.data.worlds import world as world_named
-from harmonrank.errors import DataError, UsageError
-from harmonrank.evaluation.simulation import world_schema
-from harmonrank.methods import Method
+from harmonrank.fusion import Method
+from harmonrank.support.errors import DataError, UsageError
+from harmonrank.worlds import World
+from harmonrank.worlds import world as world_named
+from harmonrank.worlds.simulation import world_schema
 from harmonrank_lab.experiments.ab import Analysis, analyse
 from harmonrank_lab.experiments.online._arm import Arm, FixedArm, Impressions, rows_of, serve
 from harmonrank_lab.experiments.online._config import ARMS, OnlineConfig

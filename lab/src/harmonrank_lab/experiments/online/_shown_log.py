@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log, Schema
-from harmonrank.data.worlds import World
-from harmonrank.evaluation.simulation import POSITION, world_schema
+from harmonrank.worlds import World
+from harmonrank.worlds.simulation import POSITION, world_schema
 from harmonrank_lab.experiments.online._arm import serve
 from harmonrank_lab.experiments.online._config import OnlineConfig
 from harmonrank_lab.experiments.online._traffic import Hour, Traffic

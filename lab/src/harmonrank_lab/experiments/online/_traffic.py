@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harmonrank.data.worlds import World, draw_candidates
+from harmonrank.worlds import World, draw_candidates
 from harmonrank_lab.experiments.online._config import OnlineConfig
 
 _HOUR = "hour"

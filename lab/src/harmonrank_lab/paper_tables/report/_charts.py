@@ -18,7 +18,7 @@ from harmonrank.reports.plots import (
     scatter,
     whiskers,
 )
-from harmonrank.table import Table, table_of
+from harmonrank.support.table import Table, table_of
 from harmonrank_lab.paper_tables import PaperTable, Row
 from harmonrank_lab.paper_tables.report._text import number, upper
 

@@ -5,8 +5,8 @@ __all__ = ["MARK", "reproduction_markdown", "with_head"]
 from collections.abc import Sequence
 from pathlib import Path
 
-from harmonrank.errors import OutputError
 from harmonrank.reports.facts import Run
+from harmonrank.support.errors import OutputError
 from harmonrank_lab.paper_tables import PaperTable
 from harmonrank_lab.paper_tables.report._tables import matrix_table, number_table, overview_table
 from harmonrank_lab.paper_tables.report._text import SUMMARY, heading, sentence

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harmonrank.evaluation.measured import measured
-from harmonrank.methods import method_class
+from harmonrank.fusion import method_class
 from harmonrank.reports.facts import Run, collect, run_of
 from harmonrank.reports.html import Card, page
 from harmonrank.reports.sections import Section, sections

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from harmonrank.table import Cell, Column, Style, Table
+from harmonrank.support.table import Cell, Column, Style, Table
 from harmonrank_lab.paper_tables import Estimate, PaperTable, Row, Verdict
 from harmonrank_lab.paper_tables.report._text import (
     COUNTS,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import polars as pl
 
-from harmonrank.data.table_paths import file_kind
-from harmonrank.data.tables import column_names
-from harmonrank.errors import DataError, shown
+from harmonrank.data.reading.table_paths import file_kind
+from harmonrank.data.reading.tables import column_names
+from harmonrank.support.errors import DataError, shown
 
 _MISSING = ["\\N", "NULL", "null", "NaN", "nan"]
 

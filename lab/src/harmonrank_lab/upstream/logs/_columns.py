@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
-from harmonrank.data.decoding import decode, read_toml
-from harmonrank.errors import DataError, did_you_mean
+from harmonrank.support.errors import DataError, did_you_mean
+from harmonrank.support.storage.decoding import decode, read_toml
 
 LOG_TOML = "log.toml"
 

@@ -10,9 +10,9 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
-from harmonrank.data.decoding import read_toml
-from harmonrank.errors import DataError, did_you_mean
-from harmonrank.options import checked_path
+from harmonrank.support.errors import DataError, did_you_mean
+from harmonrank.support.options import checked_path
+from harmonrank.support.storage.decoding import read_toml
 from harmonrank_lab.upstream.logs._declaration import (
     ColumnRule,
     Declaration,

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from harmonrank.errors import DataError, shown
+from harmonrank.support.errors import DataError, shown
 from harmonrank_lab.upstream.logs._columns import LogColumns
 from harmonrank_lab.upstream.logs._declaration import Declaration
 from harmonrank_lab.upstream.logs._declaration_file import read_declaration as _read

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import polars as pl
 
-from harmonrank.data.tables import column_names
-from harmonrank.errors import DataError, did_you_mean
+from harmonrank.data.reading.tables import column_names
+from harmonrank.support.errors import DataError, did_you_mean
 from harmonrank_lab.upstream.logs._chunks import cut, read_chunk
 from harmonrank_lab.upstream.logs._columns import FeatureTable
 from harmonrank_lab.upstream.logs._declaration import (

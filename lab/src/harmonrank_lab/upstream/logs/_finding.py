@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from harmonrank.data.tables import column_names
-from harmonrank.errors import DataError, UsageError
+from harmonrank.data.reading.tables import column_names
+from harmonrank.support.errors import DataError, UsageError
 from harmonrank_lab.upstream.logs._declaration import ColumnRule, Declaration, TableRules
 
 _ENDINGS = (".csv", ".parquet")

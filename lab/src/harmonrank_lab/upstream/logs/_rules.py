@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 import msgspec
 import polars as pl
 
-from harmonrank.errors import DataError, shown
+from harmonrank.support.errors import DataError, shown
 from harmonrank_lab.upstream.logs._declaration import ColumnRule, Roles
 from harmonrank_lab.upstream.logs._transforms import RowClock, oddity, transformed
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from harmonrank.errors import UsageError, did_you_mean
+from harmonrank.support.errors import UsageError, did_you_mean
 from harmonrank_lab.upstream.logs._declaration import Declaration
 from harmonrank_lab.upstream.logs._declaration_file import read_declaration
 from harmonrank_lab.upstream.logs._declared import find_declared

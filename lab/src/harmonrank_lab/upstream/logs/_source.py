@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from harmonrank.errors import DataError
+from harmonrank.support.errors import DataError
 from harmonrank_lab.upstream.logs._columns import FeatureTable, LogColumns
 
 

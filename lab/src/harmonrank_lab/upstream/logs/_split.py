@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harmonrank.errors import DataError
+from harmonrank.support.errors import DataError
 
 PARTS = ("train", "valid", "test")
 

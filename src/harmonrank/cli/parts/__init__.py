@@ -1,0 +1,1 @@
+"""Options that verbs share, and how results are shown."""

@@ -1,0 +1,102 @@
+"""Options that say where a verb works: in this process, or on the workers of a Ray cluster."""
+
+__all__ = ["EngineChoice", "engine_options"]
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import click
+
+from harmonrank.cli.parts.options import F, whole
+from harmonrank.support.errors import UsageError
+
+if TYPE_CHECKING:
+    from harmonrank.engine import Engine
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """What --engine, --workers, --address and --engine-log say."""
+
+    name: Literal["local", "ray"]
+    workers: int | None
+    address: str | None
+    verbose: bool
+
+    def __post_init__(self) -> None:
+        others = (self.workers is not None, self.address is not None, self.verbose)
+        if self.name == "local" and any(others):
+            raise UsageError(
+                "--workers, --address and --engine-log are about Ray; add --engine ray."
+            )
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether the work is to be done by workers."""
+        return self.name == "ray"
+
+    @contextmanager
+    def opened(self, *, for_states: bool = False) -> Iterator["Engine"]:
+        """Yield the engine that was chosen, whose workers may be told to keep states."""
+        from harmonrank.engine import open_engine
+
+        with open_engine(
+            self.name,
+            workers=self.workers,
+            address=self.address,
+            verbose=self.verbose,
+            for_states=for_states,
+        ) as engine:
+            yield engine
+
+    @contextmanager
+    def used(self, *, for_states: bool = False) -> Iterator["Engine"]:
+        """Let fits and searches within work on the engine that was chosen."""
+        from harmonrank.engine import using
+
+        with self.opened(for_states=for_states) as engine, using(engine):
+            yield engine
+
+    def refuse(self, option: str | Literal[False] | None, remedy: str) -> None:
+        """Refuse an option that workers do not take."""
+        if option and self.is_cluster:
+            raise UsageError(f"{option} does not work with --engine ray; {remedy}.")
+
+
+def engine_options(function: F) -> F:
+    """Add --engine, --workers, --address and --engine-log; the verb gets an `engine`."""
+
+    @wraps(function)
+    def verb(
+        *,
+        engine: Literal["local", "ray"],
+        workers: int | None,
+        address: str | None,
+        engine_log: bool,
+        **given: Any,
+    ) -> Any:
+        return function(engine=EngineChoice(engine, workers, address, engine_log), **given)
+
+    options = (
+        click.option(
+            "--engine",
+            type=click.Choice(["local", "ray"]),
+            default="local",
+            show_default=True,
+            help="Where to work: in this process, or on Ray (docs/scale.md).",
+        ),
+        click.option("--workers", type=whole(1), help="Ray: how many; one per core if left out."),
+        click.option(
+            "--address",
+            metavar="auto|HOST:PORT",
+            help="Ray: of a cluster that runs; if left out, workers are started on this machine.",
+        ),
+        click.option("--engine-log", is_flag=True, help="Ray: let it and its workers print."),
+    )
+    decorated: Any = verb
+    for option in reversed(options):
+        decorated = option(decorated)
+    return cast(F, decorated)

@@ -1,0 +1,1 @@
+"""Reading: files, folders and stores to checked rows."""

@@ -1,0 +1,1 @@
+"""Rows in blocks, in memory, in a file or with workers."""

@@ -1,0 +1,214 @@
+"""Blocks: a log in parts of so many rows each, of which one or two at a time are in memory.
+
+What a fit adds up is a function of a block and of what is known so far, and the results are added
+in an order that the numbers of the blocks decide (`SumTree`). So a result depends on the rows and
+on where blocks begin, and on nothing else: not on where blocks are kept, how many threads there
+are, or who works on which.
+"""
+
+__all__ = [
+    "BLOCK_ROWS",
+    "BUFFER_ROWS",
+    "Blocks",
+    "HeldBlocks",
+    "SpilledBlocks",
+    "drawn_rows",
+    "starts_of",
+]
+
+import os
+import tempfile
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from harmonrank.data.rows.sum_tree import PartSum, SumTree
+from harmonrank.support.parallel import in_turn
+
+BLOCK_ROWS = 262_144
+"""Rows of a block: what is computed of them stays within some 200 MB."""
+
+BUFFER_ROWS = 2_097_152
+"""So many rows are mixed at a time; a log of no more is trained on as one in memory is."""
+
+_SMALLEST = 4096  # Bytes; a smaller array is not worth a place in a file.
+
+Block = TypeVar("Block")
+Made = TypeVar("Made")
+Found = TypeVar("Found")
+
+
+def starts_of(rows: int, size: int = BLOCK_ROWS) -> range:
+    """Return the first row of each block of a log; one without rows has one block.
+
+    >>> list(starts_of(5, 2))
+    [0, 2, 4]
+    """
+    return range(0, max(rows, 1), size)
+
+
+def drawn_rows(rows: int, most: int) -> np.ndarray:
+    """Return the places of rows drawn at random, ascending; all if there are no more."""
+    if rows <= most:
+        return np.arange(rows)
+    # The same rows each time: what is measured on them must not change by itself.
+    rng = np.random.default_rng(0)
+    return np.sort(rng.choice(rows, most, replace=False, shuffle=False))
+
+
+class Blocks(ABC, Generic[Block]):
+    """The parts of a log in their order, wherever they are kept."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return how many blocks there are."""
+
+    @abstractmethod
+    def __getitem__(self, number: int) -> Block:
+        """Return a block."""
+
+    @abstractmethod
+    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
+        """Return what `work(block, *given)` makes of every block, kept where these are kept.
+
+        Args:
+            work: A function of a module, so that another process can be told to call it.
+            given: What all blocks are given, little beside a block.
+        """
+
+    def each(self, work: Callable[..., Found], *given: Any) -> Iterator[Found]:
+        """Yield `work(block, *given)` of every block, in order: results are little, as sums are.
+
+        Two blocks are worked on at once, where there are threads for it.
+        """
+        return in_turn(lambda number: work(self[number], *given), len(self))
+
+    def total(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Return the sums over all blocks; `work` gives a tuple of things that can be added."""
+        tree = SumTree()
+        for number, found in enumerate(self.each(work, *given)):
+            tree.add(PartSum(number, number + 1, found))
+        return tree.total()
+
+
+class HeldBlocks(Blocks[Block]):
+    """Blocks that are in memory, all of them.
+
+    >>> HeldBlocks([1, 2, 3]).made(lambda block: 10 * block).total(lambda block: (block, 1))
+    (60, 3)
+    """
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        self._blocks = list(blocks)
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def __getitem__(self, number: int) -> Block:
+        return self._blocks[number]
+
+    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
+        """Return other blocks, in memory too."""
+        return HeldBlocks(self.each(work, *given))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where in the file an array is."""
+
+    kind: np.dtype[Any]
+    shape: tuple[int, ...]
+    offset: int
+
+
+class SpilledBlocks(Blocks[Block]):
+    """Blocks, dataclasses of arrays, whose arrays are in a file that nobody else can name.
+
+    Arrays are read back into memory of their own, not mapped: what a block takes is given back
+    when it is done with. The file is gone with the blocks, however the process ends.
+
+    Args:
+        blocks: Made one after the other, as they are written.
+        folder: Where the file is; that of temporary files if left out.
+    """
+
+    def __init__(self, blocks: Iterable[Block], folder: Path | None = None) -> None:
+        self._folder, self._end = folder, 0
+        file, name = tempfile.mkstemp(prefix="harmonrank-", dir=folder)
+        Path(name).unlink()
+        self._file = file
+        weakref.finalize(self, os.close, file)
+        self._blocks: list[tuple[Any, dict[str, Any]]] = []
+        for block in blocks:
+            self.add(block)
+
+    def __len__(self) -> int:
+        return len(self._blocks)
+
+    def __getitem__(self, number: int) -> Block:
+        kind, parts = self._blocks[number]
+        values = {k: self._read(v) if isinstance(v, _Place) else v for k, v in parts.items()}
+        block: Block = kind(**values)
+        return block
+
+    def add(self, block: Block) -> int:
+        """Write one more block; return its number."""
+        self._blocks.append(self._put(block))
+        return len(self._blocks) - 1
+
+    def part(self, number: int, rows: slice) -> Block:
+        """Return some rows of a block all of whose arrays have a row for each."""
+        kind, parts = self._blocks[number]
+        values = {k: self._rows(v, rows) for k, v in parts.items()}
+        block: Block = kind(**values)
+        return block
+
+    def _rows(self, value: Any, rows: slice) -> Any:
+        if isinstance(value, _Place):
+            each = value.kind.itemsize * int(np.prod(value.shape[1:], dtype=np.int64))
+            shape = (rows.stop - rows.start, *value.shape[1:])
+            return self._read(_Place(value.kind, shape, value.offset + rows.start * each))
+        return value[rows] if isinstance(value, np.ndarray) else value
+
+    @property
+    def size(self) -> int:
+        """How many bytes are in the file."""
+        return self._end
+
+    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
+        """Return other blocks, in a file of their own."""
+        return SpilledBlocks(self.each(work, *given), self._folder)
+
+    def _put(self, block: Any) -> tuple[Any, dict[str, Any]]:
+        values = {field.name: getattr(block, field.name) for field in fields(block)}
+        return type(block), {name: self._kept(value) for name, value in values.items()}
+
+    def _kept(self, value: Any) -> Any:
+        if not isinstance(value, np.ndarray) or value.nbytes < _SMALLEST:
+            return value
+        array, place = np.ascontiguousarray(value), _Place(value.dtype, value.shape, self._end)
+        left = _bytes_of(array)
+        while left:
+            done = os.pwrite(self._file, left, self._end)
+            left, self._end = left[done:], self._end + done
+        return place
+
+    def _read(self, place: _Place) -> np.ndarray:
+        array = np.empty(place.shape, place.kind)
+        left, offset = _bytes_of(array), place.offset
+        while left:
+            done = os.preadv(self._file, [left], offset)
+            if not done:
+                raise OSError("A temporary file of this process has been cut short.")
+            left, offset = left[done:], offset + done
+        return array
+
+
+def _bytes_of(array: np.ndarray) -> memoryview:
+    flat: Any = array.reshape(-1).view(np.uint8)
+    return memoryview(flat)

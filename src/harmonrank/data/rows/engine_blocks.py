@@ -1,0 +1,186 @@
+"""EngineBlocks: a log in blocks that the workers of an engine read and keep, each its share.
+
+A share is a run of neighbouring blocks. Workers are sent functions, add up what these find as far
+as the order of a `SumTree` allows, and return the few sums that are left. So a result is the same,
+to the last bit, for any number of workers, and the same as that of the blocks in one process. A
+worker that is lost is replaced, and makes its share again from the source.
+"""
+
+__all__ = ["SENDERS", "EngineBlocks"]
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from itertools import count
+from typing import Any, TypeVar
+
+from harmonrank.data.rows.blocks import Blocks, HeldBlocks, SpilledBlocks
+from harmonrank.data.rows.sum_tree import PartSum, SumTree
+from harmonrank.engine import Engine, Resident
+
+Block = TypeVar("Block")
+Made = TypeVar("Made")
+Found = TypeVar("Found")
+
+SENDERS = 32
+"""The sums of more workers than these are added up by some of them on the way."""
+
+_AT_ONCE = 16  # Blocks whose results a worker sends together.
+_numbers = count()
+
+_Step = tuple[int, Callable[..., Any], Sequence[Any] | None, tuple[Any, ...]]
+"""What was made of blocks: its own number, the function, what each block and what all are given."""
+
+
+class EngineBlocks(Blocks[Block]):
+    """Blocks on the workers of an engine.
+
+    Args:
+        engine: Whose workers.
+        source: The blocks, which a worker reads by their numbers: those of files, or in memory.
+    """
+
+    def __init__(self, engine: Engine, source: Blocks[Block]) -> None:
+        self._engine, self._size = engine, len(source)
+        workers, shared = min(engine.workers, self._size), engine.put(source)
+        edges = [self._size * k // workers for k in range(workers + 1)]
+        ranges = [range(*edges[k : k + 2]) for k in range(workers)]
+        self._shares: list[tuple[range, Resident]] = [
+            (numbers, engine.keep(_Share, shared, numbers)) for numbers in ranges
+        ]
+        self._steps: tuple[_Step, ...] = ()
+        self._made = engine.put(self._steps)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, number: int) -> Block:
+        place = range(self._size)[number]
+        share = next(share for numbers, share in self._shares if place in numbers)
+        found = share.call(_work_on, self._made, range(place, place + 1), _itself, None)
+        block: Block
+        (block,) = self._engine.get(found)
+        return block
+
+    def each(self, work: Callable[..., Found], *given: Any) -> Iterator[Found]:
+        """Yield `work(block, *given)` of every block, in order."""
+        return self.each_with(work, None, *given)
+
+    def each_with(
+        self, work: Callable[..., Found], own: Sequence[Any] | None, *given: Any
+    ) -> Iterator[Found]:
+        """Yield `work(block, own[number], *given)` of every block, in order.
+
+        All workers begin at once, so results wait where they are made until it is their turn.
+        """
+        shared = [self._engine.put(value) for value in given]
+        promises = []
+        for numbers, share in self._shares:
+            for k in range(0, len(numbers), _AT_ONCE):
+                some = numbers[k : k + _AT_ONCE]
+                mine = None if own is None else own[some.start : some.stop]
+                promises.append(share.call(_work_on, self._made, some, work, mine, *shared))
+        return (found for promise in promises for found in self._engine.get(promise))
+
+    def total(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Return the sums over all blocks; each worker adds up those that it has."""
+        shared = [self._engine.put(value) for value in given]
+        promises = [
+            share.call(_add_up, self._made, numbers, work, *shared)
+            for numbers, share in self._shares
+        ]
+        while len(promises) > SENDERS:
+            promises = [
+                self._engine.call(_added, *promises[k : k + SENDERS])
+                for k in range(0, len(promises), SENDERS)
+            ]
+        return SumTree(part for promise in promises for part in self._engine.get(promise)).total()
+
+    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
+        """Return what `work(block, *given)` makes of every block; it stays with the workers."""
+        return self.made_with(work, None, *given)
+
+    def made_with(
+        self, work: Callable[..., Made], own: Sequence[Any] | None, *given: Any
+    ) -> "EngineBlocks[Made]":
+        """Return what `work(block, own[number], *given)` makes of every block."""
+        found: EngineBlocks[Made] = EngineBlocks.__new__(EngineBlocks)
+        found._engine, found._size, found._shares = self._engine, self._size, self._shares
+        found._steps = (*self._steps, (next(_numbers), work, own, given))
+        found._made = self._engine.put(found._steps)
+        return found
+
+
+class _Share:
+    """The blocks of one worker, and what was made of them."""
+
+    def __init__(self, source: Blocks[Any], numbers: range) -> None:
+        self._source, self._numbers = source, numbers
+        self._known: dict[int, Blocks[Any]] = {}
+
+    def block(self, steps: tuple[_Step, ...], number: int) -> Any:
+        """Return what these steps have made of a block."""
+        return self._blocks(steps)[self._numbers.index(number)]
+
+    def _blocks(self, steps: tuple[_Step, ...]) -> Blocks[Any]:
+        """Return what these steps have made; what is not there yet, or no longer, is made now."""
+        if not steps:
+            return _Chosen(self._source, self._numbers)
+        key, work, own, given = steps[-1]
+        if key not in self._known:
+            before = self._blocks(steps[:-1])
+            results = (
+                work(before[k], *(() if own is None else (own[number],)), *given)
+                for k, number in enumerate(self._numbers)
+            )
+            held = isinstance(self._source, HeldBlocks)
+            self._known[key] = HeldBlocks(results) if held else SpilledBlocks(results)
+        return self._known[key]
+
+
+class _Chosen(Blocks[Block]):
+    """Some blocks of a source."""
+
+    def __init__(self, source: Blocks[Block], numbers: range) -> None:
+        self._source, self._numbers = source, numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, number: int) -> Block:
+        block = self._source[self._numbers[number]]
+        # What an engine hands over is read-only, for which kernels would be compiled once more.
+        return deepcopy(block) if isinstance(self._source, HeldBlocks) else block
+
+    def made(self, work: Callable[..., Made], *given: Any) -> Blocks[Made]:
+        """Return what is made of them, in memory."""
+        return HeldBlocks(self.each(work, *given))
+
+
+def _work_on(
+    share: _Share,
+    steps: tuple[_Step, ...],
+    numbers: range,
+    work: Callable[..., Any],
+    own: Sequence[Any] | None,
+    *given: Any,
+) -> list[Any]:
+    mine = [()] * len(numbers) if own is None else [(value,) for value in own]
+    pairs = zip(numbers, mine, strict=True)
+    return [work(share.block(steps, number), *each, *given) for number, each in pairs]
+
+
+def _add_up(
+    share: _Share, steps: tuple[_Step, ...], numbers: range, work: Callable[..., Any], *given: Any
+) -> list[PartSum]:
+    tree = SumTree()
+    for number in numbers:
+        tree.add(PartSum(number, number + 1, work(share.block(steps, number), *given)))
+    return tree.parts
+
+
+def _added(*shares: list[PartSum]) -> list[PartSum]:
+    return SumTree(part for parts in shares for part in parts).parts
+
+
+def _itself(block: Any) -> Any:
+    return block

@@ -1,0 +1,177 @@
+"""LogBlocks: the rows of a parquet table as checked logs of so many rows, read when needed."""
+
+__all__ = ["LogBlocks", "RowChoice"]
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data.clock import table_columns
+from harmonrank.data.log import Log
+from harmonrank.data.reading.checking import is_lost
+from harmonrank.data.reading.forks import require_polars_threads
+from harmonrank.data.reading.logs import read_log
+from harmonrank.data.reading.parquet import count_rows, read_piece
+from harmonrank.data.reading.table_files import TableFiles
+from harmonrank.data.reading.table_paths import Paths
+from harmonrank.data.reading.tables import check_columns, describe
+from harmonrank.data.rows.blocks import BLOCK_ROWS, Blocks, SpilledBlocks, starts_of
+from harmonrank.data.schema import Schema
+from harmonrank.support.errors import DataError
+
+Found = TypeVar("Found")
+Made = TypeVar("Made")
+
+RowChoice = Callable[[Log, int], np.ndarray]
+"""Which rows of a block are taken, given the place of its first one: their places in the block."""
+
+
+class LogBlocks(Blocks[Log]):
+    """A table of parquet files in blocks of rows, which may begin in one file and end in another.
+
+    A block is read and checked when it is asked for, and the next one while it is worked on. Errors
+    name rows by their place in the table.
+
+    Args:
+        source: A file, a folder, a glob or a list of them.
+        schema: Which column is what.
+        labels: Also read labels, requests and the like.
+        size: Rows of a block; `BLOCK_ROWS` if left out.
+        folder: Where what is made of blocks is kept.
+    """
+
+    def __init__(
+        self,
+        source: Paths,
+        schema: Schema,
+        *,
+        labels: bool = True,
+        size: int | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        require_polars_threads(f"Reading {describe(source)}")
+        self._files, self.name = TableFiles.of(source), describe(source)
+        if self._files.kind != "parquet":
+            raise DataError(
+                f"Only parquet is read in blocks, of which one at a time is in memory. Got "
+                f"{self.name}, a {self._files.kind} table; convert it, or raise --memory."
+            )
+        self.schema, self._labels = schema, labels
+        self._size, self.folder = size or BLOCK_ROWS, folder
+        self._choice: RowChoice | None = None
+        self._change: Callable[[Log], Log] | None = None
+        self._columns = self._needed(source)
+        self._types = self._files.types(self._columns)
+        self._edges = np.cumsum([0, *map(count_rows, self._files.paths)])
+        if not self.rows:
+            raise DataError(f"{self.name} has no rows; expected at least one.")
+
+    def _needed(self, source: Paths) -> list[str]:
+        schema, there = self.schema, self._files.columns
+        columns = [*schema.score_columns, *table_columns(schema.context, there)]
+        truth = []
+        if self._labels:
+            given = (schema.request, schema.sample_weight, schema.position)
+            columns += [*schema.names, *(name for name in given if name)]
+            truth = [name for name in schema.truth.values() if name in there]
+        columns = list(dict.fromkeys([*columns, *truth]))
+        check_columns(source, there, columns)
+        return columns
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return int(self._edges[-1])
+
+    @property
+    def starts(self) -> range:
+        """The place of each block's first row."""
+        return starts_of(self.rows, self._size)
+
+    @property
+    def bytes(self) -> int:
+        """How large its files are."""
+        return self._files.bytes
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, number: int) -> Log:
+        first = number * self._size
+        frame = self._frame(first, min(first + self._size, self.rows))
+        if self._labels and self.schema.request is not None:
+            frame = _with_request(frame, self.schema.request, first)
+        log = read_log(frame, self.schema, labels=self._labels, first_row=first, name=self.name)
+        log = log if self._change is None else self._change(log)
+        return log if self._choice is None else log.take(self._choice(log, first))
+
+    def only(self, choice: RowChoice) -> Self:
+        """Return the same blocks with some of their rows; `rows` and `starts` are of the table."""
+        found = copy(self)
+        found._choice = choice
+        return found
+
+    def under(self, schema: Schema) -> Self:
+        """Return the same blocks under a schema of the same columns."""
+        found = copy(self)
+        found.schema = schema
+        return found
+
+    def changed(self, change: Callable[[Log], Log], schema: Schema) -> Self:
+        """Return the same blocks, each changed when it is read, with the schema that it then has.
+
+        A choice of rows is made of what was changed.
+        """
+        found = self.under(schema)
+        found._change = change
+        return found
+
+    def _frame(self, first: int, end: int) -> pl.DataFrame:
+        """Return some rows, of as many files as they are in."""
+        low, high = np.searchsorted(self._edges, [first, end - 1], side="right") - 1
+        parts, types = [], dict(self._types)
+        for file in range(low, high + 1):
+            before, after = int(self._edges[file]), int(self._edges[file + 1])
+            begin, stop = max(first, before), min(end, after)
+            if stop > begin:
+                path = self._files.paths[file]
+                piece = read_piece(path, begin - before, stop - begin, self._columns)
+                parts.append(piece.cast(types))  # type: ignore[arg-type]
+        return parts[0] if len(parts) == 1 else pl.concat(parts)
+
+    def each(self, work: Callable[..., Found], *given: Any) -> Iterator[Found]:
+        """Yield what `work` finds of every block; one is read while another is worked on."""
+        with ThreadPoolExecutor(1) as thread:
+            coming: Future[Log] = thread.submit(self.__getitem__, 0)
+            for number in range(len(self)):
+                log = coming.result()
+                if number + 1 < len(self):
+                    coming = thread.submit(self.__getitem__, number + 1)
+                yield work(log, *given)
+
+    def made(self, work: Callable[..., Made], *given: Any) -> Blocks[Made]:
+        """Return what `work` makes of every block, kept in a file."""
+        return SpilledBlocks(self.each(work, *given), self.folder)
+
+
+def _with_request(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
+    """Return a frame whose requests are whole numbers, the same in every block.
+
+    Text becomes 64 bits of a hash: of 100M requests two share theirs once in three thousand logs.
+    A row without a request has one of its own.
+    """
+    series = frame[name].alias("")
+    if series.dtype.is_nested():
+        return frame  # which is refused later
+    known = series if series.dtype.is_integer() else series.hash(seed=0)
+    whole = known.reinterpret(signed=True) if known.dtype == pl.UInt64 else known.cast(pl.Int64)
+    alone = np.flatnonzero(is_lost(series).to_numpy())
+    ids = whole.to_numpy() if not len(alone) else whole.fill_null(0).to_numpy().copy()
+    if len(alone):
+        ids[alone] = -1 - first - alone
+    return frame.with_columns(pl.Series(name, ids))

@@ -1,0 +1,173 @@
+"""Export: a saved model as one ONNX file, which is checked before it appears."""
+
+__all__ = ["Exported", "export_onnx"]
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import harmonrank
+from harmonrank.data import ContextEncoder
+from harmonrank.export.check import TOLERANCE, Agreement, check_export, unknown_of
+from harmonrank.export.exporters import exporter_of
+from harmonrank.export.graph import Graph
+from harmonrank.export.inputs import WEIGHTS, Inputs, kinds_of
+from harmonrank.export.request_weights import weighted_parts
+from harmonrank.export.score_maps import mapped_scores
+from harmonrank.fusion import Method
+from harmonrank.fusion.probability import ProbabilityMethod
+from harmonrank.fusion.saved import checksums
+from harmonrank.registry.version import MODEL_FOLDER
+from harmonrank.serving.live import load_target, registry_of
+from harmonrank.serving.runtime import FUSED
+from harmonrank.support.errors import UsageError
+from harmonrank.support.storage.files import check_output, new_file
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written.
+
+    Attributes:
+        about: The metadata of the file.
+        agreement: How near to the model it is.
+        size: Of the file, in bytes.
+    """
+
+    about: dict[str, str]
+    agreement: Agreement
+    size: int
+
+
+def export_onnx(
+    target: str | Path,
+    output: str | Path,
+    *,
+    score_type: str = "float64",
+    require_weights: bool = False,
+    overwrite: bool = False,
+) -> Exported:
+    """Write a saved model, or the current one of a registry, as an ONNX file.
+
+    Args:
+        target: The folder of a saved model or of a registry.
+        output: The file to write.
+        score_type: Of the score inputs, 'float64' or 'float32'; context, weights and outputs are
+            the same for both.
+        require_weights: Let `weights` be an input that must be given, for runtimes that cannot
+            change an input with a default, such as those of JavaScript.
+        overwrite: Replace the file if it exists.
+
+    Raises:
+        UsageError: The method cannot be exported.
+        ExportError: ONNX Runtime does not give what the model gives.
+    """
+    check_output(output, overwrite=overwrite)
+    if score_type not in ("float32", "float64"):
+        raise UsageError(f"`score_type` must be 'float32' or 'float64'. Got '{score_type}'.")
+    model, version, folder = _source(str(target))
+    graph, encoders = _graph_of(model, score_type, require_weights)
+    about = _about(model, version, encoders) | {
+        "harmonrank.weights_required": json.dumps(require_weights),
+        "harmonrank.checksums": json.dumps(checksums(folder)),
+    }
+    made = graph.model(
+        model.name,
+        about,
+        producer_name="harmonrank",
+        producer_version=harmonrank.__version__,
+        model_version=int(version) if registry_of(str(target)) else 0,
+    )
+    _check_structure(made)
+    serialized = made.SerializeToString(deterministic=True)
+    agreement = check_export(serialized, model, encoders, score_type)
+    with new_file(output, overwrite=overwrite) as partial:
+        partial.write_bytes(serialized)
+    return Exported(about, agreement, len(serialized))
+
+
+def _source(target: str) -> tuple[Method, str, Path]:
+    """Return a model, the name of its version and its folder."""
+    registry = registry_of(target)
+    if registry is None:
+        return *load_target(target), Path(target)
+    number = registry.version().number
+    return registry.load(number), str(number), registry.folder(number) / MODEL_FOLDER
+
+
+def _check_structure(made: Any) -> None:
+    import onnx
+
+    onnx.checker.check_model(made, full_check=True)
+
+
+def _graph_of(
+    model: Method, score_type: str, require_weights: bool
+) -> tuple[Graph, list[ContextEncoder]]:
+    """Return the graph of a model, and the encoders whose values it knows."""
+    export, schema = exporter_of(model), model.schema
+    schema.require_plain("An ONNX file")
+    has = isinstance(model, ProbabilityMethod)
+    if require_weights and not has:
+        raise UsageError(
+            f"{model.name} cannot change weights after the fit; export it without "
+            "--require-weights."
+        )
+    outputs = [FUSED, *(schema.names if has else ())]
+    inputs = [*schema.score_columns, *schema.context, *([WEIGHTS] if has else [])]
+    _refuse_shared_names(inputs, outputs)
+    graph = Graph([*inputs, *outputs])
+    columns = Inputs(graph, model, score_type)
+    value = export(model, columns)
+    # The average over what is missing is no part of the graph: no score is better than a wrong one.
+    lost = columns.missing.new_axis(1) if has else columns.missing
+    value = graph.op("Where", lost, np.array(np.nan), value)
+    if not has:
+        graph.output(FUSED, mapped_scores(model, value))
+        return graph, columns.encoders or [model.context_encoder]
+    weights = graph.optional_input(WEIGHTS, model.objective_weights(), required=require_weights)
+    own = getattr(model, "request_weights", None)
+    if own is None:
+        parts = value * (weights / (model.prevalence * (1 - model.prevalence)))
+    else:
+        parts = weighted_parts(own, value) * weights
+    graph.output(FUSED, mapped_scores(model, parts.sum(1), weights))
+    for m, name in enumerate(schema.names):
+        graph.output(name, graph.op("Gather", value, np.array(m), axis=1))
+    return graph, columns.encoders or [model.context_encoder]
+
+
+def _refuse_shared_names(inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    """Refuse a name that would stand for two things: in ONNX it cannot."""
+    names = [*inputs, *outputs]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"'{name}' would name two inputs or outputs of the ONNX file; rename that column "
+                "or objective and fit again."
+            )
+
+
+def _about(model: Method, version: str, encoders: Sequence[ContextEncoder]) -> dict[str, str]:
+    schema, has = model.schema, isinstance(model, ProbabilityMethod)
+    context = {
+        name: {"type": kind, "unknown": None if kind == "float64" else unknown}
+        for name, kind in kinds_of(model).items()
+        for unknown in [unknown_of(encoders, name, kind)]
+    }
+    parts: dict[str, Any] = {
+        "scores": dict(schema.objectives),
+        "context": context,
+        "weights": dict(zip(schema.names, model.objective_weights().tolist(), strict=True)),
+        "weights_input": has,
+        "probabilities": has,
+        "prevalence": dict(zip(schema.names, model.prevalence.tolist(), strict=True)),
+        "tolerance": TOLERANCE,
+    }
+    words = {"method": model.name, "version": version, "library": harmonrank.__version__}
+    parts = words | {name: json.dumps(part) for name, part in parts.items()}
+    return {f"harmonrank.{name}": part for name, part in parts.items()}

@@ -1,0 +1,188 @@
+"""Trees: boosted trees as arrays that can be checked, and the kernel that scores with them."""
+
+__all__ = ["Trees", "tree_arrays"]
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+
+from harmonrank.support.errors import DataError
+from harmonrank.support.kernel import kernel
+from harmonrank.support.parallel import each_part, edges_of
+from harmonrank.support.storage.arrays import Array
+
+_CATEGORY, _MISSING = 1, 0b1100  # bits of LightGBM's decision types
+_WORD = 32
+_PART_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The trees of all objectives, one after the other.
+
+    A child from 0 up is a node, one below 0 the leaf with the number −1 − child. A node's children
+    come after it, so that every path ends.
+
+    Attributes:
+        first: (M + 1,) where the trees of each objective begin, and the end.
+        root: (trees,) node or leaf at which each tree begins.
+        feature: (nodes,) which one a node asks for.
+        threshold: (nodes,) largest number that goes left.
+        bits: (nodes,) where the set of categories that go left begins; −1 for a number.
+        words: (nodes,) how many words that set has.
+        left, right: (nodes,) children.
+        leaf: (leaves,) what each adds to the logit.
+        sets: (words,) categories as bits.
+    """
+
+    first: np.ndarray
+    root: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    bits: np.ndarray
+    words: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    leaf: np.ndarray
+    sets: np.ndarray
+
+    @classmethod
+    def of(cls, models: Sequence[str]) -> Self:
+        """Take over the trees of each objective from the text of LightGBM's own model."""
+        every = [_parsed(text) for text in models]
+        trees = [tree for model in every for tree in model]
+        first = np.cumsum([0, *(len(model) for model in every)])
+        nodes, leaves, words = (
+            np.cumsum([0, *(len(tree[name]) for tree in trees)])
+            for name in ("feature", "leaf", "sets")
+        )
+        for t, tree in enumerate(trees):
+            tree["bits"] = np.where(tree["bits"] >= 0, tree["bits"] + words[t], -1)
+            for side in ("left", "right", "root"):
+                tree[side] = np.where(
+                    tree[side] >= 0, tree[side] + nodes[t], tree[side] - leaves[t]
+                )
+        declared = tree_arrays(1, 1)
+        joined = {
+            name: np.concatenate([tree[name] for tree in trees]).astype(declared[name].dtype)
+            for name in declared
+            if name != "first"
+        }
+        return cls(first=first.astype(np.int32), **joined)
+
+    @classmethod
+    def restored(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """Take over stored arrays that are as declared; refuse those that lead nowhere."""
+        trees = cls(**{field.name: arrays[field.name] for field in fields(cls)})
+        node, nodes, leaves = np.arange(len(trees.feature)), len(trees.feature), len(trees.leaf)
+        children = np.stack([trees.left, trees.right])
+        onward = np.where(children >= 0, (children > node) & (children < nodes), True)
+        sound = onward.all() and _leads(trees.root, nodes, leaves)
+        sound &= bool((children >= -leaves).all()) and trees.first[0] == 0
+        sound &= trees.first[-1] == len(trees.root)
+        a_set = trees.bits >= 0
+        ends = trees.bits.astype(np.int64) + trees.words
+        if not (sound and (ends[a_set] <= len(trees.sets)).all()):
+            raise DataError("the trees lead to nodes, leaves or categories that are not there")
+        return trees
+
+    def probabilities(self, features: np.ndarray) -> np.ndarray:
+        """Return σ(Σ leaves) of each objective, (rows, M), for (rows, features) float64."""
+        features = np.ascontiguousarray(features, np.float64)
+        p = np.empty((len(features), len(self.first) - 1))
+        edges = edges_of(len(features), _PART_ROWS)
+        given = tuple(getattr(self, field.name) for field in fields(self))
+
+        def work(part: int) -> None:
+            _score(*given, features, edges[part], edges[part + 1], p)  # type: ignore
+
+        each_part(work, len(edges) - 1)
+        return p
+
+
+def tree_arrays(M: int, features: int) -> dict[str, Array]:
+    """Declare the arrays of stored `Trees`."""
+    most = 2**31 - 1
+
+    def per_node(low: int, high: int) -> Array:
+        return Array(("nodes",), "int32", low=low, high=high, least=0)
+
+    return {
+        "first": Array((M + 1,), "int32", low=0, high=most, rising=True),
+        "root": Array(("trees",), "int32"),
+        "feature": per_node(0, features - 1),
+        "threshold": Array(("nodes",), low=-1e308, high=1e308, least=0),
+        "bits": per_node(-1, most),
+        "words": per_node(0, most),
+        "left": per_node(-most, most),
+        "right": per_node(-most, most),
+        "leaf": Array(("leaves",)),
+        "sets": Array(("words",), "uint32", low=0, least=0),
+    }
+
+
+def _leads(root: np.ndarray, nodes: int, leaves: int) -> bool:
+    return bool(((root < nodes) & (root >= -leaves)).all())
+
+
+def _parsed(text: str) -> list[dict[str, np.ndarray]]:
+    """Return the arrays of each tree of a model that LightGBM has just written."""
+    head, *blocks = text.split("\nTree=")
+    # Both are a sigmoid of the sum of leaves.
+    assert "objective=binary sigmoid:1\n" in head or "objective=cross_entropy\n" in head
+    trees = []
+    for block in blocks:
+        lines = block.partition("\n\n")[0].splitlines()[1:]
+        trees.append(_tree(dict(line.split("=", 1) for line in lines)))
+    return trees
+
+
+def _tree(lines: Mapping[str, str]) -> dict[str, np.ndarray]:
+    def numbers(name: str, dtype: type) -> np.ndarray:
+        return np.array(lines.get(name, "").split(), dtype=dtype)
+
+    split = int(lines["num_leaves"]) > 1
+    kinds = numbers("decision_type", np.int64)
+    # Features are never missing, so that what a node does without them does not matter, unless
+    # zeros count as missing.
+    assert not split or set((kinds & _MISSING) >> 2) <= {0, 2}
+    threshold, categorical = numbers("threshold", np.float64), (kinds & _CATEGORY) > 0
+    starts = np.array([*numbers("cat_boundaries", np.int64), 0, 0])
+    which = np.where(categorical, threshold, -1).astype(np.int64)
+    return {
+        "root": np.array([0 if split else -1]),
+        "feature": numbers("split_feature", np.int64),
+        "threshold": np.where(categorical, 0.0, threshold),
+        "bits": np.where(categorical, starts[which], -1),
+        "words": np.where(categorical, starts[which + 1] - starts[which], 0),
+        "left": numbers("left_child", np.int64),
+        "right": numbers("right_child", np.int64),
+        "leaf": numbers("leaf_value", np.float64),
+        "sets": numbers("cat_threshold", np.int64),
+    }
+
+
+@kernel
+def _score(  # type: ignore[no-untyped-def]
+    first, root, feature, threshold, bits, words, left, right, leaf, sets, x, low, high, p
+):
+    for i in range(low, high):
+        for m in range(len(first) - 1):
+            total = 0.0
+            for t in range(first[m], first[m + 1]):
+                at = root[t]
+                while at >= 0:
+                    value = x[i, feature[at]]
+                    if bits[at] < 0:
+                        goes_left = value <= threshold[at]
+                    else:
+                        code = int(value)
+                        word = code // _WORD
+                        goes_left = code >= 0 and word < words[at]
+                        if goes_left:
+                            goes_left = (sets[bits[at] + word] >> (code % _WORD)) & 1 > 0
+                    at = left[at] if goes_left else right[at]
+                total += leaf[-1 - at]
+            p[i, m] = 1.0 / (1.0 + np.exp(-total))

@@ -1,0 +1,68 @@
+"""The catalogue of methods: a name to the class that does it, imported when asked for."""
+
+__all__ = ["METHODS", "installed_methods", "method_class"]
+
+import logging
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from harmonrank.support.errors import UsageError, did_you_mean
+from harmonrank.support.extras import is_installed, remedy
+
+if TYPE_CHECKING:
+    from harmonrank.fusion.base import Method
+
+_PLACES = {
+    "harmonrank": ("fusion.harmonrank", "HarmonRank"),
+    "harmonrank-network": ("paper.methods.harmonrank_network", "HarmonRankNetwork"),
+    "harmonrank-paper": ("paper.methods.harmonrank_paper", "HarmonRankPaper"),
+    "mbce": ("paper.methods.other_losses", "Mbce"),
+    "label-aggregation": ("paper.methods.other_losses", "LabelAggregation"),
+    "label-aggregation-optimal": ("paper.methods.other_losses", "LabelAggregationOptimal"),
+    "reinforce": ("paper.methods.other_losses", "Reinforce"),
+    "pairwise-square": ("paper.methods.other_losses", "PairwiseSquare"),
+    "pairwise-logistic": ("paper.methods.other_losses", "PairwiseLogistic"),
+    "aucm": ("paper.methods.other_losses", "Aucm"),
+    "closed-form": ("fusion.baselines.closed_form", "ClosedForm"),
+    "prevalence-weights": ("fusion.baselines.prevalence_weights", "PrevalenceWeights"),
+    "logistic": ("fusion.baselines.logistic", "Logistic"),
+    "lightgbm": ("fusion.baselines.lightgbm", "LightGBM"),
+    "formula-grid": ("fusion.baselines.formula_grid", "FormulaGrid"),
+    "formula-tpe": ("fusion.baselines.formula_tpe", "FormulaTpe"),
+    "formula-cem": ("fusion.baselines.formula_cem", "FormulaCem"),
+}
+
+METHODS = tuple(_PLACES)
+"""The names of all methods, the default first."""
+
+
+def method_class(name: str) -> "type[Method]":
+    """Return the class of a method.
+
+    >>> method_class("closed-form").__name__
+    'ClosedForm'
+    """
+    if name not in _PLACES:
+        hint, known = did_you_mean(name, METHODS), f"Known: {', '.join(METHODS)}."
+        said = hint if hint == known else f"{hint} {known}"
+        raise UsageError(f"There is no method '{name}'. {said}")
+    module, attribute = _PLACES[name]
+    found: type[Method] = getattr(import_module(f"harmonrank.{module}"), attribute)
+    return found
+
+
+def installed_methods() -> tuple[str, ...]:
+    """Return the methods whose packages are there; the log tells which are left out, and why."""
+    absent: dict[str, list[str]] = {}
+    for name in METHODS:
+        package = method_class(name).needs
+        if package is not None and not is_installed(package):
+            absent.setdefault(package, []).append(name)
+    for package, names in absent.items():
+        logging.getLogger("harmonrank").warning(
+            "Left out, as the package '%s' is missing: %s; %s.",
+            package,
+            ", ".join(names),
+            remedy(package),
+        )
+    return tuple(name for name in METHODS if not any(name in names for names in absent.values()))

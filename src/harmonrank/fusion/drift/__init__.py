@@ -1,0 +1,1 @@
+"""What scores looked like at the fit, how they moved since, and recalibration."""

@@ -1,0 +1,80 @@
+"""Imputation: what stands for a missing score, in methods that need all of them.
+
+The default averages over what is missing (`harmonrank.model.missing`). Every other method
+is given the conditional mean of the missing score's logit: with z the deviation of each logit from
+the median of its context, in standard deviations, and R the correlations at the fit (`Reference`,
+which every model keeps),
+
+    z_missing = R_mo R_oo⁻¹ z_observed.
+
+A row that has no score at all is taken for the median of its context. Nothing is drawn, so a row
+is completed the same way at the fit, in a table and in a request.
+"""
+
+__all__ = ["imputed", "imputed_log"]
+
+from typing import Any
+
+import numpy as np
+
+from harmonrank.data import Log
+from harmonrank.data.log import taken
+from harmonrank.fusion.drift.reference import Reference
+from harmonrank.model.coordinate import logit_of
+from harmonrank.model.density.law import SMALLEST_EIGENVALUE
+from harmonrank.model.missing.gaps import Conditional, distinct_sets
+from harmonrank.support.kernel import kernel
+
+_REACH = 6.0  # Standard deviations; what is further away is broken, and tells nothing of others.
+
+
+def imputed_log(reference: Reference, log: Log) -> Log:
+    """Return rows with a number for every missing score; the log itself if none is missing."""
+    rows = np.flatnonzero(np.isnan(log.scores).any(axis=1))
+    if not len(rows):
+        return log
+    scores = log.scores.copy()
+    codes = reference.encoder.encode(taken(log.context, rows), len(rows))
+    scores[rows] = imputed(reference, scores[rows], codes)
+    return log.with_scores(scores)
+
+
+def imputed(reference: Reference, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Return (rows, M) scores of rows with these context codes, with a number for every NaN."""
+    missing = np.isnan(scores)
+    if not missing.any():
+        return scores
+    centre, deviation = reference.place(codes)
+    away = (logit_of(scores) - centre) / np.where(deviation > 0, deviation, 1.0)
+    away = np.clip(np.where(missing | (deviation <= 0), 0.0, away), -_REACH, _REACH)
+    sets, which = distinct_sets(missing)
+    precision = np.linalg.inv(_proper(reference.correlation))
+    gain = Conditional.of(np.tile(precision, (len(sets), 1, 1)), sets).gain
+    found = scores.copy()
+    _fill(missing, which, gain, away, centre, deviation, found)
+    return found
+
+
+def _proper(correlation: np.ndarray) -> np.ndarray:
+    """Return correlations shrunk until they are those of some law."""
+    eye = np.eye(len(correlation))
+    off = correlation * (1 - eye)
+    smallest = float(np.linalg.eigvalsh(off + eye)[0])
+    keep = min(1.0, (1 - SMALLEST_EIGENVALUE) / max(1 - smallest, 1e-12))
+    shrunk: np.ndarray = eye + keep * off
+    return shrunk
+
+
+@kernel
+def _fill(
+    missing: Any, which: Any, gain: Any, away: Any, centre: Any, deviation: Any, scores: Any
+) -> None:
+    """Write the score whose logit is the conditional mean."""
+    M = scores.shape[1]
+    for i in range(len(scores)):
+        for m in range(M):
+            if missing[i, m]:
+                z = 0.0
+                for j in range(M):
+                    z += gain[which[i], m, j] * away[i, j]
+                scores[i, m] = 1.0 / (1.0 + np.exp(-(centre[i, m] + deviation[i, m] * z)))

@@ -1,0 +1,1 @@
+"""The rows that a method is fitted on."""

@@ -1,0 +1,1 @@
+"""Position bias: feedback as if every place had been looked at."""

@@ -1,0 +1,86 @@
+"""Outcomes of a log: what metrics are given, whatever the kinds of its objectives."""
+
+__all__ = ["best_terms", "outcomes_of", "true_outcomes"]
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from harmonrank.data import Log
+from harmonrank.data.kinds import lineage, tie_share
+from harmonrank.metrics import Outcomes
+
+
+def outcomes_of(log: Log, columns: Sequence[int] | None = None) -> Any:
+    """Return the labels of a log, as an array where all objectives are plain events.
+
+    Args:
+        log: Read with labels.
+        columns: Some objectives; all if left out.
+    """
+    labels = log.known_labels()
+    if log.schema.plain:
+        return labels if columns is None else labels[:, list(columns)]
+    found = Outcomes(labels, _graded(log), log.shown)
+    return found if columns is None else found.columns(columns)
+
+
+def true_outcomes(log: Log, columns: Sequence[int] | None = None) -> Any:
+    """Return true chances likewise, which only a world knows.
+
+    A row shows a conditional objective with the chance of what it is given, and a graded one has
+    the equally likely values of its law.
+    """
+    assert log.truth is not None, "only a world knows"
+    if log.schema.plain:
+        return log.truth if columns is None else log.truth[:, list(columns)]
+    names = log.schema.names
+    laws = {names.index(name): law for name, law in log.laws.items()}
+    shown = _chances(log) if log.schema.given else None
+    found = Outcomes(log.truth, _graded(log), shown, laws)
+    return found if columns is None else found.columns(columns)
+
+
+def _graded(log: Log) -> np.ndarray:
+    return np.isin(log.schema.names, log.schema.graded)
+
+
+def _chances(log: Log) -> np.ndarray:
+    assert log.truth is not None
+    names, given = log.schema.names, log.schema.given
+    found = np.ones(log.truth.shape)
+    for m, name in enumerate(names):
+        for parent in lineage(name, given):
+            found[:, m] *= log.truth[:, names.index(parent)]
+    return found
+
+
+def best_terms(log: Log, weights: np.ndarray) -> np.ndarray:
+    """Return t (rows, M) whose weighted sum is the best score that the truth is known to give.
+
+    Plain events by eq. 1 of docs/objectives.md, which no order beats; graded and conditional ones
+    by projections, eqs. 5, 7 and 11 of docs/objectives.md, which are best to first order only.
+    """
+    from harmonrank.fusion.kinds import Kinds, fused_terms
+
+    truth = true_outcomes(log)
+    assert isinstance(truth, Outcomes)
+    own = np.ones(log.rows) if log.own_weight is None else log.own_weight
+    heads, pi = truth.values.astype(np.float64, copy=True), np.empty(truth.objectives)
+    share = np.ones(truth.objectives)
+    for m in range(truth.objectives):
+        _, y, w = truth.one(m, own)
+        share[m] = w.sum() / own.sum()
+        if not truth.graded[m]:
+            pi[m] = np.average(y, weights=w)
+            continue
+        levels, codes = np.unique(y, return_inverse=True)
+        mass = np.bincount(codes.reshape(-1), w)
+        mid = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
+        law = truth.laws.get(m, truth.values[:, [m]])
+        heads[:, m] = np.interp(law, levels, mid).mean(axis=1)
+        pi[m] = 0.5 - 0.5 * np.sqrt(tie_share(y, w))
+    terms = fused_terms(log.schema, heads, pi, Kinds(share), weights)
+    found: np.ndarray = terms / (pi * (1 - pi))
+    return found

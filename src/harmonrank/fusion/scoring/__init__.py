@@ -1,0 +1,1 @@
+"""Scoring tables and requests."""

@@ -1,0 +1,1 @@
+"""The density of scores given the context, without labels."""

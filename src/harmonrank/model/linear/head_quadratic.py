@@ -1,0 +1,79 @@
+"""HeadQuadratic: what old rows say about the heads, as sums that add up and fade.
+
+Near its top a log-likelihood is as good as quadratic, and a quadratic is its curvature K and its
+pull b, L(θ) = bᵀθ − ½ θᵀKθ + const. With gradient g and curvature K at θ₀, b = g + Kθ₀. Those of
+two logs add up to that of both, so rows that were looked at once need not be kept: eq. 13 of
+docs/default-method.md.
+"""
+
+__all__ = ["Derivatives", "HeadQuadratic", "Pooled", "head_quadratic_arrays"]
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from harmonrank.support.storage.arrays import Array
+
+
+class Derivatives(Protocol):
+    """Log-likelihoods of all heads: gradients (M, D) and curvatures (M, D, D) at (M, D) theta."""
+
+    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return both."""
+        ...
+
+
+@dataclass(frozen=True)
+class HeadQuadratic:
+    """Quadratic log-likelihoods of M heads with D coefficients each.
+
+    Attributes:
+        pull: (M, D), gradients at 0.
+        curvature: (M, D, D).
+    """
+
+    pull: np.ndarray
+    curvature: np.ndarray
+
+    @classmethod
+    def at(cls, theta: np.ndarray, data: Derivatives) -> "HeadQuadratic":
+        """Return the quadratics that touch the likelihoods of some rows at theta."""
+        slope, curvature = data.derivatives(theta)
+        return cls(slope + np.einsum("mij,mj->mi", curvature, theta), curvature)
+
+    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients and curvatures at theta; no row is looked at."""
+        return self.pull - np.einsum("mij,mj->mi", self.curvature, theta), self.curvature
+
+    def __add__(self, other: "HeadQuadratic") -> "HeadQuadratic":
+        return HeadQuadratic(self.pull + other.pull, self.curvature + other.curvature)
+
+    def faded(self, factor: float) -> "HeadQuadratic":
+        """Return what rows say that count so much less."""
+        return HeadQuadratic(factor * self.pull, factor * self.curvature)
+
+    def widened(self, columns: np.ndarray, size: int) -> "HeadQuadratic":
+        """Return it with coefficients that old rows knew nothing of; `columns` are the old ones."""
+        M = len(self.pull)
+        pull, curvature = np.zeros((M, size)), np.zeros((M, size, size))
+        pull[:, columns] = self.pull
+        curvature[:, columns[:, None], columns] = self.curvature
+        return HeadQuadratic(pull, curvature)
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """The likelihoods of several logs."""
+
+    parts: tuple[Derivatives, ...]
+
+    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients and curvatures of all."""
+        slopes, curved = zip(*(part.derivatives(theta) for part in self.parts), strict=True)
+        return np.sum(slopes, axis=0), np.sum(curved, axis=0)
+
+
+def head_quadratic_arrays(M: int, columns: int) -> dict[str, Array]:
+    """Declare the arrays of a stored `HeadQuadratic`."""
+    return {"pull": Array((M, columns)), "curvature": Array((M, columns, columns))}

@@ -1,0 +1,297 @@
+"""Fitting the heads: Newton steps for the coefficients, the evidence for how far to shrink them.
+
+Every group of coefficients has a normal prior whose precision λ all objectives share. MacKay's
+update λ = γ/Σ(θ − mean)² maximises the evidence, γ being the number of coefficients that the data
+decide: eq. 5 of docs/default-method.md. The first four groups also share their mean: a rare
+objective borrows from common ones, and a group that explains nothing is shrunk to nothing. So
+nothing is tuned and no row is set aside.
+"""
+
+__all__ = ["BlockSums", "fit_blocks", "fit_heads", "fit_linear"]
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from harmonrank.data.rows.blocks import Blocks
+from harmonrank.model.coordinate import Coordinate, fit_coordinate
+from harmonrank.model.density.law import Law, distinct_contexts
+from harmonrank.model.density.law_sums import LawSums, law_of
+from harmonrank.model.fit_rows import FitRows, RowCounts, cut_rows, drawn_from
+from harmonrank.model.linear.head_columns import GROUPS, INTERCEPT, OWN, SHARED, HeadColumns
+from harmonrank.model.linear.head_curve import HeadCurve
+from harmonrank.model.linear.head_quadratic import Derivatives
+from harmonrank.model.linear.heads import Heads
+from harmonrank.model.linear.heads_sums import HeadSums, periods_of
+from harmonrank.model.missing.completions import Completions
+from harmonrank.model.missing.gaps import Gaps
+from harmonrank.model.missing.law_fit import INCOMPLETE_ROWS, fit_incomplete_law, incomplete_sums
+from harmonrank.model.terms.residual import Residual
+from harmonrank.model.terms.residual_blocks import ResidualBlocks
+from harmonrank.model.terms.residual_fit import fit_residual
+
+_STEPS = 25
+_START_PRECISION = (4.0, 4.0, 4.0, 4.0, 100.0, 30.0)
+_LEAST, _MOST = 1e-2, 1e6
+# Posterior standard deviations; smaller steps no longer move the ranking.
+_ENOUGH = 0.15
+# Within this many of them the likelihood is as good as quadratic.
+_NEAR = 2.0
+_ROUNDS = 50
+_COORDINATE_ROWS = 500_000
+# What a plain calibration of each score would be; the first four groups.
+_PLAIN = np.array([1.0, 0.0, 0.0, 0.0])
+
+
+def fit_heads(
+    logits: np.ndarray,
+    codes: np.ndarray,
+    slots: tuple[int, ...],
+    labels: np.ndarray,
+    weight: np.ndarray | None = None,
+    on_step: Callable[[int, int], None] = lambda *_: None,
+    *,
+    residual: bool = True,
+) -> Heads:
+    """Fit coordinates, their law, the heads of all objectives and what these leave unexplained.
+
+    Args:
+        logits: (rows, M) of the scores; NaN where one is missing.
+        codes: (rows, features) of the context.
+        slots: Codes per feature.
+        labels: (rows, M) of 0 and 1.
+        weight: (rows,) sample weights.
+        on_step: Called with the number of the step and the most there can be.
+        residual: Without it, heads are linear in the coordinates given the context.
+    """
+    blocks = cut_rows(logits, codes, labels, weight, are_logits=True)
+    return fit_blocks(blocks, slots, on_step, residual=residual)
+
+
+def fit_blocks(
+    blocks: Blocks[FitRows],
+    slots: tuple[int, ...],
+    on_step: Callable[[int, int], None] = lambda *_: None,
+    *,
+    residual: bool = True,
+) -> Heads:
+    """Fit the same to rows in blocks, wherever they are kept.
+
+    Coordinates are of rows drawn at random, `_COORDINATE_ROWS` of a longer log. All else are sums
+    over all rows, a block at a time.
+    """
+    counts = RowCounts.of(blocks)
+    M = len(counts.positives)
+    steps = _STEPS + M * residual
+    some = drawn_from(blocks, counts.rows, _COORDINATE_ROWS)
+    logits = some.logits()
+    coordinate = fit_coordinate(logits, some.labels, some.counts())
+    origin = _origin(coordinate(logits), some.weights())
+    del some, logits
+    law = _law(blocks, counts, coordinate, slots, origin)
+    plain = _plain(coordinate, law, slots, counts.prevalence)
+
+    def told(step: int) -> None:
+        on_step(step, steps)
+
+    if counts.incomplete:
+        heads = _fit_incomplete(plain, blocks, counts, told, residual)
+    else:
+        data = blocks.made(_head_sums, coordinate, law, slots, counts.rows)
+        heads = _fit(plain, data, told, residual)
+    on_step(steps, steps)
+    return heads
+
+
+@dataclass(frozen=True)
+class BlockSums:
+    """The likelihoods of all blocks, for `fit_linear`."""
+
+    blocks: Blocks[HeadSums]
+
+    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients and curvatures, added up in the order of the blocks."""
+        slope, curvature = self.blocks.total(HeadSums.derivatives, theta)
+        return slope, curvature
+
+
+def _origin(places: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return a point near the mean of what is there, from which moments are taken."""
+    there = ~np.isnan(places)
+    mean: np.ndarray = weight @ np.where(there, places, 0.0) / np.maximum(weight @ there, 1e-300)
+    return mean
+
+
+def _law(
+    blocks: Blocks[FitRows],
+    counts: RowCounts,
+    coordinate: Coordinate,
+    slots: tuple[int, ...],
+    origin: np.ndarray,
+) -> Law:
+    if not counts.incomplete:
+        return law_of(blocks.made(_law_sums, coordinate, slots, origin), slots)
+    # Rounds of expectation and maximisation look at some rows; of a longer log, the last at all.
+    stride = max(1, counts.rows // INCOMPLETE_ROWS)
+    some = drawn_from(blocks, counts.rows, None, stride)
+    law = fit_incomplete_law(coordinate(some.logits()), some.codes, slots, some.weight)
+    if stride == 1:
+        return law
+    return law_of(blocks.made(_law_sums, coordinate, slots, origin, law), slots)
+
+
+def _places(rows: FitRows, coordinate: Coordinate) -> np.ndarray:
+    """Return the coordinates of rows, in place of logits that nobody else needs."""
+    logits = rows.logits()
+    return coordinate(logits, None if rows.are_logits else logits)
+
+
+def _law_sums(
+    rows: FitRows,
+    coordinate: Coordinate,
+    slots: tuple[int, ...],
+    origin: np.ndarray,
+    law: Law | None = None,
+) -> LawSums:
+    """Return the moments of a block; what is missing is taken as the law expects it."""
+    places = _places(rows, coordinate)
+    if law is None:
+        return LawSums.of(places, rows.codes, slots, rows.weight, origin=origin)
+    return incomplete_sums(places, rows.codes, slots, rows.weight, law, origin)
+
+
+def _head_sums(
+    rows: FitRows, coordinate: Coordinate, law: Law, slots: tuple[int, ...], log_rows: int
+) -> HeadSums:
+    places = _places(rows, coordinate)
+    given = rows.codes, slots, rows.labels, rows.counts(), _periods(rows, log_rows)
+    return HeadSums.of(law, places, *given)
+
+
+def _periods(rows: FitRows, log_rows: int) -> np.ndarray:
+    return periods_of(np.arange(rows.first, rows.first + rows.rows), log_rows)
+
+
+def _plain(
+    coordinate: Coordinate, law: Law, slots: tuple[int, ...], prevalence: np.ndarray
+) -> Heads:
+    """Return the heads that a fit begins with."""
+    M = len(law.base)
+    theta = np.zeros((M, HeadColumns(M).total(slots)))
+    theta[:, INTERCEPT], theta[:, OWN] = np.log(prevalence / (1 - prevalence)), 1.0
+    none = Residual.none(M, slots)
+    return Heads(coordinate, law, slots, theta, np.array(_START_PRECISION), _PLAIN, none)
+
+
+def _fit(
+    heads: Heads, data: Blocks[HeadSums], on_step: Callable[[int], None], residual: bool
+) -> Heads:
+    """Fit linear heads to whole rows, and what they leave unexplained."""
+    heads = fit_linear(heads, BlockSums(data), on_step)
+    if not residual:
+        return heads
+    rows = ResidualBlocks.of(data, heads.slots, heads.theta)
+    found = fit_residual(rows, lambda m: on_step(_STEPS + m + 1))
+    return replace(heads, residual=found)
+
+
+def _fit_incomplete(
+    heads: Heads,
+    blocks: Blocks[FitRows],
+    counts: RowCounts,
+    on_step: Callable[[int], None],
+    residual: bool,
+) -> Heads:
+    """Fit heads to rows some of whose coordinates are missing, by the method of weights."""
+    data = blocks.made(_filled_sums, heads, counts.rows)
+    heads = fit_linear(heads, BlockSums(data))
+    for last in (False, True):
+        data = blocks.made(_completed_sums, heads, counts.incomplete, counts.rows)
+        heads = _fit(heads, data, on_step if last else lambda _: None, residual and last)
+    return heads
+
+
+def _completions(rows: FitRows, heads: Heads, incomplete: int) -> Completions:
+    places = heads.coordinate(rows.logits())
+    given = rows.codes, heads.slots, rows.weight
+    return Completions.of(places, heads.law, *given, incomplete=incomplete, seed=rows.first)
+
+
+def _filled_sums(rows: FitRows, heads: Heads, log_rows: int) -> HeadSums:
+    """Return the sums of rows with what is missing at its conditional mean."""
+    places = heads.coordinate(rows.logits())
+    contexts, of_row = distinct_contexts(rows.codes, heads.slots)
+    Gaps.of(places, of_row).fill(places, heads.law, contexts)
+    given = rows.codes, heads.slots, rows.labels, rows.counts(), _periods(rows, log_rows)
+    return HeadSums.of(heads.law, places, *given)
+
+
+def _completed_sums(rows: FitRows, heads: Heads, incomplete: int, log_rows: int) -> HeadSums:
+    """Return the sums of rows that stand for draws of what they miss."""
+    whole = _completions(rows, heads, incomplete)
+    counts = whole.weights(heads, rows.codes, rows.labels, rows.shares)
+    period = _periods(rows, log_rows)[whole.row]
+    given = rows.codes, heads.slots, rows.labels, counts, period, rows.shares
+    return whole.sums(heads.law, *given)
+
+
+def fit_linear(
+    heads: Heads, data: Derivatives, on_step: Callable[[int], None] = lambda _: None
+) -> Heads:
+    """Take Newton steps until they no longer move the ranking."""
+    group = HeadColumns(len(heads.theta)).groups(heads.slots)
+    for step in range(_STEPS):
+        heads, change = _step(heads, HeadCurve.at(heads.theta, data), group)
+        on_step(step + 1)
+        if change < _ENOUGH:
+            break
+    return heads
+
+
+def _step(heads: Heads, curve: HeadCurve, group: np.ndarray) -> tuple[Heads, float]:
+    """Take a Newton step of all heads, and settle what they share; return the largest change.
+
+    The precisions converge slowly, but need no look at the rows: near the top the curve does for
+    them. Changes are measured in posterior standard deviations.
+    """
+    for again in range(_ROUNDS):
+        before = heads
+        heads, spread = _update(heads, curve, group)
+        deviation = np.sqrt(spread)
+        change = float((np.abs(heads.theta - curve.theta) / deviation).max())
+        moved = float((np.abs(heads.theta - before.theta) / deviation).max())
+        open_ = before.precision < _MOST / 10
+        drift = np.abs(np.log(heads.precision / before.precision))[open_].max(initial=0)
+        if (again == 0 and change > _NEAR) or max(moved, drift) < _ENOUGH / 10:
+            break
+    return heads, change
+
+
+def _update(heads: Heads, curve: HeadCurve, group: np.ndarray) -> tuple[Heads, np.ndarray]:
+    """Find the top of the curve under the present prior, then the prior that fits it best."""
+    prior = np.zeros(heads.theta.shape[1])
+    prior[SHARED] = heads.shared
+    theta, spread = curve.top(prior, np.where(group >= 0, heads.precision[group], 1e-6))
+    shared = _shared_means(theta)
+    prior[SHARED] = shared
+    precision = heads.precision.copy()
+    for g in range(len(GROUPS)):
+        of_group = group == g
+        if not of_group.any():
+            continue
+        energy = ((theta - prior)[:, of_group] ** 2).sum()
+        # γ and λ of eq. 5 of docs/default-method.md.
+        known = (1 - heads.precision[g] * spread[:, of_group]).sum()
+        precision[g] = np.clip(known / max(energy, 1e-12), _LEAST, _MOST)
+    return replace(heads, theta=theta, precision=precision, shared=shared), spread
+
+
+def _shared_means(theta: np.ndarray) -> np.ndarray:
+    """Return the mean over objectives of the first four groups, shrunk to (1, 0, 0, 0).
+
+    The shrinkage is that of one more objective which is what a plain calibration would be.
+    """
+    total = theta[:, SHARED].sum(axis=0)
+    means: np.ndarray = (total + _PLAIN) / (len(theta) + 1)
+    return means

@@ -1,0 +1,28 @@
+"""Heads for upstream scores that have changed: the law of the logits is measured again."""
+
+__all__ = ["recalibrated_heads"]
+
+from dataclasses import replace
+
+import numpy as np
+
+from harmonrank.model.density.law import slot_counts
+from harmonrank.model.density.spread import Spread
+from harmonrank.model.linear.heads import Heads
+from harmonrank.model.missing.law_fit import fit_incomplete_law
+
+
+def recalibrated_heads(
+    heads: Heads, logits: np.ndarray, codes: np.ndarray, weight: np.ndarray | None = None
+) -> Heads:
+    """Return the heads for recent logits; their coefficients stay as they are.
+
+    Scale and offset per context and the noise of each score are measured again from the scores
+    alone (see `Law.recalibrated`), those that are not missing.
+    """
+    coordinate = heads.coordinate.refitted(logits)
+    places = coordinate(logits)
+    kept = Spread.of(places, weight).clipped(places)
+    now = fit_incomplete_law(kept, codes, heads.slots, weight, heads.law.steady)
+    counts = slot_counts(codes, heads.slots, weight)
+    return replace(heads, coordinate=coordinate, law=heads.law.recalibrated(now, counts))

@@ -1,0 +1,149 @@
+"""Sums of rows whose contexts have few rows each, added up row by row, all heads at once.
+
+Of such rows the surprise is kept, which is computed once: the matrix that gives it belongs to a
+context, takes M³ operations, and would serve a row or two.
+"""
+
+__all__ = ["RowSums", "surprises"]
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harmonrank.model.density.law import Law, blocks_of
+from harmonrank.model.linear.head_columns import HeadColumns
+from harmonrank.model.linear.row_sums_kernels import (
+    add_tiles,
+    put_surprise,
+    write_inputs,
+    write_row_logits,
+)
+from harmonrank.support.parallel import each_part
+from harmonrank.support.simd import SINGLES
+
+
+def surprises(
+    law: Law, contexts: np.ndarray, context: np.ndarray, skip: int, away: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the surprise of every row, (M, rows), and what is kept of contexts, `RowSums.few`.
+
+    Args:
+        law: Of the coordinates.
+        contexts: (contexts, features) codes.
+        context: (rows,) which of them each row has, ascending.
+        skip: How many rows come before these in `away`.
+        away: (M, all rows) deviations from the context's mean, in standard deviations.
+    """
+    M, base = len(away), np.exp(law.log_variance)
+    deviation = np.sqrt(base)
+    found = np.empty((M, len(context)), np.float32)
+    few = np.empty((3, M, len(contexts)), np.float32)
+    few[0] = (law.mean_of(contexts) / deviation).T
+    few[1] = (law.variance_of(contexts) / base - 1).T
+    parts = list(blocks_of(len(contexts), M * M))
+
+    def put(number: int) -> None:
+        part = parts[number]
+        # In units of deviations the surprise is C⁻¹ scaled on both sides.
+        matrix = law.precision_of(contexts[part]) * np.outer(deviation, deviation)
+        few[2, :, part] = 1 / np.sqrt(np.einsum("cmm->mc", matrix))
+        low, high = np.searchsorted(context, [part.start, part.stop])
+        put_surprise(matrix, context, low, high, part.start, skip, away, found)
+
+    each_part(put, len(parts))
+    return found, few
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """Rows of contexts with few rows each.
+
+    Attributes:
+        slots: How many context values there are in all.
+        first: How many rows come before these in `away`, `labels` and `weight`.
+        context: (rows,) which context each has.
+        places: (contexts, features) the value of each feature, among all values.
+        few: (3, M, contexts) mean and variance less 1, in standard deviations, and what makes the
+            surprise one of variance 1, float32.
+        away: (M, all rows) deviations from the context's mean, float32.
+        surprise: (M, rows), float32.
+        labels: (M, all rows), float32.
+        weight: (1 or M, all rows), float32.
+    """
+
+    slots: int
+    first: int
+    context: np.ndarray
+    places: np.ndarray
+    few: np.ndarray
+    away: np.ndarray
+    surprise: np.ndarray
+    labels: np.ndarray
+    weight: np.ndarray
+
+    def logits(self, m: int, theta: np.ndarray) -> np.ndarray:
+        """Return the logit of head m with these coefficients for every row, float32."""
+        z = np.empty(len(self.context), np.float32)
+        write_row_logits(m, theta[m], *self._given, HeadColumns(len(theta)).width + self.places, z)
+        return z
+
+    @property
+    def _given(self) -> tuple[int, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self.first, self.away, self.surprise, self.context, self.few
+
+    def _weight_of(self, m: int) -> np.ndarray:
+        weight: np.ndarray = self.weight[min(m, len(self.weight) - 1)]
+        return weight
+
+    def add(self, theta: np.ndarray, slopes: np.ndarray, curved: np.ndarray) -> None:
+        """Add gradients to (M, D) slopes, and negative Hessians to (M, D, D) curved."""
+        if not len(self.context):
+            return
+        K = HeadColumns(len(self.away)).width
+        # Lanes take some numbers at once, of which those beyond the last are never looked at.
+        wide, across = _rounded(K), _rounded(K + 1)
+
+        def add(m: int) -> None:
+            corner, pairs = np.zeros((K, wide)), np.zeros((self.slots, self.slots))
+            of_slot = np.zeros((self.slots, across))
+            e = self.logits(m, theta)
+            np.exp(np.negative(e, out=e), out=e)  # NumPy's is a vector loop
+            add_tiles(
+                m, K, e, *self._given, self.places, self.labels[m], self._weight_of(m), slopes[m],
+                corner, of_slot, pairs,
+            )  # fmt: skip
+            slopes[m, K:] += of_slot[:, K]
+            lower = np.tril(corner[:, :K], -1)
+            curved[m, :K, :K] += np.tril(corner[:, :K]) + lower.T
+            curved[m, K:, :K] += of_slot[:, :K]
+            curved[m, :K, K:] += of_slot[:, :K].T
+            curved[m, K:, K:] += pairs + pairs.T + np.diag(of_slot[:, 0])
+
+        each_part(add, len(self.away))
+
+    def log_likelihood(self, theta: np.ndarray) -> float:
+        """Return the log-likelihood of all labels."""
+        found = np.zeros(len(theta))
+
+        def add(m: int) -> None:
+            z = self.logits(m, theta).astype(np.float64)
+            weight = self._weight_of(m)[self.first :].astype(np.float64)
+            found[m] = weight @ (self.labels[m, self.first :] * z - np.logaddexp(0.0, z))
+
+        each_part(add, len(theta))
+        return float(found.sum())
+
+    def write(self, theta: np.ndarray, inputs: np.ndarray, heads: np.ndarray) -> None:
+        """Write the residual's inputs, (rows, 2M + 1), and the logits of all heads, (rows, M)."""
+
+        def write(m: int) -> None:
+            if m == len(theta):
+                write_inputs(*self._given, inputs)
+            else:
+                heads[:, m] = self.logits(m, theta)
+
+        each_part(write, len(theta) + 1)
+
+
+def _rounded(count: int) -> int:
+    return -(-count // SINGLES) * SINGLES

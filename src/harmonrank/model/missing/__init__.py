@@ -1,0 +1,1 @@
+"""Rows that miss a score."""

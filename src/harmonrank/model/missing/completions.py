@@ -1,0 +1,144 @@
+"""Completions: rows with missing coordinates as several whole rows each, to fit heads on.
+
+The likelihood of a label given what is there is the head's, averaged over what is missing. Its
+expectation and maximisation by the method of weights (Ibrahim, 1990): each row stands for draws of
+what is missing given the rest, and each draw counts by how well it explains the row's labels under
+the present heads. So a row whose own score is missing teaches the head as much as it can, and the
+scale of a coefficient is that of whole rows.
+"""
+
+__all__ = ["Completions"]
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harmonrank.model.density.law import Law, distinct_contexts
+from harmonrank.model.linear.heads import Heads
+from harmonrank.model.linear.heads_sums import HeadSums
+from harmonrank.model.missing.gaps import Gaps
+from harmonrank.model.scorer.heads_score import HeadScorer
+from harmonrank.support.kernel import kernel
+
+# Draws per row: a few correct the bias of one, and rows take as much memory each.
+_DRAWS, _FEWER_DRAWS = 8, 4
+_MANY = 500_000
+
+
+@dataclass(frozen=True)
+class Completions:
+    """Whole rows, those of one row beside each other, in the order of the log.
+
+    Attributes:
+        row: (completions,) which row each one completes.
+        places: (completions, M) coordinates.
+        weight: (completions,) what each would count without a look at the labels.
+        means: (rows, M) coordinates, those that are missing by their conditional mean.
+    """
+
+    row: np.ndarray
+    places: np.ndarray
+    weight: np.ndarray
+    means: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        places: np.ndarray,
+        law: Law,
+        codes: np.ndarray,
+        slots: tuple[int, ...],
+        weight: np.ndarray | None,
+        *,
+        incomplete: int | None = None,
+        seed: int = 0,
+    ) -> "Completions":
+        """Draw what is missing among (rows, M) coordinates; the same each time.
+
+        Args:
+            places: NaN where one is missing.
+            law: Of the coordinates.
+            codes: (rows, features) of the context.
+            slots: Codes per feature.
+            weight: (rows,).
+            incomplete: How many rows miss something, where these are some rows of a log.
+            seed: Of the draws, another one for other rows of the log.
+        """
+        contexts, of_row = distinct_contexts(codes, slots)
+        gaps = Gaps.of(places, of_row)
+        incomplete = len(gaps.rows) if incomplete is None else incomplete
+        draws = _DRAWS if incomplete * _DRAWS <= _MANY else _FEWER_DRAWS
+        copies = np.ones(len(places), np.int64)
+        copies[gaps.rows] = draws
+        row, first = np.repeat(np.arange(len(places)), copies), np.cumsum(copies) - copies
+        means = places.copy()
+        gaps.fill(means, law, contexts)
+        filled = means[row]
+        rng = np.random.default_rng(seed)
+        for block, part in gaps.blocks():
+            rows = gaps.rows[part]
+            root = gaps.conditional(law, contexts, block).root * law.scale[:, None]
+            pair = gaps.pair[part] - block.start
+            z = rng.standard_normal((len(rows), draws // 2, places.shape[1]))
+            _spread_out(first[rows], pair, root, z, filled)
+        w = np.ones(len(places)) if weight is None else weight
+        return cls(row, filled, (w / copies)[row], means)
+
+    def weights(
+        self,
+        heads: Heads,
+        codes: np.ndarray,
+        labels: np.ndarray,
+        shares: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return what each completion counts, given the labels of its row under these heads.
+
+        Args:
+            heads: The present ones.
+            codes: (rows, features) of the context.
+            labels: (rows, M) from 0 to 1.
+            shares: (rows, M) what each label counts; all the same if left out.
+        """
+        scores = 1 / (1 + np.exp(-heads.coordinate.inverse(self.places)))
+        p = HeadScorer(heads).probabilities(scores, codes[self.row])
+        if shares is None:
+            fit = np.log(np.maximum(np.where(labels[self.row] > 0, p, 1 - p), 1e-300)).sum(axis=1)
+        else:
+            y, p = labels[self.row], np.clip(p, 1e-300, 1 - 1e-16)
+            fit = (shares[self.row] * (y * np.log(p) + (1 - y) * np.log1p(-p))).sum(axis=1)
+        starts = np.flatnonzero(np.diff(self.row, prepend=-1))
+        fit = np.exp(fit - np.maximum.reduceat(fit, starts)[self.row])
+        mean = np.add.reduceat(fit, starts) / np.diff(starts, append=len(fit))
+        found: np.ndarray = self.weight * fit / mean[self.row]
+        return found
+
+    def sums(
+        self,
+        law: Law,
+        codes: np.ndarray,
+        slots: tuple[int, ...],
+        labels: np.ndarray,
+        weight: np.ndarray,
+        period: np.ndarray | None = None,
+        shares: np.ndarray | None = None,
+    ) -> HeadSums:
+        """Return what heads are fitted on: completions that count so much each."""
+        row = self.row
+        if shares is not None:
+            weight = weight[:, None] * shares[row]
+        return HeadSums.of(law, self.places, codes[row], slots, labels[row], weight, period)
+
+
+@kernel
+def _spread_out(first: Any, pair: Any, root: Any, z: Any, places: Any) -> None:
+    """Add a draw to each completion of each row, and its mirror image, which keeps the mean."""
+    n, half, M = z.shape
+    for i in range(n):
+        for k in range(half):
+            for m in range(M):
+                away = 0.0
+                for j in range(m + 1):
+                    away += root[pair[i], m, j] * z[i, k, j]
+                places[first[i] + 2 * k, m] += away
+                places[first[i] + 2 * k + 1, m] -= away

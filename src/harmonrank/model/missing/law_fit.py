@@ -1,0 +1,136 @@
+"""Fitting the law to rows some of whose coordinates are missing: expectation and maximisation.
+
+What is missing is taken for its conditional mean under the present law, and its conditional
+covariance is added to the second moments (Dempster, Laird and Rubin, 1977). So a row counts by
+what it has, and what is missing may depend on the context and on what is there: the estimates are
+those of the largest likelihood if what is missing does not depend on itself beyond that.
+"""
+
+__all__ = ["INCOMPLETE_ROWS", "fit_incomplete_law", "incomplete_sums"]
+
+from dataclasses import replace
+
+import numpy as np
+
+from harmonrank.model.density.law import Law, distinct_contexts
+from harmonrank.model.density.law_sums import LawSums, Unseen, fit_law
+from harmonrank.model.missing.gaps import Gaps
+
+INCOMPLETE_ROWS = 100_000
+"""Rounds look at so many rows or a few more; of a longer log, the last at all."""
+
+_ROUNDS = 20
+_ENOUGH = 2e-3  # Standard deviations, and units of correlation.
+
+
+def fit_incomplete_law(
+    places: np.ndarray,
+    codes: np.ndarray,
+    slots: tuple[int, ...],
+    weight: np.ndarray | None = None,
+    steady: np.ndarray | None = None,
+) -> Law:
+    """Estimate the law of (rows, M) coordinates of which some are NaN; `fit_law` if none is.
+
+    The steady part of the variances is estimated too, where it is not given.
+    """
+    if not np.isnan(places).any():
+        return fit_law(places, codes, slots, weight, steady=steady)
+    w = np.ones(len(places)) if weight is None else weight
+    some = slice(None, None, max(1, len(places) // INCOMPLETE_ROWS))
+    law = _first(places[some], codes[some], slots, w[some], steady)
+    law = _improved(law, places[some], codes[some], slots, w[some], _ROUNDS, steady)
+    return law if some.step == 1 else _improved(law, places, codes, slots, w, 1, steady)
+
+
+def incomplete_sums(
+    places: np.ndarray,
+    codes: np.ndarray,
+    slots: tuple[int, ...],
+    weight: np.ndarray | None,
+    law: Law | None = None,
+    origin: np.ndarray | None = None,
+) -> LawSums:
+    """Return the moments of coordinates of which some are NaN, these taken as a law expects them.
+
+    Args:
+        places: (rows, M).
+        codes: (rows, features) of the context.
+        slots: Codes per feature.
+        weight: (rows,).
+        law: That of the same rows if left out.
+        origin: (M,), from which moments are taken.
+    """
+    law = fit_incomplete_law(places, codes, slots, weight) if law is None else law
+    w = np.ones(len(places)) if weight is None else weight
+    contexts, of_row = distinct_contexts(codes, slots)
+    gaps, filled = Gaps.of(places, of_row), places.copy()
+    gaps.fill(filled, law, contexts)
+    unseen = _unseen(gaps, law, contexts, w)
+    scaled = Unseen(
+        unseen.covariance * np.outer(law.scale, law.scale), unseen.squares * law.scale**2
+    )
+    return LawSums.of(filled, codes, slots, w, scaled, origin)
+
+
+def _improved(
+    law: Law,
+    places: np.ndarray,
+    codes: np.ndarray,
+    slots: tuple[int, ...],
+    w: np.ndarray,
+    rounds: int,
+    steady: np.ndarray | None,
+) -> Law:
+    """Fill what is missing and fit again, until nothing changes or so many times."""
+    contexts, of_row = distinct_contexts(codes, slots)
+    gaps, filled = Gaps.of(places, of_row), places.copy()
+    for _ in range(rounds):
+        gaps.fill(filled, law, contexts)
+        unseen = _unseen(gaps, law, contexts, w)
+        before, law = law, fit_law(filled, codes, slots, w, unseen, steady)
+        if _change(before, law) < _ENOUGH:
+            break
+    return law
+
+
+def _first(
+    places: np.ndarray,
+    codes: np.ndarray,
+    slots: tuple[int, ...],
+    w: np.ndarray,
+    steady: np.ndarray | None,
+) -> Law:
+    """Return a first guess: moments of what is there, pair by pair."""
+    contexts, of_row = distinct_contexts(codes, slots)
+    there = ~np.isnan(places)
+    mass = np.maximum(w @ there, 1e-300)
+    known = np.where(there, places, 0.0)
+    mean = w @ known / mass
+    variance = w @ np.where(there, (places - mean) ** 2, 0.0) / mass
+    lost = np.stack([np.bincount(of_row, w * ~column, len(contexts)) for column in there.T], axis=1)
+    unseen = Unseen(np.diag(variance * lost.sum(axis=0)), variance * lost)
+    law = fit_law(np.where(there, places, mean), codes, slots, w, unseen, steady)
+    away = np.where(there, places - law.centre_of(contexts)[of_row], 0.0)
+    together = np.maximum((w[:, None] * there).T @ there.astype(np.float64), 1.0)
+    return replace(law, covariance=(w[:, None] * away).T @ away / together)
+
+
+def _unseen(gaps: Gaps, law: Law, contexts: np.ndarray, w: np.ndarray) -> Unseen:
+    """Add up the conditional covariance of what is missing."""
+    M = len(law.base)
+    total, squares = np.zeros((M, M)), np.zeros((len(contexts), M))
+    mass = np.bincount(gaps.pair, w[gaps.rows], len(gaps.context))
+    for block, _ in gaps.blocks():
+        found = mass[block, None, None] * gaps.conditional(law, contexts, block).covariance
+        total += found.sum(axis=0)
+        np.add.at(squares, gaps.context[block], np.einsum("pmm->pm", found))
+    return Unseen(total, squares)
+
+
+def _change(before: Law, now: Law) -> float:
+    """Return the largest change of a mean or a correlation."""
+    deviation = np.exp(now.log_variance / 2)
+    mean = np.abs(now.base - before.base) / deviation
+    tie = np.abs(now.covariance - before.covariance) / np.outer(deviation, deviation)
+    return float(max(mean.max(), tie.max()))

@@ -1,0 +1,1 @@
+"""What a request tells of its rows."""

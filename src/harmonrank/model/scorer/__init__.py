@@ -1,0 +1,1 @@
+"""Scoring with fitted heads: tables and kernels."""

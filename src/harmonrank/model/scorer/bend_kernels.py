@@ -1,0 +1,119 @@
+"""Bend kernels: the curves and surfaces of a block of rows, four heads at a time (`Bends`).
+
+Rows are the inner loop: the cells of two bends stay in the nearest cache, and no sum waits for
+another.
+"""
+
+__all__ = ["add_bends", "find_cells"]
+
+from typing import Any
+
+import numpy as np
+
+from harmonrank.model.scorer.bends import CURVE_CELLS, HEADS, SURFACE_CELLS
+from harmonrank.model.scorer.head_room import BLOCK
+from harmonrank.support.kernel import lane_function
+from harmonrank.support.simd import ROWS, SINGLES, item, lanes, pair_lanes, put_lanes, row_lanes
+from harmonrank.support.simd_maths import (
+    as_floats,
+    bounded,
+    cut_off,
+    folded,
+    of_all,
+    put_pairs,
+    widened,
+    within,
+)
+
+_ZERO, _ONE = np.float32(0), np.float32(1)
+_CURVE_CELLS, _SURFACE_CELLS = np.float32(CURVE_CELLS), np.float32(SURFACE_CELLS)
+_LAST_CURVE, _LAST_SURFACE = np.int32(CURVE_CELLS - 1), np.int32(SURFACE_CELLS - 1)
+# Numbers of a cell, of a row of cells, and of a whole bend.
+_CURVE_CELL, _CURVE = np.int32(2 * HEADS), CURVE_CELLS * 2 * HEADS
+_SURFACE_CELL, _SURFACE_ROW = np.int32(4 * HEADS), np.int32(SURFACE_CELLS * 4 * HEADS)
+_SURFACE = SURFACE_CELLS * SURFACE_CELLS * 4 * HEADS
+
+
+@lane_function
+def find_cells(
+    inputs: int, v: Any, low: Any, per_unit: Any, cell: Any, share: Any, row: Any, column: Any,
+    part: Any,
+) -> None:  # fmt: skip
+    """Write where the cell of each input begins, and how far it is on the way through it."""
+    for i in range(inputs):
+        for r in range(i * BLOCK, (i + 1) * BLOCK, ROWS):
+            place = bounded((row_lanes(v, r) - low[i]) * per_unit[i], _ZERO, _ONE)
+            fine = place * _CURVE_CELLS
+            found = within(cut_off(fine), _LAST_CURVE)
+            put_lanes(cell, r, found * _CURVE_CELL)
+            put_pairs(share, 2 * r, fine - as_floats(found))
+            coarse = place * _SURFACE_CELLS
+            found = within(cut_off(coarse), _LAST_SURFACE)
+            put_lanes(row, r, found * _SURFACE_ROW)
+            put_lanes(column, r, found * _SURFACE_CELL)
+            put_pairs(part, 2 * r, coarse - as_floats(found))
+
+
+@lane_function
+def _curve(curves: Any, start: int, cell: Any, share: Any, i: int) -> Any:
+    """Return a and b·x of four heads, for input and row i."""
+    return lanes(curves, start + item(cell, i)) * pair_lanes(share, 2 * i)
+
+
+@lane_function
+def _add_curves(
+    begin: int, end: int, curved: Any, curves: Any, n: int, cell: Any, share: Any, sums: Any
+) -> None:
+    """Add the curves of four heads, two at a time."""
+    for t in range(begin, end, 2):
+        i, j, start = curved[t] * BLOCK, curved[t + 1] * BLOCK, t * _CURVE
+        for r in range(n):
+            total = lanes(sums, r * SINGLES) + _curve(curves, start, cell, share, i + r)
+            total = total + _curve(curves, start + _CURVE, cell, share, j + r)
+            put_lanes(sums, r * SINGLES, total)
+
+
+@lane_function
+def _surface(surfaces: Any, start: int, row: Any, column: Any, part: Any, i: int, j: int) -> Any:
+    """Return a + c·x and (b + d·x)·y of four heads, for first and second input and row i and j."""
+    at = start + item(row, i) + item(column, j)
+    near = lanes(surfaces, at) + item(part, 2 * i + 1) * lanes(surfaces, at + SINGLES)
+    return near * pair_lanes(part, 2 * j)
+
+
+@lane_function
+def _add_surfaces(
+    begin: int, end: int, pairs: Any, surfaces: Any, n: int, row: Any, column: Any, part: Any,
+    sums: Any,
+) -> None:  # fmt: skip
+    """Add the surfaces of four heads, two at a time."""
+    for t in range(begin, end, 2):
+        i, j, start = pairs[t, 0] * BLOCK, pairs[t, 1] * BLOCK, t * _SURFACE
+        k, m, other = pairs[t + 1, 0] * BLOCK, pairs[t + 1, 1] * BLOCK, start + _SURFACE
+        for r in range(n):
+            total = lanes(sums, r * SINGLES)
+            total = total + _surface(surfaces, start, row, column, part, i + r, j + r)
+            total = total + _surface(surfaces, other, row, column, part, k + r, m + r)
+            put_lanes(sums, r * SINGLES, total)
+
+
+@lane_function
+def add_bends(
+    n: int, curved: Any, curve_ends: Any, curves: Any, pairs: Any, surface_ends: Any, surfaces: Any,
+    cell: Any, share: Any, row: Any, column: Any, part: Any, sums: Any, maps: Any,
+) -> None:  # fmt: skip
+    """Add all curves and surfaces to the logits, which `maps` begins with, in the same order."""
+    width = maps.size // BLOCK
+    for block in range(len(curve_ends) - 1):
+        begin, end = curve_ends[block], curve_ends[block + 1]
+        first, last = surface_ends[block], surface_ends[block + 1]
+        if begin < end or first < last:
+            for k in range(0, sums.size, ROWS):
+                put_lanes(sums, k, of_all(_ZERO))
+            _add_curves(begin, end, curved, curves, n, cell, share, sums)
+            _add_surfaces(first, last, pairs, surfaces, n, row, column, part, sums)
+            for r in range(n):
+                at = r * width + block * HEADS
+                own = widened(folded(lanes(sums, r * SINGLES)))
+                # What follows the last head takes zeros.
+                put_lanes(maps, at, lanes(maps, at) + own)

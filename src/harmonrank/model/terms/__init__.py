@@ -1,0 +1,1 @@
+"""What linear heads leave unexplained."""

@@ -1,0 +1,277 @@
+"""Sums of the residual: gradient and curvature of a head's likelihood in chosen groups.
+
+Gradients are of all rows. Curvature is of a sample, drawn in proportion to p(1−p), which is what a
+row adds to it.
+"""
+
+__all__ = ["CURVE", "KINDS", "PAIR", "SURFACE", "Group", "ResidualRows", "blocks_of", "groups_of"]
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from harmonrank.model.linear.heads_sums import PERIODS, HeadSums
+from harmonrank.model.terms.residual import CURVE_KNOTS, SURFACE_KNOTS, context_pairs, surface_pairs
+from harmonrank.model.terms.residual_gradient_kernels import add_gradient
+from harmonrank.model.terms.residual_kernels import (
+    CURVE,
+    PAIR,
+    SLOPE,
+    SURFACE,
+    VALUE,
+    add_curvature,
+    fill,
+)
+from harmonrank.model.terms.residual_look_kernels import BAND, LANES, add_blocks, add_look
+from harmonrank.support.parallel import each_part
+
+KINDS = ("value", "curve", "slope", "surface", "pair")
+"""The array of `Residual` that holds the coefficients of each kind."""
+
+# Rows are added up in this many parts, whatever the number of threads, so that it does not matter.
+_PARTS = 4
+
+_FARTHEST = np.float32(80.0)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Coefficients that one precision shrinks.
+
+    Attributes:
+        kind: VALUE, CURVE, SLOPE, SURFACE or PAIR.
+        a, b: The input or feature, and the second one.
+        size: How many coefficients.
+        first: Where its coefficients begin in the array of its kind.
+    """
+
+    kind: int
+    a: int
+    b: int
+    size: int
+    first: int
+
+
+def groups_of(M: int, slots: tuple[int, ...]) -> list[Group]:
+    """Return all groups that a head may have."""
+    start = np.cumsum([0, *slots]).tolist()
+    found = [Group(VALUE, f, f, size, start[f]) for f, size in enumerate(slots)]
+    found += [Group(CURVE, i, i, CURVE_KNOTS, i * CURVE_KNOTS) for i in range(2 * M + 1)]
+    found += [
+        Group(SLOPE, j, f, size, j * start[-1] + start[f])
+        for j in range(M)
+        for f, size in enumerate(slots)
+    ]
+    area = SURFACE_KNOTS**2
+    found += [Group(SURFACE, i, k, area, n * area) for n, (i, k) in enumerate(surface_pairs(M))]
+    first = 0
+    for f, g in context_pairs(slots):
+        found.append(Group(PAIR, f, g, slots[f] * slots[g], first))
+        first += slots[f] * slots[g]
+    return found
+
+
+@dataclass(frozen=True)
+class ResidualRows:
+    """Rows as the kernels take them, in the order of their contexts.
+
+    Attributes:
+        slots: Codes per context feature.
+        low, high: (V,) first and last knot of each input.
+        inputs: (rows, V) of `inputs_of`, float32.
+        contexts: (contexts, features) distinct codes.
+        context: (rows,) which of them a row has.
+        heads: (rows, M) logits of the linear heads, float32.
+        labels: (M, rows) from 0 to 1.
+        weight: (rows,), or (M, rows) where rows count differently for each head; float32.
+        period: (rows,) which of the `PERIODS` of the log a row belongs to, uint8.
+    """
+
+    slots: tuple[int, ...]
+    low: np.ndarray
+    high: np.ndarray
+    inputs: np.ndarray
+    contexts: np.ndarray
+    context: np.ndarray
+    heads: np.ndarray
+    labels: np.ndarray
+    weight: np.ndarray
+    period: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        data: HeadSums,
+        slots: tuple[int, ...],
+        theta: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
+    ) -> "ResidualRows":
+        """Take over the rows that the linear heads were fitted on."""
+        M, rows = data.away.shape
+        inputs = np.empty((rows, 2 * M + 1), np.float32)
+        heads = np.empty((rows, M), np.float32)
+        context = np.empty(rows, np.int32)
+        for block, runs in data.blocks(2 * M * M):
+            surprise = data.surprise(block)
+            given = data.mean[block], surprise, *data.affine(theta, block, surprise)
+            count = runs.stop - runs.start
+
+            def take(part: int) -> None:
+                begin = runs.start + count * part // _PARTS  # noqa: B023
+                end = runs.start + count * (part + 1) // _PARTS  # noqa: B023
+                fill(
+                    data.away, *given, data.run_start, data.run_context, block.start,  # noqa: B023
+                    begin, end, inputs, heads, context,
+                )  # fmt: skip
+
+            each_part(take, _PARTS)
+        few = data.few_rows
+        first = rows - len(few.context)
+        few.write(theta, inputs[first:], heads[first:])
+        context[first:] = data.common + few.context
+        return cls(
+            slots, low, high, inputs, data.contexts, context, heads, data.labels, data.weight,
+            data.period,
+        )  # fmt: skip
+
+    @cached_property
+    def _given(self) -> Any:
+        return (
+            self.low, 1.0 / (self.high - self.low), np.array(self.slots, np.int64), self.inputs,
+            self.contexts, self.context, self.heads,
+        )  # fmt: skip
+
+    def at(
+        self, m: int, groups: list[Group], theta: np.ndarray, out: np.ndarray
+    ) -> tuple[float, np.ndarray]:
+        """Return log-likelihood and gradient of head m; write its logits to `out`.
+
+        Args:
+            m: The head.
+            groups: Which have coefficients.
+            theta: 2 + M linear ones, then those of the groups.
+            out: (rows,), float32.
+        """
+        # Each part has sums of its own, added in a fixed order: threads change no digit.
+        gradient, value = np.zeros((_PARTS, len(theta))), np.zeros(_PARTS)
+        table, rows = _table(groups), len(out)
+
+        def add(part: int) -> None:
+            low, high = rows * part // _PARTS, rows * (part + 1) // _PARTS
+            value[part] = add_gradient(
+                m, low, high, self.labels[m], self._weight_of(m), table, theta, out, gradient[part],
+                *self._given,
+            )  # fmt: skip
+
+        each_part(add, _PARTS)
+        return float(value.sum()), gradient.sum(axis=0)
+
+    def look(self, groups: list[Group]) -> tuple[np.ndarray, np.ndarray]:
+        """Return log-likelihoods (M,) and gradients (PERIODS, size, M) where all groups are 0.
+
+        One pass serves all heads: what a row touches does not depend on the head.
+        """
+        rows, M = self.heads.shape
+        table, lanes = _table(groups), -(-M // LANES) * LANES
+        size = 2 + M + sum(g.size for g in groups)
+        gradient, value = np.zeros((_PARTS, PERIODS, size, lanes)), np.zeros((_PARTS, M))
+        weight = np.atleast_2d(self.weight)  # (1 or M, rows)
+
+        def add(part: int) -> None:
+            low, high = rows * part // _PARTS, rows * (part + 1) // _PARTS
+            add_look(
+                low, high, self.labels, weight, self.period, table, gradient[part],
+                value[part], *self._given,
+            )  # fmt: skip
+
+        each_part(add, _PARTS)
+        return value.sum(axis=0), gradient.sum(axis=0)[:, :, :M]
+
+    def totals(self) -> np.ndarray:
+        """Return Σ weight·p(1−p) of every linear head, (M,)."""
+        p = _probability(self.heads)
+        if self.weight.ndim == 2:
+            return np.asarray((self.weight.T.astype(np.float64) * (p * (1 - p))).sum(axis=0))
+        total: np.ndarray = self.weight.astype(np.float64) @ (p * (1 - p))
+        return total
+
+    def _weight_of(self, m: int) -> np.ndarray:
+        return self.weight if self.weight.ndim == 1 else np.asarray(self.weight[m])
+
+    def sample(self, logits: np.ndarray, each: float, m: int = 0) -> tuple[np.ndarray, float]:
+        """Return rows drawn in proportion to weight·p(1−p) of head m, and how much each stands for.
+
+        The draw is systematic: at equal distances, near `each`, along the running total.
+        """
+        p = _probability(logits)
+        # Drawn in proportion to h = weight·p(1−p), rows need no weight: Σ h x xᵀ ≈ each · Σ x xᵀ.
+        total = np.cumsum(self._weight_of(m) * p * (1 - p), dtype=np.float64)
+        # At least one row, which then has to stand for all of them.
+        size = max(1, round(float(total[-1]) / max(each, 1e-300)))
+        each = float(total[-1]) / size
+        rows = np.searchsorted(total, each * (np.arange(size) + 0.5))
+        return np.minimum(rows, len(total) - 1), each
+
+    def bands(self, groups: list[Group], rows: np.ndarray, each: float) -> np.ndarray:
+        """Return each group's own block of curvature, from a sample, as `blocks_of` takes them."""
+        corners = _corners(groups)
+        curvature, table = np.zeros((_PARTS, corners[-1])), _table(groups)
+        pieces = np.array_split(rows, _PARTS)
+        each_part(
+            lambda part: add_blocks(
+                pieces[part], table, corners, curvature[part], *self._given[:-1]
+            ),
+            _PARTS,
+        )
+        found: np.ndarray = each * curvature.sum(axis=0)
+        return found
+
+    def curvature(
+        self, m: int, groups: list[Group], size: int, rows: np.ndarray, each: float
+    ) -> np.ndarray:
+        """Return the negative Hessian of head m in all its coefficients, from a sample."""
+        curvature, table = np.zeros((_PARTS, size, size)), _table(groups)
+        pieces = np.array_split(rows, _PARTS)
+        each_part(
+            lambda part: add_curvature(m, pieces[part], table, curvature[part], *self._given),
+            _PARTS,
+        )
+        lower = curvature.sum(axis=0)
+        whole: np.ndarray = each * (lower + np.tril(lower, -1).T)
+        return whole
+
+
+def _corners(groups: list[Group]) -> np.ndarray:
+    """Return where the numbers of each group begin in `ResidualRows.bands`, and their end."""
+    areas = {CURVE: CURVE_KNOTS, SURFACE: len(BAND)}  # Per coefficient.
+    return np.cumsum([0, *(g.size * areas.get(g.kind, 1) for g in groups)], dtype=np.int64)
+
+
+def blocks_of(groups: list[Group], bands: np.ndarray) -> list[np.ndarray]:
+    """Return each group's own block of curvature, (size²,) or (size,) where it is a diagonal."""
+    found = []
+    for group, band in zip(groups, np.split(bands, _corners(groups)[1:-1]), strict=True):
+        if group.kind not in (CURVE, SURFACE):
+            found.append(band)
+            continue
+        lower = band.reshape(group.size, -1)
+        if group.kind == SURFACE:
+            lower = np.zeros((group.size, group.size))
+            for column, apart in zip(band.reshape(group.size, -1).T, BAND, strict=True):
+                row = np.arange(apart, group.size)
+                lower[row, row - apart] = column[apart:]
+        found.append((lower + np.tril(lower, -1).T).reshape(-1))
+    return found
+
+
+def _table(groups: list[Group]) -> np.ndarray:
+    return np.array([(g.kind, g.a, g.b, g.size) for g in groups], np.int64).reshape(-1, 4)
+
+
+def _probability(logits: np.ndarray) -> np.ndarray:
+    """Return σ of logits, which a step too far can make larger than float32 has powers of e."""
+    p: np.ndarray = 1.0 / (1.0 + np.exp(np.minimum(-logits, _FARTHEST)))
+    return p

@@ -1,0 +1,23 @@
+"""The published system: buckets, network, losses, training, and its methods."""
+
+__all__ = ["Network", "NetworkConfig", "NetworkOptions", "TrainingConfig"]
+
+from typing import TYPE_CHECKING
+
+from harmonrank.support.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from harmonrank.paper.config import NetworkConfig, NetworkOptions
+    from harmonrank.paper.network import Network
+    from harmonrank.paper.training_config import TrainingConfig
+
+# Scoring needs no PyTorch, which takes longer to import than a model to load.
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Network": "network",
+        "NetworkConfig": "config",
+        "NetworkOptions": "config",
+        "TrainingConfig": "training_config",
+    },
+)

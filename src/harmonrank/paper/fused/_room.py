@@ -1,0 +1,90 @@
+"""Room: the numbers of sixteen rows on their way through the network, and loading them.
+
+A number has sixteen neighbouring places, one for each row, so that all sixteen go through every
+instruction together (`support.simd`). A row's result does not depend on the other fifteen.
+"""
+
+__all__ = ["Room", "aligned", "load_rows", "turn"]
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harmonrank.support.kernel import lane_function
+from harmonrank.support.simd import ROWS, SINGLES, item, lanes, put_lanes
+from harmonrank.support.simd_maths import transpose
+
+Array = NDArray[Any]
+
+_LINE = 64  # Bytes of a cache line.
+
+
+class Room(NamedTuple):
+    """Memory for sixteen rows, flat; every thread needs its own."""
+
+    place: Array  # (objectives + features): the rows of the tables
+    share: Array  # (objectives): of the table row after it
+    cell: Array  # (objectives, fields): x, y, z of each score, then l, or q, κ and t
+    u: Array  # (width): what the context asks for
+    A: Array  # (objectives, objectives): attention, times its sum
+    own: Array  # (7, objectives): h, c, o, p, g, one over the sum of A, and ∂s/∂h
+    s: Array  # (2): the fused score, and its relation-aware part
+    turned: Array  # room to turn eight fields of sixteen rows
+
+    @classmethod
+    def of(cls, M: int, features: int, fields: int, width: int) -> "Room":
+        """Return room for a network with tables of so many columns."""
+
+        def new(n: int) -> Array:
+            # Eight fields are written at a time, some perhaps beyond the last.
+            return aligned((n + SINGLES) * ROWS)
+
+        place = aligned((M + features + SINGLES) * ROWS, np.int32)
+        cell, u, A = new(M * fields), new(width), new(M * M)
+        return cls(place, new(M), cell, u, A, new(7 * M), new(2), new(SINGLES))
+
+
+def aligned(size: int, dtype: Any = np.float32) -> Array:
+    """Return zeros from the beginning of a cache line on.
+
+    Lanes across two lines take twice the time, and far more when they were written just before.
+    """
+    whole = np.zeros(size + _LINE, dtype)
+    skipped = -whole.ctypes.data % _LINE // whole.itemsize
+    return whole[skipped : skipped + size]
+
+
+@lane_function
+def turn(rows: Array, first: int, step: int, fields: Array, to: int) -> None:
+    """Write eight fields of sixteen rows, of four bytes each, the row being the last axis."""
+    for half in range(0, ROWS, SINGLES):
+        transpose(rows, first + half * step, step, fields, to + half, ROWS)
+
+
+@lane_function
+def load_rows(
+    place: Array, share: Array, cells: Array, contexts: Array, M: int, features: int, F: int,
+    W: int, smooth: bool, cell: Array, u: Array, turned: Array,
+) -> None:  # fmt: skip
+    """Fetch the table rows; u is the constant row plus one row per context feature.
+
+    Eight fields are loaded at a time. Those after the last belong to the next objective, whose own
+    are written later, or to nobody.
+    """
+    for m in range(M):
+        for f in range(0, F, SINGLES):
+            for r in range(ROWS):
+                k = item(place, m * ROWS + r) * F + f
+                row = lanes(cells, k)
+                if smooth:
+                    row = row + item(share, m * ROWS + r) * (lanes(cells, k + F) - row)
+                put_lanes(turned, r * SINGLES, row)
+            turn(turned, 0, SINGLES, cell, (m * F + f) * ROWS)
+    for f in range(0, W, SINGLES):
+        for r in range(ROWS):
+            row = lanes(contexts, f)
+            for m in range(M, M + features):
+                row = row + lanes(contexts, item(place, m * ROWS + r) * W + f)
+            put_lanes(turned, r * SINGLES, row)
+        turn(turned, 0, SINGLES, u, f * ROWS)

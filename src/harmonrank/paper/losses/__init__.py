@@ -1,0 +1,43 @@
+"""Losses for one fused score and many objectives: plain functions of tensors.
+
+All take scores of (rows,), labels of (rows, objectives) in [0, 1] and return a float64 scalar that
+is differentiable in the scores.
+"""
+
+__all__ = [
+    "MOST_OBJECTIVES",
+    "AucmSlope",
+    "Patterns",
+    "RankAucParts",
+    "RankAucSlope",
+    "aucm_loss",
+    "aucm_slope",
+    "aucm_solved_loss",
+    "bce_loss",
+    "label_aggregation_loss",
+    "optimal_label_values",
+    "pairwise_logistic_loss",
+    "pairwise_square_loss",
+    "policy_gradient_loss",
+    "rank_auc_loss",
+    "rank_auc_slope",
+    "squared_hinge_loss",
+]
+
+from harmonrank.paper.losses._aucm import AucmSlope, aucm_loss, aucm_slope, aucm_solved_loss
+from harmonrank.paper.losses._hinge import squared_hinge_loss
+from harmonrank.paper.losses._logistic import pairwise_logistic_loss
+from harmonrank.paper.losses._pairwise import pairwise_square_loss
+from harmonrank.paper.losses._patterns import MOST_OBJECTIVES, Patterns
+from harmonrank.paper.losses._pointwise import (
+    bce_loss,
+    label_aggregation_loss,
+    optimal_label_values,
+)
+from harmonrank.paper.losses._policy import policy_gradient_loss
+from harmonrank.paper.losses._rank_auc import (
+    RankAucParts,
+    RankAucSlope,
+    rank_auc_loss,
+    rank_auc_slope,
+)

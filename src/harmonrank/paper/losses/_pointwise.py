@@ -1,0 +1,93 @@
+"""Losses that look at one row at a time: cross-entropy and regression on aggregated labels."""
+
+__all__ = ["bce_loss", "label_aggregation_loss", "optimal_label_values"]
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
+
+from harmonrank.paper.losses._inputs import check_inputs, check_vector
+from harmonrank.support.errors import UsageError
+
+
+def bce_loss(
+    scores: Tensor,
+    labels: Tensor,
+    *,
+    objective_weights: Tensor | None = None,
+    sample_weight: Tensor | None = None,
+) -> Tensor:
+    """Σ_m w_m · mean BCE(σ(s), y_m) = Σ_m w_m · mean [−y_m log σ(s) − (1−y_m) log σ(−s)].
+
+    With scores of shape (rows,) this is eq. 9 of docs/network.md: every objective has the same
+    logit, the multi-objective loss of Pantheon; scores of shape (rows, objectives) give each
+    objective its own. Fractional labels are probabilities. An objective with one class only is a
+    valid target and does contribute. The loss of an empty batch, or of weights that are all zero,
+    is 0.
+
+    >>> scores = torch.tensor([0.0, 0.0])
+    >>> round(bce_loss(scores, torch.tensor([[1, 0], [0, 0]])).item(), 6)  # 2 log 2
+    1.386294
+    """
+    inputs = check_inputs(
+        scores, labels, objective_weights, sample_weight, score_per_objective=True
+    )
+    s, w = inputs.scores, inputs.objective_weights
+    if s.ndim == 2:
+        rows = binary_cross_entropy_with_logits(s, inputs.labels, reduction="none") @ w
+    else:
+        # One logit for all: the label sums are enough, and the logarithms are taken once per row.
+        rows = -(inputs.labels @ w) * logsigmoid(s) - ((1 - inputs.labels) @ w) * logsigmoid(-s)
+    return _mean(rows, inputs.sample_weight)
+
+
+def label_aggregation_loss(
+    scores: Tensor,
+    labels: Tensor,
+    values: Tensor,
+    *,
+    sample_weight: Tensor | None = None,
+) -> Tensor:
+    """Mean of (s − Σ_m v_m y_m)²: regression on one label made of all.
+
+    This is eq. 10 of docs/network.md. Its minimiser is Σ_m v_m p_m(x). With the
+    `optimal_label_values` that is the best score for the weighted sum of AUCs; with v = 1, the
+    plain label sum, it is not.
+
+    Args:
+        scores: Fused scores, (rows,).
+        labels: Labels in [0, 1], (rows, objectives), or (rows,) for one objective.
+        values: v, what an event of each objective is worth, (objectives,); any sign.
+        sample_weight: Row weights, (rows,); ones by default.
+
+    >>> labels = torch.tensor([[1, 1], [0, 1]])
+    >>> label_aggregation_loss(torch.tensor([5.0, 2.0]), labels, torch.tensor([3.0, 1.0])).item()
+    1.0
+    """
+    inputs = check_inputs(scores, labels, None, sample_weight)
+    values = check_vector("values", values, inputs.labels.shape[1], "objective", inputs.scores)
+    target = inputs.labels @ values.detach()
+    return _mean((inputs.scores - target).square(), inputs.sample_weight)
+
+
+def optimal_label_values(prevalence: Tensor, objective_weights: Tensor | None = None) -> Tensor:
+    """v_m = w_m / (π_m (1 − π_m)): the effective weights of Σ_m w_m AUC_m.
+
+    >>> optimal_label_values(torch.tensor([0.5, 0.2], dtype=torch.float64))
+    tensor([4.0000, 6.2500], dtype=torch.float64)
+    """
+    pi = check_vector("prevalence", prevalence, prevalence.numel(), "objective", prevalence)
+    if not ((pi > 0) & (pi < 1)).all():
+        raise UsageError(
+            f"`prevalence` must lie strictly between 0 and 1. Got {prevalence.tolist()}; leave out "
+            "an objective with one class only."
+        )
+    w = torch.ones_like(pi)
+    if objective_weights is not None:
+        w = check_vector("objective_weights", objective_weights, len(pi), "objective", pi)
+    return w / (pi * (1 - pi))
+
+
+def _mean(rows: Tensor, sample_weight: Tensor) -> Tensor:
+    total = sample_weight.sum()
+    return (rows @ sample_weight) / torch.where(total > 0, total, torch.inf)

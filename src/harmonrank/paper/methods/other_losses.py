@@ -1,0 +1,143 @@
+"""Other losses: methods that train the paper's network by another loss than the paper's.
+
+They share the network's options and, but for `reinforce`, the rate; docs/network.md says what
+benchmarks/tune_baselines.py found in a search for better ones.
+"""
+
+__all__ = [
+    "Aucm",
+    "LabelAggregation",
+    "LabelAggregationOptimal",
+    "Mbce",
+    "PairwiseLogistic",
+    "PairwiseSquare",
+    "Reinforce",
+]
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from harmonrank.paper.methods.neural import NeuralConfig, NeuralMethod
+from harmonrank.support.options import Count, Positive
+
+
+class Mbce(NeuralMethod):
+    """Minimises Σ_m w_m BCE(σ(s), y_m) on the paper's network: the loss of Pantheon.
+
+    Its best score is the logit of Σ_m w_m p_m / Σ_m w_m, so common objectives drown rare ones.
+    """
+
+    name = "mbce"
+    loss = "bce"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelAggregationConfig(NeuralConfig):
+    """Options of the network and its training, and what an event of an objective is worth.
+
+    Attributes:
+        values: 'plain' counts an event w_m, so events alone where weights are 1; 'optimal'
+            counts it w_m/(π_m(1−π_m)), whose regression is the best score for Σ_m w_m AUC_m.
+    """
+
+    values: Literal["plain", "optimal"] = "plain"
+
+
+class LabelAggregation(NeuralMethod):
+    """Minimises (s − Σ_m v_m y_m)² on the paper's network: IntEL's idea."""
+
+    name = "label-aggregation"
+    loss = "label-aggregation"
+    Config = LabelAggregationConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OptimalConfig(LabelAggregationConfig):
+    values: Literal["plain", "optimal"] = "optimal"
+
+
+class LabelAggregationOptimal(LabelAggregation):
+    """Label aggregation whose values make it consistent for Σ_m w_m AUC_m."""
+
+    name = "label-aggregation-optimal"
+    Config = _OptimalConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseSquareConfig(NeuralConfig):
+    """Options of the network and its training, and the gap that a pair should have."""
+
+    margin: Positive = 1.0
+
+
+class PairwiseSquare(NeuralMethod):
+    """Minimises Σ_m w_m mean (margin − (s_i − s_j))² over pairs, on the paper's network.
+
+    It costs no pairs: (margin − Δμ)² + Var⁺ + Var⁻ is the same number.
+    """
+
+    name = "pairwise-square"
+    loss = "pairwise-square"
+    Config = PairwiseSquareConfig
+
+
+class PairwiseLogistic(NeuralMethod):
+    """Minimises Σ_m w_m mean log(1 + exp(−(s_i − s_j))) over pairs, on the paper's network."""
+
+    name = "pairwise-logistic"
+    loss = "pairwise-logistic"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AucmConfig(NeuralConfig):
+    """Options of the network and its training, and of the inner problem.
+
+    Attributes:
+        margin: Gap of the class means beyond which nothing more is asked.
+        inner_rate: Step size of a, b and α.
+    """
+
+    margin: Positive = 1.0
+    inner_rate: Annotated[float, Meta(gt=0, le=0.5)] = 0.5
+
+
+class Aucm(NeuralMethod):
+    """Minimises AUCM over the network, a and b, and maximises it over α ≥ 0, step by step."""
+
+    name = "aucm"
+    loss = "aucm"
+    Config = AucmConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReinforceConfig(NeuralConfig):
+    """Options of the network and its training, and of the policy.
+
+    One reward answers for all rows of a batch, so what it says about a row gets lost in many:
+    batches are small and drawn often.
+
+    Attributes:
+        sigma: Spread of the policy, in standard deviations of the batch's scores.
+        draws: How often each batch is drawn; the mean reward of the other draws is the baseline.
+    """
+
+    batch_rows: Count = 512
+    learning_rate: float = 0.003
+    steps: Count = 24_000
+    patience_steps: Count = 24_000
+    sigma: Positive = 0.1
+    draws: Annotated[int, Meta(ge=2, le=4096)] = 32
+
+
+class Reinforce(NeuralMethod):
+    """Maximises E Σ_m w_m AUC_m(s + σ·noise) by policy gradient, on the paper's network.
+
+    State: a batch's scores and context. Action: its sampled fused scores. Reward: the AUC-sum of
+    the batch under them, less the mean reward of the batch's other draws.
+    """
+
+    name = "reinforce"
+    loss = "policy-gradient"
+    Config = ReinforceConfig

@@ -1,0 +1,222 @@
+"""The solver beneath soft ranks: pool adjacent violators on sorted scores, and its gradient.
+
+The projection of ascending z onto the permutahedron of the target ranks ρ cuts the items into
+blocks. Within a block B the soft ranks follow the scores, and sum to what the block's target ranks
+sum to (weights w, one each if there are none):
+
+    l2:  r_i = z_i + c_B         with  Σ_B w r = Σ_B w ρ
+    kl:  r_i = exp(z_i + c_B)    with  Σ_B w r = Σ_B w ρ
+
+These are eq. 1 and eq. 2 of docs/soft-ranks.md, with weights. A block of one item has r = ρ, and
+two neighbours are pooled when r would fall where z rises. A block is kept as a *base* z and the
+*level*, which is the soft rank at the base, so that a common offset of all scores, however large,
+costs no digits: r = level + (z − base), or level·exp(z − base).
+
+An item of weight w stands for w tied copies. Its ρ is the mean rank of those copies,
+W_before + (w + 1)/2, eq. 5 of docs/soft-ranks.md; copies are always pooled, and Σ over copies of ρ
+is w·ρ in both cases.
+"""
+
+__all__ = ["pool", "project_rows", "pull_back_rows"]
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harmonrank.support.kernel import inline_kernel, kernel
+
+Array = NDArray[Any]
+
+# An item without weight is one whose weight vanishes: too light to move a sum, but with a quotient.
+_NOTHING = 1e-140
+_BARELY = 1e-120
+
+
+@inline_kernel
+def _violates(kl: bool, level_a: float, level_b: float, step: float) -> bool:
+    """Tell whether r would fall from block a to block b, whose base is `step` higher."""
+    if kl:
+        return bool(level_a <= level_b * np.exp(-step))
+    return level_a + step <= level_b
+
+
+@inline_kernel
+def _join(
+    kl: bool, total_a: float, weight_a: float, total_b: float, weight_b: float, step: float
+) -> tuple[float, float]:
+    """Return total and weight of blocks a and b pooled, on the base of a for l2, of b for kl."""
+    if kl:
+        # The higher base keeps every exponent at or below zero.
+        return total_a + total_b, weight_b + weight_a * np.exp(-step)
+    return total_a + (total_b - weight_b * step), weight_a + weight_b
+
+
+@kernel
+def pool(
+    ascending: Array,
+    centre: float,
+    factor: float,
+    weights: Array | None,
+    kl: bool,
+    start: Array,
+    base: Array,
+    level: Array,
+    total: Array,
+    weight: Array,
+) -> int:
+    """Cut sorted scores, with z = (score − centre)·factor, into blocks and return their number.
+
+    Fills, per block, where it starts, its base and level, and level = total/weight: the sums
+    Σ w(ρ − z + base) and Σ w for l2, Σ w ρ and Σ w exp(z − base) for kl. `weights` are in sorted
+    order, or None. Every array has room for one block per item.
+    """
+    if ascending.size == 0:
+        return 0
+    top, one, before = np.uint64(0), np.uint64(1), 0.0
+    # The newest block lives in these variables, the others on the stack, below `top`.
+    b_start, b_base, b_level, b_total, b_weight = 0, 0.0, 0.0, 0.0, 0.0
+    for i in range(ascending.size):
+        w = 1.0 if weights is None else weights[i]
+        z, rho = (ascending[i] - centre) * factor, before + 0.5 * (w + 1)
+        before += w
+        w = 1.0 if weights is None else max(w, _NOTHING)
+        if i == 0:
+            b_base, b_level, b_total, b_weight = z, rho, w * rho, w
+            continue
+        if not _violates(kl, b_level, rho, z - b_base):
+            start[top], base[top], level[top] = b_start, b_base, b_level
+            total[top], weight[top] = b_total, b_weight
+            top += one
+            b_start, b_base, b_level, b_total, b_weight = i, z, rho, w * rho, w
+            continue
+        b_total, b_weight = _join(kl, b_total, b_weight, w * rho, w, z - b_base)
+        b_base, b_level = (z if kl else b_base), b_total / b_weight
+        while top > 0:
+            a = top - one
+            step = b_base - base[a]
+            if not _violates(kl, level[a], b_level, step):
+                break
+            b_total, b_weight = _join(kl, total[a], weight[a], b_total, b_weight, step)
+            b_base, b_level = (b_base if kl else base[a]), b_total / b_weight
+            top, b_start = a, start[a]
+    start[top], base[top], level[top] = b_start, b_base, b_level
+    total[top], weight[top] = b_total, b_weight
+    return int(top) + 1
+
+
+@kernel
+def project_rows(
+    ascending: Array,
+    order: Array,
+    weights: Array | None,
+    centre: Array,
+    factor: Array,
+    kl: bool,
+    ranks: Array,
+    block: Array,
+    pooled: Array,
+    blocks: Array,
+    norm: Array,
+) -> None:
+    """Write the soft ranks of every row, and what the gradient needs.
+
+    Args:
+        ascending: The sorted scores of every row.
+        order: Where each sorted score came from.
+        weights: (rows, n), in the original order, or None.
+        centre: Per row; z = (score − centre)·factor.
+        factor: Per row.
+        kl: Entropic instead of quadratic regularisation.
+        ranks: Filled with soft ranks, in the original order.
+        block: Filled with each item's block, numbered from 1; 0 is for items without a gradient.
+        pooled: Filled, per row, with the number of items that have a gradient.
+        blocks: Filled, per row, with the number of blocks, block 0 included.
+        norm: Filled, per row and block, with Σ w a (a = 1 for l2, r for kl).
+    """
+    rows, n = ascending.shape
+    sorted_weights = None if weights is None else np.empty(n)
+    start, name = np.empty(n + 1, np.int32), np.empty(n, np.uint32)
+    opens = np.empty(n, np.uint8)
+    base, level, total, weight = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    for row in range(rows):
+        if weights is not None and sorted_weights is not None:
+            for i in range(n):
+                sorted_weights[i] = weights[row, order[row, i]]
+        end = pool(
+            ascending[row], centre[row], factor[row], sorted_weights, kl,
+            start, base, level, total, weight,
+        )  # fmt: skip
+        start[end] = n
+        last, alone = 0, 0
+        opens[:] = 0
+        for b in range(end):
+            opens[start[b]] = b > 0
+            # One item, or tied items without weight, rank where they stand: no gradient.
+            size = start[b + 1] - start[b]
+            fixed = (size == 1) | (weight[b] < _BARELY)
+            alone += size if fixed else 0
+            last += 0 if fixed else 1
+            name[b] = 0 if fixed else last
+            norm[row, name[b]] = total[b] if kl else weight[b]
+        pooled[row], blocks[row] = n - alone, last + 1
+        # Nobody could predict where blocks end, so for l2 this loop has no branch.
+        here = np.uint64(0)
+        for i in range(n):
+            here += np.uint64(opens[i])
+            step = (ascending[row, i] - centre[row]) * factor[row] - base[here]
+            to = np.uint32(order[row, i])
+            ranks[row, to] = level[here] * np.exp(step) if kl else level[here] + step
+            block[row, to] = name[here]
+
+
+@kernel
+def pull_back_rows(
+    upstream: Array,
+    scores: Array,
+    ranks: Array,
+    weights: Array | None,
+    centre: Array,
+    factor: Array,
+    spread: Array,
+    kl: bool,
+    block: Array,
+    blocks: Array,
+    norm: Array,
+    out: Array,
+) -> None:
+    """Write the gradient with respect to the scores of every row.
+
+    With a = 1 (l2) or r (kl), N_B = Σ_B w a and G_B = Σ_B a g, the gradient in z is
+    dz_j = a_j (g_j − w_j G_B/N_B), zero in a block of one. z = (s − mean)·factor with
+    factor = c/std adds the term through std: ds_j = factor·(dz_j − w_j z_j/(W c²) Σ_k dz_k z_k).
+    These are eq. 6 and eq. 7 of docs/soft-ranks.md. The term through the mean is zero, since dz
+    sums to zero in every block. `spread` holds W c², or infinity when the factor is a constant.
+    """
+    rows, n = scores.shape
+    for row in range(rows):
+        # Two sums per block, so that one addition need not wait for the last.
+        gains = np.zeros((blocks[row], 2))
+        for i in range(n):
+            a = ranks[row, i] if kl else 1.0
+            gains[block[row, i], np.uint64(i) & np.uint64(1)] += a * upstream[row, i]
+        # From here on a block's mean gain, and 1; zeros for block 0. Nobody could predict a branch.
+        gains[0] = 0.0
+        for b in range(1, blocks[row]):
+            gains[b, 0] = (gains[b, 0] + gains[b, 1]) / norm[row, b]
+            gains[b, 1] = 1.0
+        turn = 0.0
+        for i in range(n):
+            w = 1.0 if weights is None else weights[row, i]
+            a = ranks[row, i] if kl else 1.0
+            b = block[row, i]
+            # eq. 6 of docs/soft-ranks.md
+            dz = a * (gains[b, 1] * upstream[row, i] - w * gains[b, 0])
+            turn += dz * ((scores[row, i] - centre[row]) * factor[row])
+            out[row, i] = dz
+        turn /= spread[row]
+        for i in range(n):
+            w = 1.0 if weights is None else weights[row, i]
+            z = (scores[row, i] - centre[row]) * factor[row]
+            # eq. 7 of docs/soft-ranks.md
+            out[row, i] = factor[row] * (out[row, i] - w * z * turn)

@@ -1,0 +1,260 @@
+"""Soft ranks: ranks with a gradient."""
+
+__all__ = ["SoftRanks", "soft_rank"]
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from harmonrank.metrics._sort import sort_rows
+from harmonrank.paper.soft_rank._isotonic import project_rows, pull_back_rows
+from harmonrank.paper.soft_rank._ragged import RequestRanks, request_order
+from harmonrank.paper.soft_rank._scale import scale_rows
+from harmonrank.support.errors import UsageError, did_you_mean
+
+Regularization = Literal["l2", "kl"]
+Scale = Literal["std", "none"]
+Array = NDArray[Any]
+
+_KERNEL_DTYPES = (torch.float32, torch.float64)
+
+
+@overload
+def soft_rank(
+    scores: Tensor,
+    *,
+    strength: float = ...,
+    regularization: Regularization = ...,
+    scale: Scale = ...,
+    weights: ArrayLike | Tensor | None = ...,
+    groups: ArrayLike | Tensor | None = ...,
+    return_share: Literal[False] = ...,
+) -> Tensor: ...
+@overload
+def soft_rank(
+    scores: Tensor,
+    *,
+    strength: float = ...,
+    regularization: Regularization = ...,
+    scale: Scale = ...,
+    weights: ArrayLike | Tensor | None = ...,
+    groups: ArrayLike | Tensor | None = ...,
+    return_share: Literal[True],
+) -> tuple[Tensor, float | Tensor]: ...
+def soft_rank(
+    scores: Tensor,
+    *,
+    strength: float = 1.0,
+    regularization: Regularization = "l2",
+    scale: Scale = "std",
+    weights: ArrayLike | Tensor | None = None,
+    groups: ArrayLike | Tensor | None = None,
+    return_share: bool = False,
+) -> Tensor | tuple[Tensor, float | Tensor]:
+    """Return differentiable ascending ranks along the last axis.
+
+    The projection of z onto the permutahedron of (1, …, n) (Blondel et al., 2020):
+
+        l2:  argmin_r ½‖r − z‖²          kl:  argmin_r Σ r log r − r z − r
+
+    With `scale="std"` z is free of the unit of the scores: z = (s − mean)/std · n/strength for l2,
+    (s − mean)/std / strength for kl (the log of a target rank has slope 1/rank, so no n): eq. 3 and
+    eq. 4 of docs/soft-ranks.md. Small strengths give the exact rank; from 8 or so an l2 rank of
+    bell-shaped scores is linear in them. With `scale="none"` z = s/strength. Arithmetic is float64,
+    the result has the scores' dtype.
+
+    Equal scores all rank (n + 1)/2, with zero gradient. The gradient includes the term through mean
+    and std; a second derivative is refused.
+
+    Args:
+        scores: Finite floats; a device other than the CPU goes through a host copy.
+        strength: Positive; how far ranks bend towards the scores.
+        regularization: "l2" or "kl".
+        scale: "std" or "none".
+        weights: Broadcastable to the scores, not negative; an item of weight k acts like k tied
+            copies, and one of weight 0 is ranked but moves nobody. They get no gradient.
+        groups: Request ids of scores of one axis; each request is then ranked by itself, with its
+            own n, mean and std, as a loop over requests would do: eq. 11 of docs/soft-ranks.md.
+        return_share: Also return the share of items that have a gradient, those that share a block:
+            a float, or one number per leading position.
+
+    >>> soft_rank(torch.tensor([0.1, 0.9, 0.2, 0.4]), strength=4.0)
+    tensor([1.5674, 4.0000, 1.8919, 2.5407])
+    """
+    _check(scores, strength, regularization, scale)
+    n = scores.shape[-1]
+    rows = (math.prod(scores.shape[:-1]), n)
+    whole = SoftRanks(
+        strength=float(strength),
+        kl=regularization == "kl",
+        standardise=scale == "std",
+        weights=None if weights is None else _weight_rows(weights, scores.shape).reshape(rows),
+    )
+    problem = whole if groups is None else _within(whole, scores, groups)
+    ranks: Tensor = _SoftRank.apply(scores, problem)  # type: ignore[no-untyped-call]
+    if not return_share:
+        return ranks
+    share = problem.pooled / max(n, 1)
+    if scores.ndim == 1:
+        return ranks, float(share[0])
+    return ranks, torch.from_numpy(share).to(scores.device).reshape(scores.shape[:-1])
+
+
+@dataclass
+class SoftRanks:
+    """`soft_rank` of arrays, without a graph: `solve`, then `gradient` of the same scores.
+
+    Attributes:
+        weights: (rows, n) or None.
+        pooled: After `solve`, how many items of each row have a gradient.
+
+    >>> ranks = SoftRanks(strength=4.0).solve(np.array([[0.1, 0.9, 0.2, 0.4]]))
+    >>> ranks.round(4)
+    array([[1.5674, 4.    , 1.8919, 2.5407]])
+    """
+
+    strength: float = 1.0
+    kl: bool = False
+    standardise: bool = True
+    weights: NDArray[np.float64] | None = None
+
+    def solve(self, scores: Array) -> Array:
+        """Return the soft ranks of each row of contiguous scores, (rows, n)."""
+        rows, n = scores.shape
+        low, high, self.centre, self.factor, self.spread = np.empty((5, rows))
+        if not scale_rows(
+            scores, self.weights, self.strength, self.kl, self.standardise,
+            low, high, self.centre, self.factor, self.spread,
+        ):  # fmt: skip
+            raise _not_finite(scores)
+        self.scores = scores
+        self.pooled, self.blocks = np.empty(rows), np.empty(rows, np.int64)
+        self.block, self.norm = np.empty((rows, n), np.uint32), np.empty((rows, n // 2 + 1))
+        # The gradient of kl multiplies by the ranks, so they keep all their digits.
+        self.ranks = np.empty((rows, n), np.float64 if self.kl else scores.dtype)
+        project_rows(
+            *sort_rows(scores, low, high), self.weights, self.centre, self.factor, self.kl,
+            self.ranks, self.block, self.pooled, self.blocks, self.norm,
+        )  # fmt: skip
+        return self.ranks
+
+    def gradient(self, upstream: Array) -> Array:
+        """Return ∂L/∂scores, given ∂L/∂ranks of the scores that were solved last."""
+        out = np.empty_like(self.scores)
+        pull_back_rows(
+            upstream, self.scores, self.ranks, self.weights, self.centre, self.factor, self.spread,
+            self.kl, self.block, self.blocks, self.norm, out,
+        )  # fmt: skip
+        return out
+
+
+def _within(whole: SoftRanks, scores: Tensor, groups: ArrayLike | Tensor) -> RequestRanks:
+    """Return the same problem request by request."""
+    if scores.ndim != 1:
+        raise UsageError(
+            f"`groups` are of scores of one axis. Got {scores.ndim} axes: rank each row by itself."
+        )
+    ids = groups.cpu().numpy() if isinstance(groups, Tensor) else groups
+    order, starts = request_order(ids, len(scores))
+    return RequestRanks(order, starts, whole.strength, whole.kl, whole.standardise, whole.weights)
+
+
+class _SoftRank(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, problem: SoftRanks | RequestRanks) -> Tensor:
+        ctx.save_for_backward(scores)
+        ctx.problem = problem
+        return _like(problem.solve(_as_array(scores)), scores)
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None]:
+        # Unpacking makes torch refuse scores that were changed in place since.
+        (scores,) = ctx.saved_tensors
+        gradient = _like(ctx.problem.gradient(_as_array(upstream[0])), scores)
+        # Only `create_graph=True` leaves gradients enabled here.
+        if torch.is_grad_enabled():
+            gradient = _Once.apply(gradient, upstream[0], scores)  # type: ignore[no-untyped-call]
+        return gradient, None
+
+
+class _Once(torch.autograd.Function):
+    """A gradient that depends on its sources, and refuses to be differentiated."""
+
+    @staticmethod
+    def forward(_ctx: Any, gradient: Tensor, *_sources: Tensor) -> Tensor:
+        return gradient.clone()
+
+    @staticmethod
+    def backward(_ctx: Any, *_upstream: Tensor) -> Tensor:
+        raise UsageError(
+            "soft_rank has no second derivative: its ranks are piecewise smooth in the scores. "
+            "Detach the gradient before building on it."
+        )
+
+
+def _as_array(tensor: Tensor) -> Array:
+    """View a tensor as (rows, n) float32 or float64 on the host; half widens without loss."""
+    held = tensor.detach()
+    if not held.is_cpu or held.dtype not in _KERNEL_DTYPES:
+        held = held.to("cpu", torch.promote_types(held.dtype, torch.float32))
+    array: Array = held.contiguous().numpy()
+    return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
+
+
+def _like(array: Array, tensor: Tensor) -> Tensor:
+    result = torch.from_numpy(array.reshape(tensor.shape))
+    if result.dtype == tensor.dtype and tensor.is_cpu:
+        return result
+    return result.to(tensor.device, tensor.dtype)
+
+
+def _weight_rows(weights: ArrayLike | Tensor, shape: torch.Size) -> NDArray[np.float64]:
+    if isinstance(weights, Tensor):
+        if weights.requires_grad:
+            raise UsageError("`weights` get no gradient. Pass `weights.detach()`.")
+        weights = weights.to("cpu", torch.float64).numpy()
+    values = np.asarray(weights, np.float64)
+    if not (np.isfinite(values) & (values >= 0)).all():
+        raise UsageError(f"`weights` must be finite and not negative. Got {values.min()}.")
+    try:
+        return np.ascontiguousarray(np.broadcast_to(values, shape))
+    except ValueError:
+        raise UsageError(
+            f"`weights` must broadcast to the scores, {tuple(shape)}. Got {values.shape}."
+        ) from None
+
+
+def _check(scores: Tensor, strength: float, regularization: str, scale: str) -> None:
+    if not isinstance(scores, Tensor) or not scores.is_floating_point():
+        kind = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
+        raise UsageError(f"`scores` must be a floating-point tensor. Got {kind}: call `.float()`.")
+    if scores.ndim == 0:
+        raise UsageError("`scores` must have at least one axis. Got a single number.")
+    if scores.dtype == torch.float16 and scores.shape[-1] > 65504:
+        raise UsageError(
+            "`scores` as float16 hold ranks up to 65504. "
+            f"Got {scores.shape[-1]} items: call `.float()`."
+        )
+    if not 0 < strength < math.inf:
+        raise UsageError(f"`strength` must be positive and finite. Got {strength}.")
+    for name, word, known in (
+        ("regularization", regularization, ("l2", "kl")),
+        ("scale", scale, ("std", "none")),
+    ):
+        if word not in known:
+            raise UsageError(f"Unknown {name} {word!r}. {did_you_mean(str(word), known)}")
+
+
+def _not_finite(scores: Array) -> UsageError:
+    bad = np.argwhere(~np.isfinite(scores))
+    row, position = bad[0].tolist()
+    where = f"{position}" if len(scores) == 1 else f"{position} of row {row}"
+    return UsageError(
+        f"`scores` must be finite. Got {len(bad)} NaN or infinite, the first at position {where}: "
+        "lower the learning rate, or drop these rows."
+    )

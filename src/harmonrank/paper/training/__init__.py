@@ -1,0 +1,24 @@
+"""Training loops as functions that yield events."""
+
+from harmonrank.paper.training.arrays import Arrays
+from harmonrank.paper.training.buffer import BufferedRows
+from harmonrank.paper.training.decay import Decay, decayed
+from harmonrank.paper.training.health import HEALTH_ROWS, health_of
+from harmonrank.paper.training.learner import LossSlope, LossValue
+from harmonrank.paper.training.loop import Event, Finished, train
+from harmonrank.paper.training_config import TrainingConfig
+
+__all__ = [
+    "HEALTH_ROWS",
+    "Arrays",
+    "BufferedRows",
+    "Decay",
+    "Event",
+    "Finished",
+    "LossSlope",
+    "LossValue",
+    "TrainingConfig",
+    "decayed",
+    "health_of",
+    "train",
+]

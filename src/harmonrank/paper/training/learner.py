@@ -1,0 +1,240 @@
+"""Learner: takes one training step on some rows, by PyTorch or by the fused kernels."""
+
+__all__ = [
+    "FusedLearner",
+    "Learner",
+    "LossFunction",
+    "LossSlope",
+    "LossValue",
+    "SlopeFunction",
+    "StepTaken",
+    "TorchLearner",
+    "differentiated",
+    "learner_for",
+]
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from harmonrank.engine import current_engine
+from harmonrank.paper import Network
+from harmonrank.paper.fused import Step, covers
+from harmonrank.paper.training.arrays import Arrays
+from harmonrank.paper.training.decay import Decay, decayed, optimizer_of
+from harmonrank.paper.training.torch_threads import torch_threads
+from harmonrank.paper.training_config import TrainingConfig
+from harmonrank.support.threads import thread_count
+
+_SMALL_FIT = 200_000  # Rows seen in a time that is worth a compilation.
+
+
+@dataclass(frozen=True)
+class LossValue:
+    """A loss, and the share of items that it gives a gradient to, where that is known."""
+
+    loss: Tensor
+    gradient_share: float | None = None
+
+
+@dataclass(frozen=True)
+class StepTaken:
+    """The loss before a step, and the share of items as in `LossValue`."""
+
+    loss: float
+    gradient_share: float | None
+
+
+@dataclass(frozen=True)
+class LossSlope:
+    """A loss, ∂loss/∂fused of every row, and the share of items as in `LossValue`.
+
+    The slope is None where the loss does not depend on the scores at all.
+    """
+
+    loss: float
+    slope: NDArray[np.float32] | None
+    gradient_share: float | None = None
+
+
+LossFunction = Callable[[Tensor, Arrays], LossValue]
+SlopeFunction = Callable[[NDArray[np.float32], Arrays], LossSlope]
+
+
+class Learner(Protocol):
+    """What the loop needs: a step, and the weights in the network where others look at them.
+
+    Attributes:
+        kind: A checkpoint goes on with the kind of learner that wrote it.
+        optimizer: Its state is the learner's only state besides the weights.
+    """
+
+    kind: ClassVar[str]
+    optimizer: torch.optim.Optimizer
+
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
+        """Change the weights by one step on these rows; return the loss before it."""
+
+    def use(self, rows: Arrays) -> None:
+        """Take steps on other rows from now on."""
+
+    def publish(self) -> None:
+        """Give the network the present weights."""
+
+    def take_over(self) -> None:
+        """Continue from the network's weights."""
+
+
+class TorchLearner:
+    """Autograd through the network itself, on any device; the definition of what is right."""
+
+    kind: ClassVar = "torch"
+
+    def __init__(self, network: nn.Module, rows: Arrays, config: TrainingConfig) -> None:
+        self._network, self._rows = network, rows
+        self.optimizer = optimizer_of(config, list(network.parameters()))
+        acts = [(p, torch.ones(())) for name, p in network.named_parameters() if decayed(name)]
+        self._decay = Decay(config.weight_decay, self.optimizer, acts)
+
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
+        """Call the network, its gradient and the optimiser."""
+        self._network.train()
+        with torch_threads():
+            batch = self._rows.batch(torch.from_numpy(index).to(self._rows.scores.device))
+            value = loss(self._network(batch.scores, batch.context), batch)
+            self.optimizer.zero_grad(set_to_none=True)
+            if value.loss.requires_grad:
+                value.loss.backward()  # type: ignore[no-untyped-call]
+                self._decay.step()
+                self.optimizer.step()
+        return StepTaken(float(value.loss.detach()), value.gradient_share)
+
+    def use(self, rows: Arrays) -> None:
+        """Take steps on other rows from now on."""
+        self._rows = rows
+
+    def publish(self) -> None:
+        """Nothing to do: the weights are the network's."""
+
+    def take_over(self) -> None:
+        """Nothing to do: the weights are the network's."""
+
+
+class FusedLearner:
+    """The same step by kernels: they give the scores and, from the loss's slope, the gradient.
+
+    All weights are one parameter of the optimiser, so that a step costs few calls.
+
+    Args:
+        network: To be trained.
+        rows: The training rows.
+        config: Optimiser, rate and decay.
+        slope: The loss and its slope at once, where the loss has such a form; else autograd finds
+            the slope.
+    """
+
+    kind: ClassVar = "fused"
+
+    def __init__(
+        self,
+        network: Network,
+        rows: Arrays,
+        config: TrainingConfig,
+        slope: SlopeFunction | None = None,
+    ) -> None:
+        self._network, self._rows, self._slope = network, rows, slope
+        scores, context = rows.scores.numpy(), rows.context.numpy()
+        self._step = Step(network, scores, context, threads=thread_count())
+        self._flat = nn.Parameter(torch.from_numpy(self._step.weights.vector).float())
+        self._flat.grad = torch.zeros_like(self._flat)
+        self.optimizer = optimizer_of(config, [self._flat])
+        acts = torch.from_numpy(self._step.weights.marked(decayed)).float()
+        self._decay = Decay(config.weight_decay, self.optimizer, [(self._flat, acts)])
+
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
+        """Run both kernels around the loss, then the optimiser."""
+        assert self._flat.grad is not None
+        with torch_threads(1):
+            batch = self._rows.batch(torch.from_numpy(index))
+            fused = self._step.forward(index)
+            found = self._slope(fused, batch) if self._slope else differentiated(loss, fused, batch)
+            if found.slope is not None:
+                self._step.backward(found.slope)
+                self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))
+                self._decay.step()
+                self.optimizer.step()
+        self._read()
+        return StepTaken(found.loss, found.gradient_share)
+
+    def use(self, rows: Arrays) -> None:
+        """Take steps on other rows from now on."""
+        self._rows = rows
+        self._step.use(rows.scores.numpy(), rows.context.numpy())
+
+    def publish(self) -> None:
+        """Copy the weights into the network."""
+        self._step.weights.write(self._network)
+
+    def take_over(self) -> None:
+        """Copy the weights out of the network."""
+        self._step.weights.read(self._network)
+        with torch.no_grad():
+            self._flat.copy_(torch.from_numpy(self._step.weights.vector))
+
+    def _read(self) -> None:
+        self._step.weights.vector[:] = self._flat.detach().numpy()
+
+
+def differentiated(loss: LossFunction, fused: NDArray[np.float32], batch: Arrays) -> LossSlope:
+    """Let autograd find the slope of a loss."""
+    scores = torch.from_numpy(fused).requires_grad_()
+    value = loss(scores, batch)
+    if value.loss.requires_grad:
+        value.loss.backward()  # type: ignore[no-untyped-call]
+    slope = None if scores.grad is None else np.ascontiguousarray(scores.grad.numpy())
+    return LossSlope(float(value.loss.detach()), slope, value.gradient_share)
+
+
+def learner_for(
+    network: nn.Module,
+    rows: Arrays,
+    config: TrainingConfig,
+    rows_seen: int,
+    slope: SlopeFunction | None = None,
+) -> Learner:
+    """Choose the kernels where they can stand in and are worth it, else PyTorch.
+
+    Where workers are in use, they take the steps.
+
+    The choice depends on the network, its device and the size of the fit alone, never on what
+    this machine has compiled before, so that the same fit gives the same weights twice.
+
+    Args:
+        network: To be trained, on its device.
+        rows: The training rows.
+        config: Optimiser, rate and decay.
+        rows_seen: Rows times epochs; a small fit is over before the kernels are compiled.
+        slope: See `FusedLearner`.
+    """
+    engine = current_engine()
+    if engine.name != "local" and _on_cpu(network, rows):
+        from harmonrank.paper.training.parallel import ParallelLearner
+
+        return ParallelLearner(network, rows, config, engine, slope)
+    if not isinstance(network, Network) or not _on_cpu(network, rows):
+        return TorchLearner(network, rows, config)
+    if not covers(network.config) or rows_seen < _SMALL_FIT:
+        return TorchLearner(network, rows, config)
+    return FusedLearner(network, rows, config, slope)
+
+
+def _on_cpu(network: nn.Module, rows: Arrays) -> bool:
+    # The kernels compute in float32.
+    return rows.scores.is_cpu and all(
+        p.is_cpu and p.dtype == torch.float32 for p in network.parameters()
+    )

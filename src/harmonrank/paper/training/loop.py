@@ -1,0 +1,186 @@
+"""The training loop: a function that yields what happens."""
+
+__all__ = [
+    "Event",
+    "Finished",
+    "train",
+]
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from harmonrank.paper.training.arrays import Arrays
+from harmonrank.paper.training.buffer import BufferedRows
+from harmonrank.paper.training.checkpoint import Checkpoint, Progress
+from harmonrank.paper.training.learner import Learner, LossFunction, SlopeFunction, learner_for
+from harmonrank.paper.training.shuffle import random_batches, request_batches
+from harmonrank.paper.training_config import Plan, TrainingConfig
+from harmonrank.support.errors import DivergenceError
+from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
+
+N = TypeVar("N", bound=nn.Module)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """Training is over and the network holds the weights of its best epoch.
+
+    Attributes:
+        history: Of every epoch its mean loss, validation AUC-sum and share of items with a
+            gradient, those before a resumption too.
+    """
+
+    best_epoch: int
+    valid_auc_sum: float
+    reason: Literal["epochs", "patience"]
+    history: tuple[tuple[float, float, float | None], ...] = ()
+
+
+Event = Resumed | BatchEnded | EpochEnded | Finished
+
+
+def train(
+    network: N,
+    rows: Arrays | BufferedRows,
+    loss: LossFunction,
+    validate: Callable[[N], float],
+    config: TrainingConfig,
+    *,
+    slope: SlopeFunction | None = None,
+    seed: int = 0,
+    checkpoint: Path | None = None,
+    fingerprint: str = "",
+    rows_seen: int | None = None,
+    requests: NDArray[np.int64] | None = None,
+) -> Iterator[Event]:
+    """Train a network, yield what happens, and leave it with the weights of its best epoch.
+
+    Without early stopping, the last epoch counts as the best.
+
+    Row order depends on the seed and the epoch alone and a checkpoint holds all other state,
+    so a run that was killed goes on to the same weights, bit for bit, as one that was not.
+
+    Args:
+        network: Called with scores and context.
+        rows: The training rows, on the network's device; a buffer of them at a time, if they are
+            many.
+        loss: Of the network's output and the batch.
+        validate: Validation AUC-sum of the network, higher is better.
+        config: Optimiser, batches, length.
+        slope: The loss and its slope at once, where there is such a form, for the fused learner.
+        seed: Decides the order of rows.
+        checkpoint: Where state is kept; if the file exists, training goes on from it.
+        fingerprint: Of data and options; a checkpoint of another one is refused.
+        rows_seen: Decides whether kernels are worth compiling; of this training if left out.
+        requests: Where each request begins, and the end, if batches must hold whole requests.
+    """
+    plan = config.plan(len(rows))
+    seen = len(rows) * plan.passes * plan.epochs if rows_seen is None else rows_seen
+    at_first = rows if isinstance(rows, Arrays) else rows.some()
+    learner = learner_for(network, at_first, config, seen, slope)
+    state = Checkpoint(network, learner.optimizer)
+    fingerprint = f"{fingerprint}/{learner.kind}"
+    progress = Progress()
+    if checkpoint is not None and checkpoint.exists():
+        progress = state.load(checkpoint, fingerprint)
+        learner.take_over()
+        yield Resumed(progress.epoch, progress.step)
+
+    def save() -> float:
+        if checkpoint is not None:
+            learner.publish()
+            state.save(checkpoint, progress, fingerprint)
+        return monotonic()
+
+    saved_at = monotonic()
+    patience = plan.patience if config.early_stopping else plan.epochs
+    while progress.epoch < plan.epochs and progress.since_best < patience:
+        steps = _steps(rows, requests, plan, seed, progress)
+        for event in _epoch(learner, steps, loss, config, plan, progress):
+            if monotonic() - saved_at > config.checkpoint_seconds:
+                saved_at = save()
+            yield event
+        learner.publish()
+        valid = validate(network)
+        if valid > progress.best_valid or not config.early_stopping:
+            state.keep_best()
+            progress.best_valid, progress.best_epoch = valid, progress.epoch
+        ended = EpochEnded(
+            progress.epoch,
+            plan.epochs,
+            progress.mean_loss,
+            valid,
+            progress.best_epoch,
+            progress.mean_share,
+        )
+        progress.history.append((ended.loss, valid, ended.gradient_share))
+        progress.next_epoch()
+        saved_at = save()
+        yield ended
+    state.restore_best()
+    reason: Literal["epochs", "patience"] = (
+        "epochs" if progress.since_best < patience else "patience"
+    )
+    history = tuple((loss, valid, share) for loss, valid, share in progress.history)
+    yield Finished(progress.best_epoch, progress.best_valid, reason, history)
+
+
+def _steps(
+    rows: Arrays | BufferedRows,
+    requests: NDArray[np.int64] | None,
+    plan: Plan,
+    seed: int,
+    progress: Progress,
+) -> Iterator[tuple[Arrays | None, NDArray[np.int64]]]:
+    """Yield the rows of each step of an epoch that is left, of other rows where there are any."""
+    if isinstance(rows, BufferedRows):
+        yield from rows.steps(plan, seed, progress.epoch, progress.step)
+        return
+    batches = _batches(len(rows), requests, plan, seed, progress.epoch)
+    for index in batches[progress.step :]:
+        yield None, index
+
+
+def _batches(
+    rows: int, requests: NDArray[np.int64] | None, plan: Plan, seed: int, epoch: int
+) -> list[NDArray[np.int64]]:
+    """Return the rows of each step of an epoch."""
+    found: list[NDArray[np.int64]] = []
+    for again in range(plan.passes):
+        order, each = [seed, epoch, again], plan.steps // plan.passes
+        if requests is None:
+            found += random_batches(rows, each, order)
+        else:
+            found += request_batches(requests, each, order)
+    return found
+
+
+def _epoch(
+    learner: Learner,
+    steps: Iterator[tuple[Arrays | None, NDArray[np.int64]]],
+    loss: LossFunction,
+    config: TrainingConfig,
+    plan: Plan,
+    progress: Progress,
+) -> Iterator[BatchEnded]:
+    """Take the steps of one epoch that are still to be taken."""
+    for step, (fresh, index) in enumerate(steps, progress.step):
+        if fresh is not None:
+            learner.use(fresh)
+        for group in learner.optimizer.param_groups:
+            group["lr"] = config.rate(progress.epoch * plan.steps + step, plan.steps * plan.epochs)
+        taken = learner.step(index, loss)
+        if not np.isfinite(taken.loss):
+            raise DivergenceError(
+                f"The training loss became {taken.loss} in epoch {progress.epoch + 1}; "
+                f"lower `learning_rate`, now {config.learning_rate:g}."
+            )
+        progress.add(taken.loss, taken.gradient_share)
+        yield BatchEnded(progress.epoch, step, plan.steps, plan.epochs)

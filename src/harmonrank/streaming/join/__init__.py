@@ -1,0 +1,1 @@
+"""Exposures and feedback to labelled rows."""

@@ -1,0 +1,1 @@
+"""What learns from labelled rows as they come."""

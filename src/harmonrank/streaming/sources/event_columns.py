@@ -1,0 +1,195 @@
+"""Event columns: the values of one column of events, whatever type they came in."""
+
+__all__ = ["KINDS", "TYPES", "converted", "kind_of", "kind_of_values", "series_of"]
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from harmonrank.data.clock import instants
+from harmonrank.support.errors import DataError
+
+KINDS = ("text", "integer", "number")
+"""What a context column may hold."""
+
+TIME = pl.Datetime("us", "UTC")
+TYPES: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "time": TIME,
+    "text": pl.String(),
+    "integer": pl.Int64(),
+    "number": pl.Float64(),
+    "unknown": pl.Null(),
+}
+"""The type of each kind of column in the canonical frame."""
+
+_BY_TYPE: dict[type, pl.DataType] = {
+    str: pl.String(),
+    int: pl.Int64(),
+    float: pl.Float64(),
+    bool: pl.Boolean(),
+}
+_LARGEST_WHOLE = 2**53
+_END_OF_TIME = 2**57  # in the year 6537: a later one could not be printed, and sums would overflow
+_LARGEST_FLOAT = 10**300
+_ISO = "%Y-%m-%dT%H:%M:%S%.fZ"
+
+
+def converted(series: pl.Series, kind: str) -> tuple[pl.Series, pl.Series | None]:
+    """Return a column as its kind, and where a value is none of that kind, if anywhere.
+
+    What becomes of a value depends on the value and the column's type alone. Null and NaN are
+    null, and right.
+    """
+    series = series.alias("")  # its own name may be a pattern to polars
+    if _is_canonical(series, kind):
+        return series, None
+    known = ~_is_lost(series)
+    if kind == "time":
+        found = _times(series)
+    elif kind in ("id", "text"):
+        found = _texts(series, kind)
+    elif kind == "integer":
+        found = _whole(series)
+    elif kind == "number":
+        found = _numbers(series)
+    else:
+        found = pl.Series("", [None] * len(series), pl.Null)
+    bad = known & found.is_null()
+    return found, bad if bad.any() else None
+
+
+def _is_canonical(series: pl.Series, kind: str) -> bool:
+    """Tell whether a column is one that our own sinks write, with nothing to change in it."""
+    if series.dtype != TYPES[kind]:
+        return False
+    if kind == "number":
+        return not series.is_nan().any()
+    if kind == "time":
+        micros = series.to_physical()
+        return not ((micros < 0) | (micros >= _END_OF_TIME)).any()
+    return kind != "id" or not (series == "").any()
+
+
+def _is_lost(series: pl.Series) -> pl.Series:
+    return series.is_null() | series.is_nan() if series.dtype.is_float() else series.is_null()
+
+
+def _nothing(series: pl.Series, kind: pl.DataType) -> pl.Series:
+    return pl.Series("", [None], kind).new_from_index(0, len(series))
+
+
+def _times(series: pl.Series) -> pl.Series:
+    try:
+        micros = _text_times(series) if series.dtype == pl.String else instants(series)
+    except DataError:
+        return _nothing(series, TIME)
+    # What is before 1970 is a clock that was never set.
+    micros = micros.set(~((micros >= 0) & (micros < _END_OF_TIME)) & micros.is_not_null(), None)
+    return micros.alias("").cast(TIME)
+
+
+def _text_times(series: pl.Series) -> pl.Series:
+    # What our own sinks write is read fast; all else is left to the many forms of a log.
+    micros = series.str.to_datetime(_ISO, strict=False, time_unit="us").dt.timestamp("us")
+    rest = (micros.is_null() & series.is_not_null()).arg_true()
+    return micros.scatter(rest, instants(series.gather(rest))) if len(rest) else micros
+
+
+def _texts(series: pl.Series, kind: str) -> pl.Series:
+    held = series.dtype
+    if isinstance(held, pl.String | pl.Categorical | pl.Enum):
+        text = series.cast(pl.String)
+        # An id without a letter is none.
+        return text.set(text == "", None) if kind == "id" and (text == "").any() else text
+    if kind == "text":
+        return series.dt.to_string("iso") if held.is_temporal() else _nothing(series, pl.String())
+    # A truth value is a mistake, where a whole number names something.
+    return _nothing(series, pl.String()) if held == pl.Boolean else _whole(series).cast(pl.String)
+
+
+def _whole(series: pl.Series) -> pl.Series:
+    held = series.dtype
+    if held.is_float():
+        # pandas turns a column of whole numbers into fractions as soon as one is missing.
+        exact = (series == series.floor()) & (series.abs() <= _LARGEST_WHOLE)
+        series = series.set(~exact, None) if not exact.all() else series
+    elif not held.is_integer() and held != pl.Boolean:
+        return _nothing(series, pl.Int64())
+    return series.cast(pl.Int64, strict=False)
+
+
+def _numbers(series: pl.Series) -> pl.Series:
+    if not series.dtype.is_numeric() and series.dtype != pl.Boolean:
+        return _nothing(series, pl.Float64())
+    return series.cast(pl.Float64).fill_nan(None)
+
+
+def series_of(values: Sequence[Any], kind: str) -> tuple[pl.Series, pl.Series | None]:
+    """Return JSON values as their kind, and where one is not; each counts by its own type."""
+    try:
+        # Strict, so that no value is turned into what it is not.
+        return converted(pl.Series("", values, _FIRST[kind], strict=True), kind)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        pass
+    found = pl.Series("", [None], TYPES[kind]).new_from_index(0, len(values))
+    bad: list[int] = []
+    places: dict[type, list[int]] = {}
+    for place, value in enumerate(values):
+        held = _type_of(value, kind)
+        if held is not None:
+            places.setdefault(held, []).append(place)
+        elif value is not None:
+            bad.append(place)
+    for held, rows in places.items():
+        part = pl.Series("", [held(values[row]) for row in rows], _BY_TYPE[held], strict=True)
+        made, wrong = converted(part, kind)
+        found = found.scatter(rows, made)
+        bad += [] if wrong is None else [rows[i] for i in wrong.arg_true()]
+    marks = pl.Series("", [False]).new_from_index(0, len(values))
+    return found, marks.scatter(sorted(bad), True) if bad else None
+
+
+def _type_of(value: Any, kind: str) -> type | None:
+    """Return what a value is read as; None if it is nothing that a column holds."""
+    held = type(value)
+    if held is int and kind == "number":
+        return float if abs(value) < _LARGEST_FLOAT else None
+    if held is int and not -(2**63) <= value < 2**63:
+        return None
+    return held if held in _BY_TYPE else None
+
+
+_FIRST: dict[str, pl.DataType] = {
+    "id": pl.String(),
+    "time": pl.String(),
+    "text": pl.String(),
+    "integer": pl.Int64(),
+    "number": pl.Float64(),
+    "unknown": pl.Null(),
+}
+"""What most values of a kind are; a column of nothing else is read at once."""
+
+
+def kind_of(held: pl.DataType) -> str | None:
+    """Return the kind of context that a type is, None if nothing tells."""
+    if held.is_integer() or held == pl.Boolean:
+        return "integer"
+    if held.is_numeric():
+        return "number"
+    return None if held == pl.Null else "text"
+
+
+def kind_of_values(values: Sequence[Any]) -> str | None:
+    """Return the kind of context that JSON values are, None if all are null.
+
+    >>> kind_of_values([None, 3, 3.5]), kind_of_values([3, None]), kind_of_values([None])
+    ('number', 'integer', None)
+    """
+    held = {type(value) for value in values} - {type(None)}
+    if not held:
+        return None
+    if held <= {int, bool}:
+        return "integer"
+    return "number" if held <= {int, bool, float} else "text"

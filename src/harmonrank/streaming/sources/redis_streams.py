@@ -1,0 +1,191 @@
+"""Redis Streams: entries of events, read by a consumer group.
+
+An entry holds either the fields of one event, or a field `events` with several as JSON lines, which
+is faster. New entries are asked for with XREADGROUP, and acknowledged with XACK when the state
+that came of them is committed, never before. A position is the id of an entry. After a start, or a
+lost connection, what lies behind the position is read again by its ids, whoever was given it
+before; an entry at or before the position is acknowledged and passed over. So an entry may be
+delivered twice, and counts once.
+
+A stream is read in one order by one reader: use one group for each state that is made of it.
+"""
+
+__all__ = ["RedisSource", "open_sink", "open_source"]
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field, to_builtins
+
+from harmonrank.data import Schema
+from harmonrank.streaming.sources.event_reading import read_lines, settled_by
+from harmonrank.streaming.sources.events import EventForm
+from harmonrank.streaming.sources.redis_address import RedisAddress, asking
+from harmonrank.streaming.sources.redis_entries import EntryLines
+from harmonrank.streaming.sources.redis_sink import RedisSink
+from harmonrank.streaming.sources.source import EventChunk, Offset
+from harmonrank.support.errors import SourceError
+from harmonrank.support.storage.decoding import decode
+
+_FIRST_COUNT, _MOST_COUNT, _ACKNOWLEDGED = 64, 10_000, 1000
+
+_Id = tuple[int, int]
+
+
+class _Position(Struct, forbid_unknown_fields=True):
+    """How far a stream is read.
+
+    Attributes:
+        id: Of the last entry that was read.
+        entries: How many entries were read, or removed before reading began; None at first.
+        kinds: What context columns hold.
+    """
+
+    id: Annotated[str, Meta(pattern=r"^\d{1,20}-\d{1,20}$")] = "0-0"
+    entries: Annotated[int, Meta(ge=0)] | None = None
+    kinds: dict[str, str] = field(default_factory=dict)
+
+
+class RedisSource:
+    """Hands out the events of a Redis stream."""
+
+    def __init__(self, address: RedisAddress, schema: Schema, kinds: Mapping[str, str]) -> None:
+        self._address, self._form = address, EventForm(schema, kinds)
+        self._client = address.client()
+        self._at: _Id | None = None
+        self._given: _Id = (0, 0)
+        self._per_entry = 0.0
+
+    def read(self, after: Offset | None, most: int) -> EventChunk | None:
+        """Return the events of the next entries."""
+        position = _Position() if after is None else decode(after, _Position, "A position")
+        form = self._form.with_kinds(position.kinds)
+        begun, found = position.id, EntryLines()
+        try:
+            with asking(self._address):
+                if self._at != _id(position.id):
+                    self._go_to(position.id)
+                notes = self._check_removed(position)
+                while found.count < most and (entries := self._entries(most - found.count)):
+                    before = found.count
+                    for _, fields in entries:
+                        found.add(fields)
+                    position.id, position.entries = entries[-1][0].decode(), _sum(position, entries)
+                    self._at = _id(position.id)
+                    self._per_entry = max(1.0, (found.count - before) / len(entries))
+        except SourceError:
+            # What was on its way is read again by its ids.
+            self._at = None
+            raise
+        if position.id == begun and not notes:
+            return None
+        form = settled_by(form, found.lines(form))
+        position.kinds = dict(form.kinds)
+        events = read_lines(form, found.lines(form))
+        return EventChunk(events, to_builtins(position), notes)
+
+    def _go_to(self, place: str) -> None:
+        """Stand behind an entry, whatever the group was given before."""
+        name, group = self._address.stream, self._address.group
+        found = {entry["name"].decode(): entry for entry in self._groups()}
+        if group not in found:
+            self._client.xgroup_create(name, group, id=place, mkstream=True)
+            self._given = _id(place)
+        else:
+            self._given = _id(found[group]["last-delivered-id"])
+        self._at = _id(place)
+        self._acknowledge(place)
+
+    def _check_removed(self, position: _Position) -> tuple[str, ...]:
+        """Count entries that were removed before they were read, as a stream that is trimmed has.
+
+        What is removed is taken for the oldest; of entries that are deleted one by one nobody
+        tells whether they were read.
+        """
+        facts = self._client.xinfo_stream(self._address.stream)
+        if "entries-added" not in facts:  # Redis before 7
+            return ()
+        removed = int(facts["entries-added"]) - int(facts["length"])
+        lost = 0 if position.entries is None else removed - position.entries
+        position.entries = max(removed, position.entries or 0)
+        if lost <= 0:
+            return ()
+        return (
+            f"{lost:,} entries of '{self._address}' were removed from it before they were read, "
+            "and are lost; let it keep more.",
+        )
+
+    def _groups(self) -> list[dict[str, Any]]:
+        if not self._client.exists(self._address.stream):
+            return []
+        found: list[dict[str, Any]] = self._client.xinfo_groups(self._address.stream)
+        return found
+
+    def _entries(self, missing: int) -> list[tuple[bytes, Mapping[bytes, bytes]]]:
+        """Return the next entries: those that the group was given before, then new ones."""
+        assert self._at is not None
+        name = self._address.stream
+        most = _MOST_COUNT if self._per_entry else _FIRST_COUNT
+        count = min(most, max(1, int(missing / max(1.0, self._per_entry))))
+        if self._at < self._given:
+            after, until = ("({}-{}".format(*self._at), "{}-{}".format(*self._given))
+            entries = self._client.xrange(name, after, until, count)
+            if entries:
+                return list(entries)
+            self._given = self._at  # The rest was removed.
+        while True:
+            reply = self._client.xreadgroup(
+                self._address.group, self._address.consumer, {name: ">"}, count
+            )
+            entries = reply[0][1] if reply else []
+            known = [key for key, _ in entries if _id(key) <= self._at]
+            if known:
+                self._client.xack(name, self._address.group, *known)
+            if len(known) < len(entries) or not entries:
+                return list(entries[len(known) :])
+
+    def committed(self, offset: Offset) -> None:
+        """Acknowledge all entries up to a position."""
+        position = decode(offset, _Position, "A position")
+        with asking(self._address):
+            self._acknowledge(position.id)
+
+    def _acknowledge(self, place: str) -> None:
+        name, group = self._address.stream, self._address.group
+        while True:
+            pending = self._client.xpending_range(name, group, "-", place, _ACKNOWLEDGED)
+            if not pending:
+                return
+            self._client.xack(name, group, *[entry["message_id"] for entry in pending])
+
+    def waiting(self) -> int | None:
+        """Return how many entries the group was not given yet."""
+        with asking(self._address):
+            for entry in self._groups():
+                if entry["name"].decode() == self._address.group:
+                    lag = entry.get("lag")
+                    return None if lag is None else int(lag)
+            return int(self._client.xlen(self._address.stream))
+
+    def close(self) -> None:
+        """Give back the connection."""
+        self._client.close()
+
+
+def _sum(position: _Position, entries: list[tuple[bytes, Mapping[bytes, bytes]]]) -> int | None:
+    return None if position.entries is None else position.entries + len(entries)
+
+
+def _id(text: str | bytes) -> _Id:
+    first, _, second = (text.decode() if isinstance(text, bytes) else text).partition("-")
+    return int(first), int(second or 0)
+
+
+def open_source(address: str, schema: Schema, kinds: Mapping[str, str]) -> RedisSource:
+    """Return a Redis stream as a source of events."""
+    return RedisSource(RedisAddress.parse(address), schema, kinds)
+
+
+def open_sink(address: str, form: str) -> RedisSink:  # noqa: ARG001
+    """Return a Redis stream as a sink of events; it has no files, so their form means nothing."""
+    return RedisSink(RedisAddress.parse(address))

@@ -1,0 +1,142 @@
+"""Sources and sinks: where the events of a stream come from, and where a simulation sends them.
+
+Two small interfaces, and one function each that finds the right one by its address. A source hands
+out events in one order and can start again behind any position that it has told; it keeps nothing
+that a crash could take away. Positions are kept by the stream, together with its state, so that
+every event counts exactly once even if it is delivered twice. docs/streaming.md shows how to add
+a source.
+"""
+
+__all__ = ["EventChunk", "EventSink", "EventSource", "Offset", "open_sink", "open_source"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Protocol
+
+import polars as pl
+
+from harmonrank.data import Schema
+from harmonrank.support.errors import UsageError
+from harmonrank.support.extras import needs_extras
+
+ENTRY_POINTS = "harmonrank.sources"
+"""The group of entry points by which an installed package adds a kind of source."""
+
+# By name, so that one kind needs nothing of another: neither its module nor its package.
+_MODULES = {
+    "": "harmonrank.streaming.sources.folder",
+    "redis": "harmonrank.streaming.sources.redis_streams",
+    "rediss": "harmonrank.streaming.sources.redis_streams",
+}
+
+Offset = dict[str, Any]
+"""A position in a source, as JSON parts; only the source itself knows what they mean."""
+
+
+@dataclass(frozen=True)
+class EventChunk:
+    """Some events, in order.
+
+    Attributes:
+        events: The canonical frame of `harmonrank.streaming.sources.events`; it may be empty.
+        offset: The position after these events.
+        notes: What a person should know, a sentence each, such as a file that cannot be read.
+    """
+
+    events: pl.DataFrame
+    offset: Offset
+    notes: tuple[str, ...] = ()
+
+
+class EventSource(Protocol):
+    """Hands out events in one order."""
+
+    def read(self, after: Offset | None, most: int) -> EventChunk | None:
+        """Return the events that follow a position, about `most` of them at the most.
+
+        Args:
+            after: What an earlier chunk has told, perhaps in an earlier process; None is the
+                beginning.
+            most: So many events are enough; what cannot be cut may bring a few more.
+
+        Returns:
+            None if nothing is there now.
+
+        Raises:
+            SourceError: The source is away, or something in it cannot be read now: try again,
+                with the same position.
+        """
+
+    def committed(self, offset: Offset) -> None:
+        """Acknowledge what lies before a position: the state that came of it is safe.
+
+        Raises:
+            SourceError: The source is away. Nothing is lost: the next acknowledgement, or the
+                next start, includes this one.
+        """
+
+    def waiting(self) -> int | None:
+        """Return how many events (of a folder: files) wait to be read, None if nobody knows."""
+
+    def close(self) -> None:
+        """Give back connections and open files."""
+
+
+class EventSink(Protocol):
+    """Takes events in order."""
+
+    def write(self, events: pl.DataFrame) -> None:
+        """Send events of the canonical frame; when this returns, they are there.
+
+        Raises:
+            SourceError: The sink is away: try again.
+        """
+
+    def close(self) -> None:
+        """Give back connections and open files."""
+
+
+def open_source(
+    address: str, schema: Schema, *, kinds: Mapping[str, str] | None = None
+) -> EventSource:
+    """Return the source at an address.
+
+    Args:
+        address: A folder, or `redis://host:port/db/stream?group=name`.
+        schema: Which columns exposures have.
+        kinds: What context columns hold: 'text', 'integer' or 'number'; those that are not named
+            are settled by the first events.
+
+    Raises:
+        SourceError: It is away.
+        UsageError: There is no such kind of source.
+    """
+    source: EventSource = _module(address).open_source(address, schema, kinds or {})
+    return source
+
+
+def open_sink(address: str, *, form: str = "parquet") -> EventSink:
+    """Return the sink at an address; `form`, parquet or jsonl, is that of a folder's files."""
+    sink: EventSink = _module(address).open_sink(address, form)
+    return sink
+
+
+def _module(address: str) -> Any:
+    """Import the module for an address, which has its own `open_source` and `open_sink`."""
+    scheme, found, _ = address.partition("://")
+    if not found:
+        return import_module(_MODULES[""])
+    place = _MODULES.get(scheme)
+    if place is None:
+        others = {entry.name: entry.value for entry in entry_points(group=ENTRY_POINTS)}
+        place = others.get(scheme)
+        if place is None:
+            known = [f"{name}://…" for name in (*_MODULES, *others) if name]
+            raise UsageError(
+                f"There is no source of events of the kind '{scheme}://'; expected a folder or "
+                f"one of {', '.join(known)}."
+            )
+    with needs_extras(f"A stream at {scheme}://…"):
+        return import_module(place)

@@ -1,0 +1,1 @@
+"""What a stream keeps, exactly once."""

@@ -1,0 +1,82 @@
+"""Extras: packages that only some things need, with the remedy where one is missing."""
+
+__all__ = ["import_extra", "is_installed", "needs_extras", "plugins", "remedy", "require_extra"]
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from typing import Any
+
+from harmonrank.support.errors import DependencyError
+
+_EXTRAS = {
+    "fsspec": "stores",
+    "httptools": "serve",
+    "lightgbm": "lightgbm",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+    "optuna": "search",
+    "pandas": "pandas",
+    "plotly": "report",
+    "pyarrow": "pandas",
+    "ray": "ray",
+    "redis": "redis",
+    "torch": "torch",
+    "uvicorn": "serve",
+    "uvloop": "serve",
+}
+"""Which extra installs a package."""
+
+
+@contextmanager
+def needs_extras(who: str) -> Iterator[None]:
+    """Turn the absence of an optional package within into one sentence with the remedy.
+
+    >>> with needs_extras("mbce"):
+    ...     raise ModuleNotFoundError("No module named 'torch'", name="torch")
+    Traceback (most recent call last):
+    harmonrank.support.errors.DependencyError: mbce needs the package 'torch'; install it with
+    `pip install 'harmonrank[torch]'`.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        # A package that is there but broken has its own story to tell.
+        if error.name not in _EXTRAS:
+            raise
+        what = f"{who} needs the package '{error.name}'"
+        raise DependencyError(f"{what}; {remedy(error.name)}.") from None
+
+
+def remedy(package: str) -> str:
+    """Return how to get an optional package, as the end of a sentence."""
+    return f"install it with `pip install 'harmonrank[{_EXTRAS[package]}]'`"
+
+
+def import_extra(package: str, *, who: str) -> Any:
+    """Return an optional package."""
+    with needs_extras(who):
+        return import_module(package)
+
+
+def require_extra(package: str, *, who: str) -> None:
+    """Refuse to go on without an optional package, which is imported later or elsewhere."""
+    if not is_installed(package):
+        raise DependencyError(f"{who} needs the package '{package}'; {remedy(package)}.")
+
+
+def is_installed(package: str) -> bool:
+    """Tell whether a package could be imported, without doing so."""
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@cache
+def plugins(group: str) -> dict[str, str]:
+    """Return what other installed packages add under an entry point: a place by its name."""
+    return {entry.name: entry.value for entry in entry_points(group=group)}

@@ -1,0 +1,153 @@
+"""Together: threads share the parts of one job, each taking the next as long as there are any."""
+
+__all__ = ["each_part", "edges_of", "in_turn", "map_parts", "together"]
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from contextvars import copy_context
+from functools import cache
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harmonrank.support.kernel import claim, finish, watch
+from harmonrank.support.threads import thread_count
+
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+
+_LOOKS = 20_000  # Some part of a millisecond, longer than a part takes.
+_AT_ONCE = 2  # Large parts, each of which has loops that run on several threads again.
+
+
+def edges_of(blocks: int, size: int) -> NDArray[np.int64]:
+    """Cut blocks into parts of `size`, the last one perhaps smaller.
+
+    >>> edges_of(20, 8)
+    array([ 0,  8, 16, 20])
+    """
+    return np.append(np.arange(0, blocks, size), blocks)
+
+
+def together(
+    work: Callable[[NDArray[np.int64], int], Any], parts: int, threads: int | None = None
+) -> None:
+    """Call `work(claims, who)` on several threads at once, until all parts are done.
+
+    A thread that sleeps can take longer to wake than a batch takes to fuse, and a busy machine may
+    not wake it at all for a while. So nobody waits for a thread to begin: this one works at
+    once, and waits at the end only for parts that others have claimed.
+
+    It returns when all parts are finished, which may be before the other calls of `work` have
+    returned. So all that a part yields must be written before `finish`; a value that `work`
+    returns, or adds to a list after its last part, may come too late.
+
+    Args:
+        work: Claims parts until there are none, and calls `finish` after each; a kernel, or
+            Python around kernels, which release the lock.
+        parts: How many there are.
+        threads: How many may work, this one included; `thread_count()` if left out.
+    """
+    threads = max(1, min(thread_count() if threads is None else threads, parts))
+    claims = np.zeros((threads + 1, 8), np.int64)
+    others: list[Future[Any]] = []
+    # Once the main thread has ended no pool takes work any more, and this thread does it all.
+    with suppress(RuntimeError):
+        others.extend(_pool(who).submit(work, claims, who) for who in range(1, threads))
+    try:
+        work(claims, 0)
+    except BaseException:
+        wait(_begun(others))
+        raise
+    if others and not watch(claims, parts, _LOOKS):
+        for other in _begun(others):
+            other.result()
+
+
+def _begun(others: list[Future[Any]]) -> list[Future[Any]]:
+    """Return those that have begun; the rest is called off.
+
+    One that has not begun has claimed nothing, and may never begin: when a part of one job is
+    itself a job, its thread may be the one that waits.
+    """
+    return [other for other in others if not other.cancel()]
+
+
+def each_part(work: Callable[[int], Any], parts: int, threads: int | None = None) -> None:
+    """Call `work(part)` for every part on several threads; what it returns is not kept.
+
+    >>> squares = np.zeros(4)
+    >>> each_part(lambda part: squares.__setitem__(part, part**2), 4)
+    >>> squares
+    array([0., 1., 4., 9.])
+    """
+    if parts == 1:  # A request: there is nothing to share.
+        work(0)
+        return
+
+    def take(claims: NDArray[np.int64], who: int) -> None:
+        while (part := claim(claims, who, parts)) < parts:
+            work(part)
+            finish(claims)
+
+    together(take, parts, threads)
+
+
+def map_parts(
+    work: Callable[[Given], Found], items: Sequence[Given], threads: int | None = None
+) -> list[Found]:
+    """Return what `work` makes of each item, in order, several at a time.
+
+    >>> map_parts(lambda item: item * item, [1, 2, 3])
+    [1, 4, 9]
+    """
+    found: list[Found | None] = [None] * len(items)
+
+    def one(part: int) -> None:
+        found[part] = work(items[part])
+
+    each_part(one, len(items), threads)
+    return cast(list[Found], found)
+
+
+def in_turn(work: Callable[[int], Found], parts: int) -> Iterator[Found]:
+    """Yield what `work` makes of each part, in order; one is begun while another is worked on.
+
+    For large parts, of which few may be in memory at once: two are, however many threads there are.
+    So one can be read while another is computed, and loops of one thread are no standstill.
+
+    >>> list(in_turn(lambda part: part**2, 4))
+    [0, 1, 4, 9]
+    """
+    at_once = min(_AT_ONCE, thread_count(), parts)
+    if at_once < 2:  # Nothing to share.
+        yield from map(work, range(parts))
+        return
+    coming: deque[Future[Found]] = deque()
+    with ThreadPoolExecutor(at_once, thread_name_prefix="harmonrank-turn") as pool:
+        try:
+            for part in range(parts):
+                # A limit of threads holds for what is computed here, too.
+                coming.append(pool.submit(copy_context().run, work, part))
+                if len(coming) == at_once:  # Results may be large, so none waits for long.
+                    yield coming.popleft().result()
+            while coming:
+                yield coming.popleft().result()
+        finally:
+            for part_ in coming:
+                part_.cancel()
+
+
+@cache
+def _pool(who: int) -> ThreadPoolExecutor:
+    """Return the thread of that number, always the same one for the sake of its cache."""
+    return ThreadPoolExecutor(1, thread_name_prefix=f"harmonrank-{who}")
+
+
+if hasattr(os, "register_at_fork"):
+    # Threads do not survive a fork, so the child makes its own.
+    os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -1,0 +1,329 @@
+"""Lane maths: what kernels compute with lanes besides sums and products.
+
+Each function writes LLVM's instructions for all lanes at once; there is no branch and no call.
+"""
+
+__all__ = [
+    "as_doubles",
+    "as_floats",
+    "at_most",
+    "bounded",
+    "choose",
+    "counted",
+    "cut_off",
+    "exponential",
+    "fetched",
+    "folded",
+    "larger",
+    "of_all",
+    "put_pairs",
+    "quotient",
+    "sigmoid",
+    "transpose",
+    "widened",
+    "within",
+]
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from harmonrank.support.simd import ROWS, SINGLES, Lanes, in_all, vector_type, where
+
+_FLOATS, _WHOLES = Lanes(types.float32, ROWS), Lanes(types.int32, ROWS)
+_MASK = Lanes(types.boolean, ROWS)
+_CONTRACT = ("contract",)
+
+# eˣ = 2ᵏ eᶠ with k whole and |f| ≤ ln 2 / 2.
+_LOWEST, _LOG2E = -87.0, 1.4426950408889634
+# ln 2 in two parts: the first has few digits, so that k times it is exact.
+_LN2_HIGH, _LN2_LOW = 0.693359375, -2.12194440e-4
+_ROUND = 12582912.0  # 1.5 · 2²³: adding it rounds a small float to a whole number.
+# The polynomial of least relative error, 3e-9, on |f| ≤ ln 2 / 2 that begins with 1 + f.
+_POLYNOMIAL = (0.00138146019, 0.00836871703, 0.041668388, 0.166665206, 0.499999934, 1.0, 1.0)
+_EXPONENT_BIAS, _MANTISSA = 127 << 23, 23
+
+
+def _all(builder: Any, number: float) -> Any:
+    return in_all(builder, _FLOATS, ir.Constant(ir.FloatType(), number))
+
+
+def _whole(number: int) -> Any:
+    return ir.Constant(vector_type(_WHOLES), [number] * ROWS)
+
+
+def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    return builder.fadd(builder.fmul(a, b, flags=_CONTRACT), c, flags=_CONTRACT)
+
+
+def _largest(builder: Any, a: Any, b: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+def _exp(builder: Any, x: Any) -> Any:
+    """Return eˣ for x ≤ 0."""
+    x = _largest(builder, x, _all(builder, _LOWEST))
+    rounded = _fused(builder, x, _all(builder, _LOG2E), _all(builder, _ROUND))
+    k = builder.fsub(rounded, _all(builder, _ROUND))
+    f = _fused(builder, k, _all(builder, -_LN2_HIGH), x)
+    f = _fused(builder, k, _all(builder, -_LN2_LOW), f)
+    p = _all(builder, _POLYNOMIAL[0])
+    for coefficient in _POLYNOMIAL[1:]:
+        p = _fused(builder, p, f, _all(builder, coefficient))
+    # k is in the last bits of the sum that rounded it.
+    bits = builder.bitcast(rounded, vector_type(_WHOLES))
+    power = builder.add(builder.shl(bits, _whole(_MANTISSA)), _whole(_EXPONENT_BIAS))
+    return builder.fmul(p, builder.bitcast(power, vector_type(_FLOATS)))
+
+
+def _exponential(_typing: Any, x: Any) -> Any:
+    return x(x), lambda _context, builder, _signature, given: _exp(builder, given[0])
+
+
+def _sigmoid(_typing: Any, x: Any) -> Any:
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        # e^−|x| cannot overflow: σ(x) is 1/(1 + e) on one side and e/(1 + e) on the other.
+        (x,), one = given, _all(builder, 1.0)
+        positive = builder.fcmp_ordered(">=", x, _all(builder, 0.0))
+        e = _exp(builder, builder.select(positive, builder.fneg(x), x))
+        return builder.fdiv(builder.select(positive, one, e), builder.fadd(one, e))
+
+    return x(x), emit
+
+
+def _larger(_typing: Any, a: Any, b: Any) -> Any:
+    return a(a, b), lambda _context, builder, _signature, given: _largest(builder, *given)
+
+
+def _quotient(_typing: Any, a: Any, b: Any) -> Any:
+    return a(a, b), lambda _context, builder, _signature, given: builder.fdiv(*given)
+
+
+def _of_all(_typing: Any, number: Any) -> Any:
+    kind = _FLOATS if number == types.float32 else _WHOLES
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        return in_all(builder, kind, given[0])
+
+    return kind(kind.dtype), emit
+
+
+def _at_most(_typing: Any, a: Any, b: Any) -> Any:
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        return builder.fcmp_ordered("<=", *given)
+
+    return _MASK(a, b), emit
+
+
+def _choose(_typing: Any, mask: Any, a: Any, b: Any) -> Any:
+    return a(mask, a, b), lambda _context, builder, _signature, given: builder.select(*given)
+
+
+def _counted(_typing: Any, mask: Any) -> Any:
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        return builder.zext(given[0], vector_type(_WHOLES))
+
+    return _WHOLES(mask), emit
+
+
+def _fetched(_typing: Any, array: Any, _first: Any, places: Any) -> Any:
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, given[0]).data
+        long, addresses = Lanes(types.int64, ROWS), ir.VectorType(data.type, ROWS)
+        begin = builder.ptrtoint(builder.gep(data, [given[1]]), ir.IntType(64))
+        bytes_on = builder.shl(
+            builder.zext(given[2], vector_type(long)), ir.Constant(vector_type(long), [2] * ROWS)
+        )
+        where_each = builder.inttoptr(
+            builder.add(in_all(builder, long, begin), bytes_on), addresses
+        )
+        floats, mask = vector_type(_FLOATS), vector_type(_MASK)
+        gather = ir.FunctionType(floats, [addresses, ir.IntType(32), mask, floats])
+        insert: Any = cgutils.get_or_insert_function
+        # Before LLVM 16 a pointer has a type, and the name of an intrinsic tells it.
+        kind = "" if str(data.type) == "ptr" else "f32"
+        name = f"llvm.masked.gather.v{ROWS}f32.v{ROWS}p0{kind}"
+        function = insert(builder.module, gather, name)
+        align, every = ir.Constant(ir.IntType(32), 4), ir.Constant(mask, [True] * ROWS)
+        return builder.call(function, [where_each, align, every, ir.Constant(floats, ir.Undefined)])
+
+    return _FLOATS(array, types.intp, places), emit
+
+
+def _widened(_typing: Any, x: Any) -> Any:
+    whole = isinstance(x.dtype, types.Integer)
+    kind = Lanes(types.int32 if whole else types.float64, x.width)
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        widen = builder.zext if whole else builder.fpext
+        return widen(given[0], vector_type(kind))
+
+    return kind(x), emit
+
+
+def _bounded(_typing: Any, x: Any, _low: Any, _high: Any) -> Any:
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        low, high = (in_all(builder, x, end) for end in given[1:])
+        raised = _largest(builder, given[0], low)
+        return builder.select(builder.fcmp_ordered("<", raised, high), raised, high)
+
+    return x(x, x.dtype, x.dtype), emit
+
+
+def _folded(_typing: Any, x: Any) -> Any:
+    kind = Lanes(x.dtype, x.width // 2)
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        places = ir.VectorType(ir.IntType(32), kind.width)
+        one, other = (
+            builder.shuffle_vector(
+                given[0], given[0], ir.Constant(places, list(range(first, x.width, 2)))
+            )
+            for first in (0, 1)
+        )
+        return builder.fadd(one, other)
+
+    return kind(x), emit
+
+
+def _cut_off(_typing: Any, x: Any) -> Any:
+    kind = Lanes(types.int32, x.width)
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        return builder.fptosi(given[0], vector_type(kind))
+
+    return kind(x), emit
+
+
+def _as_floats(_typing: Any, x: Any) -> Any:
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        return builder.sitofp(given[0], vector_type(_FLOATS))
+
+    return _FLOATS(x), emit
+
+
+def _as_doubles(_typing: Any, x: Any) -> Any:
+    kind = Lanes(types.float64, x.width)
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        return builder.sitofp(given[0], vector_type(kind))
+
+    return kind(x), emit
+
+
+def _put_pairs(_typing: Any, array: Any, _first: Any, x: Any) -> Any:
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        places = ir.VectorType(ir.IntType(32), 2 * ROWS)
+        turns = [lane for r in range(ROWS) for lane in (r, ROWS + r)]
+        pairs = builder.shuffle_vector(_all(builder, 1.0), given[2], ir.Constant(places, turns))
+        place, align = where(context, builder, signature.args[0], given[0], given[1], pairs.type)
+        builder.store(pairs, place, align=align)
+        return context.get_dummy_value()
+
+    return types.none(array, types.intp, x), emit
+
+
+def _within(_typing: Any, x: Any, _most: Any) -> Any:
+
+    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
+        x, most = given[0], in_all(builder, _WHOLES, given[1])
+        x = builder.select(builder.icmp_signed("<", x, _whole(0)), _whole(0), x)
+        return builder.select(builder.icmp_signed(">", x, most), most, x)
+
+    return x(x, types.int32), emit
+
+
+# Which lanes of two neighbours make two new ones, in each of three rounds; as the processor has
+# them: in halves of four first, and halves at last.
+_TURNS = (
+    (1, [0, 8, 1, 9, 4, 12, 5, 13], [2, 10, 3, 11, 6, 14, 7, 15]),
+    (2, [0, 1, 8, 9, 4, 5, 12, 13], [2, 3, 10, 11, 6, 7, 14, 15]),
+    (4, [0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7, 12, 13, 14, 15]),
+)
+
+
+def _turned(builder: Any, rows: list[Any]) -> list[Any]:
+    """Return the columns of eight rows of eight."""
+    places = ir.VectorType(ir.IntType(32), SINGLES)
+    for apart, low, high in _TURNS:
+        turned = list(rows)
+        for i in range(SINGLES):
+            if not i & apart:
+                pair = rows[i], rows[i + apart]
+                turned[i] = builder.shuffle_vector(*pair, ir.Constant(places, low))
+                turned[i + apart] = builder.shuffle_vector(*pair, ir.Constant(places, high))
+        rows = turned
+    # The second round leaves the columns 1 and 2 of each four in each other's place.
+    return [rows[i] for i in (0, 2, 1, 3, 4, 6, 5, 7)]
+
+
+def _transpose(
+    _typing: Any, source: Any, _first: Any, _step: Any, target: Any, _to: Any, _stride: Any
+) -> Any:
+
+    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        vector, kinds = ir.VectorType(ir.FloatType(), SINGLES), signature.args
+
+        def at(side: int, i: int) -> Any:
+            array, first, step = given[3 * side : 3 * side + 3]
+            place = builder.add(first, builder.mul(step, ir.Constant(ir.IntType(64), i)))
+            return where(context, builder, kinds[3 * side], array, place, vector)[0]
+
+        rows = [builder.load(at(0, i), align=4) for i in range(SINGLES)]
+        for i, column in enumerate(_turned(builder, rows)):
+            builder.store(column, at(1, i), align=4)
+        return context.get_dummy_value()
+
+    whole = types.intp
+    return types.none(source, whole, whole, target, whole, whole), emit
+
+
+exponential: Any = intrinsic(_exponential)
+"""eˣ for x ≤ 0 in float32."""
+sigmoid: Any = intrinsic(_sigmoid)
+"""1/(1 + e⁻ˣ)."""
+larger: Any = intrinsic(_larger)
+"""The larger of two numbers in each lane."""
+quotient: Any = intrinsic(_quotient)
+"""a/b."""
+of_all: Any = intrinsic(_of_all)
+"""A float32 or int32 in every lane."""
+at_most: Any = intrinsic(_at_most)
+"""Whether a ≤ b."""
+choose: Any = intrinsic(_choose)
+"""choose(mask, a, b): a where the mask is true, else b."""
+counted: Any = intrinsic(_counted)
+"""1 where the mask is true, else 0."""
+fetched: Any = intrinsic(_fetched)
+"""fetched(array, first, places): what lies so many places after `first`."""
+widened: Any = intrinsic(_widened)
+"""The same numbers in float64; uint16 in int32."""
+bounded: Any = intrinsic(_bounded)
+"""bounded(x, low, high): numbers moved to the bounds if they are beyond; NaN is moved to `low`."""
+folded: Any = intrinsic(_folded)
+"""The sums of two neighbours each, half as many."""
+cut_off: Any = intrinsic(_cut_off)
+"""The whole part of a float, as int32."""
+as_floats: Any = intrinsic(_as_floats)
+"""Whole numbers as float32."""
+as_doubles: Any = intrinsic(_as_doubles)
+"""Whole numbers as float64."""
+put_pairs: Any = intrinsic(_put_pairs)
+"""put_pairs(array, first, x): writes 1 and x of each lane there, one after the other."""
+within: Any = intrinsic(_within)
+"""within(x, most): whole numbers, those below 0 and above `most` moved to these."""
+transpose: Any = intrinsic(_transpose)
+"""transpose(source, first, step, target, to, stride): eight rows of eight numbers become columns.
+
+Row i begins at `first + i · step`; column i is written to `to + i · stride`.
+"""

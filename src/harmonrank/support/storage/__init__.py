@@ -1,0 +1,1 @@
+"""Files: outputs that appear complete, and decoding of what is read back."""

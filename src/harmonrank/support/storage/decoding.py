@@ -1,0 +1,107 @@
+"""Decoding: what is read back becomes typed values, or one sentence about what is wrong with it."""
+
+__all__ = ["MOST_BYTES", "check_format", "decode", "decode_json", "read_bytes", "read_toml"]
+
+import tomllib
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from harmonrank import __version__
+from harmonrank.support.errors import DataError, ModelFileError
+
+MOST_BYTES = 1 << 28
+"""A larger JSON file is none of ours: all that can be large is stored as arrays."""
+
+MOST_TEXT = 1 << 24
+"""A larger file is none that a person wrote."""
+
+T = TypeVar("T")
+
+
+def read_bytes(path: Path, most: int = MOST_TEXT) -> bytes:
+    """Return what a file holds; one that is larger, or has no end as a device, is refused."""
+    with path.open("rb") as stream:
+        found = stream.read(most + 1)
+    if len(found) > most:
+        raise DataError(f"'{path}' has more than {most:,} bytes; expected a smaller file.")
+    return found
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """Return the parts of a TOML file.
+
+    Args:
+        path: The file.
+        what: What it should be, for the error.
+
+    Raises:
+        FileNotFoundError: It is not there.
+        DataError: It is too large, or no TOML.
+    """
+    try:
+        return tomllib.loads(read_bytes(path).decode())
+    except (FileNotFoundError, DataError):
+        raise
+    # A whole number of thousands of digits is a ValueError, as are wrong TOML and wrong UTF-8.
+    except (OSError, RecursionError, ValueError) as error:
+        raise DataError(f"'{path}' cannot be read as {what}: {error}.") from None
+
+
+def decode(value: Any, kind: type[T], what: str) -> T:
+    """Return plain values (mappings, lists, numbers, text) as a type.
+
+    Args:
+        value: What a JSON or TOML file holds.
+        kind: A struct, a dataclass, or any other type with bounds (`msgspec.Meta`).
+        what: Begins the error.
+
+    >>> decode([1, 2], tuple[int, ...], "Sizes")
+    (1, 2)
+    >>> decode([1, "a"], tuple[int, ...], "Sizes")
+    Traceback (most recent call last):
+    ...
+    harmonrank.support.errors.DataError: Sizes: expected int, got str at [1].
+    """
+    try:
+        return msgspec.convert(value, kind)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise DataError(f"{what}: {_reason(error)}.") from None
+
+
+def decode_json(text: bytes, kind: type[T], what: str) -> T:
+    """Return JSON as a type; NaN and infinities are no JSON."""
+    if len(text) > MOST_BYTES:
+        raise DataError(f"{what} has {len(text):,} bytes; expected at most {MOST_BYTES:,}.")
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError as error:
+        raise DataError(f"{what}: {_reason(error)}.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(f"{what} is not JSON: {_reason(error)}.") from None
+
+
+def check_format(what: str, found: int, writer: str, expected: int) -> None:
+    """Refuse what another version of the package wrote in another format.
+
+    >>> check_format("'m' has model", 3, "9.0", 2)
+    Traceback (most recent call last):
+    ...
+    harmonrank.support.errors.ModelFileError: 'm' has model format 3, written by harmonrank 9.0;
+    harmonrank 0.1.0 reads format 2, so update it.
+    """
+    if found == expected:
+        return
+    remedy = "update it" if found > expected else "fit it again"
+    raise ModelFileError(
+        f"{what} format {found}, written by harmonrank {writer}; harmonrank {__version__} reads "
+        f"format {expected}, so {remedy}."
+    )
+
+
+def _reason(error: Exception) -> str:
+    text, _, place = str(error).replace("`", "").partition(" - at ")
+    place = place.removeprefix("$").removeprefix(".")
+    text = f"{text[:1].lower()}{text[1:]}"
+    return f"{text} at {place}" if place else text

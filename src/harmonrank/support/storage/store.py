@@ -1,0 +1,82 @@
+"""Store: finished work in a folder, found again by its key."""
+
+__all__ = ["Store"]
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harmonrank.support.errors import DataError, OutputError
+from harmonrank.support.storage.digests import digest
+from harmonrank.support.storage.files import new_file, read_json, to_json, write_json
+from harmonrank.support.storage.staging import swept
+
+T = TypeVar("T")
+
+_BEGINNING = to_json({"key": ""}).partition('""')[0].encode()
+
+
+class Store:
+    """A folder of records, one small JSON file each.
+
+    A record holds the key of the work, what came of it, and a checksum. It appears under its name
+    when it is complete. One that cannot be read, was changed since or has another key is as good
+    as absent: its work is done again.
+
+    Args:
+        folder: Made when the first record is put.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def path(self, name: str, suffix: str = ".json") -> Path:
+        """Return where a record is, or what belongs to it under another suffix."""
+        return self.folder / f"{name}{suffix}"
+
+    def find(self, name: str, key: str, decode: Callable[[Any], T | None]) -> T | None:
+        """Return what came of the work with this key; None if it has to be done.
+
+        Args:
+            name: Of the record.
+            key: A digest of all that decides the outcome.
+            decode: Builds the outcome from JSON parts. What it cannot build is absent too.
+        """
+        if not self.path(name).is_file():
+            return None
+        for suffix in ("", ".json"):
+            # Work that is found is not written again, so nothing else removes what was left.
+            swept(self.path(name, suffix))
+        try:
+            record = read_json(self.path(name))
+            if record["key"] != key or record["checksum"] != digest(record["content"]):
+                return None
+            return decode(record["content"])
+        except (DataError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            return None
+
+    def refuse_foreign(self, name: str) -> None:
+        """Refuse to replace a file that was never a record, before any work is done.
+
+        A record appears whole, so that even a damaged one begins as it did.
+
+        Raises:
+            OutputError: A file that somebody else wrote has the name of the record.
+        """
+        path = self.path(name)
+        if not path.is_file() or not path.stat().st_size:
+            return
+        with path.open("rb") as stream:
+            if stream.read(len(_BEGINNING)) == _BEGINNING:
+                return
+        raise OutputError(
+            f"'{path}' is no result of ours, so it is not overwritten; choose another folder."
+        )
+
+    def put(self, name: str, key: str, content: Any) -> None:
+        """Keep the outcome of some work, as JSON parts."""
+        # As it will be read back: a number that is not finite becomes null.
+        parts = json.loads(to_json(content))
+        with new_file(self.path(name), overwrite=True) as partial:
+            write_json(partial, {"key": key, "checksum": digest(parts), "content": parts})

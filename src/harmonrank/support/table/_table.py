@@ -1,0 +1,180 @@
+"""Table: columns with a number format, rows of numbers and texts, notes below."""
+
+__all__ = ["Cell", "Column", "Style", "Table", "Tabular", "table_of"]
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+Style = Literal["", "bold", "dim", "red", "green"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        format: How numbers are written; if left out, whole numbers with commas, others in four
+            digits.
+        align: If left out, numbers stand to the right and texts to the left.
+        short: A shorter title for a terminal that has no room for the whole one.
+        least: A terminal may cut titles and texts to this many characters, and leaves the column
+            out where even that does not fit.
+        widest: In a terminal, longer texts go on in the next line.
+        spare: The first to be left out where a terminal is too narrow.
+        heading: In a terminal, its text is a line of its own above the rows that share it.
+    """
+
+    title: str
+    format: str = ""
+    align: Literal["left", "right"] | None = None
+    short: str = ""
+    least: int | None = None
+    widest: int | None = None
+    spare: bool = False
+    heading: bool = False
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell that says more than its value.
+
+    Attributes:
+        value: The number, by which a page sorts; None where it is not known.
+        text: How it is written, in place of the column's format.
+        mark: A sign behind it; the digits above and below stay aligned.
+    """
+
+    value: float | str | None
+    text: str | None = None
+    mark: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of texts, numbers and `Cell`s under named columns; a number not known is a dash.
+
+    Attributes:
+        title: A line above the table.
+        emphasis: The style of a row, by its index.
+        alarms: What must not be overlooked, a line each.
+        notes: What the columns mean, a line each.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    title: str = ""
+    emphasis: Mapping[int, Style] = field(default_factory=dict)
+    alarms: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        assert all(len(row) == len(self.columns) for row in self.rows), "a row has other columns"
+
+    def texts(self) -> Iterator[list[str]]:
+        """Yield the cells of each row as a person reads them, without their marks."""
+        for row in self.rows:
+            yield [_text(value, col.format) for value, col in zip(row, self.columns, strict=True)]
+
+    def aligned(self) -> list[Literal["left", "right"]]:
+        """Return where the texts of each column stand."""
+        return [
+            column.align or ("right" if any(_is_number(row[i]) for row in self.rows) else "left")
+            for i, column in enumerate(self.columns)
+        ]
+
+    def to_text(self, width: int = 80) -> str:
+        """Return the table as plain lines that fit the width."""
+        from harmonrank.support.table._terminal import plain
+
+        return plain(self, width)
+
+    def to_markdown(self) -> str:
+        """Return a Markdown table with its notes, for a pull request."""
+        from harmonrank.support.table._markdown import markdown
+
+        return markdown(self)
+
+    def to_html(self, *, sortable: bool = False) -> str:
+        """Return an HTML table; the page's script sorts a sortable one by its heads."""
+        from harmonrank.support.table._html import html
+
+        return html(self, sortable=sortable)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        from harmonrank.support.table._terminal import parts
+
+        yield from parts(self, options.max_width)
+
+
+def table_of(
+    names: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    formats: Mapping[str, str] | None = None,
+    **rest: Any,
+) -> Table:
+    """Return a table whose columns have a name and, by name, a number format.
+
+    >>> print(table_of(["method", "AUC"], [("a", 0.75), ("b", None)], {"AUC": ".3f"}))
+    method   AUC
+    a      0.750
+    b          –
+    """
+    formats = formats or {}
+    columns = tuple(Column(name, formats.get(name, "")) for name in names)
+    return Table(columns, tuple(tuple(row) for row in rows), **rest)
+
+
+def value_of(cell: Any) -> Any:
+    """Return the value of a cell."""
+    return cell.value if isinstance(cell, Cell) else cell
+
+
+def mark_of(cell: Any) -> str:
+    """Return the sign behind a cell."""
+    return cell.mark if isinstance(cell, Cell) else ""
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(value_of(cell), int | float)
+
+
+def _text(cell: Any, form: str) -> str:
+    """Return a cell as a person reads it.
+
+    >>> _text(0.51, ".3f"), _text(1200, ""), _text(float("nan"), ".3f"), _text("all", ".3f")
+    ('0.510', '1,200', '–', 'all')
+    """
+    if isinstance(cell, Cell) and cell.text is not None:
+        return cell.text
+    value = value_of(cell)
+    if value is None or (isinstance(value, float) and not isfinite(value)):
+        return "–"
+    if isinstance(value, str):
+        return value
+    return format(value, form or (",d" if isinstance(value, int) else ".4g"))
+
+
+class Tabular(ABC):
+    """Shows itself by `to_table`."""
+
+    @abstractmethod
+    def to_table(self) -> Table:
+        """Return what a person reads."""
+
+    def __repr__(self) -> str:
+        return self.to_table().to_text()
+
+    def _repr_html_(self) -> str:
+        return self.to_table().to_html()

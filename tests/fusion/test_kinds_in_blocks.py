@@ -1,0 +1,178 @@
+"""Graded and conditional objectives are fitted in blocks to the model of memory."""
+
+import numpy as np
+import polars as pl
+import pytest
+from safetensors.numpy import load_file
+
+import harmonrank as hr
+from check_method import SMALL
+from harmonrank.data import read_log
+from harmonrank.data.label_levels import LabelLevels, LevelSum
+from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.fusion import method_class
+from harmonrank.fusion.fitting.block_fit import fit_in_blocks
+from harmonrank.support.errors import DataError, UsageError
+from kinds_log import SCHEMA, planted
+
+EXACT = ("harmonrank", "logistic", "closed-form", "prevalence-weights")
+FORMULAS = ("formula-grid", "formula-tpe", "formula-cem")
+BLOCK = 700
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    for module in ("model.fit_rows", "data.rows.log_blocks"):
+        monkeypatch.setattr(f"harmonrank.{module}.BLOCK_ROWS", BLOCK)
+
+
+def both(method, schema, tmp_path, *, rows=None, **options):
+    """Fit in memory and in blocks; return the folders of both models."""
+    train, valid = (planted(), planted(2000, seed=1)) if rows is None else rows
+    if "order" not in schema.given:
+        train, valid = (rows.with_columns(pl.col("order").fill_null(0)) for rows in (train, valid))
+    train.write_parquet(tmp_path / "train.parquet")
+    found = []
+    for name in ("memory", "blocks"):
+        model = method_class(method)(**options)
+        if name == "memory":
+            model.fit(train, schema, valid=valid)
+        else:
+            blocks = LogBlocks(tmp_path / "train.parquet", schema)
+            assert len(blocks) > 3
+            fitted = fit_in_blocks(model, blocks, most_rows=1, valid=read_log(valid, schema))
+            weight = train[schema.sample_weight] if schema.sample_weight else np.ones(train.height)
+            assert fitted.rows == (weight > 0).sum()
+        model.save(tmp_path / name)
+        found.append(tmp_path / name)
+    return found
+
+
+def schemas():
+    events = {"click": "p_click", "order": "p_order", "watch": "p_watch", "report": "p_report"}
+    given = {"order": "click"}
+    yield (
+        "graded",
+        hr.Schema(events | {}, context=["age"], graded=["watch"]).subset(
+            ["click", "watch", "report"]
+        ),
+    )
+    yield (
+        "given",
+        hr.Schema(events, context=["age"], given=given).subset(["click", "order", "report"]),
+    )
+    yield "both", SCHEMA
+    yield "chain", hr.Schema(events, context=["age"], graded=["watch"], given={"watch": "click"})
+
+
+KINDS = dict(schemas())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("method", EXACT)
+def test_the_model_is_that_of_memory_to_the_last_bit(method, kind, tmp_path):
+    one, two = both(method, KINDS[kind], tmp_path)
+    a, b = (load_file(folder / "weights.safetensors") for folder in (one, two))
+    assert a.keys() == b.keys()
+    for name, array in a.items():
+        np.testing.assert_array_equal(b[name], array, err_msg=name)
+    assert (one / "model.json").read_bytes() == (two / "model.json").read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["graded", "both"])
+@pytest.mark.parametrize("method", FORMULAS)
+@pytest.mark.parametrize("search_rows", [500, 100_000])
+def test_formulas_are_those_of_memory(method, kind, search_rows, tmp_path):
+    options = SMALL.get(method, {}) | {"search_rows": search_rows}
+    one, two = both(method, KINDS[kind], tmp_path, **options)
+    assert (one / "weights.safetensors").read_bytes() == (two / "weights.safetensors").read_bytes()
+    assert (one / "model.json").read_bytes() == (two / "model.json").read_bytes()
+
+
+@pytest.mark.parametrize("method", ["harmonrank-paper", "harmonrank-network"])
+def test_networks_are_those_of_memory(method, tmp_path):
+    pytest.importorskip("torch")
+    one, two = both(method, KINDS["graded"], tmp_path, **SMALL.get(method, {}))
+    a, b = (load_file(folder / "weights.safetensors") for folder in (one, two))
+    for name, array in a.items():
+        np.testing.assert_array_equal(b[name], array, err_msg=name)
+
+
+def test_networks_take_no_conditional_objective_in_blocks_either(tmp_path):
+    pytest.importorskip("torch")
+    planted().write_parquet(tmp_path / "train.parquet")
+    blocks = LogBlocks(tmp_path / "train.parquet", KINDS["given"])
+    with pytest.raises(UsageError, match="cannot learn objectives that are shown only given"):
+        fit_in_blocks(method_class("harmonrank-paper")(), blocks, most_rows=1)
+
+
+def test_isotonic_curves_are_of_the_rows_that_show_an_objective(tmp_path):
+    one, two = both("closed-form", KINDS["both"], tmp_path, calibration="isotonic")
+    a, b = (load_file(folder / "weights.safetensors") for folder in (one, two))
+    assert a.keys() == b.keys()
+    for name, array in a.items():
+        np.testing.assert_allclose(b[name], array, rtol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("least", [0, 1])
+@pytest.mark.parametrize("method", EXACT)
+def test_weights_and_missing_scores_change_last_digits_at_most(method, least, tmp_path):
+    """Rows of weight 0 move where blocks begin, and with it what is drawn for a missing score."""
+    rng, rows = np.random.default_rng(5), []
+    for table in (planted(), planted(2000, seed=1)):
+        lost = pl.Series(rng.random(table.height) < 0.1 * least)
+        score = pl.when(lost).then(None).otherwise(pl.col("p_watch"))
+        weight = rng.integers(least, 4, table.height) * 0.3
+        rows.append(table.with_columns(w=weight, p_watch=score))
+    schema = hr.Schema.from_dict(SCHEMA.to_dict() | {"sample_weight": "w"})
+    a, b = map(hr.load, both(method, schema, tmp_path, rows=rows))
+    np.testing.assert_allclose(b.prevalence, a.prevalence, rtol=1e-12)
+    np.testing.assert_allclose(b._kinds.shown, a._kinds.shown, rtol=1e-12)
+    digits = {"rtol": 1e-5, "atol": 1e-6}
+    np.testing.assert_allclose(b.score(rows[0]), a.score(rows[0]), **digits)
+    np.testing.assert_allclose(b.probabilities(rows[0]), a.probabilities(rows[0]), **digits)
+
+
+def test_trees_are_fitted_on_some_rows(tmp_path):
+    pytest.importorskip("lightgbm")
+    planted().write_parquet(tmp_path / "train.parquet")
+    model = method_class("lightgbm")(**SMALL.get("lightgbm", {}))
+    fitted = fit_in_blocks(model, LogBlocks(tmp_path / "train.parquet", SCHEMA), most_rows=3000)
+    assert fitted.rows == 3000
+    np.testing.assert_array_equal(model.prevalence, read_log(planted(), SCHEMA).prevalence())
+    assert np.isfinite(model.score(planted(500, seed=3))).all()
+
+
+def test_an_objective_with_one_label_is_refused(tmp_path):
+    for change, words in (
+        ({"watch": pl.lit(3.0)}, "'watch' has no two different labels among the 4,000 training"),
+        ({"order": pl.lit(0)}, "'order' has no two different labels among the .* that show it"),
+    ):
+        planted().with_columns(**change).write_parquet(tmp_path / "train.parquet")
+        blocks = LogBlocks(tmp_path / "train.parquet", SCHEMA)
+        with pytest.raises(DataError, match=words):
+            fit_in_blocks(hr.HarmonRank(), blocks, most_rows=1)
+
+
+def test_more_different_labels_than_are_counted_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("harmonrank.fusion.fitting.log_facts.MOST_LEVELS", 100)
+    planted().write_parquet(tmp_path / "train.parquet")
+    blocks = LogBlocks(tmp_path / "train.parquet", SCHEMA)
+    with pytest.raises(UsageError, match="'watch' has more than 100 different labels, .* round"):
+        fit_in_blocks(hr.HarmonRank(), blocks, most_rows=1)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_levels_of_parts_are_those_of_all_rows(weighted):
+    rng = np.random.default_rng(0)
+    labels = np.concatenate([rng.integers(0, 9, 5000) / 2, rng.normal(size=5000)])
+    weight = rng.random(10_000) if weighted else None
+    total = LevelSum()
+    for part in range(0, 10_000, 70):
+        some = slice(part, part + 70)
+        total.add(LabelLevels.of(labels[some], None if weight is None else weight[some]))
+    found, known = total.total(), LabelLevels.of(labels, weight)
+    np.testing.assert_array_equal(found.values, known.values)
+    np.testing.assert_allclose(found.mass, known.mass, rtol=1e-12)
+    np.testing.assert_allclose(found.places(), known.places(), rtol=1e-12)
+    assert found.ties() == pytest.approx(known.ties(), rel=1e-12)

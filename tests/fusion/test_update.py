@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+from harmonrank.data import read_log
+from harmonrank.fusion import load
+from harmonrank.paper.methods.other_losses import Mbce
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
+
+QKVIDEO = world("qkvideo")
+SCHEMA = world_schema(QKVIDEO)
+
+
+def rows(place, seed, count=6000):
+    return read_log(as_frame(place, place.sample(count, seed=seed)), SCHEMA)
+
+
+@pytest.fixture
+def model():
+    return Mbce(epochs=4, batch_rows=1000).fit(rows(QKVIDEO, seed=1), SCHEMA)
+
+
+def test_an_update_follows_a_change_of_upstream(model):
+    changed = QKVIDEO.with_upstream(["click", "long_view"], a=0.3, b=-2.0)
+    exam = rows(changed, seed=2)
+    before = model.evaluate(exam).auc_sum.estimate
+    newer = model.updated(rows(changed, seed=3), passes=4)
+    assert newer.evaluate(exam).auc_sum.estimate > before
+    assert model.evaluate(exam).auc_sum.estimate == before
+
+
+def test_an_update_is_the_same_twice_and_leaves_a_model_that_can_be_saved(model, tmp_path):
+    model.save(tmp_path / "before")
+    again, exam = load(tmp_path / "before"), rows(QKVIDEO, seed=2, count=500)
+    one, other = (m.updated(rows(QKVIDEO, seed=3), seed=5) for m in (model, again))
+    assert np.array_equal(one.score(exam), other.score(exam))
+    assert not np.array_equal(one.score(exam), model.score(exam))
+    one.save(tmp_path / "after")
+    assert np.array_equal(load(tmp_path / "after").score(exam), one.score(exam))
+
+
+def test_a_context_value_that_the_fit_did_not_see_begins_as_the_unknown_one(model, tmp_path):
+    newer = rows(QKVIDEO, seed=3, count=2000)
+    newer.context[0, "age"] = 99
+    grown = model._grown(newer)
+    assert np.array_equal(grown.score(newer), model.score(newer))
+    updated = model.updated(newer)
+    assert 99 in updated.encoder.features[0].values
+    updated.save(tmp_path / "m")
+    assert np.array_equal(load(tmp_path / "m").score(newer), updated.score(newer))
+
+
+def test_rows_of_one_class_tell_no_prevalence(model, tmp_path):
+    newer = rows(QKVIDEO, seed=3, count=2000)
+    m = SCHEMA.names.index("follow")
+    newer = newer.take(np.flatnonzero(newer.labels[:, m] == 0))
+    updated = model.updated(newer, passes=1)
+    assert updated.prevalence[m] == model.prevalence[m]
+    assert updated.prevalence[0] == newer.prevalence()[0]
+    updated.save(tmp_path / "m")
+    load(tmp_path / "m")
+
+
+def test_drift_counts_from_the_rows_of_a_new_reference(model):
+    changed = QKVIDEO.with_upstream(["click"], a=1.0, b=-2.0)
+    exam = rows(changed, seed=2)
+    assert "p_click" in model.drift(exam).moved
+    newer = model.with_reference_of(rows(changed, seed=3))
+    assert newer.drift(exam).moved == ()
+    assert np.array_equal(newer.score(exam), model.score(exam))

@@ -1,0 +1,112 @@
+"""What tests let workers do: a worker imports it, as it does not import tests."""
+
+import os
+import signal
+
+import numpy as np
+
+from harmonrank.support.errors import DataError
+from harmonrank.support.events import BatchEnded, Resumed
+
+
+def double(x):
+    return 2 * x
+
+
+def fail(x):
+    raise DataError(f"Row {x} is odd; repair it.")
+
+
+def cut(values, count):
+    return np.array_split(values, count)
+
+
+def total(*parts):
+    return float(sum(part.sum() for part in parts))
+
+
+def alone(block):
+    """Return a block as its own sum."""
+    return (block,)
+
+
+def count_from(first):
+    return {"first": first}
+
+
+def count_on(state, step):
+    return state["first"] + step
+
+
+class Remembered:
+    """A state that leaves a file when it is forgotten."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def __del__(self):
+        self.marker.touch()
+
+
+def process_of(_state):
+    """Return the process that a state is in."""
+    return os.getpid()
+
+
+def die_once(_state, marker):
+    """Kill the worker, the first time."""
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "alive"
+
+
+def die_in_task(x, marker):
+    if x == 3:
+        die_once(None, marker)
+    return 2 * x
+
+
+def place_of(_block):
+    """Return the node that a call runs on."""
+    import ray
+
+    return ray.get_runtime_context().get_node_id()
+
+
+def gather_and_die(team, marker):
+    """Gather arrays of other lengths; one of the workers is killed, the first time."""
+    if team.rank == 1:
+        die_once(None, marker)
+    return [part.tolist() for part in team.gathered(np.full((team.rank + 1, 2), team.rank))]
+
+
+def fail_together(team):
+    """Let one worker refuse its part, for which the others wait."""
+    if team.rank == 1:
+        fail(7)
+    return team.gathered(np.zeros(1))
+
+
+def die_first(marker, function, *given):
+    """Kill the worker, the first time; then do what was asked for."""
+    die_once(None, marker)
+    return function(*given)
+
+
+def die_with_state(state, marker, function, *given):
+    """As `die_first`, of a worker that keeps a state."""
+    die_once(None, marker)
+    return function(state, *given)
+
+
+def die_in_pool(folder, event):
+    """Kill the first worker that has ended its third pool, and note from where another goes on."""
+    if isinstance(event, Resumed):
+        (folder / f"resumed-{os.getpid()}").write_text(f"{event.epoch} {event.step}")
+    if isinstance(event, BatchEnded) and (event.epoch, event.step) == (1, 0):
+        try:
+            (folder / "died").touch(exist_ok=False)
+        except FileExistsError:
+            return
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,198 @@
+"""The docs are true where a test can tell: their code runs, their links lead somewhere."""
+
+import json
+import re
+import shlex
+import tomllib
+from importlib import import_module
+from shutil import copytree
+
+import click
+import pytest
+
+from pages import PAGES, README, ROOT, TOO_LONG, Reader, blocks, commands
+
+TRIED = [page for page in PAGES if page.name not in TOO_LONG and blocks(page)]
+
+
+@pytest.fixture(scope="module")
+def reader_files(tmp_path_factory):
+    """Return what the README's code makes of an empty folder."""
+    folder = tmp_path_factory.mktemp("docs") / "files"
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch, Reader() as reader:
+        patch.chdir(folder)
+        reader.try_page(README)
+    return folder
+
+
+@pytest.fixture
+def reader_folder(reader_files, tmp_path, monkeypatch):
+    """Go to a fresh copy of these files."""
+    copytree(reader_files, tmp_path / "files")
+    monkeypatch.chdir(tmp_path / "files")
+
+
+def test_the_code_of_the_readme_runs_in_order_from_an_empty_folder(reader_files):
+    made = {path.name for path in reader_files.iterdir()}
+    assert made == {"log", "model", "fitted", "scored.parquet", "compare.html"}
+
+
+@pytest.mark.usefixtures("reader_folder")
+@pytest.mark.parametrize("page", TRIED, ids=lambda page: page.name)
+def test_the_code_of_a_page_runs_in_order_after_that_of_the_readme(page):
+    with Reader() as reader:
+        reader.try_page(page)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("reader_folder")
+@pytest.mark.parametrize(
+    "page",
+    [page for page in TRIED if any(block.mark == "slow" for block in blocks(page))],
+    ids=lambda page: page.name,
+)
+def test_the_slow_code_of_a_page_runs_in_order_with_the_rest(page):
+    with Reader() as reader:
+        reader.try_page(page, marks=("", "slow"))
+
+
+def test_few_blocks_are_left_out():
+    marked = [b for page in [README, *TRIED] for b in blocks(page) if b.mark == "not run"]
+    assert len(marked) <= 5
+
+
+def test_settings_that_a_page_shows_can_be_read():
+    shown = [block.code for page in PAGES for block in blocks(page, ["toml"])]
+    assert shown
+    for text in shown:
+        tomllib.loads(text)
+
+
+def test_what_soft_ranks_md_prints_is_true():
+    from harmonrank.metrics import rank
+    from harmonrank.paper.soft_rank import soft_rank
+
+    names, (block,) = {}, blocks(ROOT / "docs" / "soft-ranks.md", ["python"])
+    code = block.code
+    exec(code, names)
+    for function, call in ((rank, "rank(scores)"), (soft_rank, "soft_rank(scores, strength=4.0)")):
+        (said,) = re.findall(re.escape(call) + r"  # ([\d., ]+)", code)
+        found = eval(call, names | {function.__name__: function})
+        assert found.tolist() == pytest.approx([float(x) for x in said.split(",")], abs=5e-5)
+
+
+def shown_commands(page):
+    """Yield every call of the program that a page shows, in a block or in its text."""
+    for block in blocks(page, ["sh"]):
+        yield from (words for words in commands(block.code) if words[0] == "harmonrank")
+    for text in re.findall(r"`(harmonrank [a-z][^`…]+)`", page.read_text("utf-8")):
+        yield shlex.split(text, comments=True)
+
+
+@pytest.mark.parametrize("page", [*PAGES, README], ids=lambda page: page.name)
+def test_every_command_of_a_page_has_its_verb_and_its_options(page):
+    for _, *arguments in shown_commands(page):
+        verb = import_module("harmonrank.cli.main").harmonrank
+        context = click.Context(verb, **verb.context_settings)
+        while isinstance(verb, click.Group) and arguments:
+            name = arguments.pop(0)
+            verb = verb.get_command(context, name)
+            assert verb is not None, name
+            context = click.Context(verb, parent=context, info_name=name)
+        if not isinstance(verb, click.Group):
+            verb.make_parser(context).parse_args(arguments)
+
+
+def test_the_readme_links_every_page_and_names_every_package():
+    text = README.read_text("utf-8")
+    for page in PAGES:
+        assert f"docs/{page.name}" in text, page.name
+    named = text.partition("Map of the package:")[2].partition("##")[0]
+    for package in (ROOT / "src" / "harmonrank").glob("*/__init__.py"):
+        assert f"`{package.parent.name}`" in named, package.parent.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_linked_files_exist(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+        assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize(
+    ("page", "before", "file"),
+    [
+        ("default-method.md", "Regret after 50,000 rows:", "missing.json"),
+        ("objectives.md", "Regret after 50,000 training rows:", "kinds.json"),
+        ("tradeoffs.md", "(`python benchmarks/frontier.py`", "frontier.json"),
+        ("position.md", "Regret after 100,000 rows shown:", "position.json"),
+        ("per-request.md", "in the last two columns over all rows:", "per_request.json"),
+    ],
+)
+def test_regrets_of_a_table_are_in_the_stored_result(page, before, file):
+    text = (ROOT / "docs" / page).read_text("utf-8")
+    table = text.partition(before)[2].split("\n\n")[1]
+    result = ROOT / "benchmarks" / "results" / file
+    stored = list(numbers_in(json.loads(result.read_text("utf-8"))))
+    figures = re.findall(r"\d*\.\d{4}", table)
+    assert len(figures) > 4
+    for figure in figures:
+        assert any(abs(float(figure) - number) <= 0.51e-4 for number in stored), figure
+
+
+def numbers_in(part):
+    """Yield every number of a JSON document, and the mean of numbers that stand together."""
+    if isinstance(part, dict):
+        part = list(part.values())
+    if isinstance(part, list):
+        if part and all(isinstance(one, float) for one in part):
+            yield sum(part) / len(part)
+        for one in part:
+            yield from numbers_in(one)
+    elif isinstance(part, (int, float)):
+        yield part
+
+
+EQUATION = re.compile(r"^ {4}.*\((\d+)\)$", re.MULTILINE)
+CITED = re.compile(r"\beqs?\. ([\d, and.eq]+?) of docs/([\w-]+\.md)")
+
+
+def cited_equations():
+    """Return the numbers of the equations of each page that the code cites."""
+    cited = {}
+    for path in (ROOT / "src").rglob("*.py"):
+        text = re.sub(r"\n\s*(# )?", " ", path.read_text("utf-8"))
+        for numbers, page in CITED.findall(text):
+            cited.setdefault(page, set()).update(map(int, re.findall(r"\d+", numbers)))
+    return cited
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "default-method.md",
+        "kernels.md",
+        "network.md",
+        "objectives.md",
+        "per-request.md",
+        "position.md",
+        "soft-ranks.md",
+    ],
+)
+def test_equations_are_numbered_in_order_and_cited_by_the_code(page):
+    numbers = [int(n) for n in EQUATION.findall((ROOT / "docs" / page).read_text("utf-8"))]
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert cited_equations()[page] == set(numbers)
+
+
+def test_the_design_page_names_every_package_and_every_layer_in_order():
+    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    listed = re.search(r"```\n(cli\n.*?)```", text, re.DOTALL)[1].split("\n")
+    config = (ROOT / "pyproject.toml").read_text("utf-8")
+    layers = re.search(r"^layers = \[(.*?)\]", config, re.DOTALL | re.MULTILINE)[1]
+    assert [line for line in listed if line] == re.findall(r'"(.*?)"', layers)
+    named = " ".join(re.findall(r"^\| (`.*?) \|", text, re.MULTILINE))
+    for line in listed:
+        for name in filter(None, line.split(" | ")):
+            assert f"`{name}`" in named, name

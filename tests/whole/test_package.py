@@ -1,0 +1,143 @@
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import harmonrank as hr
+
+HEAVY = ("torch", "numba", "polars", "numpy", "pandas", "pyarrow", "safetensors", "scipy")
+PUBLIC = [
+    *("ClosedForm", "HarmonRank", "HarmonRankError", "HarmonRankNetwork", "HarmonRankPaper"),
+    *("Network", "NetworkConfig", "Schema", "__version__", "auc", "compare", "load", "rank"),
+    *("rank_auc_loss", "soft_rank", "world"),
+]
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def loaded_by(code):
+    """Return which heavy packages a fresh process has loaded after running some code."""
+    tell = f"import sys; print(*[name for name in {HEAVY} if name in sys.modules])"
+    result = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{tell}"], capture_output=True, text=True, check=True
+    )
+    return result.stdout.splitlines()[-1].split() if result.stdout.strip() else []
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    assert loaded_by("import harmonrank; harmonrank.__version__; dir(harmonrank)") == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        ["fit", "--help"],
+        ["lab", "pipeline", "-h"],
+        ["lab", "predict", "fit", "-h"],
+        ["--hepl"],
+    ],
+)
+def test_help_loads_nothing_heavy(arguments):
+    code = f"""
+import sys
+sys.argv = ["harmonrank", *{arguments!r}]
+from harmonrank.cli import main
+try:
+    main()
+except SystemExit:
+    pass
+"""
+    assert loaded_by(code) == []
+
+
+def test_scoring_loads_no_training_code(tmp_path, table, schema):
+    hr.ClosedForm().fit(table, schema, valid=table).save(tmp_path / "m")
+    code = f"""
+import sys, harmonrank
+harmonrank.load({str(tmp_path / "m")!r})
+unwanted = {{f"harmonrank.{{name}}" for name in ("paper", "evaluation")}}
+assert not unwanted & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_is_there_and_is_what_it_is_called():
+    assert hr.__all__ == dir(hr) == PUBLIC
+    for name in PUBLIC:
+        value = getattr(hr, name)
+        assert getattr(value, "__name__", name) == name
+    # A type checker reads the imports, a running program the lazy names.
+    places = {}
+    for node in ast.walk(ast.parse(Path(hr.__file__).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module.startswith("harmonrank."):
+            places |= {alias.name: node.module for alias in node.names}
+    lazy = {name: f"harmonrank.{place}" for name, place in hr._PLACES.items()}
+    assert places == lazy | {"lazy_names": "harmonrank.support.lazy"}
+    assert sorted(lazy) == [name for name in PUBLIC if name != "__version__"]
+
+
+def test_one_class_name_is_one_class():
+    places = defaultdict(list)
+    root = Path(hr.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(path.relative_to(root).as_posix())
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_the_base_of_all_methods_stays_small():
+    base = Path(hr.__file__).parent / "fusion" / "base.py"
+    assert len(base.read_text(encoding="utf-8").splitlines()) < 250
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'harmonrank' has no attribute 'harmony'"):
+        hr.harmony  # noqa: B018
+
+
+def test_every_error_is_ours_and_a_builtin():
+    from harmonrank.support import errors
+
+    kinds = [getattr(errors, name) for name in errors.__all__ if name.endswith("Error")]
+    for kind in kinds:
+        assert issubclass(kind, hr.HarmonRankError)
+        builtins = [base for base in kind.__mro__ if base.__module__ == "builtins"]
+        assert kind is hr.HarmonRankError or builtins[0] is not Exception
+
+
+def test_python_m_runs_the_command_line():
+    result = subprocess.run(
+        [sys.executable, "-m", "harmonrank", "--version"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == f"harmonrank, version {hr.__version__}"
+
+
+def test_types_are_published():
+    assert (Path(hr.__file__).parent / "py.typed").exists()
+
+
+def test_the_oldest_versions_that_are_tested_are_the_bounds_that_are_promised():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = [part for name, part in project["optional-dependencies"].items() if name != "dev"]
+    wanted = [line for part in (project["dependencies"], *extras) for line in part]
+    bounds = dict(re.sub(r"\[.*\]", "", line).split(">=") for line in wanted if ">=" in line)
+    lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
+    tested = dict(line.split("==") for line in lines if not line.startswith("#"))
+    # Its oldest releases bring gigabytes of CUDA, so the one of constraints.txt is tested.
+    assert tested.pop("torch") in (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    assert bounds.pop("torch")
+    assert {name: re.sub(r"(\.0)+$", "", version) for name, version in tested.items()} == {
+        name: re.sub(r"(\.0)+$", "", version) for name, version in bounds.items()
+    }
