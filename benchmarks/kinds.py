@@ -3,7 +3,7 @@
     python benchmarks/kinds.py --json benchmarks/results/kinds.json
 
 Labels of a world are drawn again, one objective graded, one given another, one unwanted
-(docs/worlds.md); regret is to the documented score with the true laws. Then small worlds of six
+(docs/worlds.md); regret is to the documented score with the true draws. Then small worlds of six
 rows, all of whose orders are tried: how far the documented score is below the best of them.
 """
 
@@ -32,7 +32,7 @@ METHODS = ("harmonrank", "logistic", "lightgbm", "closed-form", "prevalence-weig
 NAMES = ("click", "order", "watch")
 COUNTED = {
     "events": ([1.0, -2.0, 0.0], {}),
-    "seconds alone, laws ordered": ([0.0, 0.0, 1.0], {"ordered": True}),
+    "seconds alone, draws ordered": ([0.0, 0.0, 1.0], {"ordered": True}),
     "seconds alone": ([0.0, 0.0, 1.0], {}),
     "click + seconds": ([1.0, 0.0, 1.0], {}),
     "order given click, alone": ([0.0, 1.0, 0.0], {"given": {"order": "click"}}),
@@ -68,9 +68,9 @@ def small_world(seed: int, rows: int = 6, *, ordered: bool = False, given: dict 
     )
     p = rng.beta(1, 2, (rows, 3))
     spread = 1.0 if ordered else rng.choice([0.3, 1.0, 3.0], (rows, 1))
-    law = rng.normal(size=(rows, 1)) + spread * np.sort(rng.normal(size=(1, 5)))
-    truth = np.concatenate([p[:, :2], law.mean(axis=1, keepdims=True)], axis=1)
-    return Log(schema, p, pl.DataFrame(), truth=truth, laws={"watch": law})
+    density = rng.normal(size=(rows, 1)) + spread * np.sort(rng.normal(size=(1, 5)))
+    truth = np.concatenate([p[:, :2], density.mean(axis=1, keepdims=True)], axis=1)
+    return Log(schema, p, pl.DataFrame(), truth=truth, draws={"watch": density})
 
 
 def loss_of(log: Log, weights: np.ndarray) -> float:

@@ -385,7 +385,7 @@ def results_block() -> str:
             f"noisier after the fit. "
             "Loss of exact AUC-sum beyond the loss of the best possible, over all cases; every "
             "method as fitted and "
-            "recalibrated on 200,000 unlabelled rows (the default by its law, the others by "
+            "recalibrated on 200,000 unlabelled rows (the default by its density, the others by "
             "matched moments):\n\n" + change_table() + "\n\n" + million_text()
         ),
         "Real scores": (

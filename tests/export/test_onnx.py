@@ -184,12 +184,14 @@ def test_curves_surfaces_and_bent_coordinates_are_exported(tmp_path):
 def test_contexts_too_many_to_list_are_computed(correlation, tmp_path, monkeypatch):
     monkeypatch.setattr("harmonrank.export.heads._MOST_NUMBERS", 10)
     model = with_everything(quick("harmonrank"))
-    law = model._heads.law
-    deviation = np.exp(law.log_variance / 2)
+    density = model._heads.density
+    deviation = np.exp(density.log_variance / 2)
     # Where variances differ by context, strong correlations must be shrunk in some of them.
     covariance = correlation * np.outer(deviation, deviation)
-    law = replace(law, covariance=covariance, spread=np.resize([-0.6, 0.1, 0.5], law.spread.shape))
-    model._use(replace(model._heads, law=law))
+    density = replace(
+        density, covariance=covariance, spread=np.resize([-0.6, 0.1, 0.5], density.spread.shape)
+    )
+    model._use(replace(model._heads, density=density))
     check_equal(exported(model, tmp_path), model, strange(planted(500, seed=2)))
 
 

@@ -164,12 +164,12 @@ def test_events_are_labels_in_their_own_units_where_they_were_shown():
     assert worth == pytest.approx(events @ [1, 10, 0.01])
 
 
-def test_a_law_stands_for_labels_drawn_from_it_again_and_again():
+def test_a_density_stands_for_labels_drawn_from_it_again_and_again():
     rng = np.random.default_rng(0)
-    scores, law = rng.normal(size=80), rng.normal(size=(80, 4)) + rng.normal(size=(80, 1))
-    known = Outcomes(law[:, :1], np.array([True]), None, {0: law})
+    scores, density = rng.normal(size=80), rng.normal(size=(80, 4)) + rng.normal(size=(80, 1))
+    known = Outcomes(density[:, :1], np.array([True]), None, {0: density})
     every = np.repeat(scores, 4)
-    assert auc(scores, known)[0] == pytest.approx(concordance(every, law.reshape(-1)))
-    assert known.events()[3, 0] == pytest.approx(law[3].mean())
+    assert auc(scores, known)[0] == pytest.approx(concordance(every, density.reshape(-1)))
+    assert known.events()[3, 0] == pytest.approx(density[3].mean())
     chances = Outcomes(np.full((80, 1), 0.3), np.array([False]), rng.random((80, 1)))
     assert auc(scores, chances)[0] == pytest.approx(0.5)

@@ -54,7 +54,7 @@ def test_one_block_and_many_differ_by_the_rows_that_curvature_is_drawn_from():
     one = fit_blocks(cut_rows(scores, codes, labels, weight), SLOTS)
     many = fit_blocks(cut_rows(scores, codes, labels, weight, size=1_000), SLOTS)
     # Sums differ by rounding alone.
-    np.testing.assert_allclose(many.law.covariance, one.law.covariance, rtol=1e-9)
+    np.testing.assert_allclose(many.density.covariance, one.density.covariance, rtol=1e-9)
     np.testing.assert_allclose(many.theta, one.theta, atol=1e-4)
     logits = np.log(scores) - np.log1p(-scores)
     difference = np.abs(many.logits(logits, codes) - one.logits(logits, codes))

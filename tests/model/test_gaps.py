@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from harmonrank.model.coordinate import fit_coordinate
-from harmonrank.model.density.law import distinct_contexts
-from harmonrank.model.density.law_sums import fit_law
+from harmonrank.model.density.density import distinct_contexts
+from harmonrank.model.density.density_sums import fit_density
+from harmonrank.model.missing.density_fit import fit_incomplete_density
 from harmonrank.model.missing.gaps import Conditional, Gaps, distinct_sets
-from harmonrank.model.missing.law_fit import fit_incomplete_law
 from logs import drawn_logits as drawn
 
 
@@ -17,7 +17,7 @@ def covariance(M, seed):
 
 
 @pytest.mark.parametrize("M", [1, 2, 5])
-def test_the_law_of_what_is_missing_is_the_conditional_normal(M):
+def test_the_density_of_what_is_missing_is_the_conditional_normal(M):
     C = covariance(M, M)
     for lost in product([True, False], repeat=M):
         m, o = np.flatnonzero(lost), np.flatnonzero(~np.array(lost))
@@ -55,51 +55,51 @@ def test_sets_of_many_flags_are_found_as_those_of_few():
 
 def test_blocks_of_pairs_give_what_all_of_them_give(monkeypatch):
     _, logits, codes, slots = drawn(rows=3000)
-    law = fit_law(logits, codes, slots)
+    density = fit_density(logits, codes, slots)
     logits[np.random.default_rng(0).random(logits.shape) < 0.2] = np.nan
     contexts, of_row = distinct_contexts(codes, slots)
     gaps, whole, parts = Gaps.of(logits, of_row), logits.copy(), logits.copy()
-    gaps.fill(whole, law, contexts)
-    monkeypatch.setattr("harmonrank.model.density.law._BLOCK_NUMBERS", 2000)
-    gaps.fill(parts, law, contexts)
+    gaps.fill(whole, density, contexts)
+    monkeypatch.setattr("harmonrank.model.density.density._BLOCK_NUMBERS", 2000)
+    gaps.fill(parts, density, contexts)
     np.testing.assert_array_equal(parts, whole)
     assert np.isfinite(whole).all()
     np.testing.assert_array_equal(whole[~np.isnan(logits)], logits[~np.isnan(logits)])
 
 
-def test_a_law_of_whole_rows_is_that_of_fit_law_to_the_last_bit():
+def test_a_density_of_whole_rows_is_that_of_fit_density_to_the_last_bit():
     _, logits, codes, slots = drawn(rows=3000)
-    found, plain = fit_incomplete_law(logits, codes, slots), fit_law(logits, codes, slots)
+    found, plain = fit_incomplete_density(logits, codes, slots), fit_density(logits, codes, slots)
     for name in vars(plain):
         np.testing.assert_array_equal(getattr(found, name), getattr(plain, name))
 
 
 @pytest.mark.parametrize("share", [0.05, 0.4])
-def test_the_law_is_found_from_incomplete_rows(share):
+def test_the_density_is_found_from_incomplete_rows(share):
     _, logits, codes, slots = drawn(rows=30_000)
-    law = fit_law(logits, codes, slots)
-    deviation = np.exp(law.log_variance / 2)
+    density = fit_density(logits, codes, slots)
+    deviation = np.exp(density.log_variance / 2)
     holed = logits.copy()
     holed[np.random.default_rng(0).random(holed.shape) < share] = np.nan
-    found = fit_incomplete_law(holed, codes, slots)
-    np.testing.assert_allclose(found.base / deviation, law.base / deviation, atol=0.02)
+    found = fit_incomplete_density(holed, codes, slots)
+    np.testing.assert_allclose(found.base / deviation, density.base / deviation, atol=0.02)
     scale = np.outer(deviation, deviation)
     np.testing.assert_allclose(
-        found.covariance / scale, law.covariance / scale, atol=0.05 * share**0.5
+        found.covariance / scale, density.covariance / scale, atol=0.05 * share**0.5
     )
-    assert np.abs((found.mean - law.mean) / deviation).mean() < 0.03
-    assert np.abs(found.spread - law.spread).mean() < 0.04
+    assert np.abs((found.mean - density.mean) / deviation).mean() < 0.03
+    assert np.abs(found.spread - density.spread).mean() < 0.04
 
 
-def test_a_score_that_is_missing_where_another_is_high_does_not_mislead_the_law():
-    """A mean of what is there is off by .3 deviations; the law is not."""
+def test_a_score_that_is_missing_where_another_is_high_does_not_mislead_the_density():
+    """A mean of what is there is off by .3 deviations; the density is not."""
     _, logits, codes, slots = drawn(rows=30_000)
-    law = fit_law(logits, codes, slots)
-    deviation, holed = np.exp(law.log_variance / 2), logits.copy()
+    density = fit_density(logits, codes, slots)
+    deviation, holed = np.exp(density.log_variance / 2), logits.copy()
     holed[logits[:, 0] > np.quantile(logits[:, 0], 0.6), 1] = np.nan
-    found = fit_incomplete_law(holed, codes, slots)
-    assert abs(np.nanmean(holed[:, 1]) - law.base[1]) / deviation[1] > 0.2
-    assert abs(found.base[1] - law.base[1]) / deviation[1] < 0.04
+    found = fit_incomplete_density(holed, codes, slots)
+    assert abs(np.nanmean(holed[:, 1]) - density.base[1]) / deviation[1] > 0.2
+    assert abs(found.base[1] - density.base[1]) / deviation[1] < 0.04
 
 
 def test_a_coordinate_is_undone_by_its_inverse():

@@ -5,8 +5,8 @@ import pytest
 
 from harmonrank.metrics import auc, best_score
 from harmonrank.model.coordinate import SMALLEST_SCORE, fit_coordinate
-from harmonrank.model.density.law import distinct_contexts, slot_counts
-from harmonrank.model.density.law_sums import fit_law
+from harmonrank.model.density.density import distinct_contexts, slot_counts
+from harmonrank.model.density.density_sums import fit_density
 from harmonrank.model.linear.head_columns import BY_CONTEXT, GROUPS, OWN
 from harmonrank.model.linear.heads import _numbers
 from harmonrank.model.linear.heads_fit import fit_heads
@@ -55,31 +55,31 @@ def plainly_calibrated(logits, labels, exam):
     return found
 
 
-def test_law_finds_the_moments_of_a_world():
+def test_density_finds_the_moments_of_a_world():
     place = world("conflict")
     sample, logits, codes, slots = drawn(rows=200_000)
-    law = fit_law(logits, codes, slots)
+    density = fit_density(logits, codes, slots)
     view = place.at(sample.context, sample.time)
     contexts, of_row = distinct_contexts(codes, slots)
     np.testing.assert_allclose(
-        law.centre_of(contexts)[of_row], view.a * view.mu + view.b, atol=0.08
+        density.centre_of(contexts)[of_row], view.a * view.mu + view.b, atol=0.08
     )
     signal = view.a[0] * view.a[0][:, None] * place.covariance
     off = ~np.eye(5, dtype=bool)
-    np.testing.assert_allclose(law.covariance[off], signal[off], atol=0.03)
+    np.testing.assert_allclose(density.covariance[off], signal[off], atol=0.03)
     variance = view.a**2 * (np.diag(place.covariance) + view.tau**2)
-    assert np.abs(law.variance_of(contexts)[of_row] / variance - 1).mean() < 0.02
+    assert np.abs(density.variance_of(contexts)[of_row] / variance - 1).mean() < 0.02
 
 
 def test_precision_inverts_the_covariance_of_each_context():
     _, logits, codes, slots = drawn()
-    law = fit_law(logits, codes, slots)
+    density = fit_density(logits, codes, slots)
     contexts, _ = distinct_contexts(codes, slots)
-    covariance = law.covariance * (1 - np.eye(5)) + law.variance_of(contexts)[:, :, None] * np.eye(
-        5
-    )
+    covariance = density.covariance * (1 - np.eye(5)) + density.variance_of(contexts)[
+        :, :, None
+    ] * np.eye(5)
     np.testing.assert_allclose(
-        law.precision_of(contexts) @ covariance,
+        density.precision_of(contexts) @ covariance,
         np.broadcast_to(np.eye(5), covariance.shape),
         atol=1e-8,
     )
@@ -87,8 +87,8 @@ def test_precision_inverts_the_covariance_of_each_context():
 
 def test_impossible_correlations_are_shrunk_until_they_fit():
     _, logits, codes, slots = drawn()
-    law = replace(fit_law(logits, codes, slots), covariance=np.full((5, 5), 40.0))
-    values = np.linalg.eigvalsh(law.precision_of(codes[:50].astype(np.int64)))
+    density = replace(fit_density(logits, codes, slots), covariance=np.full((5, 5), 40.0))
+    values = np.linalg.eigvalsh(density.precision_of(codes[:50].astype(np.int64)))
     assert (values > 0).all()
 
 
@@ -117,10 +117,10 @@ def test_sums_are_the_derivatives_of_the_likelihood(fitted, rows):
     sample, logits, codes, slots = drawn(rows=rows)
     weight = np.random.default_rng(1).uniform(0.5, 2, rows)
     places = fitted.coordinate(logits)
-    data = HeadSums.of(fitted.law, places, codes, slots, sample.labels, weight)
+    data = HeadSums.of(fitted.density, places, codes, slots, sample.labels, weight)
     slopes, curved = data.derivatives(fitted.theta)
     contexts, of_row = distinct_contexts(codes, slots)
-    numbers = _numbers(fitted.law, places, contexts, of_row)  # (rows, M, width)
+    numbers = _numbers(fitted.density, places, contexts, of_row)  # (rows, M, width)
     effects = np.concatenate([np.eye(size)[codes[:, f]] for f, size in enumerate(slots)], axis=1)
     for m in (0, 3):
         X = np.concatenate([numbers[:, m], effects], axis=1)  # the whole design
@@ -155,7 +155,7 @@ def test_denoising_coefficients_are_those_of_tweedie():
     np.testing.assert_allclose(by_context, -own, rtol=0.25)
     assert by_context.mean() == pytest.approx(-own.mean(), rel=0.1)
     signal = place.at(sample.context, sample.time).a[0] ** 2 * np.diag(place.covariance)
-    noise_shares = 1 - signal / np.exp(heads.law.log_variance)
+    noise_shares = 1 - signal / np.exp(heads.density.log_variance)
     np.testing.assert_allclose(heads.noise_shares(), noise_shares, rtol=0.25)
     assert heads.precision[GROUPS.index("others")] > 300  # nothing is left for them to say
     # What the heads add to a plain calibration is what the exact posterior adds to it.
@@ -173,7 +173,7 @@ def test_denoising_coefficients_are_those_of_tweedie():
     ("name", "of_plain", "of_linear"),
     [("backbone", 0.3, 1.05), ("tails", 0.3, 0.75), ("leak", 0.3, 0.6)],
 )
-def test_where_the_law_is_wrong_heads_still_beat_a_plain_calibration(name, of_plain, of_linear):
+def test_where_the_density_is_wrong_heads_still_beat_a_plain_calibration(name, of_plain, of_linear):
     sample, logits, codes, slots = drawn(name, rows=50_000)
     exam, exam_logits, exam_codes, _ = drawn(name, rows=50_000, start=200_000)
     heads = fit_heads(logits, codes, slots, sample.labels)
@@ -201,10 +201,10 @@ def test_recalibration_follows_an_upstream_swap_without_labels(fitted):
     sample, logits, codes, slots = drawn(rows=100_000, start=90_000, place=place)
     stale = regret(fitted, sample, logits, codes)
     coordinate = fitted.coordinate.refitted(logits)
-    now = fit_law(coordinate(logits), codes, slots)
-    law = fitted.law.recalibrated(now, slot_counts(codes, slots))
-    fresh = regret(replace(fitted, coordinate=coordinate, law=law), sample, logits, codes)
-    np.testing.assert_allclose(law.scale, [1, 1.7, 1, 1.7, 1], rtol=0.05)
+    now = fit_density(coordinate(logits), codes, slots)
+    density = fitted.density.recalibrated(now, slot_counts(codes, slots))
+    fresh = regret(replace(fitted, coordinate=coordinate, density=density), sample, logits, codes)
+    np.testing.assert_allclose(density.scale, [1, 1.7, 1, 1.7, 1], rtol=0.05)
     assert fresh < before + 0.002 < stale
 
 
@@ -284,8 +284,10 @@ def test_recalibration_weighs_an_upstream_model_by_its_new_noise(fitted, change)
     place = world("conflict").with_upstream(("comment", "like"), **change)
     before = regret(fitted, *[drawn(rows=100_000, start=90_000)[k] for k in (0, 1, 2)])
     sample, logits, codes, slots = drawn(rows=100_000, start=90_000, place=place)
-    law = fitted.law.recalibrated(fit_law(logits, codes, slots), slot_counts(codes, slots))
-    fresh = regret(replace(fitted, law=law), sample, logits, codes)
+    density = fitted.density.recalibrated(
+        fit_density(logits, codes, slots), slot_counts(codes, slots)
+    )
+    fresh = regret(replace(fitted, density=density), sample, logits, codes)
     assert fresh < regret(fitted, sample, logits, codes)
     assert fresh < before + 0.003
 
@@ -300,16 +302,16 @@ def test_few_recent_rows_change_only_what_they_prove():
         logits[:, 1] = 1.5 * logits[:, 1] - 1 + shift * (codes[:, 0] % 2)
         return logits, codes
 
-    old = fit_law(*drawn(400_000, 0.0), (20,))
+    old = fit_density(*drawn(400_000, 0.0), (20,))
     logits, codes = drawn(4000, 0.0)
-    same = old.recalibrated(fit_law(logits, codes, (20,)), slot_counts(codes, (20,)))
+    same = old.recalibrated(fit_density(logits, codes, (20,)), slot_counts(codes, (20,)))
     contexts = np.arange(20)[:, None]
     truth = old.centre_of(contexts)
     # Each context has 200 rows, of which the mean alone would be off by .1.
     assert np.abs(same.centre_of(contexts) - truth).max() < 0.08
     np.testing.assert_allclose(same.covariance[0, 2], old.covariance[0, 2], atol=0.05)
     logits, codes = drawn(4000, 2.0)
-    moved = old.recalibrated(fit_law(logits, codes, (20,)), slot_counts(codes, (20,)))
+    moved = old.recalibrated(fit_density(logits, codes, (20,)), slot_counts(codes, (20,)))
     found = moved.centre_of(contexts)[:, 1]
     np.testing.assert_allclose(found - truth[:, 1], 2.0 * (contexts[:, 0] % 2), atol=0.35)
     others = moved.centre_of(contexts)[:, [0, 2]] - truth[:, [0, 2]]

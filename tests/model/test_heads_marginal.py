@@ -6,7 +6,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.metrics import auc, best_score
-from harmonrank.model.density.law import distinct_contexts
+from harmonrank.model.density.density import distinct_contexts
 from harmonrank.model.linear.heads_fit import fit_heads
 from harmonrank.model.linear.heads_recalibration import recalibrated_heads
 from harmonrank.model.missing.gaps import Gaps
@@ -26,10 +26,10 @@ def brute_force(heads, logits, codes, draws=10_000):
     places = heads.coordinate(logits[None])
     contexts, of_row = distinct_contexts(codes[None], heads.slots)
     gaps = Gaps.of(places, of_row)
-    found = gaps.conditional(heads.law, contexts, slice(0, 1))
-    gaps.fill(places, heads.law, contexts)
+    found = gaps.conditional(heads.density, contexts, slice(0, 1))
+    gaps.fill(places, heads.density, contexts)
     half = np.random.default_rng(1).standard_normal((draws // 2, places.shape[1]))
-    away = np.concatenate([half, -half]) @ found.root[0].T * heads.law.scale
+    away = np.concatenate([half, -half]) @ found.root[0].T * heads.density.scale
     whole = heads.coordinate.inverse(places + away)
     return (1 / (1 + np.exp(-heads.logits(whole, np.tile(codes, (draws, 1)))))).mean(axis=0)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harmonrank.model.coordinate import fit_coordinate, logit_of
-from harmonrank.model.density.law_sums import fit_law
+from harmonrank.model.density.density_sums import fit_density
 from harmonrank.model.linear.head_columns import GROUPS, HeadColumns
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.scorer.head_room import BLOCK
@@ -36,7 +36,7 @@ def heads_of(M, used):
     rng = np.random.default_rng(1)
     logits, codes, labels = drawn(M, rows=20_000)
     coordinate = fit_coordinate(logits, labels)
-    law = fit_law(coordinate(logits), codes, SLOTS)
+    density = fit_density(coordinate(logits), codes, SLOTS)
     shapes = residual_shapes(M, SLOTS)
     arrays = {name: 0.2 * rng.normal(size=shape) for name, shape in shapes.items()}
     arrays["low"], arrays["high"] = np.full(2 * M + 1, -2.0), np.linspace(1, 3, 2 * M + 1)
@@ -50,7 +50,7 @@ def heads_of(M, used):
         arrays["curve"][:] = arrays["surface"][:] = 0
     theta = 0.3 * rng.normal(size=(M, HeadColumns(M).total(SLOTS)))
     residual = Residual(SLOTS, **arrays)
-    return Heads(coordinate, law, SLOTS, theta, np.ones(len(GROUPS)), np.zeros(4), residual)
+    return Heads(coordinate, density, SLOTS, theta, np.ones(len(GROUPS)), np.zeros(4), residual)
 
 
 @pytest.mark.parametrize("used", ["none", "scores", "few", "all"])

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import harmonrank.model.density.law as law_module
+import harmonrank.model.density.density as density_module
 from harmonrank.model.linear.heads_fit import fit_heads
 from harmonrank.model.scorer.heads_score import HeadScorer
 
@@ -28,7 +28,7 @@ def small_blocks(monkeypatch):
     """Return a function that lets blocks hold few numbers, and scorers keep no records."""
 
     def shrink():
-        monkeypatch.setattr(law_module, "_BLOCK_NUMBERS", 5_000)
+        monkeypatch.setattr(density_module, "_BLOCK_NUMBERS", 5_000)
         monkeypatch.setattr("harmonrank.model.scorer.heads_score._KEPT_NUMBERS", 0)
 
     return shrink
@@ -42,7 +42,7 @@ def test_blocks_change_no_coefficient_and_no_score(small_blocks):
     effective = np.array([1.0, 2.0, 0.5])
     fused = HeadScorer(whole).fuse(scores, codes, effective)
     small_blocks()
-    assert len(list(law_module.blocks_of(3_000, 9))) > 1
+    assert len(list(density_module.blocks_of(3_000, 9))) > 1
     blocks = fit_heads(logits.copy(), codes, SLOTS, labels)
     np.testing.assert_array_equal(blocks.theta, whole.theta)
     np.testing.assert_array_equal(HeadScorer(blocks).probabilities(scores, codes), expected)

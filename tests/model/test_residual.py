@@ -3,7 +3,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from harmonrank.model.density.law import distinct_contexts
+from harmonrank.model.density.density import distinct_contexts
 from harmonrank.model.linear.heads_fit import fit_heads
 from harmonrank.model.linear.heads_recalibration import recalibrated_heads
 from harmonrank.model.linear.heads_sums import periods_of
@@ -258,7 +258,7 @@ def test_sample_stands_for_the_curvature_of_all_rows():
     np.testing.assert_allclose(found, expected, rtol=0.02, atol=0.02 * np.abs(expected).max())
 
 
-def test_surprise_and_distance_are_standard_where_the_law_holds():
+def test_surprise_and_distance_are_standard_where_the_density_holds():
     rng = np.random.default_rng(5)
     covariance = np.array([[1.0, 0.6], [0.6, 1.0]])
     away = rng.multivariate_normal([0, 0], covariance, size=50_000)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import harmonrank.model.linear.heads_sums as sums_module
-from harmonrank.model.density.law import distinct_contexts
-from harmonrank.model.density.law_sums import fit_law
+from harmonrank.model.density.density import distinct_contexts
+from harmonrank.model.density.density_sums import fit_density
 from harmonrank.model.linear.head_columns import HeadColumns
 from harmonrank.model.linear.heads import _numbers
 from harmonrank.model.linear.heads_fit import fit_heads
@@ -32,8 +32,8 @@ def sums(monkeypatch):
     def of(many, weight=None):
         monkeypatch.setattr(sums_module, "_MANY_ROWS", many)
         places, codes, labels, w = drawn()
-        law = fit_law(places, codes, SLOTS)
-        return HeadSums.of(law, places, codes, SLOTS, labels, w if weight is None else weight)
+        density = fit_density(places, codes, SLOTS)
+        return HeadSums.of(density, places, codes, SLOTS, labels, w if weight is None else weight)
 
     return of
 
@@ -53,7 +53,7 @@ def test_sums_row_by_row_are_those_of_the_definition(sums, by_head):
     assert data.common == 0
     slopes, curved = data.derivatives(theta)
     contexts, of_row = distinct_contexts(codes, SLOTS)
-    numbers = _numbers(data.law, places, contexts, of_row)  # (rows, M, width)
+    numbers = _numbers(data.density, places, contexts, of_row)  # (rows, M, width)
     one_hot = np.concatenate([np.eye(n)[codes[:, f]] for f, n in enumerate(SLOTS)], axis=1)
     for m in range(M):
         x = np.concatenate([numbers[:, m], one_hot], axis=1)

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from harmonrank.model.density.law_sums import LawSums, fit_law
+from harmonrank.model.density.density_sums import DensitySums, fit_density
 from harmonrank.model.linear.head_quadratic import HeadQuadratic, Pooled
 from harmonrank.model.linear.heads_fit import fit_heads
 from harmonrank.model.linear.heads_sums import HeadSums
-from harmonrank.model.missing.law_fit import incomplete_sums
+from harmonrank.model.missing.density_fit import incomplete_sums
 from harmonrank.model.running.reservoir import Reservoir
 from harmonrank.model.running.running_heads import RunningHeads
 
@@ -24,15 +24,15 @@ def rows_of(n=6000, seed=0):
 
 def test_moments_of_parts_add_up_to_those_of_the_whole():
     logits, codes, slots, _ = rows_of()
-    whole = LawSums.of(logits, codes, slots)
+    whole = DensitySums.of(logits, codes, slots)
     origin = np.array([5.0, -3.0, 0.0])
     parts = [
-        LawSums.of(logits[part], codes[part], slots, origin=origin)
+        DensitySums.of(logits[part], codes[part], slots, origin=origin)
         for part in np.array_split(np.arange(len(logits)), 3)
     ]
-    law, added = whole.law(slots), (parts[0] + parts[1] + parts[2]).law(slots)
+    density, added = whole.density(slots), (parts[0] + parts[1] + parts[2]).density(slots)
     for name in ("base", "mean", "log_variance", "spread", "covariance"):
-        np.testing.assert_allclose(getattr(added, name), getattr(law, name), atol=1e-9)
+        np.testing.assert_allclose(getattr(added, name), getattr(density, name), atol=1e-9)
 
 
 def test_faded_moments_are_those_of_rows_that_count_less():
@@ -40,25 +40,30 @@ def test_faded_moments_are_those_of_rows_that_count_less():
     half = len(logits) // 2
     weight = np.where(np.arange(len(logits)) < half, 0.25, 1.0)
     origin = np.zeros(3)
-    old = LawSums.of(logits[:half], codes[:half], slots, origin=origin)
-    new = LawSums.of(logits[half:], codes[half:], slots, origin=origin)
-    found, law = (old.faded(0.25) + new).law(slots), fit_law(logits, codes, slots, weight)
-    np.testing.assert_allclose(found.covariance, law.covariance, atol=1e-9)
-    np.testing.assert_allclose(found.mean, law.mean, atol=1e-9)
+    old = DensitySums.of(logits[:half], codes[:half], slots, origin=origin)
+    new = DensitySums.of(logits[half:], codes[half:], slots, origin=origin)
+    found, density = (
+        (old.faded(0.25) + new).density(slots),
+        fit_density(logits, codes, slots, weight),
+    )
+    np.testing.assert_allclose(found.covariance, density.covariance, atol=1e-9)
+    np.testing.assert_allclose(found.mean, density.mean, atol=1e-9)
 
 
-def test_moments_of_rows_with_gaps_give_the_law_that_filled_them():
+def test_moments_of_rows_with_gaps_give_the_density_that_filled_them():
     logits, codes, slots, _ = rows_of(4000, 3)
     places = logits.copy()
     places[np.random.default_rng(1).random(places.shape) < 0.2] = np.nan
-    law = incomplete_sums(places, codes, slots, None).law(slots)
-    np.testing.assert_allclose(law.covariance, fit_law(logits, codes, slots).covariance, rtol=0.1)
+    density = incomplete_sums(places, codes, slots, None).density(slots)
+    np.testing.assert_allclose(
+        density.covariance, fit_density(logits, codes, slots).covariance, rtol=0.1
+    )
 
 
 def test_a_quadratic_touches_the_likelihood_and_adds_up():
     logits, codes, slots, labels = rows_of()
     heads = fit_heads(logits, codes, slots, labels, residual=False)
-    data = HeadSums.of(heads.law, logits, codes, slots, labels, None)
+    data = HeadSums.of(heads.density, logits, codes, slots, labels, None)
     touching = HeadQuadratic.at(heads.theta, data)
     slope, curvature = data.derivatives(heads.theta)
     at = touching.derivatives(heads.theta)
@@ -73,7 +78,7 @@ def test_a_quadratic_touches_the_likelihood_and_adds_up():
 def test_the_log_likelihood_is_the_sum_over_labels():
     logits, codes, slots, labels = rows_of(700)
     heads = fit_heads(logits, codes, slots, labels, residual=False)
-    data = HeadSums.of(heads.law, logits, codes, slots, labels, None)
+    data = HeadSums.of(heads.density, logits, codes, slots, labels, None)
     p = 1 / (1 + np.exp(-heads.logits(logits, codes)))
     by_hand = np.log(np.where(labels == 1, p, 1 - p)).sum()
     np.testing.assert_allclose(data.log_likelihood(heads.theta), by_hand, rtol=1e-5)
@@ -131,8 +136,8 @@ def test_hours_without_forgetting_end_at_the_heads_of_all_rows():
     found = running(rows, 5, half_lives=(np.inf,)).heads
     whole = fit_heads(logits, codes, slots, labels)
     assert (whole.coordinate.normal == found.coordinate.normal).all()
-    np.testing.assert_allclose(found.law.covariance, whole.law.covariance, atol=1e-9)
-    data = HeadSums.of(whole.law, whole.coordinate(logits), codes, slots, labels, None)
+    np.testing.assert_allclose(found.density.covariance, whole.density.covariance, atol=1e-9)
+    data = HeadSums.of(whole.density, whole.coordinate(logits), codes, slots, labels, None)
     # Rows leave a likelihood open by some nats a head; the sums are closer to its top than that.
     assert abs(data.log_likelihood(found.theta) - data.log_likelihood(whole.theta)) < 1.5
     before, after = whole.logits(logits, codes), found.logits(logits, codes)

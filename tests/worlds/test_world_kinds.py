@@ -201,7 +201,7 @@ def test_interactions_have_no_subset():
 
 
 @pytest.mark.parametrize("name", ["backbone", "tails", "interactions", "leak"])
-def test_candidates_follow_the_same_law_as_samples(name):
+def test_candidates_follow_the_same_density_as_samples(name):
     place = world(name)
     sample = place.sample(ROWS, seed=1, with_truth=False)
     first = np.flatnonzero(np.diff(sample.request, prepend=-1))

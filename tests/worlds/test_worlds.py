@@ -45,7 +45,7 @@ def standardised_residuals(residual, sample):
 
 
 def label_residuals(sample):
-    """The same of labels less truth, with their known law: the truth is their probability."""
+    """The same of labels less truth, with their known density: the truth is their probability."""
     g, y, p = looked_at(sample), sample.labels, sample.truth
     variance = g**2 @ (p * (1 - p))
     z = (g @ (y - p)) / np.sqrt(variance)
@@ -107,7 +107,7 @@ def test_labels_agree_with_truth_whatever_the_fusion_looks_at(preset):
     assert abs(label_residuals(sample)).max() < 4.5
 
 
-def test_few_positives_too_many_are_seen_where_a_normal_law_says_nothing():
+def test_few_positives_too_many_are_seen_where_a_normal_density_says_nothing():
     # 4 are expected; the chance of 14 or more is 8e-5, of 9 or more 2e-2, of none 2e-2.
     p = np.full(4_000, 0.001)
     for positives, low, high in [(14, 3.7, 4.0), (9, 2.0, 2.3), (4, -0.01, 0.01), (0, -2.9, -2.8)]:

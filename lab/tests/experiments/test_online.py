@@ -126,7 +126,7 @@ def test_a_network_learns_on_from_its_weights():
     assert any(lift.lift != 0 for lift in moving.exact)
 
 
-def test_candidates_have_the_law_of_the_world():
+def test_candidates_have_the_density_of_the_world():
     elive = world("elive")
     sample = elive.sample(60_000, seed=1, with_truth=False)
     context = {name: values[::20] for name, values in sample.context.items()}

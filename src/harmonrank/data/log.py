@@ -36,7 +36,7 @@ class Log:
             feedback, over that of its place. None until `corrected`; it is then a factor of
             `sample_weight`.
         shown: (rows, objectives) whether a row shows each objective; None if all rows show all.
-        laws: In a world, by objective, (rows, K) equally likely values of a graded label.
+        draws: In a world, by objective, (rows, K) equally likely values of a graded label.
     """
 
     schema: Schema
@@ -49,7 +49,7 @@ class Log:
     position: np.ndarray | None = None
     inverse: np.ndarray | None = None
     shown: np.ndarray | None = None
-    laws: Mapping[str, np.ndarray] = field(default_factory=dict)
+    draws: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -129,7 +129,7 @@ class Log:
             position=of(self.position),
             inverse=of(self.inverse),
             shown=of(self.shown),
-            laws={name: law[index] for name, law in self.laws.items()},
+            draws={name: density[index] for name, density in self.draws.items()},
         )
 
     def drawn(self, most: int) -> np.ndarray:
@@ -238,7 +238,7 @@ class Log:
             position=None,
             inverse=self.inverse if weighted else None,
             shown=None,
-            laws={},
+            draws={},
         )
         if not labels:
             return found
@@ -262,7 +262,7 @@ class Log:
             truth=None if truth is None else truth[:, objectives],
             position=None if schema.position is None else self.position,
             shown=None if schema.plain or self.shown is None else self.shown[:, objectives],
-            laws={k: v for k, v in self.laws.items() if truth is not None and k in schema.names},
+            draws={k: v for k, v in self.draws.items() if truth is not None and k in schema.names},
         )
 
     def _refuse_missing(self) -> None:
@@ -291,7 +291,7 @@ class Log:
         arrays = [self.scores, self.labels, self.request, self.sample_weight, self.truth]
         arrays += [] if self.position is None else [self.position]
         arrays += [] if self.shown is None else [self.shown]
-        arrays += list(self.laws.values())
+        arrays += list(self.draws.values())
         context = self.context.hash_rows(seed=0).to_numpy() if self.context.width else None
         for array in (*arrays, context):
             digest.update(b"none" if array is None else np.ascontiguousarray(array).data)

@@ -2,7 +2,7 @@
 
 Given its context a head is linear in the coordinates but for curves and surfaces. Where all
 combinations of context values fit into a table, a row looks its linear map up (`_Tabulated`).
-Where they are too many, the law of the scores is evaluated for each row (`ByFeature`).
+Where they are too many, the density of the scores is evaluated for each row (`ByFeature`).
 """
 
 __all__ = ["head_probabilities"]
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from harmonrank.export.context_law import ByFeature
+from harmonrank.export.context_density import ByFeature
 from harmonrank.export.graph import Value
 from harmonrank.export.inputs import Inputs, logits_of, numbered
 from harmonrank.export.lookups import look_up

@@ -14,7 +14,7 @@ from harmonrank.fusion import Method
 from harmonrank.fusion.drift.recalibration import Recalibration
 from harmonrank.fusion.drift.reference import Reference
 from harmonrank.model.coordinate import SMALLEST_SCORE
-from harmonrank.model.density.law import MOST_EFFECT
+from harmonrank.model.density.density import MOST_EFFECT
 
 WEIGHTS = "weights"
 _TYPES = {"text": "str", "integer": "int64", "number": "float64"}

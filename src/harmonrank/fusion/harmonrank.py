@@ -1,4 +1,4 @@
-"""HarmonRank: denoise the scores by their own law, calibrate heads by evidence, add them up."""
+"""HarmonRank: denoise the scores by their own density, calibrate heads by evidence, add them up."""
 
 __all__ = ["MOST_VALUES", "HarmonRank", "HarmonRankConfig"]
 
@@ -51,7 +51,7 @@ class HarmonRank(ProbabilityMethod):
 
     Each head starts from a plain calibration of its own score and moves away from it, by what
     the other scores and the context say, only as far as the training labels prove. See
-    `harmonrank.model.density.law` and `harmonrank.model.linear.heads` for the maths.
+    `harmonrank.model.density.density` and `harmonrank.model.linear.heads` for the maths.
     """
 
     name = "harmonrank"

@@ -25,13 +25,13 @@ class Outcomes:
         graded: (M,) which objectives are.
         shown: (n, M) how much each row shows of each objective: 1 or 0, or in a world the chance
             that it is shown; None if all rows show all.
-        laws: By column, (n, K) equally likely values of a graded objective, which a world knows.
+        draws: By column, (n, K) equally likely values of a graded objective, which a world knows.
     """
 
     values: LabelArray
     graded: NDArray[np.bool_]
     shown: LabelArray | None = None
-    laws: Mapping[int, FloatArray] = field(default_factory=dict)
+    draws: Mapping[int, FloatArray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or len(self.graded) != self.values.shape[1]:
@@ -52,8 +52,8 @@ class Outcomes:
         """Return some objectives, in this order."""
         places = list(chosen)
         shown = None if self.shown is None else self.shown[:, places]
-        laws = {new: self.laws[old] for new, old in enumerate(places) if old in self.laws}
-        return type(self)(self.values[:, places], self.graded[places], shown, laws)
+        draws = {new: self.draws[old] for new, old in enumerate(places) if old in self.draws}
+        return type(self)(self.values[:, places], self.graded[places], shown, draws)
 
     def special(self, m: int) -> bool:
         """Tell whether an objective is graded or conditional."""
@@ -64,14 +64,14 @@ class Outcomes:
     def events(self) -> FloatArray:
         """Return what happened in each row, (n, M): the label, times how much it was shown."""
         values = self.values.astype(np.float64)
-        for m, law in self.laws.items():
-            values[:, m] = law.mean(axis=1)
+        for m, density in self.draws.items():
+            values[:, m] = density.mean(axis=1)
         return values if self.shown is None else values * self.shown
 
     def one(self, m: int, sample_weight: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return the rows that show objective m, the label of each and what it counts.
 
-        A row whose law is known stands once for each of its values.
+        A row whose density is known stands once for each of its values.
 
         Args:
             m: The objective.
@@ -81,10 +81,10 @@ class Outcomes:
         if self.shown is not None:
             weight = weight * self.shown[:, m]
         rows = np.flatnonzero(weight > 0)
-        if m in self.laws:
-            law = self.laws[m][rows]
-            K = law.shape[1]
-            return np.repeat(rows, K), law.reshape(-1), np.repeat(weight[rows] / K, K)
+        if m in self.draws:
+            density = self.draws[m][rows]
+            K = density.shape[1]
+            return np.repeat(rows, K), density.reshape(-1), np.repeat(weight[rows] / K, K)
         return rows, self.values[rows, m].astype(np.float64), weight[rows]
 
 

@@ -82,7 +82,7 @@ class Coordinate:
     def refitted(self, logits: np.ndarray) -> "Coordinate":
         """Return the map that sends logits of a changed upstream model to where the old ones went.
 
-        Only normal quantiles move; a logit's new scale and offset are the business of `Law`.
+        Only normal quantiles move; a logit's new scale and offset are the business of `Density`.
         """
         result = self
         for m in np.flatnonzero(self.normal).tolist():

@@ -152,8 +152,8 @@ def _areas(rules: Guardrails, fused: np.ndarray, old: np.ndarray, log: Log) -> I
 def _of_few(moved: Interval, log: Log, objective: int) -> Interval:
     """Return the interval as wide as few requests with a label of the rarer class leave it.
 
-    How much these differ is known from themselves alone: Student's law in place of the normal one,
-    and of a single request nothing is known.
+    How much these differ is known from themselves alone: Student's distribution in place of the
+    normal, and of a single request nothing is known.
     """
     labels, _ = log.shown_labels(objective)
     units = np.arange(log.rows) if log.request is None else log.request

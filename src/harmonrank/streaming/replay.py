@@ -11,7 +11,7 @@ from harmonrank.data import Log
 from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.fusion import Method
 
-_MOST_COUNTED = 10**9 - 1  # of numpy's hypergeometric law
+_MOST_COUNTED = 10**9 - 1  # of numpy's hypergeometric density
 
 
 @dataclass(frozen=True, eq=False)

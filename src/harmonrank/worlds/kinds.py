@@ -11,7 +11,7 @@ from harmonrank.data.kinds import lineage
 UNIT_SECONDS = 60.0
 """The scale of a graded label."""
 
-_VALUES = 16  # equally likely ones that stand for the law of a graded label
+_VALUES = 16  # equally likely ones that stand for the density of a graded label
 
 
 def with_kinds(
@@ -43,7 +43,7 @@ def with_kinds(
             # As u is below p here, u/p is even on [0, 1].
             label = np.where(happened[name], _seconds(1 - u[:, m] / p, p), 0.0)
             if known:
-                columns[schema.truth[name]] = pl.Series(_law(p))
+                columns[schema.truth[name]] = pl.Series(_density(p))
         columns[name] = pl.Series(label)
         if known and name not in schema.graded:
             columns[schema.truth[name]] = pl.Series(p)
@@ -62,7 +62,7 @@ def _seconds(share: np.ndarray, p: np.ndarray) -> np.ndarray:
     return seconds
 
 
-def _law(p: np.ndarray) -> np.ndarray:
+def _density(p: np.ndarray) -> np.ndarray:
     """Return equally likely values, (rows, values): the middles of as many equal shares."""
     share = (np.arange(_VALUES) + 0.5) / _VALUES
     above = share - (1 - p[:, None])

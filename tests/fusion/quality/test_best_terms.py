@@ -26,12 +26,12 @@ def enumerated(rng, *, graded=(), given=None, ordered=False):
     )
     p = rng.beta(1, 2, (ROWS, 3))
     spread = 1.0 if ordered else rng.choice([0.3, 1.0, 3.0], (ROWS, 1))
-    law = rng.normal(size=(ROWS, 1)) + spread * np.sort(rng.normal(size=(1, 5)))
-    laws = {"watch": law} if "watch" in graded else {}
+    density = rng.normal(size=(ROWS, 1)) + spread * np.sort(rng.normal(size=(1, 5)))
+    draws = {"watch": density} if "watch" in graded else {}
     truth = p.copy()
-    if laws:
-        truth[:, 2] = law.mean(axis=1)
-    return Log(schema, p, pl.DataFrame(), truth=truth, laws=laws)
+    if draws:
+        truth[:, 2] = density.mean(axis=1)
+    return Log(schema, p, pl.DataFrame(), truth=truth, draws=draws)
 
 
 def loss_of(log, weights):
@@ -48,7 +48,7 @@ def test_events_are_ordered_as_no_other_order_does_whatever_the_signs():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_graded_objective_alone_is_best_where_its_laws_are_ordered(seed):
+def test_a_graded_objective_alone_is_best_where_its_draws_are_ordered(seed):
     log = enumerated(np.random.default_rng(seed), graded=["watch"], ordered=True)
     assert loss_of(log, np.array([0.0, 0.0, 1.0])) == pytest.approx(0, abs=1e-12)
 

@@ -24,7 +24,7 @@ _MOST_EPOCHS, _MOST_PASSES = 20, 200
 
 
 def head_fit(size: Size) -> Result:
-    """Time both; the peer is given coordinates, law and precisions, which we had to find."""
+    """Time both; the peer is given coordinates, density and precisions, which we had to find."""
     log = world_log(size.head_rows)
     encoder = ContextEncoder.fit(log.context)
     codes, labels = log.codes(encoder), log.known_labels()
@@ -45,7 +45,7 @@ def head_fit(size: Size) -> Result:
         peers[name] = perf_counter() - started - task.checking
         if gap > _CLOSE:
             missed.append(f"{name} still {gap:.1g} nats per row short")
-    note = "To the same likelihood; only ours also finds coordinates, law and precisions."
+    note = "To the same likelihood; only ours also finds coordinates, density and precisions."
     note = " ".join([note, *(f"{text}." for text in missed)])
     return Result("train", "fit of the default's linear heads", log.rows, seconds, peers, note=note)
 

@@ -14,7 +14,7 @@ from harmonrank.model.linear.heads import Heads
 class TorchHeads(nn.Module):
     """Probabilities and their weighted sum, as `harmonrank.model.linear.heads` defines them.
 
-    What the law of the logits says of each context is in tables, as in our kernels; what is
+    What the density of the logits says of each context is in tables, as in our kernels; what is
     learned (intercept, four groups, the other scores, context effects) is applied per row.
     """
 
@@ -30,23 +30,23 @@ class TorchHeads(nn.Module):
 
     def __init__(self, heads: Heads, effective: np.ndarray) -> None:
         super().__init__()
-        law, slots, columns = heads.law, heads.slots, HeadColumns(len(heads.theta))
+        density, slots, columns = heads.density, heads.slots, HeadColumns(len(heads.theta))
         self.coordinate = _TorchCoordinate(heads.coordinate)
         every = np.stack(np.unravel_index(np.arange(int(np.prod(slots))), slots), axis=1)
         tables = {
-            "centre": law.centre_of(every),
-            "mean": law.mean_of(every),
-            "variance": law.variance_of(every),
-            "precision": law.precision_of(every),
-            "scale": law.scale,
-            "base_variance": np.exp(law.log_variance),
+            "centre": density.centre_of(every),
+            "mean": density.mean_of(every),
+            "variance": density.variance_of(every),
+            "precision": density.precision_of(every),
+            "scale": density.scale,
+            "base_variance": np.exp(density.log_variance),
             "effective": effective,
         }
         for name, value in tables.items():
             self.register_buffer(name, torch.tensor(value, dtype=torch.float32))
         strides = np.cumprod([1, *slots[:0:-1]])[::-1].copy()
         self.register_buffer("strides", torch.from_numpy(strides))
-        self.register_buffer("first", torch.from_numpy(law.first))
+        self.register_buffer("first", torch.from_numpy(density.first))
         theta = torch.tensor(heads.theta, dtype=torch.float32)
         self.intercept = nn.Parameter(theta[:, INTERCEPT].clone())  # (M,)
         self.groups = nn.Parameter(theta[:, SHARED].T.contiguous())  # (4, M)

@@ -22,7 +22,7 @@ class Folds:
 
     Rows are left out as the split left the test rows out: by time where the split went by time,
     so that most users of a left-out row are known, and by user where the split went by user, so
-    that none is. Only then do out-of-fold scores follow the law of test scores.
+    that none is. Only then do out-of-fold scores follow the density of test scores.
 
     Attributes:
         column: The user or the time of a row.

@@ -127,7 +127,7 @@ class TableCheck:
                 allowed = _needed(series, _finite(series.alias("")), shown)
                 self._refuse(series, allowed, column, "must be a finite number")
 
-    def laws(self, columns: Sequence[str]) -> None:
+    def draws(self, columns: Sequence[str]) -> None:
         """The truth of a graded objective is a list of equally likely values, as long each."""
         for name in columns:
             series, column = self.frame[name], f"Truth column '{name}'"

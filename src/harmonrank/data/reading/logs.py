@@ -75,9 +75,9 @@ def read_log(
     check.scores(schema)
     check.contexts(schema.context)
     shown = _shown(check, schema) if labels else None
-    laws = [(n, c) for n, c in zip(schema.names, truth, strict=False) if n in schema.graded]
-    check.laws([column for _, column in laws])
-    check.probabilities([column for column in truth if column not in dict(laws).values()])
+    draws = [(n, c) for n, c in zip(schema.names, truth, strict=False) if n in schema.graded]
+    check.draws([column for _, column in draws])
+    check.probabilities([column for column in truth if column not in dict(draws).values()])
     check.request(request)
     check.sample_weight(weight)
     check.position(position)
@@ -89,10 +89,10 @@ def read_log(
         _labels(frame, schema, shown) if labels else None,
         request_ids(frame[request]) if request else None,
         frame[weight].cast(pl.Float64).to_numpy() if weight else None,
-        _truths(frame, truth, [column for _, column in laws]) if truth else None,
+        _truths(frame, truth, [column for _, column in draws]) if truth else None,
         _places(frame[position]) if position else None,
         shown=shown,
-        laws={name: _law(frame[column]) for name, column in laws},
+        draws={name: _density(frame[column]) for name, column in draws},
     )
 
 
@@ -136,15 +136,17 @@ def _labels(frame: pl.DataFrame, schema: Schema, shown: np.ndarray | None) -> np
     return values
 
 
-def _truths(frame: pl.DataFrame, truth: Sequence[str], laws: Sequence[str]) -> np.ndarray:
-    """Return true chances side by side; of a law its mean."""
-    if not laws:
+def _truths(frame: pl.DataFrame, truth: Sequence[str], draws: Sequence[str]) -> np.ndarray:
+    """Return true chances side by side; of a density its mean."""
+    if not draws:
         return _floats(frame, truth)
-    columns = [_law(frame[c]).mean(axis=1) if c in laws else frame[c].to_numpy() for c in truth]
+    columns = [
+        _density(frame[c]).mean(axis=1) if c in draws else frame[c].to_numpy() for c in truth
+    ]
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def _law(series: pl.Series) -> np.ndarray:
+def _density(series: pl.Series) -> np.ndarray:
     """Return lists of equally likely values as an array, (rows, values)."""
     inner = series.cast(pl.List(pl.Float64)).explode().to_numpy()
     return np.ascontiguousarray(inner.reshape(len(series), -1))

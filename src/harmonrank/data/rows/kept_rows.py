@@ -52,7 +52,7 @@ def concatenated(logs: Sequence[Log]) -> Log:
         position=of("position"),
         inverse=of("inverse"),
         shown=of("shown"),
-        laws={name: np.concatenate([log.laws[name] for log in logs]) for name in first.laws},
+        draws={name: np.concatenate([log.draws[name] for log in logs]) for name in first.draws},
     )
 
 

@@ -14,7 +14,7 @@ _SPREAD = 2.0
 
 
 class FormulaCem(FormulaMethod):
-    """Formulas drawn from a normal law of log a and log b, fitted to the best of each round.
+    """Formulas drawn from a normal density of log a and log b, fitted to the best of each round.
 
     A round has 25 trials, of which the best 6 move the mean and the spread; a fifth of the old
     spread is kept, so that the search does not freeze early.
@@ -31,7 +31,7 @@ class FormulaCem(FormulaMethod):
         left = self.config.trials
         while left > 0:
             points = mean + spread * rng.standard_normal((min(_ROUND, left), size))
-            # The middle of the law is a candidate of its own.
+            # The middle of the density is a candidate of its own.
             points[0] = mean
             # Only ratios of the a count: without this their common factor would wander.
             points[:, :objectives] -= points[:, :objectives].mean(axis=1, keepdims=True)

@@ -21,7 +21,7 @@ from harmonrank.data import Log
 from harmonrank.data.log import taken
 from harmonrank.fusion.drift.reference import Reference
 from harmonrank.model.coordinate import logit_of
-from harmonrank.model.density.law import SMALLEST_EIGENVALUE
+from harmonrank.model.density.density import SMALLEST_EIGENVALUE
 from harmonrank.model.missing.gaps import Conditional, distinct_sets
 from harmonrank.support.kernel import kernel
 
@@ -56,7 +56,7 @@ def imputed(reference: Reference, scores: np.ndarray, codes: np.ndarray) -> np.n
 
 
 def _proper(correlation: np.ndarray) -> np.ndarray:
-    """Return correlations shrunk until they are those of some law."""
+    """Return correlations shrunk until they are those of some density."""
     eye = np.eye(len(correlation))
     off = correlation * (1 - eye)
     smallest = float(np.linalg.eigvalsh(off + eye)[0])

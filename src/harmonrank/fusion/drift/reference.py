@@ -9,9 +9,9 @@ import numpy as np
 
 from harmonrank.data import ContextEncoder, Log
 from harmonrank.model.coordinate import logit_of
-from harmonrank.model.density.law import MOST_EFFECT
+from harmonrank.model.density.density import MOST_EFFECT
 from harmonrank.model.density.spread import Spread
-from harmonrank.model.missing.law_fit import fit_incomplete_law
+from harmonrank.model.missing.density_fit import fit_incomplete_density
 from harmonrank.support.storage.arrays import Array
 
 RECENT_ROWS = 200_000
@@ -62,16 +62,16 @@ class Reference:
         codes = log.codes(encoder)
         # Effects on the whole variance: plain, and good enough to see that scores have moved.
         given = encoder.slots, weight, np.zeros(logits.shape[1])
-        law = fit_incomplete_law(raw.clipped(logits), codes, *given)
-        deviation = np.exp(law.log_variance / 2)
-        M = len(law.base)
+        density = fit_incomplete_density(raw.clipped(logits), codes, *given)
+        deviation = np.exp(density.log_variance / 2)
+        M = len(density.base)
         found = cls(
             encoder=encoder,
-            base=law.base,
-            mean=law.mean,
-            log_variance=law.log_variance,
-            spread=law.spread,
-            correlation=law.covariance / np.outer(deviation, deviation),
+            base=density.base,
+            mean=density.mean,
+            log_variance=density.log_variance,
+            spread=density.spread,
+            correlation=density.covariance / np.outer(deviation, deviation),
             middle=np.zeros(M),
             width=np.ones(M),
             constant=np.zeros(M),

@@ -30,15 +30,15 @@ def true_outcomes(log: Log, columns: Sequence[int] | None = None) -> Any:
     """Return true chances likewise, which only a world knows.
 
     A row shows a conditional objective with the chance of what it is given, and a graded one has
-    the equally likely values of its law.
+    the equally likely values of its density.
     """
     assert log.truth is not None, "only a world knows"
     if log.schema.plain:
         return log.truth if columns is None else log.truth[:, list(columns)]
     names = log.schema.names
-    laws = {names.index(name): law for name, law in log.laws.items()}
+    draws = {names.index(name): density for name, density in log.draws.items()}
     shown = _chances(log) if log.schema.given else None
-    found = Outcomes(log.truth, _graded(log), shown, laws)
+    found = Outcomes(log.truth, _graded(log), shown, draws)
     return found if columns is None else found.columns(columns)
 
 
@@ -78,8 +78,8 @@ def best_terms(log: Log, weights: np.ndarray) -> np.ndarray:
         levels, codes = np.unique(y, return_inverse=True)
         mass = np.bincount(codes.reshape(-1), w)
         mid = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
-        law = truth.laws.get(m, truth.values[:, [m]])
-        heads[:, m] = np.interp(law, levels, mid).mean(axis=1)
+        density = truth.draws.get(m, truth.values[:, [m]])
+        heads[:, m] = np.interp(density, levels, mid).mean(axis=1)
         pi[m] = 0.5 - 0.5 * np.sqrt(tie_share(y, w))
     terms = fused_terms(log.schema, heads, pi, Kinds(share), weights)
     found: np.ndarray = terms / (pi * (1 - pi))

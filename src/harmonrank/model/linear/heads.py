@@ -1,7 +1,7 @@
 """Heads: the probability of each objective from denoised logits, shrunk by evidence.
 
 With ℓ the coordinates of a row's scores (`Coordinate`: their logits, or normal quantiles), head m
-is a logistic regression on few numbers that the law of ℓ suggests:
+is a logistic regression on few numbers that the density of ℓ suggests:
 
     own        (ℓ_m − base)/σ            the score itself, calibrated
     by context (v_m(c) − v̄_m) r_m/σ      trust it less where its noise is larger
@@ -10,7 +10,7 @@ is a logistic regression on few numbers that the law of ℓ suggests:
     others     (ℓ_j − μ_j(c))/σ_j        anything else that another score knows
     context    one number per context value
 
-With r the surprise and v the variance of `Law`, the first three with coefficients β, −β and
+With r the surprise and v the variance of `Density`, the first three with coefficients β, −β and
 −β·(noise share) are exactly Tweedie's denoised logit: eq. 4 of docs/default-method.md.
 """
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harmonrank.model.coordinate import Coordinate
-from harmonrank.model.density.law import Law, distinct_contexts
+from harmonrank.model.density.density import Density, distinct_contexts
 from harmonrank.model.linear.head_columns import (
     BY_CONTEXT,
     GROUPS,
@@ -42,7 +42,7 @@ class Heads:
 
     Attributes:
         coordinate: The scale on which each score is taken.
-        law: Of the coordinates.
+        density: Of the coordinates.
         slots: Codes per context feature.
         theta: (M, columns) as `HeadColumns` has them: intercept, then the groups in order.
         precision: λ of each group's prior; a large one says that the data had no use for it.
@@ -51,7 +51,7 @@ class Heads:
     """
 
     coordinate: Coordinate
-    law: Law
+    density: Density
     slots: tuple[int, ...]
     theta: np.ndarray
     precision: np.ndarray
@@ -62,9 +62,9 @@ class Heads:
         """Return the logit of each head, (rows, M): the definition that the kernels follow."""
         contexts, of_row = distinct_contexts(codes, self.slots)
         places = self.coordinate(logits)
-        numbers = _numbers(self.law, places, contexts, of_row)  # (rows, M, width)
+        numbers = _numbers(self.density, places, contexts, of_row)  # (rows, M, width)
         columns = HeadColumns(len(self.theta))
-        effects = self.law.sum_of(self.theta[:, columns.context].T, contexts)  # (contexts, M)
+        effects = self.density.sum_of(self.theta[:, columns.context].T, contexts)  # (contexts, M)
         heads: np.ndarray = np.einsum("nmk,mk->nm", numbers, self.theta[:, columns.numbers])
         heads += effects[of_row]
         unit, shift, mean, surprise = self.standard(contexts)
@@ -79,11 +79,11 @@ class Heads:
         u = ℓ·unit + shift and away = u − mean, with unit (M,), shift and mean (contexts, M); the
         surprise is (contexts, M, M) times away. After a recalibration u is in units of the fit.
         """
-        deviation = np.exp(self.law.log_variance / 2)
-        unit = 1 / (self.law.scale * deviation)
-        mean = self.law.mean_of(contexts) / deviation
-        surprise = self.law.precision_of(contexts) * np.outer(deviation, deviation)
-        return unit, mean - self.law.centre_of(contexts) * unit, mean, surprise
+        deviation = np.exp(self.density.log_variance / 2)
+        unit = 1 / (self.density.scale * deviation)
+        mean = self.density.mean_of(contexts) / deviation
+        surprise = self.density.precision_of(contexts) * np.outer(deviation, deviation)
+        return unit, mean - self.density.centre_of(contexts) * unit, mean, surprise
 
     def affine(self, contexts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return each context's intercepts (contexts, M) and slopes (contexts, M, M).
@@ -91,14 +91,14 @@ class Heads:
         Given the context every head is linear in the coordinates, h = intercept + slope·ℓ, but
         for the curves and surfaces of its residual.
         """
-        M = len(self.law.base)
+        M = len(self.density.base)
         columns = HeadColumns(M)
         points = np.concatenate([np.zeros((1, M)), np.eye(M)])  # 0 and the unit vectors
         every = np.repeat(np.arange(len(contexts)), M + 1)
-        numbers = _numbers(self.law, np.tile(points, (len(contexts), 1)), contexts, every)
+        numbers = _numbers(self.density, np.tile(points, (len(contexts), 1)), contexts, every)
         heads = np.einsum("nmk,mk->nm", numbers, self.theta[:, columns.numbers])
         heads = heads.reshape(len(contexts), M + 1, M)
-        intercept = heads[:, 0] + self.law.sum_of(self.theta[:, columns.context].T, contexts)
+        intercept = heads[:, 0] + self.density.sum_of(self.theta[:, columns.context].T, contexts)
         slope = np.swapaxes(heads[:, 1:] - heads[:, :1], 1, 2)
         more, steeper = self.residual.affine(contexts)
         unit, shift, _, _ = self.standard(contexts)
@@ -122,16 +122,18 @@ def head_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
     }
 
 
-def _numbers(law: Law, places: np.ndarray, contexts: np.ndarray, of_row: np.ndarray) -> np.ndarray:
+def _numbers(
+    density: Density, places: np.ndarray, contexts: np.ndarray, of_row: np.ndarray
+) -> np.ndarray:
     """Return intercept and numbers of every head, (rows, M, width)."""
     rows, M = places.shape
     columns = HeadColumns(M)
-    base_variance = np.exp(law.log_variance)
+    base_variance = np.exp(density.log_variance)
     deviation = np.sqrt(base_variance)
-    mean = law.mean_of(contexts)
-    away = (places - law.centre_of(contexts)[of_row]) / law.scale  # (rows, M)
-    r = np.einsum("nij,nj->ni", law.precision_of(contexts)[of_row], away)
-    variance = law.variance_of(contexts)[of_row]
+    mean = density.mean_of(contexts)
+    away = (places - density.centre_of(contexts)[of_row]) / density.scale  # (rows, M)
+    r = np.einsum("nij,nj->ni", density.precision_of(contexts)[of_row], away)
+    variance = density.variance_of(contexts)[of_row]
     numbers = np.empty((rows, M, columns.width))
     numbers[:, :, INTERCEPT] = 1.0
     numbers[:, :, OWN] = (away + mean[of_row]) / deviation

@@ -16,8 +16,8 @@ import numpy as np
 
 from harmonrank.data.rows.blocks import Blocks
 from harmonrank.model.coordinate import Coordinate, fit_coordinate
-from harmonrank.model.density.law import Law, distinct_contexts
-from harmonrank.model.density.law_sums import LawSums, law_of
+from harmonrank.model.density.density import Density, distinct_contexts
+from harmonrank.model.density.density_sums import DensitySums, density_of
 from harmonrank.model.fit_rows import FitRows, RowCounts, cut_rows, drawn_from
 from harmonrank.model.linear.head_columns import GROUPS, INTERCEPT, OWN, SHARED, HeadColumns
 from harmonrank.model.linear.head_curve import HeadCurve
@@ -25,8 +25,12 @@ from harmonrank.model.linear.head_quadratic import Derivatives
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.linear.heads_sums import HeadSums, periods_of
 from harmonrank.model.missing.completions import Completions
+from harmonrank.model.missing.density_fit import (
+    INCOMPLETE_ROWS,
+    fit_incomplete_density,
+    incomplete_sums,
+)
 from harmonrank.model.missing.gaps import Gaps
-from harmonrank.model.missing.law_fit import INCOMPLETE_ROWS, fit_incomplete_law, incomplete_sums
 from harmonrank.model.terms.residual import Residual
 from harmonrank.model.terms.residual_blocks import ResidualBlocks
 from harmonrank.model.terms.residual_fit import fit_residual
@@ -54,7 +58,7 @@ def fit_heads(
     *,
     residual: bool = True,
 ) -> Heads:
-    """Fit coordinates, their law, the heads of all objectives and what these leave unexplained.
+    """Fit coordinates, their density, the heads of all objectives and what these leave unexplained.
 
     Args:
         logits: (rows, M) of the scores; NaN where one is missing.
@@ -89,8 +93,8 @@ def fit_blocks(
     coordinate = fit_coordinate(logits, some.labels, some.counts())
     origin = _origin(coordinate(logits), some.weights())
     del some, logits
-    law = _law(blocks, counts, coordinate, slots, origin)
-    plain = _plain(coordinate, law, slots, counts.prevalence)
+    density = _density(blocks, counts, coordinate, slots, origin)
+    plain = _plain(coordinate, density, slots, counts.prevalence)
 
     def told(step: int) -> None:
         on_step(step, steps)
@@ -98,7 +102,7 @@ def fit_blocks(
     if counts.incomplete:
         heads = _fit_incomplete(plain, blocks, counts, told, residual)
     else:
-        data = blocks.made(_head_sums, coordinate, law, slots, counts.rows)
+        data = blocks.made(_head_sums, coordinate, density, slots, counts.rows)
         heads = _fit(plain, data, told, residual)
     on_step(steps, steps)
     return heads
@@ -123,22 +127,22 @@ def _origin(places: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return mean
 
 
-def _law(
+def _density(
     blocks: Blocks[FitRows],
     counts: RowCounts,
     coordinate: Coordinate,
     slots: tuple[int, ...],
     origin: np.ndarray,
-) -> Law:
+) -> Density:
     if not counts.incomplete:
-        return law_of(blocks.made(_law_sums, coordinate, slots, origin), slots)
+        return density_of(blocks.made(_density_sums, coordinate, slots, origin), slots)
     # Rounds of expectation and maximisation look at some rows; of a longer log, the last at all.
     stride = max(1, counts.rows // INCOMPLETE_ROWS)
     some = drawn_from(blocks, counts.rows, None, stride)
-    law = fit_incomplete_law(coordinate(some.logits()), some.codes, slots, some.weight)
+    density = fit_incomplete_density(coordinate(some.logits()), some.codes, slots, some.weight)
     if stride == 1:
-        return law
-    return law_of(blocks.made(_law_sums, coordinate, slots, origin, law), slots)
+        return density
+    return density_of(blocks.made(_density_sums, coordinate, slots, origin, density), slots)
 
 
 def _places(rows: FitRows, coordinate: Coordinate) -> np.ndarray:
@@ -147,26 +151,26 @@ def _places(rows: FitRows, coordinate: Coordinate) -> np.ndarray:
     return coordinate(logits, None if rows.are_logits else logits)
 
 
-def _law_sums(
+def _density_sums(
     rows: FitRows,
     coordinate: Coordinate,
     slots: tuple[int, ...],
     origin: np.ndarray,
-    law: Law | None = None,
-) -> LawSums:
-    """Return the moments of a block; what is missing is taken as the law expects it."""
+    density: Density | None = None,
+) -> DensitySums:
+    """Return the moments of a block; what is missing is taken as the density expects it."""
     places = _places(rows, coordinate)
-    if law is None:
-        return LawSums.of(places, rows.codes, slots, rows.weight, origin=origin)
-    return incomplete_sums(places, rows.codes, slots, rows.weight, law, origin)
+    if density is None:
+        return DensitySums.of(places, rows.codes, slots, rows.weight, origin=origin)
+    return incomplete_sums(places, rows.codes, slots, rows.weight, density, origin)
 
 
 def _head_sums(
-    rows: FitRows, coordinate: Coordinate, law: Law, slots: tuple[int, ...], log_rows: int
+    rows: FitRows, coordinate: Coordinate, density: Density, slots: tuple[int, ...], log_rows: int
 ) -> HeadSums:
     places = _places(rows, coordinate)
     given = rows.codes, slots, rows.labels, rows.counts(), _periods(rows, log_rows)
-    return HeadSums.of(law, places, *given)
+    return HeadSums.of(density, places, *given)
 
 
 def _periods(rows: FitRows, log_rows: int) -> np.ndarray:
@@ -174,14 +178,14 @@ def _periods(rows: FitRows, log_rows: int) -> np.ndarray:
 
 
 def _plain(
-    coordinate: Coordinate, law: Law, slots: tuple[int, ...], prevalence: np.ndarray
+    coordinate: Coordinate, density: Density, slots: tuple[int, ...], prevalence: np.ndarray
 ) -> Heads:
     """Return the heads that a fit begins with."""
-    M = len(law.base)
+    M = len(density.base)
     theta = np.zeros((M, HeadColumns(M).total(slots)))
     theta[:, INTERCEPT], theta[:, OWN] = np.log(prevalence / (1 - prevalence)), 1.0
     none = Residual.none(M, slots)
-    return Heads(coordinate, law, slots, theta, np.array(_START_PRECISION), _PLAIN, none)
+    return Heads(coordinate, density, slots, theta, np.array(_START_PRECISION), _PLAIN, none)
 
 
 def _fit(
@@ -215,16 +219,16 @@ def _fit_incomplete(
 def _completions(rows: FitRows, heads: Heads, incomplete: int) -> Completions:
     places = heads.coordinate(rows.logits())
     given = rows.codes, heads.slots, rows.weight
-    return Completions.of(places, heads.law, *given, incomplete=incomplete, seed=rows.first)
+    return Completions.of(places, heads.density, *given, incomplete=incomplete, seed=rows.first)
 
 
 def _filled_sums(rows: FitRows, heads: Heads, log_rows: int) -> HeadSums:
     """Return the sums of rows with what is missing at its conditional mean."""
     places = heads.coordinate(rows.logits())
     contexts, of_row = distinct_contexts(rows.codes, heads.slots)
-    Gaps.of(places, of_row).fill(places, heads.law, contexts)
+    Gaps.of(places, of_row).fill(places, heads.density, contexts)
     given = rows.codes, heads.slots, rows.labels, rows.counts(), _periods(rows, log_rows)
-    return HeadSums.of(heads.law, places, *given)
+    return HeadSums.of(heads.density, places, *given)
 
 
 def _completed_sums(rows: FitRows, heads: Heads, incomplete: int, log_rows: int) -> HeadSums:
@@ -233,7 +237,7 @@ def _completed_sums(rows: FitRows, heads: Heads, incomplete: int, log_rows: int)
     counts = whole.weights(heads, rows.codes, rows.labels, rows.shares)
     period = _periods(rows, log_rows)[whole.row]
     given = rows.codes, heads.slots, rows.labels, counts, period, rows.shares
-    return whole.sums(heads.law, *given)
+    return whole.sums(heads.density, *given)
 
 
 def fit_linear(

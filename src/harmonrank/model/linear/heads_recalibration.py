@@ -1,4 +1,4 @@
-"""Heads for upstream scores that have changed: the law of the logits is measured again."""
+"""Heads for upstream scores that have changed: the density of the logits is measured again."""
 
 __all__ = ["recalibrated_heads"]
 
@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from harmonrank.model.density.law import slot_counts
+from harmonrank.model.density.density import slot_counts
 from harmonrank.model.density.spread import Spread
 from harmonrank.model.linear.heads import Heads
-from harmonrank.model.missing.law_fit import fit_incomplete_law
+from harmonrank.model.missing.density_fit import fit_incomplete_density
 
 
 def recalibrated_heads(
@@ -18,11 +18,11 @@ def recalibrated_heads(
     """Return the heads for recent logits; their coefficients stay as they are.
 
     Scale and offset per context and the noise of each score are measured again from the scores
-    alone (see `Law.recalibrated`), those that are not missing.
+    alone (see `Density.recalibrated`), those that are not missing.
     """
     coordinate = heads.coordinate.refitted(logits)
     places = coordinate(logits)
     kept = Spread.of(places, weight).clipped(places)
-    now = fit_incomplete_law(kept, codes, heads.slots, weight, heads.law.steady)
+    now = fit_incomplete_density(kept, codes, heads.slots, weight, heads.density.steady)
     counts = slot_counts(codes, heads.slots, weight)
-    return replace(heads, coordinate=coordinate, law=heads.law.recalibrated(now, counts))
+    return replace(heads, coordinate=coordinate, density=heads.density.recalibrated(now, counts))

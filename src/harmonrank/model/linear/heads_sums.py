@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harmonrank.model.density.law import Law, blocks_of, distinct_contexts
+from harmonrank.model.density.density import Density, blocks_of, distinct_contexts
 from harmonrank.model.linear.head_columns import (
     BY_CONTEXT,
     INTERCEPT,
@@ -57,7 +57,7 @@ class HeadSums:
     """The rows, in the order of their contexts, those with few rows last.
 
     Attributes:
-        law: Of the coordinates.
+        density: Of the coordinates.
         contexts: (contexts, features) distinct codes.
         common: How many of them have many rows; these come first.
         away: (M, rows) deviations from the context's mean in standard deviations, float32.
@@ -71,7 +71,7 @@ class HeadSums:
         few: (3, M, contexts with few rows) what `RowSums` keeps of them.
     """
 
-    law: Law
+    density: Density
     contexts: np.ndarray
     common: int
     away: np.ndarray
@@ -88,7 +88,7 @@ class HeadSums:
     @classmethod
     def of(
         cls,
-        law: Law,
+        density: Density,
         places: np.ndarray,
         codes: np.ndarray,
         slots: tuple[int, ...],
@@ -103,16 +103,16 @@ class HeadSums:
         """
         contexts, of_row, common = _few_last(*distinct_contexts(codes, slots), places.shape[1])
         order = np.argsort(of_row.astype(np.min_scalar_type(len(contexts))), kind="stable")
-        deviation = np.sqrt(np.exp(law.log_variance))
+        deviation = np.sqrt(np.exp(density.log_variance))
         away = np.empty(places.T.shape, np.float32)
         answers = np.empty(labels.T.shape, np.float32)
-        unit = 1 / (law.scale * deviation)
-        put(places, labels, of_row, order, law.centre_of(contexts), unit, away, answers)
+        unit = 1 / (density.scale * deviation)
+        put(places, labels, of_row, order, density.centre_of(contexts), unit, away, answers)
         run_start, run_context = _runs(np.bincount(of_row, minlength=len(contexts)))
         w = np.ones(len(places), np.float32) if weight is None else weight[order].T
         many, context = _context_of_few(run_start, run_context, common)
         return cls(
-            law,
+            density,
             contexts,
             common,
             away,
@@ -121,9 +121,9 @@ class HeadSums:
             periods_of(order, len(order)) if period is None else period[order],
             run_start,
             run_context,
-            law.mean_of(contexts[:common]) / deviation,
-            law.variance_of(contexts[:common]) / np.exp(law.log_variance),
-            *surprises(law, contexts[common:], context, many, away),
+            density.mean_of(contexts[:common]) / deviation,
+            density.variance_of(contexts[:common]) / np.exp(density.log_variance),
+            *surprises(density, contexts[common:], context, many, away),
         )
 
     @property
@@ -131,10 +131,10 @@ class HeadSums:
         """The rows of contexts with few rows."""
         many, context = _context_of_few(self.run_start, self.run_context, self.common)
         return RowSums(
-            len(self.law.mean),
+            len(self.density.mean),
             many,
             context,
-            self.law.first + self.contexts[self.common :],
+            self.density.first + self.contexts[self.common :],
             self.few,
             self.away,
             self.surprised,
@@ -144,9 +144,9 @@ class HeadSums:
 
     def surprise(self, block: slice) -> np.ndarray:
         """Return what turns away into surprise in some contexts, (contexts, M, M)."""
-        deviation = np.sqrt(np.exp(self.law.log_variance))
+        deviation = np.sqrt(np.exp(self.density.log_variance))
         # In units of deviations the surprise is C⁻¹ scaled on both sides.
-        return self.law.precision_of(self.contexts[block]) * np.outer(deviation, deviation)
+        return self.density.precision_of(self.contexts[block]) * np.outer(deviation, deviation)
 
     def blocks(self, numbers: int) -> Iterator[tuple[slice, slice]]:
         """Cut contexts with many rows so that `numbers` of each stay within bounds.
@@ -173,7 +173,7 @@ class HeadSums:
         for block, runs in self.blocks(M * (M + 1) ** 2):
             surprise = self.surprise(block)
             gradient, curvature = self._sums(block, runs, *self.affine(theta, block, surprise))
-            places = K + self.law.first + self.contexts[block]  # (contexts, features)
+            places = K + self.density.first + self.contexts[block]  # (contexts, features)
 
             def fold(m: int) -> None:
                 mean, excess = self.mean[block, m], self.variance[block, m] - 1  # noqa: B023
@@ -242,7 +242,7 @@ class HeadSums:
         """Return intercepts (contexts, M) and slopes (contexts, M, M) in away of some contexts."""
         M = len(self.away)
         columns = HeadColumns(M)
-        effects = self.law.sum_of(theta[:, columns.context].T, self.contexts[block])
+        effects = self.density.sum_of(theta[:, columns.context].T, self.contexts[block])
         intercept = effects + theta[:, INTERCEPT]
         intercept += (theta[:, OWN] + theta[:, MEAN]) * self.mean[block]
         trust = theta[:, BY_CONTEXT] * (self.variance[block] - 1) + theta[:, SURPRISE]

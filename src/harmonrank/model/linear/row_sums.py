@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harmonrank.model.density.law import Law, blocks_of
+from harmonrank.model.density.density import Density, blocks_of
 from harmonrank.model.linear.head_columns import HeadColumns
 from harmonrank.model.linear.row_sums_kernels import (
     add_tiles,
@@ -23,29 +23,29 @@ from harmonrank.support.simd import SINGLES
 
 
 def surprises(
-    law: Law, contexts: np.ndarray, context: np.ndarray, skip: int, away: np.ndarray
+    density: Density, contexts: np.ndarray, context: np.ndarray, skip: int, away: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the surprise of every row, (M, rows), and what is kept of contexts, `RowSums.few`.
 
     Args:
-        law: Of the coordinates.
+        density: Of the coordinates.
         contexts: (contexts, features) codes.
         context: (rows,) which of them each row has, ascending.
         skip: How many rows come before these in `away`.
         away: (M, all rows) deviations from the context's mean, in standard deviations.
     """
-    M, base = len(away), np.exp(law.log_variance)
+    M, base = len(away), np.exp(density.log_variance)
     deviation = np.sqrt(base)
     found = np.empty((M, len(context)), np.float32)
     few = np.empty((3, M, len(contexts)), np.float32)
-    few[0] = (law.mean_of(contexts) / deviation).T
-    few[1] = (law.variance_of(contexts) / base - 1).T
+    few[0] = (density.mean_of(contexts) / deviation).T
+    few[1] = (density.variance_of(contexts) / base - 1).T
     parts = list(blocks_of(len(contexts), M * M))
 
     def put(number: int) -> None:
         part = parts[number]
         # In units of deviations the surprise is C⁻¹ scaled on both sides.
-        matrix = law.precision_of(contexts[part]) * np.outer(deviation, deviation)
+        matrix = density.precision_of(contexts[part]) * np.outer(deviation, deviation)
         few[2, :, part] = 1 / np.sqrt(np.einsum("cmm->mc", matrix))
         low, high = np.searchsorted(context, [part.start, part.stop])
         put_surprise(matrix, context, low, high, part.start, skip, away, found)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.model.density.law import Law, distinct_contexts
+from harmonrank.model.density.density import Density, distinct_contexts
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.linear.heads_sums import HeadSums
 from harmonrank.model.missing.gaps import Gaps
@@ -46,7 +46,7 @@ class Completions:
     def of(
         cls,
         places: np.ndarray,
-        law: Law,
+        density: Density,
         codes: np.ndarray,
         slots: tuple[int, ...],
         weight: np.ndarray | None,
@@ -58,7 +58,7 @@ class Completions:
 
         Args:
             places: NaN where one is missing.
-            law: Of the coordinates.
+            density: Of the coordinates.
             codes: (rows, features) of the context.
             slots: Codes per feature.
             weight: (rows,).
@@ -73,12 +73,12 @@ class Completions:
         copies[gaps.rows] = draws
         row, first = np.repeat(np.arange(len(places)), copies), np.cumsum(copies) - copies
         means = places.copy()
-        gaps.fill(means, law, contexts)
+        gaps.fill(means, density, contexts)
         filled = means[row]
         rng = np.random.default_rng(seed)
         for block, part in gaps.blocks():
             rows = gaps.rows[part]
-            root = gaps.conditional(law, contexts, block).root * law.scale[:, None]
+            root = gaps.conditional(density, contexts, block).root * density.scale[:, None]
             pair = gaps.pair[part] - block.start
             z = rng.standard_normal((len(rows), draws // 2, places.shape[1]))
             _spread_out(first[rows], pair, root, z, filled)
@@ -115,7 +115,7 @@ class Completions:
 
     def sums(
         self,
-        law: Law,
+        density: Density,
         codes: np.ndarray,
         slots: tuple[int, ...],
         labels: np.ndarray,
@@ -127,7 +127,7 @@ class Completions:
         row = self.row
         if shares is not None:
             weight = weight[:, None] * shares[row]
-        return HeadSums.of(law, self.places, codes[row], slots, labels[row], weight, period)
+        return HeadSums.of(density, self.places, codes[row], slots, labels[row], weight, period)
 
 
 @kernel

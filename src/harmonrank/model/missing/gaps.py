@@ -1,13 +1,13 @@
-"""Gaps: coordinates that are missing, and what the law says of them given those that are there.
+"""Gaps: coordinates that are missing, and what the density says of them given those that are there.
 
-Given the context the coordinates are normal with precision P (see `Law`). With m the missing ones
-of a row and o the others, both as deviations from the context's mean, the missing ones are normal
-with
+Given the context the coordinates are normal with precision P (see `Density`). With m the missing
+ones of a row and o the others, both as deviations from the context's mean, the missing ones are
+normal with
 
     mean −P_mm⁻¹ P_mo o,   covariance P_mm⁻¹.
 
 Both depend on the context and on which are missing, not on the row, so they are computed once for
-each such pair; with nothing observed they are the law of the context itself.
+each such pair; with nothing observed they are the density of the context itself.
 """
 
 __all__ = ["Conditional", "Gaps", "distinct_sets"]
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.model.density.law import Law, blocks_of
+from harmonrank.model.density.density import Density, blocks_of
 from harmonrank.support.kernel import kernel
 
 _BITS = 62  # So many flags fit into a number.
@@ -26,7 +26,7 @@ _BITS = 62  # So many flags fit into a number.
 
 @dataclass(frozen=True)
 class Conditional:
-    """The law of what is missing, for pairs of a context and the set of missing coordinates.
+    """The density of what is missing, for pairs of a context and the set of missing coordinates.
 
     Attributes:
         gain: (pairs, M, M) deviations, with 0 for a missing one, to conditional means of the
@@ -39,7 +39,7 @@ class Conditional:
 
     @classmethod
     def of(cls, precision: np.ndarray, missing: np.ndarray) -> "Conditional":
-        """Condition normal laws of precision (pairs, M, M) on what (pairs, M) flags leave.
+        """Condition normal draws of precision (pairs, M, M) on what (pairs, M) flags leave.
 
         >>> precision = np.array([[[2.0, -1.0], [-1.0, 2.0]]])
         >>> found = Conditional.of(precision, np.array([[True, False]]))
@@ -100,37 +100,37 @@ class Gaps:
         """Cut pairs, and with them rows, so that what is computed of a pair stays in bounds.
 
         Args:
-            more: How many numbers are computed of each pair, beside its conditional law.
+            more: How many numbers are computed of each pair, beside its conditional density.
         """
         M = self.missing.shape[1]
         for block in blocks_of(len(self.context), 6 * M * M + more):
             low, high = np.searchsorted(self.pair, [block.start, block.stop])
             yield block, slice(int(low), int(high))
 
-    def conditional(self, law: Law, contexts: np.ndarray, block: slice) -> Conditional:
-        """Return the law of what is missing, in units of the fit, for a block of pairs."""
-        precision = law.precision_of(contexts[self.context[block]])
+    def conditional(self, density: Density, contexts: np.ndarray, block: slice) -> Conditional:
+        """Return the density of what is missing, in units of the fit, for a block of pairs."""
+        precision = density.precision_of(contexts[self.context[block]])
         return Conditional.of(precision, self.missing[block])
 
-    def fill(self, places: np.ndarray, law: Law, contexts: np.ndarray) -> None:
+    def fill(self, places: np.ndarray, density: Density, contexts: np.ndarray) -> None:
         """Write the conditional mean of each missing coordinate in its place."""
         for block, rows in self.blocks():
-            found = self.conditional(law, contexts, block)
-            self.fill_block(places, law, contexts, block, rows, found)
+            found = self.conditional(density, contexts, block)
+            self.fill_block(places, density, contexts, block, rows, found)
 
     def fill_block(
         self,
         places: np.ndarray,
-        law: Law,
+        density: Density,
         contexts: np.ndarray,
         block: slice,
         rows: slice,
         found: Conditional,
     ) -> None:
-        """Write conditional means for the rows of a block of pairs, whose law was found."""
-        centre = law.centre_of(contexts[self.context[block]])
+        """Write conditional means for the rows of a block of pairs, whose density was found."""
+        centre = density.centre_of(contexts[self.context[block]])
         pair, missing = self.pair[rows] - block.start, self.missing[block]
-        _fill(self.rows[rows], pair, missing, found.gain, centre, law.scale, places)
+        _fill(self.rows[rows], pair, missing, found.gain, centre, density.scale, places)
 
 
 def distinct_sets(lost: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

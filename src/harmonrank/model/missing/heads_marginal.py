@@ -4,7 +4,7 @@ With o the scores that are there and ℓ all of them, what a ranking needs is
 
     P(y_m | o, c) = ∫ P(y_m | ℓ, c) f(ℓ | o, c) dℓ,
 
-the head averaged over the law of what is missing (`Gaps`). A head that is linear in ℓ given the
+the head averaged over the density of what is missing (`Gaps`). A head that is linear in ℓ given the
 context has a normal logit there, of mean h and deviation s, and E σ(h + s x) is an integral over
 one normal number x, which a Gauss–Hermite rule gives to many digits. Where some head has curves or
 surfaces, the average over a fixed set of completions of the row is taken too, with and without
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.model.coordinate import logit_of
-from harmonrank.model.density.law import distinct_contexts
+from harmonrank.model.density.density import distinct_contexts
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.missing.gaps import Gaps
 from harmonrank.model.scorer.head_room import BLOCK, HeadRoom
@@ -51,9 +51,9 @@ class MarginalScorer:
         places = np.ascontiguousarray(heads.coordinate(logit_of(scores)))
         gaps, p = Gaps.of(places, of_row), np.empty((rows, M))
         for block, part in gaps.blocks(self._tables.made + _POINTS * M):
-            found = gaps.conditional(heads.law, contexts, block)
-            gaps.fill_block(places, heads.law, contexts, block, part, found)
-            root = found.root * heads.law.scale[:, None]
+            found = gaps.conditional(heads.density, contexts, block)
+            gaps.fill_block(places, heads.density, contexts, block, part, found)
+            root = found.root * heads.density.scale[:, None]
             # Pairs are in the order of their contexts.
             low, high = gaps.context[block][[0, -1]]
             some, pair = places[gaps.rows[part]], gaps.pair[part] - block.start

@@ -148,7 +148,7 @@ def _level_variance(residual: np.ndarray, noise: np.ndarray, pull: np.ndarray) -
         believed = 1 / (noise + c * pull**2 + 1e-300) ** 2
         size = (believed * pull**4).sum()
         c = max(float((believed * pull**2 * (residual**2 - noise)).sum() / max(size, 1e-300)), 0.0)
-    # A sum of few events has the fourth moment of Poisson's law.
+    # A sum of few events has the fourth moment of Poisson's density.
     spread = noise + 2 * (noise + c * pull**2) ** 2
     error = float(np.sqrt((believed**2 * pull**4 * spread).sum()) / max(size, 1e-300))
     found = np.log1p(c) if c > _PROVEN * error else 0.0

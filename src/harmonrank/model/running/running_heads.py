@@ -1,10 +1,10 @@
 """RunningHeads: heads that learn hour by hour; what they need of old rows are sums.
 
 A log-likelihood is a sum over rows, and the sums of an hour are added to those of the hours before:
-moments for the law (`LawSums`), quadratics for the linear heads (`HeadQuadratic`), so an hour costs
-its own rows only. Each hour is looked at with Newton steps on its own likelihood beside the
-quadratic of the past, and is made a quadratic where these end. The error of that is of the order
-log n/n, far below what n rows can tell.
+moments for the density (`DensitySums`), quadratics for the linear heads (`HeadQuadratic`), so an
+hour costs its own rows only. Each hour is looked at with Newton steps on its own likelihood beside
+the quadratic of the past, and is made a quadratic where these end. The error of that is of the
+order log n/n, far below what n rows can tell.
 
 Sums fade by a half-life. Several half-lives run side by side, sharing all looks at rows, and the
 one under which the labels of each new hour were likeliest before they were learned is chosen.
@@ -21,8 +21,8 @@ from functools import cached_property
 import numpy as np
 
 from harmonrank.data.rows.blocks import HeldBlocks
-from harmonrank.model.density.law import Law
-from harmonrank.model.density.law_sums import LawSums
+from harmonrank.model.density.density import Density
+from harmonrank.model.density.density_sums import DensitySums
 from harmonrank.model.density.spread import Spread
 from harmonrank.model.linear.head_columns import HeadColumns
 from harmonrank.model.linear.head_quadratic import HeadQuadratic, Pooled
@@ -30,7 +30,7 @@ from harmonrank.model.linear.heads import Heads
 from harmonrank.model.linear.heads_fit import fit_linear
 from harmonrank.model.linear.heads_sums import HeadSums
 from harmonrank.model.missing.completions import Completions
-from harmonrank.model.missing.law_fit import incomplete_sums
+from harmonrank.model.missing.density_fit import incomplete_sums
 from harmonrank.model.running.reservoir import Reservoir
 from harmonrank.model.scorer.heads_score import HeadScorer
 from harmonrank.model.terms.residual import Residual
@@ -54,7 +54,7 @@ class FadingSums:
 
     Attributes:
         half_life: In hours.
-        law: Moments of the coordinates since the last recalibration.
+        density: Moments of the coordinates since the last recalibration.
         past: What all rows learned so far say of the linear heads.
         mass, positives: Weight of these rows, and (M,) of the positive ones.
         theta, precision, shared: As in `Heads`.
@@ -62,7 +62,7 @@ class FadingSums:
     """
 
     half_life: float
-    law: LawSums
+    density: DensitySums
     past: HeadQuadratic
     mass: float
     positives: np.ndarray
@@ -76,7 +76,7 @@ class FadingSums:
         factor = 2.0 ** (-hours / self.half_life)
         return replace(
             self,
-            law=self.law.faded(factor),
+            density=self.density.faded(factor),
             past=self.past.faded(factor),
             mass=factor * self.mass,
             positives=factor * self.positives,
@@ -94,7 +94,7 @@ class RunningHeads:
 
     Attributes:
         fitted: Heads of the last batch fit or recalibration; gives coordinates and the units of
-            the law, which later laws keep.
+            the density, which later draws keep.
         replaced: Whether that was a recalibration.
         members: One for each half-life.
         chosen: Which of them is served.
@@ -128,11 +128,19 @@ class RunningHeads:
     ) -> "RunningHeads":
         """Go on from heads that were fitted on these rows."""
         places = heads.coordinate(logits)
-        law = _moments(places, codes, heads, weight, None)
+        density = _moments(places, codes, heads, weight, None)
         data = _head_sums(heads, places, codes, labels, weight)
         past = HeadQuadratic.at(heads.theta, data)
         w = np.ones(len(labels)) if weight is None else weight
-        parts = law, past, float(w.sum()), w @ labels, heads.theta, heads.precision, heads.shared
+        parts = (
+            density,
+            past,
+            float(w.sum()),
+            w @ labels,
+            heads.theta,
+            heads.precision,
+            heads.shared,
+        )
         members = tuple(FadingSums(half_life, *parts) for half_life in half_lives)
         empty = Reservoir.empty(reservoir_rows, len(heads.theta), codes.shape[1])
         begun = cls(heads, False, members, 0, empty, heads.residual, 0, time)
@@ -156,17 +164,19 @@ class RunningHeads:
         return replace(self._linear(self.members[self.chosen]), residual=self.residual)
 
     def _linear(self, member: FadingSums) -> Heads:
-        return member.on(replace(self.fitted, law=self._law(member.law), residual=self._none()))
+        return member.on(
+            replace(self.fitted, density=self._density(member.density), residual=self._none())
+        )
 
     def _none(self) -> Residual:
         return Residual.none(len(self.fitted.theta), self.fitted.slots)
 
-    def _law(self, sums: LawSums) -> Law:
-        """Return the law by these moments; after a recalibration in the units before it."""
+    def _density(self, sums: DensitySums) -> Density:
+        """Return the density by these moments; after a recalibration in the units before it."""
         if not self.replaced:
-            return sums.law(self.fitted.slots)
-        now = sums.law(self.fitted.slots, self.fitted.law.steady)
-        return self.fitted.law.recalibrated(now, sums.counts(self.fitted.slots))
+            return sums.density(self.fitted.slots)
+        now = sums.density(self.fitted.slots, self.fitted.density.steady)
+        return self.fitted.density.recalibrated(now, sums.counts(self.fitted.slots))
 
     def learned(
         self,
@@ -188,9 +198,9 @@ class RunningHeads:
         hours, time = max(time - self.time, 0.0), max(time, self.time)
         places = self.fitted.coordinate(logits)
         faded = replace(self, members=tuple(m.faded(hours) for m in self.members), time=time)
-        # What is missing is filled by the law so far.
-        known = _moments(places, codes, self.heads, weight, self.members[0].law.origin)
-        moved = tuple(replace(m, law=m.law + known) for m in faded.members)
+        # What is missing is filled by the density so far.
+        known = _moments(places, codes, self.heads, weight, self.members[0].density.origin)
+        moved = tuple(replace(m, density=m.density + known) for m in faded.members)
         now = replace(faded, members=moved)
         plain = now._linear(moved[self.chosen])
         data = _head_sums(plain, places, codes, labels, weight)
@@ -269,17 +279,17 @@ class RunningHeads:
         kept = Spread.of(places, weight).clipped(places)
         fitted = replace(before, coordinate=coordinate)
         moments = _moments(kept, codes, fitted, weight, None, anew=True)
-        now = moments.law(before.slots, before.law.steady)
-        law = before.law.recalibrated(now, moments.counts(before.slots))
+        now = moments.density(before.slots, before.density.steady)
+        density = before.density.recalibrated(now, moments.counts(before.slots))
         rows = self.reservoir
         contexts = rows.codes.astype(np.int64)
-        away = (rows.places - before.law.centre_of(contexts)) / before.law.scale
-        moved = law.centre_of(contexts) + law.scale * away
+        away = (rows.places - before.density.centre_of(contexts)) / before.density.scale
+        moved = density.centre_of(contexts) + density.scale * away
         return replace(
             self,
-            fitted=replace(fitted, law=before.law),
+            fitted=replace(fitted, density=before.density),
             replaced=True,
-            members=tuple(replace(m, law=moments) for m in self.members),
+            members=tuple(replace(m, density=moments) for m in self.members),
             reservoir=replace(rows, places=moved.astype(np.float32)),
         )
 
@@ -296,14 +306,18 @@ class RunningHeads:
             found[:, columns] = theta
             return found
 
-        law = _widened(old.law, effects, slots)
+        density = _widened(old.density, effects, slots)
         fitted = replace(
-            old, slots=slots, theta=wide(old.theta), law=law, residual=Residual.none(M, slots)
+            old,
+            slots=slots,
+            theta=wide(old.theta),
+            density=density,
+            residual=Residual.none(M, slots),
         )
         members = tuple(
             replace(
                 m,
-                law=m.law.recoded(codes),
+                density=m.density.recoded(codes),
                 past=m.past.widened(columns, size),
                 theta=wide(m.theta),
             )
@@ -322,12 +336,12 @@ def _moments(
     origin: np.ndarray | None,
     *,
     anew: bool = False,
-) -> LawSums:
-    """Return moments of coordinates; what is missing is filled by the law of the heads."""
+) -> DensitySums:
+    """Return moments of coordinates; what is missing is filled by the density of the heads."""
     if not np.isnan(places).any():
-        return LawSums.of(places, codes, heads.slots, weight, origin=origin)
-    law = None if anew else heads.law
-    return incomplete_sums(places, codes, heads.slots, weight, law, origin)
+        return DensitySums.of(places, codes, heads.slots, weight, origin=origin)
+    density = None if anew else heads.density
+    return incomplete_sums(places, codes, heads.slots, weight, density, origin)
 
 
 def _head_sums(
@@ -339,10 +353,10 @@ def _head_sums(
 ) -> HeadSums:
     """Return what linear heads are fitted on; rows with gaps stand for draws of what is missing."""
     if not np.isnan(places).any():
-        return HeadSums.of(heads.law, places, codes, heads.slots, labels, weight)
-    rows = Completions.of(places, heads.law, codes, heads.slots, weight)
+        return HeadSums.of(heads.density, places, codes, heads.slots, labels, weight)
+    rows = Completions.of(places, heads.density, codes, heads.slots, weight)
     counts = rows.weights(heads, codes, labels)
-    return rows.sums(heads.law, codes, heads.slots, labels, counts)
+    return rows.sums(heads.density, codes, heads.slots, labels, counts)
 
 
 def _dispersion(blocks: ResidualBlocks, data: HeadSums) -> np.ndarray:
@@ -359,8 +373,8 @@ def _dispersion(blocks: ResidualBlocks, data: HeadSums) -> np.ndarray:
     return found
 
 
-def _widened(law: Law, effects: np.ndarray, slots: tuple[int, ...]) -> Law:
-    """Return the law with context values that no row of it had."""
+def _widened(density: Density, effects: np.ndarray, slots: tuple[int, ...]) -> Density:
+    """Return the density with context values that no row of it had."""
 
     def wide(table: np.ndarray) -> np.ndarray:
         found = np.zeros((sum(slots), table.shape[1]))
@@ -368,5 +382,5 @@ def _widened(law: Law, effects: np.ndarray, slots: tuple[int, ...]) -> Law:
         return found
 
     first = np.cumsum([0, *slots])[:-1].astype(np.int64)
-    tables = {name: wide(getattr(law, name)) for name in ("mean", "spread", "centre")}
-    return replace(law, first=first, **tables)
+    tables = {name: wide(getattr(density, name)) for name in ("mean", "spread", "centre")}
+    return replace(density, first=first, **tables)

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from harmonrank.model.density.law_sums import LawSums, law_sums_arrays
+from harmonrank.model.density.density_sums import DensitySums, density_sums_arrays
 from harmonrank.model.linear.head_columns import HeadColumns
 from harmonrank.model.linear.head_quadratic import HeadQuadratic, head_quadratic_arrays
 from harmonrank.model.linear.heads import Heads, head_arrays
@@ -63,7 +63,7 @@ def arrays_of_running(running: RunningHeads) -> dict[str, np.ndarray]:
     """Return all arrays but the residual, which the model that is served has."""
     arrays = {f"fitted/{name}": array for name, array in arrays_of_heads(running.fitted).items()}
     for number, member in enumerate(running.members):
-        parts = {f"law/{n}": getattr(member.law, n) for n in law_sums_arrays(1, 1)}
+        parts = {f"density/{n}": getattr(member.density, n) for n in density_sums_arrays(1, 1)}
         parts |= {f"past/{n}": getattr(member.past, n) for n in head_quadratic_arrays(1, 1)}
         parts |= {n: getattr(member, n) for n in (*_HEADS, "positives")}
         arrays |= {f"{number}/{name}": array for name, array in parts.items()}
@@ -92,11 +92,11 @@ def running_of_arrays(path: Path, state: RunningState, heads: Heads) -> RunningH
         zip(state.half_lives, state.likelihoods, state.masses, strict=True)
     ):
         part = _under(arrays, f"{number}/")
-        _check_codes(part["law/contexts"], slots)
+        _check_codes(part["density/contexts"], slots)
         members.append(
             FadingSums(
                 half_life=np.inf if half_life is None else half_life,
-                law=LawSums(**_under(part, "law/")),
+                density=DensitySums(**_under(part, "density/")),
                 past=HeadQuadratic(**_under(part, "past/")),
                 mass=mass,
                 positives=part["positives"],
@@ -123,9 +123,9 @@ def running_of_arrays(path: Path, state: RunningState, heads: Heads) -> RunningH
 def _declared(M: int, slots: tuple[int, ...], members: int) -> dict[str, Array]:
     declared = {f"fitted/{n}": array for n, array in declared_heads(M, slots).items()}
     for number in range(members):
-        law = law_sums_arrays(M, len(slots), f"contexts {number}")
+        density = density_sums_arrays(M, len(slots), f"contexts {number}")
         past = head_quadratic_arrays(M, HeadColumns(M).total(slots))
-        declared |= {f"{number}/law/{n}": array for n, array in law.items()}
+        declared |= {f"{number}/density/{n}": array for n, array in density.items()}
         declared |= {f"{number}/past/{n}": array for n, array in past.items()}
         declared |= {f"{number}/{n}": array for n, array in head_arrays(M, slots).items()}
         declared[f"{number}/positives"] = Array((M,), low=0.0)

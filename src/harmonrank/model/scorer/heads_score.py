@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.model.density.law import blocks_of, distinct_contexts
+from harmonrank.model.density.density import blocks_of, distinct_contexts
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.scorer.head_room import HeadRoom
 from harmonrank.model.scorer.heads_kernels import score_rows

@@ -7,8 +7,8 @@ logit h_m of head m whatever else the training labels prove. Its inputs v are, f
     r_j        the surprise of score j given the others and the context, standardised
     d          log(d²/M + 1/10), d² the squared Mahalanobis distance of all scores
 
-Surprise and distance come from `Law`: rows with a broken or very noisy score stand out there. Then
-eq. 7 of docs/default-method.md is
+Surprise and distance come from `Density`: rows with a broken or very noisy score stand out there.
+Then eq. 7 of docs/default-method.md is
 
     residual_m = α_m + β_m h_m + Σ_j γ_mj u_j           (a) what the head itself should have been
                + Σ_f value_mf(c_f)                      (b) one number per context value

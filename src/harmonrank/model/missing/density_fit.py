@@ -1,19 +1,19 @@
-"""Fitting the law to rows some of whose coordinates are missing: expectation and maximisation.
+"""Fitting the density to rows some of whose coordinates are missing: expectation and maximisation.
 
-What is missing is taken for its conditional mean under the present law, and its conditional
+What is missing is taken for its conditional mean under the present density, and its conditional
 covariance is added to the second moments (Dempster, Laird and Rubin, 1977). So a row counts by
 what it has, and what is missing may depend on the context and on what is there: the estimates are
 those of the largest likelihood if what is missing does not depend on itself beyond that.
 """
 
-__all__ = ["INCOMPLETE_ROWS", "fit_incomplete_law", "incomplete_sums"]
+__all__ = ["INCOMPLETE_ROWS", "fit_incomplete_density", "incomplete_sums"]
 
 from dataclasses import replace
 
 import numpy as np
 
-from harmonrank.model.density.law import Law, distinct_contexts
-from harmonrank.model.density.law_sums import LawSums, Unseen, fit_law
+from harmonrank.model.density.density import Density, distinct_contexts
+from harmonrank.model.density.density_sums import DensitySums, Unseen, fit_density
 from harmonrank.model.missing.gaps import Gaps
 
 INCOMPLETE_ROWS = 100_000
@@ -23,24 +23,24 @@ _ROUNDS = 20
 _ENOUGH = 2e-3  # Standard deviations, and units of correlation.
 
 
-def fit_incomplete_law(
+def fit_incomplete_density(
     places: np.ndarray,
     codes: np.ndarray,
     slots: tuple[int, ...],
     weight: np.ndarray | None = None,
     steady: np.ndarray | None = None,
-) -> Law:
-    """Estimate the law of (rows, M) coordinates of which some are NaN; `fit_law` if none is.
+) -> Density:
+    """Estimate the density of (rows, M) coordinates of which some may be NaN.
 
     The steady part of the variances is estimated too, where it is not given.
     """
     if not np.isnan(places).any():
-        return fit_law(places, codes, slots, weight, steady=steady)
+        return fit_density(places, codes, slots, weight, steady=steady)
     w = np.ones(len(places)) if weight is None else weight
     some = slice(None, None, max(1, len(places) // INCOMPLETE_ROWS))
-    law = _first(places[some], codes[some], slots, w[some], steady)
-    law = _improved(law, places[some], codes[some], slots, w[some], _ROUNDS, steady)
-    return law if some.step == 1 else _improved(law, places, codes, slots, w, 1, steady)
+    density = _first(places[some], codes[some], slots, w[some], steady)
+    density = _improved(density, places[some], codes[some], slots, w[some], _ROUNDS, steady)
+    return density if some.step == 1 else _improved(density, places, codes, slots, w, 1, steady)
 
 
 def incomplete_sums(
@@ -48,50 +48,51 @@ def incomplete_sums(
     codes: np.ndarray,
     slots: tuple[int, ...],
     weight: np.ndarray | None,
-    law: Law | None = None,
+    density: Density | None = None,
     origin: np.ndarray | None = None,
-) -> LawSums:
-    """Return the moments of coordinates of which some are NaN, these taken as a law expects them.
+) -> DensitySums:
+    """Return the moments of coordinates of which some are NaN, taken as a density says.
 
     Args:
         places: (rows, M).
         codes: (rows, features) of the context.
         slots: Codes per feature.
         weight: (rows,).
-        law: That of the same rows if left out.
+        density: That of the same rows if left out.
         origin: (M,), from which moments are taken.
     """
-    law = fit_incomplete_law(places, codes, slots, weight) if law is None else law
+    density = fit_incomplete_density(places, codes, slots, weight) if density is None else density
     w = np.ones(len(places)) if weight is None else weight
     contexts, of_row = distinct_contexts(codes, slots)
     gaps, filled = Gaps.of(places, of_row), places.copy()
-    gaps.fill(filled, law, contexts)
-    unseen = _unseen(gaps, law, contexts, w)
+    gaps.fill(filled, density, contexts)
+    unseen = _unseen(gaps, density, contexts, w)
     scaled = Unseen(
-        unseen.covariance * np.outer(law.scale, law.scale), unseen.squares * law.scale**2
+        unseen.covariance * np.outer(density.scale, density.scale),
+        unseen.squares * density.scale**2,
     )
-    return LawSums.of(filled, codes, slots, w, scaled, origin)
+    return DensitySums.of(filled, codes, slots, w, scaled, origin)
 
 
 def _improved(
-    law: Law,
+    density: Density,
     places: np.ndarray,
     codes: np.ndarray,
     slots: tuple[int, ...],
     w: np.ndarray,
     rounds: int,
     steady: np.ndarray | None,
-) -> Law:
+) -> Density:
     """Fill what is missing and fit again, until nothing changes or so many times."""
     contexts, of_row = distinct_contexts(codes, slots)
     gaps, filled = Gaps.of(places, of_row), places.copy()
     for _ in range(rounds):
-        gaps.fill(filled, law, contexts)
-        unseen = _unseen(gaps, law, contexts, w)
-        before, law = law, fit_law(filled, codes, slots, w, unseen, steady)
-        if _change(before, law) < _ENOUGH:
+        gaps.fill(filled, density, contexts)
+        unseen = _unseen(gaps, density, contexts, w)
+        before, density = density, fit_density(filled, codes, slots, w, unseen, steady)
+        if _change(before, density) < _ENOUGH:
             break
-    return law
+    return density
 
 
 def _first(
@@ -100,7 +101,7 @@ def _first(
     slots: tuple[int, ...],
     w: np.ndarray,
     steady: np.ndarray | None,
-) -> Law:
+) -> Density:
     """Return a first guess: moments of what is there, pair by pair."""
     contexts, of_row = distinct_contexts(codes, slots)
     there = ~np.isnan(places)
@@ -110,25 +111,25 @@ def _first(
     variance = w @ np.where(there, (places - mean) ** 2, 0.0) / mass
     lost = np.stack([np.bincount(of_row, w * ~column, len(contexts)) for column in there.T], axis=1)
     unseen = Unseen(np.diag(variance * lost.sum(axis=0)), variance * lost)
-    law = fit_law(np.where(there, places, mean), codes, slots, w, unseen, steady)
-    away = np.where(there, places - law.centre_of(contexts)[of_row], 0.0)
+    density = fit_density(np.where(there, places, mean), codes, slots, w, unseen, steady)
+    away = np.where(there, places - density.centre_of(contexts)[of_row], 0.0)
     together = np.maximum((w[:, None] * there).T @ there.astype(np.float64), 1.0)
-    return replace(law, covariance=(w[:, None] * away).T @ away / together)
+    return replace(density, covariance=(w[:, None] * away).T @ away / together)
 
 
-def _unseen(gaps: Gaps, law: Law, contexts: np.ndarray, w: np.ndarray) -> Unseen:
+def _unseen(gaps: Gaps, density: Density, contexts: np.ndarray, w: np.ndarray) -> Unseen:
     """Add up the conditional covariance of what is missing."""
-    M = len(law.base)
+    M = len(density.base)
     total, squares = np.zeros((M, M)), np.zeros((len(contexts), M))
     mass = np.bincount(gaps.pair, w[gaps.rows], len(gaps.context))
     for block, _ in gaps.blocks():
-        found = mass[block, None, None] * gaps.conditional(law, contexts, block).covariance
+        found = mass[block, None, None] * gaps.conditional(density, contexts, block).covariance
         total += found.sum(axis=0)
         np.add.at(squares, gaps.context[block], np.einsum("pmm->pm", found))
     return Unseen(total, squares)
 
 
-def _change(before: Law, now: Law) -> float:
+def _change(before: Density, now: Density) -> float:
     """Return the largest change of a mean or a correlation."""
     deviation = np.exp(now.log_variance / 2)
     mean = np.abs(now.base - before.base) / deviation

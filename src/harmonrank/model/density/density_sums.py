@@ -1,11 +1,11 @@
-"""Sums of the law: what it needs to know of rows, so that old rows need not be kept.
+"""Sums of the density: what it needs to know of rows, so that old rows need not be kept.
 
-The law is made of means and second moments given the context, and moments are sums over rows. So
-the sums of two logs add up to those of both, a factor below 1 lets old rows fade, and `LawSums.law`
-turns them into the law of eq. 1 to eq. 3 of docs/default-method.md.
+The density is made of means and second moments given the context, and moments are sums over rows.
+So the sums of two logs add up to those of both, a factor below 1 lets old rows fade, and
+`DensitySums.density` turns them into the density of eq. 1 to eq. 3 of docs/default-method.md.
 """
 
-__all__ = ["LawSums", "Unseen", "fit_law", "law_of", "law_sums_arrays"]
+__all__ = ["DensitySums", "Unseen", "density_of", "density_sums_arrays", "fit_density"]
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data.rows.blocks import Blocks, HeldBlocks
-from harmonrank.model.density.law import Law, distinct_contexts, slot_counts
-from harmonrank.model.density.law_spread import with_spread
+from harmonrank.model.density.density import Density, distinct_contexts, slot_counts
+from harmonrank.model.density.density_spread import with_spread
 from harmonrank.support.kernel import kernel
 from harmonrank.support.storage.arrays import Array
 
@@ -35,7 +35,7 @@ class Unseen:
 
 
 @dataclass(frozen=True)
-class LawSums:
+class DensitySums:
     """Moments of logits, taken from an origin near their mean so that no digits are lost.
 
     Attributes:
@@ -63,7 +63,7 @@ class LawSums:
         weight: np.ndarray | None = None,
         unseen: Unseen | None = None,
         origin: np.ndarray | None = None,
-    ) -> "LawSums":
+    ) -> "DensitySums":
         """Add up (rows, M) logits with (rows, features) context codes."""
         contexts, of_row = distinct_contexts(codes, slots)
         w = np.ones(len(logits)) if weight is None else weight
@@ -81,7 +81,7 @@ class LawSums:
             products, squares = products + unseen.covariance, squares + unseen.squares
         return cls(contexts, mass, per_context(1), squares, products, origin)
 
-    def __add__(self, other: "LawSums") -> "LawSums":
+    def __add__(self, other: "DensitySums") -> "DensitySums":
         """Return the sums of both logs, which have the same origin."""
         both = np.concatenate([self.contexts, other.contexts])
         contexts, place = np.unique(both, axis=0, return_inverse=True)
@@ -93,7 +93,7 @@ class LawSums:
             sums[there] += b
             return sums
 
-        return LawSums(
+        return DensitySums(
             contexts,
             joined(self.mass, other.mass),
             joined(self.total, other.total),
@@ -102,7 +102,7 @@ class LawSums:
             self.origin,
         )
 
-    def faded(self, factor: float) -> "LawSums":
+    def faded(self, factor: float) -> "DensitySums":
         """Return the sums of rows that count so much less."""
         return replace(
             self,
@@ -112,7 +112,7 @@ class LawSums:
             products=factor * self.products,
         )
 
-    def recoded(self, codes: list[np.ndarray]) -> "LawSums":
+    def recoded(self, codes: list[np.ndarray]) -> "DensitySums":
         """Return the sums with other codes: `codes[f]` is the new one of each old one."""
         contexts = np.stack([new[self.contexts[:, f]] for f, new in enumerate(codes)], axis=1)
         order = np.lexsort(contexts.T[::-1])
@@ -134,13 +134,15 @@ class LawSums:
         about: np.ndarray = self.squares - 2 * centre * self.total + mass * centre**2
         return about
 
-    def law(self, slots: tuple[int, ...], steady: np.ndarray | None = None) -> Law:
-        """Return the law of rows with these moments; see `law_of`."""
-        return law_of(HeldBlocks([self]), slots, steady)
+    def density(self, slots: tuple[int, ...], steady: np.ndarray | None = None) -> Density:
+        """Return the density of rows with these moments; see `density_of`."""
+        return density_of(HeldBlocks([self]), slots, steady)
 
 
-def law_of(parts: Blocks[LawSums], slots: tuple[int, ...], steady: np.ndarray | None = None) -> Law:
-    """Return the law of rows whose moments are kept block by block, all of one origin.
+def density_of(
+    parts: Blocks[DensitySums], slots: tuple[int, ...], steady: np.ndarray | None = None
+) -> Density:
+    """Return the density of rows whose moments are kept block by block, all of one origin.
 
     All that it needs are sums over contexts, of which each block has its own: however many
     contexts there are in all, tables of them do not grow.
@@ -157,7 +159,7 @@ def law_of(parts: Blocks[LawSums], slots: tuple[int, ...], steady: np.ndarray | 
     base = origin + shift
     mean = _additive(gram, _MEAN_RIDGE, right - slot_mass[:, None] * shift)
     M = len(base)
-    law = Law(
+    density = Density(
         first=first,
         base=base,
         mean=mean,
@@ -170,14 +172,16 @@ def law_of(parts: Blocks[LawSums], slots: tuple[int, ...], steady: np.ndarray | 
         centre=mean,
         scale=np.ones(M),
     )
-    squares, products = parts.total(_centred, law, shift)
+    squares, products = parts.total(_centred, density, shift)
     np.fill_diagonal(products, np.maximum(squares, 0.0))
     covariance = products / rows
-    law = replace(law, log_variance=np.log(np.diag(covariance) + 1e-12), covariance=covariance)
-    return with_spread(parts, law, shift, steady)
+    density = replace(
+        density, log_variance=np.log(np.diag(covariance) + 1e-12), covariance=covariance
+    )
+    return with_spread(parts, density, shift, steady)
 
 
-def _margins(sums: LawSums, first: np.ndarray, size: int) -> tuple[Any, ...]:
+def _margins(sums: DensitySums, first: np.ndarray, size: int) -> tuple[Any, ...]:
     """Return mass and total of all rows, and of each context value and each pair of them."""
     gram, right = np.zeros((size, size)), np.zeros((size, sums.total.shape[1]))
     slot_mass = np.zeros((size, 1))
@@ -187,28 +191,30 @@ def _margins(sums: LawSums, first: np.ndarray, size: int) -> tuple[Any, ...]:
     return sums.mass.sum(), sums.total.sum(axis=0), gram, right, slot_mass[:, 0]
 
 
-def _centred(sums: LawSums, law: Law, shift: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _centred(
+    sums: DensitySums, density: Density, shift: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return squares and products about each context's mean, of all rows."""
-    centre = shift + law.mean_of(sums.contexts)
+    centre = shift + density.mean_of(sums.contexts)
     across = sums.total.T @ centre
     products = sums.products - across - across.T + (sums.mass[:, None] * centre).T @ centre
     return sums.squares_about(centre).sum(axis=0), products
 
 
-def fit_law(
+def fit_density(
     logits: np.ndarray,
     codes: np.ndarray,
     slots: tuple[int, ...],
     weight: np.ndarray | None = None,
     unseen: Unseen | None = None,
     steady: np.ndarray | None = None,
-) -> Law:
-    """Estimate the law of (rows, M) logits given (rows, features) context codes."""
-    return LawSums.of(logits, codes, slots, weight, unseen).law(slots, steady)
+) -> Density:
+    """Estimate the density of (rows, M) logits given (rows, features) context codes."""
+    return DensitySums.of(logits, codes, slots, weight, unseen).density(slots, steady)
 
 
-def law_sums_arrays(M: int, features: int, contexts: str = "contexts") -> dict[str, Array]:
-    """Declare the arrays of stored `LawSums`; `contexts` names how many contexts there are."""
+def density_sums_arrays(M: int, features: int, contexts: str = "contexts") -> dict[str, Array]:
+    """Declare the arrays of stored `DensitySums`; `contexts` names how many contexts there are."""
     return {
         "contexts": Array((contexts, features), "int64", low=0, high=1e6),
         "mass": Array((contexts,), low=0.0),

@@ -1,8 +1,8 @@
-"""The law of upstream logits: what they look like in each context, before any label is seen.
+"""The density of upstream logits: what they look like in each context, before any label is seen.
 
 An upstream model reports a noisy view of what will happen. With ℓ the logits of all scores of a
 row, Gaussian noise of variance s² on ℓ_m, and f the density of ℓ in the row's context, Tweedie's
-formula gives the denoised logit whatever the law of the signal:
+formula gives the denoised logit whatever the density of the signal:
 
     E[signal_m | ℓ] = ℓ_m + s² ∂ log f / ∂ℓ_m
 
@@ -17,10 +17,10 @@ __all__ = [
     "MOST_EFFECT",
     "MOST_STEADY",
     "SMALLEST_EIGENVALUE",
-    "Law",
+    "Density",
     "blocks_of",
+    "density_arrays",
     "distinct_contexts",
-    "law_arrays",
     "slot_counts",
 ]
 
@@ -45,7 +45,7 @@ _DEAD = np.log(1e-9)  # Less variance is what rounding leaves of one value.
 
 
 @dataclass(frozen=True)
-class Law:
+class Density:
     """Mean and covariance of the logits given the context; effects of features add up.
 
     Attributes:
@@ -53,12 +53,12 @@ class Law:
         base: (M,) mean logit over all rows.
         mean: (slots, M) what each context value adds to the mean.
         log_variance: (M,) of the deviation from the mean.
-        steady: (M,) which part of the variance no context changes, 0 to 1 (`law_spread`).
+        steady: (M,) which part of the variance no context changes, 0 to 1 (`density_spread`).
         spread: (slots, M) what each context value adds to the log variance, to first order.
         covariance: (M, M) of the deviations; its diagonal is not used.
         excess: (M,) what new noise of an upstream model added to the log variance since the fit.
         centre_base, centre: Like base and mean, of the logits that come in now; they differ from
-            those of the fit once an upstream model was replaced and the law recalibrated.
+            those of the fit once an upstream model was replaced and the density recalibrated.
         scale: (M,) units of the logits that come in now per unit at the fit.
     """
 
@@ -126,8 +126,8 @@ class Law:
             precision[~proper] = _shrunk_precision(off, deviation[~proper])
         return precision
 
-    def recalibrated(self, now: "Law", counts: np.ndarray) -> "Law":
-        """Return this law for logits that now follow another one, without a label.
+    def recalibrated(self, now: "Density", counts: np.ndarray) -> "Density":
+        """Return this density for logits that now follow another one, without a label.
 
         The signal that two upstream models share does not change when one of them is replaced, so
         covariances tell the new scale: eq. 12 of docs/default-method.md. A pair counts by how well
@@ -140,7 +140,7 @@ class Law:
         correlations are those of before, rescaled, but for as much change as the recent rows prove.
 
         Args:
-            now: The law of recent rows, fitted with the steady part of this one.
+            now: The density of recent rows, fitted with the steady part of this one.
             counts: (slots,) how many of these rows have each context value.
         """
         rows = _rows(self, counts)
@@ -239,8 +239,8 @@ def _shrunk_precision(off: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     return scaled
 
 
-def law_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
-    """Declare the arrays of a stored `Law`."""
+def density_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
+    """Declare the arrays of a stored `Density`."""
     each, effect = Array((M,), low=-1e6, high=1e6), Array((sum(slots), M), low=-1e6, high=1e6)
     log = Array((M,), low=-100.0, high=100.0)
     return {
@@ -311,9 +311,9 @@ def slot_counts(
     return np.concatenate(parts) if parts else np.array([w.sum()])
 
 
-def _rows(law: Law, counts: np.ndarray) -> int:
+def _rows(density: Density, counts: np.ndarray) -> int:
     """Return how many rows there are of which these many have each context value."""
-    first = counts[: law.first[1]] if len(law.first) > 1 else counts
+    first = counts[: density.first[1]] if len(density.first) > 1 else counts
     return round(float(first.sum()))
 
 
@@ -346,7 +346,7 @@ def _shrunk_pairs(found: np.ndarray, prior: np.ndarray, rows: int) -> np.ndarray
     return shrunk
 
 
-def _scale_between(old: Law, new: Law, rows: int) -> np.ndarray:
+def _scale_between(old: Density, new: Density, rows: int) -> np.ndarray:
     """Return ρ, units of new logits per unit of old ones, by weighted least squares in log ρ."""
     M = len(old.base)
     ratio = 0.5 * (new.log_variance - old.log_variance)

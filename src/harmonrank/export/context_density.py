@@ -1,4 +1,4 @@
-"""Context law: the law of the scores evaluated row by row, where contexts are too many to list."""
+"""Context density: the density of the scores of each row, where contexts are too many to list."""
 
 __all__ = ["ByFeature"]
 
@@ -9,7 +9,7 @@ import numpy as np
 from harmonrank.data import ContextEncoder
 from harmonrank.export.graph import Value
 from harmonrank.export.inputs import Inputs
-from harmonrank.model.density.law import MOST_EFFECT, SMALLEST_EIGENVALUE
+from harmonrank.model.density.density import MOST_EFFECT, SMALLEST_EIGENVALUE
 from harmonrank.model.linear.head_columns import INTERCEPT, SHARED, HeadColumns
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.terms.residual import NEAR, context_pairs
@@ -38,18 +38,18 @@ class ByFeature:
         x: Value,
     ) -> None:
         self._heads, self._encoder, self._codes, self._inputs = heads, encoder, codes, inputs
-        law = heads.law
-        self._deviation: np.ndarray = np.exp(law.log_variance / 2)
-        self._mean = self._sum(law.mean)  # (rows, M)
-        self._away = (x - self._sum(law.centre) - law.centre_base) / law.scale
-        rest: np.ndarray = 1 - law.steady
-        effect = (self._sum(law.spread) / rest).clip(-MOST_EFFECT, MOST_EFFECT)
-        varied = x.graph.op("Log", x.graph.op("Exp", effect) * rest + law.steady)
-        effect = (varied + law.excess).clip(-MOST_EFFECT, MOST_EFFECT)
-        self._variance = x.graph.op("Exp", effect + law.log_variance)
+        density = heads.density
+        self._deviation: np.ndarray = np.exp(density.log_variance / 2)
+        self._mean = self._sum(density.mean)  # (rows, M)
+        self._away = (x - self._sum(density.centre) - density.centre_base) / density.scale
+        rest: np.ndarray = 1 - density.steady
+        effect = (self._sum(density.spread) / rest).clip(-MOST_EFFECT, MOST_EFFECT)
+        varied = x.graph.op("Log", x.graph.op("Exp", effect) * rest + density.steady)
+        effect = (varied + density.excess).clip(-MOST_EFFECT, MOST_EFFECT)
+        self._variance = x.graph.op("Exp", effect + density.log_variance)
         precision = self._precision()  # (rows, M, M)
         self._r = (precision * self._away.new_axis(1)).sum(2)
-        eye: np.ndarray = np.eye(len(law.base))
+        eye: np.ndarray = np.eye(len(density.base))
         self._own = (precision * eye).sum(2)  # its diagonal, (rows, M)
 
     def logits(self) -> Value:
@@ -98,13 +98,13 @@ class ByFeature:
         return self._inputs.sum_of(self._codes, self._encoder, table)
 
     def _precision(self) -> Value:
-        """Return the inverse covariance in each row's context; see `Law.precision_of`."""
-        law, graph = self._heads.law, self._variance.graph
-        M = len(law.base)
+        """Return the inverse covariance in each row's context; see `Density.precision_of`."""
+        density, graph = self._heads.density, self._variance.graph
+        M = len(density.base)
         deviation = graph.op("Sqrt", self._variance)
         scale = deviation.new_axis(2) * deviation.new_axis(1)  # (rows, M, M)
         eye: np.ndarray = np.eye(M)
-        off = graph.op("Div", law.covariance * (1 - eye), scale)
+        off = graph.op("Div", density.covariance * (1 - eye), scale)
         if M > 1:
             most = graph.op("Max", _largest_eigenvalue(graph.op("Neg", off), M), np.array(1e-12))
             keep = graph.op("Div", np.array(1 - SMALLEST_EIGENVALUE), most)

@@ -1,4 +1,4 @@
-"""The spread of the law: how the variance of each logit depends on the context.
+"""The spread of the density: how the variance of each logit depends on the context.
 
 A logit is signal plus noise. Signal varies alike in all contexts, while what makes noise larger,
 an old device or a new user, multiplies. So the variance has a steady part ψ and a part on which the
@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harmonrank.data.rows.blocks import Blocks
-from harmonrank.model.density.law import MOST_EFFECT, MOST_STEADY, Law
+from harmonrank.model.density.density import MOST_EFFECT, MOST_STEADY, Density
 from harmonrank.support.kernel import kernel
 
 if TYPE_CHECKING:
-    from harmonrank.model.density.law_sums import LawSums
+    from harmonrank.model.density.density_sums import DensitySums
 
 _RIDGE = 50.0
 _STEPS = 12
@@ -34,48 +34,48 @@ _SHORTER = 0.25  # Of a step that made logits less likely.
 
 
 def with_spread(
-    parts: "Blocks[LawSums]", law: Law, shift: np.ndarray, steady: np.ndarray | None
-) -> Law:
-    """Return a law of which means and covariance are known with its variances by context.
+    parts: "Blocks[DensitySums]", density: Density, shift: np.ndarray, steady: np.ndarray | None
+) -> Density:
+    """Return a density of which means and covariance are known with its variances by context.
 
     Args:
         parts: Moments, block by block.
-        law: With a spread of 0.
+        density: With a spread of 0.
         shift: (M,) from the origin of the moments to the mean of all rows.
         steady: (M,) the steady part, if it is known.
     """
-    if not len(law.mean):
-        return law
+    if not len(density.mean):
+        return density
     free = steady is None
-    law = law if steady is None else replace(law, steady=steady)
-    here = _penalised(law, *parts.total(_looked, law, shift))
-    length = np.ones(len(law.base))
+    density = density if steady is None else replace(density, steady=steady)
+    here = _penalised(density, *parts.total(_looked, density, shift))
+    length = np.ones(len(density.base))
     for _ in range(_STEPS):
-        step, gain = _step(law.steady, here[1], here[2], free)
+        step, gain = _step(density.steady, here[1], here[2], free)
         if gain.max() < _ENOUGH:
             break
-        trial = _moved(law, length[:, None] * step)
+        trial = _moved(density, length[:, None] * step)
         there = _penalised(trial, *parts.total(_looked, trial, shift))
         # Each objective goes its own way: one whose step was too long takes a shorter one.
         better = there[0] >= here[0]
-        law = replace(
-            law,
-            steady=np.where(better, trial.steady, law.steady),
-            spread=np.where(better, trial.spread, law.spread),
+        density = replace(
+            density,
+            steady=np.where(better, trial.steady, density.steady),
+            spread=np.where(better, trial.spread, density.spread),
         )
         here = tuple(
             np.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
             for new, old in zip(there, here, strict=True)
         )
         length = np.where(better, 1.0, _SHORTER * length)
-    return law
+    return density
 
 
 def _penalised(
-    law: Law, value: np.ndarray, slope: np.ndarray, curvature: np.ndarray
+    density: Density, value: np.ndarray, slope: np.ndarray, curvature: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """Return twice the log posterior of each objective, and its derivatives."""
-    effects = law.spread.T  # (M, slots)
+    effects = density.spread.T  # (M, slots)
     slope, curvature = slope.copy(), curvature.copy()
     slope[:, :-1] -= _RIDGE * effects
     diagonal = np.arange(effects.shape[1])
@@ -104,22 +104,22 @@ def _solved(slope: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     return step
 
 
-def _moved(law: Law, step: np.ndarray) -> Law:
-    steady = np.clip(law.steady + step[:, -1], 0.0, MOST_STEADY)
-    return replace(law, steady=steady, spread=law.spread + step[:, :-1].T)
+def _moved(density: Density, step: np.ndarray) -> Density:
+    steady = np.clip(density.steady + step[:, -1], 0.0, MOST_STEADY)
+    return replace(density, steady=steady, spread=density.spread + step[:, :-1].T)
 
 
-def _looked(sums: "LawSums", law: Law, shift: np.ndarray) -> tuple[np.ndarray, ...]:
+def _looked(sums: "DensitySums", density: Density, shift: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return twice the log-likelihood of each logit in a block, its slope and its curvature.
 
     These are (M,), (M, slots + 1) and (M, slots + 1, slots + 1), the steady part last.
     """
-    M, size = len(law.base), len(law.mean) + 1
+    M, size = len(density.base), len(density.mean) + 1
     value, slope, curvature = np.zeros(M), np.zeros((M, size)), np.zeros((M, size, size))
-    unit = np.exp(-law.log_variance)
+    unit = np.exp(-density.log_variance)
     _add(
-        law.first, sums.contexts, sums.mass, sums.total, sums.squares, shift, law.mean, unit,
-        law.steady, law.spread, value, slope, curvature,
+        density.first, sums.contexts, sums.mass, sums.total, sums.squares, shift,
+        density.mean, unit, density.steady, density.spread, value, slope, curvature,
     )  # fmt: skip
     # No sum is below 0, and the upper halves are still 0.
     return value, slope, np.maximum(curvature, np.swapaxes(curvature, 1, 2))
