@@ -1,0 +1,265 @@
+"""Stored: a frozen dataclass as JSON parts and arrays, and back, by its annotated fields.
+
+A field is one of
+
+    Annotated[np.ndarray, Array(("M", "slots"))]   an array, checked against its declaration
+    another dataclass                              its own parts and arrays, below its name
+    X | None, tuple[X, ...], Mapping[str, X]       none, several or named ones of these
+    a class with `to_dict` and `from_dict`         what these give and take
+    anything else                                  JSON of its type, with bounds (`msgspec.Meta`)
+
+So whoever adds a field has stored, declared and checked it. Nothing is executed when it is read.
+"""
+
+__all__ = ["declared", "restored", "stored"]
+
+import dataclasses
+from collections.abc import Mapping
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+import numpy as np
+
+from harmonrank.support.errors import DataError
+from harmonrank.support.storage.arrays import Array
+from harmonrank.support.storage.decoding import decode
+
+T = TypeVar("T")
+Arrays = dict[str, np.ndarray]
+Declared = dict[str, Array]
+
+
+def stored(value: Any, at: str = "") -> tuple[dict[str, Any], Arrays]:
+    """Return the JSON parts and the arrays of a dataclass.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass(frozen=True)
+    ... class Line:
+    ...     name: str
+    ...     slope: Annotated[np.ndarray, Array(("M",))]
+    >>> stored(Line("a", np.ones(2)))
+    ({'name': 'a'}, {'slope': array([1., 1.])})
+
+    Args:
+        value: The dataclass.
+        at: Begins the names of its arrays.
+    """
+    arrays: Arrays = {}
+    hint: Any = type(value)
+    return _kind_of(hint).put(value, at, arrays), arrays
+
+
+def declared(
+    kind: Any, parts: Any, sizes: Mapping[str, int] | None = None, at: str = ""
+) -> Declared:
+    """Return what each array of a stored dataclass must be.
+
+    Args:
+        kind: The dataclass.
+        parts: Its JSON parts, which tell what is there.
+        sizes: What the named sizes are; a name that is not given is the same in all arrays.
+        at: As for `stored`.
+    """
+    found: Declared = {}
+    _kind_of(kind).declare(parts, at, found)
+    return {name: _sized(array, sizes or {}) for name, array in found.items()}
+
+
+def restored(kind: type[T], parts: Any, arrays: Mapping[str, np.ndarray], at: str = "") -> T:
+    """Return the dataclass whose parts and arrays these are.
+
+    Raises:
+        DataError: The parts are not those of its fields.
+    """
+    hint: Any = kind
+    value: T = _kind_of(hint).take(parts, at, arrays)
+    return value
+
+
+def _sized(array: Array, sizes: Mapping[str, int]) -> Array:
+    shape = tuple(sizes.get(size, size) if isinstance(size, str) else size for size in array.shape)
+    return dataclasses.replace(array, shape=shape)
+
+
+class _Kind(Protocol):
+    """How values of one type are stored below a place, which is '' or ends with a slash."""
+
+    def put(self, value: Any, at: str, arrays: Arrays) -> Any:
+        """Add the arrays of a value; return its parts."""
+
+    def declare(self, parts: Any, at: str, found: Declared) -> None:
+        """Add what its arrays must be."""
+
+    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:
+        """Return the value."""
+
+
+@cache
+def _kind_of(hint: Any) -> _Kind:
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        array = next((meta for meta in hint.__metadata__ if isinstance(meta, Array)), None)
+        return _Plain(hint) if array is None else _OneArray(array)
+    if isinstance(hint, type) and hasattr(hint, "to_dict") and hasattr(hint, "from_dict"):
+        return _Custom(hint)
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return _Fields(hint)
+    kinds = [_kind_of(part) for part in inner if part not in (NoneType, Ellipsis)]
+    if all(isinstance(kind, _Plain) for kind in kinds):
+        return _Plain(hint)
+    if origin in (Union, UnionType) and len(inner) == 2 and NoneType in inner:
+        return _Optional(kinds[0])
+    if origin is tuple and inner[-1] is Ellipsis:
+        return _Several(kinds[0])
+    if origin is Mapping and inner[0] is str:
+        return _Named(kinds[1])
+    raise TypeError(f"no way to store {hint}")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Plain:
+    """JSON."""
+
+    hint: Any
+
+    def put(self, value: Any, at: str, arrays: Arrays) -> Any:  # noqa: ARG002
+        return msgspec.to_builtins(value)
+
+    def declare(self, parts: Any, at: str, found: Declared) -> None:
+        pass
+
+    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:  # noqa: ARG002
+        return decode(parts, self.hint, f"'{at.rstrip('/')}'")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Custom:
+    """What a class makes of itself."""
+
+    hint: Any
+
+    def put(self, value: Any, at: str, arrays: Arrays) -> Any:  # noqa: ARG002
+        return value.to_dict()
+
+    def declare(self, parts: Any, at: str, found: Declared) -> None:
+        pass
+
+    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:  # noqa: ARG002
+        return self.hint.from_dict(parts)
+
+
+@dataclasses.dataclass(frozen=True)
+class _OneArray:
+    """An array, which has no part where it cannot be absent."""
+
+    array: Array
+
+    def put(self, value: Any, at: str, arrays: Arrays) -> Any:
+        arrays[at.rstrip("/")] = np.asarray(value)
+        return True
+
+    def declare(self, parts: Any, at: str, found: Declared) -> None:  # noqa: ARG002
+        found[at.rstrip("/")] = self.array
+
+    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:  # noqa: ARG002
+        return arrays[at.rstrip("/")]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Fields:
+    """A dataclass."""
+
+    hint: type
+
+    @property
+    def _kinds(self) -> dict[str, _Kind]:
+        return _kinds_of_fields(self.hint)
+
+    def put(self, value: Any, at: str, arrays: Arrays) -> Any:
+        parts = {
+            name: kind.put(getattr(value, name), f"{at}{name}/", arrays)
+            for name, kind in self._kinds.items()
+        }
+        return {n: p for n, p in parts.items() if not isinstance(self._kinds[n], _OneArray)}
+
+    def declare(self, parts: Any, at: str, found: Declared) -> None:
+        for name, kind, part in self._each(parts, at):
+            kind.declare(part, f"{at}{name}/", found)
+
+    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:
+        values = {n: k.take(p, f"{at}{n}/", arrays) for n, k, p in self._each(parts, at)}
+        return self.hint(**values)
+
+    def _each(self, parts: Any, at: str) -> list[tuple[str, _Kind, Any]]:
+        known, place = decode(parts, dict[str, Any], f"'{at.rstrip('/')}'"), self._kinds
+        named = {name for name, kind in place.items() if not isinstance(kind, _OneArray)}
+        for name in sorted(known.keys() ^ named):
+            raise DataError(f"'{at}{name}' is {'missing' if name in named else 'not expected'}")
+        return [(name, kind, known.get(name, True)) for name, kind in place.items()]
+
+
+@cache
+def _kinds_of_fields(hint: type) -> dict[str, _Kind]:
+    hints = get_type_hints(hint, include_extras=True)
+    fields = [field.name for field in dataclasses.fields(hint) if field.init]
+    return {name: _kind_of(hints[name]) for name in fields}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Optional:
+    """A value or none."""
+
+    kind: _Kind
+
+    def put(self, value: Any, at: str, arrays: Arrays) -> Any:
+        return None if value is None else self.kind.put(value, at, arrays)
+
+    def declare(self, parts: Any, at: str, found: Declared) -> None:
+        if parts is not None:
+            self.kind.declare(parts, at, found)
+
+    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:
+        return None if parts is None else self.kind.take(parts, at, arrays)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Several:
+    """A tuple."""
+
+    kind: _Kind
+
+    def put(self, value: Any, at: str, arrays: Arrays) -> Any:
+        return [self.kind.put(item, f"{at}{k}/", arrays) for k, item in enumerate(value)]
+
+    def declare(self, parts: Any, at: str, found: Declared) -> None:
+        for k, part in enumerate(_listed(parts, at)):
+            self.kind.declare(part, f"{at}{k}/", found)
+
+    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:
+        pairs = enumerate(_listed(parts, at))
+        return tuple(self.kind.take(part, f"{at}{k}/", arrays) for k, part in pairs)
+
+
+def _listed(parts: Any, at: str) -> list[Any]:
+    return decode(parts, list[Any], f"'{at.rstrip('/')}'")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Named:
+    """A mapping; its arrays are numbered, as names may hold anything."""
+
+    kind: _Kind
+
+    def put(self, value: Any, at: str, arrays: Arrays) -> Any:
+        items = enumerate(value.items())
+        return {name: self.kind.put(item, f"{at}{k}/", arrays) for k, (name, item) in items}
+
+    def declare(self, parts: Any, at: str, found: Declared) -> None:
+        for k, part in enumerate(decode(parts, dict[str, Any], f"'{at.rstrip('/')}'").values()):
+            self.kind.declare(part, f"{at}{k}/", found)
+
+    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:
+        items = enumerate(decode(parts, dict[str, Any], f"'{at.rstrip('/')}'").items())
+        return {name: self.kind.take(part, f"{at}{k}/", arrays) for k, (name, part) in items}
