@@ -155,7 +155,7 @@ def test_an_objective_with_one_label_is_refused(tmp_path):
 
 
 def test_more_different_labels_than_are_counted_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("harmonrank.fusion.fitting.log_facts.MOST_LEVELS", 100)
+    monkeypatch.setattr("harmonrank.fusion.quality.measurable.MOST_LEVELS", 100)
     planted().write_parquet(tmp_path / "train.parquet")
     blocks = LogBlocks(tmp_path / "train.parquet", SCHEMA)
     with pytest.raises(UsageError, match="'watch' has more than 100 different labels, .* round"):

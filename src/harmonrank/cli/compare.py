@@ -194,8 +194,8 @@ def _blocks(
     """Return the tables that --memory cannot hold, if there are any."""
     from harmonrank.data.rows.memory import memory_limit
     from harmonrank.evaluation.compare_blocks import CompareBlocks
-    from harmonrank.fusion.fitting.block_fit import rows_within
-    from harmonrank.fusion.fitting.log_facts import require_measurable
+    from harmonrank.fusion.fitting.fit import rows_within
+    from harmonrank.fusion.quality.measurable import require_measurable
 
     train = in_blocks(table, schema, memory)
     exam = None if test is None else in_blocks(test, schema, memory)
@@ -221,7 +221,7 @@ def _in_blocks(part: "tuple[str, SampledLog]", methods: Sequence[str]) -> str:
     name, sampled = part
     if name == "Test":
         return f"Test rows. {sampled.words()}"
-    few = [name for name in methods if not method_class(name)().fits_blocks]
+    few = [name for name in methods if method_class(name).traits.whole]
     text = f"Training rows. Read {sampled.rows:,} rows in blocks: "
     if not few:
         return f"{text}every method is fitted on all of them."

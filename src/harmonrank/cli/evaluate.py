@@ -149,8 +149,8 @@ def _blocks(
 ) -> "LogBlocks | None":
     """Return the blocks that workers read, or those of a table too large for memory."""
     from harmonrank.data.reading.table_paths import table_paths
-    from harmonrank.data.rows.log_blocks import LogBlocks
-    from harmonrank.fusion.fitting.log_facts import require_measurable
+    from harmonrank.data.rows.log_blocks import FileBlocks
+    from harmonrank.fusion.quality.measurable import require_measurable
 
     if not engine.is_cluster:
         blocks = in_blocks(data, schema, memory)
@@ -160,7 +160,7 @@ def _blocks(
     require_measurable(schema)
     kind = table_paths(data)[0]
     engine.refuse(kind != "parquet" and f"A {kind} table", "convert it to parquet, or leave it out")
-    return LogBlocks(data, schema, size=_WORKER_ROWS)
+    return FileBlocks(data, schema, size=_WORKER_ROWS)
 
 
 def _told(show: Any) -> Any:

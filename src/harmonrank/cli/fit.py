@@ -18,10 +18,10 @@ from harmonrank.cli.parts.options import (
     shown,
 )
 from harmonrank.cli.parts.schema_options import columns, schema_of
-from harmonrank.cli.parts.table_options import Tables, in_blocks, learning_tables, memory_option
+from harmonrank.cli.parts.table_options import Tables, learning_tables, memory_option
 
 if TYPE_CHECKING:
-    from harmonrank.data.rows.log_blocks import LogBlocks
+    pass
 
 
 @click.command("fit")
@@ -60,11 +60,7 @@ def command(
     """
     from time import perf_counter
 
-    from harmonrank.data import read_log
     from harmonrank.fusion import method_class
-    from harmonrank.fusion.position.correction import corrected
-    from harmonrank.fusion.quality.missing_scores import missing_of
-    from harmonrank.fusion.quality.position_quality import PositionCorrection
     from harmonrank.fusion.saved import MODEL
     from harmonrank.support.errors import ModelFileError
     from harmonrank.support.options import checked_device
@@ -78,31 +74,18 @@ def command(
     _refuse_foreign(checkpoint)
     if restart:
         checkpoint.unlink(missing_ok=True)
-    blocks = in_blocks(train, schema, memory) or _for_workers(engine, model, train, valid, schema)
-    if blocks is not None:
-        told = {"seed": seed, "device": device, "on_event": show.event, "checkpoint": checkpoint}
-        try:
-            with engine.used(for_states=model.fits_on_workers):
-                found = _fitted_in_blocks(show, model, blocks, valid, memory, out, overwrite, told)
-        except ModelFileError as error:
-            raise ModelFileError(f"{error} The option --restart deletes it.") from None
-        checkpoint.unlink(missing_ok=True)
-        show.result(found[0], {"method": method, "model": str(out), **found[1]})
-        return
-    valid_log = None if valid is None else read_log(valid, schema)
     started = perf_counter()
-    rows = corrected(read_log(train, schema))
-    schema = rows.schema
     try:
-        with engine.used(for_states=model.fits_on_workers):
+        with engine.used(for_states=model.traits.workers):
             model.fit(
-                rows,
+                train,
                 schema,
-                valid=valid_log,
+                valid=valid,
                 seed=seed,
                 device=device,
                 on_event=show.event,
                 checkpoint=checkpoint,
+                memory=memory,
             )
     except ModelFileError as error:
         raise ModelFileError(f"{error} The option --restart deletes it.") from None
@@ -110,96 +93,29 @@ def command(
     model.save(out, overwrite=overwrite)
     checkpoint.unlink(missing_ok=True)
     show.line(f"Fitted {method} in {seconds:.1f} s; wrote {out}.")
-    position = PositionCorrection.of(rows)
-    if position is not None:
-        show.line(position.words())
-    lost = missing_of(rows, model)
-    if lost is not None:
-        show.line(f"Training rows. {lost}")
-    table, valid_numbers = _measure(show, model, valid_log)
+    training = model.training
+    if training.blocks > 1 or training.fitted_rows < training.rows:
+        show.line(training.words(model.name))
+    if training.position is not None:
+        show.line(training.position.words())
+    if training.missing is not None:
+        show.line(f"Training rows. {training.missing}")
+    table, valid_numbers = _measure(show, model, valid, memory)
     result: dict[str, Any] = {
         "method": method,
         "model": str(out),
         "fit_seconds": seconds,
         "valid": valid_numbers,
-        "missing": None if lost is None else lost.to_dict(),
-        "position": None if position is None else position.to_dict(),
+        "missing": training.missing and training.missing.to_dict(),
+        "position": training.position and training.position.to_dict(),
+        "rows": training.rows,
+        "fitted_rows": training.fitted_rows,
+        "blocks": training.blocks,
     }
-    if (health := getattr(model, "health", None)) is not None:
+    health = getattr(model.state, "health", None)
+    if health is not None:
         result["health"] = health.to_dict()
     show.result(table, result)
-
-
-def _for_workers(
-    engine: EngineChoice, model: Any, train: Tables, valid: Tables | None, schema: Any
-) -> "LogBlocks | None":
-    """Return the blocks that workers read themselves, where a fit takes them so."""
-    from harmonrank.data.reading.table_paths import table_paths
-    from harmonrank.data.rows.log_blocks import LogBlocks
-
-    # Validation rows that are not given are set aside in memory, as one process does it.
-    alike = model.fits_on_workers and (valid is not None or not model.uses_valid)
-    takes = engine.is_cluster and alike and schema.position is None
-    return LogBlocks(train, schema) if takes and table_paths(train)[0] == "parquet" else None
-
-
-def _fitted_in_blocks(
-    show: Any,
-    model: Any,
-    blocks: "LogBlocks",
-    valid: Tables | None,
-    memory: str | None,
-    out: Path,
-    overwrite: bool,
-    told: dict[str, Any],
-) -> tuple[Any, dict[str, Any]]:
-    """Fit a model on a table of which one block at a time is in memory, and write it."""
-    from time import perf_counter
-
-    from harmonrank.data import read_log
-    from harmonrank.data.rows.memory import memory_limit
-    from harmonrank.evaluation.partitioned import partitioned_quality, put_into
-    from harmonrank.fusion.fitting.block_fit import fit_in_blocks, rows_within
-    from harmonrank.fusion.fitting.log_facts import measurable
-    from harmonrank.fusion.quality.block_quality import sampled_requests
-    from harmonrank.fusion.quality.position_quality import PositionCorrection
-
-    started = perf_counter()
-    most = rows_within(blocks.schema, memory_limit(memory))
-    exam = None if valid is None else in_blocks(valid, blocks.schema, memory)
-    few = None if valid is None or exam is not None else read_log(valid, blocks.schema)
-    fitted = fit_in_blocks(model, blocks, most_rows=most, valid=exam or few, **told)
-    seconds = perf_counter() - started
-    model.save(out, overwrite=overwrite)
-    show.line(f"Fitted {model.name} in {seconds:.1f} s; wrote {out}.")
-    show.line(fitted.words())
-    facts, position = fitted.facts, None
-    if facts.places is not None:
-        position = PositionCorrection.of_sums(facts.places, facts.schema)
-        show.line(position.words())
-    lost = fitted.facts.missing_scores()
-    if lost is not None:
-        show.line(f"Training rows. {lost}")
-    table = numbers = None
-    if exam is not None:
-        sampled = sampled_requests(exam)
-        quality = model.evaluate(sampled.log)
-        if measurable(exam.schema):
-            quality = put_into(partitioned_quality(model, exam), quality)
-        show.line(f"Validation rows. {sampled.words()}")
-        table, numbers = quality.to_table(), quality.to_dict()
-    elif few is not None:
-        table, numbers = _measure(show, model, few)
-    result: dict[str, Any] = {
-        "fit_seconds": seconds,
-        "valid": numbers,
-        "missing": None if lost is None else lost.to_dict(),
-        "position": None if position is None else position.to_dict(),
-        "blocks": {"rows": fitted.facts.rows, "fitted_rows": fitted.rows, "blocks": len(blocks)},
-    }
-    if (health := getattr(model, "health", None)) is not None:
-        result["health"] = health.to_dict()
-    return table, result
 
 
 def _refuse_foreign(checkpoint: Path) -> None:
@@ -220,14 +136,26 @@ def _refuse_foreign(checkpoint: Path) -> None:
         )
 
 
-def _measure(show: Any, model: Any, valid: Any) -> tuple[Any, Any]:
+def _measure(show: Any, model: Any, valid: Any, memory: str | None) -> tuple[Any, Any]:
     """Return the table and the numbers of the validation rows, if there are any that serve."""
+    from harmonrank.data.rows.log_blocks import FileBlocks, log_blocks
+    from harmonrank.evaluation.partitioned import partitioned_quality, put_into
+    from harmonrank.fusion.quality.block_quality import sampled_requests
+    from harmonrank.fusion.quality.measurable import measurable
     from harmonrank.support.errors import DataError
 
     if valid is None:
         return None, None
+    blocks = log_blocks(valid, model.schema, memory)
     try:
-        quality = model.evaluate(valid)
+        if not isinstance(blocks, FileBlocks):
+            quality = model.evaluate(valid)
+        else:
+            sampled = sampled_requests(blocks)
+            quality = model.evaluate(sampled.log)
+            if measurable(blocks.schema):
+                quality = put_into(partitioned_quality(model, blocks), quality)
+            show.line(f"Validation rows. {sampled.words()}")
     except DataError as error:
         # The model is fitted and written: rows that cannot measure it are no failure.
         show.line(f"Not measured on the validation rows: {error}")

@@ -24,6 +24,7 @@ from msgspec import Meta
 
 from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.support.errors import DataError, shown
+from harmonrank.support.storage.decoding import decode
 
 UNKNOWN = 0
 """The code of a null and of every value that training did not see."""
@@ -173,6 +174,14 @@ class NumberForm(_Form, tag="number"):
 
 
 ContextForm = list[TextForm | IntegerForm | NumberForm]
+
+
+class EncoderForm(msgspec.Struct, forbid_unknown_fields=True):
+    """An encoder, as it is stored."""
+
+    features: ContextForm
+
+
 """What is stored of an encoder."""
 
 
@@ -274,6 +283,21 @@ class ContextEncoder:
     def to_list(self) -> list[dict[str, Any]]:
         """Return what `from_form` reads, as plain values."""
         return [{"name": f.name, "kind": f.kind, "values": list(f.values)} for f in self.features]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `from_dict` reads, as plain values."""
+        return {"features": self.to_list()}
+
+    def require_columns(self, columns: Sequence[str]) -> None:
+        """Refuse an encoder of other columns."""
+        if list(self.names) != list(columns):
+            raise DataError(f"`context` must be of {list(columns)}, got {list(self.names)}")
+
+    @classmethod
+    def from_dict(cls, parts: Any) -> Self:
+        """Build an encoder from what `to_dict` returned."""
+        form = decode(parts, EncoderForm, "The context").features
+        return cls.from_form(form, [feature.name for feature in form])
 
     @classmethod
     def from_form(cls, form: ContextForm, columns: Sequence[str]) -> Self:

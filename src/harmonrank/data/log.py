@@ -1,6 +1,6 @@
 """Log: the checked columns of a table as arrays."""
 
-__all__ = ["Log", "one_label", "selected", "taken"]
+__all__ = ["Log", "require_some_scores", "require_two_labels", "selected", "taken"]
 
 import hashlib
 import json
@@ -63,12 +63,7 @@ class Log:
 
     def require_scores(self, purpose: str) -> None:
         """Refuse a score that all rows miss: nothing tells what it would have been."""
-        for name, count in zip(self.schema.score_columns, self.missing(), strict=True):
-            if count == self.rows:
-                raise DataError(
-                    f"Score column '{name}' is missing in all {self.rows:,} {purpose} rows; leave "
-                    "its objective out, or use rows that have it."
-                )
+        require_some_scores(self.schema, self.rows, self.missing(), purpose)
 
     def known_labels(self) -> np.ndarray:
         """Return the labels of a log that was read with them."""
@@ -114,14 +109,20 @@ class Log:
 
     def take(self, index: np.ndarray) -> Self:
         """Return some rows, in the order of the index."""
+        return self._chosen(index, taken(self.context, index))
 
+    def part(self, rows: slice) -> Self:
+        """Return neighbouring rows, of which nothing is copied."""
+        return self._chosen(rows, self.context[rows])
+
+    def _chosen(self, index: Any, context: pl.DataFrame) -> Self:
         def of(array: np.ndarray | None) -> np.ndarray | None:
             return None if array is None else array[index]
 
         return replace(
             self,
             scores=self.scores[index],
-            context=taken(self.context, index),
+            context=context,
             labels=of(self.labels),
             request=of(self.request),
             sample_weight=of(self.sample_weight),
@@ -129,7 +130,7 @@ class Log:
             position=of(self.position),
             inverse=of(self.inverse),
             shown=of(self.shown),
-            draws={name: density[index] for name, density in self.draws.items()},
+            draws={name: draws[index] for name, draws in self.draws.items()},
         )
 
     def drawn(self, most: int) -> np.ndarray:
@@ -298,39 +299,58 @@ class Log:
         return digest.hexdigest()
 
     def require_both_classes(self, purpose: str) -> None:
-        """Refuse an objective without a positive or a negative label in a row that counts."""
-        if not self.schema.plain:
-            self._require_pairs(purpose)
-            return
-        labels, weight = self.known_labels(), self.sample_weight
-        counted = labels if weight is None else labels[weight > 0]
-        positives = counted.sum(axis=0, dtype=np.int64)
-        for name, count in zip(self.schema.names, positives, strict=True):
-            if count in (0, len(counted)):
-                missing = "positive" if count == 0 else "negative"
-                raise DataError(
-                    f"Objective '{name}' has no {missing} label among the {self.rows:,} {purpose} "
-                    "rows, so its ranking has no meaning there; add rows or leave it out."
-                )
-
-    def _require_pairs(self, purpose: str) -> None:
-        """Refuse an objective of which no two rows that show it differ."""
-        for m, name in enumerate(self.schema.names):
-            labels, weight = self.shown_labels(m)
-            counted = labels if weight is None else labels[weight > 0]
-            if not len(counted) or counted.min() == counted.max():
-                raise one_label(self.schema, name, self.rows, len(counted), purpose)
+        """Refuse an objective of which no two rows that count and show it differ."""
+        counts, shown = self.sample_weight, []
+        counted = np.ones(self.rows, bool) if counts is None else counts > 0
+        for m in range(len(self.schema.names)):
+            there = counted if self.shown is None else counted & self.shown[:, m]
+            labels = self.known_labels()[there, m]
+            ends = (labels.min(), labels.max()) if len(labels) else (0, 0)
+            shown.append((len(labels), float(ends[0]), float(ends[1])))
+        require_two_labels(self.schema, self.rows, shown, purpose)
 
 
-def one_label(schema: Schema, name: str, rows: int, shown: int, purpose: str) -> DataError:
-    """Return the error of an objective of which no two rows that show it differ."""
-    among = f"{rows:,} {purpose} rows"
-    if name in schema.given:
-        among = f"{shown:,} {purpose} rows that show it"
-    return DataError(
-        f"Objective '{name}' has no two different labels among the {among}, so its ranking has no "
-        "meaning there; add rows or leave it out."
-    )
+def require_some_scores(schema: Schema, rows: int, missing: np.ndarray, purpose: str) -> None:
+    """Refuse a score that all rows miss.
+
+    Args:
+        schema: Which scores there are.
+        rows: How many rows there are.
+        missing: (objectives,) how many of them miss each score.
+        purpose: What the rows are for.
+    """
+    for name, count in zip(schema.score_columns, missing, strict=True):
+        if count == rows:
+            raise DataError(
+                f"Score column '{name}' is missing in all {rows:,} {purpose} rows; leave its "
+                "objective out, or use rows that have it."
+            )
+
+
+def require_two_labels(
+    schema: Schema, rows: int, shown: Sequence[tuple[int, float, float]], purpose: str
+) -> None:
+    """Refuse an objective of which no two rows that show it differ.
+
+    Args:
+        schema: Which objectives there are.
+        rows: How many rows there are.
+        shown: By objective, how many of them show it, its smallest and its largest label.
+        purpose: What the rows are for.
+    """
+    for name, (count, low, high) in zip(schema.names, shown, strict=True):
+        if count and low < high:
+            continue
+        among = f"{rows:,} {purpose} rows"
+        if name in schema.given:
+            among = f"{count:,} {purpose} rows that show it"
+        what = "no two different labels"
+        if schema.plain:
+            what = "no negative label" if count and low > 0 else "no positive label"
+        raise DataError(
+            f"Objective '{name}' has {what} among the {among}, so its ranking has no meaning "
+            "there; add rows or leave it out."
+        )
 
 
 def _columns_of(schema: Schema) -> tuple[Any, ...]:

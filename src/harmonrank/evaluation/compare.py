@@ -17,8 +17,7 @@ from harmonrank.evaluation.entry import Entry, entry_of
 from harmonrank.evaluation.leaderboard import Leaderboard, leaderboard_of
 from harmonrank.evaluation.runs import Runs
 from harmonrank.fusion import METHODS, Method, installed_methods, method_class
-from harmonrank.fusion.drift.drift_measurement import drift_of
-from harmonrank.fusion.drift.reference import Reference
+from harmonrank.fusion.drift.drift_measurement import drift_between
 from harmonrank.fusion.position.correction import corrected
 from harmonrank.fusion.scoring.packed import PackedModel, pack
 from harmonrank.support.errors import HarmonRankError, UsageError, shown
@@ -110,7 +109,7 @@ def compare(
                 keep.put(method, entry)
         listener(MethodEnded(name, index, len(classes), entry, kept, model))
         entries.append(entry)
-    drift = drift_of(Reference.of(rows), exam)
+    drift = drift_between(rows, exam)
     return leaderboard_of(rows, exam, entries, drift, recalibrated=recalibrate, baseline=today)
 
 

@@ -13,7 +13,6 @@ from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.evaluation.entry import Entry
 from harmonrank.evaluation.partitioned import partitioned_quality, put_into
 from harmonrank.fusion import Method
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ class CompareBlocks:
         """
         if self.train is None:
             return False
-        told: dict[str, Any] = {"seed": seed, "on_event": on_event, "valid": self.valid or valid}
-        fit_in_blocks(method, self.train, most_rows=self.most_rows, **told)
+        held = self.valid or valid
+        method.fit(self.train, self.train.schema, valid=held, seed=seed, on_event=on_event)
         return True
 
     def measured(self, entry: Entry, scorer: Method) -> Entry:

@@ -21,7 +21,7 @@ from harmonrank.data.rows.spilling_engine import SpillingEngine
 from harmonrank.engine import Engine
 from harmonrank.evaluation import partitioned_rows as work
 from harmonrank.fusion import Method, Quality
-from harmonrank.fusion.fitting.log_facts import require_measurable
+from harmonrank.fusion.quality.measurable import require_measurable
 from harmonrank.fusion.quality.quality import LEVEL
 from harmonrank.fusion.quality.request_quality import RequestQuality
 from harmonrank.fusion.scoring.packed import pack
@@ -98,7 +98,7 @@ def partitioned_quality(
         auc_sum=Interval(total, total - float(reach[M]), total + float(reach[M]), LEVEL),
         request_auc=None if within is None else {n: i.estimate for n, i in within.auc.items()},
         prevalence=named(pi),
-        effective_weights=model._effective(model.objective_weights(weights, value)),
+        effective_weights=model.effective(model.weights(weights, value)),
         exact_auc=None if exact is None else named(exact),
         exact_auc_sum=None if exact is None else float(objective_weights @ exact),
         ceiling=ceiling,

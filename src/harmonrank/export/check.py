@@ -2,7 +2,6 @@
 
 __all__ = ["TOLERANCE", "Agreement", "check_export", "unknown_of"]
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,6 @@ from harmonrank.data import ContextEncoder
 from harmonrank.data.scales import raw_scores
 from harmonrank.export.inputs import WEIGHTS, kinds_of
 from harmonrank.fusion import Method
-from harmonrank.fusion.probability import ProbabilityMethod
 from harmonrank.serving.runtime import FUSED
 from harmonrank.support.errors import ExportError
 
@@ -37,9 +35,7 @@ class Agreement:
     largest: dict[str, float]
 
 
-def check_export(
-    made: bytes, model: Method, encoders: Sequence[ContextEncoder], score_type: str
-) -> Agreement:
+def check_export(made: bytes, model: Method, score_type: str) -> Agreement:
     """Compare an exported model with its source on random rows and on edges.
 
     All rows at once, one row, none; default weights and others, where they can be changed.
@@ -53,11 +49,11 @@ def check_export(
     options.intra_op_num_threads, options.log_severity_level = 1, 3
     session = onnxruntime.InferenceSession(made, options, providers=["CPUExecutionProvider"])
     rng = np.random.default_rng(0)
-    frame = _rows(model, encoders, score_type, rng)
+    frame = _rows(model, score_type, rng)
     drawn = rng.uniform(0.0, 3.0, len(model.schema.names))
     largest: dict[str, float] = {}
     cases: list[tuple[pl.DataFrame, np.ndarray | None]] = [(frame, None), (frame[:1], None)]
-    if isinstance(model, ProbabilityMethod):
+    if model.gives_probabilities:
         cases.append((frame, drawn))
     for rows, weights in cases:
         found = _run(session, model, rows, weights)
@@ -97,11 +93,11 @@ def _check_missing(found: dict[str, np.ndarray], rows: int) -> None:
         )
 
 
-def unknown_of(encoders: Sequence[ContextEncoder], name: str, kind: str) -> Any:
+def unknown_of(encoder: ContextEncoder, name: str, kind: str) -> Any:
     """Return a value of a context column that no fit saw: what stands for a null."""
     if kind == "float64":
         return float("nan")
-    values = {value for encoder in encoders for value in _values_of(encoder, name)}
+    values = set(_values_of(encoder, name))
     if kind == "int64":
         return next(n for n in range(-(2**63), 2**63) if n not in values)
     return next(text for n in range(len(values) + 1) if (text := "?" * n) not in values)
@@ -111,9 +107,7 @@ def _values_of(encoder: ContextEncoder, name: str) -> tuple[Any, ...]:
     return next(feature.values for feature in encoder.features if feature.name == name)
 
 
-def _rows(
-    model: Method, encoders: Sequence[ContextEncoder], score_type: str, rng: np.random.Generator
-) -> pl.DataFrame:
+def _rows(model: Method, score_type: str, rng: np.random.Generator) -> pl.DataFrame:
     """Return random rows and edges: extreme scores, one by one and together, unknown values."""
     columns = model.schema.score_columns
     M = len(columns)
@@ -128,8 +122,8 @@ def _rows(
     frame = pl.DataFrame(dict(zip(columns, scores.astype(score_type).T, strict=True)))
     context = []
     for name, kind in kinds_of(model).items():
-        unknown = unknown_of(encoders, name, kind)
-        values = [v for encoder in encoders for v in _values_of(encoder, name)]
+        unknown = unknown_of(model.encoder, name, kind)
+        values = list(_values_of(model.encoder, name))
         if kind == "float64":
             values = [*values, *(v + 0.5 for v in values), -1e300, 1e300, 0.0]
         drawn = rng.integers(0, len(values) + 1, len(scores))
@@ -159,7 +153,7 @@ def _ours(model: Method, rows: pl.DataFrame, weights: np.ndarray | None) -> dict
     names = model.schema.names
     changed = None if weights is None else dict(zip(names, weights.tolist(), strict=True))
     ours = {FUSED: model.score(rows, weights=changed)}
-    if isinstance(model, ProbabilityMethod):
+    if model.gives_probabilities:
         ours |= dict(zip(names, model.probabilities(rows).T, strict=True))
     return ours
 

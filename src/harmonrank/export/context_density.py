@@ -2,11 +2,9 @@
 
 __all__ = ["ByFeature"]
 
-from collections.abc import Sequence
 
 import numpy as np
 
-from harmonrank.data import ContextEncoder
 from harmonrank.export.graph import Value
 from harmonrank.export.inputs import Inputs
 from harmonrank.model.density.density import MOST_EFFECT, SMALLEST_EIGENVALUE
@@ -23,21 +21,12 @@ class ByFeature:
 
     Args:
         heads: Fitted ones.
-        encoder: Of the context.
-        codes: Of each row.
         inputs: Of the graph.
         x: (rows, M) coordinates.
     """
 
-    def __init__(
-        self,
-        heads: Heads,
-        encoder: ContextEncoder,
-        codes: Sequence[Value],
-        inputs: Inputs,
-        x: Value,
-    ) -> None:
-        self._heads, self._encoder, self._codes, self._inputs = heads, encoder, codes, inputs
+    def __init__(self, heads: Heads, inputs: Inputs, x: Value) -> None:
+        self._heads, self._inputs = heads, inputs
         density = heads.density
         self._deviation: np.ndarray = np.exp(density.log_variance / 2)
         self._mean = self._sum(density.mean)  # (rows, M)
@@ -79,7 +68,7 @@ class ByFeature:
         start = 0
         for f, g in context_pairs(slots):
             cells = slots[f] * slots[g]
-            cell = self._codes[f] * slots[g] + self._codes[g]
+            cell = self._inputs.codes[f] * slots[g] + self._inputs.codes[g]
             logits = logits + cell.of(found.pair[:, start : start + cells].T)
             start += cells
         return logits
@@ -95,7 +84,7 @@ class ByFeature:
         return (self._away + self._mean) / self._deviation
 
     def _sum(self, table: np.ndarray) -> Value:
-        return self._inputs.sum_of(self._codes, self._encoder, table)
+        return self._inputs.sum_of(table)
 
     def _precision(self) -> Value:
         """Return the inverse covariance in each row's context; see `Density.precision_of`."""

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 import harmonrank
-from harmonrank.data import ContextEncoder
 from harmonrank.export.check import TOLERANCE, Agreement, check_export, unknown_of
 from harmonrank.export.exporters import exporter_of
 from harmonrank.export.graph import Graph
@@ -19,7 +18,6 @@ from harmonrank.export.inputs import WEIGHTS, Inputs, kinds_of
 from harmonrank.export.request_weights import weighted_parts
 from harmonrank.export.score_maps import mapped_scores
 from harmonrank.fusion import Method
-from harmonrank.fusion.probability import ProbabilityMethod
 from harmonrank.fusion.saved import checksums
 from harmonrank.registry.version import MODEL_FOLDER
 from harmonrank.serving.live import load_target, registry_of
@@ -70,8 +68,8 @@ def export_onnx(
     if score_type not in ("float32", "float64"):
         raise UsageError(f"`score_type` must be 'float32' or 'float64'. Got '{score_type}'.")
     model, version, folder = _source(str(target))
-    graph, encoders = _graph_of(model, score_type, require_weights)
-    about = _about(model, version, encoders) | {
+    graph = _graph_of(model, score_type, require_weights)
+    about = _about(model, version) | {
         "harmonrank.weights_required": json.dumps(require_weights),
         "harmonrank.checksums": json.dumps(checksums(folder)),
     }
@@ -84,7 +82,7 @@ def export_onnx(
     )
     _check_structure(made)
     serialized = made.SerializeToString(deterministic=True)
-    agreement = check_export(serialized, model, encoders, score_type)
+    agreement = check_export(serialized, model, score_type)
     with new_file(output, overwrite=overwrite) as partial:
         partial.write_bytes(serialized)
     return Exported(about, agreement, len(serialized))
@@ -105,13 +103,11 @@ def _check_structure(made: Any) -> None:
     onnx.checker.check_model(made, full_check=True)
 
 
-def _graph_of(
-    model: Method, score_type: str, require_weights: bool
-) -> tuple[Graph, list[ContextEncoder]]:
-    """Return the graph of a model, and the encoders whose values it knows."""
+def _graph_of(model: Method, score_type: str, require_weights: bool) -> Graph:
+    """Return the graph of a model."""
     export, schema = exporter_of(model), model.schema
     schema.require_plain("An ONNX file")
-    has = isinstance(model, ProbabilityMethod)
+    has = model.gives_probabilities
     if require_weights and not has:
         raise UsageError(
             f"{model.name} cannot change weights after the fit; export it without "
@@ -128,9 +124,9 @@ def _graph_of(
     value = graph.op("Where", lost, np.array(np.nan), value)
     if not has:
         graph.output(FUSED, mapped_scores(model, value))
-        return graph, columns.encoders or [model.context_encoder]
+        return graph
     weights = graph.optional_input(WEIGHTS, model.objective_weights(), required=require_weights)
-    own = getattr(model, "request_weights", None)
+    own = getattr(model.state, "request_weights", None)
     if own is None:
         parts = value * (weights / (model.prevalence * (1 - model.prevalence)))
     else:
@@ -138,7 +134,7 @@ def _graph_of(
     graph.output(FUSED, mapped_scores(model, parts.sum(1), weights))
     for m, name in enumerate(schema.names):
         graph.output(name, graph.op("Gather", value, np.array(m), axis=1))
-    return graph, columns.encoders or [model.context_encoder]
+    return graph
 
 
 def _refuse_shared_names(inputs: Sequence[str], outputs: Sequence[str]) -> None:
@@ -152,12 +148,12 @@ def _refuse_shared_names(inputs: Sequence[str], outputs: Sequence[str]) -> None:
             )
 
 
-def _about(model: Method, version: str, encoders: Sequence[ContextEncoder]) -> dict[str, str]:
-    schema, has = model.schema, isinstance(model, ProbabilityMethod)
+def _about(model: Method, version: str) -> dict[str, str]:
+    schema, has = model.schema, model.gives_probabilities
     context = {
         name: {"type": kind, "unknown": None if kind == "float64" else unknown}
         for name, kind in kinds_of(model).items()
-        for unknown in [unknown_of(encoders, name, kind)]
+        for unknown in [unknown_of(model.encoder, name, kind)]
     }
     parts: dict[str, Any] = {
         "scores": dict(schema.objectives),

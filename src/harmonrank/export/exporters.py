@@ -11,52 +11,49 @@ from harmonrank.export.graph import Value
 from harmonrank.export.heads import head_probabilities
 from harmonrank.export.inputs import Inputs, logits_of
 from harmonrank.export.lookups import count_below, interpolate
-from harmonrank.export.networks import network_scores
-from harmonrank.export.objective_networks import objective_network_probabilities
 from harmonrank.fusion import METHODS, Method, method_class
-from harmonrank.fusion.baselines.closed_form import ClosedForm
-from harmonrank.fusion.baselines.formula import FormulaMethod, Scale
-from harmonrank.fusion.baselines.logistic import FARTHEST, Logistic
-from harmonrank.fusion.baselines.prevalence_weights import PrevalenceWeights
-from harmonrank.fusion.harmonrank import HarmonRank
+from harmonrank.fusion.baselines.closed_form import Calibrated
+from harmonrank.fusion.baselines.formula import FormulaFit, Scale
+from harmonrank.fusion.baselines.logistic import FARTHEST, LogisticFit
+from harmonrank.fusion.baselines.prevalence_weights import AsTheyCome
+from harmonrank.fusion.harmonrank import DefaultFit
 from harmonrank.metrics import SMALLEST_PROBABILITY
-from harmonrank.paper.methods.harmonrank_network import HarmonRankNetwork
-from harmonrank.paper.methods.neural import NeuralMethod
 from harmonrank.support.errors import UsageError
 
 Exporter = Callable[[Any, Inputs], Value]
-"""Probabilities (rows, M) of a `ProbabilityMethod`, fused scores (rows,) of any other."""
+"""Probabilities (rows, M) of a model that knows them, fused scores (rows,) of any other."""
 
 
-def _logistic_probabilities(model: Logistic, inputs: Inputs) -> Value:
+def _logistic_probabilities(model: Method, inputs: Inputs) -> Value:
     """Return σ(θ₀ + Σ_k θ_k x_k + Σ_c θ_{c, value}), (rows, M)."""
-    M = len(model.schema.names)
-    x = (logits_of(inputs.scores, SMALLEST_PROBABILITY) - model._centre) / model._spread
-    intercept, slopes, effects = np.split(model._theta, [1, 1 + M])
+    M, fit = len(model.schema.names), model.state
+    x = (logits_of(inputs.scores, SMALLEST_PROBABILITY) - fit.centre) / fit.spread
+    intercept, slopes, effects = np.split(fit.theta, [1, 1 + M])
     logits = x.clip(-FARTHEST, FARTHEST) @ slopes + intercept
-    codes = inputs.codes(model._encoder)
-    return (logits + inputs.sum_of(codes, model._encoder, effects)).sigmoid()
+    return (logits + inputs.sum_of(effects)).sigmoid()
 
 
-def _closed_form_probabilities(model: ClosedForm, inputs: Inputs) -> Value:
+def _closed_form_probabilities(model: Method, inputs: Inputs) -> Value:
     """Return each score calibrated on its own, (rows, M)."""
-    first, second = zip(*model._curves, strict=True)
-    if model.config.calibration == "isotonic":
-        return interpolate(inputs.scores, first, second)
-    slope, intercept = np.concatenate(first), np.concatenate(second)
-    return (logits_of(inputs.scores, SMALLEST_PROBABILITY) * slope + intercept).sigmoid()
+    curves = model.state.logistic
+    if curves is None:
+        isotonic = model.state.isotonic
+        return interpolate(inputs.scores, [c.x for c in isotonic], [c.y for c in isotonic])
+    logits = logits_of(inputs.scores, SMALLEST_PROBABILITY)
+    return (logits * curves.slope + curves.intercept).sigmoid()
 
 
-def _score_probabilities(model: PrevalenceWeights, inputs: Inputs) -> Value:
+def _score_probabilities(model: Method, inputs: Inputs) -> Value:
     """Return the scores as they come, (rows, M)."""
     del model
     return inputs.scores
 
 
-def _formula_scores(model: FormulaMethod, inputs: Inputs) -> Value:
+def _formula_scores(model: Method, inputs: Inputs) -> Value:
     """Return the fused scores of a formula, (rows,): Σ a·p, Σ a·log(p + b) or Σ a·rank."""
-    formula, scale, scores = model.formula, model._scale, inputs.scores
-    a: np.ndarray = np.exp(formula.log_a - formula.log_a.max())
+    fit, scores = model.state, inputs.scores
+    formula, scale = fit.formula, fit.scale
+    a: np.ndarray = fit.signs * np.exp(formula.log_a - formula.log_a.max())
     if formula.form == "rank":
         return (_ranks(scores, scale) * a).sum(1)
     if formula.form == "sum":
@@ -78,16 +75,15 @@ def _ranks(scores: Value, scale: Scale) -> Value:
 
 
 _EXPORTERS: Mapping[type, Exporter] = {
-    HarmonRank: head_probabilities,
-    HarmonRankNetwork: objective_network_probabilities,
-    NeuralMethod: network_scores,
-    ClosedForm: _closed_form_probabilities,
-    Logistic: _logistic_probabilities,
-    PrevalenceWeights: _score_probabilities,
-    FormulaMethod: _formula_scores,
+    DefaultFit: head_probabilities,
+    Calibrated: _closed_form_probabilities,
+    LogisticFit: _logistic_probabilities,
+    AsTheyCome: _score_probabilities,
+    FormulaFit: _formula_scores,
 }
+"""By the type of what the method has learned."""
 
-EXPORTED = tuple(name for name in METHODS if issubclass(method_class(name), tuple(_EXPORTERS)))
+EXPORTED = tuple(name for name in METHODS if method_class(name).Config.state in _EXPORTERS)
 """The methods that can be exported."""
 
 
@@ -97,10 +93,10 @@ def exporter_of(model: Method) -> Exporter:
     Raises:
         UsageError: Its method has no exporter.
     """
-    for kind in type(model).__mro__:
-        if kind in _EXPORTERS:
-            return _EXPORTERS[kind]
-    raise UsageError(
-        f"{model.name} cannot be exported to ONNX; serve it with `harmonrank serve`, or fit one of "
-        f"{', '.join(EXPORTED)}."
-    )
+    exporter = _EXPORTERS.get(type(model.state))
+    if exporter is None:
+        raise UsageError(
+            f"{model.name} cannot be exported to ONNX; serve it with `harmonrank serve`, or fit "
+            f"one of {', '.join(EXPORTED)}."
+        )
+    return exporter

@@ -15,7 +15,7 @@ from harmonrank.export.context_density import ByFeature
 from harmonrank.export.graph import Value
 from harmonrank.export.inputs import Inputs, logits_of, numbered
 from harmonrank.export.lookups import look_up
-from harmonrank.fusion.harmonrank import HarmonRank
+from harmonrank.fusion import Method
 from harmonrank.model.coordinate import Coordinate
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.scorer.heads_tables import HeadTables
@@ -88,9 +88,9 @@ class _Tabulated:
         return self._graph.constant(table) if self._number is None else self._number.of(table)
 
 
-def head_probabilities(model: HarmonRank, inputs: Inputs) -> Value:
+def head_probabilities(model: Method, inputs: Inputs) -> Value:
     """Return the probability of each objective, (rows, M); see `Heads`."""
-    heads = model._heads
+    heads = model.state.heads
     x = _coordinates(heads.coordinate, logits_of(inputs.scores))  # (rows, M)
     context = _context_map(model, inputs, x)
     logits, found = context.logits(), heads.residual  # (rows, M)
@@ -109,11 +109,11 @@ def head_probabilities(model: HarmonRank, inputs: Inputs) -> Value:
     return logits.sigmoid()
 
 
-def _context_map(model: HarmonRank, inputs: Inputs, x: Value) -> _ContextMap:
-    heads, codes = model._heads, inputs.codes(model.encoder)
+def _context_map(model: Method, inputs: Inputs, x: Value) -> _ContextMap:
+    heads, codes = model.state.heads, inputs.codes
     tables = HeadTables.of(heads)
     if _tabulated_numbers(heads, tables) > _MOST_NUMBERS:
-        return ByFeature(heads, model.encoder, codes, inputs, x)
+        return ByFeature(heads, inputs, x)
     number = numbered(codes, heads.slots) if codes else None
     return _Tabulated(x, heads, tables, number)
 

@@ -3,11 +3,10 @@
 __all__ = ["WEIGHTS", "Inputs", "kinds_of", "logits_of", "numbered"]
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import cached_property, reduce
 
 import numpy as np
 
-from harmonrank.data import ContextEncoder
 from harmonrank.export.graph import Graph, Value
 from harmonrank.export.lookups import count_below
 from harmonrank.fusion import Method
@@ -22,7 +21,7 @@ _TYPES = {"text": "str", "integer": "int64", "number": "float64"}
 
 def kinds_of(model: Method) -> dict[str, str]:
     """Return the type of each context column: 'str', 'int64' or 'float64'."""
-    return {feature.name: _TYPES[feature.kind] for feature in model.context_encoder.features}
+    return {feature.name: _TYPES[feature.kind] for feature in model.encoder.features}
 
 
 class Inputs:
@@ -31,13 +30,13 @@ class Inputs:
     Attributes:
         graph: Which they are inputs of.
         scores: (rows, M) float64, as the method learned to fuse them.
-        encoders: Those whose codes were asked for.
+        encoder: Of the context.
         missing: (rows,) whether a row misses a score: whether one is NaN.
     """
 
     def __init__(self, graph: Graph, model: Method, score_type: str) -> None:
         self.graph = graph
-        self.encoders: list[ContextEncoder] = []
+        self.encoder = model.encoder
         columns = [graph.input(name, score_type) for name in model.schema.score_columns]
         if score_type != "float64":
             columns = [column.cast("float64") for column in columns]
@@ -54,12 +53,11 @@ class Inputs:
         if model.recalibration is not None:
             self.scores = self._recalibrated(model.recalibration)
 
-    def codes(self, encoder: ContextEncoder) -> list[Value]:
-        """Return the code of each context feature, (rows,) int64."""
-        self.encoders.append(encoder)
-        return [
-            self._code(feature.name, feature.kind, feature.values) for feature in encoder.features
-        ]
+    @cached_property
+    def codes(self) -> list[Value]:
+        """The code of each context feature, (rows,) int64."""
+        features = self.encoder.features
+        return [self._code(feature.name, feature.kind, feature.values) for feature in features]
 
     def _code(self, name: str, kind: str, values: Sequence[str | int | float]) -> Value:
         column, graph = self._context[name], self.graph
@@ -81,30 +79,28 @@ class Inputs:
             default_int64=0,
         )
 
-    def sum_of(self, codes: Sequence[Value], encoder: ContextEncoder, table: np.ndarray) -> Value:
+    def sum_of(self, table: np.ndarray) -> Value:
         """Return the sum of each feature's row of a (slots, …) table, (rows, …)."""
-        edges = np.cumsum([0, *encoder.slots])
+        edges = np.cumsum([0, *self.encoder.slots])
         total = None
-        for code, low, high in zip(codes, edges, edges[1:], strict=False):
+        for code, low, high in zip(self.codes, edges, edges[1:], strict=False):
             part = code.of(table[low:high])
             total = part if total is None else total + part
         return self.graph.constant(np.zeros((1, *table.shape[1:]))) if total is None else total
 
     def _recalibrated(self, change: Recalibration) -> Value:
         """Return scores as they would have been at the fit; see `Recalibration`."""
-        codes = self.codes(change.now.encoder)
-        centre, deviation = self._place(change.now, codes)
-        fit_centre, fit_deviation = self._place(change.fit, codes)
+        centre, deviation = self._place(change.now)
+        fit_centre, fit_deviation = self._place(change.fit)
         alive = (change.now.constant == 0) & (change.now.width > 0)
         # Where a score has one value only, its deviation is 0: divide by anything else.
         away = (logits_of(self.scores) - centre) / (deviation + np.where(alive, 0.0, 1.0))
         return (fit_centre + fit_deviation * away * np.where(alive, 1.0, 0.0)).sigmoid()
 
-    def _place(self, reference: Reference, codes: Sequence[Value]) -> tuple[Value, Value]:
+    def _place(self, reference: Reference) -> tuple[Value, Value]:
         """Return median and standard deviation of each logit in its context, (rows, M)."""
-        centre = self.sum_of(codes, reference.encoder, reference.mean) + reference.base
-        effect = self.sum_of(codes, reference.encoder, reference.spread)
-        effect = effect.clip(-MOST_EFFECT, MOST_EFFECT)
+        centre = self.sum_of(reference.mean) + reference.base
+        effect = self.sum_of(reference.spread).clip(-MOST_EFFECT, MOST_EFFECT)
         deviation = self.graph.op("Exp", (effect + reference.log_variance) / 2.0)
         return centre + deviation * reference.middle, deviation * reference.width
 

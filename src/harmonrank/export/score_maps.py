@@ -19,12 +19,12 @@ def mapped_scores(model: Method, fused: Value, weights: Value | None = None) -> 
         weights: The input that says how objectives count; None where that cannot change.
     """
     found = fused
-    for own, each in model._maps:
+    for each in model.fitted.maps:
         if weights is None:
-            return _mapped(each, fused)
-        off = fused.graph.op("Abs", weights - own)
+            return _mapped(each.curve, fused)
+        off = fused.graph.op("Abs", weights - each.weights)
         same = fused.graph.op("LessOrEqual", off.sum(0), np.array(0.0))
-        found = fused.graph.op("Where", same, _mapped(each, fused), found)
+        found = fused.graph.op("Where", same, _mapped(each.curve, fused), found)
     return found
 
 

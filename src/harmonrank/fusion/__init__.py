@@ -6,7 +6,7 @@ from harmonrank.fusion.catalogue import METHODS, installed_methods, method_class
 from harmonrank.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from harmonrank.fusion.base import Method
+    from harmonrank.fusion.method import Method
     from harmonrank.fusion.quality.quality import Quality, ceiling_of, quality_of
     from harmonrank.fusion.saved import load
 
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Method": "base",
+    "Method": "method",
     "Quality": "quality.quality",
     "ceiling_of": "quality.quality",
     "load": "saved",

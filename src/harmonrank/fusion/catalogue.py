@@ -10,7 +10,7 @@ from harmonrank.support.errors import UsageError, did_you_mean
 from harmonrank.support.extras import is_installed, remedy
 
 if TYPE_CHECKING:
-    from harmonrank.fusion.base import Method
+    from harmonrank.fusion.method import Method
 
 _PLACES = {
     "harmonrank": ("fusion.harmonrank", "HarmonRank"),
@@ -55,7 +55,7 @@ def installed_methods() -> tuple[str, ...]:
     """Return the methods whose packages are there; the log tells which are left out, and why."""
     absent: dict[str, list[str]] = {}
     for name in METHODS:
-        package = method_class(name).needs
+        package = method_class(name).traits.needs
         if package is not None and not is_installed(package):
             absent.setdefault(package, []).append(name)
     for package, names in absent.items():

@@ -7,6 +7,7 @@ from copy import deepcopy
 from inspect import Parameter, Signature
 from typing import Any, ClassVar, NoReturn, Self, get_type_hints
 
+from harmonrank.fusion.protocol import Traits
 from harmonrank.support.errors import UsageError
 from harmonrank.support.options import checked_options
 
@@ -18,8 +19,10 @@ class Estimator:
     learned the same.
     """
 
+    Config: ClassVar[Any]
+    """The frozen options, which can fit (`harmonrank.fusion.protocol.Learner`)."""
     name: ClassVar[str]
-    Config: ClassVar[type]
+    traits: ClassVar[Traits]
 
     def __init__(self, **options: Any) -> None:
         self.config = self.Config(**checked_options(self.name, self.Config, options))
@@ -27,6 +30,7 @@ class Estimator:
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
         if dataclasses.is_dataclass(getattr(cls, "Config", None)):
+            cls.name, cls.traits = cls.Config.name, cls.Config.traits
             cls.__signature__ = _signature(cls.Config)  # type: ignore[attr-defined]
 
     def _unfitted(self) -> UsageError:

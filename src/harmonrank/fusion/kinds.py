@@ -1,39 +1,34 @@
 """Kinds: what a fit keeps of graded and conditional objectives, and how they are fused."""
 
-__all__ = [
-    "Kinds",
-    "KindsForm",
-    "LabelPlaces",
-    "ValueWeights",
-    "fused_terms",
-    "kinds_of",
-    "with_targets",
-]
+__all__ = ["Kinds", "LabelPlaces", "MeanCurve", "expected_of", "kinds_of", "terms_of"]
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 import numpy as np
-from msgspec import Meta
 
 from harmonrank.data import Log, Schema
 from harmonrank.data.kinds import lineage
 from harmonrank.data.label_levels import LabelLevels
 from harmonrank.metrics import fit_isotonic
 from harmonrank.support.errors import DataError
+from harmonrank.support.storage.arrays import Array
 
 _MOST_KNOTS = 64
 
 
-class ValueWeights(np.ndarray):
-    """Weights w_m = v_m π_m(1−π_m) that stand for values v_m per event or per unit.
+@dataclass(frozen=True, eq=False)
+class MeanCurve:
+    """The expected label of a graded objective by what its head says.
 
-    Of graded and conditional objectives a value multiplies what is expected (eq. 9 of
-    docs/objectives.md without its scale), and a weight on a rank does not; of others both are the
-    same score.
+    Attributes:
+        place: (knots,) of the head.
+        mean: (knots,) in the label's own units.
     """
+
+    place: Annotated[np.ndarray, Array(("knots",), strictly=True)]
+    mean: Annotated[np.ndarray, Array(("knots",))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,74 +37,42 @@ class Kinds:
 
     Attributes:
         shown: (M,) the share of training rows that show each objective.
-        means: By graded objective, knots of its expected label by what its head says.
+        means: By graded objective.
     """
 
-    shown: np.ndarray
-    means: Mapping[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    shown: Annotated[np.ndarray, Array(("M",), low=1e-300, high=1.0)]
+    means: Mapping[str, MeanCurve] = field(default_factory=dict)
+
+    def check(self, schema: Schema) -> None:
+        """Refuse the kinds of other objectives."""
+        if not set(self.means) <= set(schema.graded):
+            raise DataError("'kinds' must have a curve for graded objectives, and for no others")
 
     def amounts(self, schema: Schema, heads: np.ndarray) -> np.ndarray:
         """Return heads as people read them: graded objectives by their mean, in own units."""
-        found = heads.astype(np.float64, copy=True)
-        for name, (place, mean) in self.means.items():
+        amounts = heads.astype(np.float64, copy=True)
+        for name, curve in self.means.items():
             m = schema.names.index(name)
-            found[:, m] = np.interp(heads[:, m], place, mean)
-        return found
+            amounts[:, m] = np.interp(heads[:, m], curve.place, curve.mean)
+        return amounts
 
     def heads(self, schema: Schema, amounts: np.ndarray) -> np.ndarray:
         """Return the heads that amounts were made of; beyond the last knots the nearest."""
-        found = amounts.astype(np.float64, copy=True)
-        for name, (place, mean) in self.means.items():
+        heads = amounts.astype(np.float64, copy=True)
+        for name, curve in self.means.items():
             m = schema.names.index(name)
-            found[:, m] = np.interp(amounts[:, m], mean, place)
-        return found
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON parts."""
-        means = {k: [x.tolist(), y.tolist()] for k, (x, y) in self.means.items()}
-        return {"shown": self.shown.tolist(), "means": means}
+            heads[:, m] = np.interp(amounts[:, m], curve.mean, curve.place)
+        return heads
 
 
-Share = Annotated[float, Meta(gt=0, le=1)]
-Knots = Annotated[list[float], Meta(min_length=1, max_length=_MOST_KNOTS)]
-
-
-class KindsForm(msgspec.Struct, forbid_unknown_fields=True):
-    """What `Kinds.to_dict` returns, as the type that reading decodes it to."""
-
-    shown: list[Share]
-    means: dict[str, tuple[Knots, Knots]]
-
-    def kinds(self, schema: Schema) -> Kinds:
-        """Return the kinds of a saved model; refuse those of other objectives."""
-        sound = len(self.shown) == len(schema.names) and set(self.means) <= set(schema.graded)
-        for place, mean in self.means.values():
-            sound &= len(place) == len(mean) and bool((np.diff(place) > 0).all())
-            sound &= bool(np.isfinite([*place, *mean]).all())
-        if not sound:
-            raise DataError("`kinds` must have a share for each objective and rising knots")
-        means = {name: (np.array(x), np.array(y)) for name, (x, y) in self.means.items()}
-        return Kinds(np.array(self.shown), means)
-
-
-def with_targets(train: Log, others: Sequence[Log]) -> tuple[Log, ...]:
-    """Return training rows and others with what heads learn in place of graded labels.
+@dataclass(frozen=True, eq=False)
+class LabelPlaces:
+    """What heads learn in place of graded labels: by objective, its values and their places.
 
     u = F(y), the mid-distribution function of the training rows that show the objective: the share
     of them with a smaller label and half of those with the same (eq. 6 of docs/objectives.md). It
     has the order of the labels, so every metric of pairs is the same.
     """
-    names = train.schema.names
-    levels = {
-        name: LabelLevels.of(*train.shown_labels(names.index(name))) for name in train.schema.graded
-    }
-    places = LabelPlaces.of(levels)
-    return (places.targets(train), *(places.targets(log) for log in others))
-
-
-@dataclass(frozen=True, eq=False)
-class LabelPlaces:
-    """F(y) of each graded objective: its values, and their places among all labels."""
 
     known: Mapping[str, tuple[np.ndarray, np.ndarray]]
 
@@ -152,7 +115,7 @@ def kinds_of(train: Log, heads: np.ndarray | None, shown: np.ndarray | None = No
             m = schema.names.index(name)
             there = slice(None) if train.shown is None else train.shown[:, m]
             labels, weight = train.shown_labels(m)
-            means[name] = _mean_curve(heads[there, m], labels, weight)
+            means[name] = MeanCurve(*_mean_curve(heads[there, m], labels, weight))
     # A weighted share of all rows may be 1 and a rounding more, which no saved model may have.
     return Kinds(np.minimum(shown, 1.0), means)
 
@@ -174,36 +137,35 @@ def _mean_curve(
 
 def chances(schema: Schema, heads: np.ndarray) -> np.ndarray:
     """Return the chance that each row shows each objective, (rows, M): 1 of most."""
-    found = np.ones(heads.shape)
+    shown = np.ones(heads.shape)
     for m, name in enumerate(schema.names):
         for parent in lineage(name, schema.given):
-            found[:, m] *= heads[:, schema.names.index(parent)]
-    return found
+            shown[:, m] *= heads[:, schema.names.index(parent)]
+    return shown
 
 
-def fused_terms(
-    schema: Schema,
-    heads: np.ndarray,
-    prevalence: np.ndarray,
-    kinds: Kinds,
-    weights: np.ndarray,
+def terms_of(
+    schema: Schema, heads: np.ndarray, prevalence: np.ndarray, kinds: Kinds, weights: np.ndarray
 ) -> np.ndarray:
     """Return t (rows, M) so that Σ_m w_m t_m/(π_m(1−π_m)) is the fused score.
 
     Of a plain or graded objective it is the head itself. Of one that is shown with chance c(x), by
     eqs. 10 and 11 of docs/objectives.md, c(x)/C times the head less its mean; unless all that
-    counts is shown in the same rows, where the head itself is best. With values, what is expected
-    of a row.
+    counts is shown in the same rows, where the head itself is best.
     """
-    if isinstance(weights, ValueWeights):
-        return np.asarray(kinds.amounts(schema, heads) * chances(schema, heads))
     conditions = {lineage(n, schema.given) for n, w in zip(schema.names, weights, strict=True) if w}
     if len(conditions) <= 1:
         return heads
     terms = heads.astype(np.float64, copy=True)
-    chance = chances(schema, heads)
+    shown = chances(schema, heads)
     for m, name in enumerate(schema.names):
         if name in schema.given:
             middle = 0.5 if name in schema.graded else prevalence[m]
-            terms[:, m] = chance[:, m] / kinds.shown[m] * (heads[:, m] - middle)
+            terms[:, m] = shown[:, m] / kinds.shown[m] * (heads[:, m] - middle)
     return terms
+
+
+def expected_of(schema: Schema, heads: np.ndarray, kinds: Kinds) -> np.ndarray:
+    """Return what is expected of a row, (rows, M): values multiply it (eq. 9 of the same page)."""
+    expected: np.ndarray = kinds.amounts(schema, heads) * chances(schema, heads)
+    return expected

@@ -1,6 +1,6 @@
 """Operating points: named objective weights that are kept with a model."""
 
-__all__ = ["PointsForm", "checked_point", "point_of"]
+__all__ = ["Points", "checked_point", "point_of"]
 
 import re
 from collections.abc import Mapping
@@ -16,8 +16,8 @@ _MOST_POINTS = 1000
 
 PointName = Annotated[str, Meta(min_length=1, max_length=64)]
 PointWeight = Annotated[float, Meta(ge=-1e100, le=1e100)]
-PointsForm = Annotated[dict[PointName, dict[str, PointWeight]], Meta(max_length=_MOST_POINTS)]
-"""What a saved model holds: the weights of the objectives, by the name of the point."""
+Points = Annotated[dict[PointName, dict[str, PointWeight]], Meta(max_length=_MOST_POINTS)]
+"""The weights of the objectives, by the name of the point."""
 
 
 def checked_point(

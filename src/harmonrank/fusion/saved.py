@@ -3,22 +3,19 @@
 __all__ = ["FORMAT", "MODEL", "checksums", "load", "save"]
 
 import dataclasses
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
-from msgspec import Meta
 
 import harmonrank
 from harmonrank.data import Schema
-from harmonrank.fusion.aligned import MapsForm
-from harmonrank.fusion.base import Method
 from harmonrank.fusion.catalogue import method_class
-from harmonrank.fusion.kinds import KindsForm
-from harmonrank.fusion.points import PointsForm
-from harmonrank.fusion.state import ReferenceState
+from harmonrank.fusion.fitted import Fitted
+from harmonrank.fusion.method import Method
 from harmonrank.support.errors import (
     DataError,
     DependencyError,
@@ -26,17 +23,20 @@ from harmonrank.support.errors import (
     ModelFileError,
     UsageError,
 )
-from harmonrank.support.storage.arrays import read_arrays, write_arrays
-from harmonrank.support.storage.decoding import check_format, decode
+from harmonrank.support.storage.arrays import Array, read_arrays, write_arrays
+from harmonrank.support.storage.decoding import check_format
 from harmonrank.support.storage.files import new_folder, read_json, sha256, write_json
+from harmonrank.support.storage.stored import declared, restored, stored
 
-FORMAT = 3
+FORMAT = 4
 MODEL = "model.json"
 """The file that tells a saved model from any other folder."""
 
 T = TypeVar("T")
 
 _WEIGHTS, _CHECKSUMS = "weights.safetensors", "checksums.json"
+_FITTED = "fitted/"
+"""Begins the names of the arrays that every model has; those of the method have plain names."""
 
 
 class _Header(msgspec.Struct):
@@ -52,37 +52,27 @@ class _Document(_Header, forbid_unknown_fields=True):
     method: str
     config: dict[str, Any]
     schema: dict[str, Any]
-    prevalence: list[Annotated[float, Meta(gt=0, lt=1)]]
-    reference: ReferenceState
+    fitted: dict[str, Any]
     state: dict[str, Any]
-    points: PointsForm = msgspec.field(default_factory=dict)
-    maps: MapsForm = msgspec.field(default_factory=list)
-    kinds: KindsForm | None = None
 
 
 def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
     """Write a fitted method; the folder appears when it is complete."""
     schema = method.schema  # refuses a method that is not fitted
-    parts, arrays = method._state()
-    reference, reference_arrays = method._reference_state()
-    maps, map_arrays = method._map_state()
+    fitted, shared = stored(method.fitted, _FITTED)
+    state, own = _stored_state(method.state)
     document = {
         "format": FORMAT,
         "harmonrank": harmonrank.__version__,
         "method": method.name,
         "config": dataclasses.asdict(method.config),
         "schema": schema.to_dict(),
-        "prevalence": method.prevalence.tolist(),
-        "reference": reference,
-        "state": parts,
-        # Left out where there are none, so that such a model is the same folder as before.
-        **({"points": method.points} if method.points else {}),
-        **({"maps": maps} if maps else {}),
-        **({"kinds": method._kinds.to_dict()} if method._kinds is not None else {}),
+        "fitted": fitted,
+        "state": state,
     }
     with new_folder(_folder(path), holds=MODEL, overwrite=overwrite) as folder:
         write_json(folder / MODEL, document)
-        write_arrays(folder / _WEIGHTS, arrays | reference_arrays | map_arrays)
+        write_arrays(folder / _WEIGHTS, own | shared)
         sums = {name: sha256(folder / name) for name in (MODEL, _WEIGHTS)}
         write_json(folder / _CHECKSUMS, sums)
 
@@ -124,27 +114,62 @@ def _folder(path: Any) -> Path:
 
 
 def _restored(path: Path, document: _Document) -> Method:
-    method = method_class(document.method)(**document.config)
-    schema = method._schema = Schema.from_dict(document.schema)
-    method.prevalence = np.array(document.prevalence, dtype=np.float64)
-    if len(document.prevalence) != len(schema.names):
-        raise DataError(
-            f"`prevalence` must have one number for each of {', '.join(schema.names)}, "
-            f"got {len(document.prevalence)}"
-        )
-    if (document.kinds is None) != schema.plain:
-        raise DataError("`kinds` must be there where objectives are graded or conditional")
-    method._kinds = None if document.kinds is None else document.kinds.kinds(schema)
-    for name, weights in document.points.items():
-        method = method.with_point(name, weights)
-    state: Any = decode(document.state, method.State, "`state`")
-    declared = {**method._declare(state), **method._declare_reference(document.reference)}
-    declared |= method._declare_maps(document.maps)
-    arrays = read_arrays(path / _WEIGHTS, declared)
-    method._restore_reference(document.reference, arrays)
-    method._restore_maps(document.maps, arrays)
-    method._restore(state, arrays)
-    return method
+    kind = method_class(document.method)
+    config = kind(**document.config).config
+    schema = Schema.from_dict(document.schema)
+    M, slots = len(schema.names), _slots(document.fitted)
+    sizes = {"M": M, "slots": sum(slots), "features": len(slots)}
+    arrays = read_arrays(
+        path / _WEIGHTS,
+        declared(Fitted, document.fitted, sizes, _FITTED)
+        | _declared_state(config, document.state, M, slots, sizes),
+    )
+    fitted = restored(Fitted, document.fitted, arrays, _FITTED)
+    fitted.check(schema)
+    if (fitted.kinds is None) != schema.plain:
+        raise DataError("'kinds' must be there where objectives are graded or conditional")
+    own = {name: array for name, array in arrays.items() if not name.startswith(_FITTED)}
+    state = _restored_state(config, document.state, own, M, slots)
+    model = kind.assembled(schema, fitted.with_points({}), state, document.config)
+    for name, weights in fitted.points.items():
+        model = model.with_point(name, weights)
+    return model
+
+
+def _slots(fitted: Mapping[str, Any]) -> tuple[int, ...]:
+    """Return how many codes each context feature has, which decides how large arrays are."""
+    from harmonrank.data import ContextEncoder
+
+    return ContextEncoder.from_dict(fitted.get("encoder")).slots
+
+
+def _stored_state(state: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    return state.to_parts() if hasattr(state, "to_parts") else stored(state)
+
+
+def _declared_state(
+    config: Any, parts: Any, M: int, slots: tuple[int, ...], sizes: Mapping[str, int]
+) -> dict[str, Array]:
+    kind = config.state
+    if hasattr(kind, "to_parts"):
+        found: dict[str, Array] = kind.declared(config, M, slots)
+        return found
+    more = kind.sizes(M, slots) if hasattr(kind, "sizes") else {}
+    return declared(kind, parts, {**sizes, **more})
+
+
+def _restored_state(
+    config: Any, parts: Any, arrays: dict[str, np.ndarray], M: int, slots: tuple[int, ...]
+) -> Any:
+    kind = config.state
+    if hasattr(kind, "to_parts"):
+        return kind.of_parts(config, parts, arrays, M, slots)
+    state = restored(kind, parts, arrays)
+    if getattr(state, "slots", slots) != slots:
+        raise DataError("the method learned other context values than the model has")
+    if hasattr(state, "check"):
+        state.check(M, slots)
+    return state
 
 
 def _check_sums(path: Path) -> None:

@@ -11,10 +11,10 @@ them. Where the other model gave many rows one score, g still rises by a little:
 the model tells apart become equal.
 """
 
-__all__ = ["ScoreMap", "score_map_arrays"]
+__all__ = ["AlignedMap", "ScoreMap"]
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -29,6 +29,9 @@ _FARTHEST = 8.0  # logits: the outermost levels are 3 rows in 10,000
 _LEAST_SLOPE = 1e-6  # of the mean one
 
 
+_Knots = Annotated[np.ndarray, Array(("knots",), strictly=True, least=2)]
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreMap:
     """A strictly rising, piecewise linear function.
@@ -38,8 +41,8 @@ class ScoreMap:
         y: (knots,) what they become, strictly rising.
     """
 
-    x: np.ndarray
-    y: np.ndarray
+    x: _Knots
+    y: _Knots
 
     @classmethod
     def between(cls, new: np.ndarray, running: np.ndarray) -> Self:
@@ -94,7 +97,9 @@ def _rising(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return found
 
 
-def score_map_arrays(name: str) -> dict[str, Array]:
-    """Declare the arrays of a stored map."""
-    knots = Array((f"knots of {name}",), strictly=True, least=2)
-    return {f"{name}/x": knots, f"{name}/y": knots}
+@dataclass(frozen=True, eq=False)
+class AlignedMap:
+    """A map, and the objective weights that it was made with: with others it does not count."""
+
+    weights: Annotated[np.ndarray, Array(("M",), low=-1e100, high=1e100)]
+    curve: ScoreMap

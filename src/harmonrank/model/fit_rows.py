@@ -1,8 +1,9 @@
 """FitRows: a block of the rows that heads are fitted on, and what is asked of all blocks."""
 
-__all__ = ["FitRows", "RowCounts", "cut_rows", "drawn_from"]
+__all__ = ["FitRows", "RowCounts", "cut_rows", "drawn_from", "joined"]
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ class FitRows:
         shares: (rows, M) what each label counts beside the weight of its row: 0 where a row does
             not show it, and more than 1 where it varies less than an event of its chance would;
             None if all count the same.
+        request: (rows,) one number per request, where a fit looks at requests.
     """
 
     first: int
@@ -34,6 +36,7 @@ class FitRows:
     weight: np.ndarray | None
     are_logits: bool = False
     shares: np.ndarray | None = None
+    request: np.ndarray | None = None
 
     @property
     def rows(self) -> int:
@@ -57,10 +60,19 @@ class FitRows:
 
     def taken(self, rows: Any) -> "FitRows":
         """Return some rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        given = self.scores[rows], self.codes[rows], self.labels[rows], weight
-        shares = None if self.shares is None else self.shares[rows]
-        return FitRows(self.first, *given, self.are_logits, shares)
+
+        def of(array: np.ndarray | None) -> np.ndarray | None:
+            return None if array is None else array[rows]
+
+        return replace(
+            self,
+            scores=self.scores[rows],
+            codes=self.codes[rows],
+            labels=self.labels[rows],
+            weight=of(self.weight),
+            shares=of(self.shares),
+            request=of(self.request),
+        )
 
 
 @dataclass(frozen=True)
@@ -132,21 +144,21 @@ def drawn_from(blocks: Blocks[FitRows], rows: int, most: int | None, stride: int
         stride: The distance.
     """
     some = drawn_rows(rows, most) if most is not None else None
-    parts = list(blocks.each(_taken, some, stride))
+    return joined(list(blocks.each(_taken, some, stride)))
+
+
+def joined(parts: Sequence[FitRows]) -> FitRows:
+    """Return the rows of all parts, in order."""
+    first = parts[0]
     if len(parts) == 1:
-        return parts[0]
-    weight = None if parts[0].weight is None else np.concatenate([p.weights() for p in parts])
-    return FitRows(
-        0,
-        np.concatenate([part.scores for part in parts]),
-        np.concatenate([part.codes for part in parts]),
-        np.concatenate([part.labels for part in parts]),
-        weight,
-        parts[0].are_logits,
-        None
-        if parts[0].shares is None
-        else np.concatenate([part.shares for part in parts if part.shares is not None]),
-    )
+        return first
+
+    def of(name: str) -> Any:
+        arrays = [getattr(part, name) for part in parts]
+        return None if arrays[0] is None else np.concatenate(arrays)
+
+    names = ("scores", "codes", "labels", "weight", "shares", "request")
+    return replace(first, **{name: of(name) for name in names})
 
 
 def _taken(block: FitRows, some: np.ndarray | None, stride: int) -> FitRows:

@@ -13,7 +13,6 @@ from msgspec import Meta
 
 from harmonrank.data import Log
 from harmonrank.fusion import Method
-from harmonrank.fusion.probability import ProbabilityMethod
 from harmonrank.fusion.quality.outcomes import outcomes_of
 from harmonrank.metrics import Interval, paired_difference
 from harmonrank.registry.version import Check, Summary
@@ -112,7 +111,7 @@ def _columns(new: Method, current: Method | None) -> Check:
 
 def _texts(model: Method) -> dict[str, bool]:
     """Return which context columns hold text; one in which training saw no value may hold any."""
-    features = model.context_encoder.features
+    features = model.encoder.features
     return {feature.name: feature.kind == "text" for feature in features if feature.values}
 
 
@@ -187,7 +186,7 @@ def _signed(moved: Interval) -> str:
 
 
 def _calibration(rules: Guardrails, new: Method, log: Log) -> Iterator[Check]:
-    if rules.calibration is None or not isinstance(new, ProbabilityMethod):
+    if rules.calibration is None or not new.gives_probabilities:
         return
     weight = log.sample_weight
     if not log.schema.plain:
@@ -205,7 +204,7 @@ def _calibration(rules: Guardrails, new: Method, log: Log) -> Iterator[Check]:
         yield Check(f"calibration {name}", bool(abs(p - y) <= most), what)
 
 
-def _calibration_of_kinds(allowed: float, new: ProbabilityMethod, log: Log) -> Iterator[Check]:
+def _calibration_of_kinds(allowed: float, new: Method, log: Log) -> Iterator[Check]:
     """Compare mean predictions with mean labels over the rows that show each objective."""
     predicted = new.probabilities(log)
     for m, name in enumerate(log.schema.names):

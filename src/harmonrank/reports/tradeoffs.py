@@ -11,7 +11,6 @@ import numpy as np
 from harmonrank.data import Log
 from harmonrank.evaluation import Leaderboard
 from harmonrank.fusion import Method
-from harmonrank.fusion.probability import ProbabilityMethod
 from harmonrank.fusion.quality.outcomes import best_terms, outcomes_of, true_outcomes
 from harmonrank.metrics import Outcomes, auc, hypervolume, pareto_front, spearman
 
@@ -52,7 +51,7 @@ def tradeoffs_of(model: Method, log: Log, board: Leaderboard) -> tuple[Tradeoff,
     world the AUC is by true probabilities, without label noise.
     """
     names = log.schema.names
-    if not isinstance(model, ProbabilityMethod) or len(names) < 2:
+    if not model.gives_probabilities or len(names) < 2:
         return ()
     log = log.sampled(_MOST_ROWS)
     labels = outcomes_of(log) if log.truth is None else true_outcomes(log)

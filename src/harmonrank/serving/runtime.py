@@ -13,7 +13,6 @@ import polars as pl
 from harmonrank.data import Log
 from harmonrank.fusion import Method
 from harmonrank.fusion.points import point_of
-from harmonrank.fusion.probability import ProbabilityMethod
 from harmonrank.fusion.request import checked_candidates
 from harmonrank.support.errors import DataError, UsageError
 
@@ -65,7 +64,7 @@ class Runtime:
         for weights in (points or {}).values():
             model.schema.weights_with(weights)
         self.points = {n: dict(w) for n, w in {**model.points, **(points or {})}.items()}
-        self.has_probabilities = isinstance(model, ProbabilityMethod)
+        self.has_probabilities = model.gives_probabilities
 
     @cached_property
     def objectives(self) -> tuple[str, ...]:
@@ -80,7 +79,7 @@ class Runtime:
     @cached_property
     def kinds(self) -> dict[str, str]:
         """Each context column: 'text', 'integer' or 'number'."""
-        return {feature.name: feature.kind for feature in self.model.context_encoder.features}
+        return {feature.name: feature.kind for feature in self.model.encoder.features}
 
     @cached_property
     def reweightable(self) -> bool:
@@ -132,7 +131,7 @@ class Runtime:
             fused = self.model.score_request(raw, shared, weights=weights, value=value)
         if not probabilities:
             return Scored(fused)
-        if not isinstance(self.model, ProbabilityMethod):
+        if not self.model.gives_probabilities:
             raise UsageError(
                 f"{self.model.name} gives no probability of an objective; ask for '{FUSED}' only."
             )
@@ -149,8 +148,8 @@ class Runtime:
         w_m p_m/(π_m(1−π_m)) over its sum, the rows of which are 1; a cost has a negative share, and
         sizes then add up to 1.
         """
-        assert isinstance(self.model, ProbabilityMethod), "others have no probabilities"
-        parts = self.model.parts_of(p, self.model.objective_weights(weights, value))
+        assert self.model.gives_probabilities, "others have no probabilities"
+        parts = self.model.parts(p, self.model.weights(weights, value))
         total = np.abs(parts).sum(axis=1, keepdims=True)
         found: np.ndarray = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
         return found

@@ -26,7 +26,7 @@ def new_state(
     counters = Counters(folder / COUNTERS, config.workers)
     sample = None
     if config.recalibrate != "off":
-        encoder = model.context_encoder
+        encoder = model.encoder
         form = {"schema": model.schema.to_dict(), "context": encoder.to_list()}
         write_json(folder / _FORM, form)
         sample = RecentRows(folder, model.schema, encoder, config.workers, config.sample_rows)

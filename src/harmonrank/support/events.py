@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harmonrank.evaluation.entry import Entry
-    from harmonrank.fusion.base import Method
+    from harmonrank.fusion.method import Method
     from harmonrank.paper.health import Health
 
 OnEvent = Callable[[Any], None]

@@ -9,7 +9,6 @@ import pytest
 import harmonrank as hr
 from harmonrank.fusion import Quality
 from harmonrank.fusion.catalogue import METHODS, method_class
-from harmonrank.fusion.probability import ProbabilityMethod
 from harmonrank.metrics import value_at_k, value_interval
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import world
@@ -63,7 +62,7 @@ def test_values_of_the_schema_are_kept_with_the_model(name, table, tmp_path):
 def test_who_has_probabilities_says_so():
     for name in METHODS:
         kind = method_class(name)
-        assert kind.gives_probabilities == issubclass(kind, ProbabilityMethod)
+        assert kind.gives_probabilities == issubclass(kind, Method)
 
 
 def test_without_probabilities_there_is_no_expected_value(table):

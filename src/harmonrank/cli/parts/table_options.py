@@ -82,11 +82,11 @@ def memory_option(function: F) -> F:
 
 def in_blocks(table: "Tables", schema: "Schema", memory: str | None) -> "LogBlocks | None":
     """Return a table in blocks if it is too large for memory, as --memory says."""
-    from harmonrank.data.rows.log_blocks import LogBlocks
+    from harmonrank.data.rows.log_blocks import FileBlocks
     from harmonrank.data.rows.memory import memory_limit, needed_memory
 
     limit = memory_limit(memory)
-    return LogBlocks(table, schema) if needed_memory(table, schema) > limit else None
+    return FileBlocks(table, schema) if needed_memory(table, schema) > limit else None
 
 
 def cut_options(function: F) -> F:

@@ -20,7 +20,7 @@ import os
 import tempfile
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -73,20 +73,40 @@ class Blocks(ABC, Generic[Block]):
         """Return a block."""
 
     @abstractmethod
-    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
-        """Return what `work(block, *given)` makes of every block, kept where these are kept.
+    def _kept(self, blocks: Iterable[Made]) -> "Blocks[Made]":
+        """Keep other blocks where these are kept."""
+
+    def _visit(self, look: Callable[[int, Block], Found]) -> Iterator[Found]:
+        """Yield what is made of every block and its number, in order.
+
+        Two blocks are worked on at once, where there are threads for it.
+        """
+        return in_turn(lambda number: look(number, self[number]), len(self))
+
+    def each(self, work: Callable[..., Found], *given: Any) -> Iterator[Found]:
+        """Yield `work(block, *given)` of every block, in order: results are little, as sums are.
 
         Args:
             work: A function of a module, so that another process can be told to call it.
             given: What all blocks are given, little beside a block.
         """
+        return self._visit(lambda _, block: work(block, *given))
 
-    def each(self, work: Callable[..., Found], *given: Any) -> Iterator[Found]:
-        """Yield `work(block, *given)` of every block, in order: results are little, as sums are.
+    def each_with(
+        self, work: Callable[..., Found], own: Sequence[Any], *given: Any
+    ) -> Iterator[Found]:
+        """Yield `work(block, own[number], *given)` of every block, in order."""
+        return self._visit(lambda number, block: work(block, own[number], *given))
 
-        Two blocks are worked on at once, where there are threads for it.
-        """
-        return in_turn(lambda number: work(self[number], *given), len(self))
+    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
+        """Return what `work(block, *given)` makes of every block, kept where these are kept."""
+        return self._kept(self.each(work, *given))
+
+    def made_with(
+        self, work: Callable[..., Made], own: Sequence[Any], *given: Any
+    ) -> "Blocks[Made]":
+        """Return what `work(block, own[number], *given)` makes of every block."""
+        return self._kept(self.each_with(work, own, *given))
 
     def total(self, work: Callable[..., Any], *given: Any) -> Any:
         """Return the sums over all blocks; `work` gives a tuple of things that can be added."""
@@ -112,9 +132,8 @@ class HeldBlocks(Blocks[Block]):
     def __getitem__(self, number: int) -> Block:
         return self._blocks[number]
 
-    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
-        """Return other blocks, in memory too."""
-        return HeldBlocks(self.each(work, *given))
+    def _kept(self, blocks: Iterable[Made]) -> "Blocks[Made]":
+        return HeldBlocks(blocks)
 
 
 @dataclass(frozen=True)
@@ -180,15 +199,14 @@ class SpilledBlocks(Blocks[Block]):
         """How many bytes are in the file."""
         return self._end
 
-    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
-        """Return other blocks, in a file of their own."""
-        return SpilledBlocks(self.each(work, *given), self._folder)
+    def _kept(self, blocks: Iterable[Made]) -> "Blocks[Made]":
+        return SpilledBlocks(blocks, self._folder)
 
     def _put(self, block: Any) -> tuple[Any, dict[str, Any]]:
         values = {field.name: getattr(block, field.name) for field in fields(block)}
-        return type(block), {name: self._kept(value) for name, value in values.items()}
+        return type(block), {name: self._written(value) for name, value in values.items()}
 
-    def _kept(self, value: Any) -> Any:
+    def _written(self, value: Any) -> Any:
         if not isinstance(value, np.ndarray) or value.nbytes < _SMALLEST:
             return value
         array, place = np.ascontiguousarray(value), _Place(value.dtype, value.shape, self._end)

@@ -6,16 +6,16 @@ to the last bit, for any number of workers, and the same as that of the blocks i
 worker that is lost is replaced, and makes its share again from the source.
 """
 
-__all__ = ["SENDERS", "EngineBlocks"]
+__all__ = ["SENDERS", "EngineBlocks", "with_workers"]
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from itertools import count
 from typing import Any, TypeVar
 
 from harmonrank.data.rows.blocks import Blocks, HeldBlocks, SpilledBlocks
 from harmonrank.data.rows.sum_tree import PartSum, SumTree
-from harmonrank.engine import Engine, Resident
+from harmonrank.engine import Engine, Resident, current_engine
 
 Block = TypeVar("Block")
 Made = TypeVar("Made")
@@ -62,16 +62,21 @@ class EngineBlocks(Blocks[Block]):
         return block
 
     def each(self, work: Callable[..., Found], *given: Any) -> Iterator[Found]:
-        """Yield `work(block, *given)` of every block, in order."""
-        return self.each_with(work, None, *given)
-
-    def each_with(
-        self, work: Callable[..., Found], own: Sequence[Any] | None, *given: Any
-    ) -> Iterator[Found]:
-        """Yield `work(block, own[number], *given)` of every block, in order.
+        """Yield `work(block, *given)` of every block, in order.
 
         All workers begin at once, so results wait where they are made until it is their turn.
         """
+        return self._asked(work, None, *given)
+
+    def each_with(
+        self, work: Callable[..., Found], own: Sequence[Any], *given: Any
+    ) -> Iterator[Found]:
+        """Yield `work(block, own[number], *given)` of every block, in order."""
+        return self._asked(work, own, *given)
+
+    def _asked(
+        self, work: Callable[..., Found], own: Sequence[Any] | None, *given: Any
+    ) -> Iterator[Found]:
         shared = [self._engine.put(value) for value in given]
         promises = []
         for numbers, share in self._shares:
@@ -79,7 +84,7 @@ class EngineBlocks(Blocks[Block]):
                 some = numbers[k : k + _AT_ONCE]
                 mine = None if own is None else own[some.start : some.stop]
                 promises.append(share.call(_work_on, self._made, some, work, mine, *shared))
-        return (found for promise in promises for found in self._engine.get(promise))
+        return (result for promise in promises for result in self._engine.get(promise))
 
     def total(self, work: Callable[..., Any], *given: Any) -> Any:
         """Return the sums over all blocks; each worker adds up those that it has."""
@@ -97,17 +102,31 @@ class EngineBlocks(Blocks[Block]):
 
     def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
         """Return what `work(block, *given)` makes of every block; it stays with the workers."""
-        return self.made_with(work, None, *given)
+        return self._with_step(work, None, *given)
 
     def made_with(
+        self, work: Callable[..., Made], own: Sequence[Any], *given: Any
+    ) -> "Blocks[Made]":
+        """Return what `work(block, own[number], *given)` makes of every block."""
+        return self._with_step(work, own, *given)
+
+    def _with_step(
         self, work: Callable[..., Made], own: Sequence[Any] | None, *given: Any
     ) -> "EngineBlocks[Made]":
-        """Return what `work(block, own[number], *given)` makes of every block."""
-        found: EngineBlocks[Made] = EngineBlocks.__new__(EngineBlocks)
-        found._engine, found._size, found._shares = self._engine, self._size, self._shares
-        found._steps = (*self._steps, (next(_numbers), work, own, given))
-        found._made = self._engine.put(found._steps)
-        return found
+        other: EngineBlocks[Made] = EngineBlocks.__new__(EngineBlocks)
+        other._engine, other._size, other._shares = self._engine, self._size, self._shares
+        other._steps = (*self._steps, (next(_numbers), work, own, given))
+        other._made = self._engine.put(other._steps)
+        return other
+
+    def _kept(self, blocks: Iterable[Made]) -> "Blocks[Made]":
+        return HeldBlocks(blocks)
+
+
+def with_workers(blocks: Blocks[Block]) -> Blocks[Block]:
+    """Return blocks that the workers of the current engine read and keep, if there are any."""
+    engine = current_engine()
+    return blocks if engine.name == "local" else EngineBlocks(engine, blocks)
 
 
 class _Share:
@@ -151,9 +170,8 @@ class _Chosen(Blocks[Block]):
         # What an engine hands over is read-only, for which kernels would be compiled once more.
         return deepcopy(block) if isinstance(self._source, HeldBlocks) else block
 
-    def made(self, work: Callable[..., Made], *given: Any) -> Blocks[Made]:
-        """Return what is made of them, in memory."""
-        return HeldBlocks(self.each(work, *given))
+    def _kept(self, blocks: Iterable[Made]) -> Blocks[Made]:
+        return HeldBlocks(blocks)
 
 
 def _work_on(

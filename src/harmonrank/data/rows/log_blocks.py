@@ -1,26 +1,27 @@
-"""LogBlocks: the rows of a parquet table as checked logs of so many rows, read when needed."""
+"""Blocks of a log: in memory, or of a parquet table as checked logs that are read when needed."""
 
-__all__ = ["LogBlocks", "RowChoice"]
+__all__ = ["FileBlocks", "LogBlocks", "MemoryBlocks", "RowChoice", "log_blocks"]
 
-from collections.abc import Callable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import polars as pl
 
 from harmonrank.data.clock import table_columns
 from harmonrank.data.log import Log
-from harmonrank.data.reading.checking import is_lost
 from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.data.reading.logs import read_log
 from harmonrank.data.reading.parquet import count_rows, read_piece
 from harmonrank.data.reading.table_files import TableFiles
-from harmonrank.data.reading.table_paths import Paths
-from harmonrank.data.reading.tables import check_columns, describe
-from harmonrank.data.rows.blocks import BLOCK_ROWS, Blocks, SpilledBlocks, starts_of
+from harmonrank.data.reading.table_paths import Paths, is_paths
+from harmonrank.data.reading.tables import Source, check_columns, describe
+from harmonrank.data.rows.blocks import BLOCK_ROWS, Blocks, HeldBlocks, SpilledBlocks, starts_of
+from harmonrank.data.rows.memory import memory_limit, needed_memory
 from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
 
@@ -32,6 +33,87 @@ RowChoice = Callable[[Log, int], np.ndarray]
 
 
 class LogBlocks(Blocks[Log]):
+    """The rows of a log in blocks of a fixed size.
+
+    Attributes:
+        schema: Which column is what.
+        name: What errors call the log.
+        folder: Where what is made of blocks is kept; None for that of temporary files.
+    """
+
+    schema: Schema
+    name: str
+    folder: Path | None = None
+    _size: int
+    _choice: RowChoice | None = None
+    _change: Callable[[Log], Log] | None = None
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many rows the log has."""
+
+    @abstractmethod
+    def _part(self, first: int, end: int) -> Log:
+        """Return some rows as they are."""
+
+    @property
+    def starts(self) -> range:
+        """The place of each block's first row."""
+        return starts_of(self.rows, self._size)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, number: int) -> Log:
+        first = number * self._size
+        log = self._part(first, min(first + self._size, self.rows))
+        log = log if self._change is None else self._change(log)
+        return log if self._choice is None else log.take(self._choice(log, first))
+
+    def only(self, choice: RowChoice) -> Self:
+        """Return the same blocks with some of their rows; `rows` and `starts` are of the log."""
+        chosen = copy(self)
+        chosen._choice = choice
+        return chosen
+
+    def under(self, schema: Schema) -> Self:
+        """Return the same blocks under a schema of the same columns."""
+        other = copy(self)
+        other.schema = schema
+        return other
+
+    def changed(self, change: Callable[[Log], Log], schema: Schema) -> Self:
+        """Return the same blocks, each changed when it is read, with the schema that it then has.
+
+        A choice of rows is made of what was changed.
+        """
+        other = self.under(schema)
+        other._change = change
+        return other
+
+
+class MemoryBlocks(LogBlocks):
+    """A log in memory, of which a block is a view."""
+
+    def __init__(self, log: Log, *, size: int | None = None) -> None:
+        self._log, self.schema, self.name = log, log.schema, "the table"
+        self._size = size or BLOCK_ROWS
+
+    @property
+    def rows(self) -> int:
+        """How many rows the log has."""
+        return self._log.rows
+
+    def _part(self, first: int, end: int) -> Log:
+        log = self._log.part(slice(first, end))
+        return log.aligned(self.schema)
+
+    def _kept(self, blocks: Iterable[Made]) -> Blocks[Made]:
+        return HeldBlocks(blocks)
+
+
+class FileBlocks(LogBlocks):
     """A table of parquet files in blocks of rows, which may begin in one file and end in another.
 
     A block is read and checked when it is asked for, and the next one while it is worked on. Errors
@@ -63,8 +145,6 @@ class LogBlocks(Blocks[Log]):
             )
         self.schema, self._labels = schema, labels
         self._size, self.folder = size or BLOCK_ROWS, folder
-        self._choice: RowChoice | None = None
-        self._change: Callable[[Log], Log] | None = None
         self._columns = self._needed(source)
         self._types = self._files.types(self._columns)
         self._edges = np.cumsum([0, *map(count_rows, self._files.paths)])
@@ -89,47 +169,13 @@ class LogBlocks(Blocks[Log]):
         return int(self._edges[-1])
 
     @property
-    def starts(self) -> range:
-        """The place of each block's first row."""
-        return starts_of(self.rows, self._size)
-
-    @property
     def bytes(self) -> int:
         """How large its files are."""
         return self._files.bytes
 
-    def __len__(self) -> int:
-        return len(self.starts)
-
-    def __getitem__(self, number: int) -> Log:
-        first = number * self._size
-        frame = self._frame(first, min(first + self._size, self.rows))
-        if self._labels and self.schema.request is not None:
-            frame = _with_request(frame, self.schema.request, first)
-        log = read_log(frame, self.schema, labels=self._labels, first_row=first, name=self.name)
-        log = log if self._change is None else self._change(log)
-        return log if self._choice is None else log.take(self._choice(log, first))
-
-    def only(self, choice: RowChoice) -> Self:
-        """Return the same blocks with some of their rows; `rows` and `starts` are of the table."""
-        found = copy(self)
-        found._choice = choice
-        return found
-
-    def under(self, schema: Schema) -> Self:
-        """Return the same blocks under a schema of the same columns."""
-        found = copy(self)
-        found.schema = schema
-        return found
-
-    def changed(self, change: Callable[[Log], Log], schema: Schema) -> Self:
-        """Return the same blocks, each changed when it is read, with the schema that it then has.
-
-        A choice of rows is made of what was changed.
-        """
-        found = self.under(schema)
-        found._change = change
-        return found
+    def _part(self, first: int, end: int) -> Log:
+        frame = self._frame(first, end)
+        return read_log(frame, self.schema, labels=self._labels, first_row=first, name=self.name)
 
     def _frame(self, first: int, end: int) -> pl.DataFrame:
         """Return some rows, of as many files as they are in."""
@@ -144,34 +190,32 @@ class LogBlocks(Blocks[Log]):
                 parts.append(piece.cast(types))  # type: ignore[arg-type]
         return parts[0] if len(parts) == 1 else pl.concat(parts)
 
-    def each(self, work: Callable[..., Found], *given: Any) -> Iterator[Found]:
-        """Yield what `work` finds of every block; one is read while another is worked on."""
+    def _visit(self, look: Callable[[int, Log], Found]) -> Iterator[Found]:
+        # One block is read while another is worked on.
         with ThreadPoolExecutor(1) as thread:
             coming: Future[Log] = thread.submit(self.__getitem__, 0)
             for number in range(len(self)):
                 log = coming.result()
                 if number + 1 < len(self):
                     coming = thread.submit(self.__getitem__, number + 1)
-                yield work(log, *given)
+                yield look(number, log)
 
-    def made(self, work: Callable[..., Made], *given: Any) -> Blocks[Made]:
-        """Return what `work` makes of every block, kept in a file."""
-        return SpilledBlocks(self.each(work, *given), self.folder)
+    def _kept(self, blocks: Iterable[Made]) -> Blocks[Made]:
+        return SpilledBlocks(blocks, self.folder)
 
 
-def _with_request(frame: pl.DataFrame, name: str, first: int) -> pl.DataFrame:
-    """Return a frame whose requests are whole numbers, the same in every block.
+def log_blocks(
+    source: "Source | LogBlocks", schema: Schema, memory: str | None = None
+) -> LogBlocks:
+    """Return the rows of a table in blocks: in memory, if they fit there.
 
-    Text becomes 64 bits of a hash: of 100M requests two share theirs once in three thousand logs.
-    A row without a request has one of its own.
+    Args:
+        source: A path, a list of paths, a polars, pandas or pyarrow table, a log, or blocks.
+        schema: Which column is what.
+        memory: How much a table may take, such as '3GB'; half of what is free if left out.
     """
-    series = frame[name].alias("")
-    if series.dtype.is_nested():
-        return frame  # which is refused later
-    known = series if series.dtype.is_integer() else series.hash(seed=0)
-    whole = known.reinterpret(signed=True) if known.dtype == pl.UInt64 else known.cast(pl.Int64)
-    alone = np.flatnonzero(is_lost(series).to_numpy())
-    ids = whole.to_numpy() if not len(alone) else whole.fill_null(0).to_numpy().copy()
-    if len(alone):
-        ids[alone] = -1 - first - alone
-    return frame.with_columns(pl.Series(name, ids))
+    if isinstance(source, LogBlocks):
+        return source.under(schema)
+    if is_paths(source) and needed_memory(source, schema) > memory_limit(memory):
+        return FileBlocks(source, schema)
+    return MemoryBlocks(read_log(source, schema))

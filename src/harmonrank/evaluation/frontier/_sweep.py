@@ -14,9 +14,9 @@ import numpy as np
 from harmonrank.data import Log, Source
 from harmonrank.data.kinds import lineage
 from harmonrank.fusion import Method
-from harmonrank.fusion.fitting.fit import exam_rows
-from harmonrank.fusion.probability import ProbabilityMethod, weighted_sum
+from harmonrank.fusion.fitting.fit import evaluation_log
 from harmonrank.fusion.quality.outcomes import best_terms, outcomes_of, true_outcomes
+from harmonrank.fusion.weights import weighted_sum
 from harmonrank.metrics import auc, auc_influence, events_at_k, grouped_auc
 from harmonrank.support.errors import UsageError
 
@@ -44,7 +44,7 @@ class Sweep:
             of its absence, with a weight from 0 up; `shown` and `signs` lead back.
     """
 
-    model: ProbabilityMethod
+    model: Method
     log: Log
     parts: np.ndarray
     labels: Any
@@ -67,14 +67,14 @@ class Sweep:
         Raises:
             UsageError: The method has no probabilities, or there is nothing to trade.
         """
-        if not isinstance(model, ProbabilityMethod):
+        if not model.gives_probabilities:
             raise UsageError(
                 f"{model.name} gives no probability of an objective, so its weights cannot move "
                 "after the fit and it has no frontier; use a method such as harmonrank."
             )
         if len(model.schema.names) < 2:
             raise UsageError("A frontier needs at least two objectives. Got one.")
-        log = _whole_requests(exam_rows(table, model.schema), rows)
+        log = _whole_requests(evaluation_log(table, model.schema), rows)
         log.require_both_classes("evaluated")
         labels = outcomes_of(log) if log.truth is None else true_outcomes(log)
         signs, same = model.schema.signs, None

@@ -12,7 +12,6 @@ from harmonrank.data.examination import chances_at
 from harmonrank.data.hashing import hash_shares
 from harmonrank.fusion import method_class
 from harmonrank.fusion.position.correction import MOST_WEIGHT, corrected
-from harmonrank.fusion.probability import ProbabilityMethod
 from harmonrank.support.errors import DataError, UsageError
 
 _MOST_ROWS = 200_000
@@ -132,7 +131,7 @@ def _predicted(log: Log, seed: int) -> np.ndarray:
 
 def _regression(train: Log, rows: Log) -> np.ndarray:
     method = method_class("logistic")()
-    assert isinstance(method, ProbabilityMethod)
+    assert method.gives_probabilities
     bare = replace(rows, labels=None, truth=None)
     try:
         return method.fit(train.sampled(_MOST_ROWS), train.schema).probabilities(bare)

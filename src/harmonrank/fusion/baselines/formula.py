@@ -1,27 +1,22 @@
 """Formulas: what engineers tune by hand, searched instead."""
 
-__all__ = ["FORMS", "Form", "Formula", "FormulaConfig", "FormulaMethod", "SearchObjective"]
+__all__ = ["FORMS", "Form", "Formula", "FormulaConfig", "FormulaFit", "SearchObjective"]
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Self
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-import msgspec
 import numpy as np
 from msgspec import Meta
 
-from harmonrank.data import Log
 from harmonrank.data.context import QUANTILE_ROWS
 from harmonrank.data.rows.blocks import Blocks
 from harmonrank.engine import current_engine, in_order
-from harmonrank.fusion.base import Method
-from harmonrank.fusion.baselines.formula_blocks import best_formula, chance_of, thinned_blocks
-from harmonrank.fusion.fitting.coded_log import CodedLog
-from harmonrank.fusion.fitting.fit import Fit
-from harmonrank.fusion.fitting.row_blocks import RowsInBlocks, row_blocks
-from harmonrank.fusion.probability import weighted_sum
-from harmonrank.fusion.quality.outcomes import outcomes_of
+from harmonrank.fusion.baselines.formula_rows import best_formula, thinned
+from harmonrank.fusion.fitting.rows import TrainingRows
+from harmonrank.fusion.protocol import Traits
+from harmonrank.fusion.quality.outcomes import outcomes_of_rows
+from harmonrank.fusion.weights import weighted_sum
 from harmonrank.metrics import auc
 from harmonrank.model.fit_rows import FitRows, drawn_from
 from harmonrank.support.options import Count
@@ -33,23 +28,19 @@ FORMS: tuple[Form, ...] = ("sum", "product", "rank")
 
 _QUANTILES = 1025
 _FINALISTS = 8
-_EXAM_ROWS = 1_000_000  # Beyond that the best few are told apart on all validation rows, in blocks.
+# Of more validation rows than these the best few are told apart on all of them, in blocks.
+_VALID_ROWS = 1_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scale:
     """What makes a formula free of units: the mean and the quantiles of each score."""
 
-    mean: np.ndarray
-    quantiles: np.ndarray
+    mean: Annotated[np.ndarray, Array(("M",), low=1e-300, high=1.0)]
+    quantiles: Annotated[np.ndarray, Array(("M", _QUANTILES), low=0.0, high=1.0, rising=True)]
 
     @classmethod
-    def of(cls, log: Log) -> Self:
-        """Measure the scores of the training rows."""
-        return cls.of_blocks(row_blocks(log, workers=False), log.rows)
-
-    @classmethod
-    def of_blocks(cls, blocks: Blocks[FitRows], rows: int) -> Self:
+    def of(cls, blocks: Blocks[FitRows], rows: int) -> Self:
         """Measure the scores of so many training rows; quantiles of `QUANTILE_ROWS` drawn ones."""
         mass, total = blocks.total(_score_sums)
         mean = total / mass
@@ -76,7 +67,7 @@ def _score_sums(rows: FitRows) -> tuple[float, np.ndarray]:
     return float(w.sum()), (w[:, None] * rows.scores.astype(np.float64, copy=False)).sum(axis=0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Formula:
     """One formula: its form, the logarithm of each a, and of each b in units of the mean score.
 
@@ -85,8 +76,8 @@ class Formula:
     """
 
     form: Form
-    log_a: np.ndarray
-    log_b: np.ndarray
+    log_a: Annotated[np.ndarray, Array(("M",), low=-1e3, high=1e3)]
+    log_b: Annotated[np.ndarray, Array(("M",), low=-700.0, high=700.0)]
 
     def __call__(
         self, scores: np.ndarray, ranks: np.ndarray, scale: Scale, signs: np.ndarray | float = 1.0
@@ -101,27 +92,6 @@ class Formula:
         if self.form == "sum":
             return weighted_sum(scores, a / scale.mean)
         return weighted_sum(np.log(scores / scale.mean + np.exp(self.log_b)), a)
-
-
-@dataclass(frozen=True)
-class FormulaConfig:
-    """How formulas are searched.
-
-    Attributes:
-        forms: Which forms are tried: 'sum', 'product', 'rank'.
-        trials: How many formulas of each form are tried.
-        search_rows: The search sees at most this many training rows.
-    """
-
-    forms: Annotated[tuple[Form, ...], Meta(min_length=1, max_length=3)] = FORMS
-    trials: Count = 200
-    search_rows: Count = 100_000
-
-
-class FormulaState(msgspec.Struct, forbid_unknown_fields=True):
-    """The form that was found; its numbers are in the arrays."""
-
-    form: Form
 
 
 @dataclass(frozen=True)
@@ -164,112 +134,95 @@ def _values(formulas: Sequence[Formula], objective: SearchObjective) -> list[flo
     return [objective(formula) for formula in formulas]
 
 
-class FormulaMethod(Method):
-    """The formula with the best AUC-sum: searched on training rows, chosen on validation rows."""
+@dataclass(frozen=True, eq=False)
+class FormulaFit:
+    """The formula that was found.
 
-    Config = FormulaConfig
-    State = FormulaState
-    takes = ("graded", "given")
+    Attributes:
+        formula: With the best AUC-sum on the validation rows.
+        scale: What makes it free of units.
+        signs: (M,) −1 of an unwanted objective, 1 of others.
+    """
 
-    _scale: Scale
     formula: Formula
+    scale: Scale
+    signs: Annotated[np.ndarray, Array(("M",), low=-1.0, high=1.0)]
 
-    @abstractmethod
-    def _search(
+    def scores(self, scores: np.ndarray, codes: np.ndarray | None = None) -> np.ndarray:  # noqa: ARG002
+        """Return the fused score of each row."""
+        scores = scores.astype(np.float64, copy=False)
+        ranks = self.scale.rank(scores) if self.formula.form == "rank" else scores
+        return self.formula(scores, ranks, self.scale, self.signs)
+
+
+FORMULA_TRAITS = Traits(probabilities=False)
+
+
+@dataclass(frozen=True)
+class FormulaConfig:
+    """How formulas are searched.
+
+    Attributes:
+        forms: Which forms are tried: 'sum', 'product', 'rank'.
+        trials: How many formulas of each form are tried.
+        search_rows: The search sees at most this many training rows.
+    """
+
+    name: ClassVar[str]
+    traits: ClassVar[Traits] = FORMULA_TRAITS
+    state: ClassVar[type] = FormulaFit
+
+    forms: Annotated[tuple[Form, ...], Meta(min_length=1, max_length=3)] = FORMS
+    trials: Count = 200
+    search_rows: Count = 100_000
+
+    def search(
         self, form: Form, objectives: int, evaluate: SearchObjective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
         """Try formulas of a form and yield them with their value, in the order they were tried."""
+        raise NotImplementedError
 
-    def _fit(self, fit: Fit) -> None:
-        self._scale = Scale.of(fit.train)
-        rng = np.random.default_rng([fit.seed, 0xF0])
-        finalists = self._searched(
-            self._objective(_thinned(fit.train, self.config.search_rows, rng), fit.weights), rng
-        )
-        values = self._objective(fit.valid, fit.weights).each(finalists)
-        self.formula = finalists[int(np.argmax(values))]
-
-    fits_blocks = True
-
-    def _fit_blocks(self, fit: RowsInBlocks) -> None:
-        self._scale = Scale.of_blocks(fit.train, fit.rows)
-        rng, wanted = np.random.default_rng([fit.seed, 0xF0]), self.config.search_rows
-        if fit.rows <= wanted:
-            some = drawn_from(fit.train, fit.rows, wanted)
+    def fit(self, rows: TrainingRows) -> FormulaFit:
+        """Search on training rows, and choose on validation rows."""
+        scale, signs = Scale.of(rows.train, rows.rows), _signs(rows.weights)
+        rng, wanted = np.random.default_rng([rows.seed, 0xF0]), self.search_rows
+        if rows.rows <= wanted:
+            some = rows.sample()
         else:
-            some = thinned_blocks(fit.train, fit.rows, fit.prevalence, wanted, rng)
-        finalists = self._searched(self._objective_of(some, fit), rng)
-        exam = drawn_from(fit.valid, fit.valid_rows, _EXAM_ROWS)
-        values = self._objective_of(exam, fit).each(finalists)
+            some = thinned(rows.train, rows.rows, rows.prevalence, wanted, rng)
+        objective = _Objective(rows, scale)
+        finalists = self._finalists(objective.on(some), rng)
+        valid = rows.valid_sample(_VALID_ROWS)
+        values = objective.on(valid).each(finalists)
         best = int(np.argmax(values))
-        if fit.valid_rows > exam.rows and fit.schema.plain:
+        if rows.valid_rows > valid.rows and rows.schema.plain:
+            fits = [FormulaFit(formula, scale, signs).scores for formula in finalists]
+            best = best_formula(fits, values, rows.valid, rows.valid_rows, rows.weights)
+        return FormulaFit(finalists[best], scale, signs)
 
-            def score(number: int, scores: np.ndarray) -> np.ndarray:
-                return self._fused_by(finalists[number], scores, fit.weights)
-
-            best = best_formula(score, values, fit.valid, fit.valid_rows, fit.weights)
-        self.formula = finalists[best]
-
-    def _searched(self, evaluate: SearchObjective, rng: np.random.Generator) -> list[Formula]:
+    def _finalists(self, evaluate: SearchObjective, rng: np.random.Generator) -> list[Formula]:
         """Return the best few formulas of every form."""
         finalists: list[Formula] = []
-        for form in self.config.forms:
-            tried = list(self._search(form, len(evaluate.weights), evaluate, rng))
+        for form in self.forms:
+            tried = list(self.search(form, len(evaluate.weights), evaluate, rng))
             tried.sort(key=lambda pair: -pair[0])
             finalists += [formula for _, formula in tried[:_FINALISTS]]
         return finalists
 
-    def _objective(self, log: Log, weights: np.ndarray) -> SearchObjective:
-        scores = log.scores.astype(np.float64, copy=False)
-        ranks, labels = self._scale.rank(scores), outcomes_of(log)
-        return SearchObjective(scores, ranks, labels, log.sample_weight, weights, self._scale)
 
-    def _objective_of(self, rows: FitRows, fit: RowsInBlocks) -> SearchObjective:
-        return self._objective(CodedLog.of(rows, fit.schema, fit.prevalence), fit.weights)
+@dataclass(frozen=True)
+class _Objective:
+    """Makes the objective of a search out of rows."""
 
-    def _fused_by(self, formula: Formula, scores: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        scores = scores.astype(np.float64, copy=False)
-        ranks = self._scale.rank(scores) if formula.form == "rank" else scores
-        return formula(scores, ranks, self._scale, _signs(weights))
+    rows: TrainingRows
+    scale: Scale
 
-    def _score(self, log: Log) -> np.ndarray:
-        return self._fused_by(self.formula, log.scores, self.schema.weight_vector)
-
-    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        arrays = {"mean": self._scale.mean, "quantiles": self._scale.quantiles}
-        arrays |= {"log_a": self.formula.log_a, "log_b": self.formula.log_b}
-        return {"form": self.formula.form}, arrays
-
-    def _declare(self, state: FormulaState) -> dict[str, Array]:  # noqa: ARG002
-        M = len(self.schema.names)
-        return {
-            "mean": Array((M,), low=1e-300, high=1.0),
-            "quantiles": Array((M, _QUANTILES), low=0.0, high=1.0, rising=True),
-            "log_a": Array((M,), low=-1e3, high=1e3),
-            "log_b": Array((M,), low=-700.0, high=700.0),
-        }
-
-    def _restore(self, state: FormulaState, arrays: dict[str, np.ndarray]) -> None:
-        self._scale = Scale(arrays["mean"], arrays["quantiles"])
-        self.formula = Formula(state.form, arrays["log_a"], arrays["log_b"])
+    def on(self, some: FitRows) -> SearchObjective:
+        scores = some.scores.astype(np.float64, copy=False)
+        labels = outcomes_of_rows(some, self.rows.schema)
+        given = scores, self.scale.rank(scores), labels, some.weight
+        return SearchObjective(*given, self.rows.weights, self.scale)
 
 
 def _signs(weights: np.ndarray) -> np.ndarray:
     return np.where(weights < 0, -1.0, 1.0)
-
-
-def _thinned(log: Log, rows: int, rng: np.random.Generator) -> Log:
-    """Draw about this many rows, positives of rare objectives first, and weigh them to make up.
-
-    Each objective's positives get the same share of the sample (`chance_of`), and a row counts for
-    one over its chance: AUCs are not biased.
-    """
-    if log.rows <= rows:
-        return log
-    labels = log.known_labels()
-    positives = labels.sum(axis=0, dtype=np.float64)
-    chance = chance_of(labels, positives, log.prevalence(), log.rows, rows)
-    some = np.flatnonzero(rng.random(log.rows) < chance)
-    drawn = log.take(some)
-    own = 1.0 if drawn.sample_weight is None else drawn.sample_weight
-    return replace(drawn, sample_weight=own / chance[some])

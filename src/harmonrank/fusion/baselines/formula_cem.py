@@ -3,32 +3,37 @@
 __all__ = ["FormulaCem"]
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from harmonrank.fusion.baselines.formula import Form, Formula, FormulaMethod, SearchObjective
+from harmonrank.fusion.baselines.formula import Form, Formula, FormulaConfig, SearchObjective
+from harmonrank.fusion.method import Method
 
 _ROUND, _ELITE = 25, 6
 _KEPT = 0.2
 _SPREAD = 2.0
 
 
-class FormulaCem(FormulaMethod):
+@dataclass(frozen=True)
+class FormulaCemConfig(FormulaConfig):
     """Formulas drawn from a normal density of log a and log b, fitted to the best of each round.
 
     A round has 25 trials, of which the best 6 move the mean and the spread; a fifth of the old
     spread is kept, so that the search does not freeze early.
     """
 
-    name = "formula-cem"
+    name: ClassVar[str] = "formula-cem"
 
-    def _search(
+    def search(
         self, form: Form, objectives: int, evaluate: SearchObjective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
+        """Try formulas and yield them with their value."""
         size = objectives * (2 if form == "product" else 1)
         mean, spread = np.zeros(size), np.full(size, _SPREAD)
         mean[objectives:] = -2.0
-        left = self.config.trials
+        left = self.trials
         while left > 0:
             points = mean + spread * rng.standard_normal((min(_ROUND, left), size))
             # The middle of the density is a candidate of its own.
@@ -42,6 +47,12 @@ class FormulaCem(FormulaMethod):
             left -= len(points)
             elite = points[np.argsort(-values, kind="stable")[:_ELITE]]
             mean, spread = elite.mean(axis=0), elite.std(axis=0) + _KEPT * spread
+
+
+class FormulaCem(Method):
+    """The formula with the best AUC-sum: see `FormulaCemConfig` for the search."""
+
+    Config = FormulaCemConfig
 
 
 def _formula(form: Form, point: np.ndarray, objectives: int) -> Formula:

@@ -3,29 +3,34 @@
 __all__ = ["FormulaGrid"]
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from harmonrank.fusion.baselines.formula import Form, Formula, FormulaMethod, SearchObjective
+from harmonrank.fusion.baselines.formula import Form, Formula, FormulaConfig, SearchObjective
+from harmonrank.fusion.method import Method
 
 _STEPS = (2.0, 1.0, 0.5, 0.25)
 _LEVELS = (-4.0, -2.0, 0.0, 2.0)
 _OFFSETS = (-4.0, -2.0, 0.0)
 
 
-class FormulaGrid(FormulaMethod):
+@dataclass(frozen=True)
+class FormulaGridConfig(FormulaConfig):
     """Half of the trials on a grid of log a, the others up and down one axis at a time.
 
     The lines through the best point get finer, from a factor of e² to e^¼, as long as trials are
     left.
     """
 
-    name = "formula-grid"
+    name: ClassVar[str] = "formula-grid"
 
-    def _search(
+    def search(
         self, form: Form, objectives: int, evaluate: SearchObjective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
-        coarse = max(self.config.trials // 2, 1)
+        """Try formulas and yield them with their value."""
+        coarse = max(self.trials // 2, 1)
         best: tuple[float, np.ndarray] | None = None
         points = _grid(form, objectives, coarse, rng)
         values = evaluate.each([_formula(form, point) for point in points])
@@ -34,7 +39,7 @@ class FormulaGrid(FormulaMethod):
             if best is None or value > best[0]:
                 best = value, point
         assert best is not None
-        left = self.config.trials - coarse
+        left = self.trials - coarse
         for step in _STEPS:
             moved = True
             while moved and left > 0:
@@ -47,6 +52,12 @@ class FormulaGrid(FormulaMethod):
                     yield value, _formula(form, point)
                     if value > best[0]:
                         best, moved = (value, point), True
+
+
+class FormulaGrid(Method):
+    """The formula with the best AUC-sum: see `FormulaGridConfig` for the search."""
+
+    Config = FormulaGridConfig
 
 
 def _grid(form: Form, objectives: int, points: int, rng: np.random.Generator) -> np.ndarray:

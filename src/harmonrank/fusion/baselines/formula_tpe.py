@@ -4,25 +4,36 @@ __all__ = ["FormulaTpe"]
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
-from harmonrank.fusion.baselines.formula import Form, Formula, FormulaMethod, SearchObjective
+from harmonrank.fusion.baselines.formula import (
+    FORMULA_TRAITS,
+    Form,
+    Formula,
+    FormulaConfig,
+    SearchObjective,
+)
+from harmonrank.fusion.method import Method
+from harmonrank.fusion.protocol import Traits
 from harmonrank.support.extras import import_extra
 
 _WIDEST = 5.0
 
 
-class FormulaTpe(FormulaMethod):
+@dataclass(frozen=True)
+class FormulaTpeConfig(FormulaConfig):
     """One Optuna study per form over log a and log b; needs the extra `search`."""
 
-    name = "formula-tpe"
-    needs = "optuna"
+    name: ClassVar[str] = "formula-tpe"
+    traits: ClassVar[Traits] = replace(FORMULA_TRAITS, needs="optuna")
 
-    def _search(
+    def search(
         self, form: Form, objectives: int, evaluate: SearchObjective, rng: np.random.Generator
     ) -> Iterator[tuple[float, Formula]]:
+        """Try formulas and yield them with their value."""
         optuna = import_extra("optuna", who=self.name)
         sampler = optuna.samplers.TPESampler(seed=int(rng.integers(2**31)), multivariate=True)
         with _quiet(optuna):
@@ -31,13 +42,19 @@ class FormulaTpe(FormulaMethod):
         if form == "product":
             even |= {f"b{m}": -2.0 for m in range(objectives)}
         study.enqueue_trial(even)
-        for _ in range(self.config.trials):
+        for _ in range(self.trials):
             trial = study.ask()
             formula = _formula(form, trial, objectives)
             value = evaluate(formula)
             with _quiet(optuna):
                 study.tell(trial, value)
             yield value, formula
+
+
+class FormulaTpe(Method):
+    """The formula with the best AUC-sum: see `FormulaTpeConfig` for the search."""
+
+    Config = FormulaTpeConfig
 
 
 def _formula(form: Form, trial: Any, objectives: int) -> Formula:

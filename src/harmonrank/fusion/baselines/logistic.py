@@ -1,14 +1,13 @@
 """Logistic: the probability of each objective from all scores and the context, best weights."""
 
-__all__ = ["FARTHEST", "Logistic", "LogisticConfig"]
+__all__ = ["FARTHEST", "Logistic", "LogisticConfig", "LogisticFit"]
 
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from msgspec import Meta
 
-from harmonrank.data import ContextEncoder, Log, Schema
 from harmonrank.data.rows.blocks import Blocks, HeldBlocks
 from harmonrank.fusion.baselines.regression import (
     Design,
@@ -17,10 +16,9 @@ from harmonrank.fusion.baselines.regression import (
     log_loss,
     predict,
 )
-from harmonrank.fusion.fitting.fit import Fit
-from harmonrank.fusion.fitting.row_blocks import RowsInBlocks, logit_scale, row_blocks
-from harmonrank.fusion.probability import ProbabilityMethod
-from harmonrank.fusion.state import ContextState
+from harmonrank.fusion.fitting.rows import TrainingRows
+from harmonrank.fusion.method import Method
+from harmonrank.fusion.protocol import Traits
 from harmonrank.metrics import logit
 from harmonrank.model.fit_rows import FitRows, RowCounts
 from harmonrank.support.options import Positive
@@ -34,9 +32,40 @@ FARTHEST = 8.0
 _LARGEST_LOGIT = 1e3
 
 
+@dataclass(frozen=True, eq=False)
+class LogisticFit:
+    """Coefficients of every objective.
+
+    Attributes:
+        centre, spread: (M,) of each score's logit.
+        theta: (1 + M + slots, M): intercept, standardised logits, context values.
+        slots: Codes per context feature.
+    """
+
+    centre: Annotated[np.ndarray, Array(("M",), low=-_LARGEST_LOGIT, high=_LARGEST_LOGIT)]
+    spread: Annotated[np.ndarray, Array(("M",), low=1e-30, high=_LARGEST_LOGIT)]
+    theta: Annotated[np.ndarray, Array(("coefficients", "M"))]
+    slots: tuple[int, ...]
+
+    @staticmethod
+    def sizes(M: int, slots: tuple[int, ...]) -> dict[str, int]:
+        """Return the named sizes of its arrays."""
+        return {"coefficients": 1 + M + sum(slots)}
+
+    def probabilities(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return the probability of each objective, (rows, M)."""
+        codes = np.broadcast_to(codes, (len(scores), codes.shape[1]))
+        given = self.centre, self.spread, self.slots
+        return predict(_design(scores, codes, *given), self.theta)
+
+
 @dataclass(frozen=True)
 class LogisticConfig:
     """How strongly coefficients may be pulled to 0, in rows; validation chooses per objective."""
+
+    name: ClassVar[str] = "logistic"
+    traits: ClassVar[Traits] = Traits(workers=True)
+    state: ClassVar[type] = LogisticFit
 
     ridges: Annotated[tuple[Positive, ...], Meta(min_length=1, max_length=100)] = (
         3000.0,
@@ -45,8 +74,29 @@ class LogisticConfig:
         3.0,
     )
 
+    def fit(self, rows: TrainingRows) -> LogisticFit:
+        """Fit all ridges, from strong to weak, and keep the best of each objective."""
+        centre, spread = _logit_scale(rows.train)
+        # A score that never changes says nothing; any scale will do.
+        spread = np.where(spread > 0, spread, 1.0)
+        search = _Search(self.ridges, (centre, spread, rows.slots), rows.seed)
+        return LogisticFit(centre, spread, self._theta(rows, search), rows.slots)
 
-class Logistic(ProbabilityMethod):
+    def _theta(self, rows: TrainingRows, search: "_Search") -> np.ndarray:
+        if not rows.schema.given:
+            return search.best(rows.train, rows.valid)
+        # Objectives that are given the same are fitted together, on the rows that show them.
+        given = [rows.schema.given.get(name) for name in rows.schema.names]
+        fits: dict[str | None, np.ndarray] = {}
+        for m, parent in enumerate(given):
+            if parent not in fits:
+                train, valid = _shown(rows.train, m), _shown(rows.valid, m)
+                assert train is not None, "each objective has two different labels"
+                fits[parent] = search.best(train, rows.valid if valid is None else valid)
+        return np.stack([fits[parent][:, m] for m, parent in enumerate(given)], axis=1)
+
+
+class Logistic(Method):
     """p_m = σ(θ₀ + Σ_k θ_k x_k + Σ_c θ_{c, value}), x the standardised logits of all scores.
 
     What a good engineer would try first: one regression per objective on the scores of all
@@ -54,66 +104,33 @@ class Logistic(ProbabilityMethod):
     objective's own score is not shrunk: a strong ridge leaves its calibration, as `closed-form`.
     """
 
-    name = "logistic"
-    takes = ("graded", "given")
-    fits_on_workers = True
     Config = LogisticConfig
-    State = ContextState
 
-    _encoder: ContextEncoder
-    _centre: np.ndarray
-    _spread: np.ndarray
-    _theta: np.ndarray
 
-    fits_blocks = True
+@dataclass(frozen=True)
+class _Search:
+    """Fits with several ridges, of which validation chooses.
 
-    def _fit(self, fit: Fit) -> None:
-        self._encoder = ContextEncoder.fit(fit.train.context)
-        train, valid = (
-            row_blocks(log, self._encoder, None if log.shown is None else log.shown.astype(float))
-            for log in (fit.train, fit.valid)
-        )
-        self._learn(train, valid, fit.train.schema, fit.seed)
+    Attributes:
+        ridges: That are tried.
+        scale: Centre and spread of the logits, and slots.
+        seed: Decides the rows of the first guess.
+    """
 
-    def _fit_blocks(self, fit: RowsInBlocks) -> None:
-        self._encoder = fit.encoder
-        self._learn(fit.train, fit.valid, fit.schema, fit.seed)
+    ridges: tuple[float, ...]
+    scale: tuple[Any, ...]
+    seed: int
 
-    def _learn(
-        self, train: Blocks[FitRows], valid: Blocks[FitRows], schema: Schema, seed: int
-    ) -> None:
-        self._standardise(train)
-        if not schema.given:
-            self._theta = self._fitted(train, valid, seed)
-            return
-        # Objectives that are given the same are fitted together, on the rows that show them.
-        given = [schema.given.get(name) for name in schema.names]
-        found: dict[str | None, np.ndarray] = {}
-        for m, parent in enumerate(given):
-            if parent not in found:
-                exam = _shown(valid, m)
-                rows = _shown(train, m)
-                assert rows is not None, "each objective has two different labels"
-                found[parent] = self._fitted(rows, valid if exam is None else exam, seed)
-        columns = [found[parent][:, m] for m, parent in enumerate(given)]
-        self._theta = np.stack(columns, axis=1)
-
-    def _standardise(self, rows: Blocks[FitRows]) -> None:
-        self._centre, spread = logit_scale(rows)
-        # A score that never changes says nothing; any scale will do.
-        self._spread = np.where(spread > 0, spread, 1.0)
-
-    def _fitted(self, train: Blocks[FitRows], valid: Blocks[FitRows], seed: int) -> np.ndarray:
+    def best(self, train: Blocks[FitRows], valid: Blocks[FitRows]) -> np.ndarray:
         """Return the coefficients of all objectives, of the ridge that validation prefers."""
-        given = self._centre, self._spread, self._encoder.slots
-        rows, counts = train.made(_ridge_rows, *given), RowCounts.of(train)
-        theta = self._first_guess(rows, counts, seed)
+        rows, counts = train.made(_ridge_rows, *self.scale), RowCounts.of(train)
+        theta = self._first_guess(rows, counts)
         thetas = []
         # From strong to weak: each ridge starts where the stronger one ended.
-        for ridge in sorted(self.config.ridges, reverse=True):
+        for ridge in sorted(self.ridges, reverse=True):
             theta = fit_ridge_blocks(rows, _decay(theta.shape, ridge), theta)
             thetas.append(theta)
-        losses, _ = valid.total(_log_losses, np.array(thetas), *given)
+        losses, _ = valid.total(_log_losses, np.array(thetas), *self.scale)
         low, high = zip(*valid.each(_label_range), strict=True)
         absent = np.min(low, axis=0) >= np.max(high, axis=0)
         chosen = np.empty_like(theta)
@@ -121,39 +138,35 @@ class Logistic(ProbabilityMethod):
             chosen[:, m] = thetas[best][:, m]
         return chosen
 
-    def _first_guess(self, rows: Blocks[RidgeRows], counts: RowCounts, seed: int) -> np.ndarray:
+    def _first_guess(self, rows: Blocks[RidgeRows], counts: RowCounts) -> np.ndarray:
         """Fit a sample of the rows, so that the whole of them takes few steps."""
         pi = counts.prevalence
-        theta = np.zeros((1 + len(pi) + sum(self._encoder.slots), len(pi)))
+        theta = np.zeros((1 + len(pi) + sum(self.scale[2]), len(pi)))
         theta[0] = np.log(pi / (1 - pi))
         if counts.rows < 4 * _FIRST_ROWS:
             return theta
-        rng = np.random.default_rng([seed, 0x106])
+        rng = np.random.default_rng([self.seed, 0x106])
         some = np.sort(rng.choice(counts.rows, _FIRST_ROWS, replace=False, shuffle=False))
         part = HeldBlocks(rows.each(_taken, some))
-        decay = _decay(theta.shape, max(self.config.ridges))
+        decay = _decay(theta.shape, max(self.ridges))
         return fit_ridge_blocks(part, decay, theta, tolerance=1e-3)
 
-    def _probabilities(self, log: Log) -> np.ndarray:
-        given = self._centre, self._spread, self._encoder.slots
-        return predict(_design(log.scores, log.codes(self._encoder), *given), self._theta)
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        arrays = {"centre": self._centre, "spread": self._spread, "theta": self._theta}
-        return {"context": self._encoder.to_list()}, arrays
+def _logit_scale(rows: Blocks[FitRows]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean and the standard deviation of each score's logit, (M,) each."""
+    mass, total = rows.total(_first_moment)
+    centre = total / mass
+    (squares,) = rows.total(_second_moment, centre)
+    return centre, np.sqrt(squares / mass)
 
-    def _declare(self, state: ContextState) -> dict[str, Array]:
-        M, slots = len(self.schema.names), state.encoder(self.schema).slots
-        return {
-            "centre": Array((M,), low=-_LARGEST_LOGIT, high=_LARGEST_LOGIT),
-            "spread": Array((M,), low=1e-30, high=_LARGEST_LOGIT),
-            "theta": Array((1 + M + sum(slots), M)),
-        }
 
-    def _restore(self, state: ContextState, arrays: dict[str, np.ndarray]) -> None:
-        self._encoder = state.encoder(self.schema)
-        self._centre, self._spread = arrays["centre"], arrays["spread"]
-        self._theta = arrays["theta"]
+def _first_moment(rows: FitRows) -> tuple[float, np.ndarray]:
+    w = rows.weights()
+    return float(w.sum()), (w[:, None] * logit(rows.scores)).sum(axis=0)
+
+
+def _second_moment(rows: FitRows, centre: np.ndarray) -> tuple[np.ndarray]:
+    return ((rows.weights()[:, None] * (logit(rows.scores) - centre) ** 2).sum(axis=0),)
 
 
 def _shown(blocks: Blocks[FitRows], m: int) -> Blocks[FitRows] | None:

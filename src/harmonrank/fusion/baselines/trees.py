@@ -1,10 +1,10 @@
 """Trees: boosted trees as arrays that can be checked, and the kernel that scores with them."""
 
-__all__ = ["Trees", "tree_arrays"]
+__all__ = ["Trees"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
@@ -16,9 +16,14 @@ from harmonrank.support.storage.arrays import Array
 _CATEGORY, _MISSING = 1, 0b1100  # bits of LightGBM's decision types
 _WORD = 32
 _PART_ROWS = 1024
+_MOST = 2**31 - 1
 
 
-@dataclass(frozen=True)
+def _per_node(low: int, high: int = _MOST) -> Array:
+    return Array(("nodes",), "int32", low=low, high=high, least=0)
+
+
+@dataclass(frozen=True, eq=False)
 class Trees:
     """The trees of all objectives, one after the other.
 
@@ -37,16 +42,16 @@ class Trees:
         sets: (words,) categories as bits.
     """
 
-    first: np.ndarray
-    root: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-    bits: np.ndarray
-    words: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    leaf: np.ndarray
-    sets: np.ndarray
+    first: Annotated[np.ndarray, Array(("ends",), "int32", low=0, high=_MOST, rising=True)]
+    root: Annotated[np.ndarray, Array(("trees",), "int32")]
+    feature: Annotated[np.ndarray, _per_node(0)]
+    threshold: Annotated[np.ndarray, Array(("nodes",), low=-1e308, high=1e308, least=0)]
+    bits: Annotated[np.ndarray, _per_node(-1)]
+    words: Annotated[np.ndarray, _per_node(0)]
+    left: Annotated[np.ndarray, _per_node(-_MOST)]
+    right: Annotated[np.ndarray, _per_node(-_MOST)]
+    leaf: Annotated[np.ndarray, Array(("leaves",))]
+    sets: Annotated[np.ndarray, Array(("words",), "uint32", low=0, least=0)]
 
     @classmethod
     def of(cls, models: Sequence[str]) -> Self:
@@ -64,29 +69,25 @@ class Trees:
                 tree[side] = np.where(
                     tree[side] >= 0, tree[side] + nodes[t], tree[side] - leaves[t]
                 )
-        declared = tree_arrays(1, 1)
         joined = {
-            name: np.concatenate([tree[name] for tree in trees]).astype(declared[name].dtype)
-            for name in declared
-            if name != "first"
+            name: np.concatenate([tree[name] for tree in trees]).astype(kind)
+            for name, kind in _DTYPES.items()
         }
         return cls(first=first.astype(np.int32), **joined)
 
-    @classmethod
-    def restored(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Take over stored arrays that are as declared; refuse those that lead nowhere."""
-        trees = cls(**{field.name: arrays[field.name] for field in fields(cls)})
-        node, nodes, leaves = np.arange(len(trees.feature)), len(trees.feature), len(trees.leaf)
-        children = np.stack([trees.left, trees.right])
+    def check(self, objectives: int, features: int) -> None:
+        """Refuse stored trees of other objectives or features, or that lead nowhere."""
+        node, nodes, leaves = np.arange(len(self.feature)), len(self.feature), len(self.leaf)
+        children = np.stack([self.left, self.right])
         onward = np.where(children >= 0, (children > node) & (children < nodes), True)
-        sound = onward.all() and _leads(trees.root, nodes, leaves)
-        sound &= bool((children >= -leaves).all()) and trees.first[0] == 0
-        sound &= trees.first[-1] == len(trees.root)
-        a_set = trees.bits >= 0
-        ends = trees.bits.astype(np.int64) + trees.words
-        if not (sound and (ends[a_set] <= len(trees.sets)).all()):
+        sound = onward.all() and _leads(self.root, nodes, leaves)
+        sound &= bool((children >= -leaves).all()) and self.first[0] == 0
+        sound &= self.first[-1] == len(self.root) and len(self.first) == objectives + 1
+        sound &= int(self.feature.max(initial=0)) < features
+        a_set = self.bits >= 0
+        ends = self.bits.astype(np.int64) + self.words
+        if not (sound and (ends[a_set] <= len(self.sets)).all()):
             raise DataError("the trees lead to nodes, leaves or categories that are not there")
-        return trees
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
         """Return σ(Σ leaves) of each objective, (rows, M), for (rows, features) float64."""
@@ -102,25 +103,17 @@ class Trees:
         return p
 
 
-def tree_arrays(M: int, features: int) -> dict[str, Array]:
-    """Declare the arrays of stored `Trees`."""
-    most = 2**31 - 1
-
-    def per_node(low: int, high: int) -> Array:
-        return Array(("nodes",), "int32", low=low, high=high, least=0)
-
-    return {
-        "first": Array((M + 1,), "int32", low=0, high=most, rising=True),
-        "root": Array(("trees",), "int32"),
-        "feature": per_node(0, features - 1),
-        "threshold": Array(("nodes",), low=-1e308, high=1e308, least=0),
-        "bits": per_node(-1, most),
-        "words": per_node(0, most),
-        "left": per_node(-most, most),
-        "right": per_node(-most, most),
-        "leaf": Array(("leaves",)),
-        "sets": Array(("words",), "uint32", low=0, least=0),
-    }
+_DTYPES = {
+    "root": np.int32,
+    "feature": np.int32,
+    "threshold": np.float64,
+    "bits": np.int32,
+    "words": np.int32,
+    "left": np.int32,
+    "right": np.int32,
+    "leaf": np.float64,
+    "sets": np.uint32,
+}
 
 
 def _leads(root: np.ndarray, nodes: int, leaves: int) -> bool:

@@ -1,12 +1,12 @@
 """Measuring drift: the scores of a table against the reference of a model."""
 
-__all__ = ["drift_of"]
+__all__ = ["drift_between", "drift_of"]
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from harmonrank.data import Log
+from harmonrank.data import ContextEncoder, Log
 from harmonrank.fusion.drift.drift import CONSTANT_SCALE, SAME_OFFSET, ColumnDrift, Drift
 from harmonrank.fusion.drift.reference import RECENT_ROWS, Reference
 from harmonrank.fusion.drift.replacement import replacement_of
@@ -14,18 +14,22 @@ from harmonrank.model.density.spread import Spread
 
 _BLOCKS = 8
 _FREQUENT = 0.05
+_MOST_VALUES = 100
 
 
-def drift_of(reference: Reference, log: Log) -> Drift:
+def drift_of(reference: Reference, encoder: ContextEncoder, log: Log) -> Drift:
     """Compare the scores of rows with the reference of the fit.
 
     Args:
         reference: Of the fit, or of the last recalibration.
+        encoder: Of the context.
         log: Rows; those of sample weight 0 do not count, and of very many some are drawn. A score
             that is missing does not count either.
     """
     log = log.counted().sampled(RECENT_ROWS)
-    away, constant = reference.deviations(log), Spread.of(log.scores, log.own_weight).width == 0
+    codes = log.codes(encoder)
+    away = reference.deviations(log.scores, codes)
+    constant = Spread.of(log.scores, log.own_weight).width == 0
     offset, scale = _moves(reference, away, constant, log.own_weight)
     columns = tuple(
         ColumnDrift(name, log.rows - int(lost), float(offset[m]), float(scale[m]))
@@ -37,10 +41,19 @@ def drift_of(reference: Reference, log: Log) -> Drift:
         return _moves(reference, away[rows], constant, weight)
 
     parts = {"consecutive blocks of rows": np.array_split(np.arange(log.rows), _BLOCKS)}
-    if frequent := list(_frequent(reference.codes(log))):
+    if frequent := list(_frequent(codes)):
         parts["frequent context values"] = frequent
     replaced, evidence = replacement_of(columns, reference.correlation, parts, moves_of)
     return Drift(log.rows, columns, replaced, evidence)
+
+
+def drift_between(before: Log, log: Log) -> Drift:
+    """Compare the scores of rows with those of earlier rows."""
+    some = before.sampled(RECENT_ROWS)
+    encoder = ContextEncoder.fit(some.context, _MOST_VALUES)
+    codes = some.codes(encoder)
+    reference = Reference.of(some.scores, codes, encoder.slots, some.own_weight)
+    return drift_of(reference, encoder, log)
 
 
 def _moves(

@@ -11,14 +11,12 @@ A row that has no score at all is taken for the median of its context. Nothing i
 is completed the same way at the fit, in a table and in a request.
 """
 
-__all__ = ["imputed", "imputed_log"]
+__all__ = ["imputed"]
 
 from typing import Any
 
 import numpy as np
 
-from harmonrank.data import Log
-from harmonrank.data.log import taken
 from harmonrank.fusion.drift.reference import Reference
 from harmonrank.model.coordinate import logit_of
 from harmonrank.model.density.density import SMALLEST_EIGENVALUE
@@ -28,31 +26,34 @@ from harmonrank.support.kernel import kernel
 _REACH = 6.0  # Standard deviations; what is further away is broken, and tells nothing of others.
 
 
-def imputed_log(reference: Reference, log: Log) -> Log:
-    """Return rows with a number for every missing score; the log itself if none is missing."""
-    rows = np.flatnonzero(np.isnan(log.scores).any(axis=1))
-    if not len(rows):
-        return log
-    scores = log.scores.copy()
-    codes = reference.encoder.encode(taken(log.context, rows), len(rows))
-    scores[rows] = imputed(reference, scores[rows], codes)
-    return log.with_scores(scores)
-
-
 def imputed(reference: Reference, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return (rows, M) scores of rows with these context codes, with a number for every NaN."""
-    missing = np.isnan(scores)
-    if not missing.any():
+    """Return scores with a number for every NaN; the scores themselves if there is none.
+
+    Args:
+        reference: Of the scores at the fit.
+        scores: (rows, M).
+        codes: (rows, features) of the context; (1, features) where all rows share one.
+    """
+    rows = np.flatnonzero(np.isnan(scores).any(axis=1))
+    if not len(rows):
         return scores
-    centre, deviation = reference.place(codes)
+    complete = scores.copy()
+    some = complete[rows]
+    _complete(reference, some, codes[rows] if len(codes) == len(scores) else codes)
+    complete[rows] = some
+    return complete
+
+
+def _complete(reference: Reference, scores: np.ndarray, codes: np.ndarray) -> None:
+    """Write a number for every NaN of rows that each have one."""
+    missing = np.isnan(scores)
+    centre, deviation = (np.broadcast_to(part, scores.shape) for part in reference.place(codes))
     away = (logit_of(scores) - centre) / np.where(deviation > 0, deviation, 1.0)
     away = np.clip(np.where(missing | (deviation <= 0), 0.0, away), -_REACH, _REACH)
     sets, which = distinct_sets(missing)
     precision = np.linalg.inv(_proper(reference.correlation))
     gain = Conditional.of(np.tile(precision, (len(sets), 1, 1)), sets).gain
-    found = scores.copy()
-    _fill(missing, which, gain, away, centre, deviation, found)
-    return found
+    _fill(missing, which, gain, away, centre.copy(), deviation.copy(), scores)
 
 
 def _proper(correlation: np.ndarray) -> np.ndarray:

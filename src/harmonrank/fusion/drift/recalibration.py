@@ -35,12 +35,8 @@ class Recalibration:
     fit: Reference
     now: Reference
 
-    def log(self, log: Log) -> Log:
-        """Return the rows with the scores that they would have had at the fit."""
-        return log.with_scores(self.scores(log.scores, self.now.codes(log)))
-
     def scores(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Return (rows, M) scores of rows with these context codes as they would have been."""
+        """Return the scores that rows with these codes would have had at the fit, (rows, M)."""
         centre, deviation = self.now.place(codes)
         fit_centre, fit_deviation = self.fit.place(codes)
         alive = (self.now.constant == 0) & (deviation > 0)

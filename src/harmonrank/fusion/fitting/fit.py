@@ -1,6 +1,6 @@
-"""Fit: the checked rows that a method learns from, and how it is to run."""
+"""The fit of any method: checked rows, codes, a reference; then what the method makes of them."""
 
-__all__ = ["VALID_SHARE", "Fit", "exam_rows", "fit_rows", "require_requests", "split_off"]
+__all__ = ["Run", "Training", "evaluation_log", "learned", "rows_within"]
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -9,126 +9,284 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.data import Log, Schema, Source, read_log
-from harmonrank.fusion.position.correction import corrected
-from harmonrank.support.errors import UsageError
+from harmonrank.data import ContextEncoder, Log, Schema, Source, read_log
+from harmonrank.data.rows.blocks import Blocks, HeldBlocks
+from harmonrank.data.rows.engine_blocks import with_workers
+from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.row_choice import RequestShare
+from harmonrank.fusion.drift.imputation import imputed
+from harmonrank.fusion.drift.reference import Reference
+from harmonrank.fusion.fitted import Fitted
+from harmonrank.fusion.fitting.facts import Facts, counted
+from harmonrank.fusion.fitting.rows import TrainingRows
+from harmonrank.fusion.kinds import Kinds, LabelPlaces, kinds_of
+from harmonrank.fusion.position.correction import corrected, corrected_blocks
+from harmonrank.fusion.protocol import Learner, State
+from harmonrank.fusion.quality.missing_scores import MissingScores
+from harmonrank.fusion.quality.position_quality import PositionCorrection
+from harmonrank.fusion.weights import fit_weights
+from harmonrank.model.fit_rows import FitRows
+from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support.extras import needs_extras
 
 VALID_SHARE = 0.1
 """The share of requests that is set aside where no validation rows are given."""
 
+_SPLITS = 20  # Draws of the requests to set aside, until each part has what it needs.
+_FEWEST_ROWS = 100_000
+_BYTES = 48  # Per number: some methods keep a few copies.
+
 
 @dataclass(frozen=True)
-class Fit:
-    """What a method's fit is given: checked rows, and how to run.
+class Run:
+    """How a fit is to run.
 
     Attributes:
-        on_event: Called with every event of the training loop.
+        seed: Decides everything that is drawn.
+        device: Where a network is trained.
+        on_event: Called with every event of the fit.
         checkpoint: Where a fit that takes long keeps its state.
-        turned: (objectives,) which labels were turned into their absence by `wanted`.
+        most_rows: How many rows are drawn for a method that needs its rows in memory at once.
     """
 
-    train: Log
-    valid: Log
-    weights: np.ndarray
     seed: int
     device: str
     on_event: Callable[[Any], None]
     checkpoint: Path | None
-    turned: np.ndarray | None = None
-
-    def wanted(self) -> "Fit":
-        """Return the fit of what is wanted: an unwanted objective becomes its absence.
-
-        AUC of 1−y is 1 − AUC of y, so Σ_m w_m AUC_m with w_m < 0 is, but for a constant, the sum
-        with |w_m| on the AUC of 1−y_m (eq. 2 of docs/objectives.md): what losses that know no
-        negative weight can minimise.
-        """
-        turned = self.weights < 0
-        if not turned.any():
-            return self
-
-        return replace(
-            self,
-            train=self.train.turned(turned),
-            valid=self.valid.turned(turned),
-            weights=np.abs(self.weights),
-            turned=turned,
-        )
-
-    @property
-    def signs(self) -> np.ndarray:
-        """−1 of each objective that was turned into its absence, 1 of others."""
-        return np.ones(len(self.weights)) if self.turned is None else np.where(self.turned, -1.0, 1)
+    most_rows: int
 
 
-def fit_rows(
-    train: Source, valid: Source | None, schema: Schema, seed: int, *, uses_valid: bool
-) -> tuple[Log, Log]:
-    """Read training and validation rows; those are split off where they are used and not given.
+@dataclass(frozen=True)
+class Training:
+    """What a fit has seen.
 
-    Where the schema names a position, their weights undo it, and their schema has the curve.
+    Attributes:
+        rows: How many training rows count.
+        fitted_rows: On how many of them the method was fitted: all, or as many as were drawn.
+        blocks: In how many blocks they were read; 1 of a table in memory.
+        valid_rows: How many validation rows there were; None if the fit looks at none.
+        validated_rows: At how many of them the method has looked.
+        aside: Whether these were set aside from the training rows.
+        missing: How many scores are missing; None if nothing is.
+        position: How feedback was corrected for places, where they are known.
     """
-    train_log = corrected(read_log(train, schema))
-    train_log.require_both_classes("training")
-    train_log = train_log.counted()
-    train_log.require_scores("training")
-    if valid is not None:
-        curve = train_log.schema.examination
-        valid_log = corrected(read_log(valid, replace(schema, examination=curve))).counted()
-    elif uses_valid:
-        train_log, valid_log = split_off(train_log, VALID_SHARE, seed)
-    else:
-        valid_log = train_log
-    return train_log.with_unit_weights(), valid_log.with_unit_weights()
+
+    rows: int
+    fitted_rows: int
+    blocks: int
+    valid_rows: int | None
+    validated_rows: int
+    aside: bool
+    missing: MissingScores | None
+    position: PositionCorrection | None
+
+    def words(self, method: str) -> str:
+        """Return what was done, in a sentence or two."""
+        if self.fitted_rows < self.rows:
+            return (
+                f"{method} was fitted on {self.fitted_rows:,} of {self.rows:,} rows, drawn at "
+                "random, as it needs them in memory; prevalences are of all rows."
+            )
+        text = f"Read {self.rows:,} rows in blocks, of which one at a time is in memory."
+        if self.valid_rows is None:
+            return text
+        some = f"{self.validated_rows:,} of " * (self.valid_rows > self.validated_rows)
+        where = "others, set aside" if self.aside else "validation rows"
+        return f"{text} It was validated on {some}{self.valid_rows:,} {where}."
 
 
-def require_requests(optimises: str, log: Log) -> None:
-    """Refuse to fit for requests where no column tells them."""
-    if optimises == "requests" and log.request is None:
-        raise UsageError(
-            "optimise='requests' needs a request column, which says which rows were shown "
-            "together; name it in the schema or with --request. Got none."
-        )
+def rows_within(schema: Schema, memory: int) -> int:
+    """Return how many rows a method that needs them all at once is given, in so much memory.
+
+    >>> rows_within(Schema({"buy": "p_buy"}), 3 << 30)
+    33554432
+    """
+    columns = 2 * len(schema.names) + len(schema.context)
+    return max(_FEWEST_ROWS, memory // (_BYTES * columns))
 
 
-def exam_rows(table: Source, schema: Schema) -> Log:
+def evaluation_log(table: Source, schema: Schema) -> Log:
     """Read rows to measure a fitted model on, corrected for their places where they are known."""
     log = corrected(read_log(table, schema))
     log.require_both_classes("evaluated")
     return log.counted()
 
 
-def split_off(log: Log, share: float, seed: int) -> tuple[Log, Log]:
-    """Split rows in two by whole requests, so that no request is on both sides.
+def learned(
+    learner: Learner, blocks: LogBlocks, valid: LogBlocks | None, run: Run
+) -> tuple[Schema, Fitted, State, Training]:
+    """Fit a method on the rows of a log, of which one block at a time is in memory.
 
-    The larger part, which comes first, keeps a positive and a negative of every objective;
-    where the smaller part lacks one, that objective simply does not count in it.
+    Returns:
+        The schema with the examination curve of the rows, the parts of a model, the state of the
+        method, and what the fit has seen.
     """
-    rng = np.random.default_rng([seed, 0x5EED])
-    request = np.arange(log.rows)
-    if log.request is not None:
-        _, request = np.unique(log.request, return_inverse=True)
-    chosen = _spare(log, request, (rng.random(request.max() + 1) < share)[request])
-    if not chosen.any():
-        chosen = _spare(log, request, request % 10 == 0)
-    if not chosen.any():
-        raise UsageError(
-            f"{log.rows:,} training rows are too few to split validation rows off; pass `valid`."
+    traits = learner.traits
+    blocks = corrected_blocks(blocks)
+    aside = traits.validates and valid is None
+    if aside:
+        facts, blocks, valid = _set_aside(blocks, run.seed)
+    else:
+        facts = Facts.of(blocks)
+    schema, places = facts.schema, LabelPlaces.of(facts.levels)
+    coder = _Coder(facts.encoder(traits.values), places)
+    reference = _reference(facts, coder.encoder)
+    if not traits.missing:
+        coder = replace(coder, reference=reference)
+    if _for_requests(learner, schema):
+        coder = replace(coder, requests=True)
+    train = _coded(blocks, coder, list(facts.first), facts.weight_unit, workers=traits.workers)
+    fitted_rows = facts.rows
+    selection: Blocks[FitRows] = HeldBlocks([])
+    valid_rows = 0
+    if traits.validates and valid is not None:
+        valid = valid if aside else corrected_blocks(valid.under(schema))
+        first, valid_rows = _first_rows(valid)
+        selection = _coded(valid, coder, first, 1.0, workers=traits.workers)
+    rows = TrainingRows(
+        schema=schema,
+        train=train,
+        valid=selection,
+        rows=facts.rows,
+        valid_rows=valid_rows,
+        encoder=coder.encoder,
+        prevalence=facts.prevalence,
+        weights=fit_weights(schema, facts.prevalence),
+        seed=run.seed,
+        device=run.device,
+        on_event=run.on_event,
+        checkpoint=run.checkpoint,
+    )
+    if traits.whole and facts.rows > run.most_rows:
+        fitted_rows = run.most_rows
+        rows = replace(rows, train=HeldBlocks([rows.sample(fitted_rows)]), rows=fitted_rows)
+    with needs_extras(learner.name):
+        state = learner.fit(rows)
+    kinds = _kinds(learner, facts, coder, state)
+    fitted = Fitted(coder.encoder, facts.prevalence, reference, kinds=kinds)
+    seen = Training(
+        rows=facts.rows,
+        fitted_rows=fitted_rows,
+        blocks=len(blocks),
+        valid_rows=valid_rows if traits.validates else None,
+        validated_rows=min(traits.validation_rows or valid_rows, valid_rows),
+        aside=aside,
+        missing=facts.missing_scores(),
+        position=None if facts.places is None else PositionCorrection.of_sums(facts.places, schema),
+    )
+    return schema, fitted, state, seen
+
+
+@dataclass(frozen=True)
+class _Coder:
+    """Turns checked rows into rows as a fit sees them.
+
+    Attributes:
+        encoder: Of the context.
+        places: What heads learn in place of graded labels.
+        reference: By which missing scores are imputed; None where the method takes them.
+        requests: Whether the fit looks at requests.
+    """
+
+    encoder: ContextEncoder
+    places: LabelPlaces
+    reference: Reference | None = None
+    requests: bool = False
+
+    def __call__(self, log: Log, first: int, unit: float) -> FitRows:
+        """Return the rows of a block that count.
+
+        Args:
+            log: The block.
+            first: The place of its first row among those that count.
+            unit: What a weight is divided by.
+        """
+        rows = self.places.targets(counted(log))
+        codes = rows.codes(self.encoder)
+        scores = rows.scores
+        if self.reference is not None:
+            scores = imputed(self.reference, scores, codes)
+        kind = np.min_scalar_type(max(self.encoder.slots, default=1))
+        return FitRows(
+            first,
+            scores,
+            codes.astype(kind),
+            rows.known_labels(),
+            None if rows.sample_weight is None else rows.sample_weight / unit,
+            shares=None if rows.shown is None else rows.shown.astype(np.float64),
+            request=rows.request if self.requests else None,
         )
-    return log.take(np.flatnonzero(~chosen)), log.take(np.flatnonzero(chosen))
 
 
-def _spare(log: Log, request: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Return the chosen rows without the requests that hold all rows of some class."""
-    counts = np.ones(log.rows, dtype=bool) if log.sample_weight is None else log.sample_weight > 0
-    for m, labels in enumerate(log.known_labels().T):
-        seen = counts if log.shown is None else counts & log.shown[:, m]
-        # Of a graded objective the ends are kept, so that some two labels differ.
-        ends = (0, 1)
-        if log.schema.names[m] in log.schema.graded and seen.any():
-            ends = (labels[seen].min(), labels[seen].max())
-        for value in ends:
-            rows = np.flatnonzero((labels == value) & seen)
-            if len(rows) and chosen[rows].all():
-                chosen = chosen & (request != request[rows[0]])
-    return chosen
+def _coded(
+    blocks: LogBlocks, coder: _Coder, first: list[int], unit: float, *, workers: bool
+) -> Blocks[FitRows]:
+    """Return what a coder makes of every block, kept by workers, if there are any and it may."""
+    where = with_workers(blocks) if workers else blocks
+    return where.made_with(_code, first, coder, unit)
+
+
+def _code(log: Log, first: int, coder: _Coder, unit: float) -> FitRows:
+    return coder(log, first, unit)
+
+
+def _set_aside(blocks: LogBlocks, seed: int) -> tuple[Facts, LogBlocks, LogBlocks]:
+    """Split rows in two by whole requests; return the facts of the larger part, and both.
+
+    Requests are drawn again where the larger part would lack a label, or the other all rows: of
+    few rows that may be. Where the smaller part lacks a label, that objective does not count in it.
+    """
+    for attempt in range(_SPLITS):
+        share = RequestShare(VALID_SHARE, seed + attempt)
+        rest, valid = blocks.only(replace(share, others=True)), blocks.only(share)
+        try:
+            facts = Facts.of(rest)
+        except DataError:
+            Facts.of(blocks)  # which says what all rows lack
+            continue
+        if _first_rows(valid)[1]:
+            return facts, rest, valid
+    raise UsageError(
+        f"{blocks.rows:,} training rows have too few requests to set validation rows aside; pass "
+        "`valid`, or name some with --valid."
+    )
+
+
+def _first_rows(blocks: LogBlocks) -> tuple[list[int], int]:
+    """Return the place of each block's first row among those that count, and how many do."""
+    starts = np.cumsum([0, *blocks.each(_count)])
+    return starts[:-1].tolist(), int(starts[-1])
+
+
+def _count(log: Log) -> int:
+    return log.rows if log.sample_weight is None else int(np.count_nonzero(log.sample_weight))
+
+
+def _reference(facts: Facts, encoder: ContextEncoder) -> Reference:
+    some = facts.unit(facts.drawn)
+    return Reference.of(some.scores, some.codes(encoder), encoder.slots, some.own_weight)
+
+
+def _for_requests(learner: Learner, schema: Schema) -> bool:
+    """Tell whether a fit is for AUC within requests; refuse one where no column tells them."""
+    if getattr(learner, "optimise", "all") != "requests":
+        return False
+    if schema.request is None:
+        raise UsageError(
+            "optimise='requests' needs a request column, which says which rows were shown "
+            "together; name it in the schema or with --request. Got none."
+        )
+    return True
+
+
+def _kinds(learner: Learner, facts: Facts, coder: _Coder, state: State) -> Kinds | None:
+    """Return what scoring must know of objectives that are no plain events."""
+    schema = facts.schema
+    if schema.plain:
+        return None
+    some = facts.unit(facts.drawn)
+    heads = None
+    if schema.graded and learner.traits.probabilities:
+        rows = coder(some, 0, 1.0)
+        heads = state.probabilities(rows.scores, rows.codes.astype(np.int32))
+    return kinds_of(some, heads, facts.shown_share)

@@ -2,11 +2,14 @@
 
 __all__ = ["score_bins", "with_label_shares"]
 
+from dataclasses import replace
+
 import numpy as np
 
-from harmonrank.data import Log, Schema
+from harmonrank.data import Schema
 from harmonrank.data.context import QUANTILE_ROWS
 from harmonrank.data.rows.blocks import Blocks
+from harmonrank.fusion.fitting.rows import TrainingRows
 from harmonrank.model.fit_rows import FitRows
 
 _BINS = 64
@@ -23,7 +26,7 @@ def with_label_shares(rows: Blocks[FitRows], schema: Schema, bins: Bins) -> Bloc
     between 0 and 1 varies less than an event of the same chance, and tells so much more.
 
     Args:
-        rows: With what heads learn as labels (see `with_targets`), and with shares of 0 and 1 that
+        rows: With what heads learn as labels (see `LabelPlaces`), and with shares of 0 and 1 that
             tell which row shows what, or none if all rows show all.
         schema: Which objective is what.
         bins: Of `score_bins`.
@@ -36,19 +39,21 @@ def with_label_shares(rows: Blocks[FitRows], schema: Schema, bins: Bins) -> Bloc
     return rows.made(_shared, phi)
 
 
-def score_bins(log: Log) -> Bins:
+def score_bins(rows: TrainingRows) -> Bins:
     """Return where the scores of graded objectives are cut; of many rows by some drawn ones."""
-    some, found = log.sampled(QUANTILE_ROWS), {}
-    for name in log.schema.graded:
-        m = log.schema.names.index(name)
-        scores = some.scores[:, m] if some.shown is None else some.scores[some.shown[:, m], m]
-        known = scores[~np.isnan(scores)]
+    schema, bins = rows.schema, {}
+    some = rows.sample(QUANTILE_ROWS) if schema.graded else None
+    for name in schema.graded:
+        assert some is not None
+        m = schema.names.index(name)
+        scores = some.scores[:, m]
+        known = scores[~np.isnan(scores) & (True if some.shares is None else some.shares[:, m] > 0)]
         edges: np.ndarray = np.empty(0)
         if len(known):
             edges = np.unique(np.quantile(known, np.linspace(0, 1, _BINS + 1)[1:-1]))
         # A missing score sorts beyond all others, so that such rows have a bin of their own.
-        found[m] = np.append(edges, np.inf)
-    return found
+        bins[m] = np.append(edges, np.inf)
+    return bins
 
 
 def dispersion_of(rows: Blocks[FitRows], bins: Bins) -> list[float]:
@@ -106,12 +111,4 @@ def _placed(rows: FitRows, m: int, edges: np.ndarray) -> tuple[np.ndarray, np.nd
 
 def _shared(rows: FitRows, phi: np.ndarray) -> FitRows:
     shares = np.ones(rows.labels.shape) if rows.shares is None else rows.shares
-    return FitRows(
-        rows.first,
-        rows.scores,
-        rows.codes,
-        rows.labels,
-        rows.weight,
-        rows.are_logits,
-        shares / phi,
-    )
+    return replace(rows, shares=shares / phi)

@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 import polars as pl
 
-from harmonrank.fusion.base import Method
+from harmonrank.fusion.method import Method
 
 
 def warm(method: Method) -> float:

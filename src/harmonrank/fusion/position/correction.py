@@ -15,18 +15,26 @@ __all__ = [
     "PlaceCorrection",
     "PlaceCounts",
     "corrected",
+    "corrected_blocks",
     "estimated_curve",
     "inverse_weights",
+    "place_correction",
 ]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Self
 
 import numpy as np
 
 from harmonrank.data import Log, Schema
 from harmonrank.data.examination import chances_at
+from harmonrank.data.rows.blocks import drawn_rows
+from harmonrank.data.rows.engine_blocks import with_workers
+from harmonrank.data.rows.kept_rows import joined
+from harmonrank.data.rows.log_blocks import LogBlocks, MemoryBlocks
 from harmonrank.fusion.position.click_model import ClickModel, RelevanceFeatures
 from harmonrank.support.errors import DataError
 
@@ -50,11 +58,45 @@ def corrected(log: Log) -> Log:
     """
     if log.position is None or log.labels is None or log.inverse is not None:
         return log
-    places = PlaceCounts.of(log)
-    places.require_shown(log.schema)
-    part = log if places.shown == log.rows else log.take(np.flatnonzero(log.position >= 0))
-    drawn = [part.sampled(most) for most in DRAWN]
-    return PlaceCorrection.of(log.schema, places, *drawn)(log)
+    return place_correction(MemoryBlocks(log))(log)
+
+
+def corrected_blocks(blocks: LogBlocks) -> LogBlocks:
+    """Return blocks whose sample weights undo their places, as `corrected` does with a log.
+
+    Each block is corrected when it is read.
+    """
+    if blocks.schema.position is None or blocks[0].inverse is not None:
+        return blocks
+    correction = place_correction(blocks)
+    return blocks.changed(correction, replace(blocks.schema, examination=correction.curve))
+
+
+def place_correction(blocks: LogBlocks) -> "PlaceCorrection":
+    """Learn what undoes the places of a log from two looks at it.
+
+    Feedback is counted by place, then the rows are drawn from which the curve and relevance are
+    learned.
+    """
+    where = with_workers(blocks)
+    counts = list(where.each(PlaceCounts.of))
+    total: PlaceCounts = reduce(add, counts)
+    total.require_shown(blocks.schema)
+    starts = np.cumsum([0, *(part.shown for part in counts[:-1])]).tolist()
+    wanted = tuple(drawn_rows(total.shown, most) for most in DRAWN)
+    parts = zip(*where.each_with(_shown_among, starts, wanted), strict=True)
+    return PlaceCorrection.of(blocks.schema, total, *map(joined, parts))
+
+
+def _shown_among(log: Log, first: int, wanted: tuple[np.ndarray, ...]) -> list[Log]:
+    """Return the rows with these places among all that were shown."""
+    assert log.position is not None
+    shown = np.flatnonzero(log.position >= 0)
+    parts = []
+    for index in wanted:
+        low, high = np.searchsorted(index, [first, first + len(shown)])
+        parts.append(log.take(shown[index[low:high] - first]))
+    return parts
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.data.rows.row_choice import hashed
 from harmonrank.engine import Engine, in_order
-from harmonrank.fusion.fitting.log_facts import measurable
+from harmonrank.fusion.quality.measurable import measurable
 from harmonrank.support.errors import DataError
 
 SAMPLE_ROWS = 500_000

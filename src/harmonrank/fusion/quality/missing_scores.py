@@ -12,7 +12,7 @@ from harmonrank.fusion.quality.outcomes import outcomes_of
 from harmonrank.metrics import Interval, auc, paired_difference
 
 if TYPE_CHECKING:
-    from harmonrank.fusion.base import Method
+    from harmonrank.fusion.method import Method
 
 _MOST_ROWS = 100_000
 _MOST_NAMED = 6

@@ -1,15 +1,16 @@
 """Outcomes of a log: what metrics are given, whatever the kinds of its objectives."""
 
-__all__ = ["best_terms", "outcomes_of", "true_outcomes"]
+__all__ = ["best_terms", "outcomes_of", "outcomes_of_rows", "true_outcomes"]
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from harmonrank.data import Log
+from harmonrank.data import Log, Schema
 from harmonrank.data.kinds import lineage, tie_share
 from harmonrank.metrics import Outcomes
+from harmonrank.model.fit_rows import FitRows
 
 
 def outcomes_of(log: Log, columns: Sequence[int] | None = None) -> Any:
@@ -24,6 +25,14 @@ def outcomes_of(log: Log, columns: Sequence[int] | None = None) -> Any:
         return labels if columns is None else labels[:, list(columns)]
     found = Outcomes(labels, _graded(log), log.shown)
     return found if columns is None else found.columns(columns)
+
+
+def outcomes_of_rows(rows: FitRows, schema: Schema) -> Any:
+    """Return the labels of rows as a fit sees them, likewise."""
+    if schema.plain:
+        return rows.labels
+    shown = None if rows.shares is None else rows.shares > 0
+    return Outcomes(rows.labels, np.isin(schema.names, schema.graded), shown)
 
 
 def true_outcomes(log: Log, columns: Sequence[int] | None = None) -> Any:
@@ -62,7 +71,7 @@ def best_terms(log: Log, weights: np.ndarray) -> np.ndarray:
     Plain events by eq. 1 of docs/objectives.md, which no order beats; graded and conditional ones
     by projections, eqs. 5, 7 and 11 of docs/objectives.md, which are best to first order only.
     """
-    from harmonrank.fusion.kinds import Kinds, fused_terms
+    from harmonrank.fusion.kinds import Kinds, terms_of
 
     truth = true_outcomes(log)
     assert isinstance(truth, Outcomes)
@@ -81,6 +90,6 @@ def best_terms(log: Log, weights: np.ndarray) -> np.ndarray:
         density = truth.draws.get(m, truth.values[:, [m]])
         heads[:, m] = np.interp(density, levels, mid).mean(axis=1)
         pi[m] = 0.5 - 0.5 * np.sqrt(tie_share(y, w))
-    terms = fused_terms(log.schema, heads, pi, Kinds(share), weights)
+    terms = terms_of(log.schema, heads, pi, Kinds(share), weights)
     found: np.ndarray = terms / (pi * (1 - pi))
     return found

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harmonrank.fusion.base import Method
+from harmonrank.fusion.method import Method
 from harmonrank.fusion.saved import load, save
 
 

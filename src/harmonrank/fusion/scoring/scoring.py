@@ -25,8 +25,8 @@ from harmonrank.data.reading.parquet import (
 from harmonrank.data.reading.table_files import TableFiles
 from harmonrank.data.reading.table_paths import Paths, file_kind
 from harmonrank.data.reading.tables import check_columns, describe, open_table
-from harmonrank.fusion.base import Method
 from harmonrank.fusion.drift.drift import Drift
+from harmonrank.fusion.method import Method
 from harmonrank.support.errors import UsageError
 from harmonrank.support.storage.files import check_output, new_file
 

@@ -16,8 +16,8 @@ from harmonrank.data.reading.table_files import TableFiles
 from harmonrank.data.reading.table_paths import Paths, TableFile
 from harmonrank.data.reading.tables import check_columns, describe
 from harmonrank.engine import Engine, in_order
-from harmonrank.fusion.base import Method
 from harmonrank.fusion.drift.drift import Drift
+from harmonrank.fusion.method import Method
 from harmonrank.fusion.scoring.packed import PackedModel, pack
 from harmonrank.fusion.scoring.scoring import score_file
 from harmonrank.support.errors import DataError, UsageError

@@ -10,7 +10,6 @@ import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.fusion import Method
-from harmonrank.fusion.probability import ProbabilityMethod
 from harmonrank.support.errors import UsageError
 
 
@@ -129,9 +128,9 @@ def explain_row(model: Method, log: Log, row: int, add: float = 0.1) -> RowExpla
     def named(values: np.ndarray) -> dict[str, float]:
         return dict(zip(names, values.tolist(), strict=True))
 
-    if isinstance(model, ProbabilityMethod):
+    if model.gives_probabilities:
         chances = model.probabilities(own)
-        mean = model.parts_of(chances, model.objective_weights()).mean(axis=0)
+        mean = model.parts(chances, model.weights()).mean(axis=0)
         exact = model.contributions(own.take(np.array([here])))[0]
         p, adds, usual = named(chances[here]), named(exact), named(mean)
     return RowExplanation(

@@ -74,8 +74,8 @@ def new_learner(
         settings: Of the learner.
     """
     kind = method_class(method)
-    if kind.needs is not None:
-        require_extra(kind.needs, who=method)
+    if kind.traits.needs is not None:
+        require_extra(kind.traits.needs, who=method)
     kind(**options)  # refuses options that the method does not have
     recipe = LearnerRecipe(method, dict(options), schema, settings or LearnerSettings())
     learner: StreamLearner = _class_of(_learner_of(kind)).begun(recipe)

@@ -18,8 +18,7 @@ from msgspec import Meta
 
 from harmonrank.data import Log, Schema
 from harmonrank.data.rows.kept_rows import concatenated
-from harmonrank.fusion.drift.reference import Reference
-from harmonrank.fusion.harmonrank import MOST_VALUES, HarmonRank
+from harmonrank.fusion.harmonrank import MOST_VALUES, DefaultFit, HarmonRank
 from harmonrank.fusion.position.correction import corrected
 from harmonrank.model.coordinate import logit_of
 from harmonrank.model.running.running_heads import HALF_LIVES, RunningHeads
@@ -93,7 +92,7 @@ class SumsLearner:
             return replace(self, model=model, opening=opening)
         log = _counted(opening, model)
         running = RunningHeads.of(
-            model.heads,
+            model.state.heads,
             logit_of(log.scores),
             log.codes(model.encoder),
             log.known_labels(),
@@ -121,12 +120,10 @@ class SumsLearner:
             log.sample_weight,
             hours,
         )
-        reference = model.reference
+        fitted = model.fitted.grown(encoder, running.prevalence)
         if log.rows >= _REFERENCE_ROWS:
-            reference = Reference.of(log, encoder)
-        newer = HarmonRank.assembled(
-            model.schema, encoder, running.heads, running.prevalence, reference
-        )
+            fitted = replace(fitted, reference=fitted.reference_of(log), learned=None)
+        newer = HarmonRank.assembled(model.schema, fitted, DefaultFit(running.heads))
         return replace(self, model=newer, running=running)
 
     def recalibrated(self, rows: Log) -> Self:
@@ -178,7 +175,7 @@ class SumsLearner:
         if state.running is not None:
             if model is None:
                 raise DataError(f"'{folder}' has sums and no model; the learner is damaged.")
-            running = running_of_arrays(folder / ARRAYS, state.running, model.heads)
+            running = running_of_arrays(folder / ARRAYS, state.running, model.state.heads)
         return cls(parts.recipe, model, parts.rows.get(_ROWS), running, state.learned_rows)
 
 

@@ -59,12 +59,13 @@ def declared(
     Args:
         kind: The dataclass.
         parts: Its JSON parts, which tell what is there.
-        sizes: What the named sizes are; a name that is not given is the same in all arrays.
+        sizes: What the named sizes are; a name that is not given stands for any size, the same in
+            all arrays of one dataclass.
         at: As for `stored`.
     """
     found: Declared = {}
     _kind_of(kind).declare(parts, at, found)
-    return {name: _sized(array, sizes or {}) for name, array in found.items()}
+    return {name: _sized(name, array, sizes or {}) for name, array in found.items()}
 
 
 def restored(kind: type[T], parts: Any, arrays: Mapping[str, np.ndarray], at: str = "") -> T:
@@ -78,9 +79,13 @@ def restored(kind: type[T], parts: Any, arrays: Mapping[str, np.ndarray], at: st
     return value
 
 
-def _sized(array: Array, sizes: Mapping[str, int]) -> Array:
-    shape = tuple(sizes.get(size, size) if isinstance(size, str) else size for size in array.shape)
-    return dataclasses.replace(array, shape=shape)
+def _sized(name: str, array: Array, sizes: Mapping[str, int]) -> Array:
+    place = name.rpartition("/")[0]
+
+    def known(size: int | str) -> int | str:
+        return sizes.get(size, f"{size} of {place}") if isinstance(size, str) else size
+
+    return dataclasses.replace(array, shape=tuple(map(known, array.shape)))
 
 
 class _Kind(Protocol):

@@ -1,14 +1,15 @@
-"""Formula blocks: the rows that formulas are searched and chosen on, of a log in blocks."""
+"""The rows that formulas are searched and chosen on."""
 
-__all__ = ["best_formula", "chance_of", "thinned_blocks"]
+__all__ = ["best_formula", "chance_of", "thinned"]
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from harmonrank.data.rows.blocks import Blocks
 from harmonrank.fusion.quality.block_areas import SortedRows, areas_of, sorted_rows
-from harmonrank.model.fit_rows import FitRows
+from harmonrank.model.fit_rows import FitRows, joined
 
 _EXACT = 4  # Formulas that rows in memory cannot tell apart are few.
 
@@ -34,10 +35,14 @@ def chance_of(
     return chance
 
 
-def thinned_blocks(
+def thinned(
     blocks: Blocks[FitRows], rows: int, pi: np.ndarray, wanted: int, rng: np.random.Generator
 ) -> FitRows:
-    """Draw the rows that a search in memory draws, with weights of one over their chance."""
+    """Draw about this many rows, positives of rare objectives first, and weigh them to make up.
+
+    Each objective's positives get the same share of the sample (`chance_of`), and a row counts for
+    one over its chance: AUCs are not biased.
+    """
     positives = blocks.total(_positives)[0]
     parts = []
     for number in range(len(blocks)):
@@ -45,18 +50,9 @@ def thinned_blocks(
         chance = chance_of(block.labels, positives, pi, rows, wanted)
         # Numbers that are drawn in parts are those that are drawn at once.
         some = np.flatnonzero(rng.random(block.rows) < chance)
-        taken = block.taken(some)
-        parts.append((taken, taken.weights() / chance[some]))
-    return FitRows(
-        0,
-        np.concatenate([part.scores for part, _ in parts]),
-        np.concatenate([part.codes for part, _ in parts]),
-        np.concatenate([part.labels for part, _ in parts]),
-        np.concatenate([weight for _, weight in parts]),
-        shares=None
-        if parts[0][0].shares is None
-        else np.concatenate([part.shares for part, _ in parts if part.shares is not None]),
-    )
+        part = block.taken(some)
+        parts.append(replace(part, weight=part.weights() / chance[some]))
+    return joined(parts)
 
 
 def _positives(rows: FitRows) -> tuple[np.ndarray]:
@@ -64,7 +60,7 @@ def _positives(rows: FitRows) -> tuple[np.ndarray]:
 
 
 def best_formula(
-    score: Callable[[int, np.ndarray], np.ndarray],
+    formulas: Sequence[Callable[[np.ndarray], np.ndarray]],
     values: Sequence[float],
     blocks: Blocks[FitRows],
     rows: int,
@@ -73,7 +69,7 @@ def best_formula(
     """Return which formula has the best AUC-sum on all rows, of the few that are best on some.
 
     Args:
-        score: The fused scores of rows by formula number and (rows, M) scores.
+        formulas: Each gives the fused scores of (rows, M) scores.
         values: What each formula reached on some rows.
         blocks: All rows.
         rows: How many there are.
@@ -85,7 +81,8 @@ def best_formula(
         for k in range(len(blocks)):
             block = blocks[k]
             if block.rows:
-                yield sorted_rows(score(number, block.scores), block.labels, block.weight)
+                fused = formulas[number](block.scores)
+                yield sorted_rows(fused, block.labels, block.weight)
 
     # An objective that the rows do not show cannot vote.
     sums = [np.nansum(weights * areas_of(scored(int(k)), rows, len(weights))) for k in few]

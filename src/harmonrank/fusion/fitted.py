@@ -1,0 +1,107 @@
+"""Fitted: what every model keeps beside the state of its method."""
+
+__all__ = ["Fitted"]
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Self
+
+import numpy as np
+
+from harmonrank.data import ContextEncoder, Log, Schema
+from harmonrank.fusion.drift.imputation import imputed
+from harmonrank.fusion.drift.recalibration import Recalibration
+from harmonrank.fusion.drift.reference import RECENT_ROWS, Reference
+from harmonrank.fusion.kinds import Kinds
+from harmonrank.fusion.points import Points
+from harmonrank.fusion.score_map import AlignedMap, ScoreMap
+from harmonrank.support.storage.arrays import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Parts that a model holds, whatever its method.
+
+    Attributes:
+        encoder: Of the context, as far as the fit saw it.
+        prevalence: (M,) π, the share of positives of each objective at the fit.
+        reference: What the scores looked like at the fit, or at the last recalibration.
+        learned: What they looked like when the method learned, where that was before a
+            recalibration that matches moments.
+        kinds: Of objectives that are no plain events; None if all are.
+        points: Operating points: the weight of every objective, by name.
+        maps: What gives fused scores the distribution of another model's.
+    """
+
+    encoder: ContextEncoder
+    prevalence: Annotated[np.ndarray, Array(("M",), low=1e-300, high=1 - 1e-16)]
+    reference: Reference
+    learned: Reference | None = None
+    kinds: Kinds | None = None
+    points: Points = field(default_factory=dict)
+    maps: tuple[AlignedMap, ...] = ()
+
+    def codes(self, log: Log) -> np.ndarray:
+        """Return the context codes of rows, (rows, features)."""
+        return log.codes(self.encoder)
+
+    def expected(self, scores: np.ndarray, codes: np.ndarray, *, missing: bool) -> np.ndarray:
+        """Return scores as the method learned to fuse them.
+
+        Args:
+            scores: (rows, M).
+            codes: (rows, features) of the context; (1, features) where all rows share one.
+            missing: Whether the method takes missing scores; they are imputed else.
+        """
+        if self.learned is not None:
+            scores = Recalibration(self.learned, self.reference).scores(scores, codes)
+        return scores if missing else imputed(self.learned or self.reference, scores, codes)
+
+    def reference_of(self, log: Log) -> Reference:
+        """Return what the scores of these rows look like; of very many, some are drawn."""
+        some = log.sampled(RECENT_ROWS)
+        # Rows that were not looked at have scores too, so places change nothing here.
+        return Reference.of(some.scores, self.codes(some), self.encoder.slots, some.own_weight)
+
+    def moved_to(self, log: Log, *, matched: bool) -> Self:
+        """Return these parts for upstream scores that look like those of recent rows.
+
+        Args:
+            log: The rows.
+            matched: Whether scores are brought to where the method learned them by their moments;
+                a state that recalibrates itself needs no such thing.
+        """
+        now = self.reference.followed(self.reference_of(log))
+        learned = (self.learned or self.reference) if matched else None
+        return replace(self, reference=now, learned=learned)
+
+    def grown(self, encoder: ContextEncoder, prevalence: np.ndarray) -> Self:
+        """Return the parts of a model that went on learning, without points and maps of before.
+
+        Args:
+            encoder: Knows the context values of this one, and perhaps more.
+            prevalence: (M,) of the rows by now.
+        """
+        codes, slots = encoder.recoding(self.encoder), encoder.slots
+        reference = self.reference.recoded(codes, slots)
+        return type(self)(encoder, prevalence, reference, kinds=self.kinds)
+
+    def map_of(self, weights: np.ndarray) -> ScoreMap | None:
+        """Return the map that was made with these objective weights."""
+        same = (each.curve for each in self.maps if np.array_equal(each.weights, weights))
+        return next(same, None)
+
+    def without_map(self, weights: np.ndarray) -> Self:
+        """Return these parts without the map of these weights."""
+        kept = tuple(each for each in self.maps if not np.array_equal(each.weights, weights))
+        return replace(self, maps=kept)
+
+    def check(self, schema: Schema) -> None:
+        """Refuse stored parts that are not of a model with this schema."""
+        self.encoder.require_columns(schema.context)
+        if self.kinds is not None:
+            self.kinds.check(schema)
+
+    def with_points(self, points: Mapping[str, Mapping[str, float]]) -> Self:
+        """Return these parts with other operating points."""
+        return replace(self, points={name: dict(weights) for name, weights in points.items()})

@@ -1,0 +1,261 @@
+"""Facts: what a fit has to know of all rows before it begins."""
+
+__all__ = ["Facts"]
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from harmonrank.data import ContextEncoder, Log, Schema
+from harmonrank.data.context import QUANTILE_ROWS, Counts, added_counts, value_counts
+from harmonrank.data.label_levels import MOST_LEVELS, LabelLevels, LevelSum
+from harmonrank.data.log import require_some_scores, require_two_labels
+from harmonrank.data.rows.blocks import drawn_rows
+from harmonrank.data.rows.engine_blocks import with_workers
+from harmonrank.data.rows.kept_rows import joined
+from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.fusion.drift.reference import RECENT_ROWS
+from harmonrank.fusion.quality.missing_scores import MissingScores
+from harmonrank.fusion.quality.position_quality import PlaceSums
+from harmonrank.support.errors import DataError, UsageError
+
+
+class _Sums(NamedTuple):
+    """Sums over the rows of a block that count, by objective where they are arrays."""
+
+    rows: int
+    mass: float
+    positive: np.ndarray
+    shown: np.ndarray
+    shown_mass: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    missing: np.ndarray
+    incomplete: int
+    counts: list[Counts]
+    places: PlaceSums | None
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Sums over the rows that count, and some of these rows.
+
+    Attributes:
+        schema: Which column is what.
+        first: The place of each block's first row among those that count.
+        rows: How many count.
+        mass: Their weight.
+        positive: (M,) weight of the positive ones.
+        shown: (M,) how many of them show each objective.
+        shown_mass: (M,) weight of these.
+        low, high: (M,) the smallest and the largest label of each objective.
+        missing: (M,) how many miss each score.
+        incomplete: How many miss at least one.
+        counts: Of every context column, how many rows have each value.
+        drawn: At most `RECENT_ROWS` rows, drawn at random.
+        wider: At most `QUANTILE_ROWS`, likewise, if some context column holds fractions or some
+            objective is graded.
+        levels: By graded objective, its labels and how many rows have each.
+        places: Sums over rows whose weights undo their places; None if there are no places.
+    """
+
+    schema: Schema
+    first: tuple[int, ...]
+    rows: int
+    mass: float
+    positive: np.ndarray
+    shown: np.ndarray
+    shown_mass: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    missing: np.ndarray
+    incomplete: int
+    counts: tuple[Counts, ...]
+    drawn: Log
+    wider: Log
+    levels: Mapping[str, LabelLevels] = field(default_factory=dict)
+    places: PlaceSums | None = None
+
+    @classmethod
+    def of(cls, blocks: LogBlocks) -> "Facts":
+        """Look at all rows once; twice if some of them do not count.
+
+        Raises:
+            DataError: No row counts, or an objective has one class only, or no score.
+            UsageError: A graded objective has more different labels than are counted.
+        """
+        schema = blocks.schema
+        wide = bool(schema.graded) or _fractions(blocks)
+        sums, drawn, levels = _pass(blocks, blocks.starts, blocks.rows, wide)
+        rows = sum(part.rows for part in sums)
+        if not rows:
+            raise DataError(
+                f"All {blocks.rows:,} rows have sample weight 0; expected at least one that counts."
+            )
+        if rows < blocks.rows:
+            starts = np.cumsum([0, *(part.rows for part in sums[:-1])])
+            sums, drawn, levels = _pass(blocks, starts.tolist(), rows, wide)
+        facts = cls(
+            schema,
+            tuple(np.cumsum([0, *(part.rows for part in sums[:-1])]).tolist()),
+            rows,
+            float(sum(part.mass for part in sums)),
+            *(
+                np.sum([getattr(part, name) for part in sums], axis=0)
+                for name in ("positive", "shown", "shown_mass")
+            ),
+            np.min([part.low for part in sums], axis=0),
+            np.max([part.high for part in sums], axis=0),
+            np.sum([part.missing for part in sums], axis=0),
+            sum(part.incomplete for part in sums),
+            tuple(
+                reduce(added_counts, column)
+                for column in zip(*(part.counts for part in sums), strict=True)
+            ),
+            *drawn,
+            levels,
+            None if sums[0].places is None else reduce(add, (part.places for part in sums)),
+        )
+        facts._check()
+        return facts
+
+    def _check(self) -> None:
+        ends = zip(self.shown.tolist(), self.low.tolist(), self.high.tolist(), strict=True)
+        require_two_labels(self.schema, self.rows, list(ends), "training")
+        require_some_scores(self.schema, self.rows, self.missing, "training")
+
+    @cached_property
+    def prevalence(self) -> np.ndarray:
+        """The share of positives of each objective, by sample weight, as `Log.prevalence`."""
+        share: np.ndarray = self.positive / (self.mass if self.schema.plain else self.shown_mass)
+        for name, levels in self.levels.items():
+            share[self.schema.names.index(name)] = 0.5 - 0.5 * np.sqrt(levels.ties())
+        return share
+
+    @property
+    def shown_share(self) -> np.ndarray:
+        """The share of rows that show each objective, by sample weight."""
+        share: np.ndarray = self.shown_mass / self.mass
+        return share
+
+    @property
+    def weight_unit(self) -> float:
+        """What a weight is divided by in a fit, as in `Log.with_unit_weights`."""
+        mean = self.mass / self.rows
+        if self.places is None or not self.places.answered[0]:
+            return mean
+        total, square = self.places.answered.tolist()
+        return float(mean / (total / square))
+
+    def encoder(self, most_values: int) -> ContextEncoder:
+        """Return the encoder of the context, with the most frequent values of each column."""
+        return ContextEncoder.of_counts(self.counts, self.wider.context, most_values)
+
+    def unit(self, log: Log) -> Log:
+        """Return rows of this log with the weights of a fit, mostly of mean 1 over all of them."""
+        if log.sample_weight is None:
+            return log
+        return replace(log, sample_weight=log.sample_weight / self.weight_unit)
+
+    def missing_scores(self) -> MissingScores | None:
+        """Return how many scores are missing; None if nothing is."""
+        if not self.incomplete:
+            return None
+        columns = dict(zip(self.schema.score_columns, self.missing.tolist(), strict=True))
+        return MissingScores(self.rows, self.incomplete, columns)
+
+
+def _fractions(blocks: LogBlocks) -> bool:
+    """Return whether some context column holds fractions, whose quantiles are needed."""
+    return any(counts is None for counts in value_counts(blocks[0].context))
+
+
+def _pass(
+    blocks: LogBlocks, starts: Sequence[int], rows: int, wide: bool
+) -> tuple[list[_Sums], tuple[Log, Log], dict[str, LabelLevels]]:
+    """Return the sums of each block, the rows that would be drawn of so many, and levels."""
+    drawn = drawn_rows(rows, RECENT_ROWS)
+    wider = drawn_rows(rows, QUANTILE_ROWS) if wide else drawn[:1]
+    looked: Iterator[tuple[_Sums, list[Log], list[LabelLevels]]]
+    looked = with_workers(blocks).each_with(_facts_of, list(starts), drawn, wider)
+    totals, sums, parts = [LevelSum() for _ in blocks.schema.graded], [], []
+    for facts, some, levels in looked:
+        sums.append(facts)
+        parts.append(some)
+        # One after the other, as those of many blocks would fill the memory.
+        for name, total, part in zip(blocks.schema.graded, totals, levels, strict=True):
+            total.add(part)
+            _require_few(name, total.size)
+    samples: Any = tuple(map(joined, zip(*parts, strict=True)))
+    counted = {n: total.total() for n, total in zip(blocks.schema.graded, totals, strict=True)}
+    for name, every in counted.items():
+        _require_few(name, len(every))
+    return sums, samples, counted
+
+
+def _require_few(name: str, levels: int) -> None:
+    if levels > MOST_LEVELS:
+        raise UsageError(
+            f"Objective '{name}' has more than {MOST_LEVELS:,} different labels, more than are "
+            "counted; round them."
+        )
+
+
+def _facts_of(
+    log: Log, first: int, drawn: np.ndarray, wider: np.ndarray
+) -> tuple[_Sums, list[Log], list[LabelLevels]]:
+    """Return the sums of a block, those of its rows that are drawn, and its graded labels.
+
+    Args:
+        log: The block.
+        first: The place of its first row among those that count.
+        drawn: Places of rows, ascending.
+        wider: Places of other rows, likewise.
+    """
+    log = counted(log)
+    labels, lost, weight = log.known_labels(), np.isnan(log.scores), log.sample_weight
+    w = np.ones(log.rows) if weight is None else weight
+    mass, there = float(w.sum()), log.shown
+    shown = np.full(labels.shape[1], log.rows), np.full(labels.shape[1], mass)
+    if there is not None:
+        shown = there.sum(axis=0), w @ there
+    sums = _Sums(
+        log.rows,
+        mass,
+        w @ labels,
+        *shown,
+        *_ends(labels, there),
+        lost.sum(axis=0),
+        int(lost.any(axis=1).sum()),
+        value_counts(log.context),
+        PlaceSums.of(log),
+    )
+    some = [log.take(_within(index, first, log.rows)) for index in (drawn, wider)]
+    places = [log.schema.names.index(name) for name in log.schema.graded]
+    return sums, some, [LabelLevels.of(*log.shown_labels(m)) for m in places]
+
+
+def _ends(labels: np.ndarray, shown: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest label of each objective, of the rows that show it."""
+    numbers = labels.astype(np.float64) if shown is not None or not len(labels) else labels
+    seen: Any = True if shown is None else shown
+    if numbers.dtype.kind != "f":
+        return numbers.min(axis=0).astype(np.float64), numbers.max(axis=0).astype(np.float64)
+    low = numbers.min(axis=0, where=seen, initial=np.inf)
+    return low, numbers.max(axis=0, where=seen, initial=-np.inf)
+
+
+def counted(log: Log) -> Log:
+    """Return the rows of a block that count, of which there may be none."""
+    weight = log.sample_weight
+    return log if weight is None or weight.all() else log.take(np.flatnonzero(weight))
+
+
+def _within(index: np.ndarray, first: int, rows: int) -> np.ndarray:
+    low, high = np.searchsorted(index, [first, first + rows])
+    places: np.ndarray = index[low:high] - first
+    return places
