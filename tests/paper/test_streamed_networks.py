@@ -4,11 +4,12 @@ import pytest
 
 pytest.importorskip("torch")
 
+from harmonrank.fusion.fitting.block_fit import fit_in_blocks
+
 from harmonrank.data.rows import blocks as training
-from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.fusion import method_class
 from harmonrank.fusion.fitting import row_blocks
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 from harmonrank.paper.training import buffer
 from harmonrank.worlds.simulation import as_frame, world_schema
 from upstream import OLD, log_of
@@ -38,7 +39,7 @@ def test_regret_is_that_of_memory_within_noise(method, tmp_path, monkeypatch):
     kind = method_class(method)
     alone = [kind(**options).fit(train, schema, valid=valid, seed=seed) for seed in range(2)]
     streamed = kind(**options)
-    blocks = LogBlocks(tmp_path / "train.parquet", schema, size=15_000)
+    blocks = FileBlocks(tmp_path / "train.parquet", schema, size=15_000)
     fitted = fit_in_blocks(streamed, blocks, most_rows=1, valid=valid)
     assert fitted.rows == 80_000
     known = [regret(model) for model in alone]
