@@ -260,23 +260,6 @@ def test_a_worker_killed_while_measuring_changes_no_figure(world_folder, tmp_pat
     assert marker.exists()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("at", [5, 8])
-def test_a_worker_killed_within_a_step_of_a_network_changes_no_bit(
-    folder, schema, tmp_path, ray_engine, at
-):
-    """Two calls per worker and step: the fifth is of a forward pass, the eighth of a backward."""
-    pytest.importorskip("torch")
-    marker, found = tmp_path / "died", []
-    for engine in (ray_engine, LosingEngine(ray_engine, at, marker)):
-        with using(engine):
-            method = method_class("harmonrank-paper")(epochs=2, batch_rows=200)
-            found.append(method.fit(folder / "train.parquet", schema)._weights)
-    assert marker.exists()
-    for name, array in found[0].items():
-        np.testing.assert_array_equal(found[1][name], array, err_msg=name)
-
-
 def test_workers_measure_whatever_one_process_does(run, folder, ray_engine, monkeypatch):
     monkeypatch.setattr("harmonrank.cli.evaluate._WORKER_ROWS", 250)
     given = ["fit", "--train", folder / "train.parquet", "--schema", folder / "schema.toml", "-q"]
@@ -301,6 +284,7 @@ def test_workers_measure_whatever_one_process_does(run, folder, ray_engine, monk
 
 
 def heads_of(table, blocks_of):
+
     from harmonrank.data import ContextEncoder, read_log
     from harmonrank.model.fit_rows import cut_rows
     from harmonrank.model.linear.heads_fit import fit_blocks
@@ -353,81 +337,6 @@ class Mortal:
         if self.passes == 3:
             list(self.blocks.each(die_once, self.marker))
         return self.blocks.total(work, *given)
-
-
-@pytest.mark.slow
-def test_a_network_is_trained_by_workers_from_the_command_line(run, folder, ray_engine):
-    pytest.importorskip("torch")
-    given = ["fit", "--train", folder / "train.parquet", "--valid", folder / "valid.parquet"]
-    given += ["--schema", folder / "schema.toml", "--method", "harmonrank-paper", "--quiet"]
-    given += ["--set", "epochs=2", "--set", "optimizer=sgd", "--set", "batch_rows=200"]
-    here = run(*given, "-o", folder / "one")
-    there = run(*given, "-o", folder / "two", "--engine", "ray")
-    assert (here.code, there.code) == (0, 0), there.err
-    one, two = (hr.load(folder / name) for name in ("one", "two"))
-    for name, array in one._weights.items():
-        np.testing.assert_allclose(two._weights[name], array, rtol=1e-3, atol=1e-5, err_msg=name)
-    fused = [model.score(folder / "test.parquet") for model in (one, two)]
-    np.testing.assert_allclose(*fused, rtol=1e-3, atol=1e-4)
-
-
-@pytest.fixture
-def small_buffer(monkeypatch):
-    pytest.importorskip("torch")
-    monkeypatch.setattr("harmonrank.data.rows.blocks.BUFFER_ROWS", 400)
-    monkeypatch.setattr("harmonrank.paper.training.buffer._PIECE_ROWS", 8)
-    monkeypatch.setattr("harmonrank.fusion.fitting.row_blocks.EXAM_ROWS", 300)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        ("harmonrank-paper", ("optimizer=sgd", "learning_rate=0.2", "batch_rows=50", "epochs=2")),
-        ("mbce", ("optimizer=sgd", "learning_rate=0.2", "batch_rows=50", "epochs=2")),
-        ("harmonrank-network", ("batch_rows=50", "epochs=2")),
-    ],
-)
-def test_a_network_is_trained_by_workers_from_the_buffers_of_one_process(
-    run, folder, ray_engine, small_buffer, method, options
-):
-    """The log is larger than the buffer, so rows come to the workers a buffer at a time."""
-    given = ["fit", "--train", folder / "train.parquet", "--valid", folder / "valid.parquet"]
-    given += ["--schema", folder / "schema.toml", "--method", method, "--memory", "1KB"]
-    for option in options:
-        given += ["--set", option]
-    here = run(*given, "-o", folder / "one")
-    there = run(*given, "-o", folder / "two", "--engine", "ray")
-    assert (here.code, there.code) == (0, 0), there.err
-    assert "rows in blocks, of which one at a time is in memory" in there.err
-    one, two = (hr.load(folder / name) for name in ("one", "two"))
-    for name, array in one._weights.items():
-        np.testing.assert_allclose(two._weights[name], array, rtol=1e-3, atol=1e-5, err_msg=name)
-    fused = [model.score(folder / "test.parquet") for model in (one, two)]
-    np.testing.assert_allclose(*fused, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("at", [6, 35])
-def test_a_worker_killed_within_a_buffer_changes_no_bit(
-    folder, schema, tmp_path, ray_engine, small_buffer, at
-):
-    """Whoever takes its place has the rows of this buffer, the first one or another."""
-    from harmonrank.fusion.fitting.block_fit import fit_in_blocks
-
-    from harmonrank.data.rows.log_blocks import FileBlocks
-
-    marker, found = tmp_path / "died", []
-    for engine in (ray_engine, LosingEngine(ray_engine, at, marker)):
-        with using(engine):
-            method = method_class("harmonrank-paper")(epochs=1, batch_rows=50)
-            blocks = FileBlocks(folder / "train.parquet", schema, size=300)
-            fitted = fit_in_blocks(method, blocks, most_rows=1)
-            assert fitted.rows == fitted.facts.rows > 400
-            found.append(method._weights)
-    assert marker.exists()
-    for name, array in found[0].items():
-        np.testing.assert_array_equal(found[1][name], array, err_msg=name)
 
 
 def test_the_default_is_fitted_by_workers_from_the_command_line(run, folder, ray_engine):

@@ -16,9 +16,8 @@ import harmonrank as hr
 from harmonrank.data import ContextEncoder, read_log
 from harmonrank.data.rows.engine_blocks import EngineBlocks
 from harmonrank.data.rows.log_blocks import FileBlocks
-from harmonrank.engine import LocalEngine, open_engine, using
+from harmonrank.engine import LocalEngine, open_engine
 from harmonrank.evaluation.partitioned import partitioned_quality
-from harmonrank.fusion import method_class
 from harmonrank.fusion.scoring.scoring_parts import score_files
 from harmonrank.model.fit_rows import cut_rows
 from harmonrank.model.linear.heads_fit import fit_blocks
@@ -79,16 +78,6 @@ def evaluate(engine, lose, folder: Path) -> None:
     assert losing.calls > 30
 
 
-def network(engine, lose) -> None:
-    found = []
-    for each in (engine, LosingEngine(engine, 7, lose=lose)):
-        with using(each):
-            method = method_class("harmonrank-paper")(epochs=2, batch_rows=200)
-            found.append(method.fit(small_table(), SCHEMA)._weights)
-    for name, array in found[0].items():
-        np.testing.assert_array_equal(found[1][name], array, err_msg=name)
-
-
 def main(verb: str) -> None:
     given = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 100 << 20}
     cluster = Cluster(initialize_head=True, head_node_args=given)
@@ -104,7 +93,7 @@ def main(verb: str) -> None:
         TemporaryDirectory() as folder,
         open_engine("ray", address=cluster.address, workers=2) as engine,
     ):
-        work = {"fit": fit, "score": score, "evaluate": evaluate, "network": network}[verb]
+        work = {"fit": fit, "score": score, "evaluate": evaluate}[verb]
         work(engine, lose, *([Path(folder)] if verb in ("score", "evaluate") else []))
     assert lost
     cluster.shutdown()

@@ -1,6 +1,5 @@
 """Operating points: named weights that a model keeps."""
 
-import json
 
 import numpy as np
 import pytest

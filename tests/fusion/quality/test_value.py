@@ -8,7 +8,7 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.fusion import Quality
-from harmonrank.fusion.catalogue import METHODS, method_class
+from harmonrank.fusion.catalogue import method_class
 from harmonrank.metrics import value_at_k, value_interval
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import world
