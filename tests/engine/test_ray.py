@@ -211,7 +211,7 @@ def test_a_restart_of_scoring_keeps_the_files_that_are_done(model, parts, tmp_pa
 
 def test_quality_by_workers_is_that_of_one_process(world_folder, schema, tmp_path, ray_engine):
     from harmonrank.data import Schema
-    from harmonrank.data.rows.log_blocks import LogBlocks
+    from harmonrank.data.rows.log_blocks import FileBlocks
     from harmonrank.evaluation.partitioned import partitioned_quality
 
     path = world_folder / "test.parquet"
@@ -219,7 +219,7 @@ def test_quality_by_workers_is_that_of_one_process(world_folder, schema, tmp_pat
     model = hr.ClosedForm().fit(world_folder / "train.parquet", schema)
     expected = model.evaluate(path)
     for engine, rows in ((LocalEngine(), 1000), (ray_engine, 700), (ray_engine, 10_000)):
-        found = partitioned_quality(model, LogBlocks(path, schema, size=rows), engine)
+        found = partitioned_quality(model, FileBlocks(path, schema, size=rows), engine)
         assert found.rows == expected.rows
         for name, interval in expected.auc.items():
             assert found.auc[name].estimate == interval.estimate
@@ -247,13 +247,13 @@ def test_files_scored_by_a_killed_worker_are_scored_again(model, parts, tmp_path
 def test_a_worker_killed_while_measuring_changes_no_figure(world_folder, tmp_path, ray_engine, at):
     """While blocks are scored, while rows go to their ranges, and while these are summed."""
     from harmonrank.data import Schema
-    from harmonrank.data.rows.log_blocks import LogBlocks
+    from harmonrank.data.rows.log_blocks import FileBlocks
     from harmonrank.evaluation.partitioned import partitioned_quality
 
     path, marker = world_folder / "test.parquet", tmp_path / "died"
     schema = Schema.read(world_folder / "schema.toml")
     model = hr.ClosedForm().fit(world_folder / "train.parquet", schema)
-    blocks = LogBlocks(path, schema, size=700)
+    blocks = FileBlocks(path, schema, size=700)
     expected = partitioned_quality(model, blocks, ray_engine)
     losing = LosingEngine(ray_engine, at, marker)
     assert partitioned_quality(model, blocks, losing) == expected
@@ -284,17 +284,17 @@ def test_workers_measure_whatever_one_process_does(run, folder, ray_engine, monk
 
 
 def heads_of(table, blocks_of):
-    from harmonrank.model.stored_heads import arrays_of_heads
 
     from harmonrank.data import ContextEncoder, read_log
     from harmonrank.model.fit_rows import cut_rows
     from harmonrank.model.linear.heads_fit import fit_blocks
+    from harmonrank.support.storage.stored import stored
 
     log = read_log(table, {"objectives": {"buy": "p_buy", "like": "p_like"}, "context": ["hour"]})
     encoder = ContextEncoder.fit(log.context)
     rows = cut_rows(log.scores, log.codes(encoder), log.known_labels(), size=100)
     assert len(rows) > 5
-    return arrays_of_heads(fit_blocks(blocks_of(rows), encoder.slots))
+    return stored(fit_blocks(blocks_of(rows), encoder.slots))[1]
 
 
 def test_workers_fit_the_default_of_one_process_to_the_last_bit(table, ray_engine, tmp_path):

@@ -10,9 +10,8 @@ import resource, sys
 from pathlib import Path
 import numpy as np, polars as pl
 from harmonrank.data import Schema
-from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.fusion import method_class
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 
 name, folder, rows = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 for part in range(rows // 100_000):
@@ -23,10 +22,10 @@ for part in range(rows // 100_000):
     columns["hour"] = rng.integers(0, 24, 100_000)
     pl.DataFrame(columns).write_parquet(folder / f"{part:02d}.parquet")
 schema = Schema({str(m): f"p_{m}" for m in range(4)}, context=["hour"])
-blocks = LogBlocks(folder, schema, size=50_000)
+blocks = FileBlocks(folder, schema, size=50_000)
 model = method_class(name)()
-fitted = fit_in_blocks(model, blocks, most_rows=1)
-assert fitted.rows > 0.85 * rows
+model.fit(blocks, schema)
+assert model.training.rows > 0.85 * rows
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
 """
 
