@@ -15,7 +15,6 @@ from typing import Any, Protocol, Self
 
 from harmonrank.data import Log, Schema
 from harmonrank.fusion import Method, method_class
-from harmonrank.paper.methods.neural import NeuralMethod
 from harmonrank.streaming.learners.learner_files import read_header
 from harmonrank.streaming.learners.recipe import LearnerRecipe, LearnerSettings
 from harmonrank.support.errors import DataError, did_you_mean
@@ -104,7 +103,7 @@ def _learner_of(kind: type[Method]) -> str:
         return "sums"
     # Only these can go on from their weights. `harmonrank-network` cannot: its heads are shrunk
     # towards the closed form of the rows of its fit, so that it is fitted afresh.
-    return "network" if issubclass(kind, NeuralMethod) else "window"
+    return "network" if hasattr(kind, "updated") else "window"
 
 
 def _class_of(name: str) -> Any:
