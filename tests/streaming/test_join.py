@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 from harmonrank import Schema
 from harmonrank.data import read_log
-from harmonrank.streaming.intervals import Batch, Exposures
+from harmonrank.streaming.join.intervals import Batch, Exposures
 from harmonrank.streaming.join.join import Join
 from harmonrank.streaming.join.windows import Windows
 from harmonrank.streaming.sources.event_reading import read_frame
@@ -28,7 +28,7 @@ HOUR = timedelta(hours=1)
 def tiny_tables():
     """Let tables begin so small that they grow, and forget, all the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harmonrank.streaming.join.join_tables._LEAST", 2)
+        patch.setattr("harmonrank.streaming.join.tables._LEAST", 2)
         yield
 
 

@@ -14,8 +14,8 @@ from harmonrank.metrics import auc
 from harmonrank.streaming.config import StreamConfig
 from harmonrank.streaming.join.join import Batch
 from harmonrank.streaming.learners.learner import LearnerSettings, new_learner
-from harmonrank.streaming.learners.training import StreamTraining
 from harmonrank.streaming.prequential import Prequential
+from harmonrank.streaming.training import StreamTraining
 from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, with_places, world_schema
 

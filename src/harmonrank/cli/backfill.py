@@ -36,8 +36,8 @@ def command(
     from harmonrank.cli.parts.stream_show import StreamShow
     from harmonrank.streaming.period import PeriodSource
     from harmonrank.streaming.sources.source import EventSource, open_source
-    from harmonrank.streaming.state.totals import StreamTotals
     from harmonrank.streaming.stream import stream
+    from harmonrank.streaming.totals import StreamTotals
 
     schema = choice.schema(quiet=quiet)
     first, last = _time(since, "--from"), _time(until, "--to")

@@ -21,10 +21,10 @@ from harmonrank.streaming.loop_events import (
 )
 from harmonrank.streaming.pace import Pace
 from harmonrank.streaming.publishing import Publisher, open_registry
-from harmonrank.streaming.sources.retry import Retry, StopAskedError, Told
+from harmonrank.streaming.retry import Retry, StopAskedError, Told
 from harmonrank.streaming.sources.source import EventSource
 from harmonrank.streaming.state.state import StreamState
-from harmonrank.streaming.state.steps import (
+from harmonrank.streaming.steps import (
     batch_event,
     interval_event,
     offered,

@@ -4,7 +4,7 @@ __all__ = ["stream_metrics"]
 
 from collections.abc import Iterator, Mapping
 
-from harmonrank.streaming.state.totals import StreamTotals
+from harmonrank.streaming.totals import StreamTotals
 from harmonrank.support.prometheus import Kind, family
 
 _COUNTERS = {

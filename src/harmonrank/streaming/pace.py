@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from harmonrank.streaming.join.aside import REASONS
 from harmonrank.streaming.join.join import Join
-from harmonrank.streaming.sources.aside import REASONS
-from harmonrank.streaming.sources.retry import Retry
+from harmonrank.streaming.retry import Retry
 
 _WHY = {
     "late": ": the watermark had passed them, as when a clock goes backwards",

@@ -34,8 +34,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Schema
-from harmonrank.streaming.intervals import Batch, Exposures, rows_of
-from harmonrank.streaming.join.join_arrays import (
+from harmonrank.streaming.join.arrays import (
     ACCEPTED,
     COUNTED,
     EXPOSURE,
@@ -46,12 +45,13 @@ from harmonrank.streaming.join.join_arrays import (
     ZERO,
     Limits,
 )
+from harmonrank.streaming.join.arrived import Arrived
+from harmonrank.streaming.join.aside import AsidePart
+from harmonrank.streaming.join.intervals import Batch, Exposures, rows_of
 from harmonrank.streaming.join.join_files import load_state, save_state
-from harmonrank.streaming.join.join_kernels import walk
 from harmonrank.streaming.join.join_state import NEVER, JoinState
+from harmonrank.streaming.join.kernels import walk
 from harmonrank.streaming.join.windows import Windows
-from harmonrank.streaming.sources.arrived import Arrived
-from harmonrank.streaming.sources.aside import AsidePart
 from harmonrank.streaming.sources.events import EVENT_COLUMNS, EventForm
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

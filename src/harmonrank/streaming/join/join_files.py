@@ -17,10 +17,10 @@ from msgspec import Meta, Struct, to_builtins
 
 from harmonrank.data import Schema
 from harmonrank.data.reading.parquet import writing
-from harmonrank.streaming.intervals import Batch, Exposures, OpenInterval
-from harmonrank.streaming.join.join_arrays import WAITING
+from harmonrank.streaming.join.arrays import WAITING
+from harmonrank.streaming.join.intervals import Batch, Exposures, OpenInterval
 from harmonrank.streaming.join.join_state import JoinState
-from harmonrank.streaming.join.join_tables import keys_of
+from harmonrank.streaming.join.tables import keys_of
 from harmonrank.streaming.join.windows import Windows
 from harmonrank.streaming.sources.events import EventForm
 from harmonrank.streaming.sources.segments import SavedSegment, Segments, linked

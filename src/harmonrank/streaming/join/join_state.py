@@ -8,9 +8,9 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from harmonrank.streaming.intervals import Batch, Exposures, OpenInterval
-from harmonrank.streaming.join.join_tables import HeldTable, ShownTable
-from harmonrank.streaming.sources.aside import REASONS, Aside
+from harmonrank.streaming.join.aside import REASONS, Aside
+from harmonrank.streaming.join.intervals import Batch, Exposures, OpenInterval
+from harmonrank.streaming.join.tables import HeldTable, ShownTable
 from harmonrank.streaming.sources.events import EventForm
 
 NEVER = -(1 << 62)

@@ -29,7 +29,7 @@ from harmonrank.paper.methods.neural import NeuralMethod
 from harmonrank.streaming.learners.learner_files import read_learner, write_learner
 from harmonrank.streaming.learners.recent import RECENT, recent_rows
 from harmonrank.streaming.learners.recipe import LearnerRecipe, LearnerSettings
-from harmonrank.streaming.replay import Replay
+from harmonrank.streaming.learners.replay import Replay
 from harmonrank.support.errors import DataError
 
 NAME = "network"

@@ -16,17 +16,17 @@ from harmonrank.data import Schema
 from harmonrank.data.reading.parquet import writing
 from harmonrank.data.reading.table_files import reading
 from harmonrank.streaming.config import StreamConfig
+from harmonrank.streaming.guard import GuardRows
 from harmonrank.streaming.join.join import Batch, Exposures, Join
 from harmonrank.streaming.learners.learner import load_learner, new_learner
-from harmonrank.streaming.learners.training import StreamTraining
 from harmonrank.streaming.prequential import Prequential
 from harmonrank.streaming.replacement import Replacement
 from harmonrank.streaming.settings import StreamIdentity, identity_of, make_folder
-from harmonrank.streaming.sources.aside_files import AsideFiles
+from harmonrank.streaming.state.aside_files import AsideFiles
 from harmonrank.streaming.state.checkpoint import Commits, StatePart, newest_commit
 from harmonrank.streaming.state.commit_record import CommitRecord, StepRecord
-from harmonrank.streaming.state.guard import GuardRows
 from harmonrank.streaming.state.history import History
+from harmonrank.streaming.training import StreamTraining
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.support.storage.files import read_json, write_json
 from harmonrank.support.storage.staging import held

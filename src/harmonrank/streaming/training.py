@@ -21,11 +21,11 @@ from harmonrank.fusion import Method
 from harmonrank.fusion.position.correction import corrected
 from harmonrank.metrics import population_stability_index
 from harmonrank.streaming.config import StreamConfig
+from harmonrank.streaming.guard import GuardRows, is_guard
 from harmonrank.streaming.join.join import Batch, Exposures
 from harmonrank.streaming.learners.learner import StreamLearner
 from harmonrank.streaming.prequential import Prequential
 from harmonrank.streaming.replacement import Replacement, Seen, seen_by
-from harmonrank.streaming.state.guard import GuardRows, is_guard
 
 _PSI_ROWS = 20_000  # of each side; more would not change the index by a thousandth
 

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from harmonrank.streaming.join.join_arrays import (
+from harmonrank.streaming.join.arrays import (
     BROKEN,
     EXPOSURE,
     FEEDBACK,
@@ -19,7 +19,7 @@ from harmonrank.streaming.join.join_arrays import (
     EventArrays,
 )
 from harmonrank.streaming.join.join_state import NEVER
-from harmonrank.streaming.join.join_tables import keys_of
+from harmonrank.streaming.join.tables import keys_of
 
 
 @dataclass(frozen=True)

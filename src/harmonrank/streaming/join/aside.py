@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from harmonrank.streaming.join.join_arrays import (
+from harmonrank.streaming.join.arrays import (
     DUPLICATE_EXPOSURE,
     DUPLICATE_FEEDBACK,
     LATE_INTERVAL,

@@ -4,7 +4,7 @@ __all__ = ["chain", "forget", "insert", "walk"]
 
 import numpy as np
 
-from harmonrank.streaming.join.join_arrays import (
+from harmonrank.streaming.join.arrays import (
     ACCEPTED,
     COUNTED,
     DUPLICATE_EXPOSURE,

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import polars as pl
 
-from harmonrank.streaming.join.join_arrays import WAITING, HeldArrays, ShownArrays
-from harmonrank.streaming.join.join_kernels import chain, forget, insert
+from harmonrank.streaming.join.arrays import WAITING, HeldArrays, ShownArrays
+from harmonrank.streaming.join.kernels import chain, forget, insert
 
 _LEAST = 1 << 12
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)

@@ -9,7 +9,6 @@ import msgspec
 
 from harmonrank.data import Schema, read_log
 from harmonrank.streaming.join.join import Batch, Exposures
-from harmonrank.streaming.learners.training import StreamTraining
 from harmonrank.streaming.loop_events import (
     BatchLearned,
     IntervalCompleted,
@@ -21,6 +20,7 @@ from harmonrank.streaming.prequential import Prequential
 from harmonrank.streaming.publishing import Publisher
 from harmonrank.streaming.replacement import Seen, agreed, seen_by
 from harmonrank.streaming.state.commit_record import TriedRecalibration
+from harmonrank.streaming.training import StreamTraining
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage.decoding import decode_json
 
