@@ -37,8 +37,7 @@ def command(
     from contextlib import ExitStack
 
     from harmonrank.cli.parts.stream_show import StreamShow
-    from harmonrank.streaming.endpoint import metrics_endpoint
-    from harmonrank.streaming.metrics_text import stream_metrics
+    from harmonrank.streaming.metrics import metrics_endpoint, stream_metrics
     from harmonrank.streaming.stream import stream
     from harmonrank.streaming.totals import StreamTotals
 

@@ -2,35 +2,25 @@
 
 __all__ = ["REASONS", "Aside", "AsidePart"]
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from harmonrank.streaming.join.arrays import (
-    DUPLICATE_EXPOSURE,
-    DUPLICATE_FEEDBACK,
-    LATE_INTERVAL,
-    LATE_WINDOW,
-    MALFORMED,
-    TOO_EARLY,
-    UNMATCHED,
-)
-from harmonrank.streaming.sources.event_columns import kind_of
+from harmonrank.streaming.join import arrays as code
 from harmonrank.streaming.sources.events import EventForm
 
 REASONS = ("late", "duplicate", "unmatched", "malformed")
 """Why an event is set aside."""
 
 _WHY = {
-    LATE_INTERVAL: ("late", "its interval had closed"),
-    LATE_WINDOW: ("late", "its waiting window had closed"),
-    TOO_EARLY: ("late", "it is dated before its exposure"),
-    DUPLICATE_EXPOSURE: ("duplicate", "the exposure was there already"),
-    DUPLICATE_FEEDBACK: ("duplicate", "the feedback was there already"),
-    UNMATCHED: ("unmatched", "no exposure came"),
-    MALFORMED: ("malformed", ""),
+    code.LATE_INTERVAL: ("late", "its interval had closed"),
+    code.LATE_WINDOW: ("late", "its waiting window had closed"),
+    code.TOO_EARLY: ("late", "it is dated before its exposure"),
+    code.DUPLICATE_EXPOSURE: ("duplicate", "the exposure was there already"),
+    code.DUPLICATE_FEEDBACK: ("duplicate", "the feedback was there already"),
+    code.UNMATCHED: ("unmatched", "no exposure came"),
+    code.MALFORMED: ("malformed", ""),
 }
 _ORDER = "\0order"
 
@@ -53,43 +43,19 @@ class Aside:
     """Gathers what is set aside until somebody takes it."""
 
     def __init__(self, form: EventForm) -> None:
-        columns = [name for name in form.types if name != "fault"]
-        self._empty = pl.DataFrame(
-            schema={"reason": pl.String, "detail": pl.String}
-            | {name: form.types[name] for name in columns}
-        )
-        self._context = form.context
+        types = {"reason": pl.String(), "detail": pl.String(), **form.types}
+        # A context column has no type as long as none of its values has been seen.
+        self._empty = pl.DataFrame(schema=types).drop("fault")
         self._frames: list[pl.DataFrame] = []
-
-    def learn(self, types: Mapping[str, pl.DataType]) -> None:
-        """Take the types of events: a context column has none before its first value."""
-        known = {
-            name: types[name]
-            for name, held in self._empty.schema.items()
-            if held == pl.Null and types.get(name, held) != pl.Null
-        }
-        if known:
-            self._empty = self._empty.with_columns(
-                pl.lit(None, t).alias(n) for n, t in known.items()
-            )
-
-    def kinds(self) -> dict[str, str]:
-        """Return what context columns hold, as far as it is known."""
-        found = {name: kind_of(self._empty.schema[name]) for name in self._context}
-        return {name: kind for name, kind in found.items() if kind is not None}
 
     def put(self, *parts: AsidePart) -> dict[str, int]:
         """Add events, in order; return how many there are for each reason."""
         frames = [_with_reason(part) for part in parts if part.events.height]
         if not frames:
             return {}
-        found = pl.concat(frames, how="diagonal_relaxed").sort(_ORDER, maintain_order=True)
-        self.put_back(found.drop(_ORDER))
-        return dict(found["reason"].value_counts().iter_rows())
-
-    def put_back(self, frame: pl.DataFrame) -> None:
-        """Add what was taken, and not kept."""
-        self._frames.append(frame)
+        added = pl.concat(frames, how="diagonal_relaxed").sort(_ORDER, maintain_order=True)
+        self._frames.append(added.drop(_ORDER))
+        return dict(added["reason"].value_counts().iter_rows())
 
     def take(self) -> pl.DataFrame:
         """Return what was added since the last time."""
