@@ -24,6 +24,7 @@ from harmonrank.data import Log
 from harmonrank.data.rows.kept_rows import concatenated, newest, read_rows, unlabelled
 from harmonrank.fusion import load
 from harmonrank.model.density.spread import Spread
+from harmonrank.paper.methods.neural import NeuralMethod
 from harmonrank.streaming.config import LearnerSettings
 from harmonrank.streaming.learners.learner import RECENT, LearnerRecipe
 from harmonrank.streaming.learners.replay import Replay
@@ -45,14 +46,14 @@ class Network:
 
     Attributes:
         settings: How often it sees which rows.
-        network: A model whose weights can be `updated` and whose score can be `rescaled`.
+        network: What goes on learning.
         replay: A sample of the rows that were learned.
         recent: The newest rows that were learned, from which drift counts.
         scale: Factor and shift from its fused score to the published one.
     """
 
     settings: LearnerSettings
-    network: Any
+    network: NeuralMethod
     replay: Replay
     recent: Log = field(repr=False)
     scale: tuple[float, float] = (1.0, 0.0)
@@ -60,7 +61,7 @@ class Network:
     @classmethod
     def begun(
         cls,
-        model: Any,
+        model: NeuralMethod,
         window: Log,
         settings: LearnerSettings,
         *,
@@ -72,7 +73,7 @@ class Network:
         return cls(settings, model, replay, unlabelled(window.sampled(RECENT)))
 
     @cached_property
-    def model(self) -> Any:
+    def model(self) -> NeuralMethod:
         """What it would publish."""
         return self.network.rescaled(*self.scale)
 
@@ -117,8 +118,8 @@ class Network:
         """Return what a commit holds."""
         state, settings = decode(record, _Record, "The network of the state"), recipe.settings
         network = commits.read(_MODEL, load)
-        if network.name != recipe.method:
-            raise DataError(f"The state must hold a model of {recipe.method}. Got {network.name}.")
+        if not isinstance(network, NeuralMethod):
+            raise DataError(f"The state must hold a network. Got the method {network.name}.")
         rows = partial(read_rows, schema=recipe.schema)
         kept = commits.find(_REPLAY, partial(rows, most=settings.replay_rows))
         replay = Replay(settings.replay_rows, state.replayed, kept)

@@ -11,27 +11,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
 
-import msgspec
-import numpy as np
-
 from harmonrank.data import Log
 from harmonrank.fusion import load
 from harmonrank.fusion.harmonrank import MOST_VALUES, DefaultFit, HarmonRank
 from harmonrank.fusion.position.correction import corrected
 from harmonrank.model.coordinate import logit_of
+from harmonrank.model.linear.heads import Heads, head_sizes
 from harmonrank.model.running.running_heads import HALF_LIVES, RunningHeads
-from harmonrank.model.running.stored_running import (
-    RunningState,
-    arrays_of_running,
-    running_of_arrays,
-    state_of_running,
-)
 from harmonrank.streaming.config import LearnerSettings
 from harmonrank.streaming.learners.learner import LearnerRecipe
 from harmonrank.streaming.state.commits import Commits, write_part
 from harmonrank.support.errors import DataError
-from harmonrank.support.storage.arrays import write_arrays
-from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage.arrays import read_arrays, write_arrays
+from harmonrank.support.storage.stored import declared, restored, stored
 
 _MODEL, _ARRAYS = "model", "sums.safetensors"
 _REFERENCE_ROWS = 20_000  # Fewer cannot tell what scores look like given their context.
@@ -58,7 +50,7 @@ class Sums:
         if window.rows < settings.opening_rows:
             return None
         log, half_life = _counted(window, model), settings.half_life
-        one = np.inf if half_life == "never" else half_life
+        one = None if half_life == "never" else half_life
         running = RunningHeads.of(
             model.state.heads,
             logit_of(log.scores),
@@ -99,13 +91,12 @@ class Sums:
 
     def facts(self) -> dict[str, Any]:
         """Return how fast it forgets, and how many rows it keeps."""
-        half_life = self.running.half_life
-        hours = None if np.isinf(half_life) else float(half_life)
-        return {"half_life_hours": hours, "reservoir_rows": len(self.running.reservoir.weight)}
+        kept = len(self.running.reservoir.weight)
+        return {"half_life_hours": self.running.half_life, "reservoir_rows": kept}
 
     def record(self) -> Any:
         """Return the numbers beside the arrays."""
-        return msgspec.to_builtins(state_of_running(self.running))
+        return stored(self.running)[0]
 
     def parts(self) -> dict[str, Any]:
         """Return the model and the sums."""
@@ -114,17 +105,26 @@ class Sums:
     @classmethod
     def restored(cls, record: Any, recipe: LearnerRecipe, commits: Commits) -> Self:  # noqa: ARG003
         """Return the sums of a commit."""
-        state = decode(record, RunningState, "The sums of the state")
         model = commits.read(_MODEL, load)
         if not isinstance(model, HarmonRank):
             raise DataError(f"The state must hold a model of harmonrank. Got {model.name}.")
         heads = model.state.heads
-        return cls(model, commits.read(_ARRAYS, lambda path: running_of_arrays(path, state, heads)))
+        return cls(model, commits.read(_ARRAYS, lambda path: _read_running(path, record, heads)))
 
 
 @write_part.register
 def _(part: RunningHeads, path: Path) -> None:
-    write_arrays(path, arrays_of_running(part))
+    write_arrays(path, stored(part)[1])
+
+
+def _read_running(path: Path, parts: Any, heads: Heads) -> RunningHeads:
+    """Read what goes on from the model's heads."""
+    sizes = head_sizes(len(heads.theta), heads.slots)
+    running = restored(RunningHeads, parts, read_arrays(path, declared(RunningHeads, parts, sizes)))
+    if running.fitted.slots != heads.slots:
+        raise DataError("The sums of the state know other context values than its model.")
+    running.check()
+    return running
 
 
 def _hours(at: datetime) -> float:
