@@ -11,10 +11,9 @@ import polars as pl
 
 from harmonrank.data.reading.parquet import writing
 from harmonrank.fusion.drift.drift import Drift
-from harmonrank.serving.application import DRIFT
 from harmonrank.serving.live import load_target, registry_of
 from harmonrank.serving.sample import RecentRows
-from harmonrank.serving.settings import ServeConfig
+from harmonrank.serving.settings import DRIFT, ServeConfig
 from harmonrank.support.errors import HarmonRankError
 from harmonrank.support.storage.files import new_file, write_json
 

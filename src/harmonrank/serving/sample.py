@@ -3,17 +3,21 @@
 __all__ = ["RecentRows"]
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
 from harmonrank.data import ContextEncoder, Schema
+from harmonrank.data.context import ContextForm
+from harmonrank.serving.counters import new_array
 from harmonrank.serving.runtime import Candidates
-from harmonrank.serving.shared import new_array
+from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage.files import read_json, write_json
 
 _EACH = 32
 """Rows that a request adds at most."""
+_FORM, _ROWS, _COUNTS = "sample.json", "sample.rows", "sample.counts"
 
 
 class RecentRows:
@@ -26,34 +30,37 @@ class RecentRows:
         folder: Where the files are.
         schema: Of the model.
         encoder: Of its context, the same one in all processes.
-        workers: How many rings; the files are made if it is given.
-        rows: Of all rings together.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        schema: Schema,
-        encoder: ContextEncoder,
-        workers: int | None = None,
-        rows: int = 0,
-    ) -> None:
-        row = np.dtype(
-            [("scores", "f4", (len(schema.names),)), ("context", "f8", (len(encoder.names),))]
-        )
-        files = folder / "sample.rows", folder / "sample.counts"
-        if workers is None:
-            counts: np.ndarray = np.memmap(files[1], "i8", mode="r+")
-            kept: np.ndarray = np.memmap(files[0], row, mode="r+").reshape(len(counts), -1)
-        else:
-            each = max(rows // workers, 1)
-            counts = new_array(files[1], "i8", (workers,))
-            kept = new_array(files[0], row, (workers, each))
+    def __init__(self, folder: Path, schema: Schema, encoder: ContextEncoder) -> None:
         # As plain arrays: a part of a mapped file takes ten times as long to make.
-        self._counts, self._rows = np.asarray(counts), np.asarray(kept)
+        self._counts = np.asarray(np.memmap(folder / _COUNTS, "i8", mode="r+"))
+        rows: np.ndarray = np.memmap(folder / _ROWS, _row(schema, encoder), mode="r+")
+        self._rows = np.asarray(rows).reshape(len(self._counts), -1)
         self._scores, self._context = self._rows["scores"], self._rows["context"]
         self._schema, self._encoder = schema, encoder
         self._rng = np.random.default_rng()
+
+    @classmethod
+    def new(
+        cls, folder: Path, schema: Schema, encoder: ContextEncoder, workers: int, rows: int
+    ) -> Self:
+        """Make the files: a ring for each worker, with so many rows together."""
+        new_array(folder / _COUNTS, "i8", (workers,))
+        new_array(folder / _ROWS, _row(schema, encoder), (workers, max(rows // workers, 1)))
+        form = {"schema": schema.to_dict(), "context": encoder.to_list()}
+        write_json(folder / _FORM, form)
+        return cls(folder, schema, encoder)
+
+    @classmethod
+    def shared(cls, folder: Path) -> Self | None:
+        """Return those of a service; None if it keeps none."""
+        if not (folder / _FORM).is_file():
+            return None
+        parts = read_json(folder / _FORM)
+        schema = Schema.from_dict(parts["schema"])
+        form: ContextForm = decode(parts["context"], ContextForm, "context")
+        return cls(folder, schema, ContextEncoder.from_form(form, schema.context))
 
     @property
     def seen(self) -> int:
@@ -105,6 +112,12 @@ class RecentRows:
                 known = pl.Series(feature.name, [None, *feature.values])
                 columns.append(known.gather(values.astype(np.int64)))
         return pl.DataFrame(columns)
+
+
+def _row(schema: Schema, encoder: ContextEncoder) -> np.dtype[Any]:
+    return np.dtype(
+        [("scores", "f4", (len(schema.names),)), ("context", "f8", (len(encoder.names),))]
+    )
 
 
 def _shared(feature: Any, value: Any) -> Any:
