@@ -13,10 +13,10 @@ import numpy as np
 
 from harmonrank.serving.application import Application
 from harmonrank.serving.counters import Counters
+from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.http import Request
 from harmonrank.serving.live import Live
 from harmonrank.serving.routes import Service as Answering
-from harmonrank.serving.sample import RecentRows
 from harmonrank.serving.settings import COUNTERS, ServeConfig
 
 

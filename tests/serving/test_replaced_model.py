@@ -9,7 +9,7 @@ from service import application, ask, rank_body, serving
 
 import harmonrank as hr
 from harmonrank.registry import Guardrails, Registry
-from harmonrank.serving.drift_watch import DriftWatch
+from harmonrank.serving.drift import DriftWatch
 from harmonrank.serving.runtime import Candidates
 from harmonrank.support.errors import OutputError
 from logs import small_table

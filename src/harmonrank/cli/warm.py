@@ -21,8 +21,11 @@ def command(model: Path, show: Show) -> None:
     """
     from harmonrank.fusion import load
     from harmonrank.fusion.fitting.warming import warm
+    from harmonrank.serving.rank import warm_up
+    from harmonrank.serving.runtime import Runtime
 
     fitted = load(model)
     seconds = warm(fitted)
+    warm_up(Runtime(fitted, ""))
     text = f"The kernels of {fitted.name} are ready ({seconds:.1f} s)."
     show.result(text, {"method": fitted.name, "seconds": seconds})

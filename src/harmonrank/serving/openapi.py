@@ -61,11 +61,9 @@ def _name_columns(schemas: Mapping[str, Any], runtime: Runtime) -> None:
     """Narrow what the structs allow to the columns, objectives and points of the model."""
     schema = runtime.model.schema
     rank, tensor = schemas["RankRequest"]["properties"], schemas["Tensor"]["properties"]
-    number = rank["scores"]["additionalProperties"]["items"]
-    if schema.missing != "allow":
-        number = {"type": "number"}
+    kind: Any = ["number", "null"] if schema.missing == "allow" else "number"
     scores = {
-        column: {"type": "array", "items": number | _bounds(scale)}
+        column: {"type": "array", "items": {"type": kind, **_bounds(scale)}}
         for column, scale in zip(schema.score_columns, schema.scales, strict=True)
     }
     value = rank["context"]["additionalProperties"]

@@ -1,6 +1,6 @@
 """Rank: candidates in, the best K out."""
 
-__all__ = ["ManyAnswer", "ManyRequests", "RankAnswer", "RankRequest", "best", "rank"]
+__all__ = ["ManyAnswer", "ManyRequests", "RankAnswer", "RankRequest", "best", "rank", "warm_up"]
 
 from typing import Annotated, TypeAlias
 
@@ -11,12 +11,12 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 
 from harmonrank.data.clock import request_clock
 from harmonrank.serving.http import JSON, HttpError, Request, Response, json_response
+from harmonrank.serving.json_numbers import numbers
 from harmonrank.serving.runtime import Candidates, Runtime, named_columns
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage.decoding import decode_json
 
 Value: TypeAlias = str | int | float | bool | None
-Numbers: TypeAlias = list[float | None]
 
 
 class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -34,7 +34,7 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
         shares: Whether each objective's probability and share are returned too.
     """
 
-    scores: dict[str, Numbers]
+    scores: dict[str, Raw]
     context: dict[str, Value | list[Value]] = {}
     ids: list[str | int] | None = None
     k: Annotated[int, Meta(ge=1)] | None = 10
@@ -82,7 +82,6 @@ class ManyAnswer(msgspec.Struct):
 
 class _Peek(msgspec.Struct):
     requests: Raw | UnsetType = UNSET
-    scores: dict[str, Raw] = {}
 
 
 def rank(runtime: Runtime, request: Request, max_rows: int) -> tuple[Response, list[Candidates]]:
@@ -105,17 +104,25 @@ def rank(runtime: Runtime, request: Request, max_rows: int) -> tuple[Response, l
 
 
 def _decoded(body: bytes) -> RankRequest | ManyRequests:
-    """Return the requests of a body; an error names the column that is wrong."""
+    """Return the request of a body, or the requests."""
     what = "The request"
     try:
         return decode_json(body, RankRequest, what)
     except DataError:
-        peek = decode_json(body, _Peek, what)
-        if peek.requests is not UNSET:
-            return decode_json(body, ManyRequests, what)
-        for name, numbers in peek.scores.items():
-            decode_json(bytes(numbers), Numbers, f"Score '{name}'")
-        raise
+        if decode_json(body, _Peek, what).requests is UNSET:
+            raise
+        return decode_json(body, ManyRequests, what)
+
+
+def warm_up(runtime: Runtime) -> None:
+    """Score and rank a few candidates, so that no request waits for a kernel to be loaded."""
+    runtime.warm_up()
+    schema = runtime.model.schema
+    body = {
+        "scores": {name: [0.5, 0.25] for name in schema.score_columns},
+        "context": dict.fromkeys(schema.context),
+    }
+    rank(runtime, Request("POST", "/v1/rank", body=msgspec.json.encode(body)), max_rows=2)
 
 
 def _ranked(runtime: Runtime, one: RankRequest, candidates: Candidates) -> list[Ranked]:
@@ -152,10 +159,14 @@ def best(fused: np.ndarray, k: int | None) -> np.ndarray:
 
 def _candidates(runtime: Runtime, one: RankRequest) -> Candidates:
     schema = runtime.model.schema
-    lists, others = named_columns(one.scores, schema.score_columns, "Score")
+    raws, others = named_columns(one.scores, schema.score_columns, "Score")
     if others:
         raise DataError(f"The model has no score '{others[0][:100]}'; leave it out.")
-    rows = {len(column) for column in lists}
+    columns = [
+        numbers(memoryview(raw), f"Score '{name}'")
+        for name, raw in zip(schema.score_columns, raws, strict=True)
+    ]
+    rows = {len(column) for column in columns}
     if len(rows) > 1 or 0 in rows:
         raise DataError(f"All scores must have the same length from 1 up. Got {sorted(rows)}.")
     context = request_clock(one.context, schema.context)
@@ -164,10 +175,7 @@ def _candidates(runtime: Runtime, one: RankRequest) -> Candidates:
             raise DataError(f"The model has no context column '{name[:100]}'; leave it out.")
     shared = {n: v for n, v in context.items() if not isinstance(v, list)}
     own = {n: _series(n, v, rows) for n, v in context.items() if isinstance(v, list)}
-    scores = np.empty((len(lists[0]), len(lists)))
-    for m, column in enumerate(lists):
-        scores[:, m] = np.array(column, np.float64)  # null becomes NaN
-    return Candidates(scores, shared, own)
+    return Candidates(np.stack(columns, axis=1), shared, own)
 
 
 def _series(name: str, values: list[Value], rows: set[int]) -> pl.Series:

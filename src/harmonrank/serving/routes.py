@@ -5,12 +5,13 @@ __all__ = ["MODEL", "ROUTES", "Route", "Service", "counted_as"]
 from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from harmonrank.serving.counters import Counters, metrics_text
+from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.facts import model_facts, status_facts
 from harmonrank.serving.http import JSON, Request, Response, json_response
 from harmonrank.serving.inference import infer, model_metadata, server_metadata
@@ -18,7 +19,6 @@ from harmonrank.serving.live import Live, registry_of
 from harmonrank.serving.openapi import openapi
 from harmonrank.serving.rank import ManyRequests, RankRequest, rank
 from harmonrank.serving.runtime import Candidates
-from harmonrank.serving.sample import RecentRows
 from harmonrank.serving.settings import DRIFT, ServeConfig
 from harmonrank.serving.tensors import TENSORS, InferRequest
 from harmonrank.support.errors import DataError
@@ -184,6 +184,7 @@ ROUTES = (
 _COUNTED = {r.path.replace("{model}", "*"): r.counted for r in ROUTES if r.counted != "other"}
 
 
+@lru_cache(maxsize=64)
 def counted_as(path: str) -> str:
     """Return under which name a path is counted.
 

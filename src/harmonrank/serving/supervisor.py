@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from harmonrank.serving.counters import Counters
-    from harmonrank.serving.drift_watch import DriftWatch
+    from harmonrank.serving.drift import DriftWatch
 
 _TICK = 0.05
 # A worker that has answered is replaced at once; one that never came up after a pause that doubles.
@@ -85,9 +85,8 @@ def serve(
 def _state(folder: Path, config: ServeConfig) -> "tuple[Counters, DriftWatch | None]":
     """Check what is to be served, and make what the workers share."""
     from harmonrank.serving.counters import Counters
-    from harmonrank.serving.drift_watch import DriftWatch
+    from harmonrank.serving.drift import DriftWatch, RecentRows
     from harmonrank.serving.live import load_target, registry_of, runtime_of
-    from harmonrank.serving.sample import RecentRows
 
     if config.recalibrate == "auto" and registry_of(config.target) is None:
         raise UsageError(
