@@ -33,10 +33,10 @@ def test_any_number_is_rounded_as_python_rounds_it(texts, before, after):
 
 def test_the_loop_itself_reads_short_numbers():
     values = np.random.default_rng(0).random(5000).round(6).tolist()
-    raw = json.dumps([*values, 1e-22, 9e15, 12]).encode()
+    raw = json.dumps([*values, 1e-22, 9e14, 12]).encode()
     found = np.empty(len(raw) // 2 + 1)
     assert _read(np.frombuffer(raw, np.uint8), found, _TENS) == 5003
-    same(found[:5003], [*values, 1e-22, 9e15, 12.0])
+    same(found[:5003], [*values, 1e-22, 9e14, 12.0])
 
 
 @pytest.mark.parametrize("raw", [b"3", b"{}", b'["a"]', b"[[1]]", b"[true]", b'"]"', b"[1, {}]"])
