@@ -171,14 +171,14 @@ def test_a_model_that_is_not_aligned_is_the_folder_that_it_always_was(tmp_path):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda a: a | {"map/0/y": a["map/0/y"][::-1].copy()}, "array 'map/0/y' must rise"),
-        (lambda a: a | {"map/0/x": a["map/0/x"] * np.nan}, "'map/0/x' must lie in"),
-        (lambda a: a | {"map/0/x": a["map/0/x"][:-1]}, "'map/0/y' must be float64 of shape"),
-        (lambda a: {k: v for k, v in a.items() if k != "map/0/y"}, "array 'map/0/y' is missing"),
-        (lambda a: a | {"map/1/x": a["map/0/x"]}, "array 'map/1/x' is not expected"),
+        (lambda a: a | {"fitted/maps/0/curve/y": a["fitted/maps/0/curve/y"][::-1].copy()}, "array 'fitted/maps/0/curve/y' must rise"),
+        (lambda a: a | {"fitted/maps/0/curve/x": a["fitted/maps/0/curve/x"] * np.nan}, "'fitted/maps/0/curve/x' must lie in"),
+        (lambda a: a | {"fitted/maps/0/curve/x": a["fitted/maps/0/curve/x"][:-1]}, "'fitted/maps/0/curve/y' must be float64 of shape"),
+        (lambda a: {k: v for k, v in a.items() if k != "fitted/maps/0/curve/y"}, "array 'fitted/maps/0/curve/y' is missing"),
+        (lambda a: a | {"fitted/maps/1/curve/x": a["fitted/maps/0/curve/x"]}, "array 'fitted/maps/1/curve/x' is not expected"),
         (
-            lambda a: a | {"map/0/x": a["map/0/x"][:1], "map/0/y": a["map/0/y"][:1]},
-            "'map/0/x' must be float64 of shape",
+            lambda a: a | {"fitted/maps/0/curve/x": a["fitted/maps/0/curve/x"][:1], "fitted/maps/0/curve/y": a["fitted/maps/0/curve/y"][:1]},
+            "'fitted/maps/0/curve/x' must be float64 of shape",
         ),
     ],
     ids=["falls", "nan", "lengths", "missing", "more", "one knot"],
@@ -194,12 +194,12 @@ def test_a_damaged_map_is_named(saved, change, reason):
     [
         ([{"buy": 1.0}], "`maps` must have a weight for each of buy, like"),
         ([{"buy": 1.0, "like": 1e200}], "expected float <= 1e"),
-        ([], "array 'map/0/x' is not expected"),
+        ([], "array 'fitted/maps/0/curve/x' is not expected"),
         ({}, "expected array, got object"),
     ],
 )
 def test_wrong_weights_of_a_map_are_named(saved, maps, reason):
-    rewrite(saved, maps=maps)
+    rewrite(saved, "fitted", maps=maps)
     with pytest.raises(ModelFileError, match=reason):
         hr.load(saved)
 
