@@ -1,4 +1,4 @@
-"""What all benchmarks share: their options, and results that say which code made them."""
+"""What benchmarks share: options, rows of worlds, and results that say which code made them."""
 
 import argparse
 import json
@@ -9,6 +9,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from harmonrank.data import Log, read_log
+from harmonrank.metrics import auc, best_score
+from harmonrank.worlds import AnyWorld, as_frame, world_schema
 from harmonrank_lab.bench import machine
 from harmonrank_lab.made import made_by
 
@@ -49,7 +54,8 @@ def write(path: Path | None, parts: dict[str, Any]) -> None:
     if path is None:
         return
     command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
-    text = json.dumps({"command": command, "machine": machine(), "code": made_by(), **parts}, indent=1)
+    head = {"command": command, "machine": machine(), "code": made_by()}
+    text = json.dumps(head | {k: v for k, v in parts.items() if k not in head}, indent=1)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     partial.write_text(text + "\n", encoding="utf-8")
@@ -118,3 +124,29 @@ def clocked(work: Callable[[], Any]) -> tuple[Any, float, float]:
     wall, cpu = time.perf_counter(), time.process_time()
     value = work()
     return value, time.perf_counter() - wall, time.process_time() - cpu
+
+
+LATER = 40_000_000
+"""Where test rows begin in a world's endless stream, whatever the number of the others."""
+
+
+def log_of(place: AnyWorld, rows: int, seed: int, start: int = 0, *, truth: bool = False) -> Log:
+    """Return rows of a world as methods read them."""
+    sample = place.sample(rows, seed=seed, start=start, with_truth=truth)
+    return read_log(as_frame(place, sample), world_schema(place))
+
+
+def logs_of(place: AnyWorld, rows: int, seed: int, tested: int | None = None) -> tuple[Log, Log, Log]:
+    """Return rows to learn from, half as many to choose by, and test rows with their truth."""
+    test = log_of(place, tested or rows // 2, seed, LATER, truth=True)
+    return log_of(place, rows, seed), log_of(place, rows // 2, seed, rows), test
+
+
+def exact(fused: np.ndarray, log: Log) -> float:
+    """Return the AUC-sum by true probabilities."""
+    return float(auc(fused, log.truth).sum())
+
+
+def ceiling(log: Log) -> float:
+    """Return the best possible one."""
+    return exact(best_score(log.truth), log)
