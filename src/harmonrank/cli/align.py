@@ -12,6 +12,8 @@ from harmonrank.cli.parts.table_options import Tables, table_name, table_option
 from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
+    from dataclasses import replace
+
     import numpy as np
 
     from harmonrank.fusion import Method
@@ -68,7 +70,9 @@ def command(
         new = chosen.aligned(running, data)
         before, after = chosen.unaligned().score(data), new.score(data)
         # Weights that a point has in the model stay the point's.
-        fitted.with_maps_of(new).save(out, overwrite=overwrite)
+        fitted.with_fitted(replace(fitted.fitted, maps=new.fitted.maps)).save(
+            out, overwrite=overwrite
+        )
         show.line(f"Aligned {fitted.name} on {len(after):,} rows of {table_name(data)}.")
         show.line(f"Wrote {out}.")
     scores = {"before": before, "aligned": after, "running": running}

@@ -109,12 +109,11 @@ def _counted(
 ) -> "Method":
     """Return the model with the weights or values that are asked for as its own."""
     if value is not None:
-        from copy import copy
         from dataclasses import replace
 
-        fitted.objective_weights(None, value)  # refuses a method that cannot
-        fitted = copy(fitted)
-        fitted._schema = replace(fitted.schema, weights={}, value={**fitted.schema.value, **value})
+        fitted.fuser.weights(None, value)  # refuses a method that cannot
+        changed = replace(fitted.schema, weights={}, value={**fitted.schema.value, **value})
+        fitted = fitted.under(changed)
         return fitted
     return fitted if weights is None else fitted.reweighted(weights)
 

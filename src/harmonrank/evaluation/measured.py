@@ -48,4 +48,6 @@ def measured(
         today = baseline.entry(log, merged, model.prevalence, worth, k)
         entries = [entry_of(model.name, fused, rows, quality), today]
     weighted = replace(rows, schema=replace(model.schema, weights=named, value={}))
-    return leaderboard_of(None, weighted, entries, drift, baseline=baseline, encoder=model.encoder)
+    return leaderboard_of(
+        None, weighted, entries, drift, baseline=baseline, encoder=model.fitted.encoder
+    )

@@ -137,5 +137,5 @@ def _reweighted(model: Method, quality: Quality) -> Method:
         changes = {"weights": {}, "value": quality.value.value}
     changed = copy(model)
     changed._schema = replace(model.schema, **changes)
-    same = (changed.objective_weights() == model.objective_weights()).all()
+    same = (changed.fuser.weights().counted == model.fuser.weights().counted).all()
     return model if same else changed
