@@ -6,10 +6,10 @@ two logs add up to that of both, so rows that were looked at once need not be ke
 docs/default-method.md.
 """
 
-__all__ = ["Derivatives", "HeadQuadratic", "Pooled", "head_quadratic_arrays"]
+__all__ = ["Derivatives", "HeadQuadratic", "Pooled"]
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 
@@ -33,8 +33,8 @@ class HeadQuadratic:
         curvature: (M, D, D).
     """
 
-    pull: np.ndarray
-    curvature: np.ndarray
+    pull: Annotated[np.ndarray, Array(("M", "columns"))]
+    curvature: Annotated[np.ndarray, Array(("M", "columns", "columns"))]
 
     @classmethod
     def at(cls, theta: np.ndarray, data: Derivatives) -> "HeadQuadratic":
@@ -72,8 +72,3 @@ class Pooled:
         """Return gradients and curvatures of all."""
         slopes, curved = zip(*(part.derivatives(theta) for part in self.parts), strict=True)
         return np.sum(slopes, axis=0), np.sum(curved, axis=0)
-
-
-def head_quadratic_arrays(M: int, columns: int) -> dict[str, Array]:
-    """Declare the arrays of a stored `HeadQuadratic`."""
-    return {"pull": Array((M, columns)), "curvature": Array((M, columns, columns))}

@@ -21,16 +21,13 @@ from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.fusion.harmonrank import MOST_VALUES, DefaultFit, HarmonRank
 from harmonrank.fusion.position.correction import corrected
 from harmonrank.model.coordinate import logit_of
+from harmonrank.model.linear.heads import Heads, head_sizes
 from harmonrank.model.running.running_heads import HALF_LIVES, RunningHeads
-from harmonrank.model.running.stored_running import (
-    RunningState,
-    arrays_of_running,
-    running_of_arrays,
-    state_of_running,
-)
 from harmonrank.streaming.learners.learner_files import ARRAYS, read_learner, write_learner
 from harmonrank.streaming.learners.recipe import LearnerRecipe, LearnerSettings
 from harmonrank.support.errors import DataError
+from harmonrank.support.storage.arrays import read_arrays
+from harmonrank.support.storage.stored import declared, restored, stored
 
 NAME = "sums"
 _ROWS = "opening"
@@ -41,7 +38,7 @@ class SumsState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is stored of a learner beside its model, its rows and its arrays."""
 
     learned_rows: Annotated[int, Meta(ge=0)]
-    running: RunningState | None
+    running: dict[str, Any] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,11 +100,11 @@ class SumsLearner:
         )
         return replace(self, model=model, opening=None, running=running)
 
-    def _half_lives(self) -> tuple[float, ...]:
+    def _half_lives(self) -> tuple[float | None, ...]:
         chosen = self.recipe.settings.half_life
         if chosen == "auto":
             return HALF_LIVES
-        return (np.inf if chosen == "never" else float(chosen),)
+        return (None if chosen == "never" else float(chosen),)
 
     def _gone_on(self, log: Log, running: RunningHeads, model: HarmonRank, hours: float) -> Self:
         encoder = model.encoder.grown(log.context, MOST_VALUES)
@@ -145,23 +142,20 @@ class SumsLearner:
         facts: dict[str, Any] = {"learner": NAME, "learned_rows": self.learned_rows}
         if self.running is None:
             return facts
-        half_life = self.running.half_life
         kept = len(self.running.reservoir.weight)
-        hours = None if np.isinf(half_life) else float(half_life)
-        return {**facts, "half_life_hours": hours, "reservoir_rows": kept}
+        return {**facts, "half_life_hours": self.running.half_life, "reservoir_rows": kept}
 
     def save(self, folder: Path) -> None:
         """Write all of it into a folder that is not there yet."""
-        running = self.running
-        state = SumsState(self.learned_rows, None if running is None else state_of_running(running))
+        parts, arrays = (None, None) if self.running is None else stored(self.running)
         write_learner(
             folder,
             NAME,
             self.recipe,
-            msgspec.to_builtins(state),
+            msgspec.to_builtins(SumsState(self.learned_rows, parts)),
             self.model,
             {_ROWS: self.opening},
-            None if running is None else arrays_of_running(running),
+            arrays,
         )
 
     @classmethod
@@ -175,8 +169,18 @@ class SumsLearner:
         if state.running is not None:
             if model is None:
                 raise DataError(f"'{folder}' has sums and no model; the learner is damaged.")
-            running = running_of_arrays(folder / ARRAYS, state.running, model.state.heads)
+            running = _read_running(folder / ARRAYS, state.running, model.state.heads)
         return cls(parts.recipe, model, parts.rows.get(_ROWS), running, state.learned_rows)
+
+
+def _read_running(path: Path, parts: dict[str, Any], heads: Heads) -> RunningHeads:
+    """Read what goes on from the model's heads."""
+    sizes = head_sizes(len(heads.theta), heads.slots)
+    running = restored(RunningHeads, parts, read_arrays(path, declared(RunningHeads, parts, sizes)))
+    if running.fitted.slots != heads.slots:
+        raise DataError("the sums know other context values than the model")
+    running.check()
+    return running
 
 
 def _counted(rows: Log, model: HarmonRank) -> Log:
