@@ -101,15 +101,13 @@ class ColumnChoice:
         if not self.names_objectives and (file := _schema_near(near)) is not None and not quiet:
             click.echo(f"Columns are as '{file}' says.", err=True)
         result = self._base(file)
-        parts = {
-            name: read(given[name]) for name, read in _PARTS.items() if given[name] is not None
-        }
-        if "scale" in parts:
-            parts["scale"] = {**result.scale, **parts["scale"]}
-        if "weights" in parts:
-            parts |= {"weights": {**result.weights, **parts["weights"]}, "value": {}}
-        if "value" in parts:
-            parts |= {"weights": {}, "value": {**result.value, **parts["value"]}}
+        told = {name: text for name, text in given.items() if text is not None}
+        parts = {name: read(told[name]) for name, read in _PARTS.items() if name in told}
+        for name in ("scale", "weights", "value"):
+            if name in parts:
+                parts[name] = {**getattr(result, name), **parts[name]}
+        if "weights" in parts or "value" in parts:  # one takes the place of the other
+            parts = {"weights": {}, "value": {}, **parts}
         return replace(result, **parts)
 
     def _base(self, file: Path | None) -> "Schema":
