@@ -57,21 +57,17 @@ def command(
     dates or times in UTC, as 2026-01-31T18:00.
     """
     from harmonrank.cli.parts.stream_show import StreamShow
-    from harmonrank.streaming.metrics_text import stream_metrics
-    from harmonrank.streaming.period import PeriodSource
-    from harmonrank.streaming.sources.endpoint import metrics_endpoint
-    from harmonrank.streaming.sources.source import open_source
-    from harmonrank.streaming.state.totals import StreamTotals
+    from harmonrank.streaming.metrics import metrics_endpoint, stream_metrics
+    from harmonrank.streaming.period import Period
     from harmonrank.streaming.stream import stream
+    from harmonrank.streaming.totals import StreamTotals
 
     if registry is None and backfill is None:
         raise UsageError("Missing option '--registry': name the folder of versions.")
     schema, config, totals = choice.schema(quiet=quiet), choice.config(), StreamTotals()
-    loop, connect = choice.loop(once=once), None
+    period, loop = None, choice.loop(once=once)
     if backfill is not None:
-        first, last = map(_time, backfill)
-        loop = choice.loop(once=True, publish="last")
-        connect = lambda: PeriodSource(open_source(choice.source, schema), first, last)  # noqa: E731
+        period, loop = Period(*map(_time, backfill)), choice.loop(once=True, publish="last")
     with ExitStack() as stack:
         show = stack.enter_context(StreamShow(quiet=quiet, json_file=json_file, totals=totals))
         if metrics is not None:
@@ -86,7 +82,7 @@ def command(
             registry=registry,
             loop=loop,
             stop=stop,
-            connect=connect,
+            period=period,
         ):
             show.event(event)
 
