@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @verb(
     "frontier",
-    example="harmonrank frontier model --data test.parquet --keep 'buy>=current-0.002' --save safe",
+    example="harmonrank frontier model --data test.parquet --keep 'buy>=current-0.002'",
 )
 @model_argument
 @table_option("--data", required=True, help="Rows with labels, none of which it was fitted on.")
