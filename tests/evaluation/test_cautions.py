@@ -44,7 +44,7 @@ def test_a_score_that_knows_the_label_is_named(train, test):
 
 def test_values_that_nothing_can_be_measured_by_are_told(train, test):
     schema = hr.Schema({"buy": "p_buy", "like": "p_like"}, value={"buy": 10})
-    board = hr.compare(train, test, schema, ["closed-form"])
+    board = hr.compare(train, schema, ["closed-form"], test=test).board
     assert board.criterion == "AUC-sum"
     assert board.warnings == (
         "Value at K needs requests, so AUC-sum decides; name the request column in the schema.",
@@ -104,6 +104,6 @@ def test_few_positives_are_one_line(train):
 
 def test_they_are_part_of_the_result(train, test):
     flat = test.with_columns(p_like=pl.lit(0.25))
-    board = hr.compare(train, flat, SCHEMA, ["closed-form"])
+    board = hr.compare(train, SCHEMA, ["closed-form"], test=flat).board
     assert board.to_dict()["warnings"] == list(board.warnings)
     assert "p_like has one value in all test rows" in board.warnings[0]

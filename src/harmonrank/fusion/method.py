@@ -341,6 +341,12 @@ class Method(Estimator):
         whole = dict(zip(self.schema.names, vector.tolist(), strict=True))
         return self.under(replace(self.schema, weights=whole, value={}))
 
+    def valued(self, value: Named) -> Self:
+        """Return this model ranking by what events are worth; others are as in the schema."""
+        self.fuser.weights(None, value)  # refuses what cannot be
+        worth = {**self.schema.value, **value}
+        return self.under(replace(self.schema, weights={}, value=worth))
+
     def strict(self) -> Self:
         """Return this model as one that refuses rows with missing scores."""
         return self.under(replace(self.schema, missing="error"))
