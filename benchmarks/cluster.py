@@ -27,13 +27,13 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from cluster_plan import STATED, kernels, plan, simulated
+from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 from scale import PART, WORLD, drawn
 
 import harmonrank as hr
 from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.engine import open_engine, using
 from harmonrank.evaluation.partitioned import partitioned_quality
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 from harmonrank.fusion.scoring.scoring_parts import score_files
 from harmonrank.worlds import world
 
@@ -48,7 +48,6 @@ class Counted:
         self.engine, self.name, self.workers = engine, engine.name, engine.workers
         self.sent = self.received = 0
         self.call, self.parts, self.keep = engine.call, engine.parts, engine.keep
-        self.together = engine.together
 
     def put(self, value):
         if "ObjectRef" not in type(value).__name__:
@@ -166,8 +165,7 @@ def measured(verb, rows, workers, source, scratch):
 def ready(_):
     """Load what workers need, which a cluster that runs has done long before."""
     time.sleep(0.2)  # long enough that each worker gets one
-    import harmonrank.evaluation.partitioned_rows
-    import harmonrank.fusion.fitting.block_fit  # noqa: F401
+
 
 
 def alone(verb, rows, workers, source, scratch):
