@@ -9,9 +9,8 @@ from pathlib import Path
 from harmonrank.data import Log
 from harmonrank.fusion import Method
 from harmonrank.registry import Registry, Version
-from harmonrank.registry.registry import CURRENT, SETTINGS, VERSIONS
+from harmonrank.registry.registry import SETTINGS
 from harmonrank.streaming.loop_events import Publication
-from harmonrank.support.storage.staging import swept
 
 
 def open_registry(path: Path) -> Registry:
@@ -19,11 +18,9 @@ def open_registry(path: Path) -> Registry:
 
     What a killed run was writing there is removed.
     """
-    if not (path / SETTINGS).is_file():
-        return Registry.create(path)
-    for written in (path / CURRENT, path / VERSIONS / "new"):
-        swept(written)
-    return Registry(path)
+    registry = Registry(path) if (path / SETTINGS).is_file() else Registry.create(path)
+    registry.sweep()
+    return registry
 
 
 @dataclass(frozen=True, eq=False)
