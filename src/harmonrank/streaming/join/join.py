@@ -122,7 +122,7 @@ class Join:
         state, kind = self._state, arrived.arrays.kind[first:last]
         answers = _number(kind == code.FEEDBACK)
         state.shown.reserve(_number(kind == code.EXPOSURE), state.open_numbers)
-        state.held.reserve(answers)
+        state.held.reserve(answers, lambda: state.held.waiting)
         shown, held = state.shown, state.held
         settled = np.empty((held.following - held.arrays.base + answers, 2), np.int64)
         count = walk(
@@ -205,7 +205,6 @@ class Join:
         if interval.shown.rows:
             rows = self._rows(number, state.shown.labels(interval.numbers))
             state.ready.append(Batch(*self._span(number), rows))
-            state.shown.forget(interval.numbers)
             state.count(rows=rows.height)
         numbers = interval.held_numbers
         numbers = numbers[state.held.states(numbers) == code.WAITING]
