@@ -126,8 +126,9 @@ class HeldTable(_Table):
     def states(self, numbers: np.ndarray) -> np.ndarray:
         """Return what became of some of them; −1 for those that are forgotten since."""
         rows = numbers - self.arrays.base
-        states: np.ndarray = self.arrays.state[np.maximum(rows, 0)]
-        return np.where(rows < 0, np.int8(-1), states)
+        states = self.arrays.state[np.maximum(rows, 0)]
+        found: np.ndarray = np.where(rows < 0, np.int8(-1), states)
+        return found
 
     def close(self, numbers: np.ndarray, state: int) -> None:
         """Let some of them wait no longer."""
