@@ -111,14 +111,13 @@ def test_attention_is_shown_only_where_it_is_not_uniform(facts):
     assert "is uniform here, so it is not shown" in plain.lead
 
 
-def test_marks_of_a_trade_off_are_named_and_tell_their_weights(facts):
-    for chart in next(s for s in sections(facts) if s.key == "trade-offs").plots:
-        frontier, marks = chart.data[-2:]
-        assert "weights: " in frontier["hovertemplate"]
-        assert len(marks["text"]) == len(facts.board.qualities)
-        assert all("weights: " in text for text in marks["text"])
-        named = [part["text"] for part in chart.layout["annotations"][1:]]
-        assert "harmonrank" in named
+def test_marks_of_a_trade_off_are_in_the_legend_and_tell_their_weights(facts):
+    part = next(s for s in sections(facts) if s.key == "trade-offs")
+    named = [name for name, *_ in part.legend]
+    assert named[2:] == list(facts.board.qualities)
+    for chart in part.plots:
+        assert [trace["meta"] for trace in chart.data] == [named[1], named[0], *named[2:]]
+        assert all("weights: " in trace["hovertemplate"] for trace in chart.data[1:])
 
 
 def test_the_regret_is_shown_only_where_the_ceiling_is_known(facts):

@@ -49,7 +49,7 @@ def test_every_chart_has_a_place_and_its_numbers(page):
 
 
 def test_command_seed_and_versions_are_told_and_escaped(page, facts):
-    assert "harmonrank compare --methods &#x27;a,b&#x27; &lt;x&gt;" in page
+    assert "harmonrank compare --methods &#39;a,b&#39; &lt;x&gt;" in page
     assert "<dt>seed</dt><dd>7</dd>" in page
     assert facts.run.versions["torch"] in page
 

@@ -2,17 +2,10 @@
 
 __all__ = ["Facts", "MethodFacts", "Run", "collect", "run_of"]
 
-import os
-import platform
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib import metadata
 from typing import Any
 
-from harmonrank import __version__
 from harmonrank.data import Log
 from harmonrank.evaluation import Leaderboard
 from harmonrank.fusion import Method
@@ -26,21 +19,13 @@ from harmonrank.reports.model_facts import (
     pulls_of,
     response_of,
 )
+from harmonrank.reports.run import Run, run_of
 from harmonrank.reports.stability import SHOWN_ROWS, Stability, stability_of
 from harmonrank.reports.tradeoffs import Tradeoff, tradeoffs_of
-from harmonrank.support.storage.urls import without_secrets
 
-_PACKAGES = ("numpy", "numba", "torch", "polars", "plotly")
-
-
-@dataclass(frozen=True)
-class Run:
-    """How a result came about, so that it can be had again."""
-
-    command: str
-    seed: int | str | None
-    made: str
-    versions: dict[str, str]
+_PAPER = "harmonrank-paper"
+# Attention that is nowhere farther from 1/M than this, relative to it, tells nothing.
+_UNIFORM = 0.05
 
 
 @dataclass(frozen=True)
@@ -89,6 +74,18 @@ class Facts:
     prediction: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
 
+    @property
+    def attention(self) -> dict[str, tuple[tuple[float, ...], ...]]:
+        """The attention that is shown, by method: of one at most, and only if it is not uniform."""
+        told = {
+            name: method.attention
+            for name, method in self.methods.items()
+            if any(abs(len(row) * p - 1) > _UNIFORM for row in method.attention for p in row)
+        }
+        # Networks that learn by other losses have it too; the published method speaks for them.
+        name = _PAPER if _PAPER in told else next(iter(told), None)
+        return {} if name is None else {name: told[name]}
+
 
 def collect(
     title: str,
@@ -136,31 +133,11 @@ def collect(
 
 
 def _method_facts(model: Method, test: Log) -> MethodFacts:
-    probabilities = getattr(model, "probabilities", None)
-    some = test.sampled(SHOWN_ROWS)
+    some, told = test.sampled(SHOWN_ROWS), model.gives_probabilities
     return MethodFacts(
         response=response_of(model, some),
         pulls=pulls_of(model, some),
-        calibration=() if probabilities is None else calibration_of(probabilities(test), test),
+        calibration=calibration_of(model.probabilities(test), test) if told else (),
         attention=attention_of(model, test),
         epochs=getattr(model, "history", ()),
     )
-
-
-def run_of(command: str | None = None, seed: int | str | None = None) -> Run:
-    """Describe the present process: when, with which versions, on what machine.
-
-    The command is that which this process was started with, if left out.
-    """
-    if command is None:
-        # A page is passed on; the password or the signature of a table's URL is not.
-        command = f"harmonrank {shlex.join(map(without_secrets, sys.argv[1:]))}"
-    versions = {"harmonrank": __version__, "Python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    versions["machine"] = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return Run(command, seed, made, versions)

@@ -1,15 +1,18 @@
-"""Sections of a report: what each says in words, its tables and its charts."""
+"""The page of a comparison: what each section says in words, its tables and its charts."""
 
-__all__ = ["Section", "objective_legend", "sections"]
+__all__ = ["Section", "html_page", "objective_legend", "sections", "write_html"]
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
 from harmonrank.evaluation import Leaderboard
 from harmonrank.evaluation.baseline import TODAY
+from harmonrank.fusion import Quality
 from harmonrank.reports import figures
 from harmonrank.reports.facts import Facts
-from harmonrank.reports.plots import DASHES, MUTED, PALETTE, Plot
+from harmonrank.reports.html import Card, LegendEntry, Section, page, write_page
+from harmonrank.reports.plots import MUTED, styles
 from harmonrank.reports.stability import PSI_DRIFTED, PSI_MOVED
 from harmonrank.reports.tables import (
     calibration_table,
@@ -20,40 +23,70 @@ from harmonrank.reports.tables import (
     upstream_table,
     volume_table,
 )
-from harmonrank.support.table import Table
 
 _SHOWN_METHODS = 5
 
 
-@dataclass(frozen=True)
-class Section:
-    """One part of the page.
+def write_html(facts: Facts, path: str | Path) -> None:
+    """Write the page of some facts."""
+    write_page(html_page(facts), path)
 
-    Attributes:
-        lead: What to look for, in a sentence or two.
-        tables: Shown as they are; the numbers behind the plots are folded away.
-        legend: Names with their colour, their dash or the sign of their mark, and whether they are
-            shown at first; a click toggles a name in all plots of the section.
-        picks: What is said of each point that has an id, when it is clicked or its number typed.
+
+def html_page(facts: Facts) -> str:
+    """Return the page with its style, scripts and numbers inlined.
+
+    Raises:
+        DependencyError: Plotly, which draws the charts, is not installed.
     """
+    verdict = facts.board.verdict
+    sentence = "" if verdict is None else verdict.sentence
+    return page(facts.title, facts.run, _summary(facts), sections(facts), sentence)
 
-    key: str
-    title: str
-    lead: str
-    plots: tuple[Plot, ...] = ()
-    tables: tuple[Table, ...] = ()
-    notes: tuple[str, ...] = ()
-    legend: tuple[tuple[str, str, str, bool], ...] = ()
-    picks: Mapping[str, str] = field(default_factory=dict)
+
+def _summary(facts: Facts) -> list[Card]:
+    """Return the few numbers that a hurried reader takes away."""
+    board, rows = facts.board, facts.data.rows
+    cards: list[Card] = []
+    for name, best in list(board.qualities.items())[:1]:
+        tied = sum(entry.tied for entry in board.entries[1:])
+        among = f"tied with {tied} other{'s' * (tied > 1)}" if tied else ""
+        cards.append(("Best" if len(board.entries) > 1 else "Method", name, among))
+        if board.value_k is not None:
+            cards += _value_cards(board, name, best)
+            continue
+        about = str(best.auc_sum) if best.regret is None else "exact"
+        cards.append(("AUC-sum", f"{best.total:.4f}", about))
+        if best.ceiling is not None and best.regret is not None:
+            above = best.ceiling - sum(best.weights.values()) / 2
+            reached = 1 - best.regret / above if above > 0 else float("nan")
+            cards.append(("Ceiling", f"{best.ceiling:.4f}", f"regret {best.regret:.4f}"))
+            cards.append(("Reached", f"{reached:.1%}", "of the way from chance to the ceiling"))
+    trained = f"{rows['train']:,} training rows" if "train" in rows else ""
+    cards.append(("Test rows", f"{rows['test']:,}", trained))
+    if facts.data.warnings:
+        cards.append(("Warnings", str(len(facts.data.warnings)), "about the rows, see below"))
+    return cards
+
+
+def _value_cards(board: Leaderboard, name: str, quality: Quality) -> list[Card]:
+    """Return what the first is worth, of those that rank by value."""
+    value, total, best = quality.value, board.totals[name], board.best_possible
+    assert value is not None
+    about = f"per request, {value.mean}" if best is None else "per request, exact"
+    cards: list[Card] = [(f"Value at {value.k}", f"{total:.4f}", about)]
+    if best is not None:
+        cards.append(("Ceiling", f"{best:.4f}", f"regret {best - total:.4f}"))
+    return cards
 
 
 def sections(facts: Facts) -> list[Section]:
     """Return the sections that the facts can fill, in order."""
-    found = [replace(s, tables=tuple(t for t in s.tables if t.rows)) for s in _all(facts)]
-    return [s for s in found if s.plots or s.tables or s.notes]
+    return [section for section in _all(facts) if section.has_content]
 
 
 def _all(facts: Facts) -> Iterator[Section]:
+    objectives = facts.board.objectives
+    legend = objective_legend(objectives)
     yield _leaderboard(facts)
     yield _scores(facts)
     yield Section(
@@ -62,7 +95,7 @@ def _all(facts: Facts) -> Iterator[Section]:
         "How well the one fused score ranks each objective, and how well the objective's own score "
         "does alone. Bars start at ½, where a ranking is no better than chance. By test labels; "
         "whiskers are 95 % intervals.",
-        tuple(figures.auc_plots(facts)),
+        figures.auc_plots(facts),
     )
     formula = "by formula, w/(π(1−π)), the rarer, the heavier"
     if facts.board.value_k is not None:
@@ -73,22 +106,22 @@ def _all(facts: Facts) -> Iterator[Section]:
         f"The first bar is the weight of a unit of probability: {formula}. The others are "
         "measured: each score moves from its 10th to its 90th percentile while the others rest at "
         "their medians; shares of the fused score's movement.",
-        tuple(figures.pull_plot(facts)),
-        legend=objective_legend(facts.board.objectives),
+        figures.pull_plot(facts),
+        legend=legend,
     )
     yield Section(
         "context",
         f"The same by context: {facts.focus}",
         "Whose scores count, for whom: bars of different shape are personalisation.",
-        tuple(figures.context_plots(facts)),
-        legend=objective_legend(facts.board.objectives),
+        figures.context_plots(objectives, facts.context_pulls),
+        legend=legend,
     )
     yield Section(
         "responses",
         "Learned responses",
         "How the fused score answers when one score moves and the others rest at their medians, "
         "mean over contexts. Unit: standard deviations (sd) of the method's fused score.",
-        tuple(figures.response_plots(facts)),
+        figures.response_plots(facts),
         legend=_legend(facts, [n for n, f in facts.methods.items() if f.response]),
     )
     yield _tradeoffs(facts)
@@ -99,7 +132,7 @@ def _all(facts: Facts) -> Iterator[Section]:
         "Training",
         "Validation AUC-sum decides which epoch is kept. Items outside the gradient teach nothing: "
         "a share near 0 says that ranks are too hard.",
-        tuple(figures.training_plots(facts)),
+        figures.training_plots(facts),
         legend=_legend(facts, [n for n, f in facts.methods.items() if f.epochs]),
     )
     yield Section(
@@ -108,7 +141,7 @@ def _all(facts: Facts) -> Iterator[Section]:
         "Grey: training rows. Blue: test rows. The population stability index (PSI) calls a score "
         f"stable below {PSI_MOVED}, drifted above {PSI_DRIFTED}; KS is the largest distance of the "
         "two distribution functions.",
-        tuple(figures.drift_plots(facts)),
+        figures.drift_plots(facts),
         (drift_table(facts),),
     )
     yield _data(facts)
@@ -136,7 +169,7 @@ def _leaderboard(facts: Facts) -> Section:
         "leaderboard",
         "Leaderboard" if compared else "Result",
         lead.strip(),
-        tuple(figures.leaderboard_plots(facts)) if compared else (),
+        figures.leaderboard_plots(facts) if compared else (),
         (replace(board.to_table(), title="", alarms=(), notes=()),) if board.qualities else (),
         (*failed, *board.warnings),
     )
@@ -170,32 +203,31 @@ def _scores(facts: Facts) -> Section:
 
 def _relations(facts: Facts) -> Section:
     lead = "Orange pulls apart, blue goes together. The diagonal, always 1, is left blank."
-    if figures.attention_methods(facts):
+    if facts.attention:
         lead += (
             " Attention A_r is what the paper's network made of these relations: how much the "
             "objective of a row attends to that of a column; each row adds up to 1."
         )
     elif any(method.attention for method in facts.methods.values()):
         lead += " The attention of the paper's network is uniform here, so it is not shown."
-    plots = tuple(figures.correlation_plots(facts))
-    return Section("relations", "How objectives relate", lead, plots)
+    return Section("relations", "How objectives relate", lead, figures.correlation_plots(facts))
 
 
 def _tradeoffs(facts: Facts) -> Section:
     lead = (
         f"One fit of {facts.focus}, weights moved from one objective to the other afterwards: no "
-        "training. Crosses are the methods as fitted for all objectives together; a pointer on a "
+        "training. Marks are the methods as fitted for all objectives together; a pointer on a "
         "mark reads its weights."
     )
     if any(t.best for t in facts.tradeoffs):
         lead += " Dashed: the best that any fusion can do."
-    plots = tuple(figures.tradeoff_plots(facts))
-    return Section("trade-offs", "Trade-offs", lead, plots, (volume_table(facts),))
+    plots, legend = figures.tradeoff_plots(facts), figures.tradeoff_legend(facts)
+    return Section("trade-offs", "Trade-offs", lead, plots, (volume_table(facts),), legend=legend)
 
 
 def _calibration(facts: Facts) -> Section:
     told = [n for n, f in facts.methods.items() if f.calibration]
-    upstream = ("upstream scores", MUTED, "dash", True)
+    upstream = (figures.UPSTREAM, MUTED, "dash", True)
     return Section(
         "calibration",
         "Calibration",
@@ -203,7 +235,7 @@ def _calibration(facts: Facts) -> Section:
         f"predicted probability; whiskers are 95 % intervals of {facts.focus}. The table shows "
         "the mean distance from the line, relative to how common the objective is; chance alone "
         "keeps rare objectives off the line.",
-        tuple(figures.calibration_plots(facts)),
+        figures.calibration_plots(facts),
         (calibration_table(facts),),
         legend=(*_legend(facts, told), upstream) if told else (),
     )
@@ -224,17 +256,12 @@ def _data(facts: Facts) -> Section:
     return Section("data", "Data", lead, tables=tables, notes=(*facts.caveats, *others))
 
 
-def _legend(facts: Facts, names: list[str]) -> tuple[tuple[str, str, str, bool], ...]:
+def _legend(facts: Facts, names: Sequence[str]) -> tuple[LegendEntry, ...]:
     """Show the best few methods and the one looked at; the others wait for a click."""
-    shown = {*names[:_SHOWN_METHODS], facts.focus}
-    styles = {n: figures.style(facts, n) for n in names}
-    return tuple((n, styles[n]["color"], styles[n]["dash"], n in shown) for n in names)
+    shown, looks = {*names[:_SHOWN_METHODS], facts.focus}, figures.method_styles(facts)
+    return tuple((n, looks[n]["color"], looks[n]["dash"], n in shown) for n in names)
 
 
-def objective_legend(objectives: Sequence[str]) -> tuple[tuple[str, str, str, bool], ...]:
+def objective_legend(objectives: Iterable[str]) -> tuple[LegendEntry, ...]:
     """Return the colour of each objective, the same in every chart."""
-    colors = len(PALETTE)
-    return tuple(
-        (o, PALETTE[m % colors], DASHES[m // colors % len(DASHES)], True)
-        for m, o in enumerate(objectives)
-    )
+    return tuple((o, look["color"], look["dash"], True) for o, look in styles(objectives).items())

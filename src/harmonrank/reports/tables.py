@@ -16,6 +16,7 @@ from typing import Any
 
 from harmonrank.paper.health import Health
 from harmonrank.reports.facts import Facts
+from harmonrank.reports.figures import UPSTREAM
 from harmonrank.reports.model_facts import Bin
 from harmonrank.reports.stability import PSI_DRIFTED, PSI_MOVED
 from harmonrank.support.table import Column, Table, table_of
@@ -103,7 +104,7 @@ def calibration_table(facts: Facts) -> Table:
     """Return how far each method's probabilities are from what came, per objective."""
     curves = {n: f.calibration for n, f in facts.methods.items() if f.calibration}
     if curves:
-        curves["upstream scores"] = facts.upstream
+        curves[UPSTREAM] = facts.upstream
     rows = [(n, *map(_relative_error, bins)) for n, bins in curves.items()]
     objectives = facts.board.objectives
     return table_of(("method", *objectives), rows, dict.fromkeys(objectives, ".1%"))

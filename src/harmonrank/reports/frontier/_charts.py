@@ -2,19 +2,19 @@
 
 __all__ = ["front_plots", "pairs_of"]
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from harmonrank.evaluation.frontier import Front, Frontier
-from harmonrank.reports.plots import ACCENT, INK, PALETTE, Plot, hover_text, plot, scatter
+from harmonrank.metrics import pareto_front
+from harmonrank.reports.plots import ACCENT, INK, PALETTE, Plot, hover_text, line, plot, scatter
 from harmonrank.support.table import table_of
 
-_HEIGHT = 380
-
-Point = tuple[float, float]
 _SIGNS = {"current": "diamond", "knee": "star"}
+_EXTREMES = ("most ", "least ")
 _NAMES = {"color": INK}
 _PICKED = {"marker": {"size": 15, "color": PALETTE[3]}}
 
@@ -34,29 +34,27 @@ def pairs_of(front: Front, most: int, signs: np.ndarray | float = 1.0) -> list[t
 
 def front_plots(frontier: Frontier, front: Front, what: str, key: str, most: int) -> list[Plot]:
     """Return a chart per pair of objectives."""
-    return [
-        _plot(frontier, front, what, key, *pair) for pair in pairs_of(front, most, frontier.signs)
-    ]
+    pairs = pairs_of(front, most, frontier.signs)
+    return [_plot(frontier, front, what, key, list(pair)) for pair in pairs]
 
 
-def _plot(frontier: Frontier, front: Front, what: str, key: str, a: int, b: int) -> Plot:
-    first, second = frontier.names[a], frontier.names[b]
-    named = frontier.listed()
-    marks = {n: w for n, w in named.items() if w and not w.startswith(("most ", "least "))}
-    others = [n for n in range(len(frontier.weights)) if n not in marks]
-    data: list[dict[str, Any]] = []
+def _plot(frontier: Frontier, front: Front, what: str, key: str, pair: list[int]) -> Plot:
+    first, second = (frontier.names[m] for m in pair)
+    listed = frontier.listed().items()
+    named = {n: words for n, words in listed if words and not words.startswith(_EXTREMES)}
+    others = [n for n in range(len(frontier.weights)) if n not in named]
+    hover = f"{what} {hover_text(first)} %{{x:.4f}}<br>{what} {hover_text(second)} %{{y:.4f}}"
+    figures, signs = front.figures[:, pair], frontier.signs[pair]
+    data = [_edge("reached", figures, signs, {"color": ACCENT})]
     if front is frontier.auc and frontier.best is not None:
-        line = {"color": PALETTE[1], "dash": "dash", "width": 2}
-        data.append(_edge("best possible", frontier.best, frontier.signs, a, b, line))
-    line = {"color": ACCENT, "width": 2}
-    data.append(_edge("reached", front, frontier.signs, a, b, line))
+        best = {"color": PALETTE[1], "dash": "dash"}
+        data.insert(0, _edge("best possible", frontier.best.figures[:, pair], signs, best))
     data += [
-        _dots(frontier, front, others, what, a, b),
-        _marked(frontier, front, marks, what, a, b),
+        _points(figures, others, hover, **_dots(front.unbeaten[others])),
+        _points(figures, list(named), hover, **_marks(list(named.values()))),
     ]
-    unbeaten = np.flatnonzero(front.unbeaten).tolist()
-    rows = [(n, *(float(front.figures[n, m]) for m in (a, b))) for n in unbeaten]
     heads = ("point", f"{what} {first}", f"{what} {second}")
+    rows = [(n, *figures[n].tolist()) for n in np.flatnonzero(front.unbeaten).tolist()]
     return plot(
         f"{key}-{first}-{second}",
         f"{first} against {second}",
@@ -64,100 +62,44 @@ def _plot(frontier: Frontier, front: Front, what: str, key: str, a: int, b: int)
         table_of(heads, rows, dict.fromkeys(heads[1:], ".4f")),
         x={"title": f"{what} of {frontier.title(first)}"},
         y={"title": f"{what} of {frontier.title(second)}"},
-        height=_HEIGHT,
+        height=380,
         wide=len(frontier.names) == 2,
-        showlegend=False,
         hovermode="closest",
     )
 
 
-def _edge(
-    name: str, front: Front, signs: np.ndarray, a: int, b: int, line: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the outer edge of a front in two objectives, which bends one way only."""
-    turn = signs[[a, b]]
-    points = front.figures[:, [a, b]] * turn
-    edge: list[tuple[float, float]] = []
-    for x, y in points[np.lexsort((points[:, 1], points[:, 0]))[::-1]].tolist():
-        if edge and y <= edge[-1][1]:
-            continue
-        while len(edge) > 1 and _inside(edge[-2], edge[-1], (x, y)):
-            edge.pop()
-        edge.append((x, y))
-    hover = f"{name}<br>%{{x:.4f}}, %{{y:.4f}}"
-    xs, ys = [x * turn[0] for x, _ in edge], [y * turn[1] for _, y in edge]
-    return scatter(name, xs, ys, hover, "lines", line=line)
+def _edge(name: str, figures: np.ndarray, signs: np.ndarray, look: dict[str, Any]) -> Any:
+    """Return a line through the points that no other beats in these two objectives."""
+    edge = figures[pareto_front(figures * signs)]
+    x, y = edge[np.argsort(edge[:, 0], kind="stable")].T.tolist()
+    return line(name, x, y, "%{x:.4f}, %{y:.4f}", look)
 
 
-def _inside(last: Point, middle: Point, new: Point) -> bool:
-    """Tell whether a corner of the edge lies below the line between its neighbours."""
-    (x0, y0), (x1, y1), (x2, y2) = last, middle, new
-    return (x1 - x0) * (y2 - y0) - (y1 - y0) * (x2 - x0) <= 0
+def _points(figures: np.ndarray, numbers: list[int], hover: str, **look: Any) -> dict[str, Any]:
+    x, y = figures[numbers].T.tolist()
+    ids = list(map(str, numbers))
+    return scatter("points", x, y, f"point %{{id}}<br>{hover}", ids=ids, selected=_PICKED, **look)
 
 
-def _dots(
-    frontier: Frontier, front: Front, numbers: list[int], what: str, a: int, b: int
-) -> dict[str, Any]:
-    unbeaten = front.unbeaten[numbers]
-    return _points(
-        frontier,
-        front,
-        numbers,
-        (what, a, b),
-        "points",
-        marker={
-            "size": [7 if u else 5 for u in unbeaten],
-            "symbol": ["circle" if u else "circle-open" for u in unbeaten],
-            "color": ACCENT,
-            "opacity": 0.65,
-        },
-    )
+def _dots(unbeaten: np.ndarray) -> dict[str, Any]:
+    marker = {
+        "size": [7 if u else 5 for u in unbeaten],
+        "symbol": ["circle" if u else "circle-open" for u in unbeaten],
+        "color": ACCENT,
+        "opacity": 0.65,
+    }
+    return {"marker": marker, "unselected": {"marker": {"opacity": 0.3}}}
 
 
-def _marked(
-    frontier: Frontier, front: Front, marks: dict[int, str], what: str, a: int, b: int
-) -> dict[str, Any]:
-    """Return the points that have a name, with it beside them."""
-    signs = [_SIGNS.get(words.split(", ")[0], "square") for words in marks.values()]
-    return _points(
-        frontier,
-        front,
-        list(marks),
-        (what, a, b),
-        "named points",
-        mode="markers+text",
-        text=[hover_text(words) for words in marks.values()],
-        textposition="top center",
-        textfont={**_NAMES, "size": 12},
-        marker={
-            "size": 12,
-            "symbol": signs,
-            "color": PALETTE[1],
-            "line": {"color": INK, "width": 1},
-        },
-    )
-
-
-def _points(
-    frontier: Frontier,
-    front: Front,
-    numbers: list[int],
-    axes: tuple[str, int, int],
-    name: str,
-    mode: str = "markers",
-    **look: Any,
-) -> dict[str, Any]:
-    what, a, b = axes
-    first, second = hover_text(frontier.names[a]), hover_text(frontier.names[b])
-    figures = front.figures[numbers]
-    return scatter(
-        name,
-        figures[:, a].tolist(),
-        figures[:, b].tolist(),
-        f"point %{{id}}<br>{what} {first} %{{x:.4f}}<br>{what} {second} %{{y:.4f}}",
-        mode,
-        ids=[str(number) for number in numbers],
-        selected=_PICKED,
-        unselected={"marker": {"opacity": 0.8 if "text" in look else 0.3}, "textfont": _NAMES},
-        **look,
-    )
+def _marks(names: Sequence[str]) -> dict[str, Any]:
+    """Return the look of points that have a name, with it above them."""
+    symbols = [_SIGNS.get(words.split(", ")[0], "square") for words in names]
+    edge = {"color": INK, "width": 1}
+    return {
+        "mode": "markers+text",
+        "text": [f"{hover_text(words)}<br>" for words in names],
+        "textposition": "top center",
+        "textfont": {**_NAMES, "size": 12},
+        "marker": {"size": 12, "symbol": symbols, "color": PALETTE[1], "line": edge},
+        "unselected": {"marker": {"opacity": 0.8}, "textfont": _NAMES},
+    }

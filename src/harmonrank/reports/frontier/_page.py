@@ -4,14 +4,11 @@ __all__ = ["frontier_page"]
 
 from dataclasses import replace
 
-import numpy as np
-
 from harmonrank.evaluation.frontier import Frontier, Guarded
-from harmonrank.reports.facts import Run
 from harmonrank.reports.frontier._charts import front_plots
 from harmonrank.reports.frontier._text import floor_table, frontier_table, volume_words
-from harmonrank.reports.html import Card, page
-from harmonrank.reports.sections import Section
+from harmonrank.reports.html import Card, Section, page
+from harmonrank.reports.run import Run
 
 _MOST_PAIRS = 6
 _FEWER = 4
@@ -63,74 +60,55 @@ def frontier_sections(frontier: Frontier, chosen: int | None = None) -> list[Sec
         "as the model does now. “·” marks a point that another one beats."
     )
     parts = [Section("points", "Points", lead, tables=(replace(table, notes=()),))]
-    picks = _picks(frontier)
     about = (
         "Of all rows together. Filled dots are unbeaten in all objectives at once; the line joins "
         "what is best for these two. Click a dot, or type its number."
     )
     if frontier.best is not None:
         about += " Dashed: the best that any fusion can do with these two."
-    kinds = [
-        (frontier.auc, "AUC", "auc", "AUC", _MOST_PAIRS, about),
-        (
-            frontier.request_auc,
-            "request AUC",
-            "request",
-            "Request AUC",
-            _FEWER,
-            "How well candidates of one request are ordered. The weights that are best here may "
-            "be others: the heads are weighted for AUC over all rows.",
-        ),
-        (
-            frontier.events,
-            f"events at {frontier.k}",
-            "events",
-            f"Events at {frontier.k}",
-            _FEWER,
-            f"How many events of each objective the first {frontier.k} of a request hold, mean "
-            "over requests. What they are worth, added up, is the value at "
-            f"{frontier.k}.",
-        ),
-    ]
-    for front, what, key, name, most, words in kinds:
-        if front is not None and len(np.flatnonzero(front.unbeaten)):
-            plots = tuple(front_plots(frontier, front, what, key, most))
-            key = f"{key}-trade-offs"
-            parts.append(Section(key, name, words, plots, picks=picks if plots else {}))
-    return [part for part in parts if part.tables or part.plots]
+    requests = (
+        "How well candidates of one request are ordered. The weights that are best here may "
+        "be others: the heads are weighted for AUC over all rows."
+    )
+    k, picks = frontier.k, _picks(frontier)
+    events = (
+        f"How many events of each objective the first {k} of a request hold, mean over requests. "
+        f"What they are worth, added up, is the value at {k}."
+    )
+    for front, what, key, most, words in (
+        (frontier.auc, "AUC", "auc", _MOST_PAIRS, about),
+        (frontier.request_auc, "request AUC", "request", _FEWER, requests),
+        (frontier.events, f"events at {k}", "events", _FEWER, events),
+    ):
+        if front is not None and front.unbeaten.any():
+            plots = front_plots(frontier, front, what, key, most)
+            title = f"{what[:1].upper()}{what[1:]}"
+            parts.append(Section(f"{key}-trade-offs", title, words, plots, picks=picks))
+    return parts
 
 
 def _cards(frontier: Frontier) -> list[Card]:
     front = frontier.auc
     volume = "–" if front.volume is None else f"{front.volume:.3g}"
-    possible = (
-        ""
-        if frontier.best is None or frontier.best.volume is None
-        else (f"of at best {frontier.best.volume:.3g}")
-    )
+    best = None if frontier.best is None else frontier.best.volume
+    possible = volume_words(frontier) if best is None else f"of at best {best:.3g}"
     return [
         ("Objectives", str(len(frontier.names)), ", ".join(frontier.names)),
         ("Points", str(len(frontier.weights)), f"{int(front.unbeaten.sum())} unbeaten"),
         ("Knee", f"point {front.knee}", f"AUC-sum {frontier.sums[front.knee]:.4f}"),
         ("Now", f"{frontier.sums[0]:.4f}", "AUC-sum with the weights of the model"),
-        ("Hypervolume", volume, possible or volume_words(frontier)),
+        ("Hypervolume", volume, possible),
     ]
 
 
 def _picks(frontier: Frontier) -> dict[str, str]:
     """Return what is said of each point when it is picked."""
-    named, found = frontier.listed(), {}
+    named, areas = frontier.listed(), frontier.auc.figures
+    found = {}
     for number, weights in enumerate(frontier.weights.tolist()):
-        moved = frontier.auc.figures[number] - frontier.auc.figures[0]
+        figures = zip(frontier.names, weights, areas[number], areas[number] - areas[0], strict=True)
         parts = [
-            f"{name} {weight + 0.0:.2f} → AUC {area:.4f} ({change:+.4f})"
-            for name, weight, area, change in zip(
-                frontier.names,
-                weights,
-                frontier.auc.figures[number].tolist(),
-                moved.tolist(),
-                strict=True,
-            )
+            f"{n} {w + 0.0:.2f} → AUC {area:.4f} ({moved:+.4f})" for n, w, area, moved in figures
         ]
         what = f" ({named[number]})" if named.get(number) else ""
         found[str(number)] = (
