@@ -70,7 +70,7 @@ def test_a_failed_method_is_listed_with_its_reason(facts):
 def test_if_every_method_failed_there_is_still_a_page(facts):
     board = replace(facts.board, entries=(Entry("aucm", 0.1, error="oh no"),))
     bare = replace(
-        facts, board=board, methods={}, upstream=(), context_pulls={}, tradeoffs=(), focus=None
+        facts, board=board, methods={}, upstream=(), context_pulls={}, frontier=None, focus=None
     )
     assert "aucm failed: oh no" in html_page(bare)
 

@@ -3,11 +3,13 @@
 __all__ = ["Facts", "MethodFacts", "Run", "collect", "run_of"]
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harmonrank.data import Log
 from harmonrank.evaluation import Leaderboard
+from harmonrank.evaluation.frontier import Frontier, Sweep, frontier_of
 from harmonrank.fusion import Method
 from harmonrank.reports.data_facts import DataFacts, data_facts
 from harmonrank.reports.model_facts import (
@@ -21,9 +23,11 @@ from harmonrank.reports.model_facts import (
 )
 from harmonrank.reports.run import Run, run_of
 from harmonrank.reports.stability import SHOWN_ROWS, Stability, stability_of
-from harmonrank.reports.tradeoffs import Tradeoff, tradeoffs_of
+from harmonrank.support.errors import DataError
 
 _PAPER = "harmonrank-paper"
+_FRONTIER_ROWS = 50_000
+_FRONTIER_POINTS = 150
 # Attention that is nowhere farther from 1/M than this, relative to it, tells nothing.
 _UNIFORM = 0.05
 
@@ -55,6 +59,7 @@ class Facts:
         board: Of a single model, with one entry.
         focus: The method that is looked at closely.
         upstream: Calibration of the scores as they came.
+        frontier: What the focus method can trade, without the figures within requests.
         context_pulls: By context column and value, how much each score moves the focus method.
         prediction: Of each objective, how good its score is on the test rows, where the scores
             are our own.
@@ -69,7 +74,7 @@ class Facts:
     methods: Mapping[str, MethodFacts] = field(default_factory=dict)
     upstream: tuple[tuple[Bin, ...], ...] = ()
     context_pulls: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
-    tradeoffs: tuple[Tradeoff, ...] = ()
+    frontier: Frontier | None = None
     drift: tuple[Stability, ...] = ()
     prediction: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
@@ -125,11 +130,22 @@ def collect(
         methods={name: _method_facts(model, test) for name, model in ordered.items()},
         upstream=calibration_of(test.scores, test),
         context_pulls={} if focus is None else pulls_by_context(ordered[focus], some),
-        tradeoffs=() if focus is None else tradeoffs_of(ordered[focus], test, board),
+        frontier=None if focus is None else _frontier(ordered[focus], test),
         drift=() if train is None else stability_of(train, test),
         prediction=prediction or {},
         caveats=tuple(caveats),
     )
+
+
+def _frontier(model: Method, test: Log) -> Frontier | None:
+    """Return what a method with probabilities can trade; None where there is nothing to trade."""
+    if not model.gives_probabilities or len(model.schema.names) < 2:
+        return None
+    with suppress(DataError):  # Among fewer rows an objective may have one class only.
+        sweep = Sweep.of(model, test, rows=_FRONTIER_ROWS)
+        alone = replace(sweep, log=replace(sweep.log, request=None))
+        return frontier_of(alone, points=_FRONTIER_POINTS)
+    return None
 
 
 def _method_facts(model: Method, test: Log) -> MethodFacts:

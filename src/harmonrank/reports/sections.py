@@ -1,17 +1,30 @@
 """The page of a comparison: what each section says in words, its tables and its charts."""
 
-__all__ = ["Section", "html_page", "objective_legend", "sections", "write_html"]
+__all__ = ["Section", "effect_sections", "html_page", "sections", "write_html"]
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from harmonrank.evaluation import Leaderboard
 from harmonrank.evaluation.baseline import TODAY
 from harmonrank.fusion import Quality
-from harmonrank.reports import figures
 from harmonrank.reports.facts import Facts
+from harmonrank.reports.figures.board import auc_plots, leaderboard_plots
+from harmonrank.reports.figures.methods import (
+    UPSTREAM,
+    calibration_plots,
+    context_plots,
+    method_styles,
+    response_panels,
+    share_plot,
+)
+from harmonrank.reports.figures.rows import correlation_plots, drift_plots, training_plots
+from harmonrank.reports.figures.tradeoffs import tradeoff_legend, tradeoff_plots
+from harmonrank.reports.frontier import volume_words
 from harmonrank.reports.html import Card, LegendEntry, Section, page, write_page
+from harmonrank.reports.model_facts import Curve
 from harmonrank.reports.plots import MUTED, styles
 from harmonrank.reports.stability import PSI_DRIFTED, PSI_MOVED
 from harmonrank.reports.tables import (
@@ -21,10 +34,10 @@ from harmonrank.reports.tables import (
     objective_table,
     prediction_table,
     upstream_table,
-    volume_table,
 )
 
 _SHOWN_METHODS = 5
+_EFFECTS = "Effective weights, and what moves the fused score"
 
 
 def write_html(facts: Facts, path: str | Path) -> None:
@@ -85,8 +98,6 @@ def sections(facts: Facts) -> list[Section]:
 
 
 def _all(facts: Facts) -> Iterator[Section]:
-    objectives = facts.board.objectives
-    legend = objective_legend(objectives)
     yield _leaderboard(facts)
     yield _scores(facts)
     yield Section(
@@ -95,34 +106,17 @@ def _all(facts: Facts) -> Iterator[Section]:
         "How well the one fused score ranks each objective, and how well the objective's own score "
         "does alone. Bars start at ½, where a ranking is no better than chance. By test labels; "
         "whiskers are 95 % intervals.",
-        figures.auc_plots(facts),
+        auc_plots(facts),
     )
-    formula = "by formula, w/(π(1−π)), the rarer, the heavier"
-    if facts.board.value_k is not None:
-        formula = "what an event is worth"
-    yield Section(
-        "weights",
-        "What moves the fused score",
-        f"The first bar is the weight of a unit of probability: {formula}. The others are "
-        "measured: each score moves from its 10th to its 90th percentile while the others rest at "
-        "their medians; shares of the fused score's movement.",
-        figures.pull_plot(facts),
-        legend=legend,
-    )
-    yield Section(
-        "context",
-        f"The same by context: {facts.focus}",
-        "Whose scores count, for whom: bars of different shape are personalisation.",
-        figures.context_plots(objectives, facts.context_pulls),
-        legend=legend,
-    )
-    yield Section(
-        "responses",
-        "Learned responses",
-        "How the fused score answers when one score moves and the others rest at their medians, "
-        "mean over contexts. Unit: standard deviations (sd) of the method's fused score.",
-        figures.response_plots(facts),
-        legend=_legend(facts, [n for n, f in facts.methods.items() if f.response]),
+    formula = "w/(π(1−π))" if facts.board.value_k is None else "value of an event"
+    effective = [o.effective_weight for o in facts.data.objectives]
+    yield from effect_sections(
+        facts.board.objectives,
+        {formula: effective, **{n: f.pulls for n, f in facts.methods.items() if f.pulls}},
+        facts.context_pulls,
+        {n: f.response for n, f in facts.methods.items() if f.response},
+        method_styles(facts),
+        facts.focus,
     )
     yield _tradeoffs(facts)
     yield _relations(facts)
@@ -132,8 +126,8 @@ def _all(facts: Facts) -> Iterator[Section]:
         "Training",
         "Validation AUC-sum decides which epoch is kept. Items outside the gradient teach nothing: "
         "a share near 0 says that ranks are too hard.",
-        figures.training_plots(facts),
-        legend=_legend(facts, [n for n, f in facts.methods.items() if f.epochs]),
+        training_plots(facts),
+        legend=_method_legend(facts, [n for n, f in facts.methods.items() if f.epochs]),
     )
     yield Section(
         "drift",
@@ -141,10 +135,57 @@ def _all(facts: Facts) -> Iterator[Section]:
         "Grey: training rows. Blue: test rows. The population stability index (PSI) calls a score "
         f"stable below {PSI_MOVED}, drifted above {PSI_DRIFTED}; KS is the largest distance of the "
         "two distribution functions.",
-        figures.drift_plots(facts),
+        drift_plots(facts),
         (drift_table(facts),),
     )
     yield _data(facts)
+
+
+def effect_sections(
+    objectives: Sequence[str],
+    shares: Mapping[str, Sequence[float]],
+    by_context: Mapping[str, Mapping[str, Sequence[float]]],
+    responses: Mapping[str, Sequence[Curve]],
+    looks: Mapping[str, dict[str, Any]],
+    focus: str | None,
+) -> Iterator[Section]:
+    """Yield what moves the fused score, for whom, and how it answers.
+
+    Args:
+        objectives: Their names.
+        shares: What counts by formula, under the formula; then what each method's scores move.
+        by_context: What scores move by column and value, of the method that is looked at.
+        responses: Of each method, a curve per objective.
+        looks: Colour and dash of each method.
+        focus: The method that is looked at.
+    """
+    legend = _objective_legend(objectives)
+    formula = next(iter(shares))
+    yield Section(
+        "weights",
+        "What moves the fused score",
+        f"The first bar is what a unit of probability counts by formula, {formula}. The others are "
+        "measured: each score moves from its 10th to its 90th percentile while the others rest at "
+        "their medians; shares of the fused score's movement.",
+        [share_plot(objectives, "weights", _EFFECTS, shares, wide=True)],
+        legend=legend,
+    )
+    yield Section(
+        "context",
+        f"The same by context: {focus}",
+        "Whose scores count, for whom: bars of different shape are personalisation.",
+        context_plots(objectives, by_context),
+        legend=legend,
+    )
+    bold = {n: looks[n] | {"width": 3 if n == focus else 2} for n in responses}
+    yield Section(
+        "responses",
+        "Learned responses",
+        "How the fused score answers when one score moves and the others rest at their medians, "
+        "mean over contexts. Unit: standard deviations (sd) of the method's fused score.",
+        response_panels(objectives, responses, bold),
+        legend=_legend(responses, looks, focus) if len(responses) > 1 else (),
+    )
 
 
 def _leaderboard(facts: Facts) -> Section:
@@ -169,7 +210,7 @@ def _leaderboard(facts: Facts) -> Section:
         "leaderboard",
         "Leaderboard" if compared else "Result",
         lead.strip(),
-        figures.leaderboard_plots(facts) if compared else (),
+        leaderboard_plots(facts) if compared else (),
         (replace(board.to_table(), title="", alarms=(), notes=()),) if board.qualities else (),
         (*failed, *board.warnings),
     )
@@ -210,24 +251,25 @@ def _relations(facts: Facts) -> Section:
         )
     elif any(method.attention for method in facts.methods.values()):
         lead += " The attention of the paper's network is uniform here, so it is not shown."
-    return Section("relations", "How objectives relate", lead, figures.correlation_plots(facts))
+    return Section("relations", "How objectives relate", lead, correlation_plots(facts))
 
 
 def _tradeoffs(facts: Facts) -> Section:
     lead = (
-        f"One fit of {facts.focus}, weights moved from one objective to the other afterwards: no "
-        "training. Marks are the methods as fitted for all objectives together; a pointer on a "
-        "mark reads its weights."
+        f"One fit of {facts.focus}, its weights moved over all trade-offs: no point was trained. "
+        "The line joins what is best for these two. Marks are the methods as fitted for all "
+        "objectives together; a pointer on a point or a mark reads its weights."
     )
-    if any(t.best for t in facts.tradeoffs):
-        lead += " Dashed: the best that any fusion can do."
-    plots, legend = figures.tradeoff_plots(facts), figures.tradeoff_legend(facts)
-    return Section("trade-offs", "Trade-offs", lead, plots, (volume_table(facts),), legend=legend)
+    if facts.frontier is not None:
+        dashed = "Dashed: the best that any fusion can do. " * (facts.frontier.best is not None)
+        lead += f" {dashed}{volume_words(facts.frontier)}"
+    plots, legend = tradeoff_plots(facts), tradeoff_legend(facts)
+    return Section("trade-offs", "Trade-offs", lead, plots, legend=legend)
 
 
 def _calibration(facts: Facts) -> Section:
     told = [n for n, f in facts.methods.items() if f.calibration]
-    upstream = (figures.UPSTREAM, MUTED, "dash", True)
+    upstream = (UPSTREAM, MUTED, "dash", True)
     return Section(
         "calibration",
         "Calibration",
@@ -235,9 +277,9 @@ def _calibration(facts: Facts) -> Section:
         f"predicted probability; whiskers are 95 % intervals of {facts.focus}. The table shows "
         "the mean distance from the line, relative to how common the objective is; chance alone "
         "keeps rare objectives off the line.",
-        figures.calibration_plots(facts),
+        calibration_plots(facts),
         (calibration_table(facts),),
-        legend=(*_legend(facts, told), upstream) if told else (),
+        legend=[*_method_legend(facts, told), upstream],
     )
 
 
@@ -256,12 +298,20 @@ def _data(facts: Facts) -> Section:
     return Section("data", "Data", lead, tables=tables, notes=(*facts.caveats, *others))
 
 
-def _legend(facts: Facts, names: Sequence[str]) -> tuple[LegendEntry, ...]:
+def _legend(
+    names: Iterable[str], looks: Mapping[str, Mapping[str, str]], focus: str | None
+) -> list[LegendEntry]:
     """Show the best few methods and the one looked at; the others wait for a click."""
-    shown, looks = {*names[:_SHOWN_METHODS], facts.focus}, figures.method_styles(facts)
-    return tuple((n, looks[n]["color"], looks[n]["dash"], n in shown) for n in names)
+    return [
+        (name, looks[name]["color"], looks[name]["dash"], place < _SHOWN_METHODS or name == focus)
+        for place, name in enumerate(names)
+    ]
 
 
-def objective_legend(objectives: Iterable[str]) -> tuple[LegendEntry, ...]:
+def _method_legend(facts: Facts, names: Sequence[str]) -> list[LegendEntry]:
+    return _legend(names, method_styles(facts), facts.focus)
+
+
+def _objective_legend(objectives: Iterable[str]) -> tuple[LegendEntry, ...]:
     """Return the colour of each objective, the same in every chart."""
     return tuple((o, look["color"], look["dash"], True) for o, look in styles(objectives).items())

@@ -9,7 +9,6 @@ from typing import Any
 from harmonrank.reports.explanation._model import ModelExplanation
 from harmonrank.reports.explanation._row import RowExplanation, ordinal
 from harmonrank.reports.explanation._text import row_table
-from harmonrank.reports.figures import context_plots, response_panels, share_plot
 from harmonrank.reports.html import Card, Section, page
 from harmonrank.reports.plots import (
     ACCENT,
@@ -25,7 +24,7 @@ from harmonrank.reports.plots import (
     upright,
 )
 from harmonrank.reports.run import Run
-from harmonrank.reports.sections import objective_legend
+from harmonrank.reports.sections import effect_sections
 from harmonrank.support.table import Table, table_of
 
 
@@ -50,7 +49,7 @@ def explanation_page(
     parts = [] if row is None else [_row(row, notes)]
     parts += [Section("model", "The model", "What it learned of each objective.", tables=(facts,))]
     verdict = "" if row is None else next(row.sentences())
-    return page(title, run, _cards(found, row), [*parts, *_model(found)], verdict)
+    return page(title, run, _cards(found, row), [*parts, *_effects(found)], verdict)
 
 
 def _cards(found: ModelExplanation, row: RowExplanation | None) -> list[Card]:
@@ -65,39 +64,14 @@ def _cards(found: ModelExplanation, row: RowExplanation | None) -> list[Card]:
     return cards
 
 
-def _model(found: ModelExplanation) -> list[Section]:
-    names, legend = found.names, objective_legend(found.names)
-    overall = {
-        found.formula: [abs(found.effective[name]) for name in names],
-        "measured": [found.pulls[name] for name in names],
+def _effects(found: ModelExplanation) -> Iterator[Section]:
+    method, names = found.method, found.names
+    shares = {
+        found.formula: [found.effective[name] for name in names],
+        method: [found.pulls[name] for name in names],
     }
-    look = {found.method: {"color": ACCENT}}
-    return [
-        Section(
-            "weights",
-            "Effective weights",
-            "The first bar is what a unit of probability counts. The second is measured: each "
-            "score moves from its 10th to its 90th percentile while the others rest at their "
-            "medians; shares of the fused score's movement.",
-            [share_plot(names, "effective", "Effective weights", overall, wide=True)],
-            legend=legend,
-        ),
-        Section(
-            "context",
-            "By context",
-            "The same measure for the rows of each context value: bars of different shape are "
-            "personalisation.",
-            context_plots(names, found.by_context),
-            legend=legend,
-        ),
-        Section(
-            "responses",
-            "Responses",
-            "The fused score as one score moves and the others rest at their medians, mean over "
-            "contexts, in standard deviations of the fused score.",
-            response_panels(names, {found.method: found.responses}, look),
-        ),
-    ]
+    responses, looks = {method: found.responses}, {method: {"color": ACCENT, "dash": "solid"}}
+    return effect_sections(names, shares, found.by_context, responses, looks, method)
 
 
 def _row(row: RowExplanation, notes: Sequence[str]) -> Section:

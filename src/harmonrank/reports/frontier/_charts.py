@@ -1,10 +1,10 @@
 """Charts of a frontier: two objectives at a time, every point numbered."""
 
-__all__ = ["front_plots", "pairs_of"]
+__all__ = ["BEST", "REACHED", "front_plots", "pairs_of"]
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from harmonrank.reports.plots import ACCENT, INK, PALETTE, Plot, hover_text, lin
 from harmonrank.support.table import table_of
 
 _SIGNS = {"current": "diamond", "knee": "star"}
+Point: TypeAlias = tuple[float, float]
+BEST, REACHED = "best possible", "reached"
+"""The lines of a chart."""
+
 _EXTREMES = ("most ", "least ")
 _NAMES = {"color": INK}
 _PICKED = {"marker": {"size": 15, "color": PALETTE[3]}}
@@ -32,26 +36,45 @@ def pairs_of(front: Front, most: int, signs: np.ndarray | float = 1.0) -> list[t
     return sorted(combinations(known, 2), key=agreement)[:most]
 
 
-def front_plots(frontier: Frontier, front: Front, what: str, key: str, most: int) -> list[Plot]:
-    """Return a chart per pair of objectives."""
+def front_plots(
+    frontier: Frontier,
+    front: Front,
+    what: str,
+    key: str,
+    most: int,
+    more: Callable[[str, str], Iterable[Any]] = lambda *_: (),
+) -> list[Plot]:
+    """Return a chart per pair of objectives.
+
+    Args:
+        frontier: All points.
+        front: The figures that are drawn.
+        what: Their name.
+        key: Begins the names of the charts.
+        most: At most so many pairs.
+        more: Returns what else is drawn of two objectives.
+    """
     pairs = pairs_of(front, most, frontier.signs)
-    return [_plot(frontier, front, what, key, list(pair)) for pair in pairs]
+    return [_plot(frontier, front, what, key, list(pair), more) for pair in pairs]
 
 
-def _plot(frontier: Frontier, front: Front, what: str, key: str, pair: list[int]) -> Plot:
+def _plot(
+    frontier: Frontier, front: Front, what: str, key: str, pair: list[int], more: Callable[..., Any]
+) -> Plot:
     first, second = (frontier.names[m] for m in pair)
     listed = frontier.listed().items()
     named = {n: words for n, words in listed if words and not words.startswith(_EXTREMES)}
     others = [n for n in range(len(frontier.weights)) if n not in named]
     hover = f"{what} {hover_text(first)} %{{x:.4f}}<br>{what} {hover_text(second)} %{{y:.4f}}"
     figures, signs = front.figures[:, pair], frontier.signs[pair]
-    data = [_edge("reached", figures, signs, {"color": ACCENT})]
+    data = [_edge(REACHED, figures, signs, {"color": ACCENT})]
     if front is frontier.auc and frontier.best is not None:
         best = {"color": PALETTE[1], "dash": "dash"}
-        data.insert(0, _edge("best possible", frontier.best.figures[:, pair], signs, best))
+        data.insert(0, _edge(BEST, frontier.best.figures[:, pair], signs, best))
     data += [
-        _points(figures, others, hover, **_dots(front.unbeaten[others])),
-        _points(figures, list(named), hover, **_marks(list(named.values()))),
+        _points(frontier, figures, others, hover, **_dots(front.unbeaten[others])),
+        _points(frontier, figures, list(named), hover, **_marks(list(named.values()))),
+        *more(first, second),
     ]
     heads = ("point", f"{what} {first}", f"{what} {second}")
     rows = [(n, *figures[n].tolist()) for n in np.flatnonzero(front.unbeaten).tolist()]
@@ -69,16 +92,33 @@ def _plot(frontier: Frontier, front: Front, what: str, key: str, pair: list[int]
 
 
 def _edge(name: str, figures: np.ndarray, signs: np.ndarray, look: dict[str, Any]) -> Any:
-    """Return a line through the points that no other beats in these two objectives."""
-    edge = figures[pareto_front(figures * signs)]
-    x, y = edge[np.argsort(edge[:, 0], kind="stable")].T.tolist()
+    """Return the outer edge of the points in these two objectives, which bends one way only."""
+    points = (figures * signs)[pareto_front(figures * signs)]
+    edge: list[Any] = []
+    for x, y in points[np.argsort(points[:, 0], kind="stable")]:
+        # A point below the line between its neighbours is no part of it.
+        while len(edge) > 1 and _slope(edge[-2], (x, y)) >= _slope(edge[-2], edge[-1]):
+            edge.pop()
+        edge.append((x, y))
+    x, y = (np.array(edge) * signs).T.tolist()
     return line(name, x, y, "%{x:.4f}, %{y:.4f}", look)
 
 
-def _points(figures: np.ndarray, numbers: list[int], hover: str, **look: Any) -> dict[str, Any]:
+def _slope(one: Point, other: Point) -> float:
+    return (other[1] - one[1]) / max(other[0] - one[0], 1e-300)
+
+
+def _points(
+    frontier: Frontier, figures: np.ndarray, numbers: list[int], hover: str, **look: Any
+) -> dict[str, Any]:
     x, y = figures[numbers].T.tolist()
-    ids = list(map(str, numbers))
-    return scatter("points", x, y, f"point %{{id}}<br>{hover}", ids=ids, selected=_PICKED, **look)
+    weights = [
+        ", ".join(f"{n} {w:.2f}" for n, w in zip(frontier.names, row, strict=True) if w)
+        for row in frontier.weights[numbers].tolist()
+    ]
+    look |= {"ids": list(map(str, numbers)), "customdata": weights, "selected": _PICKED}
+    said = f"point %{{id}}<br>{hover}<br>weights: %{{customdata}}"
+    return scatter("points", x, y, said, **look)
 
 
 def _dots(unbeaten: np.ndarray) -> dict[str, Any]:
@@ -97,7 +137,7 @@ def _marks(names: Sequence[str]) -> dict[str, Any]:
     edge = {"color": INK, "width": 1}
     return {
         "mode": "markers+text",
-        "text": [f"{hover_text(words)}<br>" for words in names],
+        "text": list(map(hover_text, names)),
         "textposition": "top center",
         "textfont": {**_NAMES, "size": 12},
         "marker": {"size": 12, "symbol": symbols, "color": PALETTE[1], "line": edge},

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from harmonrank.reports.facts import Facts
-from harmonrank.reports.figures._methods import method_styles
+from harmonrank.reports.figures.methods import method_styles
 from harmonrank.reports.plots import ACCENT, INK, MUTED, Plot, line, logit, logit_axis, plot
 from harmonrank.reports.stability import Stability
 from harmonrank.support.table import table_of

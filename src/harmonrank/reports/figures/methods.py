@@ -5,9 +5,7 @@ __all__ = [
     "calibration_plots",
     "context_plots",
     "method_styles",
-    "pull_plot",
     "response_panels",
-    "response_plots",
     "share_plot",
 ]
 
@@ -45,14 +43,6 @@ UPSTREAM = "upstream scores"
 def method_styles(facts: Facts) -> dict[str, dict[str, str]]:
     """Return the colour and the dash of each method, the same in every chart."""
     return styles(facts.board.qualities)
-
-
-def response_plots(facts: Facts) -> list[Plot]:
-    """One panel per objective: the fused score as that objective's score moves."""
-    curves = {n: f.response for n, f in facts.methods.items() if f.response}
-    every = method_styles(facts)
-    looks = {n: every[n] | {"width": 3 if n == facts.focus else 2} for n in curves}
-    return response_panels(facts.board.objectives, curves, looks)
 
 
 def response_panels(
@@ -97,18 +87,6 @@ def _response(
     )
 
 
-def pull_plot(facts: Facts) -> list[Plot]:
-    """What moves the fused score: the weights by formula, then each method as it acts."""
-    formula = "w/(π(1−π))" if facts.board.value_k is None else "value of an event"
-    rows: dict[str, Sequence[float]] = {
-        # Sizes: what counts against a row moves it as much as what counts for it.
-        formula: [abs(o.effective_weight) for o in facts.data.objectives],
-        **{n: f.pulls for n, f in facts.methods.items() if f.pulls},
-    }
-    title = "Effective weights, and what moves each method's fused score"
-    return [share_plot(facts.board.objectives, "weights", title, rows, wide=True)]
-
-
 def context_plots(
     objectives: Sequence[str], pulls: Mapping[str, Mapping[str, Sequence[float]]]
 ) -> list[Plot]:
@@ -128,12 +106,15 @@ def share_plot(
     row: int = ROW,
     wide: bool = False,
 ) -> Plot:
-    """Return shares of 1 as stacked bars, one per row, one colour per objective."""
+    """Return shares of 1 as stacked bars, one per row, one colour per objective.
+
+    Of sizes: what counts against a row moves it as much as what counts for it.
+    """
     data = [
         bars(
             objective,
             list(rows),
-            [100 * shares[m] for shares in rows.values()],
+            [100 * abs(shares[m]) for shares in rows.values()],
             f"{hover_text(objective)} %{{x:.1f}} %",
             meta=objective,
             marker=_segment(m),
