@@ -8,9 +8,11 @@ __all__ = [
     "check_page",
     "page",
     "plotly_script",
+    "section",
     "write_page",
 ]
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -71,6 +73,33 @@ class Section:
         if len(self.title) <= _SHORT:
             return self.title
         return self.key.replace("-", " ").capitalize()
+
+
+def section(
+    key: str,
+    plots: Sequence[Plot] = (),
+    tables: Sequence[Table] = (),
+    *,
+    notes: Sequence[str] = (),
+    legend: Sequence[LegendEntry] = (),
+    picks: Mapping[str, str] | None = None,
+    **facts: Any,
+) -> Section:
+    """Return a section whose title and lead are in the file of words, with facts filled in."""
+    words = _words()[key]
+    title, lead = (" ".join(words[part].render(facts).split()) for part in ("title", "lead"))
+    return Section(key, title, lead, plots, tables, notes, legend, picks or {})
+
+
+@cache
+def _words() -> dict[str, dict[str, Any]]:
+    """Return the title and the lead of each section, to fill in."""
+    jinja2 = import_extra("jinja2", who=_WHO)
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
+    return {
+        key: {part: environment.from_string(text) for part, text in parts.items()}
+        for key, parts in tomllib.loads(asset("words.toml")).items()
+    }
 
 
 def page(

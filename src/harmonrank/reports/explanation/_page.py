@@ -9,7 +9,7 @@ from typing import Any
 from harmonrank.reports.explanation._model import ModelExplanation
 from harmonrank.reports.explanation._row import RowExplanation, ordinal
 from harmonrank.reports.explanation._text import row_table
-from harmonrank.reports.html import Card, Section, page
+from harmonrank.reports.html import Card, Section, page, section
 from harmonrank.reports.plots import (
     ACCENT,
     MUTED,
@@ -47,7 +47,7 @@ def explanation_page(
         notes: What cannot be said of this model.
     """
     parts = [] if row is None else [_row(row, notes)]
-    parts += [Section("model", "The model", "What it learned of each objective.", tables=(facts,))]
+    parts += [section("model", tables=[facts])]
     verdict = "" if row is None else next(row.sentences())
     return page(title, run, _cards(found, row), [*parts, *_effects(found)], verdict)
 
@@ -75,12 +75,8 @@ def _effects(found: ModelExplanation) -> Iterator[Section]:
 
 
 def _row(row: RowExplanation, notes: Sequence[str]) -> Section:
-    lead = (
-        "What each objective adds to the fused score of this row, beside what it adds on average "
-        "over the candidates of its request; and where the row would be if a score were another."
-    )
     table = replace(row_table(row), title="", notes=())
-    return Section("row", f"Row {row.row:,}", lead, [*_adds(row), _places(row)], (table,), notes)
+    return section("row", [*_adds(row), _places(row)], [table], notes=notes, row=row)
 
 
 def _adds(row: RowExplanation) -> Iterator[Plot]:

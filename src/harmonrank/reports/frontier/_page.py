@@ -7,7 +7,7 @@ from dataclasses import replace
 from harmonrank.evaluation.frontier import Frontier, Guarded
 from harmonrank.reports.frontier._charts import front_plots
 from harmonrank.reports.frontier._text import floor_table, frontier_table, volume_words
-from harmonrank.reports.html import Card, Section, page
+from harmonrank.reports.html import Card, Section, page, section
 from harmonrank.reports.run import Run
 
 _MOST_PAIRS = 6
@@ -33,57 +33,22 @@ def frontier_page(
     parts, verdict = frontier_sections(frontier, chosen), ""
     if guarded is not None:
         verdict = guarded.sentence()
-        parts.insert(0, _floors(guarded))
+        parts.insert(0, section("floors", tables=[floor_table(guarded)], guarded=guarded))
     return page(title, run, _cards(frontier), parts, verdict)
-
-
-def _floors(guarded: Guarded) -> Section:
-    point = "the best AUC-sum that keeps all floors"
-    if not guarded.feasible:
-        point = "where the floor that is missed most is missed least, as not all can be kept"
-    margin = "the lower end of the interval of the AUC, or of its paired difference to now,"
-    lead = (
-        f"The point: {point}. A floor holds if {margin if guarded.margin else 'the AUC'} is above "
-        "it. The price is what the AUC-sum would gain per unit by which the floor is lowered; a "
-        "floor that holds anyway has none."
-    )
-    return Section("floors", "Floors", lead, tables=(floor_table(guarded),))
 
 
 def frontier_sections(frontier: Frontier, chosen: int | None = None) -> list[Section]:
     """Return the points, then the charts of each kind of figure."""
-    table = frontier_table(frontier, chosen)
-    by = "true probabilities" if frontier.exact else "labels"
-    lead = (
-        f"One fit, its weights moved: no point was trained. AUC by {by} on {frontier.rows:,} rows. "
-        "The knee keeps the largest part of what each objective can reach; the sum counts each AUC "
-        "as the model does now. “·” marks a point that another one beats."
-    )
-    parts = [Section("points", "Points", lead, tables=(replace(table, notes=()),))]
-    about = (
-        "Of all rows together. Filled dots are unbeaten in all objectives at once; the line joins "
-        "what is best for these two. Click a dot, or type its number."
-    )
-    if frontier.best is not None:
-        about += " Dashed: the best that any fusion can do with these two."
-    requests = (
-        "How well candidates of one request are ordered. The weights that are best here may "
-        "be others: the heads are weighted for AUC over all rows."
-    )
-    k, picks = frontier.k, _picks(frontier)
-    events = (
-        f"How many events of each objective the first {k} of a request hold, mean over requests. "
-        f"What they are worth, added up, is the value at {k}."
-    )
-    for front, what, key, most, words in (
-        (frontier.auc, "AUC", "auc", _MOST_PAIRS, about),
-        (frontier.request_auc, "request AUC", "request", _FEWER, requests),
-        (frontier.events, f"events at {k}", "events", _FEWER, events),
+    table = replace(frontier_table(frontier, chosen), notes=())
+    parts, picks = [section("points", tables=[table], frontier=frontier)], _picks(frontier)
+    for front, what, key, most in (
+        (frontier.auc, "AUC", "auc", _MOST_PAIRS),
+        (frontier.request_auc, "request AUC", "request", _FEWER),
+        (frontier.events, f"events at {frontier.k}", "events", _FEWER),
     ):
         if front is not None and front.unbeaten.any():
             plots = front_plots(frontier, front, what, key, most)
-            title = f"{what[:1].upper()}{what[1:]}"
-            parts.append(Section(f"{key}-trade-offs", title, words, plots, picks=picks))
+            parts.append(section(f"{key}-trade-offs", plots, picks=picks, frontier=frontier))
     return parts
 
 

@@ -2,7 +2,7 @@
 
 __all__ = ["stream_page"]
 
-from harmonrank.reports.html import Card, Section, page
+from harmonrank.reports.html import Card, Section, page, section
 from harmonrank.reports.plots import styles
 from harmonrank.reports.run import Run
 from harmonrank.reports.stream._charts import (
@@ -28,9 +28,13 @@ def stream_page(title: str, history: StreamHistory, run: Run) -> str:
         run: How the page was made.
     """
     shown = history.newest(_MOST)
-    parts = [_quality(shown), _versions(shown), _drift(shown), _pace(shown)]
-    lead = "What the learner keeps, as it tells itself."
-    parts.append(Section("learner", "Learner", lead, learner_plots(shown)))
+    parts = [
+        _quality(shown),
+        section("versions", tables=[version_table(shown)]),
+        _drift(shown),
+        section("pace", pace_plots(shown), [aside_table(shown.batches)]),
+        section("learner", learner_plots(shown)),
+    ]
     return page(title, run, _cards(history), parts, _verdict(history))
 
 
@@ -76,42 +80,11 @@ def _quality(history: StreamHistory) -> Section:
     drawn = {trace.get("meta") for each in plots for trace in each.data}
     legend = [(n, color, dash, on) for n, (color, dash, on) in LINES.items()]
     legend += [(kind, color, sign, True) for kind, (color, _, _, sign) in KINDS.items()]
-    lead = (
-        "Every batch was scored by the model that had not learned it yet. The line is the AUC over "
-        "a sliding window of batches, rows being compared within their batch, and the band its "
-        "95 % interval; where the truth is known, exact is that of each batch by itself. Marks are "
-        "versions: published, recalibrated on new scores without labels, or refused by the "
-        "guardrails. Dotted lines are changes of upstream models."
-    )
-    shown = [entry for entry in legend if entry[0] in drawn]
-    return Section("quality", "Quality", lead, plots, legend=shown)
-
-
-def _versions(history: StreamHistory) -> Section:
-    lead = (
-        "What was offered to the registry, the newest first, and why the guardrails refused some. "
-        "Neighbours with one outcome share a row."
-    )
-    return Section("versions", "Versions", lead, tables=(version_table(history),))
+    return section("quality", plots, legend=[entry for entry in legend if entry[0] in drawn])
 
 
 def _drift(history: StreamHistory) -> Section:
     plots = drift_plots(history)
     looks = styles(history.intervals[-1].moves if plots else ())
-    lead = (
-        "Where the scores of each interval's exposures are, before anything is known of their "
-        "labels: the population stability index against the batch learned last (dashed: 0.1, a "
-        "move, and 0.25, a large one), and the median given the context against what the model "
-        "has learned from."
-    )
     legend = [(name, look["color"], look["dash"], True) for name, look in looks.items()]
-    return Section("score-moves", "Drift", lead, plots, (change_table(history),), legend=legend)
-
-
-def _pace(history: StreamHistory) -> Section:
-    lead = (
-        "How the stream keeps up. Lag is from the newest event to the moment its batch was "
-        "learned; speed is of joining, scoring and learning together. Events that were set aside "
-        "are kept, with the reason."
-    )
-    return Section("pace", "Pace", lead, pace_plots(history), (aside_table(history.batches),))
+    return section("score-moves", plots, [change_table(history)], legend=legend)
