@@ -31,8 +31,9 @@ import numpy as np
 import polars as pl
 import torch
 
-from harmonrank.metrics import auc, calibration_error, paired_difference
+from harmonrank.metrics import auc, auc_sum_interval
 from harmonrank_lab.upstream import FULL, PredictorConfig, fit_predictor, load_predictor
+from harmonrank_lab.upstream.calibration_error import calibration_error
 from harmonrank_lab.upstream.logs import ImportedLog, LogColumns, find_kuairand, import_log
 from harmonrank_lab.upstream.predictor import MODEL
 from harmonrank_lab.worlds.raw import KuaiRandWorld
@@ -175,7 +176,7 @@ def measured(p: np.ndarray, test: pl.DataFrame, columns: LogColumns) -> dict:
         for kind, gap, against in (("auc", "gap", labels), ("exact_auc", "exact_gap", truth)):
             found[kind][name] = float(auc(p[:, m], against))
             found[gap][name] = float(auc(truth, against)) - found[kind][name]
-        gap = paired_difference(truth, p[:, m], labels)
+        gap = auc_sum_interval(truth, labels, minus=p[:, m])
         found["gap_ci"][name] = [gap.low, gap.high]
         found["ece"][name] = calibration_error(p[:, m], labels)
     return found

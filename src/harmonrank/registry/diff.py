@@ -12,7 +12,7 @@ from harmonrank.data.reading.tables import column_names
 from harmonrank.fusion import Method
 from harmonrank.fusion.position.correction import corrected
 from harmonrank.fusion.quality.outcomes import outcomes_of
-from harmonrank.metrics import Interval, paired_difference, spearman
+from harmonrank.metrics import Interval, auc_sum_interval, spearman
 from harmonrank.registry.version import Version
 from harmonrank.support.table import Column, Table, Tabular
 
@@ -79,10 +79,10 @@ def diff_of(
     areas = None
     if labelled:
         areas = {
-            name: paired_difference(
+            name: auc_sum_interval(
                 new,
-                old,
                 outcomes_of(log, [m]),
+                minus=old,
                 groups=log.request,
                 sample_weight=log.sample_weight,
             )

@@ -14,7 +14,7 @@ from msgspec import Meta
 from harmonrank.data import Log
 from harmonrank.fusion import Method
 from harmonrank.fusion.quality.outcomes import outcomes_of
-from harmonrank.metrics import Interval, paired_difference
+from harmonrank.metrics import Interval, auc_sum_interval
 from harmonrank.registry.version import Check, Summary
 from harmonrank.support.options import Nonnegative
 
@@ -130,10 +130,10 @@ def _named(columns: Sequence[Sequence[str]]) -> str:
 def _areas(rules: Guardrails, fused: np.ndarray, old: np.ndarray, log: Log) -> Iterator[Check]:
     names, signs = log.schema.names, log.schema.signs
     for name, one, sign in zip(names, np.eye(len(names)), signs, strict=True):
-        moved = paired_difference(
+        moved = auc_sum_interval(
             fused,
-            old,
             outcomes_of(log),
+            minus=old,
             objective_weights=one,
             level=rules.level,
             groups=log.request,
