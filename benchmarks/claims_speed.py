@@ -131,11 +131,6 @@ def binary() -> Iterator[str]:
     yield from candidates("binary tensors")
 
 
-@claim("serving.md", "| Arrow, 10,000 candidates | {} ms, {}M candidates/s | |")
-def arrow() -> Iterator[str]:
-    yield from candidates("Arrow")
-
-
 @claim(
     "serving.md",
     "In {} minutes it had {} answers, and {} requests failed. From the second quarter of the hour "

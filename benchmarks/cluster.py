@@ -30,7 +30,7 @@ from cluster_plan import STATED, kernels, plan, simulated
 from scale import PART, WORLD, drawn
 
 import harmonrank as hr
-from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.engine import open_engine, using
 from harmonrank.evaluation.partitioned import partitioned_quality
 from harmonrank.fusion.fitting.block_fit import fit_in_blocks
@@ -121,12 +121,12 @@ def work_of(verb, source, scratch):
             "context": list(place.context),
             "request": "request",
         }
-        blocks = LogBlocks(source, hr.Schema.of(schema))
+        blocks = FileBlocks(source, hr.Schema.of(schema))
         return lambda _: fit_in_blocks(hr.HarmonRank(), blocks, most_rows=1)
     model = hr.load(scratch / "model")
     if verb == "score":
         return lambda engine: score_files(engine, model, source, scratch / "scored")
-    blocks = LogBlocks(source, model.schema, size=1 << 20)
+    blocks = FileBlocks(source, model.schema, size=1 << 20)
     return lambda engine: partitioned_quality(model, blocks, engine)
 
 

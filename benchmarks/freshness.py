@@ -25,7 +25,7 @@ from harmonrank.data import Log, read_log
 from harmonrank.metrics import auc, best_score
 from harmonrank.registry import Registry
 from harmonrank.streaming.config import LoopConfig, StreamConfig
-from harmonrank.streaming.learners.recipe import LearnerSettings
+from harmonrank.streaming.config import LearnerSettings
 from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted
 from harmonrank.streaming.sources.source import open_sink
 from harmonrank.streaming.stream import stream
