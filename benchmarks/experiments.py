@@ -1,33 +1,35 @@
-"""Off-policy estimates on the simulated platform: do intervals cover, and do lifts come true?
+"""The simulated platform of docs/online.md: an experiment on it, and estimates from its logs.
 
-    python benchmarks/offline.py --json benchmarks/results/offline.json
+    python benchmarks/experiments.py online --json benchmarks/results/online-elive.json
+    python benchmarks/experiments.py offline --world qkvideo --json benchmarks/results/offline.json
 
-The platform of docs/online.md logs requests that a production score ranks. Truth is by the true
-chance of every answer in other requests of the same platform. Coverage: of so many logs, how many
-have intervals that hold the true value, and the true lift over production. `random share`: 5 of 20
-candidates are shown, a third of the requests in random order, estimated from these, with the true
-examination curve and with one that a fit estimated; `as ranked`: all 10 candidates are shown, no
-request in random order, the curve estimated. Rank correlation: over ten pairs of models.
+`online`: five days of an experiment, measured lifts beside exact ones. `offline`: do intervals of
+off-policy estimates cover, and do lifts come true? The platform logs requests that a production
+score ranks. Truth is by the true chance of every answer in other requests of the same platform.
+Coverage: of so many logs, how many have intervals that hold the true value, and the true lift over
+production. `random share`: 5 of 20 candidates are shown, a third of the requests in random order,
+estimated from these, with the true examination curve and with one that a fit estimated; `as
+ranked`: all 10 candidates are shown, no request in random order, the curve estimated. Rank
+correlation: over ten pairs of models.
 """
 
-import argparse
-import json
+from copy import copy
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
+from store import options, write
 
 from harmonrank.data import Schema
-from harmonrank.evaluation import Baseline
-from harmonrank.evaluation.offline import OfflineResult, estimate_offline
+from harmonrank.evaluation import Baseline, OfflineResult, estimate_offline
 from harmonrank.fusion import Method, method_class
 from harmonrank.metrics import spearman
-from harmonrank.worlds import World, world
-from harmonrank.worlds.simulation import world_schema
+from harmonrank.worlds import World, world, world_schema
 from harmonrank_lab.experiments.online import (
+    FULL,
     RANDOMISED,
     OnlineConfig,
     candidate_scores,
+    run_online,
     shown_log,
     shown_requests,
     true_values,
@@ -80,11 +82,10 @@ def production(log) -> np.ndarray:
     return log.scores[:, 0].astype(np.float64)
 
 
-def with_curve(model: Method, curve: dict[int, float]) -> Method:
-    from copy import copy
-
+def placed(model: Method, **parts: object) -> Method:
+    """Return a model with other parts of its schema: a column of places, an examination curve."""
     changed = copy(model)
-    changed._schema = replace(model.schema, examination=curve)
+    changed._schema = replace(model.schema, **parts)
     return changed
 
 
@@ -97,7 +98,7 @@ def coverage(place: World, requests: int, runs: int) -> list[dict]:
         if name == "as ranked":
             ways = {"estimated": model}
         else:
-            ways = {"given": with_curve(model, platform.curve), "estimated": model}
+            ways = {"given": placed(model, examination=platform.curve), "estimated": model}
         held = {way: np.zeros((len(PARTS), len(true)), int) for way in ways}
         for run in range(runs):
             log = platform.log(100 + run)
@@ -138,7 +139,9 @@ def pairs(place: World, requests: int) -> dict:
     models = {kind: (model, None) for kind, model in fitted.items()}
     models |= {name: (fitted["logistic"], weights) for name, weights in only.items()}
     biased = method_class("logistic")().fit(shown, naive)
-    models["logistic, places ignored"] = (with_position(biased, fitted["logistic"]), None)
+    known = fitted["logistic"].schema
+    seen = {"position": known.position, "examination": known.examination}
+    models["logistic, places ignored"] = (placed(biased, **seen), None)
     log = platform.log(2)
     today, *truth = platform.truth([production, *(scorer(m, w) for m, w in models.values())])
     worth, rows = np.array(VALUE), []
@@ -168,35 +171,19 @@ def spearman_of(a: list[float], b: list[float]) -> float:
     return float(spearman(np.array([a, b]).T)[0, 1])
 
 
-def with_position(model: Method, other: Method) -> Method:
-    from copy import copy
-
-    changed = copy(model)
-    changed._schema = replace(
-        model.schema, position=other.schema.position, examination=other.schema.examination
-    )
-    return changed
-
-
 def scorer(model: Method, weights: dict | None):
     return lambda log: model.score(log, weights=weights)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--world", default="qkvideo")
-    parser.add_argument("--requests", type=int, default=6_000, help="of a log, for coverage")
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--pair-requests", type=int, default=30_000)
-    parser.add_argument("--json", type=Path)
-    args = parser.parse_args()
-    place = world(args.world)
-    result = {"world": args.world, "requests": args.requests, "runs": args.runs}
-    result |= {"rank_correlation": pairs(place, args.pair_requests)}
-    result |= {"coverage": coverage(place, args.requests, args.runs)}
-    if args.json is not None:
-        args.json.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, "part", world="elive", requests=6_000, runs=100, pair_requests=30_000)
+    if given.part == "online":
+        result = run_online(given.world, progress=lambda e: print(e, flush=True), **FULL)
+        for lift in result.analysis.lifts:
+            print(lift)
+        write(given.json, result.to_dict())
+    else:
+        place = world(given.world)
+        found = {"world": given.world, "requests": given.requests, "runs": given.runs}
+        found |= {"rank_correlation": pairs(place, given.pair_requests)}
+        write(given.json, found | {"coverage": coverage(place, given.requests, given.runs)})
