@@ -56,7 +56,7 @@ def command(log: Tables, out: Path, overwrite: bool, show: Show) -> None:
 def _table(guess: "Guess") -> "Table":
     from harmonrank.support.table import Column, Table
 
-    columns = Column("column", least=12), Column("role", least=10), Column("why", widest=44)
+    columns = Column("column"), Column("role"), Column("why", widest=44)
     order = [*_roles(guess), "left out"]
     rows = sorted(
         ((name, role, why) for name, (role, why) in guess.reasons.items()),
