@@ -12,6 +12,8 @@ from rich.text import Text
 
 from harmonrank.support.table._table import Column, Table, mark_of
 
+_LEAST = 12  # Characters by which a row is still known.
+
 
 def plain(table: Table, width: int) -> str:
     """Return the lines without colour."""
@@ -48,8 +50,8 @@ def _lines(table: Table) -> list[list[str]]:
 def _blocks(table: Table, lines: list[list[str]], width: int) -> list[tuple[dict[int, int], int]]:
     """Return the columns of each block with their widths, and how far apart they are.
 
-    Where not all columns fit, the spare ones go; then the others are divided into blocks, each with
-    the first column, which says what a row is about.
+    Where not all columns fit, the spare ones go and the texts of the first one, which says what a
+    row is about, are cut; then the others are divided into blocks, each with the first.
     """
 
     def natural(i: int, column: Column, title: str) -> int:
@@ -65,6 +67,9 @@ def _blocks(table: Table, lines: list[list[str]], width: int) -> list[tuple[dict
         if _total(widths, gap) <= width:
             return [(widths, gap)]
     (first, own), *others = fewer.items()
+    room = width - (_total(fewer, 1) - own)
+    if room >= _LEAST:
+        return [(fewer | {first: room}, 1)]
     head = {first: min(own, max(width // 3, 1))}
     blocks = [dict(head)]
     for i, own in others:
