@@ -48,17 +48,6 @@ except SystemExit:
     assert loaded_by(code) == []
 
 
-def test_scoring_loads_no_training_code(tmp_path, table, schema):
-    hr.ClosedForm().fit(table, schema, valid=table).save(tmp_path / "m")
-    code = f"""
-import sys, harmonrank
-harmonrank.load({str(tmp_path / "m")!r})
-unwanted = {{f"harmonrank.{{name}}" for name in ("paper", "evaluation")}}
-assert not unwanted & set(sys.modules)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 def test_every_public_name_is_there_and_is_what_it_is_called():
     assert hr.__all__ == dir(hr) == PUBLIC
     for name in PUBLIC:

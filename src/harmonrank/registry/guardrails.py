@@ -111,7 +111,7 @@ def _columns(new: Method, current: Method | None) -> Check:
 
 def _texts(model: Method) -> dict[str, bool]:
     """Return which context columns hold text; one in which training saw no value may hold any."""
-    features = model.encoder.features
+    features = model.fitted.encoder.features
     return {feature.name: feature.kind == "text" for feature in features if feature.values}
 
 
@@ -186,7 +186,7 @@ def _signed(moved: Interval) -> str:
 
 
 def _calibration(rules: Guardrails, new: Method, log: Log) -> Iterator[Check]:
-    if rules.calibration is None or not new.gives_probabilities:
+    if rules.calibration is None or not new.traits.probabilities:
         return
     weight = log.sample_weight
     if not log.schema.plain:
