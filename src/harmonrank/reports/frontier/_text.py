@@ -25,8 +25,8 @@ def frontier_table(
         listed[chosen] = ", ".join(words)
     columns = (
         Column("point"),
-        Column("what", least=7),
-        *(Column(frontier.title(name), ".4f", least=6) for name in frontier.names),
+        Column("what"),
+        *(Column(frontier.title(name), ".4f") for name in frontier.names),
         Column("sum", ".4f"),
         Column("weights", spare=True),
     )
