@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harmonrank.paper.methods.harmonrank_paper import HarmonRankPaper
     from harmonrank.paper.soft_rank import soft_rank
     from harmonrank.support.errors import HarmonRankError
-    from harmonrank.worlds.every import world
+    from harmonrank.worlds import world
 
 __version__ = "0.1.0"
 
@@ -61,7 +61,7 @@ _PLACES = {
     "rank": "metrics",
     "rank_auc_loss": "paper.losses",
     "soft_rank": "paper.soft_rank",
-    "world": "worlds.every",
+    "world": "worlds",
 }
 
 # Names are imported when first used, so that importing the package costs nothing.

@@ -4,7 +4,7 @@ from harmonrank.evaluation.baseline import Baseline
 from harmonrank.evaluation.compare import compare
 from harmonrank.evaluation.entry import Entry
 from harmonrank.evaluation.leaderboard import Leaderboard
-from harmonrank.worlds.simulation import simulate, world_schema
+from harmonrank.worlds import simulate, world_schema
 
 __all__ = [
     "Baseline",
