@@ -301,10 +301,11 @@ def test_workers_measure_whatever_one_process_does(run, folder, ray_engine, monk
 
 
 def heads_of(table, blocks_of):
+    from harmonrank.model.stored_heads import arrays_of_heads
+
     from harmonrank.data import ContextEncoder, read_log
     from harmonrank.model.fit_rows import cut_rows
     from harmonrank.model.linear.heads_fit import fit_blocks
-    from harmonrank.model.stored_heads import arrays_of_heads
 
     log = read_log(table, {"objectives": {"buy": "p_buy", "like": "p_like"}, "context": ["hour"]})
     encoder = ContextEncoder.fit(log.context)
@@ -413,8 +414,9 @@ def test_a_worker_killed_within_a_buffer_changes_no_bit(
     folder, schema, tmp_path, ray_engine, small_buffer, at
 ):
     """Whoever takes its place has the rows of this buffer, the first one or another."""
-    from harmonrank.data.rows.log_blocks import LogBlocks
     from harmonrank.fusion.fitting.block_fit import fit_in_blocks
+
+    from harmonrank.data.rows.log_blocks import LogBlocks
 
     marker, found = tmp_path / "died", []
     for engine in (ray_engine, LosingEngine(ray_engine, at, marker)):

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from harmonrank.model.stored_heads import arrays_of_heads
 from ray.cluster_utils import Cluster
 
 import harmonrank as hr
@@ -22,7 +23,6 @@ from harmonrank.fusion import method_class
 from harmonrank.fusion.scoring.scoring_parts import score_files
 from harmonrank.model.fit_rows import cut_rows
 from harmonrank.model.linear.heads_fit import fit_blocks
-from harmonrank.model.stored_heads import arrays_of_heads
 from logs import small_table
 from losing_engine import LosingEngine
 from ray_jobs import place_of

@@ -5,16 +5,15 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.evaluation.frontier import Sweep
 from harmonrank.fusion import method_class
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 from harmonrank.support.errors import UsageError
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 
 
 def tables(name, rows, **more):

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 from safetensors.numpy import load_file
 
 import harmonrank as hr
@@ -11,7 +12,6 @@ from harmonrank.data import read_log
 from harmonrank.data.label_levels import LabelLevels, LevelSum
 from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.fusion import method_class
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 from harmonrank.support.errors import DataError, UsageError
 from kinds_log import SCHEMA, planted
 

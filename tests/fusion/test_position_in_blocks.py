@@ -3,19 +3,19 @@
 import numpy as np
 import polars as pl
 import pytest
+from harmonrank.fusion.fitting.block_fit import fit_in_blocks
+from harmonrank.fusion.position.block_correction import corrected_blocks
 
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.engine import LocalEngine, using
 from harmonrank.fusion import method_class
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
-from harmonrank.fusion.position.block_correction import corrected_blocks
 from harmonrank.fusion.position.correction import corrected
 from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.support.errors import DataError
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import POSITION, as_frame, with_places, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank_lab.worlds import POSITION, with_places
 
 WORLD = world("qkvideo")
 PLACED = hr.Schema.from_dict(

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from harmonrank.model.stored_heads import arrays_of_heads
 
 from harmonrank.data.rows.blocks import SpilledBlocks
 from harmonrank.model.fit_rows import RowCounts, cut_rows, drawn_from
 from harmonrank.model.linear.heads_fit import fit_blocks
-from harmonrank.model.stored_heads import arrays_of_heads
 from harmonrank.support.threads import limited_threads
 
 SLOTS = (7, 5, 40)

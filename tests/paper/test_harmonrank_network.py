@@ -6,8 +6,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.metrics import auc, best_score, logit
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 
 QUICK = {"epochs": 5, "batch_rows": 1000}
 QKVIDEO = world("qkvideo")

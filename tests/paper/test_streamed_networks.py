@@ -4,13 +4,14 @@ import pytest
 
 pytest.importorskip("torch")
 
+from harmonrank.fusion.fitting.block_fit import fit_in_blocks
+
 from harmonrank.data.rows import blocks as training
 from harmonrank.data.rows.log_blocks import LogBlocks
 from harmonrank.fusion import method_class
 from harmonrank.fusion.fitting import row_blocks
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 from harmonrank.paper.training import buffer
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world_schema
 from upstream import OLD, log_of
 
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from harmonrank.data import read_log
 from harmonrank.streaming.learners.learner import load_learner
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 
 CONFLICT = world("conflict")
 SCHEMA = world_schema(CONFLICT)

@@ -12,8 +12,7 @@ from harmonrank.streaming.learners.recipe import LearnerSettings
 from harmonrank.streaming.sources.source import EventChunk
 from harmonrank.streaming.state.history import read_history
 from harmonrank.streaming.stream import stream
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 
 WORLD = world("conflict").subset(["like", "long_view"])
 SWAPPED = WORLD.with_upstream(("like",), a=1.6, b=-1.0)

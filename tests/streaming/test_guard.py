@@ -4,7 +4,7 @@ import pytest
 from small_stream import SCHEMA, WORLD
 
 from harmonrank.streaming.state.guard import GuardRows, is_guard
-from harmonrank.worlds.simulation import as_frame
+from harmonrank.worlds import as_frame
 
 
 def rows(count=2000, seed=0):

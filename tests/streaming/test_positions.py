@@ -16,8 +16,8 @@ from harmonrank.streaming.join.join import Batch
 from harmonrank.streaming.learners.learner import LearnerSettings, new_learner
 from harmonrank.streaming.learners.training import StreamTraining
 from harmonrank.streaming.prequential import Prequential
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, with_places, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank_lab.worlds import with_places
 
 WORLD = world("qkvideo").subset(["click", "long_view"])
 SCHEMA = replace(world_schema(WORLD), position="position", time="time")

@@ -12,7 +12,7 @@ from check_method import SMALL
 from harmonrank.data import Log
 from harmonrank.fusion import METHODS, method_class
 from harmonrank.support.errors import DataError
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world_schema
 from upstream import NEW, OLD, log_of
 
 

@@ -11,8 +11,7 @@ from harmonrank.fusion import Quality
 from harmonrank.fusion.catalogue import METHODS, method_class
 from harmonrank.metrics import value_at_k, value_interval
 from harmonrank.support.errors import UsageError
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 from logs import small_table
 
 SCHEMA = {

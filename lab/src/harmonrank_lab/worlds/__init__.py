@@ -8,6 +8,7 @@ from harmonrank.worlds import world
 if TYPE_CHECKING:
     from harmonrank_lab.worlds.candidates import DrawnCandidates, draw_candidates
     from harmonrank_lab.worlds.changes import Swap, WorldDrift
+    from harmonrank_lab.worlds.full_world import World
     from harmonrank_lab.worlds.hidden import Hidden
     from harmonrank_lab.worlds.interactions import Interactions
     from harmonrank_lab.worlds.places import Placed, examination_curve, placed
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from harmonrank_lab.worlds.simulation import POSITION, simulate, with_places
     from harmonrank_lab.worlds.stream import SimulatedStream
     from harmonrank_lab.worlds.trained import trained_world
-    from harmonrank_lab.worlds.full_world import World
 
 _PLACES = {
     "DrawnCandidates": "candidates",

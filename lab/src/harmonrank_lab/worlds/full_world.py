@@ -25,7 +25,6 @@ from harmonrank_lab.worlds.hidden import Hidden
 from harmonrank_lab.worlds.interactions import Interactions
 from harmonrank_lab.worlds.request_effects import RequestEffects
 
-
 _NEGLIGIBLE = 1e-14
 """Hidden classes less likely than this change no probability by 1e-13."""
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from harmonrank.metrics import auc, best_score
 from harmonrank.worlds import PRESETS, Recipe, draw, preset, stronger
-from harmonrank_lab.worlds.recipes import RECIPES, LabRecipe
 from harmonrank_lab.worlds.full_world import World
+from harmonrank_lab.worlds.recipes import RECIPES, LabRecipe
 
 WORLDS: tuple[str, ...] = tuple(RECIPES)
 """The worlds that are drawn; `trained` is made of networks."""

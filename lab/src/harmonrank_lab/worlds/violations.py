@@ -17,10 +17,10 @@ import numpy as np
 
 from harmonrank.worlds import Additive, draw_effects
 from harmonrank_lab.worlds.changes import Floats
+from harmonrank_lab.worlds.full_world import World
 from harmonrank_lab.worlds.hidden import Hidden
 from harmonrank_lab.worlds.interactions import Interactions
 from harmonrank_lab.worlds.request_effects import RequestEffects
-from harmonrank_lab.worlds.full_world import World
 
 Violation = Callable[[World, np.random.Generator], World]
 
