@@ -3,7 +3,8 @@ import json
 import pytest
 
 import harmonrank as hr
-from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 
 @pytest.fixture

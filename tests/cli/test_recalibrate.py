@@ -6,7 +6,8 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.metrics import spearman
-from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 
 def test_a_model_is_recalibrated_to_replaced_upstream_models_without_labels(run, tmp_path):

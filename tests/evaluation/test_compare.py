@@ -11,7 +11,8 @@ from harmonrank.metrics import Interval
 from harmonrank.support.errors import DataError, OutputError, UsageError
 from harmonrank.support.events import MethodEnded, MethodStarted
 from harmonrank.support.table import Column
-from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 QUICK = {"harmonrank-paper": {"epochs": 1, "buckets": 16}}
 BOTH = ["harmonrank-paper", "closed-form"]

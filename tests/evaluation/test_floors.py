@@ -11,7 +11,8 @@ from harmonrank.evaluation.frontier import Floor, Sweep, guarded_by
 from harmonrank.fusion.baselines.prevalence_weights import PrevalenceWeights
 from harmonrank.metrics import auc, paired_difference
 from harmonrank.support.errors import UsageError
-from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 NAMES = ("buy", "like", "view")
 

@@ -4,7 +4,8 @@ import pytest
 from harmonrank.data import read_log
 from harmonrank.fusion import load
 from harmonrank.paper.methods.other_losses import Mbce
-from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 
 QKVIDEO = world("qkvideo")
 SCHEMA = world_schema(QKVIDEO)

@@ -12,7 +12,8 @@ from harmonrank.model.linear.heads_recalibration import recalibrated_heads
 from harmonrank.model.missing.gaps import Gaps
 from harmonrank.model.missing.heads_marginal import MarginalScorer
 from harmonrank.support.errors import UsageError
-from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank.worlds import world
+from harmonrank.worlds.simulation import as_frame, world_schema
 from logs import drawn_logits as drawn
 
 

@@ -3,8 +3,8 @@ import polars as pl
 import pytest
 from small_stream import SCHEMA, WORLD
 
-from harmonrank.streaming.state.guard import GuardRows, is_guard
-from harmonrank.worlds import as_frame
+from harmonrank.streaming.guard import GuardRows, is_guard
+from harmonrank.worlds.simulation import as_frame
 
 
 def rows(count=2000, seed=0):

@@ -11,6 +11,8 @@ from harmonrank.export.graph import Value
 from harmonrank.export.heads import head_probabilities
 from harmonrank.export.inputs import Inputs, logits_of
 from harmonrank.export.lookups import count_below, interpolate
+from harmonrank.export.networks import network_scores
+from harmonrank.export.objective_networks import objective_network_probabilities
 from harmonrank.fusion import METHODS, Method, method_class
 from harmonrank.fusion.baselines.closed_form import Calibrated
 from harmonrank.fusion.baselines.formula import FormulaFit, Scale
@@ -18,6 +20,8 @@ from harmonrank.fusion.baselines.logistic import FARTHEST, LogisticFit
 from harmonrank.fusion.baselines.prevalence_weights import AsTheyCome
 from harmonrank.fusion.harmonrank import DefaultFit
 from harmonrank.metrics import SMALLEST_PROBABILITY
+from harmonrank.paper.methods.harmonrank_network import HeadsFit
+from harmonrank.paper.methods.neural import NetworkFit
 from harmonrank.support.errors import UsageError
 
 Exporter = Callable[[Any, Inputs], Value]
@@ -83,6 +87,8 @@ _EXPORTERS: Mapping[type, Exporter] = {
     LogisticFit: _logistic_probabilities,
     AsTheyCome: _score_probabilities,
     FormulaFit: _formula_scores,
+    NetworkFit: network_scores,
+    HeadsFit: objective_network_probabilities,
 }
 """By the type of what the method has learned."""
 

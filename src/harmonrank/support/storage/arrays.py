@@ -55,10 +55,10 @@ class Array:
 
     def check(self, name: str, array: np.ndarray) -> None:
         """Refuse values that are not finite, out of range or out of order."""
-        if not array.size:
-            return
         known = array[~np.isnan(array)] if self.gaps else array
-        low, high = known.min(initial=self.high), known.max(initial=self.low)
+        if not known.size:
+            return
+        low, high = known.min(), known.max()
         if not (low >= self.low and high <= self.high):
             raise DataError(
                 f"array '{name}' must lie in [{self.low:g}, {self.high:g}], got {low:g} to {high:g}"

@@ -9,7 +9,6 @@ import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.data.rows.kept_rows import concatenated
-from harmonrank.fusion import Method
 
 _MOST_COUNTED = 10**9 - 1  # of numpy's hypergeometric density
 
@@ -31,8 +30,8 @@ class Replay:
     def with_rows(self, rows: Log, *, seed: int) -> Self:
         """Return the sample after more rows came; the seed and what came before decide it.
 
-        How many of the kept rows are to be new ones is drawn from the hypergeometric law, as when
-        all rows were there and so many were drawn at once; which ones, evenly.
+        How many of the kept rows are to be new ones is drawn from the hypergeometric distribution,
+        as when all rows were there and so many were drawn at once; which ones, evenly.
         """
         if self.rows is None:
             kept = [rows.take(_drawn(rows.rows, self.most, _generator(seed, 0)))]
@@ -56,11 +55,6 @@ class Replay:
             return rows
         earlier = _drawn(self.rows.rows, wanted, _generator(seed, self.seen + 1))
         return concatenated([self.rows.take(earlier), rows])
-
-    def recalibrated(self, now: Method, before: Method) -> Self:
-        """Return the sample with the scores that rows would have since a recalibration."""
-        rows = self.rows
-        return self if rows is None else replace(self, rows=now.with_scores_of_now(rows, before))
 
 
 def _generator(seed: int, seen: int) -> np.random.Generator:

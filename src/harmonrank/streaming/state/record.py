@@ -8,6 +8,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from harmonrank.streaming.join.join_saved import JoinRecord
+from harmonrank.streaming.join.join_state import NEVER
+from harmonrank.streaming.learners.learner import LearnerRecord
+from harmonrank.streaming.scored_batch import ScoredBatch
+
 Count = Annotated[int, Meta(ge=0, le=2**62)]
 
 
@@ -31,7 +36,7 @@ class TriedRecalibration(_Part, frozen=True):
 
 
 class CommitRecord(_Part, frozen=True, kw_only=True):
-    """What a commit knows beside its rows, its join and its learner.
+    """What a commit knows beside its parts.
 
     Attributes:
         offset: The position in the source; None at its beginning.
@@ -41,15 +46,16 @@ class CommitRecord(_Part, frozen=True, kw_only=True):
         published: Versions that became current.
         refused: Versions that did not.
         tried: The last recalibration of a current version.
-        batches: Learned so far.
-        learned_rows: Learned so far.
-        digest: Of the names of all these rows, in their order.
+        digest: Of the names of all rows that were learned, in their order.
         since: When the first interval that was learned began.
         until: When the last one ended.
         watched: The first interval whose exposures a model has seen.
         judged: Whether the guard rows have judged a model.
         replacements: Of upstream models, that the learner has not reached: their times.
         steps: What is to be done next, in order.
+        quality: The newest scored batches.
+        join: What its frames do not tell.
+        learner: What its parts do not tell.
     """
 
     offset: dict[str, Any] | None = None
@@ -59,8 +65,6 @@ class CommitRecord(_Part, frozen=True, kw_only=True):
     published: Count = 0
     refused: Count = 0
     tried: TriedRecalibration | None = None
-    batches: Count = 0
-    learned_rows: Count = 0
     digest: str = ""
     since: datetime | None = None
     until: datetime | None = None
@@ -68,3 +72,6 @@ class CommitRecord(_Part, frozen=True, kw_only=True):
     judged: bool = False
     replacements: list[datetime] = []
     steps: list[StepRecord] = []
+    quality: list[ScoredBatch] = []
+    join: JoinRecord = JoinRecord(NEVER, {}, [])
+    learner: LearnerRecord = LearnerRecord()

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import polars as pl
 
-from harmonrank.streaming.join.join_arrays import WAITING, HeldArrays, ShownArrays
-from harmonrank.streaming.join.join_kernels import chain, forget, insert
+from harmonrank.streaming.join.arrays import WAITING, HeldArrays, ShownArrays
+from harmonrank.streaming.join.kernels import chain, forget, insert
 
 _LEAST = 1 << 12
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
@@ -43,12 +43,23 @@ def _moved(array: np.ndarray, first: int, last: int, room: int) -> np.ndarray:
     return found
 
 
-class ShownTable:
+class _Table:
+    """Numbers what it gets; `following` is the next number."""
+
+    following = 0
+
+    def numbered(self, rows: int) -> np.ndarray:
+        """Return the numbers of the next rows."""
+        self.following += rows
+        return np.arange(self.following - rows, self.following)
+
+
+class ShownTable(_Table):
     """The exposures of open intervals: keys, times and labels."""
 
     def __init__(self, objectives: int) -> None:
         words = -(-objectives // 64)
-        self._objectives, self.following = objectives, 0
+        self._objectives = objectives
         self.arrays = ShownArrays(
             _slots(_LEAST),
             0,
@@ -75,12 +86,11 @@ class ShownTable:
     def put(self, keys: np.ndarray, times: np.ndarray, labels: np.ndarray) -> np.ndarray:
         """Add exposures that were open when they were saved; return their numbers."""
         self.reserve(len(keys), lambda: np.arange(self.following))
-        numbers = self.following + np.arange(len(keys))
+        numbers = self.numbered(len(keys))
         arrays, rows = self.arrays, numbers - self.arrays.base
         arrays.keys[rows], arrays.times[rows] = keys, times
         arrays.labels[rows] = _packed(labels, arrays.labels.shape[1])
         insert(arrays, numbers)
-        self.following += len(keys)
         return numbers
 
     def labels(self, numbers: np.ndarray) -> np.ndarray:
@@ -102,11 +112,10 @@ def _packed(labels: np.ndarray, words: int) -> np.ndarray:
     return packed
 
 
-class HeldTable:
+class HeldTable(_Table):
     """Feedback that waits for its exposure."""
 
     def __init__(self) -> None:
-        self.following = 0
         self.arrays = HeldArrays(
             _slots(_LEAST),
             0,
@@ -140,11 +149,10 @@ class HeldTable:
     def put(self, keys: np.ndarray, facts: Sequence[np.ndarray]) -> np.ndarray:
         """Add feedback that was held when it was saved, in order; return its numbers."""
         self.reserve(len(keys))
-        numbers = self.following + np.arange(len(keys))
+        numbers = self.numbered(len(keys))
         arrays, rows = self.arrays, numbers - self.arrays.base
         arrays.keys[rows], arrays.state[rows] = keys, WAITING
         arrays.facts[rows] = np.stack(facts, axis=1)
-        self.following += len(keys)
         chain(arrays, numbers)
         return numbers
 

@@ -1,4 +1,4 @@
-"""Lanes: several numbers of an array at once, inside kernels."""
+"""SIMD: several numbers of an array at once, inside kernels."""
 
 import numba
 import numpy as np
@@ -14,18 +14,16 @@ from harmonrank.support.simd import (
     row_lanes,
 )
 from harmonrank.support.simd_maths import (
-    at_most,
-    choose,
     counted,
     exponential,
     fetched,
+    folded,
     larger,
     of_all,
-    quotient,
     sigmoid,
+    smaller,
     transpose,
     widened,
-    within,
 )
 
 
@@ -71,10 +69,11 @@ def apply_all(x, y, k, few, out, whole):
     put_lanes(out, 0, exponential(a))
     put_lanes(out, ROWS, sigmoid(b))
     put_lanes(out, 2 * ROWS, larger(a, b))
-    put_lanes(out, 3 * ROWS, quotient(a - b, of_all(np.float32(3))))
+    put_lanes(out, 3 * ROWS, (a - b) / of_all(np.float32(3)))
     put_lanes(out, 4 * ROWS, fetched(y, 1, places))
-    put_lanes(out, 5 * ROWS, choose(at_most(a, b), a, b))
-    put_lanes(whole, 0, counted(at_most(a, b)) * 2 + within(places - 8, np.int32(4)))
+    put_lanes(out, 5 * ROWS, smaller(a, b))
+    put_lanes(out, 6 * ROWS, folded(a))
+    put_lanes(whole, 0, counted(a, b) * 2)
     put_lanes(whole, ROWS, widened(lanes(few, 1)))
 
 
@@ -83,7 +82,7 @@ def test_every_function_of_lanes_is_that_of_numpy_in_each_lane():
     x = -np.geomspace(1e-6, 86, ROWS).astype(np.float32)
     y = (20 * rng.normal(size=2 * ROWS)).astype(np.float32)
     k, few = rng.permutation(ROWS).astype(np.int32), np.arange(65_520, 65_530).astype(np.uint16)
-    out, whole = np.zeros((6, ROWS), np.float32), np.zeros(ROWS + SINGLES, np.int32)
+    out, whole = np.zeros((7, ROWS), np.float32), np.zeros(ROWS + SINGLES, np.int32)
     apply_all(x, y, k, few, out.reshape(-1), whole)
     a, b = x.astype(float), y[:ROWS].astype(float)
     np.testing.assert_allclose(out[0], np.exp(a), rtol=2e-7)
@@ -92,12 +91,13 @@ def test_every_function_of_lanes_is_that_of_numpy_in_each_lane():
     np.testing.assert_array_equal(out[3], (x - y[:ROWS]) / np.float32(3))
     np.testing.assert_array_equal(out[4], y[1 + k])
     np.testing.assert_array_equal(out[5], np.minimum(a, b))
-    np.testing.assert_array_equal(whole[:ROWS], 2 * (a <= b) + np.clip(k - 8, 0, 4))
+    np.testing.assert_array_equal(out[6, : ROWS // 2], x[::2] + x[1::2])
+    np.testing.assert_array_equal(whole[:ROWS], 2 * (a <= b))
     np.testing.assert_array_equal(whole[ROWS:], few[1:9])
 
 
 def test_the_exponential_of_what_is_too_small_is_next_to_nothing():
-    x, out = np.full(ROWS, -np.inf, np.float32), np.ones(6 * ROWS, np.float32)
+    x, out = np.full(ROWS, -np.inf, np.float32), np.ones(7 * ROWS, np.float32)
     apply_all(x, -x, np.zeros(ROWS, np.int32), np.zeros(9, np.uint16), out, np.zeros(32, np.int32))
     assert (out[:ROWS] < 1e-37).all()
     np.testing.assert_array_equal(out[ROWS : 2 * ROWS], 1)

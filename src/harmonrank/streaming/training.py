@@ -21,11 +21,11 @@ from harmonrank.fusion import Method
 from harmonrank.fusion.position.correction import corrected
 from harmonrank.metrics import population_stability_index
 from harmonrank.streaming.config import StreamConfig
+from harmonrank.streaming.guard import GuardRows, is_guard
 from harmonrank.streaming.join.join import Batch, Exposures
 from harmonrank.streaming.learners.learner import StreamLearner
 from harmonrank.streaming.prequential import Prequential
 from harmonrank.streaming.replacement import Replacement, Seen, seen_by
-from harmonrank.streaming.state.guard import GuardRows, is_guard
 
 _PSI_ROWS = 20_000  # of each side; more would not change the index by a thousandth
 
@@ -40,8 +40,6 @@ class StreamTraining:
         quality: Prequential, of rows scored before they were learned.
         guard: Rows that judge a model before they are learned.
         replacements: That the learner has not reached, oldest first.
-        batches: How many were learned.
-        learned_rows: How many rows were learned.
         digest: Of the names of all rows that were learned, in their order.
         since: When the first interval that was learned began.
         until: When the last one ended.
@@ -55,13 +53,16 @@ class StreamTraining:
     quality: Prequential
     guard: GuardRows = field(default_factory=GuardRows)
     replacements: tuple[Replacement, ...] = ()
-    batches: int = 0
-    learned_rows: int = 0
     digest: str = ""
     since: datetime | None = None
     until: datetime | None = None
     watched: datetime | None = None
     scores: pl.DataFrame | None = None
+
+    @property
+    def learned_rows(self) -> int:
+        """How many rows were learned."""
+        return self.learner.learned_rows
 
     def completed(self, exposures: Exposures) -> tuple[Self, Seen | None]:
         """Return the training after an interval is complete, and what its model says of it."""
@@ -83,8 +84,8 @@ class StreamTraining:
     def _models(self) -> list[Method]:
         """The learner's model, if there is one, and what it becomes by each replacement."""
         models = [] if self.learner.model is None else [self.learner.model]
-        for found in self.replacements if models else ():
-            models.append(models[-1].recalibrated(found.rows))
+        for change in self.replacements if models else ():
+            models.append(models[-1].recalibrated(change.rows))
         return models
 
     def stability(self, rows: pl.DataFrame) -> dict[str, float]:
@@ -92,8 +93,8 @@ class StreamTraining:
         if self.scores is None:
             return {}
         now = read_log(rows, self.schema, labels=False).sampled(_PSI_ROWS).scores
-        found = map(population_stability_index, self.scores.to_numpy().T, now.T)
-        return dict(zip(self.schema.score_columns, found, strict=True))
+        indices = map(population_stability_index, self.scores.to_numpy().T, now.T)
+        return dict(zip(self.schema.score_columns, indices, strict=True))
 
     def learned(self, batch: Batch) -> Self:
         """Return the training after a batch: score it, then learn it.
@@ -114,7 +115,7 @@ class StreamTraining:
         if now.learner.model is None or guard.lacking(self.schema) is None:
             guard = guard.having_judged()
         scores = pl.DataFrame(log.sampled(_PSI_ROWS).scores, list(self.schema.score_columns))
-        return replace(now, guard=guard, scores=scores, batches=self.batches + 1)
+        return replace(now, guard=guard, scores=scores)
 
     def _passed(self, batch: Batch, before: datetime) -> tuple[Self, pl.DataFrame]:
         """Let the learner pass the replacements that a batch reaches.
@@ -124,7 +125,7 @@ class StreamTraining:
         Returns:
             The training, and the rows of the batch that are still to be learned.
         """
-        reached = [found for found in self.replacements if found.since < batch.end]
+        reached = [change for change in self.replacements if change.since < batch.end]
         model = self.learner.model
         unwatched = self.watched is None or batch.start < self.watched
         if not reached and model is not None and unwatched:
@@ -132,18 +133,16 @@ class StreamTraining:
             seen = seen_by(model, batch.rows, batch.start, self._time)
             reached = [] if seen.replacement is None else [seen.replacement]
         now, rows = self, batch.rows
-        for found in reached:
+        for change in reached:
             _, older = now.guard.released(0, all_of_them=True)
-            is_older = rows[self._time] < found.since
+            is_older = rows[self._time] < change.since
             first = rows.filter(is_older)
             both = first if older is None else pl.concat([older, first])
             now = replace(now._with_rows(both, before), guard=GuardRows())
-            newer = read_log(found.rows, self.schema, labels=False)
-            now, rows = (
-                replace(now, learner=now.learner.recalibrated(newer)),
-                rows.filter(~is_older),
-            )
-        left = tuple(found for found in self.replacements if found.since >= batch.end)
+            newer = read_log(change.rows, self.schema, labels=False)
+            now = replace(now, learner=now.learner.recalibrated(newer))
+            rows = rows.filter(~is_older)
+        left = tuple(change for change in self.replacements if change.since >= batch.end)
         return replace(now, replacements=left), rows
 
     def held(self) -> str | None:
@@ -185,7 +184,6 @@ class StreamTraining:
         return replace(
             self,
             learner=self.learner.learned(read_log(rows, self.schema), seed=seed, at=at),
-            learned_rows=self.learned_rows + rows.height,
             digest=hashlib.sha256(text.encode()).hexdigest(),
         )
 

@@ -5,9 +5,10 @@ import torch
 from check_method import SCHEMA, SMALL, planted
 from harmonrank.data import read_log
 from harmonrank.fusion import method_class
-from harmonrank.fusion.fitting.fit import Fit
 from harmonrank.metrics import auc
-from harmonrank.paper.methods.network_losses import LOSSES, auc_sums
+from harmonrank.model.fit_rows import cut_rows
+from harmonrank.paper.methods.network_losses import Wanted, auc_sums
+from harmonrank.paper.methods.network_losses import loss_of as network_loss
 from harmonrank.paper.training import Arrays
 from harmonrank.support.errors import UsageError
 
@@ -20,8 +21,8 @@ def fitted(name, **options):
 def loss_of(name, **options):
     """Return the loss of a method on planted rows."""
     method, log = method_class(name)(**options), read_log(planted(), SCHEMA)
-    fit = Fit(log, log, np.ones(2), 0, "cpu", lambda _: None, None)
-    return LOSSES[method.loss](method.config, fit)
+    rows = cut_rows(log.scores, np.empty((log.rows, 0), np.int32), log.labels, size=log.rows)[0]
+    return network_loss(method.config, Wanted(rows, np.ones(2), log.prevalence()), "cpu")
 
 
 @pytest.mark.parametrize(("values", "power"), [("plain", 0), ("optimal", 1)])

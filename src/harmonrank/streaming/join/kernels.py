@@ -4,23 +4,8 @@ __all__ = ["chain", "forget", "insert", "walk"]
 
 import numpy as np
 
-from harmonrank.streaming.join.join_arrays import (
-    ACCEPTED,
-    COUNTED,
-    DUPLICATE_EXPOSURE,
-    DUPLICATE_FEEDBACK,
-    EXPOSURE,
-    FEEDBACK,
-    HELD,
-    LATE_INTERVAL,
-    LATE_WINDOW,
-    TOO_EARLY,
-    WAITING,
-    EventArrays,
-    HeldArrays,
-    Limits,
-    ShownArrays,
-)
+from harmonrank.streaming.join import arrays as code
+from harmonrank.streaming.join.arrays import EventArrays, HeldArrays, Limits, ShownArrays
 from harmonrank.support.kernel import inline_kernel, kernel
 
 
@@ -95,15 +80,15 @@ def _judged(
 ) -> int:
     """Return what becomes of feedback on an exposure, and set its label if it counts."""
     if time < shown_at:
-        return TOO_EARLY
+        return code.TOO_EARLY
     # Both must be in time: when it was given, and when it arrived.
     if time > shown_at + wait or before >= shown_at + wait:
-        return LATE_WINDOW
+        return code.LATE_WINDOW
     word, bit = objective >> 6, np.int64(1) << (objective & 63)
     if labels[word] & bit:
-        return DUPLICATE_FEEDBACK
+        return code.DUPLICATE_FEEDBACK
     labels[word] |= bit
-    return COUNTED
+    return code.COUNTED
 
 
 @inline_kernel
@@ -145,15 +130,15 @@ def walk(
     count = 0
     for i in range(first, last):
         lo, hi, time = events.key[i, 0], events.key[i, 1], events.time[i]
-        if events.kind[i] == EXPOSURE:
+        if events.kind[i] == code.EXPOSURE:
             if _has_closed(time, events.before[i], limits):
-                outcome[i] = LATE_INTERVAL
+                outcome[i] = code.LATE_INTERVAL
                 continue
             slot = _find(shown.slots, shown.base, shown.keys, lo, hi)
             if shown.slots[slot] >= 0:
-                outcome[i] = DUPLICATE_EXPOSURE
+                outcome[i] = code.DUPLICATE_EXPOSURE
                 continue
-            outcome[i] = ACCEPTED
+            outcome[i] = code.ACCEPTED
             shown.slots[slot] = following
             row = following - shown.base
             following += 1
@@ -162,14 +147,14 @@ def walk(
             number = held.slots[_find(held.slots, held.base, held.keys, lo, hi)]
             while number >= 0:
                 h = number - held.base
-                if held.state[h] == WAITING:
+                if held.state[h] == code.WAITING:
                     given, before, what = held.facts[h, 0], held.facts[h, 1], held.facts[h, 2]
                     labels, wait = shown.labels[row], limits.waits[what]
                     held.state[h] = _judged(time, labels, given, before, what, wait)
                     settled[count, 0], settled[count, 1] = number, i
                     count += 1
                 number = held.links[h, 0]
-        elif events.kind[i] == FEEDBACK:
+        elif events.kind[i] == code.FEEDBACK:
             number = shown.slots[_find(shown.slots, shown.base, shown.keys, lo, hi)]
             what = events.objective[i]
             if number >= 0:
@@ -177,13 +162,13 @@ def walk(
                 labels, wait = shown.labels[row], limits.waits[what]
                 outcome[i] = _judged(shown.times[row], labels, time, events.before[i], what, wait)
             elif _has_closed(time, events.before[i], limits):
-                outcome[i] = LATE_INTERVAL
+                outcome[i] = code.LATE_INTERVAL
             else:
-                outcome[i] = HELD
+                outcome[i] = code.HELD
                 h = held_following - held.base
                 held.keys[h, 0], held.keys[h, 1], held.facts[h, 0] = lo, hi, time
                 held.facts[h, 1], held.facts[h, 2] = events.before[i], what
-                held.state[h] = WAITING
+                held.state[h] = code.WAITING
                 _link(held, held_following)
                 held_following += 1
     return count

@@ -9,17 +9,10 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from harmonrank.streaming.join.join_arrays import (
-    BROKEN,
-    EXPOSURE,
-    FEEDBACK,
-    IGNORED,
-    MALFORMED,
-    ZERO,
-    EventArrays,
-)
+from harmonrank.streaming.join import arrays as code
+from harmonrank.streaming.join.arrays import EventArrays
 from harmonrank.streaming.join.join_state import NEVER
-from harmonrank.streaming.join.join_tables import keys_of
+from harmonrank.streaming.join.tables import keys_of
 
 
 @dataclass(frozen=True)
@@ -48,7 +41,7 @@ class Arrived:
         kind = _kinds(events)
         times = events["time"].dt.timestamp("us").fill_null(NEVER).to_numpy()
         # A malformed event does not move the watermark, whatever it says.
-        times = np.where(kind == BROKEN, NEVER, times)
+        times = np.where(kind == code.BROKEN, NEVER, times)
         latest = np.maximum.accumulate(np.concatenate([[newest], times]))
         watermark = latest - lateness
         names = pl.Enum(list(objectives))
@@ -60,16 +53,16 @@ class Arrived:
             watermark[:-1],
             objective.cast(pl.Int64).fill_null(0).to_numpy(),
         )
-        outcome = np.where(kind == BROKEN, MALFORMED, IGNORED).astype(np.int8)
+        outcome = np.where(kind == code.BROKEN, code.MALFORMED, code.IGNORED).astype(np.int8)
         return cls(events, arrays, outcome, watermark, int(latest[-1]))
 
 
 def _kinds(events: pl.DataFrame) -> np.ndarray:
-    kind = np.full(events.height, BROKEN, np.int8)
-    kind[(events["event"] == "exposure").fill_null(False).to_numpy()] = EXPOSURE
+    kind = np.full(events.height, code.BROKEN, np.int8)
+    kind[(events["event"] == "exposure").fill_null(False).to_numpy()] = code.EXPOSURE
     fed = (events["event"] == "feedback").fill_null(False).to_numpy()
-    kind[fed] = FEEDBACK
-    kind[fed & (events["value"] == 0).fill_null(False).to_numpy()] = ZERO
+    kind[fed] = code.FEEDBACK
+    kind[fed & (events["value"] == 0).fill_null(False).to_numpy()] = code.ZERO
     if "fault" in events.columns:
-        kind[events["fault"].is_not_null().to_numpy()] = BROKEN
+        kind[events["fault"].is_not_null().to_numpy()] = code.BROKEN
     return kind

@@ -5,24 +5,20 @@ __all__ = ["batch_event", "interval_event", "offered", "recalibrated_version"]
 from contextlib import suppress
 from typing import Any
 
-import msgspec
-
-from harmonrank.data import Schema, read_log
-from harmonrank.streaming.join.join import Batch, Exposures
-from harmonrank.streaming.learners.training import StreamTraining
+from harmonrank.data import read_log
+from harmonrank.streaming.join.intervals import Batch, Exposures
 from harmonrank.streaming.loop_events import (
     BatchLearned,
     IntervalCompleted,
     Publication,
-    QualityFacts,
     ScoreMove,
 )
 from harmonrank.streaming.prequential import Prequential
 from harmonrank.streaming.publishing import Publisher
 from harmonrank.streaming.replacement import Seen, agreed, seen_by
-from harmonrank.streaming.state.commit_record import TriedRecalibration
+from harmonrank.streaming.state.record import TriedRecalibration
+from harmonrank.streaming.training import StreamTraining
 from harmonrank.support.errors import DataError
-from harmonrank.support.storage.decoding import decode_json
 
 
 def interval_event(
@@ -113,17 +109,9 @@ def batch_event(
         learned_rows=after.learned_rows,
         guard_rows=after.guard.count,
         positives={name: int(batch.rows[name].sum()) for name in schema.names},
-        window=_facts(after.quality, schema),
-        batch=None if own is None else _facts(own, schema),
+        window=after.quality.quality(schema),
+        batch=None if own is None else own.quality(schema),
         held=after.held(),
         learner=after.learner.facts(),
         **rest,
     )
-
-
-def _facts(scored: Prequential, schema: Schema) -> QualityFacts | None:
-    quality = scored.quality(schema)
-    if quality is None:
-        return None
-    # Through JSON, which makes nothing of what is not a number.
-    return decode_json(msgspec.json.encode(quality.to_dict()), QualityFacts, "A quality")
