@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.support import UsageError, did_you_mean
-from harmonrank.worlds import Additive, Draws, PlainWorld, View, block_generator, conditional, mean_sigmoid, runs_of
+from harmonrank.worlds import (
+    Additive,
+    Draws,
+    PlainWorld,
+    View,
+    block_generator,
+    conditional,
+    mean_sigmoid,
+    runs_of,
+)
 from harmonrank_lab.worlds.changes import Floats, Swap, WorldDrift
 from harmonrank_lab.worlds.hidden import Hidden
 from harmonrank_lab.worlds.interactions import Interactions
