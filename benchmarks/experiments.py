@@ -20,7 +20,7 @@ import numpy as np
 from store import options, write
 
 from harmonrank.data import Schema
-from harmonrank.evaluation import Baseline, OfflineResult, estimate_offline
+from harmonrank.evaluation import Baseline, OfflineResult, offline
 from harmonrank.fusion import Method, method_class
 from harmonrank.metrics import spearman
 from harmonrank.worlds import world, world_schema
@@ -75,7 +75,7 @@ class Platform:
         today = Baseline.read(log, self.today)
         column = RANDOMISED if self.share else None
         options = {"against": today, **options}
-        return estimate_offline(model, log, k=k, randomised=column, **options)
+        return offline(model, log, k=k, randomised=column, **options)
 
 
 def production(log) -> np.ndarray:

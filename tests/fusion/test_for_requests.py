@@ -88,8 +88,8 @@ def test_other_weights_and_contributions_add_up(log, model):
     weights = {"buy": 3.0, "long_view": 0.5}
     parts = model.contributions(test, weights=weights)
     np.testing.assert_allclose(parts.sum(axis=1), model.score(test, weights=weights), rtol=1e-12)
-    alone = model.parts(model.probabilities(test), model.weights())
-    vector = model.objective_weights(weights)
+    alone = model.fuser.parts_of(model.probabilities(test), model.fuser.weights())
+    vector = model.fuser.weights(weights).counted
     np.testing.assert_allclose(model.score(test, weights=weights), alone @ vector, rtol=1e-12)
     sweep = Sweep.of(model, log[1])
     np.testing.assert_allclose(sweep.fused(np.ones(5)), model.score(sweep.log), rtol=1e-12)
@@ -98,7 +98,9 @@ def test_other_weights_and_contributions_add_up(log, model):
 def test_rows_that_miss_a_score_are_scored_by_their_probabilities(log, model):
     test = log[1][:200].with_columns(p_like=pl.lit(None, pl.Float64))
     p = model.probabilities(test)
-    np.testing.assert_allclose(model.score(test), model.parts(p, model.weights()).sum(axis=1))
+    np.testing.assert_allclose(
+        model.score(test), model.fuser.parts_of(p, model.fuser.weights()).sum(axis=1)
+    )
 
 
 def test_a_recalibrated_model_keeps_what_a_probability_is_worth(log, model):

@@ -77,8 +77,8 @@ def kept(scratch, change=lambda content: content):
     events = []
     for _ in range(2):
         board = hr.compare(
-            rows, rows, schema, ["closed-form"], runs=scratch, on_event=events.append
-        )
+            rows, schema, ["closed-form"], runs=scratch, on_event=events.append, test=rows
+        ).board
         alter(scratch, "closed-form", change)
         str(board)
         board.to_dict()

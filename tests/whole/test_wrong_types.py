@@ -39,7 +39,7 @@ def paper(**rest):
 
 
 def compare(methods="closed-form", **rest):
-    return lambda: hr.compare(TABLE, TABLE, SCHEMA, methods, **rest)
+    return lambda: hr.compare(TABLE, SCHEMA, methods, **rest, test=TABLE).board
 
 
 def size(**rest):

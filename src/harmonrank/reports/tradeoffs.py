@@ -51,14 +51,14 @@ def tradeoffs_of(model: Method, log: Log, board: Leaderboard) -> tuple[Tradeoff,
     world the AUC is by true probabilities, without label noise.
     """
     names = log.schema.names
-    if not model.gives_probabilities or len(names) < 2:
+    if not model.traits.probabilities or len(names) < 2:
         return ()
     log = log.sampled(_MOST_ROWS)
     labels = outcomes_of(log) if log.truth is None else true_outcomes(log)
     agreement = np.nan_to_num(spearman(log.scores))
     pairs = sorted(combinations(range(len(names)), 2), key=lambda pair: agreement[pair])
     even = np.ones(len(names))
-    gains, best = model.gains(log, even), None
+    gains, best = model.fuser.gains(log, even), None
     if log.truth is not None and log.schema.plain:
         pi = log.truth.mean(axis=0)
         best = log.truth / (pi * (1 - pi))

@@ -11,7 +11,6 @@ from harmonrank.cli.parts.options import (
     Show,
     count_option,
     format_option,
-    load_model,
     output,
     seed_option,
     shown,
@@ -62,12 +61,13 @@ def simulate_command(
     model, each other one with those of a point; none of them learns. The table shows what the
     experiment measures, and beside it the lift by true chance, which only a simulation knows.
     """
+    from harmonrank import load
     from harmonrank.data.reading.table_paths import file_kind
     from harmonrank.fusion.scoring.scoring import write_table
     from harmonrank.support.storage.files import check_output
     from harmonrank_lab.experiments.online import run_online
 
-    fitted = load_model(model)
+    fitted = load(model)
     arms = {_CONTROL: fitted, **{point: fitted.at(point) for point in points}}
     if len(arms) <= len(points):
         raise UsageError(

@@ -12,10 +12,10 @@ from harmonrank.cli.parts.options import (
     Show,
     output,
     parse_settings,
-    predictor_options,
     seed_option,
     shown,
 )
+from harmonrank_lab.cli.predictor_options import predictor_options
 
 
 @click.group("predict")

@@ -39,6 +39,12 @@ def frontier_table(
         style: Style = "bold" if number == chosen else ""
         styles[place] = style
     notes = [*([] if guarded is None else _floor_notes(guarded)), *_notes(frontier)]
+    if frontier.refits:
+        far = max(one.largest for one in frontier.refits)
+        notes.append(
+            f"Fitted again for {len(frontier.refits)} of these points: no AUC differs by over "
+            f"{far:.4f}."
+        )
     title = "" if guarded is None else guarded.sentence()
     return Table(columns, tuple(rows), title, emphasis=styles, notes=tuple(notes))
 

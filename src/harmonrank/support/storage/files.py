@@ -5,6 +5,7 @@ __all__ = [
     "flush",
     "new_file",
     "new_folder",
+    "numbered",
     "read_json",
     "resumable_folder",
     "sha256",
@@ -272,6 +273,12 @@ def read_json(path: Path, kind: Any = Any) -> Any:
     except OSError as error:
         raise DataError(f"'{path}' cannot be read: {error.strerror or error}.") from None
     return decode_json(text, kind, f"'{path}'")
+
+
+def numbered(folder: Path) -> list[int]:
+    """Return the numbers by which files and folders of a folder are named, ascending."""
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
 
 def sha256(path: Path) -> str:
