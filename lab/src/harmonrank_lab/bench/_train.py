@@ -15,7 +15,6 @@ from harmonrank.paper import Network, NetworkConfig
 from harmonrank.paper.losses import aucm_loss, aucm_slope, bce_loss, rank_auc_loss, rank_auc_slope
 from harmonrank.paper.training import Arrays, LossSlope, LossValue, TrainingConfig
 from harmonrank.paper.training.learner import FusedLearner, Learner, SlopeFunction, TorchLearner
-from harmonrank_lab.bench._fit import profile
 from harmonrank_lab.bench._head_fit import head_fit
 from harmonrank_lab.bench._peers import compiled, on_one_thread, peer
 from harmonrank_lab.bench._result import Case, Result, Work, measure
@@ -26,14 +25,13 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def cases(size: Size) -> list[Case]:
-    """Steps with three losses, the default's own fit, and what a fit does beside its steps."""
+    """Steps with three losses, and the default's own fit."""
     return [
         Case("training step, rank loss", partial(_rank_step, size)),
         Case("training step, rank loss against BCE", partial(_rank_against_bce, size)),
         Case("training step, BCE", partial(_bce_step, size)),
         Case("training step, AUCM", partial(_aucm_step, size)),
         Case("fit of the default's linear heads", partial(head_fit, size)),
-        *profile(size),
     ]
 
 

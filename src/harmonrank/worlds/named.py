@@ -1,4 +1,4 @@
-"""All worlds by name: those of the data layer, and those that other packages add."""
+"""All worlds by name: those of the package, and those that other packages add."""
 
 __all__ = ["AnyWorld", "world", "world_names"]
 
@@ -9,12 +9,13 @@ from typing import Any, Protocol
 from harmonrank.support.errors import UsageError, did_you_mean
 from harmonrank.support.extras import plugins
 from harmonrank.support.options import checked_whole
-from harmonrank.worlds import WORLDS as DRAWN
-from harmonrank.worlds import Sample
-from harmonrank.worlds import world as drawn_world
+from harmonrank.worlds.presets import PRESETS, preset
+from harmonrank.worlds.sample import Sample
 
 PLUGINS = "harmonrank.worlds"
-"""The entry point by which other packages add worlds: a function of the seed of a redraw."""
+"""The entry point by which other packages add worlds: a function of a name and of a redraw."""
+
+_OF_LAB = ("backbone", "tails", "interactions", "leak", "requests", "trained")
 
 
 class AnyWorld(Protocol):
@@ -50,11 +51,13 @@ class AnyWorld(Protocol):
 
 def world_names() -> tuple[str, ...]:
     """Return the names of all worlds."""
-    return (*DRAWN, *plugins(PLUGINS))
+    added = plugins(PLUGINS)
+    known = [*PRESETS, *(name for name in _OF_LAB if name in added)]
+    return (*known, *sorted(set(added) - set(known)))
 
 
 def world(name: str, *, redraw: int | None = None) -> Any:
-    """Return a preset, or another world of the same kind.
+    """Return a preset, or another world of the same kind, which harmonrank-lab draws.
 
     `trained`, of harmonrank-lab, simulates a log and trains networks on it, which takes a minute
     or more.
@@ -66,10 +69,14 @@ def world(name: str, *, redraw: int | None = None) -> Any:
         name: one of `world_names`.
         redraw: seed of the other world.
     """
-    if name not in world_names():
-        raise UsageError(f"There is no world {name!r}. {did_you_mean(name, world_names())}")
     redraw = None if redraw is None else checked_whole("redraw", redraw)
-    if name in DRAWN:
-        return drawn_world(name, redraw=redraw)
-    module, _, function = plugins(PLUGINS)[name].partition(":")
-    return getattr(import_module(module), function)(redraw)
+    added = plugins(PLUGINS)
+    if name in added:
+        module, _, function = added[name].partition(":")
+        return getattr(import_module(module), function)(name, redraw)
+    if name in _OF_LAB or (name in PRESETS and redraw is not None):
+        what = f"The world '{name}'" if name in _OF_LAB else f"A redraw of the world '{name}'"
+        raise UsageError(f"{what} is part of harmonrank-lab; pip install harmonrank-lab.")
+    if name not in PRESETS:
+        raise UsageError(f"There is no world {name!r}. {did_you_mean(name, world_names())}")
+    return preset(name)

@@ -15,11 +15,12 @@ from itertools import combinations
 
 import numpy as np
 
-from harmonrank.worlds._hidden import Hidden
-from harmonrank.worlds._interactions import Interactions
-from harmonrank.worlds._parts import Additive, Floats, draw_effects
-from harmonrank.worlds._request_effects import RequestEffects
-from harmonrank.worlds._world import World
+from harmonrank.worlds import Additive, draw_effects
+from harmonrank_lab.worlds.changes import Floats
+from harmonrank_lab.worlds.full_world import World
+from harmonrank_lab.worlds.hidden import Hidden
+from harmonrank_lab.worlds.interactions import Interactions
+from harmonrank_lab.worlds.request_effects import RequestEffects
 
 Violation = Callable[[World, np.random.Generator], World]
 

@@ -10,18 +10,19 @@ from hypothesis.extra.numpy import arrays
 from harmonrank.metrics import auc, best_score
 from harmonrank.support.errors import UsageError
 from harmonrank.support.threads import limited_threads
-from harmonrank.worlds import WORLDS, Additive, Swap, World, world
-from harmonrank.worlds._normal import normal_nodes
-from harmonrank.worlds._recipes import RECIPES
+from harmonrank.worlds import Additive, mean_sigmoid, world
+from harmonrank_lab.worlds import WORLDS, Swap
+from harmonrank_lab.worlds.recipes import RECIPES
 from reference import auc_by_pairs, posterior_by_importance
 
 THREE = {"elive": ("buy", "follow", "long_view"), "qkvideo": ("click", "like", "follow")}
 
 
 def sigmoid_mean(mean, spread):
-    """Return E σ(Z) for Z normal with this mean and standard deviation."""
-    x, w = normal_nodes()
-    return (1 / (1 + np.exp(-(np.asarray(mean)[..., None] + np.multiply.outer(spread, x))))) @ w
+    """Return E σ(Z) for Z normal with these means and one standard deviation each."""
+    mean = np.atleast_2d(mean)
+    spreads = np.broadcast_to(spread, (1, mean.shape[1])).astype(float)
+    return mean_sigmoid(mean, spreads.copy(), np.zeros(len(mean), np.intp))
 
 
 def logit(p):
@@ -114,27 +115,13 @@ def test_few_positives_too_many_are_seen_where_a_normal_density_says_nothing():
         assert low < signed_root(np.ones(4_000), np.arange(4_000) < positives, p) < high
 
 
-def test_labels_agree_with_truth_in_every_tenth_of_it(preset):
-    sample = preset.sample(100_000, seed=6)
-    for y, p in zip(sample.labels.T, sample.truth.T, strict=True):
-        for rows in np.array_split(np.argsort(p), 10):
-            error = np.sqrt((p[rows] * (1 - p[rows])).sum())
-            assert abs(y[rows].sum() - p[rows].sum()) < 4.5 * error
-
-
-def test_twice_the_nodes_change_nothing(preset):
-    sample = preset.sample(20_000, seed=7)
-    truth = preset.posterior(sample.scores, sample.context)
-    finer = preset.posterior(sample.scores, sample.context, nodes=128)
-    assert abs(finer - truth).max() < 1e-10
-
-
 def test_mean_of_sigmoid_equals_a_fine_sum():
     x = np.linspace(-12, 12, 200_001)
     for mean, spread in [(-7.0, 1.5), (0.3, 0.0), (-2.0, 1.8)]:
         p = np.exp(-x * x / 2) / (1 + np.exp(-(mean + spread * x)))
         expected = p.sum() / np.exp(-x * x / 2).sum()
-        assert sigmoid_mean(mean, spread) == pytest.approx(expected, abs=1e-10)
+        found = sigmoid_mean(np.array([mean]), spread)
+        assert found == pytest.approx(expected, abs=1e-10)
 
 
 def test_without_noise_the_truth_is_the_sigmoid_of_the_latent_logit():
@@ -180,17 +167,6 @@ def test_best_score_beats_perturbed_scores_and_random_fusions(preset):
         assert auc(fusion, sample.truth).sum() < ceiling
 
 
-def test_a_certain_objective_leaves_the_best_score_alone():
-    truth = np.array([[0.2, 0.0], [0.4, 0.0], [0.3, 0.0]])
-    np.testing.assert_allclose(best_score(truth), best_score(truth[:, :1]))
-
-
-def test_weights_move_the_best_score():
-    truth = np.array([[0.2, 0.6], [0.4, 0.5]])
-    assert np.argmax(best_score(truth, [1, 0])) == 1
-    assert np.argmax(best_score(truth, [0, 1])) == 0
-
-
 # The presets
 
 
@@ -209,22 +185,6 @@ def test_prevalence_is_exact_over_all_contexts_and_hidden_classes(preset):
     )
     wanted = [RECIPES[preset.name].prevalence[name] for name in preset.objectives]
     np.testing.assert_allclose(share @ p, wanted, rtol=1e-5)
-
-
-def test_prevalence_of_rows_is_as_wanted(preset):
-    p = preset.sample(200_000, seed=3).truth.mean(0)
-    wanted = [RECIPES[preset.name].prevalence[name] for name in preset.objectives]
-    np.testing.assert_allclose(p, wanted, rtol=0.05)
-
-
-def test_the_paper_and_the_conflict_worlds_have_their_prevalences():
-    wanted = {"buy": 0.001, "comment": 0.02, "follow": 0.01, "like": 0.03, "long_view": 0.25}
-    assert RECIPES["elive"].prevalence == wanted
-    assert RECIPES["conflict"].prevalence == wanted | {
-        "follow": 0.008,
-        "like": 0.06,
-        "long_view": 0.23,
-    }
 
 
 @pytest.mark.parametrize(
@@ -254,12 +214,6 @@ def test_a_redraw_is_another_world_of_the_same_kind(name):
     np.testing.assert_allclose(truths[0].mean(0), truths[1].mean(0), rtol=0.05)
     ceilings = [auc(best_score(t), t).sum() for t in truths]
     assert ceilings[0] == pytest.approx(ceilings[1], abs=0.02)
-
-
-def test_redraws_are_reproducible_and_never_the_preset():
-    assert world("elive", redraw=1) is world("elive", redraw=1)
-    for seed in range(4):
-        assert abs(world("conflict", redraw=seed).a - world("conflict").a).max() > 0
 
 
 # Sampling
@@ -440,20 +394,3 @@ def test_mistakes_are_named(act, message):
 def test_a_world_that_does_not_fit_together_is_refused(change, message):
     with pytest.raises(UsageError, match=message):
         replace(world("elive"), **change)
-
-
-def test_a_world_of_ones_own_needs_no_context():
-    plain = World(
-        name="plain",
-        objectives=("like",),
-        categories={},
-        loadings=np.ones((1, 1)),
-        own=np.ones(1),
-        mu=Additive(np.zeros(1)),
-        log_tau=Additive(np.zeros(1)),
-        a=np.ones(1),
-        b=Additive(np.zeros(1)),
-    ).with_prevalence([0.2])
-    sample = plain.sample(100_000, seed=1)
-    assert sample.labels.mean() == pytest.approx(0.2, abs=0.005)
-    assert sample.truth.mean() == pytest.approx(0.2, abs=0.005)

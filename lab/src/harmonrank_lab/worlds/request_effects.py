@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harmonrank.worlds._parts import Floats
+from harmonrank_lab.worlds.changes import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,17 +1,17 @@
 """Checks that the parts of a world fit together."""
 
-__all__ = ["check_parts", "check_shape"]
+__all__ = ["check_parts"]
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.support.errors import UsageError, did_you_mean
-from harmonrank.worlds._parts import Additive
+from harmonrank.support import UsageError, did_you_mean
+from harmonrank.worlds import Additive
 
 if TYPE_CHECKING:
-    from harmonrank.worlds._world import World
+    from harmonrank_lab.worlds.full_world import World
 
 
 def check_parts(world: "World") -> None:
@@ -22,9 +22,9 @@ def check_parts(world: "World") -> None:
             "`objectives` must name at least one objective and each objective once. "
             f"Got {world.objectives}."
         )
-    check_shape("loadings", world.loadings, (M, world.loadings.shape[-1]))
+    _check_shape("loadings", world.loadings, (M, world.loadings.shape[-1]))
     for name in ("own", "a"):
-        check_shape(name, getattr(world, name), (M,))
+        _check_shape(name, getattr(world, name), (M,))
         if not np.all(getattr(world, name) > 0):
             raise UsageError(f"`{name}` must be above 0. Got {getattr(world, name)}.")
     for name in ("mu", "log_tau", "b"):
@@ -39,40 +39,40 @@ def check_parts(world: "World") -> None:
 
 def _check_violations(world: "World", M: int) -> None:
     if world.backbone is not None:
-        check_shape("backbone", world.backbone, (M,))
+        _check_shape("backbone", world.backbone, (M,))
         if not np.all(abs(world.backbone) < 1):
             raise UsageError(f"`backbone` must be inside (−1, 1). Got {world.backbone}.")
     if world.hidden is not None:
         classes = len(world.hidden.shares)
         for name in ("chance", "score"):
-            check_shape(f"hidden.{name}", getattr(world.hidden, name), (classes, M))
-        check_shape("hidden.noise", world.hidden.noise, (classes,))
+            _check_shape(f"hidden.{name}", getattr(world.hidden, name), (classes, M))
+        _check_shape("hidden.noise", world.hidden.noise, (classes,))
     if world.requests is not None:
         for name in ("chance", "score"):
             effects = getattr(world.requests, name)
-            check_shape(f"requests.{name}", effects, (M, effects.shape[-1]))
+            _check_shape(f"requests.{name}", effects, (M, effects.shape[-1]))
         if world.interactions is not None:
             raise UsageError(
                 "A world has `requests` or `interactions`, not both: the exact probabilities of "
                 "rows with both are not known."
             )
     if world.interactions is not None:
-        check_shape("interactions.spread", world.interactions.spread, (M,))
+        _check_shape("interactions.spread", world.interactions.spread, (M,))
         products = (len(world.interactions.pairs), M)
-        check_shape("interactions.products", world.interactions.products, products)
+        _check_shape("interactions.products", world.interactions.products, products)
 
 
 def _check_additive(world: "World", name: str, additive: Additive) -> None:
-    check_shape(f"{name}.base", additive.base, (len(world.objectives),))
+    _check_shape(f"{name}.base", additive.base, (len(world.objectives),))
     for feature, effect in additive.effects.items():
         if feature not in world.categories:
             hint = did_you_mean(feature, world.categories)
             raise UsageError(f"{name} has an effect of the unknown feature {feature!r}. {hint}")
         shape = (len(world.categories[feature]), len(world.objectives))
-        check_shape(f"{name}.effects[{feature!r}]", effect, shape)
+        _check_shape(f"{name}.effects[{feature!r}]", effect, shape)
 
 
-def check_shape(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
+def _check_shape(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
     """Refuse an array of another shape."""
     if array.shape != shape:
         raise UsageError(f"`{name}` must have the shape {shape}. Got {array.shape}.")

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.support.errors import UsageError
-from harmonrank.worlds._parts import Floats
+from harmonrank.support import UsageError
+from harmonrank_lab.worlds.changes import Floats
 
 
 @dataclass(frozen=True, eq=False)

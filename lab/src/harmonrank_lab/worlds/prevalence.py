@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harmonrank.support.errors import UsageError
-from harmonrank.worlds._draws import draw_block, latent_logits
-from harmonrank.worlds._normal import normal_nodes
-from harmonrank.worlds._parts import Floats
+from harmonrank.support import UsageError
+from harmonrank.worlds import normal_nodes
+from harmonrank_lab.worlds.changes import Floats
 
 if TYPE_CHECKING:
-    from harmonrank.worlds._world import World
+    from harmonrank_lab.worlds.full_world import World
 
 # Contexts of nearly the same effect are merged: this moves a share by 1e-5 of itself.
 ATOMS = 512
@@ -55,12 +54,7 @@ def _summed(world: "World") -> Iterator[Atoms]:
 
 def _sampled(world: "World") -> Iterator[Atoms]:
     """Yield each objective's atoms: latent logits as drawn."""
-    blocks = []
-    for block in range(BLOCKS):
-        draws, rows = draw_block(world, SEED, block)
-        view = world.at(rows.context, np.zeros(len(rows.request)))
-        z, _ = latent_logits(world, view, rows.context, draws)
-        blocks.append(z - world.mu.base)
+    blocks = [world.latent_block(SEED, block) - world.mu.base for block in range(BLOCKS)]
     z = np.concatenate(blocks)
     share = np.full(len(z), 1 / len(z))
     for column in z.T:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.support.errors import UsageError
-from harmonrank.worlds._parts import Additive, Floats
+from harmonrank.support import UsageError
+from harmonrank.worlds import Additive
+from harmonrank_lab.worlds.changes import Floats
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.data.examination import chances_at
-from harmonrank.worlds._sampling import Sample
+from harmonrank.data import chances_at
+from harmonrank.worlds import Sample
 
 _GLANCE = 0x100C
 

@@ -1,21 +1,17 @@
-"""Drawing rows from a world, block by block, so that the same seed always gives the same rows."""
+"""Sample: rows of a world as plain arrays, filled block by block."""
 
-__all__ = ["Sample", "draw", "sample_blocks"]
+__all__ = ["Sample", "sample_blocks"]
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.support.errors import UsageError
 from harmonrank.support.options import MOST_WHOLE, checked_whole
-from harmonrank.worlds._draws import BLOCK, draw_block, latent_logits, upstream_scores
-from harmonrank.worlds._parts import Floats
-
-if TYPE_CHECKING:
-    from harmonrank.worlds._world import World
+from harmonrank.worlds.additive import Floats
+from harmonrank.worlds.draws import BLOCK
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,38 +91,3 @@ def sample_blocks(
         inside = slice(first - block * BLOCK, last - block * BLOCK)
         out.put(slice(first - start, last - start), block_of(block, max(horizon, 1)), inside)
     return out
-
-
-def draw(
-    world: "World", rows: int, seed: int, start: int, horizon: int | None, with_truth: bool
-) -> Sample:
-    """Return rows start … start + rows of the stream that `seed` stands for."""
-
-    def empty(count: int) -> Sample:
-        return Sample.empty(world.objectives, world.categories, count, with_truth=with_truth)
-
-    def block_of(block: int, horizon: float) -> Sample:
-        draws, drawn = draw_block(world, seed, block)
-        time = drawn.request / horizon
-        view = world.at(drawn.context, time)
-        z, o = latent_logits(world, view, drawn.context, draws)
-        labels = (drawn.label < 1 / (1 + np.exp(-z))).astype(np.uint8)
-        scores = upstream_scores(view, o).astype(np.float64)
-        truth = None
-        if with_truth and world.requests is not None:
-            truth = world.posterior(scores, drawn.context, time, request=draws.request)
-        return Sample(scores, labels, drawn.context, drawn.request, time, truth)
-
-    out = sample_blocks(empty, block_of, rows, seed, start, horizon)
-    if out.truth is not None and world.requests is None:
-        _fill_truth(world, out, out.truth)
-    return out
-
-
-def _fill_truth(world: "World", sample: Sample, truth: Floats) -> None:
-    # From the scores as stored, not from o: the truth is given what a fusion sees. Many rows at a
-    # time keep the threads busy, all at once would need too much memory.
-    for first in range(0, len(truth), 16 * BLOCK):
-        rows = slice(first, first + 16 * BLOCK)
-        context = {name: values[rows] for name, values in sample.context.items()}
-        truth[rows] = world.posterior(sample.scores[rows], context, sample.time[rows])

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.worlds._draws import Draws, latent_logits, upstream_scores
-from harmonrank.worlds._parts import Floats
+from harmonrank.worlds import Draws, upstream_scores
+from harmonrank_lab.worlds.changes import Floats
+from harmonrank_lab.worlds.full_world import Unseen
 
 if TYPE_CHECKING:
-    from harmonrank.worlds._world import World
+    from harmonrank_lab.worlds.full_world import World
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ def draw_candidates(
 ) -> DrawnCandidates:
     """Draw items for every request, as `World.sample` does for contexts of its own.
 
-    >>> from harmonrank.worlds import world
+    >>> from harmonrank_lab.worlds import world
     >>> elive = world("elive")
     >>> context = {name: np.zeros(4, int) for name in elive.context}
     >>> draw_candidates(elive, context, np.zeros(4), 20, np.random.default_rng(1)).scores.shape
@@ -63,8 +64,9 @@ def draw_candidates(
     shared = np.zeros((requests, 0))
     if world.requests is not None:
         shared = rng.spawn(1)[0].standard_normal((requests, world.requests.count))
-    draws = Draws(factors, own, noise, backbone, hidden, np.repeat(shared, items, axis=0))
-    z, o = latent_logits(world, view, rows, draws)
+    of_row = np.repeat(np.arange(requests), items)
+    draws = Draws(0, 0, of_row, rows, factors, own, noise, noise)
+    z, o = world.latent(view, draws, Unseen(backbone, hidden, shared[of_row]))
     shape = (requests, items, M)
     return DrawnCandidates(
         upstream_scores(view, o).reshape(shape), (1 / (1 + np.exp(-z))).reshape(shape)

@@ -5,8 +5,7 @@ __all__ = ["UNIT_SECONDS", "with_kinds"]
 import numpy as np
 import polars as pl
 
-from harmonrank.data import Schema
-from harmonrank.data.kinds import lineage
+from harmonrank.data import Schema, lineage
 
 UNIT_SECONDS = 60.0
 """The scale of a graded label."""
