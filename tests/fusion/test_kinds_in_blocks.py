@@ -137,7 +137,7 @@ def test_trees_are_fitted_on_some_rows(tmp_path, monkeypatch):
     planted().write_parquet(tmp_path / "train.parquet")
     model = method_class("lightgbm")(**SMALL.get("lightgbm", {}))
     monkeypatch.setattr("harmonrank.fusion.fitting.fit._FEWEST_ROWS", 3000)
-    model.fit(tmp_path / "train.parquet", SCHEMA, memory="1KB")
+    model.fit(tmp_path / "train.parquet", SCHEMA, valid=planted(500, seed=1), memory="1KB")
     assert model.training.fitted_rows == 3000
     np.testing.assert_array_equal(model.prevalence, read_log(planted(), SCHEMA).prevalence())
     assert np.isfinite(model.score(planted(500, seed=3))).all()

@@ -205,7 +205,7 @@ class NeuralMethod(Method):
         # Of an objective that these rows show one class of, they tell no prevalence.
         known = (rows.prevalence > 0) & (rows.prevalence < 1)
         prevalence = np.where(known, rows.prevalence, self.prevalence)
-        return newer._with(replace(newer.fitted, prevalence=prevalence))
+        return newer._with(replace(newer.fitted, prevalence=prevalence, points={}, maps=()))
 
     def rescaled(self, factor: float, shift: float) -> Self:
         """Return the same network with `factor` times its fused score, plus `shift`.
