@@ -70,13 +70,10 @@ from harmonrank.metrics._bootstrap import (
     percentiles,
 )
 from harmonrank.metrics._calibration import (
-    SMALLEST_PROBABILITY,
     calibration_error,
     fit_isotonic,
     fit_logistic,
     isotonic_pools,
-    logit,
-    sigmoid,
 )
 from harmonrank.metrics._concordance import concordance
 from harmonrank.metrics._correlations import spearman
@@ -114,3 +111,4 @@ from harmonrank.metrics._sort import argsort
 from harmonrank.metrics._stability import population_stability_index
 from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k
 from harmonrank.metrics._value import bootstrap_values, events_at_k, value_at_k, value_interval
+from harmonrank.support.logistic import SMALLEST_PROBABILITY, logit, sigmoid

@@ -1,13 +1,10 @@
 """Calibration: the probability of a label given one score, and how far predictions are from it."""
 
 __all__ = [
-    "SMALLEST_PROBABILITY",
     "calibration_error",
     "fit_isotonic",
     "fit_logistic",
     "isotonic_pools",
-    "logit",
-    "sigmoid",
 ]
 
 import numpy as np
@@ -16,28 +13,9 @@ from numpy.typing import ArrayLike
 from harmonrank.metrics._inputs import check_labels, check_scores
 from harmonrank.metrics._sort import argsort
 from harmonrank.support.kernel import kernel
+from harmonrank.support.logistic import logit, sigmoid
 
-SMALLEST_PROBABILITY = 1e-12
-"""Probabilities are kept this far from 0 and 1 where their logit is taken."""
 _RIDGE = 1e-3
-
-
-def logit(p: np.ndarray) -> np.ndarray:
-    """Return log(p / (1 − p)); 0 and 1 count as 1e-12 away from the edge.
-
-    >>> logit(np.array([0.5, 0.0])).round(2)
-    array([  0.  , -27.63])
-    """
-    p = np.clip(np.asarray(p, dtype=np.float64), SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
-    odds: np.ndarray = np.log(p) - np.log1p(-p)
-    return odds
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    """Return 1 / (1 + exp(−x)) without overflow."""
-    small = np.exp(-np.abs(x))
-    p: np.ndarray = np.where(x >= 0, 1.0, small) / (1.0 + small)
-    return p
 
 
 def fit_logistic(
@@ -64,8 +42,7 @@ def fit_logistic(
         away = theta - prior
         return _log_loss(X @ theta, labels, w) + 0.5 * float(away @ ridge @ away)
 
-    pi = np.clip(np.average(labels, weights=w), SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
-    theta = np.array([0.0, np.log(pi / (1 - pi))])
+    theta = np.array([0.0, logit(np.average(labels, weights=w))])
     best = loss_of(theta)
     for _ in range(100):
         p = sigmoid(X @ theta)

@@ -6,7 +6,7 @@ good as ever, since it does not change under any rising transform. Each objectiv
 which a calibration of its score alone fits its labels better, the logit if they are about equal.
 """
 
-__all__ = ["Coordinate", "coordinate_arrays", "fit_coordinate", "logit_of"]
+__all__ = ["Coordinate", "coordinate_arrays", "fit_coordinate"]
 
 from dataclasses import dataclass, replace
 from statistics import NormalDist
@@ -16,9 +16,6 @@ import numpy as np
 
 from harmonrank.support.kernel import kernel
 from harmonrank.support.storage.arrays import Array
-
-SMALLEST_SCORE = 1e-9
-"""Scores are kept this far from 0 and 1, where their logit would have no bound."""
 
 _TAIL = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 _SHARES = np.array([*_TAIL, *np.linspace(0.035, 0.965, 28), *(1 - t for t in reversed(_TAIL))])
@@ -30,15 +27,6 @@ _TAIL_POINTS = 6
 # Log likelihood that a normal quantile must gain over the logit.
 _GAIN = 3.0
 _FARTHEST = 100.0  # No logit of a score lies beyond.
-
-
-def logit_of(scores: np.ndarray) -> np.ndarray:
-    """Return log(p/(1−p)) in float64, bounded at 0 and 1."""
-    p = scores.astype(np.float64)
-    np.clip(p, SMALLEST_SCORE, 1 - SMALLEST_SCORE, out=p)
-    logits: np.ndarray = p / (1 - p)
-    np.log(logits, out=logits)
-    return logits
 
 
 @dataclass(frozen=True)

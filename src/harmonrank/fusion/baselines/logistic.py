@@ -142,7 +142,7 @@ class _Search:
         """Fit a sample of the rows, so that the whole of them takes few steps."""
         pi = counts.prevalence
         theta = np.zeros((1 + len(pi) + sum(self.scale[2]), len(pi)))
-        theta[0] = np.log(pi / (1 - pi))
+        theta[0] = logit(pi)
         if counts.rows < 4 * _FIRST_ROWS:
             return theta
         rng = np.random.default_rng([self.seed, 0x106])

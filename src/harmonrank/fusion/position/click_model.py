@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harmonrank.data import ContextEncoder, Log
-from harmonrank.model.coordinate import logit_of
+from harmonrank.support.logistic import logit, score_logit, sigmoid
 
 _ROUNDS = 60
 _ENOUGH = 1e-3  # in standard errors
@@ -65,7 +65,7 @@ class ClickModel:
         t = np.zeros(int(place.max(initial=0)) + 1) if log_chance is None else log_chance
         rate = np.clip((weight @ answered) / (weight @ np.exp(t)[place]), 1e-9, 0.9)
         beta = np.zeros(features.shape[1])
-        beta[0] = np.log(rate / (1 - rate))
+        beta[0] = logit(rate)
         rows = _Rows(features, place, answered.astype(np.float64), weight)
         D, free = len(beta), 0 if known else len(t) - 1
         decay = np.r_[_FREE, np.full(D - 1, _RIDGE), np.full(free, _FREE)]
@@ -94,7 +94,7 @@ class ClickModel:
         found = np.empty(rows)
         for first in range(0, rows, _BLOCK):
             block = slice(first, min(first + _BLOCK, rows))
-            found[block] = _sigmoid(features(block) @ self.beta)
+            found[block] = sigmoid(features(block) @ self.beta)
         return np.clip(found, 0.0, _LARGEST)
 
 
@@ -107,7 +107,7 @@ class _Rows:
 
     def _chances(self, beta: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ρ and θρ of each row."""
-        rho = _sigmoid(self.features @ beta)
+        rho = sigmoid(self.features @ beta)
         return rho, np.clip(np.exp(t)[self.place] * rho, 1e-300, _LARGEST)
 
     def height(self, beta: np.ndarray, t: np.ndarray, decay: np.ndarray) -> float:
@@ -167,7 +167,7 @@ class RelevanceFeatures:
     @classmethod
     def of(cls, log: Log) -> "RelevanceFeatures":
         """Measure what features are made of."""
-        logits = logit_of(log.scores)
+        logits = score_logit(log.scores)
         with np.errstate(all="ignore"):
             centre, spread = np.nanmean(logits, axis=0), np.nanstd(logits, axis=0)
         centre, spread = np.nan_to_num(centre), np.where(spread > 0, spread, 1.0)
@@ -177,7 +177,7 @@ class RelevanceFeatures:
 
     def __call__(self, rows: Log) -> np.ndarray:
         """Return the features of rows, (rows, features)."""
-        logits, slots = logit_of(rows.scores), self.encoder.slots
+        logits, slots = score_logit(rows.scores), self.encoder.slots
         x = np.clip((logits - self.centre) / self.spread, -_REACH, _REACH)
         M, gaps = x.shape[1], np.isnan(x)
         by_context = M * sum(slots) <= _MOST_SLOPES
@@ -192,9 +192,3 @@ class RelevanceFeatures:
             if by_context:
                 parts += [one * x[:, [m]] for m in range(M)]
         return np.concatenate(parts, axis=1)
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    small = np.exp(-np.abs(x))
-    p: np.ndarray = np.where(x >= 0, 1.0, small) / (1 + small)
-    return p

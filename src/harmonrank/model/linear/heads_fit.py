@@ -34,6 +34,7 @@ from harmonrank.model.missing.gaps import Gaps
 from harmonrank.model.terms.residual import Residual
 from harmonrank.model.terms.residual_blocks import ResidualBlocks
 from harmonrank.model.terms.residual_fit import fit_residual
+from harmonrank.support.logistic import logit
 
 _STEPS = 25
 _START_PRECISION = (4.0, 4.0, 4.0, 4.0, 100.0, 30.0)
@@ -183,7 +184,7 @@ def _plain(
     """Return the heads that a fit begins with."""
     M = len(density.base)
     theta = np.zeros((M, HeadColumns(M).total(slots)))
-    theta[:, INTERCEPT], theta[:, OWN] = np.log(prevalence / (1 - prevalence)), 1.0
+    theta[:, INTERCEPT], theta[:, OWN] = logit(prevalence), 1.0
     none = Residual.none(M, slots)
     return Heads(coordinate, density, slots, theta, np.array(_START_PRECISION), _PLAIN, none)
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.support.kernel import inline_kernel, kernel
+from harmonrank.support.logistic import sigmoid, sigmoid_of
 from harmonrank.support.parallel import each_part
 
 _STEPS = 15
@@ -53,8 +54,7 @@ class RequestLevels:
     @property
     def probabilities(self) -> np.ndarray:
         """Return the probability of each row and objective given its request, (rows, M)."""
-        p: np.ndarray = 1 / (1 + np.exp(-self.logits))
-        return p
+        return sigmoid(self.logits)
 
 
 def fit_levels(
@@ -187,7 +187,7 @@ def _add(
         for _ in range(_INNER_STEPS):
             pull, k = -b / variance, 1.0 / variance
             for i in range(first, end):
-                p = 1.0 / (1.0 + np.exp(-(eta[i - first] + b)))
+                p = sigmoid_of(eta[i - first] + b)
                 pull += w[i] * (y[i] - p)
                 k += w[i] * p * (1.0 - p)
             b += min(max(pull / k, -_FARTHEST), _FARTHEST)
@@ -195,7 +195,7 @@ def _add(
         v, r = 0.0, 0.0
         s[:], S[:], x[:] = 0.0, 0.0, 0.0
         for i in range(first, end):
-            p = 1.0 / (1.0 + np.exp(-(eta[i - first] + b)))
+            p = sigmoid_of(eta[i - first] + b)
             miss, spread = w[i] * (y[i] - p), w[i] * p * (1.0 - p)
             r, v = r + miss, v + spread
             for j in range(M):
@@ -229,7 +229,7 @@ def _residuals(h: Any, mean: Any, starts: Any, y: Any, w: Any, theta: Any) -> An
     out = np.zeros((3, starts.size - 1))
     for g in range(starts.size - 1):
         for i in range(starts[g], starts[g + 1]):
-            p = 1.0 / (1.0 + np.exp(-_linear(h[i], mean[g], theta)))
+            p = sigmoid_of(_linear(h[i], mean[g], theta))
             out[0, g] += w[i] * (y[i] - p)
             out[1, g] += w[i] * w[i] * p * (1.0 - p)
             out[2, g] += w[i] * p * (1.0 - p)

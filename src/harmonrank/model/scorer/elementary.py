@@ -18,8 +18,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from harmonrank.model.coordinate import SMALLEST_SCORE
 from harmonrank.support.kernel import lane_function
+from harmonrank.support.logistic import SMALLEST_SCORE
 from harmonrank.support.simd import SINGLES, Lanes, double_lanes, in_all, put_lanes, vector_type
 
 _LN2, _LOG2E = 0.6931471805599453, 1.4426950408889634

@@ -20,7 +20,6 @@ from harmonrank.data import Log, Schema
 from harmonrank.data.rows.kept_rows import concatenated
 from harmonrank.fusion.harmonrank import MOST_VALUES, DefaultFit, HarmonRank
 from harmonrank.fusion.position.correction import corrected
-from harmonrank.model.coordinate import logit_of
 from harmonrank.model.running.running_heads import HALF_LIVES, RunningHeads
 from harmonrank.model.running.stored_running import (
     RunningState,
@@ -31,6 +30,7 @@ from harmonrank.model.running.stored_running import (
 from harmonrank.streaming.learners.learner_files import ARRAYS, read_learner, write_learner
 from harmonrank.streaming.learners.recipe import LearnerRecipe, LearnerSettings
 from harmonrank.support.errors import DataError
+from harmonrank.support.logistic import score_logit
 
 NAME = "sums"
 _ROWS = "opening"
@@ -93,7 +93,7 @@ class SumsLearner:
         log = _counted(opening, model)
         running = RunningHeads.of(
             model.state.heads,
-            logit_of(log.scores),
+            score_logit(log.scores),
             log.codes(model.encoder),
             log.known_labels(),
             log.sample_weight,
@@ -114,7 +114,7 @@ class SumsLearner:
         if encoder.slots != model.encoder.slots:
             running = running.recoded(encoder.recoding(model.encoder), encoder.slots)
         running = running.learned(
-            logit_of(log.scores),
+            score_logit(log.scores),
             log.codes(encoder),
             log.known_labels(),
             log.sample_weight,
@@ -137,7 +137,7 @@ class SumsLearner:
             return replace(self, model=model, opening=moved)
         log = rows.counted()
         codes = log.codes(model.encoder)
-        running = self.running.recalibrated(logit_of(log.scores), codes, log.sample_weight)
+        running = self.running.recalibrated(score_logit(log.scores), codes, log.sample_weight)
         return replace(self, model=model, running=running)
 
     def facts(self) -> dict[str, Any]:
