@@ -205,7 +205,7 @@ class RunningHeads:
         plain = now._linear(moved[self.chosen])
         data = _head_sums(plain, places, codes, labels, weight)
         # Scored before they are learned: the rows choose the half-life.
-        tried = [m.likelihood + data.log_likelihood(m.theta) for m in moved]
+        tried = [m.likelihood + data.likelihood(m.theta).value.sum() for m in moved]
         best = int(np.argmax(tried - _SHORTER * np.arange(len(tried))))
         heads = moved[best].on(plain)
         for _ in range(_LOOKS):
