@@ -47,12 +47,12 @@ class Likelihood(NamedTuple):
     Attributes:
         value: (M,).
         slope: (M, D), gradients.
-        curvature: (M, D, D), negative Hessians; None where another step does without.
+        curvature: (M, D, D), negative Hessians; where steps do without, whatever they need.
     """
 
     value: np.ndarray
     slope: np.ndarray
-    curvature: np.ndarray | None = None
+    curvature: Any = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,6 @@ class Prior:
     def top(self, theta: np.ndarray, there: Likelihood) -> tuple[np.ndarray, np.ndarray]:
         """Return where the posterior of the quadratic at theta is largest, and its variances."""
         decay = np.broadcast_to(self.decay, theta.shape)
-        assert there.curvature is not None
         covariance = np.linalg.inv(there.curvature + decay[:, :, None] * np.eye(theta.shape[1]))
         pull = there.slope - decay * (theta - self.mean)
         step = (covariance @ pull[:, :, None])[:, :, 0]
@@ -272,7 +271,7 @@ def maximising(
 def _chosen(worse: np.ndarray, old: Likelihood, new: Likelihood) -> Likelihood:
     """Return the likelihoods of problems that stayed, and of those that moved."""
 
-    def part(a: np.ndarray | None, b: np.ndarray | None) -> Any:
+    def part(a: Any, b: Any) -> Any:
         if a is None or b is None:
             return None
         return np.where(worse.reshape(-1, *[1] * (a.ndim - 1)), a, b)

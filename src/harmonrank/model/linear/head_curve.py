@@ -55,7 +55,6 @@ class HeadCurve:
     def _axes(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """The eigenvalues and axes of each head's context values, and B along the axes."""
         K, curvature = HeadColumns(len(self.theta)).width, self.there.curvature
-        assert curvature is not None
 
         def turned(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             values, axes = np.linalg.eigh(curvature[m, K:, K:])
@@ -66,7 +65,6 @@ class HeadCurve:
     def _solved_by_axes(self, m: int, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
         """Return the step of a head, and the diagonal of the inverse."""
         (values, axes, across), decay = self._axes[m], prior.decay
-        assert self.there.curvature is not None
         pull = self.there.slope[m] - decay * (self.theta[m] - prior.mean)
         K = len(across)
         inverse = 1 / (values + decay[K])

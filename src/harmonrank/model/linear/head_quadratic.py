@@ -41,7 +41,6 @@ class HeadQuadratic:
     def at(cls, theta: np.ndarray, data: HeadRows) -> "HeadQuadratic":
         """Return the quadratics that touch the likelihoods of some rows at theta."""
         _, slope, curvature = data.likelihood(theta)
-        assert curvature is not None
         return cls(slope + np.einsum("mij,mj->mi", curvature, theta), curvature)
 
     def likelihood(self, theta: np.ndarray) -> Likelihood:
