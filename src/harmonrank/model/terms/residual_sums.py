@@ -168,26 +168,26 @@ class ResidualRows:
         each_part(add, _PARTS)
         return float(value.sum()), gradient.sum(axis=0)
 
-    def look(self, groups: list[Group]) -> tuple[np.ndarray, np.ndarray]:
-        """Return log-likelihoods (M,) and gradients (PERIODS, size, M) where all groups are 0.
+    def look(self, groups: list[Group]) -> np.ndarray:
+        """Return gradients (PERIODS, size, M) where all groups are 0.
 
         One pass serves all heads: what a row touches does not depend on the head.
         """
         rows, M = self.heads.shape
         table, lanes = _table(groups), -(-M // LANES) * LANES
         size = 2 + M + sum(g.size for g in groups)
-        gradient, value = np.zeros((_PARTS, PERIODS, size, lanes)), np.zeros((_PARTS, M))
+        gradient = np.zeros((_PARTS, PERIODS, size, lanes))
         weight = np.atleast_2d(self.weight)  # (1 or M, rows)
 
         def add(part: int) -> None:
             low, high = rows * part // _PARTS, rows * (part + 1) // _PARTS
             add_look(
                 low, high, self.labels, weight, self.period, table, gradient[part],
-                value[part], *self._given,
+                *self._given,
             )  # fmt: skip
 
         each_part(add, _PARTS)
-        return value.sum(axis=0), gradient.sum(axis=0)[:, :, :M]
+        return np.asarray(gradient.sum(axis=0)[:, :, :M])
 
     def totals(self) -> np.ndarray:
         """Return Σ weight·p(1−p) of every linear head, (M,)."""
