@@ -29,6 +29,7 @@ __all__ = [
     "expected_grouped_auc",
     "fit_isotonic",
     "fit_logistic",
+    "fit_logistic_curves",
     "grouped_auc",
     "grouped_auc_intervals",
     "hit_at_k",
@@ -37,6 +38,7 @@ __all__ = [
     "isotonic_pools",
     "knee",
     "logged_values",
+    "logistic_likelihood",
     "logit",
     "ndcg_at_k",
     "paired_difference",
@@ -73,7 +75,9 @@ from harmonrank.metrics._calibration import (
     calibration_error,
     fit_isotonic,
     fit_logistic,
+    fit_logistic_curves,
     isotonic_pools,
+    logistic_likelihood,
 )
 from harmonrank.metrics._concordance import concordance
 from harmonrank.metrics._correlations import spearman

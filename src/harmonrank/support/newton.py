@@ -250,7 +250,7 @@ def maximising(
         if step is None:
             return Maximum(theta, there, np.ones_like(done))
         before = there.value - step.penalty(theta)
-        least = before - _ROUNDING * np.abs(before) - rounding
+        least = before - _ROUNDING * np.maximum(np.abs(before), 1.0) - rounding
         share = np.ones(len(theta))
         for _ in range(_HALVINGS):
             whole = share[:, None] == 1
