@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from harmonrank.metrics._inputs import check_labels, check_scores
 from harmonrank.metrics._sort import argsort
 from harmonrank.support.kernel import kernel
-from harmonrank.support.logistic import log_loss_of, logit, sigmoid_of
+from harmonrank.support.logistic import logit, sigmoid_and_loss
 from harmonrank.support.newton import Likelihood, Maximum, Prior, Step, maximise
 from harmonrank.support.parallel import each_part
 
@@ -97,9 +97,10 @@ def _add_curves(piece: int, x: Any, labels: Any, weight: Any, theta: Any, sums: 
     for i in range(piece * n // _PIECES, (piece + 1) * n // _PIECES):
         for m in range(M):
             t = theta[m, 0] * x[i, m] + theta[m, 1]
-            v, p = weight[i, min(m, last)], sigmoid_of(t)
+            p, loss = sigmoid_and_loss(t, labels[i, m])
+            v = weight[i, min(m, last)]
             g, h = v * (labels[i, m] - p), v * p * (1.0 - p)
-            sums[piece, m, 0] -= v * log_loss_of(t, labels[i, m])
+            sums[piece, m, 0] -= v * loss
             sums[piece, m, 1] += g * x[i, m]
             sums[piece, m, 2] += g
             sums[piece, m, 3] += h * x[i, m] * x[i, m]

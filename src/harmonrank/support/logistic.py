@@ -7,11 +7,11 @@ __all__ = [
     "SMALLEST_PROBABILITY",
     "SMALLEST_SCORE",
     "clipped",
-    "log_loss_of",
     "logit",
     "logit_of",
     "score_logit",
     "sigmoid",
+    "sigmoid_and_loss",
     "sigmoid_of",
 ]
 
@@ -75,6 +75,8 @@ def sigmoid_of(x: float) -> Any:
 
 
 @inline_kernel
-def log_loss_of(x: float, label: float) -> Any:
-    """Return log(1 + exp(x)) − label·x, the log loss of the logit x."""
-    return np.log1p(np.exp(-abs(x))) + max(x, 0.0) - label * x
+def sigmoid_and_loss(x: float, label: float) -> Any:
+    """Return 1 / (1 + exp(−x)) and the log loss of the logit x, log(1 + exp(x)) − label·x."""
+    small = np.exp(-abs(x))
+    p = (1.0 if x >= 0 else small) / (1.0 + small)
+    return p, np.log1p(small) + (max(x, 0.0) - label * x)

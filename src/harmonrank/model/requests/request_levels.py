@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.support.kernel import inline_kernel, kernel
-from harmonrank.support.logistic import log_loss_of, sigmoid, sigmoid_of
+from harmonrank.support.logistic import sigmoid, sigmoid_and_loss, sigmoid_of
 from harmonrank.support.newton import Likelihood, Prior, Rounds, Step, maximise, settled
 from harmonrank.support.parallel import each_part
 
@@ -185,8 +185,8 @@ def _add(
         s[:], S[:], x[:] = 0.0, 0.0, 0.0
         value -= 0.5 * b * b / variance
         for i in range(first, end):
-            p = sigmoid_of(eta[i - first] + b)
-            value -= w[i] * log_loss_of(eta[i - first] + b, y[i])
+            p, loss = sigmoid_and_loss(eta[i - first] + b, y[i])
+            value -= w[i] * loss
             miss, spread = w[i] * (y[i] - p), w[i] * p * (1.0 - p)
             r, v = r + miss, v + spread
             for j in range(M):
