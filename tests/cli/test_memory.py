@@ -1,7 +1,6 @@
 """Tables that --memory cannot hold are read in blocks, with the numbers of tables that it can."""
 
 import json
-from itertools import count
 
 import numpy as np
 import polars as pl
@@ -253,61 +252,11 @@ def settings(method):
 
 
 @pytest.mark.parametrize("method", NETWORK)
-def test_a_network_whose_rows_fit_the_buffer_is_that_of_memory(run, folder, given, method):
+def test_a_network_from_blocks_is_that_of_memory(run, folder, given, method):
     pytest.importorskip("torch")
     given += ("--valid", folder / "valid.parquet", "--method", method, *settings(method))
     for name, memory in (("a", ()), ("b", ("--memory", "1KB"))):
         done = run("fit", *given, "-o", folder / name, *memory)
         assert done.code == 0, done
-    one, two = (folder / name / "weights.safetensors" for name in "ab")
-    assert one.read_bytes() == two.read_bytes()
-
-
-@pytest.fixture
-def small_buffer(monkeypatch):
-    pytest.importorskip("torch")
-    monkeypatch.setattr("harmonrank.data.rows.blocks.BUFFER_ROWS", 400)
-    monkeypatch.setattr("harmonrank.paper.training.buffer._PIECE_ROWS", 8)
-    monkeypatch.setattr("harmonrank.fusion.fitting.row_blocks.EXAM_ROWS", 300)
-
-
-@pytest.mark.parametrize("method", NETWORK)
-def test_a_network_trains_from_buffers(run, folder, given, small_buffer, method):
-    given += ("--method", method, *settings(method), "--memory", "1KB")
-    given += ("--valid", folder / "valid.parquet")
-    done = run("fit", *given, "-o", folder / "a")
-    assert done.code == 0, done
-    again = run("fit", *given, "-o", folder / "b")
-    other = run("fit", *given, "-o", folder / "c", "--seed", "1")
-    assert (again.code, other.code) == (0, 0)
-    a, b, c = ((folder / name / "weights.safetensors").read_bytes() for name in "abc")
-    assert a == b != c
-    assert not (folder / "a.checkpoint").exists()
-
-
-@pytest.mark.parametrize("method", ["harmonrank-paper", "harmonrank-network"])
-def test_a_killed_training_from_buffers_ends_in_the_same_weights(
-    run, folder, given, small_buffer, monkeypatch, method
-):
-    from harmonrank.paper.training import loop
-
-    given += ("--method", method, *settings(method), "--memory", "1KB")
-    assert run("fit", *given, "-o", folder / "a").code == 0
-    monkeypatch.setattr(loop, "monotonic", count(step=100).__next__)  # a checkpoint at every step
-    taken, as_it_is = [], loop._epoch
-
-    def dying(*parts):
-        for event in as_it_is(*parts):
-            yield event
-            taken.append(event)
-            if len(taken) == 23:
-                raise KeyboardInterrupt
-
-    monkeypatch.setattr(loop, "_epoch", dying)
-    assert run("fit", *given, "-o", folder / "b").code != 0
-    assert (folder / "b.checkpoint").exists()
-    assert not (folder / "b").exists()
-    monkeypatch.setattr(loop, "_epoch", as_it_is)
-    assert run("fit", *given, "-o", folder / "b").code == 0
     one, two = (folder / name / "weights.safetensors" for name in "ab")
     assert one.read_bytes() == two.read_bytes()

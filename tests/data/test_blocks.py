@@ -6,7 +6,7 @@ import pytest
 
 from harmonrank.data import Schema, read_log
 from harmonrank.data.rows.blocks import HeldBlocks, SpilledBlocks, drawn_rows
-from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.support.errors import DataError
 
 SCHEMA = Schema({"buy": "p_buy"}, context=["hour"], sample_weight="w")
@@ -34,7 +34,7 @@ def test_blocks_of_many_files_are_the_rows_of_the_table(tmp_path, size):
     for number, first in enumerate([0, 0, 400, 401, 900]):  # one has no rows
         end = [0, 400, 401, 900, 1_000][number]
         whole.slice(first, end - first).write_parquet(tmp_path / f"{number}.parquet")
-    blocks = LogBlocks(tmp_path, SCHEMA, size=size)
+    blocks = FileBlocks(tmp_path, SCHEMA, size=size)
     assert (blocks.rows, len(blocks)) == (1_000, -(-1_000 // size))
     found = list(blocks.each(parts))
     expected = parts(read_log(whole, SCHEMA))
@@ -49,28 +49,28 @@ def test_errors_name_the_row_of_the_table(tmp_path):
         buy=pl.when(pl.int_range(pl.len()) == 777).then(2).otherwise("buy")
     ).write_parquet(path)
     with pytest.raises(DataError, match="Got 2 in row 777 "):
-        list(LogBlocks(path, SCHEMA, size=100).each(parts))
+        list(FileBlocks(path, SCHEMA, size=100).each(parts))
 
 
 def test_only_parquet_is_read_in_blocks(tmp_path):
     path = tmp_path / "log.csv"
     table(10).write_csv(path)
     with pytest.raises(DataError, match="Only parquet is read in blocks"):
-        LogBlocks(path, SCHEMA)
+        FileBlocks(path, SCHEMA)
 
 
 def test_a_missing_column_is_refused_before_any_row_is_read(tmp_path):
     path = tmp_path / "log.parquet"
     table(10).drop("hour").write_parquet(path)
     with pytest.raises(DataError, match="hour"):
-        LogBlocks(path, SCHEMA)
+        FileBlocks(path, SCHEMA)
 
 
 def test_a_table_without_rows_is_refused(tmp_path):
     path = tmp_path / "log.parquet"
     table(10).head(0).write_parquet(path)
     with pytest.raises(DataError, match="has no rows"):
-        LogBlocks(path, SCHEMA)
+        FileBlocks(path, SCHEMA)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ HERE = Path(__file__).parent
 
 @pytest.mark.parametrize(
     "verb",
-    ["fit", *(pytest.param(v, marks=pytest.mark.slow) for v in ("score", "evaluate", "network"))],
+    ["fit", *(pytest.param(v, marks=pytest.mark.slow) for v in ("score", "evaluate"))],
 )
 def test_a_node_that_dies_in_the_midst_of_the_work_changes_no_bit(verb):
     pytest.importorskip("ray")

@@ -211,7 +211,7 @@ def test_a_restart_of_scoring_keeps_the_files_that_are_done(model, parts, tmp_pa
 
 def test_quality_by_workers_is_that_of_one_process(world_folder, schema, tmp_path, ray_engine):
     from harmonrank.data import Schema
-    from harmonrank.data.rows.log_blocks import LogBlocks
+    from harmonrank.data.rows.log_blocks import FileBlocks
     from harmonrank.evaluation.partitioned import partitioned_quality
 
     path = world_folder / "test.parquet"
@@ -219,7 +219,7 @@ def test_quality_by_workers_is_that_of_one_process(world_folder, schema, tmp_pat
     model = hr.ClosedForm().fit(world_folder / "train.parquet", schema)
     expected = model.evaluate(path)
     for engine, rows in ((LocalEngine(), 1000), (ray_engine, 700), (ray_engine, 10_000)):
-        found = partitioned_quality(model, LogBlocks(path, schema, size=rows), engine)
+        found = partitioned_quality(model, FileBlocks(path, schema, size=rows), engine)
         assert found.rows == expected.rows
         for name, interval in expected.auc.items():
             assert found.auc[name].estimate == interval.estimate
@@ -247,34 +247,17 @@ def test_files_scored_by_a_killed_worker_are_scored_again(model, parts, tmp_path
 def test_a_worker_killed_while_measuring_changes_no_figure(world_folder, tmp_path, ray_engine, at):
     """While blocks are scored, while rows go to their ranges, and while these are summed."""
     from harmonrank.data import Schema
-    from harmonrank.data.rows.log_blocks import LogBlocks
+    from harmonrank.data.rows.log_blocks import FileBlocks
     from harmonrank.evaluation.partitioned import partitioned_quality
 
     path, marker = world_folder / "test.parquet", tmp_path / "died"
     schema = Schema.read(world_folder / "schema.toml")
     model = hr.ClosedForm().fit(world_folder / "train.parquet", schema)
-    blocks = LogBlocks(path, schema, size=700)
+    blocks = FileBlocks(path, schema, size=700)
     expected = partitioned_quality(model, blocks, ray_engine)
     losing = LosingEngine(ray_engine, at, marker)
     assert partitioned_quality(model, blocks, losing) == expected
     assert marker.exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("at", [5, 8])
-def test_a_worker_killed_within_a_step_of_a_network_changes_no_bit(
-    folder, schema, tmp_path, ray_engine, at
-):
-    """Two calls per worker and step: the fifth is of a forward pass, the eighth of a backward."""
-    pytest.importorskip("torch")
-    marker, found = tmp_path / "died", []
-    for engine in (ray_engine, LosingEngine(ray_engine, at, marker)):
-        with using(engine):
-            method = method_class("harmonrank-paper")(epochs=2, batch_rows=200)
-            found.append(method.fit(folder / "train.parquet", schema)._weights)
-    assert marker.exists()
-    for name, array in found[0].items():
-        np.testing.assert_array_equal(found[1][name], array, err_msg=name)
 
 
 def test_workers_measure_whatever_one_process_does(run, folder, ray_engine, monkeypatch):
@@ -301,16 +284,17 @@ def test_workers_measure_whatever_one_process_does(run, folder, ray_engine, monk
 
 
 def heads_of(table, blocks_of):
+
     from harmonrank.data import ContextEncoder, read_log
     from harmonrank.model.fit_rows import cut_rows
     from harmonrank.model.linear.heads_fit import fit_blocks
-    from harmonrank.model.stored_heads import arrays_of_heads
+    from harmonrank.support.storage.stored import stored
 
     log = read_log(table, {"objectives": {"buy": "p_buy", "like": "p_like"}, "context": ["hour"]})
     encoder = ContextEncoder.fit(log.context)
     rows = cut_rows(log.scores, log.codes(encoder), log.known_labels(), size=100)
     assert len(rows) > 5
-    return arrays_of_heads(fit_blocks(blocks_of(rows), encoder.slots))
+    return stored(fit_blocks(blocks_of(rows), encoder.slots))[1]
 
 
 def test_workers_fit_the_default_of_one_process_to_the_last_bit(table, ray_engine, tmp_path):
@@ -353,80 +337,6 @@ class Mortal:
         if self.passes == 3:
             list(self.blocks.each(die_once, self.marker))
         return self.blocks.total(work, *given)
-
-
-@pytest.mark.slow
-def test_a_network_is_trained_by_workers_from_the_command_line(run, folder, ray_engine):
-    pytest.importorskip("torch")
-    given = ["fit", "--train", folder / "train.parquet", "--valid", folder / "valid.parquet"]
-    given += ["--schema", folder / "schema.toml", "--method", "harmonrank-paper", "--quiet"]
-    given += ["--set", "epochs=2", "--set", "optimizer=sgd", "--set", "batch_rows=200"]
-    here = run(*given, "-o", folder / "one")
-    there = run(*given, "-o", folder / "two", "--engine", "ray")
-    assert (here.code, there.code) == (0, 0), there.err
-    one, two = (hr.load(folder / name) for name in ("one", "two"))
-    for name, array in one._weights.items():
-        np.testing.assert_allclose(two._weights[name], array, rtol=1e-3, atol=1e-5, err_msg=name)
-    fused = [model.score(folder / "test.parquet") for model in (one, two)]
-    np.testing.assert_allclose(*fused, rtol=1e-3, atol=1e-4)
-
-
-@pytest.fixture
-def small_buffer(monkeypatch):
-    pytest.importorskip("torch")
-    monkeypatch.setattr("harmonrank.data.rows.blocks.BUFFER_ROWS", 400)
-    monkeypatch.setattr("harmonrank.paper.training.buffer._PIECE_ROWS", 8)
-    monkeypatch.setattr("harmonrank.fusion.fitting.row_blocks.EXAM_ROWS", 300)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("method", "options"),
-    [
-        ("harmonrank-paper", ("optimizer=sgd", "learning_rate=0.2", "batch_rows=50", "epochs=2")),
-        ("mbce", ("optimizer=sgd", "learning_rate=0.2", "batch_rows=50", "epochs=2")),
-        ("harmonrank-network", ("batch_rows=50", "epochs=2")),
-    ],
-)
-def test_a_network_is_trained_by_workers_from_the_buffers_of_one_process(
-    run, folder, ray_engine, small_buffer, method, options
-):
-    """The log is larger than the buffer, so rows come to the workers a buffer at a time."""
-    given = ["fit", "--train", folder / "train.parquet", "--valid", folder / "valid.parquet"]
-    given += ["--schema", folder / "schema.toml", "--method", method, "--memory", "1KB"]
-    for option in options:
-        given += ["--set", option]
-    here = run(*given, "-o", folder / "one")
-    there = run(*given, "-o", folder / "two", "--engine", "ray")
-    assert (here.code, there.code) == (0, 0), there.err
-    assert "rows in blocks, of which one at a time is in memory" in there.err
-    one, two = (hr.load(folder / name) for name in ("one", "two"))
-    for name, array in one._weights.items():
-        np.testing.assert_allclose(two._weights[name], array, rtol=1e-3, atol=1e-5, err_msg=name)
-    fused = [model.score(folder / "test.parquet") for model in (one, two)]
-    np.testing.assert_allclose(*fused, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("at", [6, 35])
-def test_a_worker_killed_within_a_buffer_changes_no_bit(
-    folder, schema, tmp_path, ray_engine, small_buffer, at
-):
-    """Whoever takes its place has the rows of this buffer, the first one or another."""
-    from harmonrank.data.rows.log_blocks import LogBlocks
-    from harmonrank.fusion.fitting.block_fit import fit_in_blocks
-
-    marker, found = tmp_path / "died", []
-    for engine in (ray_engine, LosingEngine(ray_engine, at, marker)):
-        with using(engine):
-            method = method_class("harmonrank-paper")(epochs=1, batch_rows=50)
-            blocks = LogBlocks(folder / "train.parquet", schema, size=300)
-            fitted = fit_in_blocks(method, blocks, most_rows=1)
-            assert fitted.rows == fitted.facts.rows > 400
-            found.append(method._weights)
-    assert marker.exists()
-    for name, array in found[0].items():
-        np.testing.assert_array_equal(found[1][name], array, err_msg=name)
 
 
 def test_the_default_is_fitted_by_workers_from_the_command_line(run, folder, ray_engine):

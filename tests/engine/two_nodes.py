@@ -15,14 +15,13 @@ from ray.cluster_utils import Cluster
 import harmonrank as hr
 from harmonrank.data import ContextEncoder, read_log
 from harmonrank.data.rows.engine_blocks import EngineBlocks
-from harmonrank.data.rows.log_blocks import LogBlocks
-from harmonrank.engine import LocalEngine, open_engine, using
+from harmonrank.data.rows.log_blocks import FileBlocks
+from harmonrank.engine import LocalEngine, open_engine
 from harmonrank.evaluation.partitioned import partitioned_quality
-from harmonrank.fusion import method_class
 from harmonrank.fusion.scoring.scoring_parts import score_files
 from harmonrank.model.fit_rows import cut_rows
 from harmonrank.model.linear.heads_fit import fit_blocks
-from harmonrank.model.stored_heads import arrays_of_heads
+from harmonrank.support.storage.stored import stored
 from logs import small_table
 from losing_engine import LosingEngine
 from ray_jobs import place_of
@@ -37,7 +36,7 @@ def fit(engine, lose) -> None:
     def rows():
         return cut_rows(log.scores, log.codes(encoder), log.known_labels(), size=100)
 
-    expected = arrays_of_heads(fit_blocks(rows(), encoder.slots))
+    expected = stored(fit_blocks(rows(), encoder.slots))[1]
     blocks = EngineBlocks(engine, rows())
     places = set(blocks.each(place_of))
     assert len(places) == 2, f"both nodes have a share: {places}"
@@ -48,7 +47,7 @@ def fit(engine, lose) -> None:
         if len(passes) == 2:
             lose()
 
-    found = arrays_of_heads(fit_blocks(blocks, encoder.slots, step))
+    found = stored(fit_blocks(blocks, encoder.slots, step))[1]
     assert len(passes) > 2
     assert len(set(blocks.each(place_of))) == 1
     for name, array in expected.items():
@@ -72,21 +71,11 @@ def evaluate(engine, lose, folder: Path) -> None:
     """The node dies with rows that were on their way to their ranges, which are made again."""
     model, path = hr.ClosedForm().fit(small_table(), SCHEMA), folder / "log.parquet"
     small_table(seed=1).write_parquet(path)
-    blocks = LogBlocks(path, model.schema, size=100)
+    blocks = FileBlocks(path, model.schema, size=100)
     expected = partitioned_quality(model, blocks, engine)
     losing = LosingEngine(engine, 30, lose=lose)
     assert partitioned_quality(model, blocks, losing) == expected
     assert losing.calls > 30
-
-
-def network(engine, lose) -> None:
-    found = []
-    for each in (engine, LosingEngine(engine, 7, lose=lose)):
-        with using(each):
-            method = method_class("harmonrank-paper")(epochs=2, batch_rows=200)
-            found.append(method.fit(small_table(), SCHEMA)._weights)
-    for name, array in found[0].items():
-        np.testing.assert_array_equal(found[1][name], array, err_msg=name)
 
 
 def main(verb: str) -> None:
@@ -104,7 +93,7 @@ def main(verb: str) -> None:
         TemporaryDirectory() as folder,
         open_engine("ray", address=cluster.address, workers=2) as engine,
     ):
-        work = {"fit": fit, "score": score, "evaluate": evaluate, "network": network}[verb]
+        work = {"fit": fit, "score": score, "evaluate": evaluate}[verb]
         work(engine, lose, *([Path(folder)] if verb in ("score", "evaluate") else []))
     assert lost
     cluster.shutdown()

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.data.rows.spilling_engine import SpillingEngine
 from harmonrank.engine import LocalEngine
 from harmonrank.evaluation import partitioned
@@ -50,7 +50,7 @@ def test_blocks_are_measured_as_all_rows_in_memory_are(tmp_path, digits, weight,
     )
     model = PrevalenceWeights().fit(rows, schema)
     expected = model.evaluate(rows)
-    blocks = LogBlocks(tmp_path / "log.parquet", schema, size=400)
+    blocks = FileBlocks(tmp_path / "log.parquet", schema, size=400)
     for engine in (None, LocalEngine(), SpillingEngine(tmp_path)):
         found = partitioned_quality(model, blocks, engine)
         assert found.rows == expected.rows
@@ -98,6 +98,6 @@ def test_labels_that_are_all_alike_are_refused(tmp_path):
     schema = hr.Schema({"a": "p_a", "b": "p_b"})
     model = PrevalenceWeights().fit(rows, schema)
     rows.with_columns(a=pl.lit(0)).write_parquet(tmp_path / "log.parquet")
-    blocks = LogBlocks(tmp_path / "log.parquet", schema, size=400)
+    blocks = FileBlocks(tmp_path / "log.parquet", schema, size=400)
     with pytest.raises(DataError, match="'a' has no positive label among the 3,000"):
         partitioned_quality(model, blocks)

@@ -6,8 +6,9 @@ import pytest
 
 from harmonrank import ClosedForm, HarmonRankPaper, Schema
 from harmonrank.data import read_log
+from harmonrank.data.rows.log_blocks import MemoryBlocks
 from harmonrank.fusion import method_class
-from harmonrank.fusion.fitting.fit import split_off
+from harmonrank.fusion.fitting.fit import _set_aside
 from harmonrank.support.errors import DataError, UsageError
 from logs import small_table
 
@@ -160,7 +161,7 @@ def test_rank_refuses_what_it_cannot_do(table, schema):
 
 def test_a_method_that_cannot_change_weights_says_so(table, schema):
     model = HarmonRankPaper(**SMALL).fit(table, schema)
-    with pytest.raises(UsageError, match="cannot change weights after the fit; fit it again"):
+    with pytest.raises(UsageError, match="cannot change its weights after the fit"):
         model.score(table, weights={"buy": 2})
 
 
@@ -199,38 +200,33 @@ def test_an_objective_without_a_positive_is_refused_in_fit_and_evaluate(table, s
         model.evaluate(none)
 
 
-def test_the_split_keeps_requests_whole_and_every_row(table, schema):
-    log = read_log(table, schema)
-    larger, smaller = split_off(log, 0.1, seed=0)
-    assert larger.rows + smaller.rows == log.rows
-    assert 0 < smaller.rows < 200
-    assert not set(larger.request) & set(smaller.request)
-
-
-def test_the_split_depends_on_the_seed_alone(table, schema):
-    log = read_log(table, schema)
-    for seed in (0, 1):
-        one, other = (split_off(log, 0.1, seed=seed)[1].request for _ in range(2))
-        np.testing.assert_array_equal(one, other)
-    assert set(split_off(log, 0.1, seed=0)[1].request) != set(
-        split_off(log, 0.1, seed=1)[1].request
-    )
+def test_rows_that_are_set_aside_are_whole_requests_drawn_by_the_seed(table, schema):
+    blocks = MemoryBlocks(read_log(table, schema))
+    _, rest, valid = _set_aside(blocks, seed=0)
+    kept, aside = (set(blocks[0].request.tolist()) for blocks in (rest, valid))
+    assert kept | aside == set(blocks[0].request.tolist())
+    assert not kept & aside
+    assert 0 < valid[0].rows < 200
+    again, other = (_set_aside(blocks, seed)[2][0].request for seed in (0, 1))
+    np.testing.assert_array_equal(again, valid[0].request)
+    assert set(other.tolist()) != aside
 
 
 @pytest.mark.parametrize("request_column", ["request_id", None])
-def test_the_only_positive_is_never_split_off(schema, request_column):
+def test_the_only_positive_is_never_set_aside(schema, request_column):
     schema = replace(schema, request=request_column)
     for seed in range(30):
         frame = small_table(60, seed).with_columns(buy=pl.lit(0))
         frame[seed, "buy"] = 1
-        larger, smaller = split_off(read_log(frame, schema), 0.5, seed)
-        assert larger.labels[:, 0].sum() == 1
-        assert smaller.rows > 0
+        model = method_class("logistic")().fit(frame, schema, seed=seed)
+        assert model.prevalence[0] == pytest.approx(1 / model.training.rows)
+        assert model.training.rows + model.training.valid_rows == 60
+        assert model.training.valid_rows > 0
 
 
-def test_too_few_rows_to_split_ask_for_validation_rows():
+def test_too_few_rows_to_set_some_aside_ask_for_validation_rows():
     frame = pl.DataFrame({"p": [0.1, 0.9], "y": [0, 1]})
-    with pytest.raises(UsageError, match="2 training rows are too few to split .* pass `valid`"):
+    with pytest.raises(UsageError, match="2 training rows have too few requests .* pass `valid`"):
         HarmonRankPaper(**SMALL).fit(frame, Schema({"y": "p"}))
     assert ClosedForm().fit(frame, Schema({"y": "p"}), valid=frame).score(frame)[1] > 0.5
 

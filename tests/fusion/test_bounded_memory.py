@@ -10,13 +10,9 @@ import resource, sys
 from pathlib import Path
 import numpy as np, polars as pl
 from harmonrank.data import Schema
-from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.fusion import method_class
-from harmonrank.fusion import row_blocks
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
-from harmonrank.data.rows import blocks as training
 
-training.BUFFER_ROWS = row_blocks.EXAM_ROWS = 100_000
 name, folder, rows = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 for part in range(rows // 100_000):
     rng = np.random.default_rng(part)
@@ -26,23 +22,17 @@ for part in range(rows // 100_000):
     columns["hour"] = rng.integers(0, 24, 100_000)
     pl.DataFrame(columns).write_parquet(folder / f"{part:02d}.parquet")
 schema = Schema({str(m): f"p_{m}" for m in range(4)}, context=["hour"])
-blocks = LogBlocks(folder, schema, size=50_000)
-network = {"epochs": 1, "width": 4} if name.startswith("harmonrank") else {}
-model = method_class(name)(**network)
-assert model.fits_blocks
-fitted = fit_in_blocks(model, blocks, most_rows=1)
-assert fitted.rows > 0.85 * rows
+blocks = FileBlocks(folder, schema, size=50_000)
+model = method_class(name)()
+model.fit(blocks, schema)
+assert model.training.rows > 0.85 * rows
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "method", ["closed-form", "logistic", "formula-cem", "harmonrank-paper", "harmonrank-network"]
-)
+@pytest.mark.parametrize("method", ["closed-form", "logistic", "formula-cem"])
 def test_five_times_the_rows_take_hardly_more_memory(method, tmp_path):
-    if method.startswith("harmonrank"):
-        pytest.importorskip("torch")
     peaks = []
     for rows in (400_000, 2_000_000):
         folder = tmp_path / str(rows)

@@ -9,7 +9,7 @@ import pytest
 from check_method import planted, quick
 from harmonrank.fusion import METHODS, method_class
 
-WITH = [name for name in METHODS if method_class(name).gives_probabilities]
+WITH = [name for name in METHODS if method_class(name).traits.probabilities]
 
 
 @pytest.mark.parametrize("name", WITH)

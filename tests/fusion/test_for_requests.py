@@ -8,10 +8,9 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import read_log
-from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.evaluation.frontier import Sweep
 from harmonrank.fusion import method_class
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, world_schema
@@ -89,7 +88,7 @@ def test_other_weights_and_contributions_add_up(log, model):
     weights = {"buy": 3.0, "long_view": 0.5}
     parts = model.contributions(test, weights=weights)
     np.testing.assert_allclose(parts.sum(axis=1), model.score(test, weights=weights), rtol=1e-12)
-    alone = model.parts_of(model.probabilities(test), np.ones(5))
+    alone = model.parts(model.probabilities(test), model.weights())
     vector = model.objective_weights(weights)
     np.testing.assert_allclose(model.score(test, weights=weights), alone @ vector, rtol=1e-12)
     sweep = Sweep.of(model, log[1])
@@ -99,13 +98,13 @@ def test_other_weights_and_contributions_add_up(log, model):
 def test_rows_that_miss_a_score_are_scored_by_their_probabilities(log, model):
     test = log[1][:200].with_columns(p_like=pl.lit(None, pl.Float64))
     p = model.probabilities(test)
-    np.testing.assert_allclose(model.score(test), model.parts_of(p, np.ones(5)).sum(axis=1))
+    np.testing.assert_allclose(model.score(test), model.parts(p, model.weights()).sum(axis=1))
 
 
 def test_a_recalibrated_model_keeps_what_a_probability_is_worth(log, model):
     test = log[1]
     again = model.recalibrated(test)
-    assert again.request_weights is model.request_weights
+    assert again.state.request_weights is model.state.request_weights
     assert np.corrcoef(again.score(test), model.score(test))[0, 1] > 0.9
 
 
@@ -113,7 +112,7 @@ def test_effective_weights_are_those_of_a_usual_row(log, model):
     shares = model.effective_weights
     assert sum(shares.values()) == pytest.approx(1.0)
     assert model.explain()["effective_weight"] == shares
-    worth = model.request_weights.mean
+    worth = model.state.request_weights.mean
     np.testing.assert_allclose(list(shares.values()), worth / worth.sum())
     json.dumps(model.evaluate(log[1]).to_dict(), allow_nan=False)
 
@@ -189,6 +188,6 @@ def test_a_network_says_what_it_needs(log):
 def test_blocks_of_rows_are_refused(log, tmp_path):
     train, schema = log[0][:3_000], log[2]
     train.write_parquet(tmp_path / "train.parquet")
-    blocks = LogBlocks(tmp_path / "train.parquet", schema, size=1_000)
+    blocks = FileBlocks(tmp_path / "train.parquet", schema, size=1_000)
     with pytest.raises(UsageError, match="needs whole requests in memory"):
-        fit_in_blocks(hr.HarmonRank(optimise="requests"), blocks, most_rows=1_000)
+        hr.HarmonRank(optimise="requests").fit(blocks, schema)

@@ -9,9 +9,8 @@ import harmonrank as hr
 from check_method import SMALL
 from harmonrank.data import read_log
 from harmonrank.data.label_levels import LabelLevels, LevelSum
-from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.fusion import method_class
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 from harmonrank.support.errors import DataError, UsageError
 from kinds_log import SCHEMA, planted
 
@@ -38,11 +37,11 @@ def both(method, schema, tmp_path, *, rows=None, **options):
         if name == "memory":
             model.fit(train, schema, valid=valid)
         else:
-            blocks = LogBlocks(tmp_path / "train.parquet", schema)
+            blocks = FileBlocks(tmp_path / "train.parquet", schema)
             assert len(blocks) > 3
-            fitted = fit_in_blocks(model, blocks, most_rows=1, valid=read_log(valid, schema))
+            model.fit(blocks, schema, valid=valid)
             weight = train[schema.sample_weight] if schema.sample_weight else np.ones(train.height)
-            assert fitted.rows == (weight > 0).sum()
+            assert model.training.rows == (weight > 0).sum()
         model.save(tmp_path / name)
         found.append(tmp_path / name)
     return found
@@ -101,9 +100,9 @@ def test_networks_are_those_of_memory(method, tmp_path):
 def test_networks_take_no_conditional_objective_in_blocks_either(tmp_path):
     pytest.importorskip("torch")
     planted().write_parquet(tmp_path / "train.parquet")
-    blocks = LogBlocks(tmp_path / "train.parquet", KINDS["given"])
+    blocks = FileBlocks(tmp_path / "train.parquet", KINDS["given"])
     with pytest.raises(UsageError, match="cannot learn objectives that are shown only given"):
-        fit_in_blocks(method_class("harmonrank-paper")(), blocks, most_rows=1)
+        method_class("harmonrank-paper")().fit(blocks, KINDS["given"])
 
 
 def test_isotonic_curves_are_of_the_rows_that_show_an_objective(tmp_path):
@@ -127,18 +126,19 @@ def test_weights_and_missing_scores_change_last_digits_at_most(method, least, tm
     schema = hr.Schema.from_dict(SCHEMA.to_dict() | {"sample_weight": "w"})
     a, b = map(hr.load, both(method, schema, tmp_path, rows=rows))
     np.testing.assert_allclose(b.prevalence, a.prevalence, rtol=1e-12)
-    np.testing.assert_allclose(b._kinds.shown, a._kinds.shown, rtol=1e-12)
+    np.testing.assert_allclose(b.fitted.kinds.shown, a.fitted.kinds.shown, rtol=1e-12)
     digits = {"rtol": 1e-5, "atol": 1e-6}
     np.testing.assert_allclose(b.score(rows[0]), a.score(rows[0]), **digits)
     np.testing.assert_allclose(b.probabilities(rows[0]), a.probabilities(rows[0]), **digits)
 
 
-def test_trees_are_fitted_on_some_rows(tmp_path):
+def test_trees_are_fitted_on_some_rows(tmp_path, monkeypatch):
     pytest.importorskip("lightgbm")
     planted().write_parquet(tmp_path / "train.parquet")
     model = method_class("lightgbm")(**SMALL.get("lightgbm", {}))
-    fitted = fit_in_blocks(model, LogBlocks(tmp_path / "train.parquet", SCHEMA), most_rows=3000)
-    assert fitted.rows == 3000
+    monkeypatch.setattr("harmonrank.fusion.fitting.fit._FEWEST_ROWS", 3000)
+    model.fit(tmp_path / "train.parquet", SCHEMA, valid=planted(500, seed=1), memory="1KB")
+    assert model.training.fitted_rows == 3000
     np.testing.assert_array_equal(model.prevalence, read_log(planted(), SCHEMA).prevalence())
     assert np.isfinite(model.score(planted(500, seed=3))).all()
 
@@ -149,17 +149,17 @@ def test_an_objective_with_one_label_is_refused(tmp_path):
         ({"order": pl.lit(0)}, "'order' has no two different labels among the .* that show it"),
     ):
         planted().with_columns(**change).write_parquet(tmp_path / "train.parquet")
-        blocks = LogBlocks(tmp_path / "train.parquet", SCHEMA)
+        blocks = FileBlocks(tmp_path / "train.parquet", SCHEMA)
         with pytest.raises(DataError, match=words):
-            fit_in_blocks(hr.HarmonRank(), blocks, most_rows=1)
+            hr.HarmonRank().fit(blocks, SCHEMA)
 
 
 def test_more_different_labels_than_are_counted_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("harmonrank.fusion.quality.measurable.MOST_LEVELS", 100)
+    monkeypatch.setattr("harmonrank.fusion.fitting.facts.MOST_LEVELS", 100)
     planted().write_parquet(tmp_path / "train.parquet")
-    blocks = LogBlocks(tmp_path / "train.parquet", SCHEMA)
+    blocks = FileBlocks(tmp_path / "train.parquet", SCHEMA)
     with pytest.raises(UsageError, match="'watch' has more than 100 different labels, .* round"):
-        fit_in_blocks(hr.HarmonRank(), blocks, most_rows=1)
+        hr.HarmonRank().fit(blocks, SCHEMA)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

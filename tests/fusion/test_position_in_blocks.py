@@ -6,12 +6,10 @@ import pytest
 
 import harmonrank as hr
 from harmonrank.data import read_log
-from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.engine import LocalEngine, using
 from harmonrank.fusion import method_class
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
-from harmonrank.fusion.position.block_correction import corrected_blocks
-from harmonrank.fusion.position.correction import corrected
+from harmonrank.fusion.position.correction import corrected, corrected_blocks
 from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.support.errors import DataError
 from harmonrank.worlds import world
@@ -35,7 +33,6 @@ def small_blocks(monkeypatch):
         monkeypatch.setattr(f"harmonrank.{module}.BLOCK_ROWS", BLOCK)
     # Fewer rows are drawn than there are, as of a log that does not fit.
     monkeypatch.setattr("harmonrank.fusion.position.correction.DRAWN", (8000, 5000))
-    monkeypatch.setattr("harmonrank.fusion.position.block_correction.DRAWN", (8000, 5000))
 
 
 def shown(rows, start, *, unshown):
@@ -58,7 +55,7 @@ def test_blocks_have_the_curve_and_the_weights_of_memory(tables, engine, tmp_pat
     tables[0].write_parquet(tmp_path / "train.parquet")
     known = corrected(read_log(tables[0], PLACED))
     with using(engine):
-        blocks = corrected_blocks(LogBlocks(tmp_path / "train.parquet", PLACED))
+        blocks = corrected_blocks(FileBlocks(tmp_path / "train.parquet", PLACED))
     assert blocks.schema.examination == known.schema.examination
     weight = np.concatenate([blocks[k].sample_weight for k in range(len(blocks))])
     np.testing.assert_allclose(weight, known.sample_weight, rtol=1e-10)
@@ -72,13 +69,13 @@ def test_the_model_is_that_of_memory(tables, name, tmp_path):
     options = {"trials": 20} if name.startswith("formula") else {}
     one = method_class(name)(**options).fit(train, PLACED, valid=valid)
     two = method_class(name)(**options)
-    blocks = LogBlocks(tmp_path / "train.parquet", PLACED)
-    fitted = fit_in_blocks(two, blocks, most_rows=1, valid=read_log(valid, PLACED))
-    assert fitted.rows == train[POSITION].is_not_null().sum()
+    blocks = FileBlocks(tmp_path / "train.parquet", PLACED)
+    two.fit(blocks, PLACED, valid=valid)
+    assert two.training.rows == train[POSITION].is_not_null().sum()
     assert two.schema == one.schema
     np.testing.assert_allclose(two.prevalence, one.prevalence, rtol=1e-10)
     np.testing.assert_allclose(two.score(valid), one.score(valid), rtol=1e-5, atol=1e-6)
-    told = PositionCorrection.of_sums(fitted.facts.places, fitted.facts.schema)
+    told = two.training.position
     known = PositionCorrection.of(corrected(read_log(train, PLACED).counted()))
     assert told.positives == known.positives
     assert told.effective == pytest.approx(known.effective, rel=1e-10)
@@ -90,10 +87,10 @@ def test_validation_rows_in_blocks_are_corrected_under_the_curve_of_training(tab
     found = []
     for valid in ("log", "blocks"):
         model = method_class("logistic")()
-        exam = LogBlocks(tmp_path / "valid.parquet", PLACED)
+        exam = FileBlocks(tmp_path / "valid.parquet", PLACED)
         exam = read_log(tables[1], PLACED) if valid == "log" else exam
-        blocks = LogBlocks(tmp_path / "train.parquet", PLACED)
-        fit_in_blocks(model, blocks, most_rows=1, valid=exam)
+        blocks = FileBlocks(tmp_path / "train.parquet", PLACED)
+        model.fit(blocks, PLACED, valid=exam)
         found.append(model.score(tables[1]))
     np.testing.assert_allclose(*found, rtol=1e-9)
 
@@ -103,4 +100,4 @@ def test_feedback_without_a_place_is_refused(tables, tmp_path):
     broken = pl.when(answered).then(None).otherwise(pl.col(POSITION)).alias(POSITION)
     tables[0].with_columns(broken).write_parquet(tmp_path / "train.parquet")
     with pytest.raises(DataError, match="has feedback on rows without a place"):
-        fit_in_blocks(hr.HarmonRank(), LogBlocks(tmp_path / "train.parquet", PLACED), most_rows=1)
+        hr.HarmonRank().fit(FileBlocks(tmp_path / "train.parquet", PLACED), PLACED)

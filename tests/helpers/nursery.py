@@ -20,9 +20,8 @@ MODULES = (
     *("harmonrank.cli.parts.stream_show", "harmonrank.fusion.baselines.closed_form"),
     *("harmonrank.fusion.baselines.logistic", "harmonrank.fusion.saved", "harmonrank.evaluation"),
     *("harmonrank.reports.html", "harmonrank.registry", "harmonrank.streaming.stream"),
-    *("harmonrank.streaming.sources.endpoint", "harmonrank.streaming.sources.folder"),
-    *("harmonrank.streaming.learners.window_learner", "harmonrank.streaming.learners.sums_learner"),
-    *("harmonrank.streaming.metrics_text", "harmonrank_lab.cli.data"),
+    *("harmonrank.streaming.metrics", "harmonrank.streaming.sources.folder"),
+    *("harmonrank.streaming.learners.sums", "harmonrank_lab.cli.data"),
     *("harmonrank_lab.cli.predict", "harmonrank_lab.cli.pipeline", "harmonrank_lab.upstream"),
     "harmonrank_lab.worlds.raw",
 )

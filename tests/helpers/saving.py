@@ -6,14 +6,15 @@ import json
 from safetensors.numpy import load_file, save_file
 
 
-def rewrite(saved, **changes):
-    """Change parts of model.json and make its checksum right again."""
+def rewrite(saved, part=None, **changes):
+    """Change parts of model.json, or of one of its parts, and make its checksum right again."""
     document = json.loads((saved / "model.json").read_text())
+    place = document if part is None else document[part]
     for key, value in changes.items():
         if value is None:
-            del document[key]
+            del place[key]
         else:
-            document[key] = value
+            place[key] = value
     text = json.dumps(document).encode()
     (saved / "model.json").write_bytes(text)
     sums = json.loads((saved / "checksums.json").read_text())

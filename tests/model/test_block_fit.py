@@ -6,7 +6,7 @@ import pytest
 from harmonrank.data.rows.blocks import SpilledBlocks
 from harmonrank.model.fit_rows import RowCounts, cut_rows, drawn_from
 from harmonrank.model.linear.heads_fit import fit_blocks
-from harmonrank.model.stored_heads import arrays_of_heads
+from harmonrank.support.storage.stored import stored
 from harmonrank.support.threads import limited_threads
 
 SLOTS = (7, 5, 40)
@@ -30,7 +30,7 @@ def same(block):
 
 
 def largest_difference(a, b):
-    mine, theirs = arrays_of_heads(a), arrays_of_heads(b)
+    mine, theirs = stored(a)[1], stored(b)[1]
     assert mine.keys() == theirs.keys()
     return max(np.abs(mine[name] - theirs[name]).max(initial=0) for name in mine)
 

@@ -8,11 +8,12 @@ from harmonrank.model.linear.heads_fit import fit_heads
 from harmonrank.model.linear.heads_recalibration import recalibrated_heads
 from harmonrank.model.linear.heads_sums import periods_of
 from harmonrank.model.scorer.heads_score import HeadScorer
-from harmonrank.model.terms.residual import Residual, inputs_of, residual_arrays
+from harmonrank.model.terms.residual import Residual, inputs_of, residual_sizes
 from harmonrank.model.terms.residual_blocks import Look
 from harmonrank.model.terms.residual_fit import _pair_dispersion
 from harmonrank.model.terms.residual_kernels import CURVE, SURFACE
 from harmonrank.model.terms.residual_sums import ResidualRows, blocks_of, groups_of
+from harmonrank.support.storage.stored import declared, stored
 from harmonrank.support.threads import limited_threads
 
 SLOTS = (4, 3)
@@ -296,6 +297,7 @@ def test_counts_tell_how_many_groups_each_head_has(bent):
 
 
 def test_declared_arrays_are_those_of_the_residual(bent):
-    for name, array in residual_arrays(3, SLOTS).items():
+    parts = stored(bent.residual)[0]
+    for name, array in declared(Residual, parts, residual_sizes(3, SLOTS)).items():
         assert getattr(bent.residual, name).shape == array.shape
         array.check(name, getattr(bent.residual, name))

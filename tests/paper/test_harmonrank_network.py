@@ -59,7 +59,8 @@ def test_all_paths_are_alive_and_the_context_counts(model, parts, tmp_path):
     exam = parts[2]
     codes = model.encoder.encode(exam.context)
     shuffled = codes[np.random.default_rng(0).permutation(len(codes))]
-    moved = logit(model._scorer(exam.scores, shuffled)) - logit(model._scorer(exam.scores, codes))
+    score = model.state.probabilities
+    moved = logit(score(exam.scores, shuffled)) - logit(score(exam.scores, codes))
     assert moved.std(axis=0).max() > 0.02
     model.save(tmp_path / "model")
     assert hr.load(tmp_path / "model").health == health
@@ -122,5 +123,5 @@ def test_a_fit_that_was_interrupted_goes_on_to_the_same_weights(parts, tmp_path)
     again = fitted(checkpoint=place, on_event=seen.append)
     assert type(seen[0]).__name__ == "Resumed"
     assert again.history == whole.history
-    for name, array in whole._weights.items():
-        np.testing.assert_array_equal(again._weights[name], array)
+    for name, array in whole.state.weights.items():
+        np.testing.assert_array_equal(again.state.weights[name], array)

@@ -7,11 +7,14 @@ import numpy as np
 import polars as pl
 
 from harmonrank.registry import Guardrails, Registry
-from harmonrank.streaming.config import LoopConfig, StreamConfig
-from harmonrank.streaming.learners.recipe import LearnerSettings
-from harmonrank.streaming.sources.source import EventChunk
-from harmonrank.streaming.state.history import read_history
-from harmonrank.streaming.stream import stream
+from harmonrank.streaming import (
+    EventChunk,
+    LearnerSettings,
+    LoopConfig,
+    StreamConfig,
+    read_history,
+    stream,
+)
 from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, world_schema
 
@@ -101,7 +104,7 @@ class Place:
         if rules is not None and not self.registry.exists():
             Registry.create(self.registry, rules)
 
-    def run(self, *, registry=True, stop=None, source=None, **loop):
+    def run(self, *, registry=True, stop=None, source=None, period=None, **loop):
         """Yield what happens until nothing is left."""
         return stream(
             "list://",
@@ -110,6 +113,7 @@ class Place:
             self.state,
             registry=self.registry if registry else None,
             loop=LoopConfig(once=True, first_pause=0.001, longest_pause=0.002, **loop),
+            period=period,
             stop=stop,
             connect=lambda: source or self.source,
         )
@@ -127,9 +131,9 @@ class Place:
             if file.is_file() and file.name not in ("checksums.json", "commit.json")
         }
         # How a join lays out its files depends on when it was saved; what it gives does not.
-        files = {name: raw for name, raw in files.items() if not name.startswith("join/")}
+        files = {name: raw for name, raw in files.items() if not name.startswith("join-")}
         record = msgspec.json.decode((commit / "commit.json").read_bytes())
-        del record["history"]
+        del record["history"], record["join"]["intervals"]
         for part in (record["offset"] or {}).values():
             if isinstance(part, list):
                 part.sort()  # of a set

@@ -153,7 +153,7 @@ def kill_with_server(killing, server, name, kills, rng):
 
 def test_the_stream_learns_publishes_and_leaves_rows_to_judge(killing):
     record = killing.expected["record"]
-    assert record["learned_rows"] > 3000
+    assert record["learner"]["learned_rows"] > 3000
     assert record["published"] == len(killing.expected["versions"]) == 6
     assert "guard.parquet" in killing.expected["files"]
 

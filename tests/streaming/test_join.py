@@ -1,8 +1,8 @@
 """The join: what counts, what is set aside, and that neither depends on chunks."""
 
-import json
 from datetime import timedelta
 
+import msgspec
 import numpy as np
 import polars as pl
 import pytest
@@ -13,9 +13,8 @@ from polars.testing import assert_frame_equal
 
 from harmonrank import Schema
 from harmonrank.data import read_log
-from harmonrank.streaming.intervals import Batch, Exposures
-from harmonrank.streaming.join.join import Join
-from harmonrank.streaming.join.windows import Windows
+from harmonrank.streaming import Batch, Exposures, Join, Windows
+from harmonrank.streaming.join.join_saved import JoinRecord
 from harmonrank.streaming.sources.event_reading import read_frame
 from harmonrank.streaming.sources.events import EventForm
 from harmonrank.support.errors import DataError
@@ -28,13 +27,13 @@ HOUR = timedelta(hours=1)
 def tiny_tables():
     """Let tables begin so small that they grow, and forget, all the time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harmonrank.streaming.join.join_tables._LEAST", 2)
+        patch.setattr("harmonrank.streaming.join.tables._LEAST", 2)
         yield
 
 
 def windows(every=60, lateness=5, buy=60, like=60):
-    minutes = {"buy": timedelta(minutes=buy), "like": timedelta(minutes=like)}
-    return Windows(timedelta(minutes=every), timedelta(minutes=lateness), minutes)
+    waits = {"buy": 60 * buy, "like": 60 * like}
+    return Windows(every=60 * every, lateness=60 * lateness, windows=waits)
 
 
 def joined(*rows, **options):
@@ -229,57 +228,42 @@ def test_many_objectives_have_a_label_each():
     assert batch.rows.select(names).row(0) == tuple(int(m % 3 == 0) for m in range(130))
 
 
-def test_a_state_of_other_windows_is_refused(tmp_path):
-    join = Join(SCHEMA, windows())
-    join.add(events(exposure("r", 0)))
-    join.save(tmp_path / "s")
-    with pytest.raises(DataError, match=r"saved with `every` 3600.0. Got 1800.0; go on with"):
-        Join.load(tmp_path / "s", SCHEMA, windows(every=30))
+def saved(join, options=None):
+    """Return what a join is restored to from its record, through JSON, and its frames."""
+    record, frames = msgspec.json.encode(join.record()), join.frames()
+    record = msgspec.json.decode(record, type=JoinRecord)
+    return Join.restored(record, SCHEMA, windows(**(options or {})), frames.__getitem__)
 
 
-def test_a_damaged_state_is_refused(tmp_path):
-    join = Join(SCHEMA, windows())
-    join.add(events(exposure("r", 0)))
-    join.save(tmp_path / "s")
-    (file,) = (tmp_path / "s").glob("shown-*.parquet")
-    raw = bytearray(file.read_bytes())
-    raw[len(raw) // 2] ^= 1
-    file.write_bytes(raw)
-    with pytest.raises(DataError, match="is damaged: its checksum differs; restore it"):
-        Join.load(tmp_path / "s", SCHEMA, windows())
-
-
-def test_a_state_whose_parts_do_not_fit_is_refused(tmp_path):
+def test_a_state_whose_parts_do_not_fit_is_refused():
     join = Join(SCHEMA, windows())
     join.add(events(exposure("r", 0), exposure("s", 61), feedback("t", 62)))
-    join.save(tmp_path / "s")
-    saved = json.loads((tmp_path / "s" / "join.json").read_text())
-    first, second = saved["intervals"]
+    record, frames = join.record(), join.frames()
+    first, second = record.intervals
     for wrong, why in (
-        ([first, first], "an interval is there twice"),
-        ([first | {"place": first["place"] + 7}], "events are in the wrong interval"),
-        ([second | {"waiting": None}], "labels do not fit their rows"),
-        ([second | {"labels": first["waiting"]}], "labels do not fit their rows"),
+        ([first, first], "interval of the state is there twice"),
+        ([second], "Labels do not fit their rows"),
     ):
-        (tmp_path / "s" / "join.json").write_text(json.dumps(saved | {"intervals": wrong}))
-        with pytest.raises(DataError, match=f"is damaged: {why}; restore it"):
-            Join.load(tmp_path / "s", SCHEMA, windows())
+        wrong = msgspec.structs.replace(record, intervals=wrong)
+        with pytest.raises(DataError, match=f"{why}; the state is damaged"):
+            Join.restored(wrong, SCHEMA, windows(), frames.__getitem__)
+    names = {name: name.replace(str(first.number), str(second.number)) for name in frames}
+    with pytest.raises(DataError, match="Events are in the wrong interval; the state is damaged"):
+        Join.restored(record, SCHEMA, windows(), lambda name: frames[names[name]])
 
 
-def test_what_has_not_changed_is_linked_and_not_written_again(tmp_path):
-    join, written = Join(SCHEMA, windows()), []
+def test_frames_that_have_not_changed_stay_the_same_objects():
+    join, written, before = Join(SCHEMA, windows()), 0, []
     for number in range(40):
         rows = [exposure(f"r{number}-{i}", number) for i in range(10)]
         join.add(events(*rows, feedback(f"early{number}", number)))
-        before = tmp_path / str(number - 1) if number else None
-        join.save(tmp_path / str(number), before=before)
-        files = sorted((tmp_path / str(number)).glob("shown-*"))
-        written += [pl.read_parquet(file).height for file in files if file.stat().st_nlink == 1]
-        assert len(files) <= 16
+        frames = [frame for name, frame in join.frames().items() if name.startswith("shown")]
+        written += sum(f.height for f in frames if not any(f is other for other in before))
+        before = frames
+        assert len(frames) <= 16
     # 40 commits are less than two powers of eight: each row is written twice at the most.
-    assert sum(written) <= 2 * 400
-    loaded = Join.load(tmp_path / "39", SCHEMA, windows())
-    assert loaded.waiting == join.waiting == {"exposures": 400, "feedback": 40}
+    assert written <= 2 * 400
+    assert saved(join).waiting == join.waiting == {"exposures": 400, "feedback": 40}
 
 
 @st.composite
@@ -345,23 +329,19 @@ def test_the_join_is_that_by_hand(sequence, options):
 
 @settings(max_examples=40, deadline=None)
 @given(sequences(), choices, st.data())
-def test_neither_chunks_nor_saving_change_anything(tmp_path_factory, sequence, options, data):
+def test_neither_chunks_nor_saving_change_anything(sequence, options, data):
     frame = frame_of(sequence)
     whole = Join(SCHEMA, windows(**options))
     whole.add(frame)
-    folder, join, before = tmp_path_factory.mktemp("join"), Join(SCHEMA, windows(**options)), None
-    ready, aside, first = [], [], 0
+    join, ready, aside, first = Join(SCHEMA, windows(**options)), [], [], 0
     while first < frame.height:
         last = data.draw(st.integers(first + 1, frame.height))
         join.add(frame[first:last])
         if data.draw(st.booleans()):
             ready += join.ready()
             aside.append(join.take_aside())
-        if data.draw(st.booleans()):
-            join.save(folder / str(last), before=before)
-            before = folder / str(last)
             if data.draw(st.booleans()):
-                join = Join.load(before, SCHEMA, windows(**options))
+                join = saved(join, options)
         first = last
     ready += join.ready()
     aside.append(join.take_aside())

@@ -6,9 +6,8 @@ import pytest
 from small_stream import Place, events_of
 
 from harmonrank.streaming.loop_events import EventsRead, RetryPlanned, StreamStarted
-from harmonrank.streaming.metrics_text import stream_metrics
-from harmonrank.streaming.sources.endpoint import metrics_endpoint
-from harmonrank.streaming.state.totals import StreamTotals
+from harmonrank.streaming.metrics import metrics_endpoint, stream_metrics
+from harmonrank.streaming.totals import StreamTotals
 from harmonrank.support.errors import UsageError
 
 

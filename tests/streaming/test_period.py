@@ -2,10 +2,9 @@ from datetime import UTC, datetime
 
 import polars as pl
 import pytest
-from small_stream import CONFIG, SCHEMA, ListSource, Place, events_of
+from small_stream import ListSource, Place, events_of
 
-from harmonrank.streaming.join.join import Join
-from harmonrank.streaming.period import PeriodSource
+from harmonrank.streaming.period import Period, PeriodSource
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +27,7 @@ def taken(source, most):
 
 @pytest.mark.parametrize("most", [10, 700, 100_000])
 def test_it_ends_before_the_first_event_that_is_too_late(events, most):
-    found, offset = taken(PeriodSource(ListSource(events), None, at(3)), most)
+    found, offset = taken(PeriodSource(ListSource(events), Period(until=at(3))), most)
     count = sum(map(len, found))
     assert count == (events["time"] < at(3)).arg_min()
     assert offset == {"row": count}
@@ -37,12 +36,12 @@ def test_it_ends_before_the_first_event_that_is_too_late(events, most):
 def test_a_malformed_event_of_a_late_time_does_not_end_it(events):
     broken = events[100:101].with_columns(time=pl.lit(at(9)), fault=pl.lit("ahead of the clock"))
     mixed = pl.concat([events[:100], broken.select(events.columns), events[100:]])
-    _, offset = taken(PeriodSource(ListSource(mixed), None, at(3)), 700)
+    _, offset = taken(PeriodSource(ListSource(mixed), Period(until=at(3))), 700)
     assert offset == {"row": (events["time"] < at(3)).arg_min() + 1}
 
 
 def test_older_events_are_left_out_and_read_all_the_same(events):
-    source = PeriodSource(ListSource(events), at(1), None)
+    source = PeriodSource(ListSource(events), Period(since=at(1)))
     found, offset = taken(source, 700)
     assert sum(map(len, found)) == (events["time"] >= at(1)).sum()
     assert offset == {"row": len(events)}
@@ -53,7 +52,7 @@ def test_a_source_that_cannot_be_cut_there_ends_earlier(events):
         def read(self, after, most):
             return super().read(after, max(most, 500))
 
-    _, offset = taken(PeriodSource(Coarse(events), None, at(3)), 500)
+    _, offset = taken(PeriodSource(Coarse(events), Period(until=at(3))), 500)
     assert offset["row"] % 500 == 0
     assert 0 < offset["row"] < (events["time"] < at(3)).arg_min()
 
@@ -64,30 +63,12 @@ def test_the_state_is_the_one_that_the_stream_had(events, tmp_path):
     live = Place(tmp_path / "live", events[:cut], most=900)
     list(live.run())
     replay = Place(tmp_path / "replay", events)
-    list(replay.run(registry=False, source=PeriodSource(ListSource(events), None, at(4, 10))))
+    list(replay.run(registry=False, period=Period(until=at(4, 10))))
     mine, theirs = replay.content(), live.content()
     assert mine["files"] == theirs["files"]
-    for name in ("offset", "events", "batches", "learned_rows", "digest", "since", "until"):
+    for name in ("offset", "events", "learner", "digest", "since", "until"):
         assert mine["record"][name] == theirs["record"][name]
     # The stream goes on from it.
     list(replay.run())
     list(Place(tmp_path / "live", events).run())
     assert replay.content()["files"] == live.content()["files"]
-
-
-def test_joins_of_both_are_the_same(events, tmp_path):
-    cut = int((events["time"] < at(2, 30)).arg_min())
-    place = Place(tmp_path, events)
-    list(place.run(registry=False, source=PeriodSource(ListSource(events), None, at(2, 30))))
-    (commit,) = (place.state / "commits").iterdir()
-    found, expected = (
-        Join.load(commit / "join", SCHEMA, CONFIG.waits()),
-        Join(SCHEMA, CONFIG.waits()),
-    )
-    expected.add(events[:cut])
-    expected.ready()
-    for join in (found, expected):
-        join.add(events[cut:])
-    for one, other in zip(found.ready(), expected.ready(), strict=True):
-        assert (type(one), one.start) == (type(other), other.start)
-        assert one.rows.equals(other.rows)

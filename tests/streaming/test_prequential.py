@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -35,13 +34,12 @@ def test_one_batch_has_the_aucs_and_intervals_of_the_metrics():
     found = window_of([rows]).quality(WEIGHTED)
     fused = Scorer().score(rows)
     expected = auc_interval(fused, rows.labels, groups=rows.request)
-    for value, same in zip(found.auc.values(), expected, strict=True):
-        assert value.estimate == pytest.approx(same.estimate, abs=1e-12)
-        assert (value.low, value.high) == pytest.approx((same.low, same.high), abs=1e-12)
+    for value, ends, same in zip(found.auc.values(), found.auc_ci.values(), expected, strict=True):
+        assert value == pytest.approx(same.estimate, abs=1e-12)
+        assert ends == pytest.approx((same.low, same.high), abs=1e-12)
     weights = WEIGHTED.weight_vector
     same = auc_sum_interval(fused, rows.labels, objective_weights=weights, groups=rows.request)
-    found = found.auc_sum
-    assert (found.estimate, found.low, found.high) == pytest.approx(
+    assert (found.auc_sum, *found.ci) == pytest.approx(
         (same.estimate, same.low, same.high), abs=1e-12
     )
 
@@ -59,7 +57,7 @@ def test_a_window_is_the_chance_that_a_positive_outranks_a_negative_of_its_batch
         weight = y.sum() * (~y).sum() / len(y)
         total += weight * (above + 0.5 * ties).mean()
         weights += weight
-    assert quality.auc["like"].estimate == pytest.approx(total / weights, abs=1e-12)
+    assert quality.auc["like"] == pytest.approx(total / weights, abs=1e-12)
     assert quality.rows == 3600
     assert quality.batches == 3
 
@@ -84,22 +82,17 @@ def test_the_interval_covers_what_it_should():
         for _ in range(4):
             chosen = rng.choice(requests, 100, replace=False)
             batches.append(rows.take(np.flatnonzero(np.isin(rows.request, chosen))))
-        found = window_of(batches).quality(SCHEMA).auc["long_view"]
-        hits += found.low <= truth <= found.high
+        low, high = window_of(batches).quality(SCHEMA).auc_ci["long_view"]
+        hits += low <= truth <= high
     assert 51 <= hits <= 60
 
 
-def test_the_window_slides_and_is_saved_and_loaded_exactly(tmp_path):
+def test_the_window_slides():
     batches = [batch(number, 1500) for number in range(5)]
     found = window_of(batches, window=3)
     assert found.quality(SCHEMA) == window_of(batches[2:], window=3, scale=lambda _: 2.0).quality(
         SCHEMA
     )
-    found.save(tmp_path / "quality.json")
-    again = Prequential.load(tmp_path / "quality.json", SCHEMA)
-    assert again == found
-    more = batch(9, 1500)
-    assert again.scored(Scorer(), more) == found.scored(Scorer(), more)
 
 
 def test_exact_aucs_and_their_ceiling_are_those_of_an_evaluation():
@@ -125,9 +118,8 @@ def test_a_batch_of_one_class_or_one_request_leaves_the_window_as_it_was():
     lonely = rows.take(np.flatnonzero(rows.request == rows.request[0]))
     assert window_of([rows, lonely]).quality(SCHEMA).auc == before.auc
     only = window_of([none]).quality(SCHEMA)
-    assert np.isnan(only.auc["buy"].estimate)
-    assert np.isnan(only.auc_sum.estimate)
-    assert json.dumps(only.to_dict()["auc"]["like"])
+    assert only.auc["buy"] is only.auc_sum is None
+    assert only.auc["like"] > 0.5
 
 
 def test_without_a_batch_there_is_nothing_to_say():
@@ -135,14 +127,6 @@ def test_without_a_batch_there_is_nothing_to_say():
     assert Prequential().scored(Scorer(), batch(0, 10).take(np.arange(0))) == Prequential()
 
 
-def test_what_is_not_of_this_schema_is_refused(tmp_path):
-    path = tmp_path / "quality.json"
-    window_of([batch(0, 900)]).save(path)
-    with pytest.raises(DataError, match="must have 2 numbers per batch"):
-        Prequential.load(path, SCHEMA.subset(["buy", "like"]))
-    for old, new in (("weight", "wait"), ('"rows": 900', '"rows": -1'), ("window", "windo")):
-        text = path.read_text("utf-8")
-        path.write_text(text.replace(old, new), "utf-8")
-        with pytest.raises(DataError, match=str(path)):
-            Prequential.load(path, SCHEMA)
-        path.write_text(text, "utf-8")
+def test_what_is_not_of_this_schema_is_refused():
+    with pytest.raises(DataError, match="must have 2 numbers, one per objective"):
+        window_of([batch(0, 900)]).check(SCHEMA.subset(["buy", "like"]))

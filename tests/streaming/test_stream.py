@@ -42,7 +42,7 @@ def whole(events, tmp_path_factory):
 
 def joined(events):
     """Return the labelled rows of all closed intervals."""
-    join = Join(SCHEMA, CONFIG.waits())
+    join = Join(SCHEMA, CONFIG)
     join.add(events)
     return [step.rows for step in join.ready() if isinstance(step, Batch)]
 
@@ -62,11 +62,11 @@ def test_every_labelled_row_is_learned_once_or_waits_as_a_guard_row(whole, event
     last = batches[-1]
     assert last.learned_rows + last.guard_rows == rows.height
     assert sum(batch.learned for batch in batches) == last.learned_rows
-    assert whole.content()["record"]["learned_rows"] == last.learned_rows
+    assert whole.content()["record"]["learner"]["learned_rows"] == last.learned_rows
 
 
 def test_the_digest_is_of_the_names_of_the_learned_rows_in_order(whole, events):
-    from harmonrank.streaming.state.guard import is_guard
+    from harmonrank.streaming.guard import is_guard
 
     portions, waiting = [], []
     for rows in joined(events):

@@ -1,22 +1,21 @@
 import numpy as np
 import pytest
-from batches import CONFLICT, SCHEMA, SWAPPED, batch, check_learner, hour
+from batches import CONFLICT, SCHEMA, SWAPPED, batch, check_learner, hour, restored, stored
 
 from harmonrank.fusion.harmonrank import HarmonRank
 from harmonrank.fusion.quality.quality import ceiling_of
 from harmonrank.metrics import auc
-from harmonrank.streaming.learners.learner import LearnerSettings, load_learner, new_learner
+from harmonrank.streaming import LearnerSettings, new_learner
 from harmonrank.support.errors import DataError, UsageError
-from harmonrank.support.storage.arrays import array_names
 
 
 def learner(**settings):
     return new_learner("harmonrank", {}, SCHEMA, LearnerSettings(**settings))
 
 
-def regret(model, exam):
-    ceiling = ceiling_of(exam, np.ones(len(SCHEMA.names)))
-    return ceiling - auc(model.score(exam), exam.truth).sum()
+def regret(model, test):
+    ceiling = ceiling_of(test, np.ones(len(SCHEMA.names)))
+    return ceiling - auc(model.score(test), test.truth).sum()
 
 
 def streamed(begun, batches, first=0):
@@ -34,21 +33,21 @@ def test_it_is_a_value_that_repeats_itself_and_is_saved_exactly(opening_rows, tm
 def test_while_rows_are_few_it_is_the_batch_fit_to_the_bit():
     rows = batch(1, 20_000)
     halves = [rows.take(np.arange(10_000)), rows.take(np.arange(10_000, 20_000))]
-    exam = batch(2, 500)
-    found = streamed(learner(), halves).model.score(exam)
-    assert np.array_equal(found, HarmonRank().fit(rows, SCHEMA).score(exam))
+    test = batch(2, 500)
+    found = streamed(learner(), halves).model.score(test)
+    assert np.array_equal(found, HarmonRank().fit(rows, SCHEMA).score(test))
 
 
 def test_without_forgetting_it_ends_where_the_batch_fit_does():
-    rows, exam = batch(1, 100_000), batch(2, 60_000)
+    rows, test = batch(1, 100_000), batch(2, 60_000)
     parts = [rows.take(part) for part in np.array_split(np.arange(rows.rows), 5)]
     found = streamed(learner(opening_rows=20_000, half_life="never"), parts)
     whole = HarmonRank().fit(rows, SCHEMA)
     first = HarmonRank().fit(parts[0], SCHEMA)
-    assert found.running is not None
-    assert abs(regret(found.model, exam) - regret(whole, exam)) < 0.0005
-    assert regret(found.model, exam) < regret(first, exam) - 0.004
-    logits = [np.log(p / (1 - p)) for p in (m.probabilities(exam) for m in (found.model, whole))]
+    assert found.continuation is not None
+    assert abs(regret(found.model, test) - regret(whole, test)) < 0.0005
+    assert regret(found.model, test) < regret(first, test) - 0.004
+    logits = [np.log(p / (1 - p)) for p in (m.probabilities(test) for m in (found.model, whole))]
     apart = np.sqrt(((logits[0] - logits[1]) ** 2).mean(axis=0)) / logits[1].std(axis=0)
     assert apart[1:].max() < 0.04
     # Purchases, of which the first part has some twenty.
@@ -64,14 +63,13 @@ def test_old_hours_fade_where_the_world_has_changed():
     hours = [*(batch(n, 8000) for n in range(2)), *(mixed_up(10 + n) for n in range(2))]
     begun = {life: learner(opening_rows=8000, half_life=life) for life in ("never", 0.3)}
     found = {life: streamed(one, hours).model for life, one in begun.items()}
-    exam = mixed_up(30, 40_000)
-    assert regret(found[0.3], exam) < regret(found["never"], exam) - 0.01
+    test = mixed_up(30, 40_000)
+    assert regret(found[0.3], test) < regret(found["never"], test) - 0.01
 
 
 def test_the_likelihood_of_new_rows_chooses_the_half_life():
     steady = streamed(learner(opening_rows=10_000), [batch(n, 10_000) for n in range(4)])
-    assert steady.running.half_life == np.inf
-    assert steady.facts()["half_life_hours"] is None
+    assert None is steady.facts()["half_life_hours"] is None
     places = [CONFLICT.with_upstream(CONFLICT.objectives, a=0.5 + n % 3) for n in range(6)]
     # A day between batches, and a world that is another one every day.
     moving = learner(opening_rows=10_000)
@@ -88,19 +86,19 @@ def test_context_values_that_come_later_are_learned():
     parts = [rows.take(np.flatnonzero(~late)), rows.take(np.flatnonzero(late))]
     found = streamed(learner(opening_rows=10_000, half_life="never"), parts)
     assert found.model.encoder.slots == HarmonRank().fit(rows, SCHEMA).encoder.slots
-    exam = batch(2, 50_000)
+    test = batch(2, 50_000)
     whole = HarmonRank().fit(rows, SCHEMA)
-    assert abs(regret(found.model, exam) - regret(whole, exam)) < 0.002
+    assert abs(regret(found.model, test) - regret(whole, test)) < 0.002
 
 
 def test_after_an_upstream_swap_it_goes_on_without_labels_and_then_with_them():
     found = streamed(learner(opening_rows=20_000), [batch(n, 20_000) for n in range(3)])
-    exam, fresh = batch(40, 60_000, SWAPPED), batch(41, 20_000, SWAPPED)
+    test, fresh = batch(40, 60_000, SWAPPED), batch(41, 20_000, SWAPPED)
     told = found.recalibrated(fresh)
-    gained = regret(found.model, exam) - regret(told.model, exam)
-    assert gained > 0.9 * (regret(found.model, exam) - regret(found.model, batch(42, 60_000)))
+    gained = regret(found.model, test) - regret(told.model, test)
+    assert gained > 0.9 * (regret(found.model, test) - regret(found.model, batch(42, 60_000)))
     later = told.learned(fresh, seed=0, at=hour(4))
-    assert regret(later.model, exam) < regret(told.model, exam) + 0.001
+    assert regret(later.model, test) < regret(told.model, test) + 0.001
 
 
 def test_rows_with_missing_scores_are_learned():
@@ -112,18 +110,18 @@ def test_rows_with_missing_scores_are_learned():
 
     parts = [with_gaps(n) for n in range(4)]
     found = streamed(learner(opening_rows=20_000, half_life="never"), parts)
-    exam = batch(50, 60_000)
+    test = batch(50, 60_000)
     first = HarmonRank().fit(parts[0], SCHEMA)
-    assert regret(found.model, exam) < regret(first, exam) - 0.002
+    assert regret(found.model, test) < regret(first, test) - 0.002
 
 
 def test_what_is_damaged_is_refused(tmp_path):
-    streamed(learner(opening_rows=6000), [batch(0), batch(1)]).save(tmp_path / "a")
-    assert any(n.startswith("reservoir/") for n in array_names(tmp_path / "a/arrays.safetensors"))
-    with (tmp_path / "a/arrays.safetensors").open("r+b") as file:
-        file.seek(-8, 2)
-        file.write(b"\1")
-    with pytest.raises(DataError, match="does not match its checksum"):
-        load_learner(tmp_path / "a", SCHEMA)
+    one = stored(streamed(learner(opening_rows=6000), [batch(0), batch(1)]), tmp_path)
+    for path in sorted(p for p in tmp_path.rglob("*") if p.is_file()):
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        with pytest.raises(DataError, match="checksum|not JSON"):
+            restored(tmp_path, one.recipe)
+        path.write_bytes(whole)
     with pytest.raises(UsageError, match="half_life"):
         LearnerSettings(half_life=-1.0)

@@ -49,7 +49,7 @@ def test_a_disk_without_a_page_left_is_told_in_one_sentence(run, disk, tmp_path,
 
 
 def test_a_service_without_room_for_what_its_processes_share_is_told_so(disk, tmp_path):
-    from harmonrank.serving.shared import new_array
+    from harmonrank.serving.counters import new_array
 
     (disk / "filler").write_bytes(b"x" * ((1 << 20) - 4096 * 2))
     new_array(disk / "small", "f8", (100,))[:] = 1.0

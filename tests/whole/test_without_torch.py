@@ -13,7 +13,7 @@ from check_method import fitted, planted
 from harmonrank.fusion import METHODS, method_class
 
 TESTS, ROOT = Path(__file__).parents[1] / "helpers", Path(__file__).parents[2]
-NETWORKS = [name for name in METHODS if method_class(name).needs == "torch"]
+NETWORKS = [name for name in METHODS if method_class(name).traits.needs == "torch"]
 MOST_MEGABYTES = {"constraints.txt": 520, "constraints-oldest.txt": 400}
 
 _WITHOUT = """

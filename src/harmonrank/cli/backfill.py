@@ -34,17 +34,12 @@ def command(
     Run again after a kill, it goes on. TIME is a date or a time in UTC, as 2026-01-31T18:00.
     """
     from harmonrank.cli.parts.stream_show import StreamShow
-    from harmonrank.streaming.period import PeriodSource
-    from harmonrank.streaming.sources.source import EventSource, open_source
-    from harmonrank.streaming.state.totals import StreamTotals
+    from harmonrank.streaming.period import Period
     from harmonrank.streaming.stream import stream
+    from harmonrank.streaming.totals import StreamTotals
 
     schema = choice.schema(quiet=quiet)
-    first, last = _time(since, "--from"), _time(until, "--to")
-
-    def connect() -> EventSource:
-        return PeriodSource(open_source(choice.source, schema), first, last)
-
+    period = Period(_time(since, "--from"), _time(until, "--to"))
     show = StreamShow(quiet=quiet, json_file=json_file, totals=StreamTotals())
     with show, stopped_by_signals() as stop:
         for event in stream(
@@ -55,7 +50,7 @@ def command(
             registry=registry,
             loop=choice.loop(once=True, publish="last"),
             stop=stop,
-            connect=connect,
+            period=period,
         ):
             show.event(event)
 

@@ -37,10 +37,9 @@ def command(
     from contextlib import ExitStack
 
     from harmonrank.cli.parts.stream_show import StreamShow
-    from harmonrank.streaming.metrics_text import stream_metrics
-    from harmonrank.streaming.sources.endpoint import metrics_endpoint
-    from harmonrank.streaming.state.totals import StreamTotals
+    from harmonrank.streaming.metrics import metrics_endpoint, stream_metrics
     from harmonrank.streaming.stream import stream
+    from harmonrank.streaming.totals import StreamTotals
 
     schema, config, totals = choice.schema(quiet=quiet), choice.config(), StreamTotals()
     parts = (choice.source, schema, config, choice.state)

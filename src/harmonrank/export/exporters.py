@@ -11,6 +11,8 @@ from harmonrank.export.graph import Value
 from harmonrank.export.heads import head_probabilities
 from harmonrank.export.inputs import Inputs, logits_of
 from harmonrank.export.lookups import count_below, interpolate
+from harmonrank.export.networks import network_scores
+from harmonrank.export.objective_networks import objective_network_probabilities
 from harmonrank.fusion import METHODS, Method, method_class
 from harmonrank.fusion.baselines.closed_form import Calibrated
 from harmonrank.fusion.baselines.formula import FormulaFit, Scale
@@ -18,6 +20,8 @@ from harmonrank.fusion.baselines.logistic import FARTHEST, LogisticFit
 from harmonrank.fusion.baselines.prevalence_weights import AsTheyCome
 from harmonrank.fusion.harmonrank import DefaultFit
 from harmonrank.metrics import SMALLEST_PROBABILITY
+from harmonrank.paper.methods.harmonrank_network import HeadsFit
+from harmonrank.paper.methods.neural import NetworkFit
 from harmonrank.support.errors import UsageError
 
 Exporter = Callable[[Any, Inputs], Value]
@@ -26,7 +30,8 @@ Exporter = Callable[[Any, Inputs], Value]
 
 def _logistic_probabilities(model: Method, inputs: Inputs) -> Value:
     """Return σ(θ₀ + Σ_k θ_k x_k + Σ_c θ_{c, value}), (rows, M)."""
-    M, fit = len(model.schema.names), model.state
+    fit: LogisticFit = model.state
+    M = len(model.schema.names)
     x = (logits_of(inputs.scores, SMALLEST_PROBABILITY) - fit.centre) / fit.spread
     intercept, slopes, effects = np.split(fit.theta, [1, 1 + M])
     logits = x.clip(-FARTHEST, FARTHEST) @ slopes + intercept
@@ -35,9 +40,10 @@ def _logistic_probabilities(model: Method, inputs: Inputs) -> Value:
 
 def _closed_form_probabilities(model: Method, inputs: Inputs) -> Value:
     """Return each score calibrated on its own, (rows, M)."""
-    curves = model.state.logistic
+    calibrated: Calibrated = model.state
+    curves = calibrated.logistic
     if curves is None:
-        isotonic = model.state.isotonic
+        isotonic = calibrated.isotonic
         return interpolate(inputs.scores, [c.x for c in isotonic], [c.y for c in isotonic])
     logits = logits_of(inputs.scores, SMALLEST_PROBABILITY)
     return (logits * curves.slope + curves.intercept).sigmoid()
@@ -51,7 +57,8 @@ def _score_probabilities(model: Method, inputs: Inputs) -> Value:
 
 def _formula_scores(model: Method, inputs: Inputs) -> Value:
     """Return the fused scores of a formula, (rows,): Σ a·p, Σ a·log(p + b) or Σ a·rank."""
-    fit, scores = model.state, inputs.scores
+    fit: FormulaFit = model.state
+    scores = inputs.scores
     formula, scale = fit.formula, fit.scale
     a: np.ndarray = fit.signs * np.exp(formula.log_a - formula.log_a.max())
     if formula.form == "rank":
@@ -80,6 +87,8 @@ _EXPORTERS: Mapping[type, Exporter] = {
     LogisticFit: _logistic_probabilities,
     AsTheyCome: _score_probabilities,
     FormulaFit: _formula_scores,
+    NetworkFit: network_scores,
+    HeadsFit: objective_network_probabilities,
 }
 """By the type of what the method has learned."""
 

@@ -10,9 +10,9 @@ import numpy as np
 from harmonrank.export.graph import Value
 from harmonrank.export.inputs import Inputs
 from harmonrank.export.lookups import count_below, look_up
+from harmonrank.fusion import Method
 from harmonrank.paper.config import NetworkConfig
 from harmonrank.paper.fused import Relation, Weights
-from harmonrank.paper.methods.neural import NeuralMethod
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -32,14 +32,14 @@ def attended(x: Value, W: np.ndarray) -> Value:
     return (A.new_axis(3) * x.new_axis(1)).sum(2)
 
 
-def network_scores(model: NeuralMethod, inputs: Inputs) -> Value:
+def network_scores(model: Method, inputs: Inputs) -> Value:
     """Return s1 + s2 + s3, (rows,); see `Network`."""
-    config = model._network_config(len(model.schema.names))
-    arrays = {name: np.asarray(array, np.float64) for name, array in model._weights.items()}
-    x = _embedded(inputs.scores, config, model._weights)  # (rows, M, d)
+    config, weights = model.state.config, model.state.weights
+    arrays = {name: np.asarray(array, np.float64) for name, array in weights.items()}
+    x = _embedded(inputs.scores, config, weights)  # (rows, M, d)
     context = None
     if config.context_features:
-        context = [code.of(part) for code, part in _numbers(model, inputs, arrays)]
+        context = [code.of(part) for code, part in _numbers(inputs, arrays)]
     total = _relation_aware(x, context, config, arrays)
     if config.gate:
         gate, bias = arrays["gated.gate.weight"], arrays["gated.gate.bias"]
@@ -50,11 +50,11 @@ def network_scores(model: NeuralMethod, inputs: Inputs) -> Value:
     return total
 
 
-def _numbers(model: NeuralMethod, inputs: Inputs, arrays: Arrays) -> list[tuple[Value, Any]]:
+def _numbers(inputs: Inputs, arrays: Arrays) -> list[tuple[Value, Any]]:
     """Return the code of each context feature, and the number that each code stands for."""
-    edges = np.cumsum(model.encoder.slots)[:-1]
+    edges = np.cumsum(inputs.encoder.slots)[:-1]
     parts = np.split(arrays["context.table"], edges)  # (slots, 1) each
-    return list(zip(inputs.codes(model.encoder), parts, strict=True))
+    return list(zip(inputs.codes, parts, strict=True))
 
 
 def _embedded(scores: Value, config: NetworkConfig, arrays: Arrays) -> Value:

@@ -10,14 +10,14 @@ from harmonrank.export.graph import Value
 from harmonrank.export.inputs import Inputs, logits_of
 from harmonrank.export.lookups import look_up
 from harmonrank.export.networks import attended, dots
-from harmonrank.paper.methods.harmonrank_network import HarmonRankNetwork
+from harmonrank.fusion import Method
 from harmonrank.paper.objective_config import FARTHEST, REACH, SMALLEST_SCORE
 
 
-def objective_network_probabilities(model: HarmonRankNetwork, inputs: Inputs) -> Value:
+def objective_network_probabilities(model: Method, inputs: Inputs) -> Value:
     """Return the probability of each objective, (rows, M), by the matrices of its scorer."""
-    centre, spread, slope, intercept, share = _double(model._scorer.prior)
-    table, W_r, output, gate, gate_bias, gated, linear = _double(model._scorer.paths)
+    centre, spread, slope, intercept, share = _double(model.state.scorer.prior)
+    table, W_r, output, gate, gate_bias, gated, linear = _double(model.state.scorer.paths)
     M, _, d = table.shape
     # Scores are told apart as far as float32 does.
     single = inputs.scores.cast("float32").cast("float64")
@@ -49,14 +49,13 @@ def _embedded(u: Value, table: np.ndarray) -> Value:
     return x + (u - inside).new_axis(2) * first
 
 
-def _asked(model: HarmonRankNetwork, inputs: Inputs, M: int, d: int) -> list[Value]:
+def _asked(model: Method, inputs: Inputs, M: int, d: int) -> list[Value]:
     """Return what the context asks for: queries (rows, M, d), offsets, slopes (rows, M, M)."""
-    table = model._scorer.context.astype(np.float64)
-    codes = inputs.codes(model.encoder)
+    table = model.state.scorer.context.astype(np.float64)
     parts = np.split(table, [M * d, M * d + M], axis=1)
     shapes = ((M, d), (M,), (M, M))
     shaped = [part.reshape(-1, *shape) for part, shape in zip(parts, shapes, strict=True)]
-    return [inputs.sum_of(codes, model.encoder, part[1:]) + part[:1] for part in shaped]
+    return [inputs.sum_of(part[1:]) + part[:1] for part in shaped]
 
 
 def _relations(x: Value, query: Value, W_r: np.ndarray, output: np.ndarray) -> Value:

@@ -73,13 +73,16 @@ class Fuser:
         of `RequestWeights`.
         """
         terms, counted = self._terms(heads, weights)
-        return terms * counted
+        parts: np.ndarray = terms * counted
+        return parts
 
     def gains(self, heads: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Return what a unit of weight adds, (rows, M), where these are the weights."""
         terms, _ = self._terms(heads, Weights(weights))
-        even = np.ones(len(weights))
-        return terms * (even if self.request_weights is not None else self.per_unit(Weights(even)))
+        if self.request_weights is not None:
+            return terms
+        gains: np.ndarray = terms * self.per_unit(Weights(np.ones(len(weights))))
+        return gains
 
     def contributions(self, scores: np.ndarray, codes: np.ndarray, weights: Weights) -> np.ndarray:
         """Return the parts of each row, which add up to its fused score to the last bit."""

@@ -14,11 +14,12 @@ from harmonrank.fusion.method import Method
 from harmonrank.fusion.protocol import Traits
 from harmonrank.fusion.weights import weighted_sum
 from harmonrank.model.linear.head_columns import OWN
-from harmonrank.model.linear.heads import Heads
+from harmonrank.model.linear.heads import Heads, head_sizes
 from harmonrank.model.linear.heads_recalibration import recalibrated_heads
 from harmonrank.model.missing.heads_marginal import MarginalScorer
-from harmonrank.model.requests.request_weights import RequestWeights
+from harmonrank.model.requests.request_weights import RequestWeights, term_count
 from harmonrank.model.scorer.heads_score import HeadScorer
+from harmonrank.support.errors import DataError
 from harmonrank.support.events import FitStep
 from harmonrank.support.logistic import score_logit
 
@@ -38,38 +39,15 @@ class DefaultFit:
     heads: Heads
     request_weights: RequestWeights | None = None
 
-    def to_parts(self):  # temporary
-        from harmonrank.model.stored_heads import arrays_of_heads
+    @staticmethod
+    def sizes(M: int, slots: tuple[int, ...]) -> dict[str, int]:
+        """Return the named sizes of the stored arrays."""
+        return {**head_sizes(M, slots), "terms": term_count(M)}
 
-        arrays = arrays_of_heads(self.heads)
-        if self.request_weights is not None:
-            arrays |= {f"requests/{n}": a for n, a in vars(self.request_weights).items()}
-        return {"requests": self.request_weights is not None}, arrays
-
-    @classmethod
-    def declared(cls, config, M, slots):
-        from harmonrank.model.requests.request_weights import request_weight_arrays
-        from harmonrank.model.stored_heads import declared_heads
-
-        d = declared_heads(M, slots)
-        if config.optimise == "requests":
-            d |= {f"requests/{n}": a for n, a in request_weight_arrays(M).items()}
-        return d
-
-    @classmethod
-    def of_parts(cls, config, parts, arrays, M, slots):
-        from harmonrank.model.stored_heads import heads_of_arrays
-
-        w = None
-        if config.optimise == "requests":
-            w = RequestWeights(
-                **{
-                    n.removeprefix("requests/"): a
-                    for n, a in arrays.items()
-                    if n.startswith("requests/")
-                }
-            )
-        return cls(heads_of_arrays(slots, arrays), w)
+    def check(self, M: int, slots: tuple[int, ...]) -> None:  # noqa: ARG002
+        """Refuse stored heads of other context values than the model has."""
+        if not self.heads.slots == self.heads.residual.slots == slots:
+            raise DataError("the heads learned other context values than the model has")
 
     @cached_property
     def _scorer(self) -> HeadScorer:

@@ -56,8 +56,7 @@ class Method(Estimator):
     _schema: Schema | None = None
     _fitted: Fitted | None = None
     _state: State = None
-    training: Training | None = None
-    """What the fit has seen; known to the object that was fitted, and not saved."""
+    _training: Training | None = None
 
     @property
     def schema(self) -> Schema:
@@ -79,6 +78,13 @@ class Method(Estimator):
         if self._fitted is None:
             raise self._unfitted()
         return self._state
+
+    @property
+    def training(self) -> Training:
+        """What the fit has seen; known to the object that was fitted, and not saved."""
+        if self._training is None:
+            raise UsageError(f"What this {self.name} was fitted on is not kept with a saved model.")
+        return self._training
 
     @property
     def encoder(self) -> ContextEncoder:
@@ -151,7 +157,7 @@ class Method(Estimator):
         selection = None
         if valid is not None and self.traits.validates:
             selection = log_blocks(valid, schema, memory)
-        self._schema, self._fitted, self._state, self.training = learned(
+        self._schema, self._fitted, self._state, self._training = learned(
             self.config, blocks, selection, run
         )
         return self

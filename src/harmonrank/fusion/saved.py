@@ -60,7 +60,7 @@ def save(method: Method, path: str | Path, *, overwrite: bool = False) -> None:
     """Write a fitted method; the folder appears when it is complete."""
     schema = method.schema  # refuses a method that is not fitted
     fitted, shared = stored(method.fitted, _FITTED)
-    state, own = _stored_state(method.state)
+    state, own = stored(method.state)
     document = {
         "format": FORMAT,
         "harmonrank": harmonrank.__version__,
@@ -115,21 +115,21 @@ def _folder(path: Any) -> Path:
 
 def _restored(path: Path, document: _Document) -> Method:
     kind = method_class(document.method)
-    config = kind(**document.config).config
+    learned = kind(**document.config).config.state
     schema = Schema.from_dict(document.schema)
     M, slots = len(schema.names), _slots(document.fitted)
     sizes = {"M": M, "slots": sum(slots), "features": len(slots)}
     arrays = read_arrays(
         path / _WEIGHTS,
         declared(Fitted, document.fitted, sizes, _FITTED)
-        | _declared_state(config, document.state, M, slots, sizes),
+        | _declared_state(learned, document.state, M, slots, sizes),
     )
     fitted = restored(Fitted, document.fitted, arrays, _FITTED)
     fitted.check(schema)
     if (fitted.kinds is None) != schema.plain:
         raise DataError("'kinds' must be there where objectives are graded or conditional")
     own = {name: array for name, array in arrays.items() if not name.startswith(_FITTED)}
-    state = _restored_state(config, document.state, own, M, slots)
+    state = _restored_state(learned, document.state, own, M, slots)
     model = kind.assembled(schema, fitted.with_points({}), state, document.config)
     for name, weights in fitted.points.items():
         model = model.with_point(name, weights)
@@ -143,27 +143,16 @@ def _slots(fitted: Mapping[str, Any]) -> tuple[int, ...]:
     return ContextEncoder.from_dict(fitted.get("encoder")).slots
 
 
-def _stored_state(state: Any) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    return state.to_parts() if hasattr(state, "to_parts") else stored(state)
-
-
 def _declared_state(
-    config: Any, parts: Any, M: int, slots: tuple[int, ...], sizes: Mapping[str, int]
+    kind: Any, parts: Any, M: int, slots: tuple[int, ...], sizes: Mapping[str, int]
 ) -> dict[str, Array]:
-    kind = config.state
-    if hasattr(kind, "to_parts"):
-        found: dict[str, Array] = kind.declared(config, M, slots)
-        return found
     more = kind.sizes(M, slots) if hasattr(kind, "sizes") else {}
     return declared(kind, parts, {**sizes, **more})
 
 
 def _restored_state(
-    config: Any, parts: Any, arrays: dict[str, np.ndarray], M: int, slots: tuple[int, ...]
+    kind: Any, parts: Any, arrays: dict[str, np.ndarray], M: int, slots: tuple[int, ...]
 ) -> Any:
-    kind = config.state
-    if hasattr(kind, "to_parts"):
-        return kind.of_parts(config, parts, arrays, M, slots)
     state = restored(kind, parts, arrays)
     if getattr(state, "slots", slots) != slots:
         raise DataError("the method learned other context values than the model has")

@@ -6,11 +6,11 @@ good as ever, since it does not change under any rising transform. Each objectiv
 which a calibration of its score alone fits its labels better, the logit if they are about equal.
 """
 
-__all__ = ["Coordinate", "coordinate_arrays", "fit_coordinate"]
+__all__ = ["Coordinate", "fit_coordinate"]
 
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -42,13 +42,13 @@ class Coordinate:
         target: (M, quantiles) values that the quantiles are sent to.
     """
 
-    low: np.ndarray
-    high: np.ndarray
-    table: np.ndarray
-    below: np.ndarray
-    above: np.ndarray
-    normal: np.ndarray
-    target: np.ndarray
+    low: Annotated[np.ndarray, Array(("M",), low=-_FARTHEST, high=_FARTHEST)]
+    high: Annotated[np.ndarray, Array(("M",), low=-_FARTHEST, high=_FARTHEST)]
+    table: Annotated[np.ndarray, Array(("M", _GRID), low=-1e6, high=1e6, rising=True)]
+    below: Annotated[np.ndarray, Array(("M",), low=0.0, high=1e12)]
+    above: Annotated[np.ndarray, Array(("M",), low=0.0, high=1e12)]
+    normal: Annotated[np.ndarray, Array(("M",), low=0.0, high=1.0)]
+    target: Annotated[np.ndarray, Array(("M", len(_SHARES)), low=-1e6, high=1e6, rising=True)]
 
     def __call__(self, logits: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the coordinates of (rows, M) logits; `out` may be the logits themselves."""
@@ -79,20 +79,6 @@ class Coordinate:
             if _spread_out(knots):
                 result = _with_knots(result, m, knots, self.target[m])
         return result
-
-
-def coordinate_arrays(M: int) -> dict[str, Array]:
-    """Declare the arrays of a stored `Coordinate`."""
-    slope = Array((M,), low=0.0, high=1e12)
-    return {
-        "low": Array((M,), low=-_FARTHEST, high=_FARTHEST),
-        "high": Array((M,), low=-_FARTHEST, high=_FARTHEST),
-        "table": Array((M, _GRID), low=-1e6, high=1e6, rising=True),
-        "below": slope,
-        "above": slope,
-        "normal": Array((M,), low=0.0, high=1.0),
-        "target": Array((M, len(_SHARES)), low=-1e6, high=1e6, rising=True),
-    }
 
 
 def fit_coordinate(

@@ -2,7 +2,10 @@
 
 __all__ = ["FARTHEST", "REACH", "SMALLEST_SCORE", "ObjectiveConfig"]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from harmonrank.support.options import Count, Width
+from harmonrank.support.storage.arrays import Array
 
 REACH = 2.5
 """The buckets of a score span so many standard deviations of its logit to either side."""
@@ -12,6 +15,8 @@ FARTHEST = 8.0
 
 SMALLEST_SCORE = 1e-7
 """A score of 0 or 1 has no logit; so close to it float32 still tells scores apart."""
+
+_BOUNDS = {"prior.centre": (-1e3, 1e3), "prior.spread": (1e-6, 1e3), "share": (0.0, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,12 @@ class ObjectiveConfig:
         context_width: Width of the embedding of each context feature.
     """
 
-    objectives: int
-    context_slots: tuple[int, ...] = ()
-    width: int = 8
-    key_width: int = 16
-    buckets: int = 16
-    context_width: int = 8
+    objectives: Count
+    context_slots: tuple[Count, ...] = ()
+    width: Width = 8
+    key_width: Width = 16
+    buckets: Width = 16
+    context_width: Width = 8
 
     @property
     def context_features(self) -> int:
@@ -72,3 +77,11 @@ class ObjectiveConfig:
             "linear.offset": (slots, M),
             "linear.slope": (slots, M, M),
         }
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """What each array of a stored network must be."""
+        declared = {name: Array(shape, "float32") for name, shape in self.shapes.items()}
+        for name, (low, high) in _BOUNDS.items():
+            declared[name] = replace(declared[name], low=low, high=high)
+        return declared

@@ -1,12 +1,13 @@
 """What is stored of a network: the parameters that its config asks for, and its knots."""
 
-__all__ = ["grown_context", "network_arrays", "rescaled_output"]
+__all__ = ["grown_context", "network_arrays", "require_arrays", "rescaled_output"]
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from harmonrank.paper.config import NetworkConfig
+from harmonrank.support.errors import DataError
 from harmonrank.support.storage.arrays import Array
 
 
@@ -36,6 +37,29 @@ def network_arrays(config: NetworkConfig) -> dict[str, Array]:
     declared = {name: Array(shape, "float32") for name, shape in shapes.items()}
     knots = Array((M, config.knots), "float32", low=0.0, high=2.0, strictly=True)
     return {**declared, "scores.knots": knots}
+
+
+def require_arrays(
+    declared: Mapping[str, Array], arrays: Mapping[str, np.ndarray], fused: int, M: int
+) -> None:
+    """Refuse stored arrays that are not those of a network.
+
+    Args:
+        declared: What its config asks for.
+        arrays: By name.
+        fused: How many scores the network fuses.
+        M: How many the model has.
+    """
+    if fused != M:
+        raise DataError(f"the network fuses {fused} scores, and the model has {M}")
+    for name in sorted(declared.keys() ^ arrays.keys()):
+        raise DataError(f"array '{name}' is {'missing' if name in declared else 'not expected'}")
+    for name, array in declared.items():
+        if arrays[name].shape != array.shape:
+            raise DataError(
+                f"array '{name}' must be of shape {array.shape}, got {arrays[name].shape}"
+            )
+        array.check(name, arrays[name])
 
 
 def grown_context(

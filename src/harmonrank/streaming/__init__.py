@@ -1,1 +1,45 @@
-"""Streaming: exposure and feedback events become labelled rows, a fresh model, a version."""
+"""Streaming: from events of exposures and feedback to published versions, exactly once."""
+
+from harmonrank.streaming.config import LearnerSettings, LoopConfig, StreamConfig
+from harmonrank.streaming.join.intervals import Batch, Exposures
+from harmonrank.streaming.join.join import Join
+from harmonrank.streaming.join.windows import Windows
+from harmonrank.streaming.learners.learner import StreamLearner, new_learner
+from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted, LoopEvent
+from harmonrank.streaming.period import Period
+from harmonrank.streaming.prequential import Prequential
+from harmonrank.streaming.settings import read_identity
+from harmonrank.streaming.sources.source import (
+    EventChunk,
+    EventSink,
+    EventSource,
+    open_sink,
+    open_source,
+)
+from harmonrank.streaming.state.history import read_history
+from harmonrank.streaming.stream import stream
+
+__all__ = [
+    "Batch",
+    "BatchLearned",
+    "EventChunk",
+    "EventSink",
+    "EventSource",
+    "Exposures",
+    "IntervalCompleted",
+    "Join",
+    "LearnerSettings",
+    "LoopConfig",
+    "LoopEvent",
+    "Period",
+    "Prequential",
+    "StreamConfig",
+    "StreamLearner",
+    "Windows",
+    "new_learner",
+    "open_sink",
+    "open_source",
+    "read_history",
+    "read_identity",
+    "stream",
+]

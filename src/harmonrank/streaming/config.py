@@ -1,32 +1,56 @@
 """StreamConfig: what decides the results of a stream, and how its loop runs."""
 
-__all__ = ["LoopConfig", "StreamConfig"]
+__all__ = ["LearnerSettings", "LoopConfig", "StreamConfig"]
 
 from dataclasses import asdict, dataclass, field
-from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
 from harmonrank.streaming.join.windows import Windows
-from harmonrank.streaming.learners.recipe import LearnerSettings
-from harmonrank.support.options import Count, Nonnegative, Positive, Seconds, Share, check_fields
+from harmonrank.support.options import Count, Positive, Seconds, Share, check_fields
 
 Whole = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamConfig:
+class LearnerSettings:
+    """How a learner learns, whichever method it is of.
+
+    Attributes:
+        window_rows: A method that is fitted afresh is fitted on so many of the newest rows.
+        passes: How often a network sees the rows of a batch.
+        replay_rows: So many earlier rows are kept for a network, drawn evenly from all.
+        replay_share: What part of the rows that a network learns from are earlier ones.
+        first_rows: There is no model before so many rows have come.
+        opening_rows: The default is fitted afresh on all rows until so many have come, and goes on
+            by sums from there.
+        reservoir_rows: So many rows are kept for the residual of the default.
+        half_life: After so many hours what the default has learned counts half; 'auto' lets the
+            likelihood of rows not yet learned choose, 'never' forgets nothing.
+    """
+
+    window_rows: Count = 1_000_000
+    passes: Annotated[int, Meta(ge=1, le=10_000)] = 20
+    replay_rows: Count = 100_000
+    replay_share: Share = 0.5
+    first_rows: Count = 1_000
+    opening_rows: Count = 100_000
+    reservoir_rows: Count = 300_000
+    half_life: Literal["auto", "never"] | Annotated[float, Meta(gt=0, le=1e6)] = "auto"
+
+    def __post_init__(self) -> None:
+        check_fields("A learner", self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamConfig(Windows):
     """Settings that decide what a stream learns and publishes; they are kept with its state.
 
     Attributes:
         method: A name of the catalogue.
         options: Of the method.
         learner: How it learns from batches.
-        every: Seconds of an interval.
-        lateness: Seconds that the watermark stays behind the newest event.
-        window: Seconds after an exposure in which feedback counts.
-        windows: The same for single objectives.
         guard_share: Share of the requests whose rows judge a model before they are learned.
         guard_rows: At most so many rows wait to judge a model; older ones are learned.
         quality_batches: The sliding window of the prequential AUC, in batches.
@@ -36,27 +60,10 @@ class StreamConfig:
     method: str = "harmonrank"
     options: dict[str, Any] = field(default_factory=dict)
     learner: LearnerSettings = field(default_factory=LearnerSettings)
-    every: Positive = 3600.0
-    lateness: Nonnegative = 300.0
-    window: Nonnegative = 3600.0
-    windows: dict[str, Nonnegative] = field(default_factory=dict)
     guard_share: Share = 0.2
     guard_rows: Count = 200_000
     quality_batches: Count = 24
     seed: Whole = 0
-
-    def __post_init__(self) -> None:
-        check_fields("A stream", self)
-        self.waits()
-
-    def waits(self) -> Windows:
-        """Return how time is cut into intervals, and how long each waits."""
-        return Windows(
-            every=timedelta(seconds=self.every),
-            lateness=timedelta(seconds=self.lateness),
-            wait={name: timedelta(seconds=wait) for name, wait in self.windows.items()},
-            otherwise=timedelta(seconds=self.window),
-        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""

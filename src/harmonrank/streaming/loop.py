@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from harmonrank.streaming.config import LoopConfig
-from harmonrank.streaming.join.join import Batch, Exposures
+from harmonrank.streaming.join.intervals import Batch, Exposures
 from harmonrank.streaming.loop_events import (
     EventsRead,
     Publication,
@@ -21,10 +21,10 @@ from harmonrank.streaming.loop_events import (
 )
 from harmonrank.streaming.pace import Pace
 from harmonrank.streaming.publishing import Publisher, open_registry
-from harmonrank.streaming.sources.retry import Retry, StopAskedError, Told
+from harmonrank.streaming.retry import Retry, StopAskedError, Told
 from harmonrank.streaming.sources.source import EventSource
 from harmonrank.streaming.state.state import StreamState
-from harmonrank.streaming.state.steps import (
+from harmonrank.streaming.steps import (
     batch_event,
     interval_event,
     offered,
@@ -56,7 +56,7 @@ class Loop:
         self._state, self._config, self._stop = state, config, stop
         self._publisher: Publisher | None = None
         self._retry = Retry(config, stop)
-        self._pace = Pace(state.join, state.training.config.waits().lateness, self._retry)
+        self._pace = Pace(state.join, state.training.config.lateness, self._retry)
         self._last: Publication | None = None
         self._dirty = False
         self._committed = time.monotonic()
@@ -74,7 +74,7 @@ class Loop:
         yield StreamStopped(
             why=why,
             commit=state.commits.number,
-            learned_rows=state.record.learned_rows,
+            learned_rows=state.training.learned_rows,
             version=self._last,
         )
 

@@ -4,11 +4,11 @@ __all__ = ["Pace"]
 
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
+from harmonrank.streaming.join.aside import REASONS
 from harmonrank.streaming.join.join import Join
-from harmonrank.streaming.sources.aside import REASONS
-from harmonrank.streaming.sources.retry import Retry
+from harmonrank.streaming.retry import Retry
 
 _WHY = {
     "late": ": the watermark had passed them, as when a clock goes backwards",
@@ -23,11 +23,11 @@ class Pace:
 
     Args:
         join: Whose events are counted.
-        lateness: How far its watermark stays behind the newest event.
+        lateness: Seconds that its watermark stays behind the newest event.
         retry: Knows how long the stream has waited.
     """
 
-    def __init__(self, join: Join, lateness: timedelta, retry: Retry) -> None:
+    def __init__(self, join: Join, lateness: float, retry: Retry) -> None:
         self._join, self._lateness, self._retry = join, lateness, retry
         self._batch_ended = time.monotonic()
 
@@ -43,7 +43,7 @@ class Pace:
         watermark = self._join.watermark
         if watermark is None:
             return None
-        return (datetime.now(UTC) - watermark - self._lateness).total_seconds()
+        return (datetime.now(UTC) - watermark).total_seconds() - self._lateness
 
     def aside(self) -> dict[str, int]:
         """Return how many events were set aside, by reason."""

@@ -1,13 +1,26 @@
 """Period: the part of a source's events that lies between two times."""
 
-__all__ = ["PeriodSource"]
+__all__ = ["Period", "PeriodSource"]
 
 from dataclasses import replace
 from datetime import datetime
+from typing import NamedTuple
 
 import polars as pl
 
 from harmonrank.streaming.sources.source import EventChunk, EventSource, Offset
+
+
+class Period(NamedTuple):
+    """What of a source's events is replayed.
+
+    Attributes:
+        since: Events before it are left out; None is the beginning.
+        until: It ends before the first event as late as this; None is the end of what is there.
+    """
+
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 class PeriodSource:
@@ -20,12 +33,11 @@ class PeriodSource:
 
     Args:
         source: Whose events.
-        since: Events before it are left out; None is the beginning.
-        until: None is the end of what is there.
+        period: Which of them.
     """
 
-    def __init__(self, source: EventSource, since: datetime | None, until: datetime | None) -> None:
-        self._source, self._since, self._until = source, since, until
+    def __init__(self, source: EventSource, period: Period) -> None:
+        self._source, (self._since, self._until) = source, period
 
     def read(self, after: Offset | None, most: int) -> EventChunk | None:
         """Return the events that follow a position; None at the end of the period."""

@@ -1,7 +1,8 @@
 """Scored batch: the few numbers that are kept of a batch and the scores that a model gave it."""
 
-__all__ = ["ScoredBatch", "scored_batch"]
+__all__ = ["ScoredBatch", "known_or_none", "scored_batch"]
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -55,7 +56,7 @@ def scored_batch(fused: np.ndarray, log: Log) -> ScoredBatch:
     exact, ceiling = _exact(fused, log)
     return ScoredBatch(
         log.rows,
-        _listed(areas),
+        known_or_none(areas),
         np.where(known, positive * negative / total, 0.0).tolist(),
         _covariance(np.where(known, influence, 0.0), log.request).tolist(),
         exact,
@@ -70,8 +71,8 @@ def _covariance(influence: np.ndarray, request: np.ndarray | None) -> np.ndarray
         known, code = np.unique(request, return_inverse=True)
         units = np.stack([np.bincount(code, column, len(known)) for column in influence.T], axis=1)
     small_sample = len(units) / max(len(units) - 1, 1)
-    found: np.ndarray = small_sample * (units.T @ units) / rows**2
-    return found
+    covariance: np.ndarray = small_sample * (units.T @ units) / rows**2
+    return covariance
 
 
 def _exact(fused: np.ndarray, log: Log) -> tuple[list[float | None] | None, float | None]:
@@ -82,8 +83,9 @@ def _exact(fused: np.ndarray, log: Log) -> tuple[list[float | None] | None, floa
     # What is true needs no correction for places.
     exact, most = (auc(s, log.truth, sample_weight=log.own_weight) for s in (fused, best))
     ceiling = float(w @ most)
-    return _listed(exact), None if np.isnan(ceiling) else ceiling
+    return known_or_none(exact), None if np.isnan(ceiling) else ceiling
 
 
-def _listed(values: np.ndarray) -> list[float | None]:
+def known_or_none(values: Iterable[float]) -> list[float | None]:
+    """Return numbers as JSON has them, where one that is not known is null."""
     return [None if np.isnan(value) else float(value) for value in values]

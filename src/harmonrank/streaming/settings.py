@@ -21,7 +21,7 @@ from harmonrank.support.storage.staging import swept
 
 SETTINGS = "stream.json"
 """The file of a state that holds them."""
-FORMAT = 1
+FORMAT = 2
 
 
 class StreamIdentity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

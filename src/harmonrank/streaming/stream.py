@@ -16,6 +16,7 @@ from harmonrank.data import Schema
 from harmonrank.streaming.config import LoopConfig, StreamConfig
 from harmonrank.streaming.loop import Loop
 from harmonrank.streaming.loop_events import LoopEvent, StreamStarted
+from harmonrank.streaming.period import Period, PeriodSource
 from harmonrank.streaming.sources.source import EventSource, open_source
 from harmonrank.streaming.state.state import open_state
 from harmonrank.support.errors import UsageError
@@ -29,6 +30,7 @@ def stream(
     *,
     registry: Path | None,
     loop: LoopConfig | None = None,
+    period: Period | None = None,
     stop: threading.Event | None = None,
     connect: Callable[[], EventSource] | None = None,
 ) -> Iterator[LoopEvent]:
@@ -41,6 +43,7 @@ def stream(
         state: The folder of the state; made if it is not there.
         registry: Where versions go; made if it is not there. Without one nothing is published.
         loop: How the loop runs.
+        period: Events of this time alone, as for a backfill.
         stop: Set it to stop after the present step, with everything committed.
         connect: Opens the source, if not by its address.
 
@@ -54,23 +57,28 @@ def stream(
             f"Rows of a stream have no weights, but the schema names '{schema.sample_weight}' as "
             "their column; leave `sample_weight` out."
         )
+
+    def opens() -> EventSource:
+        source = open_source(address, schema) if connect is None else connect()
+        return source if period is None else PeriodSource(source, period)
+
     # Rows of a request judge a model together, whatever the schema says.
     schema = replace(schema, request=schema.request or "request")
-    with open_state(state, address, schema, config) as (found, swept):
+    with open_state(state, address, schema, config) as (opened, swept):
         yield StreamStarted(
-            stream=found.identity.stream,
+            stream=opened.identity.stream,
             method=config.method,
             objectives=list(schema.names),
-            commit=found.commits.number,
-            events=found.record.events,
-            learned_rows=found.record.learned_rows,
-            published=found.record.published,
-            refused=found.record.refused,
+            commit=opened.commits.number,
+            events=opened.record.events,
+            learned_rows=opened.training.learned_rows,
+            published=opened.record.published,
+            refused=opened.record.refused,
             swept=swept,
         )
         yield from Loop(
-            connect or (lambda: open_source(address, schema)),
-            found,
+            opens,
+            opened,
             registry,
             loop or LoopConfig(),
             stop or threading.Event(),

@@ -7,8 +7,10 @@ import pytest
 from check_method import SCHEMA, planted
 from harmonrank.data import read_log
 from harmonrank.fusion import method_class
-from harmonrank.fusion.baselines.formula import FORMS, Formula, Scale, _thinned
+from harmonrank.fusion.baselines.formula import FORMS, Formula, Scale
+from harmonrank.fusion.baselines.formula_rows import thinned
 from harmonrank.metrics import auc
+from harmonrank.model.fit_rows import cut_rows
 from harmonrank.support.errors import DependencyError, UsageError
 
 NAMES = ("formula-grid", "formula-cem", "formula-tpe")
@@ -19,10 +21,18 @@ def log():
     return read_log(planted(), SCHEMA)
 
 
+def rows_of(log):
+    return cut_rows(log.scores, np.empty((log.rows, 0), np.int32), log.labels, size=500)
+
+
+def scale_of(log):
+    return Scale.of(rows_of(log), log.rows)
+
+
 def fused(form, log, log_a=(0.0, 0.0), log_b=(0.0, 0.0)):
-    scale = Scale.of(log)
+    scale = scale_of(log)
     formula = Formula(form, np.array(log_a), np.array(log_b))
-    return formula(log.scores, scale.rank(log.scores), scale)
+    return formula(log.scores, scale.rank(log.scores), scale, np.ones(2))
 
 
 def test_a_sum_adds_scores_in_units_of_their_mean(log):
@@ -49,7 +59,7 @@ def test_a_sum_does_not_change_with_the_scale_of_a_score(log):
 
 
 def test_ranks_on_new_rows_follow_the_training_quantiles(log):
-    scale = Scale.of(log)
+    scale = scale_of(log)
     ranks = scale.rank(log.scores)
     exact = (log.scores[:, None] > log.scores[None]).mean(1)
     assert np.abs(ranks - exact).max() < 2e-3
@@ -62,20 +72,21 @@ def test_ranks_on_new_rows_follow_the_training_quantiles(log):
 def test_a_score_that_many_rows_share_ranks_in_their_middle(log):
     scores = log.scores.copy()
     scores[:1000, 0] = 0.0
-    ranks = Scale.of(replace(log, scores=scores)).rank(scores)
+    ranks = scale_of(replace(log, scores=scores)).rank(scores)
     np.testing.assert_allclose(ranks[:1000, 0], 0.25, atol=0.01)
     assert (np.diff(ranks[np.argsort(scores[:, 0]), 0]) >= 0).all()
 
 
 def test_a_sample_of_rows_keeps_the_aucs(log):
-    some = _thinned(log, 800, np.random.default_rng(0))
+    pi = log.prevalence()
+    some = thinned(rows_of(log), log.rows, pi, 800, np.random.default_rng(0))
     assert 700 < some.rows < 900
     score = log.scores[:, 0]
     for m, value in enumerate(auc(score, log.labels)):
-        found = auc(some.scores[:, 0], some.labels[:, m], sample_weight=some.sample_weight)
+        found = auc(some.scores[:, 0], some.labels[:, m], sample_weight=some.weight)
         assert abs(found - value) < 0.04
-    np.testing.assert_allclose(some.prevalence(), log.prevalence(), rtol=0.15)
-    assert _thinned(log, log.rows, np.random.default_rng(0)) is log
+    share = some.weights() @ some.labels / some.weights().sum()
+    np.testing.assert_allclose(share, pi, rtol=0.15)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -86,7 +97,8 @@ def test_a_search_beats_the_even_formula_on_its_rows(name, form, log):
     log = replace(log, scores=np.stack([log.scores[:, 0], noise], axis=1))
     method = method_class(name)(trials=60, forms=(form,))
     method.fit(log, replace(SCHEMA, weights={"like": 0.0}), valid=log)
-    assert method.formula.log_a[0] > method.formula.log_a[1]
+    formula = method.state.formula
+    assert formula.log_a[0] > formula.log_a[1]
     found = auc(method.score(log), log.labels)[0]
     assert found > auc(fused(form, log), log.labels)[0] + 0.02
 
@@ -113,14 +125,14 @@ def test_a_search_tries_as_many_formulas_as_asked(name, log):
         tried.append(formula)
         return float(len(tried) % 5)
 
-    list(method._search("product", 4, Values(evaluate), np.random.default_rng(0)))
+    list(method.config.search("product", 4, Values(evaluate), np.random.default_rng(0)))
     assert len(tried) <= 37 + 10
     assert all(len(formula.log_a) == len(formula.log_b) == 4 for formula in tried)
 
 
 def test_a_grid_of_many_objectives_is_a_sample_of_it(log):
     method = method_class("formula-grid")(trials=20)
-    tried = list(method._search("sum", 30, Values(lambda _: 0.0), np.random.default_rng(0)))
+    tried = list(method.config.search("sum", 30, Values(lambda _: 0.0), np.random.default_rng(0)))
     assert 20 <= len(tried) < 100
 
 

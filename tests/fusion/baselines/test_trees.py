@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from harmonrank.fusion.baselines.trees import Trees
 from harmonrank.support.errors import DataError
+from harmonrank.support.storage.stored import restored, stored
 
 lightgbm = pytest.importorskip("lightgbm")
 
@@ -51,7 +54,7 @@ def test_categories_never_seen_go_where_lightgbm_sends_them(grown, trees):
 
 
 def test_what_was_stored_is_taken_over(grown, trees):
-    again = Trees.restored(vars(trees))
+    again = restored(Trees, *stored(trees))
     np.testing.assert_array_equal(again.probabilities(grown[1]), trees.probabilities(grown[1]))
 
 
@@ -70,4 +73,4 @@ def test_what_was_stored_is_taken_over(grown, trees):
 )
 def test_trees_that_lead_nowhere_are_refused(trees, name, value):
     with pytest.raises(DataError, match="lead to nodes, leaves or categories that are not there"):
-        Trees.restored(vars(trees) | {name: value(getattr(trees, name))})
+        replace(trees, **{name: value(getattr(trees, name))}).check(3, 4)

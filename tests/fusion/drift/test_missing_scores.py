@@ -8,8 +8,8 @@ import pytest
 
 import harmonrank as hr
 from check_method import SCHEMA, after_a_swap, planted, quick
-from harmonrank.data import read_log
-from harmonrank.fusion.drift.imputation import imputed, imputed_log
+from harmonrank.data import ContextEncoder, read_log
+from harmonrank.fusion.drift.imputation import imputed
 from harmonrank.fusion.drift.reference import Reference
 from harmonrank.fusion.quality.missing_scores import missing_of
 from harmonrank.support.errors import DataError
@@ -39,13 +39,25 @@ def without(log, column, rows=slice(None)):
     return log.with_scores(scores)
 
 
+def reference_of(log):
+    return Reference.of(log.scores, codes_of(log), encoder_of(log).slots)
+
+
+def encoder_of(log):
+    return ContextEncoder.fit(log.context)
+
+
+def codes_of(log):
+    return log.codes(encoder_of(log))
+
+
 def logit(p):
     return np.log(p) - np.log1p(-p)
 
 
 def test_a_missing_score_is_imputed_by_the_regression_on_the_others(correlated):
-    reference = Reference.of(correlated)
-    found = logit(imputed_log(reference, without(correlated, 1)).scores)
+    reference = reference_of(correlated)
+    found = logit(imputed(reference, without(correlated, 1).scores, codes_of(correlated)))
     x, y = logit(correlated.scores).T
     slope, intercept = np.polyfit(x, y, 1)
     np.testing.assert_allclose(found[:, 0], x)
@@ -54,24 +66,25 @@ def test_a_missing_score_is_imputed_by_the_regression_on_the_others(correlated):
 
 
 def test_a_row_without_scores_is_imputed_by_the_median_of_its_context(correlated):
-    reference = Reference.of(correlated)
-    codes = reference.codes(correlated)[:3]
+    reference = reference_of(correlated)
+    codes = codes_of(correlated)[:3]
     found = imputed(reference, np.full((3, 2), np.nan), codes)
     np.testing.assert_allclose(logit(found), reference.place(codes)[0])
 
 
 def test_whole_rows_and_types_are_left_as_they_are(correlated):
-    reference = Reference.of(correlated)
-    assert imputed_log(reference, correlated) is correlated
+    reference = reference_of(correlated)
+    codes = codes_of(correlated)
+    assert imputed(reference, correlated.scores, codes) is correlated.scores
     single = correlated.with_scores(correlated.scores.astype(np.float32))
-    found = imputed_log(reference, without(single, 0, slice(5))).scores
+    found = imputed(reference, without(single, 0, slice(5)).scores, codes)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found[5:], single.scores[5:])
 
 
 def test_a_reference_of_incomplete_rows_is_near_that_of_whole_ones(correlated):
     lost = np.random.default_rng(1).random(correlated.rows) < 0.3
-    found, whole = Reference.of(without(correlated, 1, lost)), Reference.of(correlated)
+    found, whole = reference_of(without(correlated, 1, lost)), reference_of(correlated)
     np.testing.assert_allclose(found.base, whole.base, atol=0.03)
     np.testing.assert_allclose(found.correlation, whole.correlation, atol=0.02)
     np.testing.assert_allclose(found.width, whole.width, atol=0.02)

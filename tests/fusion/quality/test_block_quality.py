@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.fusion.quality.block_quality import sampled_requests
 from harmonrank.metrics import RunningAuc, auc
 
@@ -26,7 +26,7 @@ def test_requests_are_drawn_whole_though_blocks_cut_them(tmp_path, request_colum
     rows = table()
     rows.write_parquet(tmp_path / "log.parquet")
     schema = hr.Schema({"a": "p_a", "b": "p_b"}, request=request_column)
-    sampled = sampled_requests(LogBlocks(tmp_path / "log.parquet", schema, size=400), 1_000)
+    sampled = sampled_requests(FileBlocks(tmp_path / "log.parquet", schema, size=400), 1_000)
     request = rows["number"].to_numpy()[sampled.places]
     _, counts = np.unique(request, return_counts=True)
     assert (counts == 6).all()

@@ -53,8 +53,7 @@ class StreamChoice:
 
     def config(self) -> "StreamConfig":
         """Return what is learned, and how."""
-        from harmonrank.streaming.config import StreamConfig
-        from harmonrank.streaming.learners.recipe import LearnerSettings
+        from harmonrank.streaming.config import LearnerSettings, StreamConfig
         from harmonrank.support.options import checked_options
 
         given = parse_settings(self.settings)

@@ -8,7 +8,6 @@ are, or who works on which.
 
 __all__ = [
     "BLOCK_ROWS",
-    "BUFFER_ROWS",
     "Blocks",
     "HeldBlocks",
     "SpilledBlocks",
@@ -32,9 +31,6 @@ from harmonrank.support.parallel import in_turn
 
 BLOCK_ROWS = 262_144
 """Rows of a block: what is computed of them stays within some 200 MB."""
-
-BUFFER_ROWS = 2_097_152
-"""So many rows are mixed at a time; a log of no more is trained on as one in memory is."""
 
 _SMALLEST = 4096  # Bytes; a smaller array is not worth a place in a file.
 

@@ -1,6 +1,6 @@
 """Logistic: the probability of each objective from all scores and the context, best weights."""
 
-__all__ = ["FARTHEST", "Logistic", "LogisticConfig", "LogisticFit"]
+__all__ = ["FARTHEST", "Logistic", "LogisticConfig", "LogisticFit", "logit_scale"]
 
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
@@ -76,7 +76,7 @@ class LogisticConfig:
 
     def fit(self, rows: TrainingRows) -> LogisticFit:
         """Fit all ridges, from strong to weak, and keep the best of each objective."""
-        centre, spread = _logit_scale(rows.train)
+        centre, spread = logit_scale(rows.train)
         # A score that never changes says nothing; any scale will do.
         spread = np.where(spread > 0, spread, 1.0)
         search = _Search(self.ridges, (centre, spread, rows.slots), rows.seed)
@@ -152,7 +152,7 @@ class _Search:
         return fit_ridge(part, decay, theta, tolerance=1e-3)
 
 
-def _logit_scale(rows: Blocks[FitRows]) -> tuple[np.ndarray, np.ndarray]:
+def logit_scale(rows: Blocks[FitRows]) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean and the standard deviation of each score's logit, (M,) each."""
     mass, total = rows.total(_first_moment)
     centre = total / mass

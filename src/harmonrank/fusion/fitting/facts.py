@@ -99,26 +99,28 @@ class Facts:
         if rows < blocks.rows:
             starts = np.cumsum([0, *(part.rows for part in sums[:-1])])
             sums, drawn, levels = _pass(blocks, starts.tolist(), rows, wide)
+
+        def added(name: str) -> Any:
+            return sum(getattr(part, name) for part in sums)
+
+        columns = zip(*(part.counts for part in sums), strict=True)
         facts = cls(
-            schema,
-            tuple(np.cumsum([0, *(part.rows for part in sums[:-1])]).tolist()),
-            rows,
-            float(sum(part.mass for part in sums)),
-            *(
-                np.sum([getattr(part, name) for part in sums], axis=0)
-                for name in ("positive", "shown", "shown_mass")
-            ),
-            np.min([part.low for part in sums], axis=0),
-            np.max([part.high for part in sums], axis=0),
-            np.sum([part.missing for part in sums], axis=0),
-            sum(part.incomplete for part in sums),
-            tuple(
-                reduce(added_counts, column)
-                for column in zip(*(part.counts for part in sums), strict=True)
-            ),
-            *drawn,
-            levels,
-            None if sums[0].places is None else reduce(add, (part.places for part in sums)),
+            schema=schema,
+            first=tuple(np.cumsum([0, *(part.rows for part in sums[:-1])]).tolist()),
+            rows=rows,
+            mass=float(added("mass")),
+            positive=added("positive"),
+            shown=added("shown"),
+            shown_mass=added("shown_mass"),
+            low=np.min([part.low for part in sums], axis=0),
+            high=np.max([part.high for part in sums], axis=0),
+            missing=added("missing"),
+            incomplete=added("incomplete"),
+            counts=tuple(reduce(added_counts, column) for column in columns),
+            drawn=drawn[0],
+            wider=drawn[1],
+            levels=levels,
+            places=None if sums[0].places is None else reduce(add, (part.places for part in sums)),
         )
         facts._check()
         return facts

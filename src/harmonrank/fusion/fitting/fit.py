@@ -12,7 +12,7 @@ import numpy as np
 from harmonrank.data import ContextEncoder, Log, Schema, Source, read_log
 from harmonrank.data.rows.blocks import Blocks, HeldBlocks
 from harmonrank.data.rows.engine_blocks import with_workers
-from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.log_blocks import FileBlocks, LogBlocks
 from harmonrank.data.rows.row_choice import RequestShare
 from harmonrank.fusion.drift.imputation import imputed
 from harmonrank.fusion.drift.reference import Reference
@@ -133,7 +133,7 @@ def learned(
     reference = _reference(facts, coder.encoder)
     if not traits.missing:
         coder = replace(coder, reference=reference)
-    if _for_requests(learner, schema):
+    if _for_requests(learner, schema, blocks):
         coder = replace(coder, requests=True)
     train = _coded(blocks, coder, list(facts.first), facts.weight_unit, workers=traits.workers)
     fitted_rows = facts.rows
@@ -267,7 +267,7 @@ def _reference(facts: Facts, encoder: ContextEncoder) -> Reference:
     return Reference.of(some.scores, some.codes(encoder), encoder.slots, some.own_weight)
 
 
-def _for_requests(learner: Learner, schema: Schema) -> bool:
+def _for_requests(learner: Learner, schema: Schema, blocks: LogBlocks) -> bool:
     """Tell whether a fit is for AUC within requests; refuse one where no column tells them."""
     if getattr(learner, "optimise", "all") != "requests":
         return False
@@ -275,6 +275,11 @@ def _for_requests(learner: Learner, schema: Schema) -> bool:
         raise UsageError(
             "optimise='requests' needs a request column, which says which rows were shown "
             "together; name it in the schema or with --request. Got none."
+        )
+    if isinstance(blocks, FileBlocks):
+        raise UsageError(
+            f"{learner.name} with optimise='requests' needs whole requests in memory, and blocks "
+            "cut them; allow more with --memory, take fewer rows, or leave the option out."
         )
     return True
 

@@ -19,14 +19,13 @@ __all__ = [
     "SMALLEST_EIGENVALUE",
     "Density",
     "blocks_of",
-    "density_arrays",
     "distinct_contexts",
     "slot_counts",
 ]
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -42,6 +41,10 @@ MOST_STEADY = 0.95
 _DENSE_CONTEXTS = 4_000_000
 _BLOCK_NUMBERS = 2_000_000  # 16 MB at a time, however many contexts there are.
 _DEAD = np.log(1e-9)  # Less variance is what rounding leaves of one value.
+
+_EACH = Array(("M",), low=-1e6, high=1e6)
+_EFFECT = Array(("slots", "M"), low=-1e6, high=1e6)
+_LOG = Array(("M",), low=-100.0, high=100.0)
 
 
 @dataclass(frozen=True)
@@ -62,17 +65,17 @@ class Density:
         scale: (M,) units of the logits that come in now per unit at the fit.
     """
 
-    first: np.ndarray
-    base: np.ndarray
-    mean: np.ndarray
-    log_variance: np.ndarray
-    steady: np.ndarray
-    spread: np.ndarray
-    covariance: np.ndarray
-    excess: np.ndarray
-    centre_base: np.ndarray
-    centre: np.ndarray
-    scale: np.ndarray
+    first: Annotated[np.ndarray, Array(("features",), "int64", low=0, high=1e6, rising=True)]
+    base: Annotated[np.ndarray, _EACH]
+    mean: Annotated[np.ndarray, _EFFECT]
+    log_variance: Annotated[np.ndarray, _LOG]
+    steady: Annotated[np.ndarray, Array(("M",), low=0.0, high=MOST_STEADY)]
+    spread: Annotated[np.ndarray, _EFFECT]
+    covariance: Annotated[np.ndarray, Array(("M", "M"), low=-1e12, high=1e12)]
+    excess: Annotated[np.ndarray, _LOG]
+    centre_base: Annotated[np.ndarray, _EACH]
+    centre: Annotated[np.ndarray, _EFFECT]
+    scale: Annotated[np.ndarray, Array(("M",), low=1e-12, high=1e12)]
 
     def sum_of(self, effects: np.ndarray, contexts: np.ndarray) -> np.ndarray:
         """Return Σ_features effects of each context, (contexts, M)."""
@@ -237,25 +240,6 @@ def _shrunk_precision(off: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     correlation = eye + keep[:, None, None] * (correlation - eye)
     scaled: np.ndarray = np.linalg.inv(correlation) / apart
     return scaled
-
-
-def density_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
-    """Declare the arrays of a stored `Density`."""
-    each, effect = Array((M,), low=-1e6, high=1e6), Array((sum(slots), M), low=-1e6, high=1e6)
-    log = Array((M,), low=-100.0, high=100.0)
-    return {
-        "first": Array((len(slots),), "int64", low=0, high=max(sum(slots) - 1, 0), rising=True),
-        "base": each,
-        "mean": effect,
-        "log_variance": log,
-        "steady": Array((M,), low=0.0, high=MOST_STEADY),
-        "spread": effect,
-        "covariance": Array((M, M), low=-1e12, high=1e12),
-        "excess": log,
-        "centre_base": each,
-        "centre": effect,
-        "scale": Array((M,), low=1e-12, high=1e12),
-    }
 
 
 def blocks_of(contexts: int, numbers: int) -> Iterator[slice]:

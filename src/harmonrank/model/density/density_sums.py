@@ -5,10 +5,10 @@ So the sums of two logs add up to those of both, a factor below 1 lets old rows 
 `DensitySums.density` turns them into the density of eq. 1 to eq. 3 of docs/default-method.md.
 """
 
-__all__ = ["DensitySums", "Unseen", "density_of", "density_sums_arrays", "fit_density"]
+__all__ = ["DensitySums", "Unseen", "density_of", "fit_density"]
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -47,12 +47,12 @@ class DensitySums:
         origin: (M,).
     """
 
-    contexts: np.ndarray
-    mass: np.ndarray
-    total: np.ndarray
-    squares: np.ndarray
-    products: np.ndarray
-    origin: np.ndarray
+    contexts: Annotated[np.ndarray, Array(("contexts", "features"), "int64", low=0, high=1e6)]
+    mass: Annotated[np.ndarray, Array(("contexts",), low=0.0)]
+    total: Annotated[np.ndarray, Array(("contexts", "M"))]
+    squares: Annotated[np.ndarray, Array(("contexts", "M"), low=0.0)]
+    products: Annotated[np.ndarray, Array(("M", "M"))]
+    origin: Annotated[np.ndarray, Array(("M",), low=-1e6, high=1e6)]
 
     @classmethod
     def of(
@@ -211,18 +211,6 @@ def fit_density(
 ) -> Density:
     """Estimate the density of (rows, M) logits given (rows, features) context codes."""
     return DensitySums.of(logits, codes, slots, weight, unseen).density(slots, steady)
-
-
-def density_sums_arrays(M: int, features: int, contexts: str = "contexts") -> dict[str, Array]:
-    """Declare the arrays of stored `DensitySums`; `contexts` names how many contexts there are."""
-    return {
-        "contexts": Array((contexts, features), "int64", low=0, high=1e6),
-        "mass": Array((contexts,), low=0.0),
-        "total": Array((contexts, M)),
-        "squares": Array((contexts, M), low=0.0),
-        "products": Array((M, M)),
-        "origin": Array((M,), low=-1e6, high=1e6),
-    }
 
 
 @kernel

@@ -6,10 +6,10 @@ two logs add up to that of both, so rows that were looked at once need not be ke
 docs/default-method.md.
 """
 
-__all__ = ["HeadQuadratic", "HeadRows", "Pooled", "head_quadratic_arrays"]
+__all__ = ["HeadQuadratic", "HeadRows", "Pooled"]
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 
@@ -34,8 +34,8 @@ class HeadQuadratic:
         curvature: (M, D, D).
     """
 
-    pull: np.ndarray
-    curvature: np.ndarray
+    pull: Annotated[np.ndarray, Array(("M", "columns"))]
+    curvature: Annotated[np.ndarray, Array(("M", "columns", "columns"))]
 
     @classmethod
     def at(cls, theta: np.ndarray, data: HeadRows) -> "HeadQuadratic":
@@ -75,8 +75,3 @@ class Pooled:
         """Return the sums of all."""
         found = zip(*(part.likelihood(theta) for part in self.parts), strict=True)
         return Likelihood(*(np.sum(np.stack(sums), axis=0) for sums in found))
-
-
-def head_quadratic_arrays(M: int, columns: int) -> dict[str, Array]:
-    """Declare the arrays of a stored `HeadQuadratic`."""
-    return {"pull": Array((M, columns)), "curvature": Array((M, columns, columns))}

@@ -14,9 +14,10 @@ With r the surprise and v the variance of `Density`, the first three with coeffi
 −β·(noise share) are exactly Tweedie's denoised logit: eq. 4 of docs/default-method.md.
 """
 
-__all__ = ["Heads", "head_arrays"]
+__all__ = ["Heads", "Precision", "Shared", "Theta", "head_sizes"]
 
 from dataclasses import dataclass
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
@@ -32,8 +33,12 @@ from harmonrank.model.linear.head_columns import (
     SURPRISE,
     HeadColumns,
 )
-from harmonrank.model.terms.residual import Residual, inputs_of
+from harmonrank.model.terms.residual import Residual, inputs_of, residual_sizes
 from harmonrank.support.storage.arrays import Array
+
+Theta: TypeAlias = Annotated[np.ndarray, Array(("M", "columns"), low=-1e9, high=1e9)]
+Precision: TypeAlias = Annotated[np.ndarray, Array((len(GROUPS),), low=0.0)]
+Shared: TypeAlias = Annotated[np.ndarray, Array((SHARED.stop - SHARED.start,))]
 
 
 @dataclass(frozen=True)
@@ -53,9 +58,9 @@ class Heads:
     coordinate: Coordinate
     density: Density
     slots: tuple[int, ...]
-    theta: np.ndarray
-    precision: np.ndarray
-    shared: np.ndarray
+    theta: Theta
+    precision: Precision
+    shared: Shared
     residual: Residual
 
     def logits(self, logits: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -113,13 +118,10 @@ class Heads:
         return share
 
 
-def head_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
-    """Declare the arrays of stored `Heads`, but for those of its parts."""
-    return {
-        "theta": Array((M, HeadColumns(M).total(slots)), low=-1e9, high=1e9),
-        "precision": Array((len(GROUPS),), low=0.0),
-        "shared": Array((SHARED.stop - SHARED.start,)),
-    }
+def head_sizes(M: int, slots: tuple[int, ...]) -> dict[str, int]:
+    """Return the named sizes of the arrays of stored `Heads`."""
+    sizes = {"features": len(slots), "columns": HeadColumns(M).total(slots)}
+    return {**residual_sizes(M, slots), **sizes}
 
 
 def _numbers(

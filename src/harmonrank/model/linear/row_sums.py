@@ -13,6 +13,7 @@ import numpy as np
 from harmonrank.model.density.density import Density, blocks_of
 from harmonrank.model.linear.head_columns import HeadColumns
 from harmonrank.model.linear.row_sums_kernels import (
+    SIDE,
     add_tiles,
     put_surprise,
     write_inputs,
@@ -20,7 +21,6 @@ from harmonrank.model.linear.row_sums_kernels import (
 )
 from harmonrank.support.newton import Likelihood
 from harmonrank.support.parallel import each_part
-from harmonrank.support.simd import SINGLES
 
 
 def surprises(
@@ -101,12 +101,11 @@ class RowSums:
         if not len(self.context):
             return
         (value, slopes, curved), K = found, HeadColumns(len(self.away)).width
-        # Lanes take some numbers at once, of which those beyond the last are never looked at.
-        wide, across = _rounded(K), _rounded(K + 1)
+        wide = -(-K // SIDE) * SIDE  # What is beyond the last column is never looked at.
 
         def add(m: int) -> None:
             corner, pairs = np.zeros((K, wide)), np.zeros((self.slots, self.slots))
-            of_slot = np.zeros((self.slots, across))
+            of_slot = np.zeros((self.slots, K + 1))
             z = self.logits(m, theta)
             e = np.exp(np.negative(z, out=z))  # NumPy's is a vector loop
             labels, weight = self.labels[m], self._weight_of(m)
@@ -142,7 +141,3 @@ def log_losses(z: np.ndarray, e: np.ndarray, labels: np.ndarray, weight: np.ndar
     losses = weight * (np.log(1 + e) - (1 - labels) * z)
     total: np.ndarray = losses.sum(axis=-1, dtype=np.float64)
     return total
-
-
-def _rounded(count: int) -> int:
-    return -(-count // SINGLES) * SINGLES

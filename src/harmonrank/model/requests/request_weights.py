@@ -10,16 +10,18 @@ with p_m the heads' probabilities and z_j their standardised logits, kept within
 fit. `harmonrank.model.requests.request_fit` finds the coefficients.
 """
 
-__all__ = ["RequestWeights", "put_terms", "request_weight_arrays", "term_count"]
+__all__ = ["RequestWeights", "put_terms", "term_count"]
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from harmonrank.support.kernel import inline_kernel, kernel
 from harmonrank.support.logistic import SMALLEST_PROBABILITY, logit_of
 from harmonrank.support.storage.arrays import Array
+
+_EACH = Array(("M",), low=-1e9, high=1e9)
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,12 @@ class RequestWeights:
         mean: (M,) mean of κ over the rows of the fit, each by its p: what an event is worth.
     """
 
-    centre: np.ndarray
-    unit: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    terms: np.ndarray
-    mean: np.ndarray
+    centre: Annotated[np.ndarray, _EACH]
+    unit: Annotated[np.ndarray, Array(("M",), low=1e-9, high=1e9)]
+    low: Annotated[np.ndarray, _EACH]
+    high: Annotated[np.ndarray, _EACH]
+    terms: Annotated[np.ndarray, Array(("M", "terms"), low=-1e12, high=1e12)]
+    mean: Annotated[np.ndarray, _EACH]
 
     def parts(self, p: np.ndarray) -> np.ndarray:
         """Return κ_m(z) p_m, what an objective of weight 1 adds to the score, (rows, M)."""
@@ -46,13 +48,6 @@ class RequestWeights:
         given = self.centre, 1 / self.unit, self.low, self.high, self.terms
         _write_parts(np.ascontiguousarray(p, np.float64), *given, out)
         return out
-
-
-def request_weight_arrays(M: int) -> dict[str, Array]:
-    """Declare the arrays of stored `RequestWeights`."""
-    each = {name: Array((M,), low=-1e9, high=1e9) for name in ("centre", "low", "high", "mean")}
-    terms = Array((M, term_count(M)), low=-1e12, high=1e12)
-    return {**each, "unit": Array((M,), low=1e-9, high=1e9), "terms": terms}
 
 
 def term_count(M: int) -> int:

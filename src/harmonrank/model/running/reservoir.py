@@ -8,13 +8,19 @@ priority that was ever turned away. Priorities are kept as logarithms, to which 
 in half-lives is added, so that newer rows are preferred as old ones fade.
 """
 
-__all__ = ["Reservoir", "reservoir_arrays"]
+__all__ = ["Reservoir"]
 
 from dataclasses import dataclass, fields, replace
+from typing import Annotated, Any
 
 import numpy as np
+from msgspec import Meta
 
 from harmonrank.support.storage.arrays import Array
+
+
+def _rows(*shape: str, **bounds: Any) -> Array:
+    return Array(("kept", *shape), least=0, **bounds)
 
 
 @dataclass(frozen=True)
@@ -30,20 +36,20 @@ class Reservoir:
         time: (rows,) when that was, in hours.
         size: (rows,) log q, with its time in half-lives of the sample added.
         priority: (rows,) size − log u.
-        threshold: The largest priority that was turned away; −inf if none was.
+        threshold: The largest priority that was turned away; None if none was.
         seen: How many rows came in all.
     """
 
-    most: int
-    places: np.ndarray
-    codes: np.ndarray
-    labels: np.ndarray
-    weight: np.ndarray
-    time: np.ndarray
-    size: np.ndarray
-    priority: np.ndarray
-    threshold: float = -np.inf
-    seen: int = 0
+    most: Annotated[int, Meta(ge=1)]
+    places: Annotated[np.ndarray, _rows("M", dtype="float32", low=-1e9, high=1e9, gaps=True)]
+    codes: Annotated[np.ndarray, _rows("features", dtype="int32", low=0, high=1e6)]
+    labels: Annotated[np.ndarray, _rows("M", dtype="uint8", low=0, high=1)]
+    weight: Annotated[np.ndarray, _rows(low=0.0)]
+    time: Annotated[np.ndarray, _rows()]
+    size: Annotated[np.ndarray, _rows()]
+    priority: Annotated[np.ndarray, _rows()]
+    threshold: Annotated[float, Meta(ge=-1e12, le=1e12)] | None = None
+    seen: Annotated[int, Meta(ge=0)] = 0
 
     @classmethod
     def empty(cls, most: int, M: int, features: int) -> "Reservoir":
@@ -62,7 +68,7 @@ class Reservoir:
     @property
     def thinned(self) -> bool:
         """Whether some row had to leave."""
-        return bool(self.threshold > -np.inf)
+        return self.threshold is not None
 
     def with_rows(
         self,
@@ -72,7 +78,7 @@ class Reservoir:
         weight: np.ndarray | None,
         probabilities: np.ndarray,
         time: float,
-        half_life: float,
+        half_life: float | None,
     ) -> "Reservoir":
         """Return the sample after more rows came, all at one time.
 
@@ -83,11 +89,13 @@ class Reservoir:
             weight: (rows,).
             probabilities: (rows, M) of the heads, which decide what a row tells.
             time: In hours.
-            half_life: In hours, of the sample; infinite to prefer no row for its age.
+            half_life: In hours, of the sample; None to prefer no row for its age.
         """
         rows = len(places)
         likely = np.maximum(probabilities.max(axis=1), labels.max(axis=1))
-        size = np.log(np.clip(likely, 1e-6, 1.0)) + time * np.log(2) / half_life
+        size = np.log(np.clip(likely, 1e-6, 1.0))
+        if half_life is not None:
+            size += time * np.log(2) / half_life
         # By the number of rows before, so that a replay of the batches draws the same.
         rng = np.random.default_rng([self.seen, rows])
         newer = replace(
@@ -109,34 +117,24 @@ class Reservoir:
         order = np.argpartition(self.priority, -self.most - 1)
         gone, stay = order[: -self.most], np.sort(order[-self.most :])
         taken = {name: getattr(self, name)[stay] for name in _ROWS}
-        threshold = max(self.threshold, float(self.priority[gone].max()))
+        highest = float(self.priority[gone].max())
+        threshold = highest if self.threshold is None else max(self.threshold, highest)
         return replace(self, **taken, threshold=threshold)
 
-    def weights(self, now: float, half_life: float) -> np.ndarray:
+    def weights(self, now: float, half_life: float | None) -> np.ndarray:
         """Return how many rows each row stands for, old ones faded."""
-        kept = np.exp(np.minimum(self.size - self.threshold, 0.0)) if self.thinned else 1.0
-        faded: np.ndarray = self.weight * 2.0 ** ((self.time - now) / half_life) / kept
-        return faded
+        weight = self.weight
+        if half_life is not None:
+            weight = weight * 2.0 ** ((self.time - now) / half_life)
+        if self.threshold is None:
+            return weight
+        return weight / np.exp(np.minimum(self.size - self.threshold, 0.0))
 
     def recoded(self, codes: list[np.ndarray]) -> "Reservoir":
         """Return it with other context codes: `codes[f]` is the new one of each old one."""
         columns = [new[self.codes[:, f]] for f, new in enumerate(codes)]
         new = np.stack(columns, axis=1) if columns else self.codes
         return replace(self, codes=new.astype(np.int32))
-
-
-def reservoir_arrays(M: int, features: int) -> dict[str, Array]:
-    """Declare the arrays of a stored `Reservoir`; coordinates are stored with 1e9 for NaN."""
-    one = Array(("kept",), least=0)
-    return {
-        "places": Array(("kept", M), "float32", low=-1e9, high=1e9, least=0),
-        "codes": Array(("kept", features), "int32", low=0, high=1e6, least=0),
-        "labels": Array(("kept", M), "uint8", low=0, high=1, least=0),
-        "weight": Array(("kept",), low=0.0, least=0),
-        "time": one,
-        "size": one,
-        "priority": one,
-    }
 
 
 _ROWS = tuple(

@@ -17,8 +17,10 @@ __all__ = ["HALF_LIVES", "FadingSums", "RunningHeads"]
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta
 
 from harmonrank.data.rows.blocks import HeldBlocks
 from harmonrank.model.density.density import Density
@@ -26,7 +28,7 @@ from harmonrank.model.density.density_sums import DensitySums
 from harmonrank.model.density.spread import Spread
 from harmonrank.model.linear.head_columns import HeadColumns
 from harmonrank.model.linear.head_quadratic import HeadQuadratic, Pooled
-from harmonrank.model.linear.heads import Heads
+from harmonrank.model.linear.heads import Heads, Precision, Shared, Theta
 from harmonrank.model.linear.heads_fit import fit_linear
 from harmonrank.model.linear.heads_sums import HeadSums
 from harmonrank.model.missing.completions import Completions
@@ -37,10 +39,12 @@ from harmonrank.model.terms.residual import Residual
 from harmonrank.model.terms.residual_blocks import ResidualBlocks
 from harmonrank.model.terms.residual_fit import fit_residual
 from harmonrank.model.terms.residual_sums import ResidualRows
+from harmonrank.support.errors import DataError
 from harmonrank.support.logistic import SMALLEST_SCORE, clipped, sigmoid
+from harmonrank.support.storage.arrays import Array
 
-HALF_LIVES = (np.inf, 192.0, 48.0, 12.0)
-"""In hours, the longest first: of equals it is chosen."""
+HALF_LIVES = (None, 192.0, 48.0, 12.0)
+"""In hours, the longest first, which is without an end: of equals it is chosen."""
 
 _SAMPLE_HALF_LIFE = 48.0  # Of the reservoir, where several half-lives run.
 _SCORE_HALF_LIFE = 72.0  # Of the likelihoods by which a half-life is chosen.
@@ -54,7 +58,7 @@ class FadingSums:
     """The sums of one half-life, and the linear heads that they give.
 
     Attributes:
-        half_life: In hours.
+        half_life: In hours; None if nothing fades.
         density: Moments of the coordinates since the last recalibration.
         past: What all rows learned so far say of the linear heads.
         mass, positives: Weight of these rows, and (M,) of the positive ones.
@@ -62,19 +66,19 @@ class FadingSums:
         likelihood: Of labels before they were learned; recent ones count more.
     """
 
-    half_life: float
+    half_life: Annotated[float, Meta(gt=0, le=1e9)] | None
     density: DensitySums
     past: HeadQuadratic
-    mass: float
-    positives: np.ndarray
-    theta: np.ndarray
-    precision: np.ndarray
-    shared: np.ndarray
-    likelihood: float = 0.0
+    mass: Annotated[float, Meta(gt=0, le=1e15)]
+    positives: Annotated[np.ndarray, Array(("M",), low=0.0)]
+    theta: Theta
+    precision: Precision
+    shared: Shared
+    likelihood: Annotated[float, Meta(ge=-1e12, le=0)] = 0.0
 
     def faded(self, hours: float) -> "FadingSums":
         """Return the sums as they count some hours later: eq. 14 of docs/default-method.md."""
-        factor = 2.0 ** (-hours / self.half_life)
+        factor = 1.0 if self.half_life is None else 2.0 ** (-hours / self.half_life)
         return replace(
             self,
             density=self.density.faded(factor),
@@ -108,11 +112,11 @@ class RunningHeads:
     fitted: Heads
     replaced: bool
     members: tuple[FadingSums, ...]
-    chosen: int
+    chosen: Annotated[int, Meta(ge=0)]
     reservoir: Reservoir
     residual: Residual
-    waiting: int
-    time: float
+    waiting: Annotated[int, Meta(ge=0)]
+    time: Annotated[float, Meta(ge=-1e9, le=1e9)]
 
     @classmethod
     def of(
@@ -124,7 +128,7 @@ class RunningHeads:
         weight: np.ndarray | None,
         *,
         time: float,
-        half_lives: tuple[float, ...] = HALF_LIVES,
+        half_lives: tuple[float | None, ...] = HALF_LIVES,
         reservoir_rows: int = 300_000,
     ) -> "RunningHeads":
         """Go on from heads that were fitted on these rows."""
@@ -148,8 +152,8 @@ class RunningHeads:
         return replace(begun, reservoir=begun._sampled(logits, codes, labels, weight, time))
 
     @property
-    def half_life(self) -> float:
-        """The half-life that is served, in hours."""
+    def half_life(self) -> float | None:
+        """The half-life that is served, in hours; None if nothing fades."""
         return self.members[self.chosen].half_life
 
     @property
@@ -177,6 +181,14 @@ class RunningHeads:
             return sums.density(self.fitted.slots)
         now = sums.density(self.fitted.slots, self.fitted.density.steady)
         return self.fitted.density.recalibrated(now, sums.counts(self.fitted.slots))
+
+    def check(self) -> None:
+        """Refuse stored parts that do not fit together."""
+        if not 0 <= self.chosen < len(self.members):
+            raise DataError("the chosen half-life must be one of those that run")
+        for codes in (self.reservoir.codes, *(m.density.contexts for m in self.members)):
+            if codes.size and (codes.max(axis=0) >= np.array(self.fitted.slots)).any():
+                raise DataError("a context code is beyond those of its feature")
 
     def learned(
         self,

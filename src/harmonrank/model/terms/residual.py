@@ -29,17 +29,19 @@ __all__ = [
     "Residual",
     "context_pairs",
     "inputs_of",
-    "residual_arrays",
     "residual_shapes",
+    "residual_sizes",
     "surface_pairs",
 ]
 
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from typing import Annotated
 
 import numpy as np
 
 from harmonrank.support.storage.arrays import Array
+from harmonrank.support.storage.stored import declared
 
 CURVE_KNOTS = 16
 SURFACE_KNOTS = 7
@@ -79,6 +81,10 @@ def inputs_of(away: np.ndarray, mean: np.ndarray, surprise: np.ndarray) -> np.nd
     return np.concatenate([away + mean, r, distance[:, None]], axis=1)
 
 
+def _bounded(*shape: int | str) -> Array:
+    return Array(shape, low=-1e6, high=1e6)
+
+
 @dataclass(frozen=True)
 class Residual:
     """Coefficients of every group; M heads, M scores, V = 2M + 1 inputs, S context slots in all.
@@ -95,14 +101,14 @@ class Residual:
     """
 
     slots: tuple[int, ...]
-    low: np.ndarray
-    high: np.ndarray
-    linear: np.ndarray
-    value: np.ndarray
-    curve: np.ndarray
-    slope: np.ndarray
-    surface: np.ndarray
-    pair: np.ndarray
+    low: Annotated[np.ndarray, _bounded("inputs")]
+    high: Annotated[np.ndarray, _bounded("inputs")]
+    linear: Annotated[np.ndarray, _bounded("M", "linear")]
+    value: Annotated[np.ndarray, _bounded("M", "slots")]
+    curve: Annotated[np.ndarray, _bounded("M", "inputs", CURVE_KNOTS)]
+    slope: Annotated[np.ndarray, _bounded("M", "M", "slots")]
+    surface: Annotated[np.ndarray, _bounded("M", "surfaces", SURFACE_KNOTS, SURFACE_KNOTS)]
+    pair: Annotated[np.ndarray, _bounded("M", "cells")]
 
     @classmethod
     def none(cls, M: int, slots: tuple[int, ...]) -> "Residual":
@@ -188,26 +194,23 @@ class Residual:
         return cell, place - cell
 
 
-def residual_arrays(M: int, slots: tuple[int, ...]) -> dict[str, Array]:
-    """Declare the arrays of a stored `Residual`."""
-    shapes = residual_shapes(M, slots)
-    return {name: Array(shape, low=-1e6, high=1e6) for name, shape in shapes.items()}
+def residual_sizes(M: int, slots: tuple[int, ...]) -> dict[str, int]:
+    """Return the named sizes of the arrays of a `Residual`."""
+    cells = sum(slots[f] * slots[g] for f, g in context_pairs(slots))
+    return {
+        "M": M,
+        "slots": sum(slots),
+        "inputs": 2 * M + 1,
+        "linear": 2 + M,
+        "surfaces": len(surface_pairs(M)),
+        "cells": cells,
+    }
 
 
 def residual_shapes(M: int, slots: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
     """Return the shape of each array of a `Residual`."""
-    V, S, pairs = 2 * M + 1, sum(slots), len(surface_pairs(M))
-    cells = sum(slots[f] * slots[g] for f, g in context_pairs(slots))
-    return {
-        "low": (V,),
-        "high": (V,),
-        "linear": (M, 2 + M),
-        "value": (M, S),
-        "curve": (M, V, CURVE_KNOTS),
-        "slope": (M, M, S),
-        "surface": (M, pairs, SURFACE_KNOTS, SURFACE_KNOTS),
-        "pair": (M, cells),
-    }
+    arrays = declared(Residual, {"slots": list(slots)}, residual_sizes(M, slots))
+    return {name: tuple(int(size) for size in array.shape) for name, array in arrays.items()}
 
 
 def _part(share: np.ndarray, upper: int) -> np.ndarray:

@@ -24,7 +24,7 @@ from harmonrank.model.terms.residual_kernels import (
     add_curvature,
     fill,
 )
-from harmonrank.model.terms.residual_look_kernels import BAND, LANES, add_blocks, add_look
+from harmonrank.model.terms.residual_look_kernels import BAND, add_blocks, add_look
 from harmonrank.support.logistic import sigmoid
 from harmonrank.support.parallel import each_part
 
@@ -174,9 +174,9 @@ class ResidualRows:
         One pass serves all heads: what a row touches does not depend on the head.
         """
         rows, M = self.heads.shape
-        table, lanes = _table(groups), -(-M // LANES) * LANES
+        table = _table(groups)
         size = 2 + M + sum(g.size for g in groups)
-        gradient = np.zeros((_PARTS, PERIODS, size, lanes))
+        gradient = np.zeros((_PARTS, PERIODS, size, M))
         weight = np.atleast_2d(self.weight)  # (1 or M, rows)
 
         def add(part: int) -> None:
@@ -187,7 +187,7 @@ class ResidualRows:
             )  # fmt: skip
 
         each_part(add, _PARTS)
-        return np.asarray(gradient.sum(axis=0)[:, :, :M])
+        return np.asarray(gradient.sum(axis=0))
 
     def totals(self) -> np.ndarray:
         """Return Σ weight·p(1−p) of every linear head, (M,)."""

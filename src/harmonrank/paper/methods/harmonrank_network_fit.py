@@ -1,82 +1,94 @@
 """Fit of the network with one head per objective, with PyTorch."""
 
-__all__ = ["learn"]
+__all__ = ["fit_heads"]
 
 import logging
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from harmonrank.data import Log
 from harmonrank.data.rows.blocks import Blocks
 from harmonrank.fusion.baselines.calibrations import fit_calibrations
-from harmonrank.fusion.fitting.fit import Fit
-from harmonrank.fusion.fitting.row_blocks import RowsInBlocks, logit_scale, row_blocks
-from harmonrank.fusion.probability import weighted_sum
-from harmonrank.fusion.quality.outcomes import outcomes_of
+from harmonrank.fusion.baselines.logistic import logit_scale
+from harmonrank.fusion.fitting.rows import TrainingRows
+from harmonrank.fusion.quality.outcomes import outcomes_of_rows
+from harmonrank.fusion.weights import weighted_sum
 from harmonrank.metrics import auc, logit, sigmoid
 from harmonrank.model.fit_rows import FitRows, RowCounts
-from harmonrank.paper.health import Health
 from harmonrank.paper.losses import rank_auc_loss
+from harmonrank.paper.methods.harmonrank_network import HeadsFit, NetworkMethodConfig
 from harmonrank.paper.methods.neural import History
-from harmonrank.paper.methods.neural_fit import arrays_of, buffered_rows, fingerprint
-from harmonrank.paper.objective_config import ObjectiveConfig
+from harmonrank.paper.methods.neural_fit import fingerprint, rows_of
 from harmonrank.paper.objective_network import HeadSum, ObjectiveNetwork
 from harmonrank.paper.objective_scorer import ObjectiveScorer
 from harmonrank.paper.training import Arrays, Finished, LossValue, TrainingConfig, health_of, train
 from harmonrank.support.events import HealthMeasured
 
-if TYPE_CHECKING:
-    from harmonrank.paper.methods.harmonrank_network import HarmonRankNetwork
-
 _HALVINGS = 30
 
 
-class LearnedWeights(NamedTuple):
-    """The arrays of a trained network, what each epoch gave, and whether each path is alive."""
+def fit_heads(config: NetworkMethodConfig, rows: TrainingRows) -> HeadsFit:
+    """Train the heads on top of the closed form; a path that does nothing is a warning."""
+    sample, valid = rows.sample(), rows.valid_sample(config.traits.validation_rows)
+    seen, size = rows_of(sample, rows.device), config.size(len(rows.weights), rows.slots)
+    network = ObjectiveNetwork(size, torch.Generator().manual_seed(rows.seed))
+    _set_prior(network, rows.train)
+    network.to(rows.device)
+    # On the way the weights are noisy, so those of the end are kept.
+    training = TrainingConfig(
+        learning_rate=config.learning_rate,
+        schedule="cosine",
+        early_stopping=False,
+        batch_rows=config.batch_rows or min(max(len(seen) // 160, 256), 4096),
+        epochs=config.epochs,
+    )
+    history: History = ()
+    for event in train(
+        network,
+        seen,
+        _loss(config, rows, network),
+        _validation(rows, valid),
+        training,
+        seed=rows.seed,
+        checkpoint=rows.checkpoint,
+        fingerprint=fingerprint(config, rows, sample, valid) if rows.checkpoint else "",
+    ):
+        if isinstance(event, Finished):
+            history = event.history
+        rows.on_event(event)
+    health = health_of(HeadSum(network), seen, rows.seed)
+    if health.dead:
+        remedy = "try more `epochs` or a smaller `ridge`"
+        logging.getLogger("harmonrank").warning(
+            f"The network of `{config.name}` is partly dead: {', '.join(health.dead)}; {remedy}."
+        )
+    rows.on_event(HealthMeasured(health))
+    weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
+    fit = HeadsFit(size, weights, history, health)
+    if config.loss == "likelihood":
+        return replace(fit, weights={**weights, "share": _shares(fit, valid)})
+    return fit
 
-    weights: dict[str, np.ndarray]
-    history: History
-    health: Health
 
-
-def learn(
-    method: "HarmonRankNetwork",
-    fit: Fit,
-    size: ObjectiveConfig,
-    whole: RowsInBlocks | None = None,
-) -> LearnedWeights:
-    """Train the heads on top of the closed form; a path that does nothing is a warning.
-
-    Args:
-        method: Gives the options.
-        fit: Rows, weights, seed.
-        size: Of the network.
-        whole: All rows, where those of the fit are some of them.
-    """
-    rows = arrays_of(method, fit.train, fit.device)
-    network = ObjectiveNetwork(size, torch.Generator().manual_seed(fit.seed))
-    blocks = row_blocks(fit.train, workers=False) if whole is None else whole.train
-    _set_prior(network, blocks)
-    network.to(fit.device)
-    seen = len(rows) if whole is None else whole.rows
-    options, counts = method.config, RowCounts.of(blocks)
-    batch_rows = options.batch_rows or min(max(seen // 160, 256), 4096)
-    buffered = None if whole is None else buffered_rows(whole, batch_rows)
-
-    weights_of_auc = torch.from_numpy(fit.weights).float()
-    per_unit = torch.from_numpy(_per_unit(fit.weights, counts.prevalence)).float()
+def _loss(
+    config: NetworkMethodConfig, rows: TrainingRows, network: ObjectiveNetwork
+) -> Callable[[Tensor, Arrays], LossValue]:
+    """Return the misfit of the heads to a batch, and their ridge."""
+    counts = RowCounts.of(rows.train)
+    objective_weights = torch.from_numpy(rows.weights).float()
+    per_unit = torch.from_numpy(_per_unit(rows.weights, counts.prevalence)).float()
 
     def misfit(z: Tensor, batch: Arrays) -> Tensor:
-        if options.loss == "rank":
+        if config.loss == "rank":
             return rank_auc_loss(
                 z.sigmoid() @ per_unit.to(z),
                 batch.labels,
-                objective_weights=weights_of_auc.to(z),
+                objective_weights=objective_weights.to(z),
                 sample_weight=batch.sample_weight,
             )
         weight = None if batch.sample_weight is None else batch.sample_weight[:, None].to(z)
@@ -84,42 +96,10 @@ def learn(
         return binary_cross_entropy_with_logits(z, batch.labels, weight) * z.shape[1]
 
     def loss(z: Tensor, batch: Arrays) -> LossValue:
-        energy = network.energy(options.slope_ridge / options.ridge)
-        return LossValue(misfit(z, batch) + options.ridge / (2 * counts.mass) * energy)
+        energy = network.energy(config.slope_ridge / config.ridge)
+        return LossValue(misfit(z, batch) + config.ridge / (2 * counts.mass) * energy)
 
-    # On the way the weights are noisy, so those of the end are kept.
-    config = TrainingConfig(
-        learning_rate=options.learning_rate,
-        schedule="cosine",
-        early_stopping=False,
-        batch_rows=batch_rows,
-        epochs=options.epochs,
-    )
-    history: History = ()
-    for event in train(
-        network,
-        buffered or rows,
-        loss,
-        _Exam(method, fit),
-        config,
-        seed=fit.seed,
-        checkpoint=fit.checkpoint,
-        fingerprint=fingerprint(method, fit, buffered) if fit.checkpoint else "",
-    ):
-        if isinstance(event, Finished):
-            history = event.history
-        fit.on_event(event)
-    weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
-    if options.loss == "likelihood":
-        weights["share"] = _shares(method, fit.valid, ObjectiveScorer(size, weights), weights)
-    health = health_of(HeadSum(network), rows, fit.seed)
-    if health.dead:
-        remedy = "try more `epochs` or a smaller `ridge`"
-        logging.getLogger("harmonrank").warning(
-            f"The network of `{method.name}` is partly dead: {', '.join(health.dead)}; {remedy}."
-        )
-    fit.on_event(HealthMeasured(health))
-    return LearnedWeights(weights, history, health)
+    return loss
 
 
 def _set_prior(network: ObjectiveNetwork, rows: Blocks[FitRows]) -> None:
@@ -140,43 +120,36 @@ def _per_unit(weights: np.ndarray, prevalence: np.ndarray) -> np.ndarray:
     return counted
 
 
-class _Exam:
-    """The validation AUC-sum of a network; without rows a later network is a better one."""
+def _validation(rows: TrainingRows, valid: FitRows) -> Callable[[ObjectiveNetwork], float]:
+    """Return the validation AUC-sum of a network; without rows a later network is a better one."""
+    later, per_unit = count(), _per_unit(rows.weights, rows.prevalence)
+    labels = outcomes_of_rows(valid, rows.schema)
 
-    def __init__(self, method: "HarmonRankNetwork", fit: Fit) -> None:
-        self._log, self._weights, self._later = fit.valid, fit.weights, count()
-        self._effective = _per_unit(fit.weights, fit.train.prevalence())
-        self._codes = fit.valid.codes(method.encoder)
-
-    def __call__(self, network: ObjectiveNetwork) -> float:
-        if not self._log.rows:
-            return float(next(self._later))
-        p = ObjectiveScorer.of(network)(self._log.scores, self._codes)
-        labels, weight = outcomes_of(self._log), self._log.sample_weight
-        areas = auc(weighted_sum(p, self._effective), labels, sample_weight=weight)
+    def auc_sum(network: ObjectiveNetwork) -> float:
+        if not valid.rows:
+            return float(next(later))
+        p = ObjectiveScorer.of(network)(valid.scores, valid.codes)
+        areas = auc(weighted_sum(p, per_unit), labels, sample_weight=valid.weight)
         # An objective that the validation rows do not show cannot vote.
-        return float(np.nansum(self._weights * areas))
+        return float(np.nansum(rows.weights * areas))
+
+    return auc_sum
 
 
-def _shares(
-    method: "HarmonRankNetwork",
-    valid: Log,
-    scorer: ObjectiveScorer,
-    weights: dict[str, np.ndarray],
-) -> np.ndarray:
+def _shares(fit: HeadsFit, valid: FitRows) -> np.ndarray:
     """Return the share t of each head's residual, in [0, 1], of most likelihood on the valid rows.
 
     The log loss is convex in t, so its slope tells on which side the best one is. A head whose
     objective lacks a class there keeps all of its residual.
     """
-    shares = np.ones(scorer.config.objectives, np.float32)
+    shares = np.ones(fit.config.objectives, np.float32)
     if not valid.rows:
         return shares
-    slope, intercept = weights["prior.slope"], weights["prior.intercept"]
+    slope, intercept = fit.weights["prior.slope"], fit.weights["prior.intercept"]
     before = slope * logit(valid.scores) + intercept
-    added = logit(scorer(valid.scores, valid.codes(method.encoder))) - before
-    weight = np.ones(valid.rows) if valid.sample_weight is None else valid.sample_weight
-    for m, labels in enumerate(valid.known_labels().T):
+    added = logit(fit.probabilities(valid.scores, valid.codes)) - before
+    weight = valid.weights()
+    for m, labels in enumerate(valid.labels.T):
         if labels[weight > 0].min(initial=1) == labels[weight > 0].max(initial=0):
             continue
         shares[m] = _best_share(before[:, m], added[:, m], labels, weight)

@@ -3,7 +3,7 @@
 __all__ = ["PUBLISHED", "HarmonRankPaper", "PaperConfig"]
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from harmonrank.paper.methods.neural import NeuralConfig, NeuralMethod
 from harmonrank.support.errors import UsageError
@@ -41,24 +41,28 @@ class PaperConfig(NeuralConfig):
             same, as the paper's loss does once it drops 1/(n⁺n⁻). See `rank_auc_loss`.
     """
 
+    name: ClassVar[str] = "harmonrank-paper"
+    fits_requests: ClassVar[bool] = True
+
     preset: Literal["tuned", "paper"] = "tuned"
     strength: Positive = 1.0
     regularization: Literal["l2", "kl"] = "l2"
     pairs: Literal["each", "published"] = "each"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.optimise == "requests" and self.pairs != "each":
+            raise UsageError(
+                "pairs='published' counts every pair of a batch the same, which requests have no "
+                "part in; use pairs='each' with optimise='requests'."
+            )
+
 
 class HarmonRankPaper(NeuralMethod):
     """Minimises Σ_m w_m (1 − soft AUC_m) of the fused score, one soft rank for all objectives."""
 
-    name = "harmonrank-paper"
-    loss = "rank-auc"
     Config = PaperConfig
 
     def __init__(self, **options: Any) -> None:
         preset = PUBLISHED if options.get("preset") == "paper" else {}
         super().__init__(**{**preset, **options})
-        if self.optimises == "requests" and self.config.pairs != "each":
-            raise UsageError(
-                "pairs='published' counts every pair of a batch the same, which requests have no "
-                "part in; use pairs='each' with optimise='requests'."
-            )

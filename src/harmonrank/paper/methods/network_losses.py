@@ -1,16 +1,18 @@
 """Network losses: what a method asks of the network's fused scores, with what it remembers."""
 
-__all__ = ["LOSSES", "NetworkLoss", "auc_sums"]
+__all__ = ["NetworkLoss", "Wanted", "auc_sums", "loss_of"]
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from harmonrank.fusion.fitting.fit import Fit
+from harmonrank.fusion.fitting.rows import TrainingRows
 from harmonrank.metrics import argsort
+from harmonrank.model.fit_rows import FitRows
 from harmonrank.paper.losses import (
     AucmSlope,
     aucm_loss,
@@ -24,31 +26,71 @@ from harmonrank.paper.losses import (
     rank_auc_loss,
     rank_auc_slope,
 )
+from harmonrank.paper.methods.harmonrank_paper import PaperConfig
+from harmonrank.paper.methods.neural import NeuralConfig
+from harmonrank.paper.methods.other_losses import (
+    AucmConfig,
+    LabelAggregationConfig,
+    LabelAggregationOptimalConfig,
+    MbceConfig,
+    PairwiseLogisticConfig,
+    PairwiseSquareConfig,
+    ReinforceConfig,
+)
 from harmonrank.paper.training import Arrays, LossSlope, LossValue
 from harmonrank.support.errors import UsageError
 
 
+class Wanted(NamedTuple):
+    """What a loss is told of the rows, in which an unwanted objective is its absence.
+
+    AUC of 1−y is 1 − AUC of y, so Σ_m w_m AUC_m with w_m < 0 is, but for a constant, the sum with
+    |w_m| on the AUC of 1−y_m (eq. 2 of docs/objectives.md): what losses that know no negative
+    weight can minimise.
+    """
+
+    rows: FitRows
+    weights: np.ndarray
+    prevalence: np.ndarray
+
+    @classmethod
+    def of(cls, rows: TrainingRows, sample: FitRows) -> Self:
+        """Turn the labels of unwanted objectives."""
+        turned, pi = rows.weights < 0, rows.prevalence
+        if not turned.any():
+            return cls(sample, rows.weights, pi)
+        labels = np.where(turned, 1 - sample.labels, sample.labels).astype(sample.labels.dtype)
+        prevalence = np.where(turned, 1 - pi, pi)
+        return cls(replace(sample, labels=labels), np.abs(rows.weights), prevalence)
+
+
 class NetworkLoss:
-    """A loss of a batch's fused scores, given the objectives' weights.
+    """A loss of a batch's fused scores.
 
     Args:
         config: The options of the method.
-        fit: Its rows.
+        wanted: Its rows.
+        device: Where they are.
 
     Attributes:
+        weights: Of the objectives.
         memory: What the loss must know from step to step, changed in place: it is part of every
             checkpoint.
     """
 
-    def __init__(self, config: Any, fit: Fit) -> None:  # noqa: ARG002
-        self.config = config
-        self.memory: dict[str, Tensor] = {}
+    def __init__(self, config: Any, wanted: Wanted, device: str) -> None:
+        self.config, self.memory = config, dict[str, Tensor]()
+        self.weights = torch.from_numpy(wanted.weights.copy()).to(device)
 
-    def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
+    def __call__(self, fused: Tensor, batch: Arrays) -> LossValue:
         """Return the loss, with its graph."""
+        return LossValue(self.value(fused, batch, self._counts(batch)))
+
+    def value(self, fused: Tensor, batch: Arrays, counts: dict[str, Any]) -> Tensor:
+        """Return the loss alone, given what objectives and rows count."""
         raise NotImplementedError
 
-    def slope(self, fused: np.ndarray, batch: Arrays, weights: Tensor) -> LossSlope:
+    def slope(self, fused: np.ndarray, batch: Arrays) -> LossSlope:
         """Return the loss and its slope at once, where that is faster than a graph."""
         raise NotImplementedError
 
@@ -57,30 +99,23 @@ class NetworkLoss:
         """Whether `slope` is there; otherwise autograd finds it."""
         return type(self).slope is not NetworkLoss.slope
 
-    def remember(self, fused: Tensor, batch: Arrays) -> None:
-        """Change the memory after the loss of a step."""
+    def _counts(self, batch: Arrays) -> dict[str, Any]:
+        return {"objective_weights": self.weights, "sample_weight": batch.sample_weight}
 
 
 class RankAucLoss(NetworkLoss):
     """Σ_m w_m (1 − soft AUC_m), one soft rank for all objectives: the paper's own."""
 
-    def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
-        parts = rank_auc_loss(
-            fused,
-            batch.patterns,
-            objective_weights=weights,
-            sample_weight=batch.sample_weight,
-            requests=batch.request,
-            return_parts=True,
-            **self._options,
-        )
+    def __call__(self, fused: Tensor, batch: Arrays) -> LossValue:
+        given = {"requests": batch.request, **self._counts(batch), **self._options}
+        parts = rank_auc_loss(fused, batch.patterns, return_parts=True, **given)
         return LossValue(parts.loss, parts.gradient_share)
 
-    def slope(self, fused: np.ndarray, batch: Arrays, weights: Tensor) -> LossSlope:
+    def slope(self, fused: np.ndarray, batch: Arrays) -> LossSlope:
         found = rank_auc_slope(
             fused,
             batch.patterns,
-            weights.numpy(),
+            self.weights.numpy(),
             sample_weight=batch.sample_weight,
             requests=None if batch.request is None else batch.request.numpy(),
             **self._options,
@@ -89,31 +124,29 @@ class RankAucLoss(NetworkLoss):
 
     @property
     def _options(self) -> dict[str, Any]:
-        return {
-            name: getattr(self.config, name) for name in ("strength", "regularization", "pairs")
-        }
+        names = ("strength", "regularization", "pairs")
+        return {name: getattr(self.config, name) for name in names}
 
 
 class BceLoss(NetworkLoss):
     """Σ_m w_m BCE(σ(s), y_m)."""
 
-    def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
-        return LossValue(bce_loss(fused, batch.labels, **_weighted(batch, weights)))
+    def value(self, fused: Tensor, batch: Arrays, counts: dict[str, Any]) -> Tensor:
+        return bce_loss(fused, batch.labels, **counts)
 
 
 class PairwiseSquareLoss(NetworkLoss):
     """Σ_m w_m mean (margin − (s_i − s_j))² over pairs, without pairs."""
 
-    def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
-        options = {"margin": self.config.margin, **_weighted(batch, weights)}
-        return LossValue(pairwise_square_loss(fused, batch.labels, **options))
+    def value(self, fused: Tensor, batch: Arrays, counts: dict[str, Any]) -> Tensor:
+        return pairwise_square_loss(fused, batch.labels, margin=self.config.margin, **counts)
 
 
 class PairwiseLogisticLoss(NetworkLoss):
     """Σ_m w_m mean log(1 + exp(−(s_i − s_j))) over pairs."""
 
-    def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
-        return LossValue(pairwise_logistic_loss(fused, batch.labels, **_weighted(batch, weights)))
+    def value(self, fused: Tensor, batch: Arrays, counts: dict[str, Any]) -> Tensor:
+        return pairwise_logistic_loss(fused, batch.labels, **counts)
 
 
 class LabelAggregationLoss(NetworkLoss):
@@ -122,20 +155,18 @@ class LabelAggregationLoss(NetworkLoss):
     So one learning rate serves all values; the order of scores does not depend on it.
     """
 
-    def __init__(self, config: Any, fit: Fit) -> None:
-        super().__init__(config, fit)
+    def __init__(self, config: Any, wanted: Wanted, device: str) -> None:
+        super().__init__(config, wanted, device)
         # Few rows, of an update say, may not show an objective: half an event stands for it.
-        least = 0.5 / max(fit.train.rows, 1)
-        pi = torch.from_numpy(fit.train.prevalence().clip(least, 1 - least))
+        least = 0.5 / max(wanted.rows.rows, 1)
+        pi = torch.from_numpy(wanted.prevalence.clip(least, 1 - least))
         values = optimal_label_values(pi) if config.values == "optimal" else torch.ones_like(pi)
-        label = fit.train.known_labels() @ (fit.weights * values.numpy())
-        self.values = (values / (float(label.std()) or 1.0)).to(fit.device)
+        label = wanted.rows.labels @ (wanted.weights * values.numpy())
+        self.values = self.weights * (values / (float(label.std()) or 1.0)).to(device)
 
-    def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
-        values = weights * self.values
-        return LossValue(
-            label_aggregation_loss(fused, batch.labels, values, sample_weight=batch.sample_weight)
-        )
+    def value(self, fused: Tensor, batch: Arrays, counts: dict[str, Any]) -> Tensor:
+        weight = counts["sample_weight"]
+        return label_aggregation_loss(fused, batch.labels, self.values, sample_weight=weight)
 
 
 class AucmLoss(NetworkLoss):
@@ -146,25 +177,26 @@ class AucmLoss(NetworkLoss):
     with the class means of the batch. An objective that a batch does not show keeps its own.
     """
 
-    def __init__(self, config: Any, fit: Fit) -> None:
-        super().__init__(config, fit)
-        zeros = torch.zeros(len(fit.weights), dtype=torch.float64)
+    def __init__(self, config: Any, wanted: Wanted, device: str) -> None:
+        super().__init__(config, wanted, device)
+        zeros = torch.zeros(len(wanted.weights), dtype=torch.float64, device=device)
         self.memory = {name: zeros.clone() for name in ("a", "b", "alpha")}
-        self._seen: AucmSlope | None = None  # of this step, if it had no graph
 
-    def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
-        inner = (self.memory[name] for name in ("a", "b", "alpha"))
-        options = {"margin": self.config.margin, **_weighted(batch, weights)}
-        return LossValue(aucm_loss(fused, batch.labels, *inner, **options))
+    def __call__(self, fused: Tensor, batch: Arrays) -> LossValue:
+        # A copy, as the memory changes before the gradient is asked for.
+        inner = {name: value.clone() for name, value in self.memory.items()}
+        given = {**inner, "margin": self.config.margin, **self._counts(batch)}
+        loss = aucm_loss(fused, batch.labels, **given)
+        scores = fused.detach().float().cpu().numpy()
+        self._remember(self._found(scores, batch, np.ones(len(self.weights))))
+        return LossValue(loss)
 
-    def slope(self, fused: np.ndarray, batch: Arrays, weights: Tensor) -> LossSlope:
-        self._seen = found = self._found(fused, batch, weights.numpy())
+    def slope(self, fused: np.ndarray, batch: Arrays) -> LossSlope:
+        found = self._found(fused, batch, self.weights.numpy())
+        self._remember(found)
         return LossSlope(found.loss, found.slope)
 
-    def remember(self, fused: Tensor, batch: Arrays) -> None:
-        found, self._seen = self._seen, None
-        if found is None:
-            found = self._found(fused.float().cpu().numpy(), batch, np.ones(len(self.memory["a"])))
+    def _remember(self, found: AucmSlope) -> None:
         a, b, alpha = (self.memory[name] for name in ("a", "b", "alpha"))
         targets = found.mean_positive, found.mean_negative, self.config.margin - found.mean_gap
         for value, target in zip((a, b, alpha), targets, strict=True):
@@ -183,22 +215,18 @@ class AucmLoss(NetworkLoss):
 class PolicyGradientLoss(NetworkLoss):
     """A Gaussian policy around the scores, rewarded for the AUC-sum of the scores it draws."""
 
-    def value(self, fused: Tensor, batch: Arrays, weights: Tensor) -> LossValue:
-        noise, advantage, sigma = self._drawn(fused.detach().cpu().numpy(), batch, weights)
-        loss = policy_gradient_loss(
-            fused, torch.from_numpy(noise), torch.from_numpy(advantage), sigma=sigma
-        )
-        return LossValue(loss)
+    def value(self, fused: Tensor, batch: Arrays, counts: dict[str, Any]) -> Tensor:  # noqa: ARG002
+        noise, advantage, sigma = self._drawn(fused.detach().cpu().numpy(), batch)
+        drawn = torch.from_numpy(noise), torch.from_numpy(advantage)
+        return policy_gradient_loss(fused, *drawn, sigma=sigma)
 
-    def slope(self, fused: np.ndarray, batch: Arrays, weights: Tensor) -> LossSlope:
-        noise, advantage, sigma = self._drawn(fused, batch, weights)
+    def slope(self, fused: np.ndarray, batch: Arrays) -> LossSlope:
+        noise, advantage, sigma = self._drawn(fused, batch)
         # The loss is linear in the scores, so its slope is what they are multiplied by.
         slope = -(advantage @ noise) / (sigma * len(advantage))
         return LossSlope(float(slope @ fused), slope.astype(np.float32))
 
-    def _drawn(
-        self, fused: np.ndarray, batch: Arrays, weights: Tensor
-    ) -> tuple[np.ndarray, np.ndarray, float]:
+    def _drawn(self, fused: np.ndarray, batch: Arrays) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the noise of each draw, its reward less the mean of the others', and σ."""
         mean = fused.astype(np.float64)
         # Drawn from the scores themselves: a fit that was interrupted draws the same again.
@@ -208,7 +236,7 @@ class PolicyGradientLoss(NetworkLoss):
         rewards = auc_sums(
             mean + sigma * noise,
             batch.labels.cpu().numpy(),
-            weights.cpu().numpy(),
+            self.weights.cpu().numpy(),
             None if batch.sample_weight is None else batch.sample_weight.cpu().numpy(),
         )
         if not np.isfinite(rewards).all():  # One nan would poison the network without a word.
@@ -217,19 +245,21 @@ class PolicyGradientLoss(NetworkLoss):
         return noise, rewards - others, sigma
 
 
-LOSSES: dict[str, type[NetworkLoss]] = {
-    "rank-auc": RankAucLoss,
-    "bce": BceLoss,
-    "pairwise-square": PairwiseSquareLoss,
-    "pairwise-logistic": PairwiseLogisticLoss,
-    "label-aggregation": LabelAggregationLoss,
-    "aucm": AucmLoss,
-    "policy-gradient": PolicyGradientLoss,
+_LOSSES: dict[type[NeuralConfig], type[NetworkLoss]] = {
+    PaperConfig: RankAucLoss,
+    MbceConfig: BceLoss,
+    PairwiseSquareConfig: PairwiseSquareLoss,
+    PairwiseLogisticConfig: PairwiseLogisticLoss,
+    LabelAggregationConfig: LabelAggregationLoss,
+    LabelAggregationOptimalConfig: LabelAggregationLoss,
+    AucmConfig: AucmLoss,
+    ReinforceConfig: PolicyGradientLoss,
 }
 
 
-def _weighted(batch: Arrays, weights: Tensor) -> dict[str, Any]:
-    return {"objective_weights": weights, "sample_weight": batch.sample_weight}
+def loss_of(config: NeuralConfig, wanted: Wanted, device: str) -> NetworkLoss:
+    """Return the loss of a method."""
+    return _LOSSES[type(config)](config, wanted, device)
 
 
 def auc_sums(

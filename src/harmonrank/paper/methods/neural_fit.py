@@ -1,51 +1,31 @@
 """Neural fit: train a method's network, and look into it, with PyTorch."""
 
-__all__ = [
-    "Learned",
-    "arrays_of",
-    "buffered_rows",
-    "fingerprint",
-    "forward",
-    "learn",
-    "mean_attention",
-]
+__all__ = ["fingerprint", "fit_network", "forward", "mean_attention", "rows_of", "update_network"]
 
 import hashlib
 import json
 import logging
+import sys
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import asdict, replace
 from itertools import count
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from harmonrank.data import ContextEncoder, Log
-from harmonrank.data.rows import blocks as room
-from harmonrank.data.rows.blocks import SpilledBlocks
-from harmonrank.fusion.fitting.fit import Fit, require_requests
-from harmonrank.fusion.fitting.row_blocks import RowsInBlocks
-from harmonrank.fusion.quality.outcomes import outcomes_of
+from harmonrank.fusion.fitting.rows import TrainingRows
+from harmonrank.fusion.quality.outcomes import outcomes_of_rows
 from harmonrank.metrics import auc, grouped_auc
 from harmonrank.model.fit_rows import FitRows
-from harmonrank.paper import Network
 from harmonrank.paper.fused import Scorer, covers
-from harmonrank.paper.health import Health
-from harmonrank.paper.methods.network_losses import LOSSES
-from harmonrank.paper.methods.neural import History, NeuralMethod
-from harmonrank.paper.methods.weighting import Fixed, weighting_of
+from harmonrank.paper.methods.network_losses import Wanted, loss_of
+from harmonrank.paper.methods.neural import History, NetworkFit, NeuralConfig
+from harmonrank.paper.network import Network
 from harmonrank.paper.soft_rank import request_order
-from harmonrank.paper.training import (
-    HEALTH_ROWS,
-    Arrays,
-    BufferedRows,
-    Finished,
-    LossSlope,
-    LossValue,
-    health_of,
-    train,
-)
+from harmonrank.paper.training import HEALTH_ROWS, Arrays, Finished, health_of, train
 from harmonrank.support.events import HealthMeasured
 
 _PIECE = 65_536
@@ -53,129 +33,101 @@ _MEMORY = "memory"
 _UPDATE_HEALTH_ROWS = 4_000
 
 
-class Encoding(Protocol):
-    """A method whose network reads context codes."""
-
-    name: ClassVar[str]
-    config: Any
-    encoder: ContextEncoder
-
-
-class Learned(NamedTuple):
-    """A trained network, what each epoch gave (`paper.training.Finished`), and health."""
-
-    network: Network
-    history: History
-    health: Health
+def fit_network(config: NeuralConfig, rows: TrainingRows) -> NetworkFit:
+    """Train a network; it is left as it was when it ranked the validation rows best."""
+    train, M = rows.sample(), len(rows.weights)
+    generator = torch.Generator().manual_seed(rows.seed)
+    network = Network(config.network(M, rows.slots), generator, scores=train.scores)
+    return _trained(config, rows, train, network.to(rows.device))
 
 
-def learn(
-    method: NeuralMethod,
-    fit: Fit,
+def update_network(
+    config: NeuralConfig, state: NetworkFit, rows: TrainingRows, passes: int
+) -> NetworkFit:
+    """Go on from the weights of a network by some passes over rows."""
+    config, network = replace(config, epochs=passes), deepcopy(state.network)
+    # Who updates once does so again and again: kernels are worth compiling.
+    newer = _trained(config, rows, rows.sample(), network, rows_seen=sys.maxsize)
+    return replace(newer, history=state.history)
+
+
+def _trained(
+    config: NeuralConfig,
+    rows: TrainingRows,
+    sample: FitRows,
     network: Network,
-    epochs: int | None,
     rows_seen: int | None = None,
-    buffered: BufferedRows | None = None,
-) -> Learned:
-    """Train a network; return it as it was when it ranked the validation rows best, if any.
-
-    A path that does nothing is logged as a warning.
+) -> NetworkFit:
+    """Train a network on rows in memory; a path that does nothing is logged as a warning.
 
     Args:
-        method: Gives the loss and options.
-        fit: Rows, weights, seed.
+        config: Gives the loss and options.
+        rows: Weights, validation rows, and how to run.
+        sample: The training rows.
         network: On the device of the fit.
-        epochs: In place of the method's own.
         rows_seen: See `harmonrank.paper.training.train`.
-        buffered: All training rows, where those of the fit are some of them.
     """
     requests = None
-    if method.optimises == "requests":
-        fit, requests = _by_request(fit)
-    rows, valid = (arrays_of(method, log, fit.device) for log in (fit.train, fit.valid))
-    weighting = weighting_of(method.config.weighting, fit)
-    chosen = LOSSES[method.loss](method.config, fit)
-    first = chosen.memory | weighting.memory
-    method._memory = {name: value.to(fit.device) for name, value in first.items()}
-    chosen.memory = {name: method._memory[name] for name in chosen.memory}
-    weighting.memory = {name: method._memory[name] for name in weighting.memory}
-    _attach(network, method._memory)
-
-    def loss(fused: Tensor, batch: Arrays) -> LossValue:
-        weights = weighting.weights(fused, lambda s, w: chosen.value(s, batch, w).loss)
-        value = chosen.value(fused, batch, weights)
-        chosen.remember(fused.detach(), batch)
-        return value
-
-    def slope(fused: np.ndarray, batch: Arrays) -> LossSlope:
-        scores = torch.from_numpy(fused)
-        weights = weighting.weights(scores, lambda s, w: chosen.value(s, batch, w).loss)
-        value = chosen.slope(fused, batch, weights)
-        chosen.remember(scores, batch)
-        return value
-
+    if config.optimise == "requests":
+        rows.schema.require_plain("A fit with optimise='requests'")
+        assert sample.request is not None
+        order, requests = request_order(sample.request, sample.rows)
+        sample = sample.taken(order)
+    wanted = Wanted.of(rows, sample)
+    valid = rows.valid_sample(config.traits.validation_rows)
+    seen, looked = (rows_of(part, rows.device) for part in (wanted.rows, valid))
+    loss = loss_of(config, wanted, rows.device)
+    _attach(network, loss.memory)
     history: History = ()
     for event in train(
         network,
-        buffered or rows,
+        seen,
         loss,
-        _Exam(fit, valid, weighting, within=requests is not None),
-        replace(method.config, epochs=epochs),
-        slope=slope if chosen.has_slope else None,
-        seed=fit.seed,
-        checkpoint=fit.checkpoint,
-        fingerprint=fingerprint(method, fit, buffered) if fit.checkpoint else "",
+        _validation(config, rows, valid, looked),
+        config,
+        slope=loss.slope if loss.has_slope else None,
+        seed=rows.seed,
+        checkpoint=rows.checkpoint,
+        fingerprint=fingerprint(config, rows, wanted.rows, valid) if rows.checkpoint else "",
         rows_seen=rows_seen,
         requests=requests,
     ):
         if isinstance(event, Finished):
             history = event.history
-        fit.on_event(event)
+        rows.on_event(event)
     delattr(network, _MEMORY)
     # An update is followed by others soon; a fit is looked at more closely.
-    looked, most = (valid, HEALTH_ROWS) if len(valid) else (rows, _UPDATE_HEALTH_ROWS)
-    health = health_of(network, looked, fit.seed, most)
-    warning = health.warning(f"The network of `{method.name}`")
+    some, most = (looked, HEALTH_ROWS) if len(looked) else (seen, _UPDATE_HEALTH_ROWS)
+    health = health_of(network, some, rows.seed, most)
+    warning = health.warning(f"The network of `{config.name}`")
     if warning:
         logging.getLogger("harmonrank").warning(warning)
-    fit.on_event(HealthMeasured(health))
-    return Learned(network, history, health)
+    rows.on_event(HealthMeasured(health))
+    weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
+    return NetworkFit(network.config, weights, history, health)
 
 
-def _by_request(fit: Fit) -> tuple[Fit, np.ndarray]:
-    """Return the fit with training rows in the order of their requests, and where these begin."""
-    require_requests("requests", fit.train)
-    fit.train.schema.require_plain("A fit with optimise='requests'")
-    assert fit.train.request is not None
-    order, starts = request_order(fit.train.request, fit.train.rows)
-    return replace(fit, train=fit.train.take(order)), starts
+def _validation(
+    config: NeuralConfig, rows: TrainingRows, valid: FitRows, looked: Arrays
+) -> Callable[[Network], float]:
+    """Return the validation AUC-sum of a network, over all rows or within requests.
 
-
-class _Exam:
-    """The validation AUC-sum of a network; without rows a later network is a better one.
-
-    It is the sum over all rows, or `within` requests.
+    Without validation rows a later network is a better one.
     """
+    later, labels = count(), outcomes_of_rows(valid, rows.schema)
 
-    def __init__(self, fit: Fit, rows: Arrays, weighting: Fixed, *, within: bool = False) -> None:
-        self._fit, self._rows, self._weighting, self._later = fit, rows, weighting, count()
-        self._within = within
-
-    def __call__(self, network: Network) -> float:
-        log = self._fit.valid
-        if not log.rows:
-            return float(next(self._later))
-        fused = _scores_of(network, self._rows)
-        labels, weight = outcomes_of(log), log.sample_weight
-        if self._within and log.request is not None:
-            areas = grouped_auc(fused, labels, log.request, sample_weight=weight).auc
+    def auc_sum(network: Network) -> float:
+        if not valid.rows:
+            return float(next(later))
+        fused = _scores_of(network, looked)
+        if config.optimise == "requests" and valid.request is not None:
+            areas = grouped_auc(fused, labels, valid.request, sample_weight=valid.weight).auc
         else:
-            areas = auc(fused, labels, sample_weight=weight)
-        self._weighting.epoch_ended(areas)
+            areas = auc(fused, labels, sample_weight=valid.weight)
         # An objective that the validation rows do not show cannot vote.
-        if self._fit.turned is not None:
-            areas = np.where(self._fit.turned, 1 - areas, areas)
-        return float(np.nansum(self._fit.signs * self._fit.weights * areas))
+        return float(np.nansum(rows.weights * areas))
+
+    return auc_sum
 
 
 def forward(network: Network, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -195,23 +147,20 @@ def mean_attention(network: Network, scores: np.ndarray) -> np.ndarray:
     return mean
 
 
-def arrays_of(method: Encoding, log: Log, device: str) -> Arrays:
-    """Return the rows of a log for the training loop."""
-    weight = log.sample_weight
+def rows_of(rows: FitRows, device: str) -> Arrays:
+    """Return rows for the training loop."""
+
+    def optional(array: np.ndarray | None) -> Tensor | None:
+        return None if array is None else _tensor(array, device)
+
+    request = rows.request
     return Arrays(
-        _tensor(log.scores.astype(np.float32, copy=False), device),
-        _tensor(log.codes(method.encoder), device),
-        _tensor(log.known_labels(), device),
-        None if weight is None else _tensor(weight, device),
-        _requests_of(method, log, device),
+        _tensor(rows.scores.astype(np.float32, copy=False), device),
+        _tensor(rows.codes.astype(np.int32, copy=False), device),
+        _tensor(rows.labels, device),
+        optional(rows.weight),
+        optional(None if request is None else np.unique(request, return_inverse=True)[1].ravel()),
     )
-
-
-def _requests_of(method: Encoding, log: Log, device: str) -> Tensor | None:
-    """Return the request of each row as a number, if the method looks at them."""
-    if getattr(method.config, "optimise", "all") != "requests" or log.request is None:
-        return None
-    return _tensor(np.unique(log.request, return_inverse=True)[1].reshape(-1), device)
 
 
 def _tensor(array: np.ndarray, device: str) -> Tensor:
@@ -227,45 +176,14 @@ def _attach(network: Network, memory: dict[str, Tensor]) -> None:
     network.add_module(_MEMORY, module)
 
 
-def buffered_rows(
-    fit: RowsInBlocks, batch_rows: int, turned: np.ndarray | None = None
-) -> BufferedRows | None:
-    """Return the training rows of a fit in blocks; None where they all fit the buffer.
-
-    Args:
-        fit: The rows, and the device of the network.
-        batch_rows: Rows of a step.
-        turned: (objectives,) which labels become their absence.
-    """
-    if fit.rows <= room.BUFFER_ROWS:
-        return None
-    assert isinstance(fit.train, SpilledBlocks)
-
-    def arrays(rows: FitRows) -> Arrays:
-        labels = rows.labels
-        if turned is not None:
-            labels = np.where(turned, 1 - labels, labels).astype(labels.dtype)
-        return Arrays(
-            _tensor(rows.scores.astype(np.float32, copy=False), fit.device),
-            _tensor(rows.codes.astype(np.int32, copy=False), fit.device),
-            _tensor(labels, fit.device),
-            None if rows.weight is None else _tensor(rows.weight, fit.device),
-        )
-
-    return BufferedRows(fit.train, arrays, batch_rows)
-
-
-def fingerprint(method: Encoding, fit: Fit, buffered: BufferedRows | None = None) -> str:
+def fingerprint(config: Any, rows: TrainingRows, *parts: FitRows) -> str:
     """Return a digest of all that decides the fit's result."""
-    options = [method.name, asdict(method.config), fit.seed, fit.weights.tolist()]
+    options = [config.name, asdict(config), rows.seed, rows.weights.tolist()]
     digest = hashlib.sha256(json.dumps(options).encode())
-    for log in (fit.train, fit.valid):
-        for array in (log.scores, log.known_labels(), log.codes(method.encoder)):
-            digest.update(np.ascontiguousarray(array).data)
-        if log.sample_weight is not None:
-            digest.update(np.ascontiguousarray(log.sample_weight).data)
-    if buffered is not None:
-        digest.update(buffered.fingerprint().encode())
+    for part in parts:
+        for array in (part.scores, part.labels, part.codes, part.weight):
+            if array is not None:
+                digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 

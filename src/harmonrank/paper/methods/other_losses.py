@@ -15,12 +15,19 @@ __all__ = [
 ]
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from harmonrank.paper.methods.neural import NeuralConfig, NeuralMethod
 from harmonrank.support.options import Count, Positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class MbceConfig(NeuralConfig):
+    """Options of the network and its training."""
+
+    name: ClassVar[str] = "mbce"
 
 
 class Mbce(NeuralMethod):
@@ -29,8 +36,7 @@ class Mbce(NeuralMethod):
     Its best score is the logit of Σ_m w_m p_m / Σ_m w_m, so common objectives drown rare ones.
     """
 
-    name = "mbce"
-    loss = "bce"
+    Config = MbceConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,32 +48,37 @@ class LabelAggregationConfig(NeuralConfig):
             counts it w_m/(π_m(1−π_m)), whose regression is the best score for Σ_m w_m AUC_m.
     """
 
+    name: ClassVar[str] = "label-aggregation"
+
     values: Literal["plain", "optimal"] = "plain"
 
 
 class LabelAggregation(NeuralMethod):
     """Minimises (s − Σ_m v_m y_m)² on the paper's network: IntEL's idea."""
 
-    name = "label-aggregation"
-    loss = "label-aggregation"
     Config = LabelAggregationConfig
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OptimalConfig(LabelAggregationConfig):
+class LabelAggregationOptimalConfig(LabelAggregationConfig):
+    """The same with values that are optimal unless told otherwise."""
+
+    name: ClassVar[str] = "label-aggregation-optimal"
+
     values: Literal["plain", "optimal"] = "optimal"
 
 
 class LabelAggregationOptimal(LabelAggregation):
     """Label aggregation whose values make it consistent for Σ_m w_m AUC_m."""
 
-    name = "label-aggregation-optimal"
-    Config = _OptimalConfig
+    Config = LabelAggregationOptimalConfig
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairwiseSquareConfig(NeuralConfig):
     """Options of the network and its training, and the gap that a pair should have."""
+
+    name: ClassVar[str] = "pairwise-square"
 
     margin: Positive = 1.0
 
@@ -78,16 +89,20 @@ class PairwiseSquare(NeuralMethod):
     It costs no pairs: (margin − Δμ)² + Var⁺ + Var⁻ is the same number.
     """
 
-    name = "pairwise-square"
-    loss = "pairwise-square"
     Config = PairwiseSquareConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseLogisticConfig(NeuralConfig):
+    """Options of the network and its training."""
+
+    name: ClassVar[str] = "pairwise-logistic"
 
 
 class PairwiseLogistic(NeuralMethod):
     """Minimises Σ_m w_m mean log(1 + exp(−(s_i − s_j))) over pairs, on the paper's network."""
 
-    name = "pairwise-logistic"
-    loss = "pairwise-logistic"
+    Config = PairwiseLogisticConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +114,8 @@ class AucmConfig(NeuralConfig):
         inner_rate: Step size of a, b and α.
     """
 
+    name: ClassVar[str] = "aucm"
+
     margin: Positive = 1.0
     inner_rate: Annotated[float, Meta(gt=0, le=0.5)] = 0.5
 
@@ -106,8 +123,6 @@ class AucmConfig(NeuralConfig):
 class Aucm(NeuralMethod):
     """Minimises AUCM over the network, a and b, and maximises it over α ≥ 0, step by step."""
 
-    name = "aucm"
-    loss = "aucm"
     Config = AucmConfig
 
 
@@ -122,6 +137,8 @@ class ReinforceConfig(NeuralConfig):
         sigma: Spread of the policy, in standard deviations of the batch's scores.
         draws: How often each batch is drawn; the mean reward of the other draws is the baseline.
     """
+
+    name: ClassVar[str] = "reinforce"
 
     batch_rows: Count = 512
     learning_rate: float = 0.003
@@ -138,6 +155,4 @@ class Reinforce(NeuralMethod):
     the batch under them, less the mean reward of the batch's other draws.
     """
 
-    name = "reinforce"
-    loss = "policy-gradient"
     Config = ReinforceConfig

@@ -1,7 +1,6 @@
 """Training loops as functions that yield events."""
 
 from harmonrank.paper.training.arrays import Arrays
-from harmonrank.paper.training.buffer import BufferedRows
 from harmonrank.paper.training.decay import Decay, decayed
 from harmonrank.paper.training.health import HEALTH_ROWS, health_of
 from harmonrank.paper.training.learner import LossSlope, LossValue
@@ -11,7 +10,6 @@ from harmonrank.paper.training_config import TrainingConfig
 __all__ = [
     "HEALTH_ROWS",
     "Arrays",
-    "BufferedRows",
     "Decay",
     "Event",
     "Finished",

@@ -22,7 +22,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from harmonrank.engine import current_engine
 from harmonrank.paper import Network
 from harmonrank.paper.fused import Step, covers
 from harmonrank.paper.training.arrays import Arrays
@@ -80,9 +79,6 @@ class Learner(Protocol):
     def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
         """Change the weights by one step on these rows; return the loss before it."""
 
-    def use(self, rows: Arrays) -> None:
-        """Take steps on other rows from now on."""
-
     def publish(self) -> None:
         """Give the network the present weights."""
 
@@ -113,10 +109,6 @@ class TorchLearner:
                 self._decay.step()
                 self.optimizer.step()
         return StepTaken(float(value.loss.detach()), value.gradient_share)
-
-    def use(self, rows: Arrays) -> None:
-        """Take steps on other rows from now on."""
-        self._rows = rows
 
     def publish(self) -> None:
         """Nothing to do: the weights are the network's."""
@@ -171,11 +163,6 @@ class FusedLearner:
         self._read()
         return StepTaken(found.loss, found.gradient_share)
 
-    def use(self, rows: Arrays) -> None:
-        """Take steps on other rows from now on."""
-        self._rows = rows
-        self._step.use(rows.scores.numpy(), rows.context.numpy())
-
     def publish(self) -> None:
         """Copy the weights into the network."""
         self._step.weights.write(self._network)
@@ -209,8 +196,6 @@ def learner_for(
 ) -> Learner:
     """Choose the kernels where they can stand in and are worth it, else PyTorch.
 
-    Where workers are in use, they take the steps.
-
     The choice depends on the network, its device and the size of the fit alone, never on what
     this machine has compiled before, so that the same fit gives the same weights twice.
 
@@ -221,11 +206,6 @@ def learner_for(
         rows_seen: Rows times epochs; a small fit is over before the kernels are compiled.
         slope: See `FusedLearner`.
     """
-    engine = current_engine()
-    if engine.name != "local" and _on_cpu(network, rows):
-        from harmonrank.paper.training.parallel import ParallelLearner
-
-        return ParallelLearner(network, rows, config, engine, slope)
     if not isinstance(network, Network) or not _on_cpu(network, rows):
         return TorchLearner(network, rows, config)
     if not covers(network.config) or rows_seen < _SMALL_FIT:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from torch import nn
 
 from harmonrank.paper.training.arrays import Arrays
-from harmonrank.paper.training.buffer import BufferedRows
 from harmonrank.paper.training.checkpoint import Checkpoint, Progress
 from harmonrank.paper.training.learner import Learner, LossFunction, SlopeFunction, learner_for
 from harmonrank.paper.training.shuffle import random_batches, request_batches
@@ -48,7 +47,7 @@ Event = Resumed | BatchEnded | EpochEnded | Finished
 
 def train(
     network: N,
-    rows: Arrays | BufferedRows,
+    rows: Arrays,
     loss: LossFunction,
     validate: Callable[[N], float],
     config: TrainingConfig,
@@ -69,8 +68,7 @@ def train(
 
     Args:
         network: Called with scores and context.
-        rows: The training rows, on the network's device; a buffer of them at a time, if they are
-            many.
+        rows: The training rows, on the network's device.
         loss: Of the network's output and the batch.
         validate: Validation AUC-sum of the network, higher is better.
         config: Optimiser, batches, length.
@@ -83,8 +81,7 @@ def train(
     """
     plan = config.plan(len(rows))
     seen = len(rows) * plan.passes * plan.epochs if rows_seen is None else rows_seen
-    at_first = rows if isinstance(rows, Arrays) else rows.some()
-    learner = learner_for(network, at_first, config, seen, slope)
+    learner = learner_for(network, rows, config, seen, slope)
     state = Checkpoint(network, learner.optimizer)
     fingerprint = f"{fingerprint}/{learner.kind}"
     progress = Progress()
@@ -102,8 +99,8 @@ def train(
     saved_at = monotonic()
     patience = plan.patience if config.early_stopping else plan.epochs
     while progress.epoch < plan.epochs and progress.since_best < patience:
-        steps = _steps(rows, requests, plan, seed, progress)
-        for event in _epoch(learner, steps, loss, config, plan, progress):
+        batches = _batches(len(rows), requests, plan, seed, progress.epoch)
+        for event in _epoch(learner, batches, loss, config, plan, progress):
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield event
@@ -132,22 +129,6 @@ def train(
     yield Finished(progress.best_epoch, progress.best_valid, reason, history)
 
 
-def _steps(
-    rows: Arrays | BufferedRows,
-    requests: NDArray[np.int64] | None,
-    plan: Plan,
-    seed: int,
-    progress: Progress,
-) -> Iterator[tuple[Arrays | None, NDArray[np.int64]]]:
-    """Yield the rows of each step of an epoch that is left, of other rows where there are any."""
-    if isinstance(rows, BufferedRows):
-        yield from rows.steps(plan, seed, progress.epoch, progress.step)
-        return
-    batches = _batches(len(rows), requests, plan, seed, progress.epoch)
-    for index in batches[progress.step :]:
-        yield None, index
-
-
 def _batches(
     rows: int, requests: NDArray[np.int64] | None, plan: Plan, seed: int, epoch: int
 ) -> list[NDArray[np.int64]]:
@@ -164,16 +145,14 @@ def _batches(
 
 def _epoch(
     learner: Learner,
-    steps: Iterator[tuple[Arrays | None, NDArray[np.int64]]],
+    batches: list[NDArray[np.int64]],
     loss: LossFunction,
     config: TrainingConfig,
     plan: Plan,
     progress: Progress,
 ) -> Iterator[BatchEnded]:
     """Take the steps of one epoch that are still to be taken."""
-    for step, (fresh, index) in enumerate(steps, progress.step):
-        if fresh is not None:
-            learner.use(fresh)
+    for step, index in enumerate(batches[progress.step :], progress.step):
         for group in learner.optimizer.param_groups:
             group["lr"] = config.rate(progress.epoch * plan.steps + step, plan.steps * plan.epochs)
         taken = learner.step(index, loss)

@@ -17,8 +17,8 @@ What is late, a duplicate, unmatched or malformed is counted, and set aside with
 Feedback of value 0 says nothing, and is counted only.
 
 State is bounded by the windows: exposures and held feedback of open intervals. On disk they are
-append-only segments per interval, each written once and linked by later commits (`segments`),
-beside small bitmaps of labels and of feedback that still waits (`join_files`). Feedback that
+append-only segments per interval, each written once and linked by later commits,
+beside bits of labels and of feedback that still waits (`join_saved`). Feedback that
 counted is a bit and nothing else.
 """
 
@@ -27,31 +27,27 @@ __all__ = ["Batch", "Exposures", "Join"]
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from pathlib import Path
 from typing import Self
 
 import numpy as np
 import polars as pl
 
 from harmonrank.data import Schema
-from harmonrank.streaming.intervals import Batch, Exposures, rows_of
-from harmonrank.streaming.join.join_arrays import (
-    ACCEPTED,
-    COUNTED,
-    EXPOSURE,
-    FEEDBACK,
-    HELD,
-    UNMATCHED,
-    WAITING,
-    ZERO,
-    Limits,
+from harmonrank.streaming.join import arrays as code
+from harmonrank.streaming.join.arrays import Limits
+from harmonrank.streaming.join.arrived import Arrived
+from harmonrank.streaming.join.aside import AsidePart
+from harmonrank.streaming.join.intervals import Batch, Exposures, OpenInterval, rows_of
+from harmonrank.streaming.join.join_saved import (
+    JoinRecord,
+    Read,
+    join_frames,
+    join_record,
+    restored_join,
 )
-from harmonrank.streaming.join.join_files import load_state, save_state
-from harmonrank.streaming.join.join_kernels import walk
 from harmonrank.streaming.join.join_state import NEVER, JoinState
+from harmonrank.streaming.join.kernels import walk
 from harmonrank.streaming.join.windows import Windows
-from harmonrank.streaming.sources.arrived import Arrived
-from harmonrank.streaming.sources.aside import AsidePart
 from harmonrank.streaming.sources.events import EVENT_COLUMNS, EventForm
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -67,12 +63,11 @@ class Join:
     """
 
     def __init__(self, schema: Schema, windows: Windows) -> None:
-        self._schema, self._windows = schema, windows
-        waits = [windows.of(name) // _MICROSECOND for name in schema.names]
-        longest = windows.longest(schema.names) // _MICROSECOND
-        every = windows.every // _MICROSECOND
-        self._limits = Limits(np.array(waits, np.int64), every, longest)
-        self._lateness = windows.lateness // _MICROSECOND
+        self._schema = schema
+        waits = [_micros(windows.of(name)) for name in schema.names]
+        longest = _micros(windows.longest(schema.names))
+        self._limits = Limits(np.array(waits, np.int64), _micros(windows.every), longest)
+        self._lateness = _micros(windows.lateness)
         self._form = EventForm(schema)
         self._state = JoinState.new(self._form)
 
@@ -103,12 +98,11 @@ class Join:
             return
         state = self._state
         arrived = Arrived.of(events, self._schema.names, state.newest, self._lateness)
-        state.aside.learn(events.schema)
         kind = arrived.arrays.kind
         state.count(
-            exposures=_number(kind == EXPOSURE),
-            feedback=_number((kind == FEEDBACK) | (kind == ZERO)),
-            zero=_number(kind == ZERO),
+            exposures=_number(kind == code.EXPOSURE),
+            feedback=_number((kind == code.FEEDBACK) | (kind == code.ZERO)),
+            zero=_number(kind == code.ZERO),
         )
         for first, last in self._walks(arrived.watermark):
             self._walk(arrived, first, last)
@@ -126,8 +120,8 @@ class Join:
     def _walk(self, arrived: Arrived, first: int, last: int) -> None:
         """Take events between which no interval closes."""
         state, kind = self._state, arrived.arrays.kind[first:last]
-        answers = _number(kind == FEEDBACK)
-        state.shown.reserve(_number(kind == EXPOSURE), state.open_numbers)
+        answers = _number(kind == code.FEEDBACK)
+        state.shown.reserve(_number(kind == code.EXPOSURE), state.open_numbers)
         state.held.reserve(answers)
         shown, held = state.shown, state.held
         settled = np.empty((held.following - held.arrays.base + answers, 2), np.int64)
@@ -144,85 +138,83 @@ class Join:
             settled,
         )
         outcome = arrived.outcome[first:last]
-        accepted, kept = (first + np.flatnonzero(outcome == code) for code in (ACCEPTED, HELD))
-        self._show(arrived, accepted)
-        self._hold(arrived, kept)
-        self._set_aside(arrived, first + np.flatnonzero(outcome > HELD), settled[:count])
-        state.count(counted=_number(outcome == COUNTED))
+        self._show(arrived, first + np.flatnonzero(outcome == code.ACCEPTED))
+        self._hold(arrived, first + np.flatnonzero(outcome == code.HELD))
+        self._set_aside(arrived, first + np.flatnonzero(outcome > code.HELD), settled[:count])
+        state.count(counted=_number(outcome == code.COUNTED))
 
     def _show(self, arrived: Arrived, rows: np.ndarray) -> None:
-        numbers = self._state.shown.following + np.arange(len(rows))
-        self._state.shown.following += len(rows)
+        numbers = self._state.shown.numbered(len(rows))
         shown = arrived.events.select(*EVENT_COLUMNS[1:], *self._form.columns)
-        for place, chosen in self._by_interval(arrived.arrays.time[rows]):
-            self._state.interval(place).show(shown[rows[chosen]], numbers[chosen])
+        for interval, chosen in self._by_interval(arrived.arrays.time[rows]):
+            interval.show(shown[rows[chosen]], numbers[chosen])
 
     def _hold(self, arrived: Arrived, rows: np.ndarray) -> None:
-        numbers = self._state.held.following + np.arange(len(rows))
-        self._state.held.following += len(rows)
-        held = arrived.events.select(*EVENT_COLUMNS, "objective", "value")
-        for place, chosen in self._by_interval(arrived.arrays.time[rows]):
-            frame = held[rows[chosen]]
-            facts = {"before": arrived.arrays.before[rows[chosen]], "number": numbers[chosen]}
-            frame = frame.with_columns(pl.Series(name, fact) for name, fact in facts.items())
-            self._state.interval(place).hold(frame, numbers[chosen])
+        facts = {
+            "before": arrived.arrays.before[rows],
+            "number": self._state.held.numbered(len(rows)),
+        }
+        held = arrived.events.select(*EVENT_COLUMNS, "objective", "value")[rows]
+        held = held.with_columns(pl.Series(name, fact) for name, fact in facts.items())
+        for interval, chosen in self._by_interval(arrived.arrays.time[rows]):
+            interval.held.add(held[chosen])
 
-    def _by_interval(self, times: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    def _by_interval(self, times: np.ndarray) -> Iterator[tuple[OpenInterval, np.ndarray]]:
         """Yield intervals and which of some times are in each."""
-        places = times // self._limits.every
-        for place in np.unique(places).tolist():
-            yield place, np.flatnonzero(places == place)
+        numbers = times // self._limits.every
+        for number in np.unique(numbers).tolist():
+            yield self._state.interval(number), np.flatnonzero(numbers == number)
 
     def _set_aside(self, arrived: Arrived, rows: np.ndarray, settled: np.ndarray) -> None:
         state = self._state
         parts = [AsidePart(arrived.events[rows], arrived.outcome[rows], rows)] if len(rows) else []
         if len(settled):
             states = state.held.states(settled[:, 0])
-            state.count(counted=_number(states == COUNTED))
-            numbers, order = settled[states != COUNTED].T
+            state.count(counted=_number(states == code.COUNTED))
+            numbers, order = settled[states != code.COUNTED].T
             if len(numbers):
-                held = state.held_rows(numbers, self._limits.every)
-                parts.append(AsidePart(held, states[states != COUNTED], order))
+                held = state.held_rows(numbers)
+                parts.append(AsidePart(held, states[states != code.COUNTED], order))
         state.count(**state.aside.put(*parts))
 
     def _pass(self, passed: int, watermark: int) -> None:
         """Give out what is complete or closed, now that the watermark has moved."""
         due = []
-        for place in self._state.intervals:
-            end = (place + 1) * self._limits.every
+        for number in self._state.intervals:
+            end = (number + 1) * self._limits.every
             # Exposures that come after their interval is complete do not complete it again.
             if passed < end <= watermark:
-                due.append((end, 0, place))
+                due.append((end, 0, number))
             if end + self._limits.longest <= watermark:
-                due.append((end + self._limits.longest, 1, place))
-        for _, closes, place in sorted(due):
+                due.append((end + self._limits.longest, 1, number))
+        for _, closes, number in sorted(due):
             if closes:
-                self._close(place)
-            elif self._state.intervals[place].shown.rows:
-                self._state.ready.append(Exposures(*self._span(place), self._rows(place)))
+                self._close(number)
+            elif self._state.intervals[number].shown.rows:
+                self._state.ready.append(Exposures(*self._span(number), self._rows(number)))
 
-    def _span(self, place: int) -> tuple[datetime, datetime]:
-        every = self._windows.every
-        return _EPOCH + place * every, _EPOCH + (place + 1) * every
+    def _span(self, number: int) -> tuple[datetime, datetime]:
+        every = self._limits.every * _MICROSECOND
+        return _EPOCH + number * every, _EPOCH + (number + 1) * every
 
-    def _rows(self, place: int, labels: np.ndarray | None = None) -> pl.DataFrame:
-        return rows_of(self._schema, self._state.intervals[place].shown.frame(), labels)
+    def _rows(self, number: int, labels: np.ndarray | None = None) -> pl.DataFrame:
+        return rows_of(self._schema, self._state.intervals[number].shown.frame(), labels)
 
-    def _close(self, place: int) -> None:
-        state, interval = self._state, self._state.intervals[place]
+    def _close(self, number: int) -> None:
+        state, interval = self._state, self._state.intervals[number]
         if interval.shown.rows:
-            rows = self._rows(place, state.shown.labels(interval.numbers))
-            state.ready.append(Batch(*self._span(place), rows))
+            rows = self._rows(number, state.shown.labels(interval.numbers))
+            state.ready.append(Batch(*self._span(number), rows))
             state.shown.forget(interval.numbers)
             state.count(rows=rows.height)
         numbers = interval.held_numbers
-        numbers = numbers[state.held.states(numbers) == WAITING]
+        numbers = numbers[state.held.states(numbers) == code.WAITING]
         if len(numbers):
-            held = state.held_rows(numbers, self._limits.every)
-            outcomes = np.full(len(numbers), UNMATCHED, np.int8)
+            held = state.held_rows(numbers)
+            outcomes = np.full(len(numbers), code.UNMATCHED, np.int8)
             state.count(**state.aside.put(AsidePart(held, outcomes, numbers)))
-            state.held.close(numbers, UNMATCHED)
-        del state.intervals[place]
+            state.held.close(numbers, code.UNMATCHED)
+        del state.intervals[number]
 
     def ready(self) -> list[Exposures | Batch]:
         """Return what has become complete or closed, each once, in the order of the watermark.
@@ -237,26 +229,24 @@ class Join:
         """Return what was set aside since the last call: its `reason`, a `detail`, the event."""
         return self._state.aside.take()
 
-    def save(self, folder: Path, *, before: Path | None = None) -> None:
-        """Write all state to a folder that is not there yet.
+    def record(self) -> JoinRecord:
+        """Return what `frames` do not tell of its state."""
+        return join_record(self._state)
 
-        Args:
-            folder: Where.
-            before: What this join was saved to, or loaded from, the last time; what has not
-                changed since is linked to it, not written again.
-        """
-        save_state(self._state, self._schema, self._windows, folder, before)
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """Return the frames of its state; those that have not changed are the same objects."""
+        return join_frames(self._state)
 
     @classmethod
-    def load(cls, folder: Path, schema: Schema, windows: Windows) -> Self:
-        """Return the join that was saved to a folder.
-
-        Raises:
-            DataError: It is damaged, or was saved with other windows or objectives.
-        """
+    def restored(cls, record: JoinRecord, schema: Schema, windows: Windows, read: Read) -> Self:
+        """Return the join of a record and of frames, which are read by name."""
         join = cls(schema, windows)
-        join._state = load_state(folder, schema, windows)
+        join._state = restored_join(record, schema, join._limits.every, read)
         return join
+
+
+def _micros(seconds: float) -> int:
+    return round(seconds * 1_000_000)
 
 
 def _number(where: np.ndarray) -> int:

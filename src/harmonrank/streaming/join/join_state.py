@@ -8,9 +8,9 @@ from typing import Self
 import numpy as np
 import polars as pl
 
-from harmonrank.streaming.intervals import Batch, Exposures, OpenInterval
-from harmonrank.streaming.join.join_tables import HeldTable, ShownTable
-from harmonrank.streaming.sources.aside import REASONS, Aside
+from harmonrank.streaming.join.aside import REASONS, Aside
+from harmonrank.streaming.join.intervals import Batch, Exposures, OpenInterval
+from harmonrank.streaming.join.tables import HeldTable, ShownTable
 from harmonrank.streaming.sources.events import EventForm
 
 NEVER = -(1 << 62)
@@ -31,7 +31,6 @@ class JoinState:
         ready: What is complete or closed and not given out yet, in order.
         counts: What came, and what became of it.
         newest: The newest time so far, in microseconds.
-        segments: How many names of files were given.
     """
 
     shown: ShownTable
@@ -41,16 +40,15 @@ class JoinState:
     ready: list[Exposures | Batch] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_COUNTS, 0))
     newest: int = NEVER
-    segments: int = 0
 
     @classmethod
     def new(cls, form: EventForm) -> Self:
         """Return the state before the first event."""
         return cls(ShownTable(len(form.schema.names)), HeldTable(), Aside(form))
 
-    def count(self, **found: int) -> None:
+    def count(self, **counts: int) -> None:
         """Add to the counts."""
-        for name, number in found.items():
+        for name, number in counts.items():
             self.counts[name] += int(number)
 
     def interval(self, number: int) -> OpenInterval:
@@ -58,18 +56,15 @@ class JoinState:
         return self.intervals.setdefault(number, OpenInterval())
 
     def open_numbers(self) -> np.ndarray:
-        """Return the numbers of all open exposures."""
-        parts = [interval.numbers for interval in self.intervals.values()]
+        """Return the numbers of all open exposures, by interval."""
+        parts = [interval.numbers for _, interval in sorted(self.intervals.items())]
         return np.concatenate([np.empty(0, np.int64), *parts])
 
-    def held_rows(self, numbers: np.ndarray, every: int) -> pl.DataFrame:
+    def held_rows(self, numbers: np.ndarray) -> pl.DataFrame:
         """Return held feedback by its numbers, in their order."""
-        places = self.held.times(numbers) // every
-        frames, order = [], []
-        for place in np.unique(places):
-            interval, chosen = self.intervals[int(place)], np.flatnonzero(places == place)
-            rows = np.searchsorted(interval.held_numbers, numbers[chosen])
-            frames.append(interval.held.frame()[rows])
-            order.append(chosen)
-        found = pl.concat(frames, how="vertical_relaxed")
-        return found[np.argsort(np.concatenate(order), kind="stable")]
+        frames = [
+            interval.held.frame() for interval in self.intervals.values() if interval.held.rows
+        ]
+        wanted = pl.DataFrame({"number": numbers})
+        rows = pl.concat(frames, how="vertical_relaxed")
+        return wanted.join(rows, on="number", maintain_order="left").select(rows.columns)

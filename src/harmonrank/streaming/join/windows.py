@@ -3,69 +3,63 @@
 __all__ = ["Windows", "parse_duration"]
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Annotated
+
+from msgspec import Meta
 
 from harmonrank.support.errors import UsageError, did_you_mean, shown
+from harmonrank.support.options import check_fields
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-_LONGEST = timedelta(days=366)
+_LONGEST = 366 * 86_400
+
+Wait = Annotated[float, Meta(ge=0, le=_LONGEST)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Windows:
     """How time is cut into intervals, and how long each waits for what belongs to it.
 
-    >>> windows = Windows(wait={"buy": timedelta(hours=24)})
+    >>> windows = Windows(windows={"buy": 86_400})
     >>> windows.of("buy"), windows.of("like")
-    (datetime.timedelta(days=1), datetime.timedelta(seconds=3600))
+    (86400, 3600.0)
 
     Attributes:
-        every: The length of an interval; intervals begin at its multiples since 1970, UTC.
-        lateness: How far the watermark stays behind the newest event.
-        wait: How long after an exposure feedback on an objective counts.
-        otherwise: The same for objectives that `wait` does not name.
+        every: Seconds of an interval; intervals begin at its multiples since 1970, UTC.
+        lateness: Seconds that the watermark stays behind the newest event.
+        window: Seconds after an exposure in which feedback counts.
+        windows: The same for single objectives.
     """
 
-    every: timedelta = timedelta(hours=1)
-    lateness: timedelta = timedelta(minutes=5)
-    wait: Mapping[str, timedelta] = field(default_factory=dict)
-    otherwise: timedelta = timedelta(hours=1)
+    every: Annotated[float, Meta(ge=1, le=_LONGEST)] = 3600.0
+    lateness: Wait = 300.0
+    window: Wait = 3600.0
+    windows: dict[str, Wait] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        waits = {f"the window of '{name}'": wait for name, wait in self.wait.items()}
-        for name, wait in {"the window": self.otherwise, **waits}.items():
-            _check(name, wait, timedelta(0))
-        _check("`lateness`", self.lateness, timedelta(0))
-        _check("`every`", self.every, timedelta(seconds=1))
+        check_fields("A stream", self)
 
-    def of(self, objective: str) -> timedelta:
-        """Return how long after an exposure feedback on an objective counts."""
-        return self.wait.get(objective, self.otherwise)
+    def of(self, objective: str) -> float:
+        """Return how many seconds after an exposure feedback on an objective counts."""
+        return self.windows.get(objective, self.window)
 
-    def longest(self, objectives: Iterable[str]) -> timedelta:
+    def longest(self, objectives: Iterable[str]) -> float:
         """Return the longest wait, after which the labels of an interval are known.
 
         Raises:
             UsageError: A window is given for an objective that there is not.
         """
         known = list(objectives)
-        for name in self.wait:
+        for name in self.windows:
             if name not in known:
                 raise UsageError(
                     f"There is a window for '{name}', which is no objective. "
                     f"{did_you_mean(name, known)}"
                 )
         return max(self.of(name) for name in known)
-
-
-def _check(name: str, value: timedelta, least: timedelta) -> None:
-    if not isinstance(value, timedelta) or not least <= value <= _LONGEST:
-        raise UsageError(
-            f"{name[:1].upper()}{name[1:]} must be a time from {least} to 366 days. "
-            f"Got {shown(value)}."
-        )
 
 
 def parse_duration(text: str, option: str) -> timedelta:

@@ -1,40 +1,147 @@
-"""Stream learner: what takes batches of labelled rows and has a model to publish.
+"""Stream learner: takes batches of labelled rows and has a model to publish.
 
 A learner is a value: `learned` and `recalibrated` return another one and leave this one as it is.
 What it is after a stream depends on the batches, their order and the seeds alone, so that a replay
 gives the same model to the bit, and so does a learner that was saved and loaded in between.
+
+It fits its method afresh on the newest rows. A method that can goes on from such a fit at the cost
+of the new rows alone: the default by sums, a network from its weights (`Continuation`).
 """
 
-__all__ = ["LearnerSettings", "StreamLearner", "load_learner", "new_learner"]
+__all__ = ["Continuation", "LearnerRecipe", "LearnerRecord", "StreamLearner", "new_learner"]
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
+
+import msgspec
+import numpy as np
+from msgspec import Meta
 
 from harmonrank.data import Log, Schema
-from harmonrank.fusion import Method, method_class
-from harmonrank.paper.methods.neural import NeuralMethod
-from harmonrank.streaming.learners.learner_files import read_header
-from harmonrank.streaming.learners.recipe import LearnerRecipe, LearnerSettings
-from harmonrank.support.errors import DataError, did_you_mean
+from harmonrank.data.rows.kept_rows import concatenated, newest, read_rows, unlabelled
+from harmonrank.fusion import Method, load, method_class
+from harmonrank.streaming.config import LearnerSettings
+from harmonrank.streaming.state.commits import Commits
 from harmonrank.support.extras import require_extra
 
-_PLACES = {
-    "network": ("network_learner", "NetworkLearner"),
-    "sums": ("sums_learner", "SumsLearner"),
-    "window": ("window_learner", "WindowLearner"),
-}
-"""Where each learner is."""
+RECENT = 20_000
+"""How many of the newest rows drift counts from, as what a learner has followed is no drift."""
+
+# With so many requests, a tenth of them can be set aside for validation whatever they hold: a
+# request that has all rows of a class, of which there are two per objective, has to stay.
+_REQUESTS, _REQUESTS_PER_OBJECTIVE = 10, 20
+_MODEL, _WINDOW = "model", "window.parquet"
 
 
-class StreamLearner(Protocol):
-    """Learns from batches, and has a model once enough rows have come."""
+class Continuation(Protocol):
+    """What goes on learning after a fit; a value, as a learner is."""
+
+    @property
+    def model(self) -> Method:
+        """What it would publish."""
+
+    def learned(self, rows: Log, *, seed: int, at: datetime) -> Self:
+        """Return it after these labelled rows."""
+
+    def recalibrated(self, rows: Log) -> Self:
+        """Return it for upstream models that have changed: their scores now look like this."""
+
+    def facts(self) -> dict[str, Any]:
+        """Return small facts for the history of a stream, as JSON parts."""
+
+    def record(self) -> Any:
+        """Return what its parts do not tell, as JSON parts."""
+
+    def parts(self) -> dict[str, Any]:
+        """Return the parts of a commit."""
+
+
+@dataclass(frozen=True)
+class LearnerRecipe:
+    """A method with its options, the columns it reads, and the settings of its learner."""
+
+    method: str
+    options: Mapping[str, Any]
+    schema: Schema
+    settings: LearnerSettings
+
+    @property
+    def learner(self) -> str:
+        """How the method goes on: by 'sums', as a 'network', or fitted afresh on a 'window'."""
+        if self.method == "harmonrank":
+            return "sums"
+        # Only these can go on from their weights. `harmonrank-network` cannot: its heads are shrunk
+        # towards the closed form of the rows of its fit, so that it is fitted afresh.
+        return "network" if hasattr(method_class(self.method), "updated") else "window"
+
+    @property
+    def continuation(self) -> Any:
+        """The class of what goes on; None for a method that is fitted afresh each time."""
+        if self.learner == "sums":
+            from harmonrank.streaming.learners.sums import Sums
+
+            return Sums
+        if self.learner == "network":
+            from harmonrank.streaming.learners.network import Network
+
+            return Network
+        return None
+
+    def fitted(self, log: Log, *, seed: int) -> Method:
+        """Return the method, fitted on these rows."""
+        return method_class(self.method)(**self.options).fit(log, self.schema, seed=seed)
+
+    def is_enough(self, log: Log) -> bool:
+        """Tell whether a first model can be fitted on these rows.
+
+        Each objective has both classes, each score has come at least once, and some requests can be
+        set aside for validation.
+        """
+        requests = log.rows if log.request is None else len(np.unique(log.request))
+        if log.rows < self.settings.first_rows:
+            return False
+        if requests < _REQUESTS + _REQUESTS_PER_OBJECTIVE * len(self.schema.names):
+            return False
+        counted = log.counted()
+        labels = counted.known_labels()
+        both = bool(counted.rows and (labels.max(axis=0) > labels.min(axis=0)).all())
+        return both and bool((counted.missing() < counted.rows).all())
+
+
+class LearnerRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a commit knows of a learner beside its parts."""
+
+    learned_rows: Annotated[int, Meta(ge=0)] = 0
+    continuation: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StreamLearner:
+    """Learns a method from batches.
+
+    Rows in which an objective has one class only give no fit: the model stays the last one.
+
+    Attributes:
+        recipe: What is learned.
+        fitted: The model of the last fit; None before both classes of every objective have come.
+        window: The newest rows, oldest first, as long as it is fitted afresh.
+        continuation: What goes on from the last fit; then there is no window.
+        learned_rows: How many rows it has ever learned.
+    """
+
+    recipe: LearnerRecipe
+    fitted: Method | None = None
+    window: Log | None = field(default=None, repr=False)
+    continuation: Continuation | None = None
+    learned_rows: int = 0
 
     @property
     def model(self) -> Method | None:
-        """What it would publish; None before both classes of every objective have come."""
+        """What it would publish."""
+        return self.fitted if self.continuation is None else self.continuation.model
 
     def learned(self, rows: Log, *, seed: int, at: datetime) -> Self:
         """Return a learner that has learned from these labelled rows too.
@@ -44,19 +151,75 @@ class StreamLearner(Protocol):
             seed: Decides everything that is drawn.
             at: The end of the batch's interval: how old what was learned before has become.
         """
+        if not rows.rows:
+            return self
+        counted = replace(self, learned_rows=self.learned_rows + rows.rows)
+        if self.continuation is not None:
+            return replace(counted, continuation=self.continuation.learned(rows, seed=seed, at=at))
+        window = concatenated([rows] if self.window is None else [self.window, rows])
+        window = newest(window, self.recipe.settings.window_rows)
+        if not self.recipe.is_enough(window):
+            return replace(counted, window=window)
+        model, kind = self.recipe.fitted(window, seed=seed), self.recipe.continuation
+        if kind is None:
+            recent = newest(window, max(rows.rows, RECENT)).sampled(RECENT)
+            return replace(
+                counted, fitted=model.with_reference_of(unlabelled(recent)), window=window
+            )
+        begun = kind.begun(model, window, self.recipe.settings, seed=seed, at=at)
+        if begun is None:
+            return replace(counted, fitted=model, window=window)
+        return replace(counted, fitted=None, window=None, continuation=begun)
 
     def recalibrated(self, rows: Log) -> Self:
         """Return a learner for upstream models that have changed: their scores now look like this.
 
         It is called before rows with the new scores are learned, with at least 1,000 rows. Labels
-        are not needed. A learner without a model knows of no change, and stays as it is.
+        are not needed. Its earlier rows get the scores that the new upstream models would give, so
+        that it goes on with rows of one kind. Without a model it knows of no change.
         """
+        if self.continuation is not None:
+            return replace(self, continuation=self.continuation.recalibrated(rows))
+        if self.fitted is None or self.window is None:
+            return self
+        model = self.fitted.recalibrated(rows)
+        window = model.with_scores_of_now(self.window, self.fitted)
+        return replace(self, fitted=model, window=window)
 
     def facts(self) -> dict[str, Any]:
         """Return small facts for the history of a stream, as JSON parts."""
+        facts = {"learner": self.recipe.learner, "learned_rows": self.learned_rows}
+        if self.continuation is not None:
+            return facts | self.continuation.facts()
+        kept = 0 if self.window is None else self.window.rows
+        return facts | ({} if self.recipe.continuation else {"window_rows": kept})
 
-    def save(self, folder: Path) -> None:
-        """Write all of it into a folder that is not there yet."""
+    def record(self) -> LearnerRecord:
+        """Return what its parts do not tell."""
+        going = self.continuation
+        return LearnerRecord(self.learned_rows, None if going is None else going.record())
+
+    def parts(self) -> dict[str, Any]:
+        """Return the parts of a commit."""
+        going = {} if self.continuation is None else self.continuation.parts()
+        return {_MODEL: self.fitted, _WINDOW: self.window} | going
+
+    @classmethod
+    def restored(cls, recipe: LearnerRecipe, record: LearnerRecord, commits: Commits) -> Self:
+        """Return the learner of a commit.
+
+        Raises:
+            DataError: Its parts are not those of such a learner.
+        """
+        if record.continuation is not None and recipe.continuation is not None:
+            going = recipe.continuation.restored(record.continuation, recipe, commits)
+            return cls(recipe, continuation=going, learned_rows=record.learned_rows)
+
+        def read(path: Path) -> Log:
+            return read_rows(path, recipe.schema, recipe.settings.window_rows)
+
+        fitted, window = commits.find(_MODEL, load), commits.find(_WINDOW, read)
+        return cls(recipe, fitted, window, learned_rows=record.learned_rows)
 
 
 def new_learner(
@@ -68,7 +231,7 @@ def new_learner(
     """Return a learner that has learned nothing yet.
 
     Args:
-        method: The name of a method, which decides what learns it (docs/streaming.md).
+        method: The name of a method, which decides how it goes on (docs/streaming.md).
         options: Of the method.
         schema: Which column is what.
         settings: Of the learner.
@@ -77,36 +240,4 @@ def new_learner(
     if kind.traits.needs is not None:
         require_extra(kind.traits.needs, who=method)
     kind(**options)  # refuses options that the method does not have
-    recipe = LearnerRecipe(method, dict(options), schema, settings or LearnerSettings())
-    learner: StreamLearner = _class_of(_learner_of(kind)).begun(recipe)
-    return learner
-
-
-def load_learner(folder: Path, schema: Schema) -> StreamLearner:
-    """Read what a learner saved.
-
-    Raises:
-        DataError: The folder holds no learner of this schema, or a damaged one.
-        ModelFileError: It was written in another format, or its model is damaged.
-    """
-    name = read_header(folder)
-    if name not in _PLACES:
-        raise DataError(
-            f"'{folder}' holds an unknown learner '{name}'. {did_you_mean(name, _PLACES)}"
-        )
-    learner: StreamLearner = _class_of(name).load(folder, schema)
-    return learner
-
-
-def _learner_of(kind: type[Method]) -> str:
-    """Return the name of the learner that a method has."""
-    if kind.name == "harmonrank":
-        return "sums"
-    # Only these can go on from their weights. `harmonrank-network` cannot: its heads are shrunk
-    # towards the closed form of the rows of its fit, so that it is fitted afresh.
-    return "network" if issubclass(kind, NeuralMethod) else "window"
-
-
-def _class_of(name: str) -> Any:
-    module, attribute = _PLACES[name]
-    return getattr(import_module(f"harmonrank.streaming.learners.{module}"), attribute)
+    return StreamLearner(LearnerRecipe(method, options, schema, settings or LearnerSettings()))

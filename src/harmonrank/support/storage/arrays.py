@@ -41,6 +41,7 @@ class Array:
         rising: No value is smaller than the one before it, along the last axis.
         strictly: Each value is larger than the one before it.
         least: Smallest size that a name can stand for.
+        gaps: Whether NaN may stand for a value that is missing.
     """
 
     shape: tuple[int | str, ...]
@@ -50,12 +51,14 @@ class Array:
     rising: bool = False
     strictly: bool = False
     least: int = 1
+    gaps: bool = False
 
     def check(self, name: str, array: np.ndarray) -> None:
         """Refuse values that are not finite, out of range or out of order."""
-        if not array.size:
+        known = array[~np.isnan(array)] if self.gaps else array
+        if not known.size:
             return
-        low, high = array.min(), array.max()
+        low, high = known.min(), known.max()
         if not (low >= self.low and high <= self.high):
             raise DataError(
                 f"array '{name}' must lie in [{self.low:g}, {self.high:g}], got {low:g} to {high:g}"

@@ -3,6 +3,7 @@
 A field is one of
 
     Annotated[np.ndarray, Array(("M", "slots"))]   an array, checked against its declaration
+    Annotated[Mapping[str, np.ndarray], Array(())] named arrays, whose shapes are parts
     another dataclass                              its own parts and arrays, below its name
     X | None, tuple[X, ...], Mapping[str, X]       none, several or named ones of these
     a class with `to_dict` and `from_dict`         what these give and take
@@ -29,6 +30,7 @@ from harmonrank.support.storage.decoding import decode
 T = TypeVar("T")
 Arrays = dict[str, np.ndarray]
 Declared = dict[str, Array]
+_Size = Annotated[int, msgspec.Meta(ge=0)]
 
 
 def stored(value: Any, at: str = "") -> tuple[dict[str, Any], Arrays]:
@@ -106,7 +108,9 @@ def _kind_of(hint: Any) -> _Kind:
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         array = next((meta for meta in hint.__metadata__ if isinstance(meta, Array)), None)
-        return _Plain(hint) if array is None else _OneArray(array)
+        if array is None:
+            return _Plain(hint)
+        return _NamedArrays(array) if get_origin(inner[0]) is Mapping else _OneArray(array)
     if isinstance(hint, type) and hasattr(hint, "to_dict") and hasattr(hint, "from_dict"):
         return _Custom(hint)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
@@ -170,6 +174,25 @@ class _OneArray:
 
     def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:  # noqa: ARG002
         return arrays[at.rstrip("/")]
+
+
+@dataclasses.dataclass(frozen=True)
+class _NamedArrays:
+    """Arrays under their own names; whoever restores them compares their shapes."""
+
+    array: Array
+
+    def put(self, value: Any, at: str, arrays: Arrays) -> Any:
+        arrays.update({f"{at}{name}": np.asarray(item) for name, item in value.items()})
+        return {name: list(item.shape) for name, item in value.items()}
+
+    def declare(self, parts: Any, at: str, found: Declared) -> None:
+        shapes = decode(parts, dict[str, tuple[_Size, ...]], f"'{at.rstrip('/')}'")
+        for name, shape in shapes.items():
+            found[f"{at}{name}"] = dataclasses.replace(self.array, shape=shape)
+
+    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:
+        return {name: arrays[f"{at}{name}"] for name in parts}
 
 
 @dataclasses.dataclass(frozen=True)

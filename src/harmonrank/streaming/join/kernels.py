@@ -1,0 +1,174 @@
+"""Join kernels: the walk over events, one after the other, and the tables of keys beneath it."""
+
+__all__ = ["chain", "forget", "insert", "walk"]
+
+import numpy as np
+
+from harmonrank.streaming.join import arrays as code
+from harmonrank.streaming.join.arrays import EventArrays, HeldArrays, Limits, ShownArrays
+from harmonrank.support.kernel import inline_kernel, kernel
+
+
+@inline_kernel
+def _find(slots: np.ndarray, base: int, keys: np.ndarray, lo: int, hi: int) -> int:
+    """Return the slot of a key, or the empty one where it belongs."""
+    mask = len(slots) - 1
+    slot = lo & mask
+    while slots[slot] >= 0:
+        row = slots[slot] - base
+        if keys[row, 0] == lo and keys[row, 1] == hi:
+            break
+        slot = (slot + 1) & mask
+    return slot
+
+
+@kernel
+def insert(shown: ShownArrays, numbers: np.ndarray) -> None:
+    """Put exposures, whose keys are known to differ, into their table."""
+    for number in numbers:
+        row = number - shown.base
+        lo, hi = shown.keys[row, 0], shown.keys[row, 1]
+        shown.slots[_find(shown.slots, shown.base, shown.keys, lo, hi)] = number
+
+
+@kernel
+def forget(shown: ShownArrays, numbers: np.ndarray) -> None:
+    """Take exposures out of their table; those behind move up, so that no mark has to stay."""
+    slots, mask = shown.slots, len(shown.slots) - 1
+    for number in numbers:
+        hole = shown.keys[number - shown.base, 0] & mask
+        while slots[hole] != number:
+            hole = (hole + 1) & mask
+        slot = hole
+        while True:
+            slot = (slot + 1) & mask
+            if slots[slot] < 0:
+                break
+            home = shown.keys[slots[slot] - shown.base, 0] & mask
+            # One that belongs behind the hole must stay there.
+            if ((slot - home) & mask) >= ((slot - hole) & mask):
+                slots[hole] = slots[slot]
+                hole = slot
+        slots[hole] = -1
+
+
+@inline_kernel
+def _link(held: HeldArrays, number: int) -> None:
+    """Put feedback into its table, behind those of the same key that came before it."""
+    row = number - held.base
+    held.links[row, 0] = -1
+    held.links[row, 1] = number
+    slot = _find(held.slots, held.base, held.keys, held.keys[row, 0], held.keys[row, 1])
+    if held.slots[slot] < 0:
+        held.slots[slot] = number
+    else:
+        first = held.slots[slot] - held.base
+        held.links[held.links[first, 1] - held.base, 0] = number
+        held.links[first, 1] = number
+
+
+@kernel
+def chain(held: HeldArrays, numbers: np.ndarray) -> None:
+    """Put held feedback, in order of arrival, into an empty table."""
+    for number in numbers:
+        _link(held, number)
+
+
+@inline_kernel
+def _judged(
+    shown_at: int, labels: np.ndarray, time: int, before: int, objective: int, wait: int
+) -> int:
+    """Return what becomes of feedback on an exposure, and set its label if it counts."""
+    if time < shown_at:
+        return code.TOO_EARLY
+    # Both must be in time: when it was given, and when it arrived.
+    if time > shown_at + wait or before >= shown_at + wait:
+        return code.LATE_WINDOW
+    word, bit = objective >> 6, np.int64(1) << (objective & 63)
+    if labels[word] & bit:
+        return code.DUPLICATE_FEEDBACK
+    labels[word] |= bit
+    return code.COUNTED
+
+
+@inline_kernel
+def _has_closed(time: int, watermark: int, limits: Limits) -> bool:
+    """Tell whether the interval of a time was closed at some watermark."""
+    return (time // limits.every + 1) * limits.every + limits.longest <= watermark
+
+
+@kernel
+def walk(
+    first: int,
+    last: int,
+    events: EventArrays,
+    limits: Limits,
+    shown: ShownArrays,
+    following: int,
+    held: HeldArrays,
+    held_following: int,
+    outcome: np.ndarray,
+    settled: np.ndarray,
+) -> int:
+    """Take events one after the other; none of them but the last one closes an interval.
+
+    Args:
+        first: The first event.
+        last: The one after the last.
+        events: All of them.
+        limits: How long things wait.
+        shown: Open exposures, with room for more.
+        following: The number that the next exposure gets.
+        held: Held feedback, with room for more.
+        held_following: The number that the next held one gets.
+        outcome: What became of each event; filled here.
+        settled: (…, 2), held feedback whose exposure came, and the event that was it; filled here.
+
+    Returns:
+        How many rows of `settled` are filled.
+    """
+    count = 0
+    for i in range(first, last):
+        lo, hi, time = events.key[i, 0], events.key[i, 1], events.time[i]
+        if events.kind[i] == code.EXPOSURE:
+            if _has_closed(time, events.before[i], limits):
+                outcome[i] = code.LATE_INTERVAL
+                continue
+            slot = _find(shown.slots, shown.base, shown.keys, lo, hi)
+            if shown.slots[slot] >= 0:
+                outcome[i] = code.DUPLICATE_EXPOSURE
+                continue
+            outcome[i] = code.ACCEPTED
+            shown.slots[slot] = following
+            row = following - shown.base
+            following += 1
+            shown.keys[row, 0], shown.keys[row, 1], shown.times[row] = lo, hi, time
+            shown.labels[row, :] = 0
+            number = held.slots[_find(held.slots, held.base, held.keys, lo, hi)]
+            while number >= 0:
+                h = number - held.base
+                if held.state[h] == code.WAITING:
+                    given, before, what = held.facts[h, 0], held.facts[h, 1], held.facts[h, 2]
+                    labels, wait = shown.labels[row], limits.waits[what]
+                    held.state[h] = _judged(time, labels, given, before, what, wait)
+                    settled[count, 0], settled[count, 1] = number, i
+                    count += 1
+                number = held.links[h, 0]
+        elif events.kind[i] == code.FEEDBACK:
+            number = shown.slots[_find(shown.slots, shown.base, shown.keys, lo, hi)]
+            what = events.objective[i]
+            if number >= 0:
+                row = number - shown.base
+                labels, wait = shown.labels[row], limits.waits[what]
+                outcome[i] = _judged(shown.times[row], labels, time, events.before[i], what, wait)
+            elif _has_closed(time, events.before[i], limits):
+                outcome[i] = code.LATE_INTERVAL
+            else:
+                outcome[i] = code.HELD
+                h = held_following - held.base
+                held.keys[h, 0], held.keys[h, 1], held.facts[h, 0] = lo, hi, time
+                held.facts[h, 1], held.facts[h, 2] = events.before[i], what
+                held.state[h] = code.WAITING
+                _link(held, held_following)
+                held_following += 1
+    return count

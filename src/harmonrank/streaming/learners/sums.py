@@ -1,0 +1,137 @@
+"""Sums: the default goes on from a fit by sums that fade (`harmonrank.model.running`).
+
+While few rows have come it is fitted afresh on all of them, as in a batch. From `opening_rows` on
+an hour costs its own rows, whatever came before.
+"""
+
+__all__ = ["Sums"]
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+from harmonrank.data import Log
+from harmonrank.fusion import load
+from harmonrank.fusion.harmonrank import MOST_VALUES, DefaultFit, HarmonRank
+from harmonrank.fusion.position.correction import corrected
+from harmonrank.model.linear.heads import Heads, head_sizes
+from harmonrank.model.running.running_heads import HALF_LIVES, RunningHeads
+from harmonrank.streaming.config import LearnerSettings
+from harmonrank.streaming.learners.learner import LearnerRecipe
+from harmonrank.streaming.state.commits import Commits, write_part
+from harmonrank.support.errors import DataError
+from harmonrank.support.logistic import score_logit
+from harmonrank.support.storage.arrays import read_arrays, write_arrays
+from harmonrank.support.storage.stored import declared, restored, stored
+
+_MODEL, _ARRAYS = "model", "sums.safetensors"
+_REFERENCE_ROWS = 20_000  # Fewer cannot tell what scores look like given their context.
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """The default hour by hour: its model, and the sums that it came of."""
+
+    model: HarmonRank
+    running: RunningHeads
+
+    @classmethod
+    def begun(
+        cls,
+        model: HarmonRank,
+        window: Log,
+        settings: LearnerSettings,
+        *,
+        seed: int,  # noqa: ARG003
+        at: datetime,
+    ) -> Self | None:
+        """Return the sums of a fit on all rows so far; None while they are few."""
+        if window.rows < settings.opening_rows:
+            return None
+        log, half_life = _counted(window, model), settings.half_life
+        one = None if half_life == "never" else half_life
+        running = RunningHeads.of(
+            model.state.heads,
+            score_logit(log.scores),
+            log.codes(model.encoder),
+            log.known_labels(),
+            log.sample_weight,
+            time=_hours(at),
+            half_lives=HALF_LIVES if one == "auto" else (one,),
+            reservoir_rows=settings.reservoir_rows,
+        )
+        return cls(model, running)
+
+    def learned(self, rows: Log, *, seed: int, at: datetime) -> Self:  # noqa: ARG002
+        """Return the sums after these labelled rows, and the model of them."""
+        model, running, log = self.model, self.running, _counted(rows, self.model)
+        encoder = model.encoder.grown(log.context, MOST_VALUES)
+        if encoder.slots != model.encoder.slots:
+            running = running.recoded(encoder.recoding(model.encoder), encoder.slots)
+        running = running.learned(
+            score_logit(log.scores),
+            log.codes(encoder),
+            log.known_labels(),
+            log.sample_weight,
+            _hours(at),
+        )
+        fitted = model.fitted.grown(encoder, running.prevalence)
+        if log.rows >= _REFERENCE_ROWS:
+            fitted = replace(fitted, reference=fitted.reference_of(log), learned=None)
+        newer = HarmonRank.assembled(model.schema, fitted, DefaultFit(running.heads))
+        return type(self)(newer, running)
+
+    def recalibrated(self, rows: Log) -> Self:
+        """Return the sums for upstream models that have changed."""
+        log, model = rows.counted(), self.model.recalibrated(rows)
+        codes = log.codes(model.encoder)
+        running = self.running.recalibrated(score_logit(log.scores), codes, log.sample_weight)
+        return type(self)(model, running)
+
+    def facts(self) -> dict[str, Any]:
+        """Return how fast it forgets, and how many rows it keeps."""
+        kept = len(self.running.reservoir.weight)
+        return {"half_life_hours": self.running.half_life, "reservoir_rows": kept}
+
+    def record(self) -> Any:
+        """Return the numbers beside the arrays."""
+        return stored(self.running)[0]
+
+    def parts(self) -> dict[str, Any]:
+        """Return the model and the sums."""
+        return {_MODEL: self.model, _ARRAYS: self.running}
+
+    @classmethod
+    def restored(cls, record: Any, recipe: LearnerRecipe, commits: Commits) -> Self:  # noqa: ARG003
+        """Return the sums of a commit."""
+        model = commits.read(_MODEL, load)
+        if not isinstance(model, HarmonRank):
+            raise DataError(f"The state must hold a model of harmonrank. Got {model.name}.")
+        heads = model.state.heads
+        return cls(model, commits.read(_ARRAYS, lambda path: _read_running(path, record, heads)))
+
+
+@write_part.register
+def _(part: RunningHeads, path: Path) -> None:
+    write_arrays(path, stored(part)[1])
+
+
+def _read_running(path: Path, parts: Any, heads: Heads) -> RunningHeads:
+    """Read what goes on from the model's heads."""
+    sizes = head_sizes(len(heads.theta), heads.slots)
+    running = restored(RunningHeads, parts, read_arrays(path, declared(RunningHeads, parts, sizes)))
+    if running.fitted.slots != heads.slots:
+        raise DataError("The sums of the state know other context values than its model.")
+    running.check()
+    return running
+
+
+def _hours(at: datetime) -> float:
+    return at.timestamp() / 3600
+
+
+def _counted(rows: Log, model: HarmonRank) -> Log:
+    """Return the rows that count, as if every place had been looked at, by the model's curve."""
+    log = rows.aligned(replace(rows.schema, examination=model.schema.examination))
+    return corrected(log).counted().with_unit_weights()
