@@ -24,7 +24,7 @@ _MOST_VALUES = 30
 _MOST_SLOPES = 150
 # Coefficients of standardised features; keeps separable rows finite, and hardly more.
 _RIDGE = 1.0
-_FREE = 1e-8
+_FREE = 1e-10
 _BLOCK = 1 << 15
 _LARGEST = 1 - 1e-9
 
