@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import polars as pl
 import pytest
 
 import harmonrank as hr

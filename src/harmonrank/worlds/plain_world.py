@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.worlds.additive import Additive, Floats
-from harmonrank.worlds.normal import conditional, mean_sigmoid, runs_of
 from harmonrank.worlds.draws import Draws, draw_block
+from harmonrank.worlds.normal import conditional, mean_sigmoid, runs_of
 from harmonrank.worlds.sample import Sample, sample_blocks
 
 # Scores stay inside (0, 1) in float32 too: its largest number below 1 has a logit of 16.6, its
