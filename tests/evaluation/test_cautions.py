@@ -82,8 +82,10 @@ def test_a_rare_value_that_is_pooled_has_been_seen(schema):
 def test_without_the_training_rows_a_model_knows_its_values(train, test):
     model = hr.ClosedForm().fit(train, SCHEMA)
     strange = test.with_columns(age=pl.lit("ageless"))
-    assert said(strange, encoder=model.encoder) == ("No row has a value that the fit knew of age.",)
-    assert said(test, encoder=model.encoder) == ()
+    assert said(strange, encoder=model.fitted.encoder) == (
+        "No row has a value that the fit knew of age.",
+    )
+    assert said(test, encoder=model.fitted.encoder) == ()
 
 
 def test_numbers_beyond_those_of_training_are_told(train, test):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from harmonrank.engine import Alone
 from harmonrank.paper.training import Finished
 from harmonrank.support.errors import EngineError
 from harmonrank_lab.upstream import PredictorConfig
@@ -15,6 +14,7 @@ from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.loop import train_network
 from harmonrank_lab.upstream.network import PredictorNetwork
 from harmonrank_lab.upstream.stream import RowStream
+from harmonrank_lab.upstream.team import Alone
 
 CONFIG = PredictorConfig(
     epochs=2, batch_rows=6000, pool_rows=7000, expert_width=8, tower_width=4, embedding=4

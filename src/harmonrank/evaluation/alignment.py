@@ -3,7 +3,7 @@
 __all__ = ["Alignment", "agreement", "align"]
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -73,7 +73,8 @@ def align(model: Method, table: Source, like: Method | str, *, at: str | None = 
         "running": running,
     }
     # Weights that a point has in the model stay the point's.
-    return Alignment(model.with_maps_of(new), scores)
+    kept = replace(model.fitted, maps=new.fitted.maps)
+    return Alignment(model.with_fitted(kept), scores)
 
 
 def _distance(one: np.ndarray, other: np.ndarray) -> float:

@@ -138,7 +138,8 @@ def evaluate(
     entries[0] = rows.exact(entries[0], model, **asked, on_rows=on_rows)
     named = dict(zip(model.schema.names, merged.tolist(), strict=True))
     weighted = replace(counted, schema=replace(model.schema, weights=named, value={}))
-    board = leaderboard_of(None, weighted, entries, drift, baseline=ranked, encoder=model.encoder)
+    encoder = model.fitted.encoder
+    board = leaderboard_of(None, weighted, entries, drift, baseline=ranked, encoder=encoder)
     return Evaluation(
         board,
         {model.name: _as_asked(model, weights, value)},

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from harmonrank import __version__
-from harmonrank.engine import Alone, Team, current_engine, in_order
+from harmonrank.engine import current_engine, in_order
 from harmonrank.support.errors import DataError
 from harmonrank.support.events import MemberStarted
 from harmonrank.support.storage.files import resumable_folder
@@ -37,8 +37,9 @@ from harmonrank_lab.upstream.predictor import (
     save_predictor,
 )
 from harmonrank_lab.upstream.stream import RowStream
+from harmonrank_lab.upstream.team import Alone, Team, in_parallel
 
-_TOGETHER = "together"
+_PARALLEL = "parallel"
 _FINAL_SEEDS = 500
 """Where the seeds of final members begin, beyond those of any folds."""
 
@@ -89,7 +90,7 @@ def fit_predictor(
         )
         cut = Folds.of_log(log, folds, by) if folds else None
         fitting = _Fitting(log, config, encoder, cut, seed, folder, on_event, data_parallel)
-        fitting.train_together()
+        fitting.train_in_parallel()
         validated = fitting.validated()
         members = validated | fitting.finals(validated)
         calibrator = fitting.calibrator(validated)
@@ -112,7 +113,7 @@ class _Fitting:
     data_parallel: bool
     team: Team = field(default_factory=Alone)
 
-    def train_together(self) -> None:
+    def train_in_parallel(self) -> None:
         """Let all workers train each member that the folder does not hold, if it was asked for.
 
         They end with the same weights, and the first one leaves them in the folder. If one is lost,
@@ -120,9 +121,12 @@ class _Fitting:
         """
         names = [FULL, *(f"fold-{k}" for k in range(self._count))]
         names += [f"{FINAL}{k}" for k in range(self.config.refits)]
-        if self.data_parallel and any(self._kept(name) is None for name in names):
-            place = self.folder.absolute() / _TOGETHER
-            current_engine().together(_train_together, place, replace(self, on_event=_silent))
+        engine = current_engine()
+        missing = any(self._kept(name) is None for name in names)
+        if engine.name != "ray" or not self.data_parallel or not missing:
+            return
+        folder = self.folder.absolute() / _PARALLEL
+        in_parallel(engine.workers, _train_in_parallel, folder, replace(self, on_event=_silent))
 
     def validated(self) -> dict[str, Member]:
         """Return the members of training rows, each of its best epoch."""
@@ -280,7 +284,7 @@ def _train_elsewhere(
     fitting._member(name, 0, lambda: fitting._final(name, k, known))
 
 
-def _train_together(team: Team, fitting: _Fitting) -> None:
+def _train_in_parallel(team: Team, fitting: _Fitting) -> None:
     """Train all members, one after the other, as one of the workers that do."""
     mine = replace(fitting, team=team)
     mine.finals(mine.validated())

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from harmonrank.engine import Alone, Team
 from harmonrank.metrics import auc
 from harmonrank.paper.training import Event, Finished
 from harmonrank.paper.training.checkpoint import Checkpoint, Progress
@@ -26,6 +25,7 @@ from harmonrank_lab.upstream.network import PredictorNetwork
 from harmonrank_lab.upstream.pieces import Pieces
 from harmonrank_lab.upstream.shares import scores_of_all, slopes_of_all
 from harmonrank_lab.upstream.stream import RowStream
+from harmonrank_lab.upstream.team import Alone, Team
 
 _PIECE_ROWS = 2048
 _AVERAGED = 16

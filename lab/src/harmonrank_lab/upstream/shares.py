@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from harmonrank.engine import Team
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.network import SCORED_ROWS, PredictorNetwork
+from harmonrank_lab.upstream.team import Team
 
 Piece = tuple[Rows, int]
 Slopes = tuple[float, list[Tensor]]

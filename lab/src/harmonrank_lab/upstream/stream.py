@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 from harmonrank.data.reading.parquet import count_rows, read_piece
-from harmonrank.engine import Alone, Team
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.folds import Folds
 from harmonrank_lab.upstream.logs import ImportedLog
+from harmonrank_lab.upstream.team import Alone, Team
 
 # About the row groups that Polars writes, so that hardly a page is decoded twice.
 _GROUP_ROWS = 131_072

@@ -2,7 +2,7 @@
 
 __all__ = ["ModelChoice", "at_option", "load_ranking", "model_argument", "model_options"]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -58,7 +58,9 @@ class ModelChoice:
                     "Give either --at or --value, not both: a point is weights on AUCs."
                 )
             fitted = fitted.at(self.at)
-        return fitted if self.missing is None else fitted.allowing(self.missing)
+        if self.missing is None:
+            return fitted
+        return fitted.under(replace(fitted.schema, missing=self.missing))
 
 
 def model_options(function: F) -> F:

@@ -70,7 +70,7 @@ def add_look(
 
 
 @lane_function
-def _add_heads(flat: Any, to: int, g: Any, at: int, number: float, M: int) -> None:
+def _add_heads(flat: Any, to: Any, g: Any, at: Any, number: float, M: int) -> None:
     """Add what one coefficient of a row adds to the gradient of every head."""
     # Of an unsigned place numba does not ask whether it counts from the end.
     to, at = np.uint64(to), np.uint64(at)

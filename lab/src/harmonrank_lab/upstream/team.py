@@ -1,8 +1,11 @@
 """Team: workers that do one computation together, and exchange arrays on the way."""
 
-__all__ = ["Alone", "Team"]
+__all__ = ["Alone", "Team", "in_parallel"]
 
-from typing import Protocol
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -37,3 +40,17 @@ class Alone:
     def gathered(self, array: np.ndarray) -> list[np.ndarray]:
         """Return the array."""
         return [array]
+
+
+def in_parallel(workers: int, function: Callable[..., Any], folder: Path, *given: Any) -> Any:
+    """Return what `function(team, *given)` returns on the first of so many workers of Ray.
+
+    All begin again where one is lost, so the function goes on from what it has stored. The folder,
+    seen by all, is Ray's own meanwhile and gone at the end.
+    """
+    with warnings.catch_warnings():
+        # Ray Train loads Ray Data, which warns of settings of its own.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        from harmonrank_lab.upstream.ray_team import run_in_parallel
+
+        return run_in_parallel(workers, function, folder, given)

@@ -1,11 +1,11 @@
-"""RayTeam: workers that Ray Train starts together, and starts again together if one is lost.
+"""RayTeam: workers that Ray Train starts at once, and starts again, all of them, if one is lost.
 
 Ray Train places the workers, notices which are lost and restarts all. Arrays go between them by
 Gloo, which listens on the address that Ray itself has on a machine; what is kept on the way is up
 to the work, as nothing of Ray's own checkpoints, which it would unpickle, is used.
 """
 
-__all__ = ["run_together"]
+__all__ = ["run_in_parallel"]
 
 import os
 import shutil
@@ -33,10 +33,10 @@ from ray.train import (
 from ray.train.collective import broadcast_from_rank_zero
 from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
-from harmonrank.engine.team import Alone, Team
 from harmonrank.support import errors
 from harmonrank.support.errors import EngineError, HarmonRankError
 from harmonrank.support.threads import limited_threads
+from harmonrank_lab.upstream.team import Alone, Team
 
 _RETRIES = 16
 _PATIENCE = timedelta(minutes=30)
@@ -55,7 +55,7 @@ _OURS = {
 }
 
 
-def run_together(
+def run_in_parallel(
     workers: int, function: Callable[..., Any], folder: Path, given: tuple[Any, ...]
 ) -> Any:
     """Return what `function(team, *given)` returns on the first of so many workers.
