@@ -52,6 +52,7 @@ class EventArrays(NamedTuple):
         key: (events, 2), of its request and item.
         time: When it was.
         before: The watermark just before it arrived.
+        closed: Intervals before this time were closed then.
         objective: Of feedback.
     """
 
@@ -59,6 +60,7 @@ class EventArrays(NamedTuple):
     key: np.ndarray
     time: np.ndarray
     before: np.ndarray
+    closed: np.ndarray
     objective: np.ndarray
 
 
@@ -107,8 +109,10 @@ class Limits(NamedTuple):
         waits: How long after an exposure feedback on each objective counts.
         every: Length of an interval.
         longest: The longest of the waits.
+        lateness: How far the watermark stays behind the newest event.
     """
 
     waits: np.ndarray
     every: int
     longest: int
+    lateness: int

@@ -111,7 +111,8 @@ class HeldTable(_Table):
     def waiting(self) -> np.ndarray:
         """The numbers of those that still wait, ascending."""
         state = self.arrays.state[: self.following - self.arrays.base]
-        return self.arrays.base + np.flatnonzero(state == WAITING)
+        numbers: np.ndarray = self.arrays.base + np.flatnonzero(state == WAITING)
+        return numbers
 
     def put(self, keys: np.ndarray, facts: Sequence[np.ndarray]) -> np.ndarray:
         """Add feedback that was held when it was saved, in order; return its numbers."""
