@@ -5,28 +5,7 @@ in row n − base of their arrays. A key is 128 bits of a request and an item. A
 numbers; it has open addresses with linear probing, and a power of two of slots, −1 where empty.
 """
 
-__all__ = [
-    "ACCEPTED",
-    "BROKEN",
-    "COUNTED",
-    "DUPLICATE_EXPOSURE",
-    "DUPLICATE_FEEDBACK",
-    "EXPOSURE",
-    "FEEDBACK",
-    "HELD",
-    "IGNORED",
-    "LATE_INTERVAL",
-    "LATE_WINDOW",
-    "MALFORMED",
-    "TOO_EARLY",
-    "UNMATCHED",
-    "WAITING",
-    "ZERO",
-    "EventArrays",
-    "HeldArrays",
-    "Limits",
-    "ShownArrays",
-]
+__all__ = ["EventArrays", "HeldArrays", "Limits", "ShownArrays"]
 
 from typing import NamedTuple
 
