@@ -1,22 +1,19 @@
 """What verbs cost on a Ray cluster of this machine, and what that comes to on a thousand machines.
 
-    python benchmarks/cluster.py --rows 1000000,4000000 --folder DRAWN \\
-        -o benchmarks/results/cluster.json
-    python benchmarks/cluster.py --rows 100000000 --verbs score --repeats 1 --folder DRAWN -o …
-    python benchmarks/cluster.py --table -o benchmarks/results/cluster.json
+    python benchmarks/cluster.py --rows 1000000 10000000 --folder DRAWN \\
+        --json benchmarks/results/cluster.json
 
 Each measurement is a process of its own with a cluster of its own, of one or two workers with one
 thread each, in turn, so that what else the machine does meets both. Stored are medians; `seconds`
 are without the start of Ray and of its workers, which is `start_seconds`. The rows are those of
 scale.py: with the same `--folder` they are drawn but once. Results of other verbs and sizes that
-the file has stay. `--table` prints the rows of the table in docs/scale.md.
+the file has stay. The plan is computed from them and from network figures that are stated.
 """
 
-import argparse
 import json
+import math
 import os
 import pickle
-import platform
 import shutil
 import subprocess
 import sys
@@ -26,19 +23,22 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from cluster_plan import STATED, kernels, plan, simulated
-from harmonrank.fusion.fitting.block_fit import fit_in_blocks
 from scale import PART, WORLD, drawn
+from store import options, write
 
 import harmonrank as hr
-from harmonrank.data.rows.log_blocks import FileBlocks
+from harmonrank.data import log_blocks
 from harmonrank.engine import open_engine, using
-from harmonrank.evaluation.partitioned import partitioned_quality
-from harmonrank.fusion.scoring.scoring_parts import score_files
+from harmonrank.evaluation import partitioned_quality
+from harmonrank.fusion import score_files
 from harmonrank.worlds import world
 
 VERBS, WORKERS = ("fit", "score", "evaluate"), (1, 2)
 SAME = ("verb", "rows", "workers")
+# Stated: cores of a machine and the dollars of one in an hour, rows of a day, machines.
+CORES, CORE_HOUR, DAY_ROWS, MACHINES = 16, 0.05, 10**10, 1000
+# Of a fit: rows of a block, and how many workers send sums to the process in the middle.
+BLOCK_ROWS, SENDERS = 262_144, 32
 
 
 class Counted:
@@ -115,17 +115,13 @@ def work_of(verb, source, scratch):
     if verb == "fit":
         place = world(WORLD)
         names = [f"y{m}" for m in range(len(place.objectives))]
-        schema = {
-            "objectives": {name: f"p_{name}" for name in names},
-            "context": list(place.context),
-            "request": "request",
-        }
-        blocks = FileBlocks(source, hr.Schema.of(schema))
-        return lambda _: fit_in_blocks(hr.HarmonRank(), blocks, most_rows=1)
+        scores = {name: f"p_{name}" for name in names}
+        schema = hr.Schema(scores, context=list(place.context), request="request")
+        return lambda _: hr.HarmonRank().fit(source, schema, memory="1MB")  # in blocks
     model = hr.load(scratch / "model")
     if verb == "score":
         return lambda engine: score_files(engine, model, source, scratch / "scored")
-    blocks = FileBlocks(source, model.schema, size=1 << 20)
+    blocks = log_blocks(source, model.schema, "1MB")
     return lambda engine: partitioned_quality(model, blocks, engine)
 
 
@@ -165,7 +161,7 @@ def measured(verb, rows, workers, source, scratch):
 def ready(_):
     """Load what workers need, which a cluster that runs has done long before."""
     time.sleep(0.2)  # long enough that each worker gets one
-
+    import harmonrank.model  # noqa: F401
 
 
 def alone(verb, rows, workers, source, scratch):
@@ -186,7 +182,7 @@ def growth(sizes, verbs, repeats, folder, scratch):
     if not (scratch / "model").exists():
         with open_engine("local") as engine, using(engine):
             work = work_of("fit", files[0], scratch)
-            work(engine).model.save(scratch / "model")
+            work(engine).save(scratch / "model")
     for rows in sizes:
         source = scratch / f"rows-{rows}"
         source.mkdir()
@@ -206,65 +202,51 @@ def growth(sizes, verbs, repeats, folder, scratch):
                 yield found | {"runs": [run["seconds"] for run in same]}
 
 
-def table(results):
-    """Print rows of docs/scale.md."""
+def plan(results, row_bytes):
+    """Return what a day of 10 billion rows takes, from processor time per row.
+
+    The blocks of a fit are dealt out whole, and the process in the middle, whose work has the size
+    of the model, gets the sums of so many senders in place of two.
+    """
+    found = {}
     for row in results:
-        print(f"| {row['verb']} | {row['rows']:,} | {row['workers']} |" + " 0 |" * 8)
+        largest = max(other["rows"] for other in results if other["verb"] == row["verb"])
+        if row["rows"] != largest or row["workers"] != 2:
+            continue
+        times = DAY_ROWS / row["rows"]
+        seconds = (row["driver_seconds"] + row["worker_seconds"]) * times
+        path, received = seconds / (MACHINES * CORES), times
+        if row["verb"] == "fit":
+            most = math.ceil(DAY_ROWS / BLOCK_ROWS / (MACHINES * CORES))
+            each = row["worker_seconds"] / math.ceil(row["rows"] / BLOCK_ROWS)
+            path, received = row["driver_seconds"] + most * each, SENDERS / row["workers"]
+        found[row["verb"]] = {
+            "core_hours": seconds / 3600,
+            "minutes": path / 60,
+            "dollars": seconds / 3600 * CORE_HOUR,
+            "received_bytes": row["received_bytes"] * received,
+        }
+    return {"row_bytes": row_bytes, "stored_bytes": row_bytes * DAY_ROWS, "verbs": found}
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", default="1000000,4000000")
-    parser.add_argument("--verbs", default=",".join(VERBS))
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--folder", type=Path, help="Of rows that scale.py has drawn, or will.")
-    parser.add_argument("--keep-kernels", action="store_true", help="Do not time them again.")
-    parser.add_argument("--table", action="store_true")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("-o", "--output", type=Path)
-    given = parser.parse_args()
+if __name__ == "__main__":
+    given = options(
+        __doc__, rows=[1_000_000, 4_000_000], verbs=list(VERBS), repeats=3, folder=Path, one=str
+    )
     if given.one:
         verb, rows, workers, source, scratch = json.loads(given.one)
         print(json.dumps(measured(verb, rows, workers, Path(source), Path(scratch))))
-        return
-    if given.output is None:
-        parser.error("-o is needed")
-    stored = json.loads(given.output.read_text()) if given.output.exists() else {"results": []}
-    if given.table:
-        table(stored["results"])
-        return
-    sizes = sorted(int(n) for n in given.rows.split(","))
+        raise SystemExit
+    there = given.json is not None and given.json.exists()
+    results = json.loads(given.json.read_text())["results"] if there else []
     with TemporaryDirectory() as scratch:
         folder = given.folder or Path(scratch) / "drawn"
         folder.mkdir(parents=True, exist_ok=True)
         row_bytes = drawn(folder, PART)[0].stat().st_size / PART
-        for new in growth(sizes, given.verbs.split(","), given.repeats, folder, Path(scratch)):
-            key = [new[k] for k in SAME]
-            results = [row for row in stored["results"] if [row[k] for k in SAME] != key]
-            order = {verb: k for k, verb in enumerate(VERBS)}
-            stored["results"] = sorted(
-                [*results, new], key=lambda r: (order[r["verb"]], r["rows"], r["workers"])
+        for new in growth(sorted(given.rows), given.verbs, given.repeats, folder, Path(scratch)):
+            others = [row for row in results if any(row[k] != new[k] for k in SAME)]
+            place = {verb: k for k, verb in enumerate(VERBS)}
+            results = sorted(
+                [*others, new], key=lambda r: (place[r["verb"]], r["rows"], r["workers"])
             )
-            write(given.output, stored, row_bytes, given)
-
-
-def write(path, stored, row_bytes, given):
-    if not given.keep_kernels or "kernels" not in stored:
-        stored["kernels"] = kernels()
-        given.keep_kernels = True
-    stored |= {
-        "command": f"python benchmarks/cluster.py --rows {given.rows} --repeats {given.repeats}",
-        "machine": {
-            "cores": os.cpu_count(),
-            "processor": platform.machine(),
-            "load": os.getloadavg()[0],
-        },
-        "stated": STATED,
-        "simulated": simulated(stored["kernels"]),
-        "plan": plan(stored["results"], row_bytes),
-    }
-    path.write_text(json.dumps(stored, indent=2) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()
+            write(given.json, {"results": results, "plan": plan(results, row_bytes)})

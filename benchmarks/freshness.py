@@ -9,37 +9,27 @@ comparison, by the one that was current after the first day; results are exact A
 probabilities.
 """
 
-import argparse
-import json
 import tempfile
+from argparse import Namespace
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from store import ceiling, exact, options, write
 
 from harmonrank.data import Log, read_log
-from harmonrank.metrics import auc, best_score
 from harmonrank.registry import Registry
-from harmonrank.streaming.config import LoopConfig, StreamConfig
-from harmonrank.streaming.config import LearnerSettings
-from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted
-from harmonrank.streaming.sources.source import open_sink
-from harmonrank.streaming.stream import stream
+from harmonrank.streaming import BatchLearned, IntervalCompleted, LoopConfig, StreamConfig
+from harmonrank.streaming import open_sink, stream
 from harmonrank.worlds import Swap, world
-from harmonrank_lab.worlds.stream import SimulatedStream
+from harmonrank_lab.worlds import SimulatedStream
 
 HOUR = timedelta(hours=1)
-SWAPPED = {"a": 1.5, "b": -1.0}
-
-
-def drifting(name: str, hours: int, drift: float, swap: int) -> Any:
-    place = world(name)
-    change = Swap(swap / hours, place.objectives[1:3], SWAPPED["a"], SWAPPED["b"], 1.0)
-    return place.drifting(mu_amplitude=drift, swap=change)
 
 
 def written(events: SimulatedStream, folder: Path) -> pl.DataFrame:
@@ -52,147 +42,65 @@ def written(events: SimulatedStream, folder: Path) -> pl.DataFrame:
     return pl.concat(shown)
 
 
-def versions(happened: list[Any], config: StreamConfig) -> list[tuple[Any, int, bool]]:
-    """Return when each published version became current, in the time of the events."""
-    late, wait = timedelta(seconds=config.lateness), timedelta(seconds=config.window)
-    found = []
-    for event in happened:
-        made = event.version
-        if made is not None and made.refused is None:
-            ready = event.end + late + (wait if isinstance(event, BatchLearned) else 0 * wait)
-            found.append((ready, made.version, made.recalibrated))
-    return found
+class Versions:
+    """The published versions, and when each became current in the time of the events."""
 
+    def __init__(self, happened: list[Any], config: StreamConfig, registry: Path) -> None:
+        late, wait = timedelta(seconds=config.lateness), timedelta(seconds=config.window)
+        made = [e for e in happened if e.version is not None]
+        self.refused = [e.version.refused for e in made if e.version.refused is not None]
+        self.made = [
+            (e.end + late + (wait if isinstance(e, BatchLearned) else 0 * wait), e.version.version)
+            for e in made
+            if e.version.refused is None
+        ]
+        self.load = cache(Registry(registry).load)
 
-def exact(model: Any, log: Log) -> float:
-    return float(auc(model.score(log), log.truth).sum())
+    def at(self, when: datetime) -> int | None:
+        """Return the version that was current at a time."""
+        return next((number for ready, number in reversed(self.made) if ready <= when), None)
 
 
 def mean_and_error(values: list[float]) -> dict[str, float]:
-    return {
-        "mean": float(np.mean(values)),
-        "error": float(np.std(values, ddof=1) / len(values) ** 0.5),
-    }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--world", default="elive")
-    parser.add_argument("--hours", type=int, default=72)
-    parser.add_argument("--rows", type=int, default=25_000, help="exposures an hour")
-    parser.add_argument("--drift", type=float, default=0.5)
-    parser.add_argument("--swap", type=int, default=66, help="the hour of the upstream swap")
-    parser.add_argument("--frozen", type=int, default=24, help="the hour whose version is frozen")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--half-life", default="auto")
-    parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
-    place = drifting(given.world, given.hours, given.drift, given.swap)
-    events = SimulatedStream(place, given.rows * given.hours, given.hours, given.seed)
-    life = given.half_life if given.half_life in ("auto", "never") else float(given.half_life)
-    config = StreamConfig(learner=LearnerSettings(half_life=life))
-    with tempfile.TemporaryDirectory() as folder:
-        at = Path(folder)
-        shown = written(events, at / "events")
-        happened = []
-        for event in stream(
-            str(at / "events"), events.schema, config, at / "state",
-            registry=at / "registry", loop=LoopConfig(once=True),
-        ):  # fmt: skip
-            if isinstance(event, BatchLearned | IntervalCompleted):
-                happened.append(event)
-                told = event.version or getattr(event, "held", None)
-                print(
-                    type(event).__name__,
-                    f"{event.start:%d %H}h",
-                    told,
-                    getattr(event, "learner", ""),
-                    flush=True,
-                )
-        result = measured(
-            events, shown, versions(happened, config), Registry(at / "registry"), given
-        )
-    refused = [e.version.refused for e in happened if e.version and e.version.refused]
-    result |= {
-        "published": sum(1 for e in happened if e.version) - len(refused),
-        "refused": refused,
-    }
-    result["half_lives"] = [
-        e.learner.get("half_life_hours") for e in happened if isinstance(e, BatchLearned)
-    ]
-    command = "python benchmarks/freshness.py"
-    text = json.dumps(
-        {
-            "command": command,
-            "settings": {k: v for k, v in vars(given).items() if k != "json"},
-            **result,
-        },
-        indent=1,
-    )
-    print(
-        json.dumps({k: v for k, v in result.items() if k not in ("hours", "half_lives")}, indent=1)
-    )
-    if given.json is not None:
-        given.json.write_text(text + "\n")
+    error = float(np.std(values, ddof=1) / len(values) ** 0.5)
+    return {"mean": float(np.mean(values)), "error": error}
 
 
 def measured(
-    events: SimulatedStream, shown: pl.DataFrame, made: list[Any], registry: Registry, given: Any
+    events: SimulatedStream, shown: pl.DataFrame, versions: Versions, given: Namespace
 ) -> dict[str, Any]:
-    models: dict[int, Any] = {}
-
-    def current(when: Any) -> int | None:
-        found = [number for ready, number, _ in made if ready <= when]
-        return found[-1] if found else None
-
-    def model(number: int) -> Any:
-        if number not in models:
-            models[number] = registry.load(number)
-        return models[number]
-
     schema = replace(events.schema, request=None)
 
+    @cache
     def log_of(hour: int) -> Log:
         start = events.start + hour * HOUR
         part = shown.filter((pl.col("time") >= start) & (pl.col("time") < start + HOUR))
         return read_log(part.with_columns(pl.lit(0).alias(n) for n in schema.names), schema)
 
-    frozen = current(events.start + given.frozen * HOUR)
+    @cache
+    def reached(version: int, hour: int) -> float:
+        return exact(versions.load(version).score(log_of(hour)), log_of(hour))
+
+    frozen = versions.at(events.start + given.frozen * HOUR)
     assert frozen is not None, "no version was published before the frozen one"
-    rows, worse = [], []
+    rows, gains = {}, []
     for hour in range(given.hours):
         start = events.start + hour * HOUR
-        number = current(start)
-        if number is None:
+        if (number := versions.at(start)) is None:
             continue
-        log = log_of(hour)
-        best = float(auc(best_score(log.truth), log.truth).sum())
-        row = {
-            "hour": hour,
-            "version": number,
-            "ceiling": best,
-            "streamed": exact(model(number), log),
-        }
-        row["frozen"] = exact(model(frozen), log)
+        of_hour = {"ceiling": ceiling(log_of(hour)), "streamed": reached(number, hour)}
+        rows[hour] = {"hour": hour, "version": number, **of_hour, "frozen": reached(frozen, hour)}
         # Versions that became current since the last hour, each beside the one before it.
-        for (_, before, _), (ready, new, recalibrated) in pairwise(made):
+        for (_, before), (ready, new) in pairwise(versions.made):
             if start - HOUR < ready <= start:
-                gain = exact(model(new), log) - exact(model(before), log)
-                worse.append({"version": new, "recalibrated": recalibrated, "gain": gain})
-        rows.append(row)
+                gains.append({"version": new, "gain": reached(new, hour) - reached(before, hour)})
     # The last day before the swap, which would make anything frozen look bad.
-    day = [r for r in rows if given.swap - 24 <= r["hour"] < given.swap]
-    calm = [r["ceiling"] - r["streamed"] for r in rows if given.swap - 6 <= r["hour"] < given.swap]
-    lost = {r["hour"]: r["ceiling"] - r["streamed"] for r in rows}
-    before = model(current(events.start + given.swap * HOUR))
-    stale = {
-        hour: next(r["ceiling"] for r in rows if r["hour"] == hour) - exact(before, log_of(hour))
-        for hour in range(given.swap, min(given.swap + 6, given.hours))
-    }
-    base = float(np.mean(calm))
-    recovered = {h: 1 - (lost[h] - base) / (stale[h] - base) for h in stale if stale[h] - base > 0}
+    day = [rows[h] for h in range(given.swap - 24, given.swap) if h in rows]
+    lost = {h: r["ceiling"] - r["streamed"] for h, r in rows.items()}
+    base = float(np.mean([lost[h] for h in range(given.swap - 6, given.swap)]))
+    before = versions.at(events.start + given.swap * HOUR)
+    after = range(given.swap, min(given.swap + 6, given.hours))
+    stale = {h: rows[h]["ceiling"] - reached(before, h) for h in after}
     return {
         "last_day": {
             "streamed": mean_and_error([r["streamed"] for r in day]),
@@ -202,12 +110,31 @@ def measured(
         "before_swap_regret": base,
         "swap_regret_without": stale,
         "swap_regret": {h: lost[h] for h in stale},
-        "recovered": recovered,
-        "least_gain_of_a_version": min((w["gain"] for w in worse), default=None),
-        "gains": worse,
-        "hours": rows,
+        "recovered": {h: 1 - (lost[h] - base) / (s - base) for h, s in stale.items() if s > base},
+        "least_gain_of_a_version": min((one["gain"] for one in gains), default=None),
+        "gains": gains,
+        "hours": list(rows.values()),
+        "published": len(versions.made),
+        "refused": versions.refused,
     }
 
 
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, world="elive", hours=72, rows=25_000, drift=0.5, swap=66, frozen=24, seed=1)
+    place = world(given.world)
+    change = Swap(given.swap / given.hours, place.objectives[1:3], a=1.5, b=-1.0)
+    moving = place.drifting(mu_amplitude=given.drift, swap=change)
+    events = SimulatedStream(moving, given.rows * given.hours, given.hours, given.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        at, config, happened = Path(folder), StreamConfig(), []
+        shown = written(events, at / "events")
+        for event in stream(
+            str(at / "events"), events.schema, config, at / "state",
+            registry=at / "registry", loop=LoopConfig(once=True),
+        ):  # fmt: skip
+            if isinstance(event, BatchLearned | IntervalCompleted):
+                happened.append(event)
+                print(type(event).__name__, f"{event.start:%d %H}h", event.version, flush=True)
+        found = measured(events, shown, Versions(happened, config, at / "registry"), given)
+    settings = {k: v for k, v in vars(given).items() if k != "json"}
+    write(given.json, {"settings": settings, **found})

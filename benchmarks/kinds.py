@@ -7,28 +7,26 @@ Labels of a world are drawn again, one objective graded, one given another, one 
 rows, all of whose orders are tried: how far the documented score is below the best of them.
 """
 
-import argparse
-import json
-import tempfile
 from itertools import permutations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
+from store import options, write
 
 import harmonrank as hr
 from harmonrank.data import Log, read_log
-from harmonrank.fusion import method_class
-from harmonrank.fusion.quality.outcomes import best_terms, true_outcomes
+from harmonrank.fusion import best_terms, method_class, true_outcomes
 from harmonrank.metrics import auc
 from harmonrank.worlds import world
-from harmonrank.worlds.simulation import simulate
+from harmonrank_lab.worlds import simulate
 
 KINDS = {
     "qkvideo": {"graded": ("long_view",), "given": {"like": "click"}, "unwanted": ("share",)},
     "elive": {"graded": ("long_view",), "given": {"comment": "like"}, "unwanted": ("follow",)},
 }
-METHODS = ("harmonrank", "logistic", "lightgbm", "closed-form", "prevalence-weights")
+METHODS = ["harmonrank", "logistic", "lightgbm", "closed-form", "prevalence-weights"]
 NAMES = ("click", "order", "watch")
 COUNTED = {
     "events": ([1.0, -2.0, 0.0], {}),
@@ -42,7 +40,7 @@ COUNTED = {
 
 
 def regrets(name: str, rows: int, seed: int, methods: list[str]) -> dict:
-    with tempfile.TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         path = Path(folder) / "log"
         simulate(world(name), rows, path, seed=seed, kinds=KINDS[name])
         schema = hr.Schema.read(path / "schema.toml")
@@ -83,28 +81,16 @@ def loss_of(log: Log, weights: np.ndarray) -> float:
 
 def orders(draws: int) -> list[dict]:
     found = []
-    for what, (weights, options) in COUNTED.items():
-        losses = [loss_of(small_world(seed, **options), np.array(weights)) for seed in range(draws)]
+    for what, (weights, kind) in COUNTED.items():
+        losses = [loss_of(small_world(seed, **kind), np.array(weights)) for seed in range(draws)]
         found.append({"counted": what, "mean": float(np.mean(losses)), "largest": max(losses)})
-        print(f"{what}: {found[-1]['mean']:.4f}, at most {found[-1]['largest']:.4f}", flush=True)
+        print(found[-1], flush=True)
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rows", type=int, default=50_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--draws", type=int, default=25)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS))
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    small = orders(options.draws)
-    results = [regrets(n, options.rows, options.seed, options.methods) for n in KINDS]
-    if options.json:
-        head = {"rows": options.rows, "seed": options.seed}
-        parts = {**head, "results": results, "orders": small}
-        options.json.write_text(json.dumps(parts, indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, rows=50_000, seed=0, draws=25, methods=METHODS)
+    small = orders(given.draws)
+    results = [regrets(name, given.rows, given.seed, given.methods) for name in KINDS]
+    head = {"rows": given.rows, "seed": given.seed}
+    write(given.json, {**head, "results": results, "orders": small})

@@ -6,13 +6,12 @@ FOLDER holds log.parquet and user_features.parquet in KuaiRand's columns. Scores
 days are made out of fold (5 folds), those of the last two days by a model of all training days.
 """
 
-import argparse
-import json
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from sklearn.ensemble import HistGradientBoostingClassifier
+from store import options, write
 
 from harmonrank.data import Schema
 from harmonrank.evaluation import compare
@@ -21,11 +20,11 @@ from harmonrank.fusion import METHODS
 OBJECTIVES = ("is_click", "long_view", "is_profile_enter", "is_comment", "is_follow")
 CONTEXT = ("hour", "user_active_degree", "follow_user_num_range")
 FOLDS = 5
+BOOSTING = {"max_iter": 60, "learning_rate": 0.05, "max_leaf_nodes": 15, "min_samples_leaf": 50}
 
 
 def features(folder: Path) -> pl.DataFrame:
-    log = pl.read_parquet(folder / "log.parquet")
-    users = pl.read_parquet(folder / "user_features.parquet")
+    log, users = (pl.read_parquet(folder / f"{n}.parquet") for n in ("log", "user_features"))
     table = log.join(users, on="user_id", how="left", maintain_order="left").sort("time_ms")
     return table.with_columns(hour=pl.col("hourmin") // 100)
 
@@ -58,50 +57,23 @@ def score(table: pl.DataFrame, train: np.ndarray, seed: int) -> np.ndarray:
         rest = np.setdiff1d(known, half)
         X = design(table, half, labels)
         for m, y in enumerate(labels.T):
-            model = HistGradientBoostingClassifier(
-                max_iter=60,
-                learning_rate=0.05,
-                max_leaf_nodes=15,
-                min_samples_leaf=50,
-                random_state=seed,
-            )
+            model = HistGradientBoostingClassifier(**BOOSTING, random_state=seed)
             scores[target, m] = model.fit(X[rest], y[rest]).predict_proba(X[target])[:, 1]
     return scores
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--methods", default="all")
-    parser.add_argument("--seeds", type=int, default=3)
-    options = parser.parse_args()
-    table = features(options.folder)
+if __name__ == "__main__":
+    given = options(__doc__, "folder", methods=list(METHODS), seeds=3)
+    table = features(Path(given.folder))
     days = table["date"].unique().sort().to_list()
     train = table["date"].is_in(days[:-2]).to_numpy()
-    names = METHODS if options.methods == "all" else options.methods.split(",")
     schema = Schema({n: f"p_{n}" for n in OBJECTIVES}, context=CONTEXT, request="user_id")
-    results = []
-    for seed in range(options.seeds):
-        scores = score(table, train, seed)
-        fused = table.with_columns(
-            pl.Series(f"p_{n}", s) for n, s in zip(OBJECTIVES, scores.T, strict=True)
-        )
-        board = compare(fused.filter(train), fused.filter(~train), schema, names, seed=seed)
-        results.append({"seed": seed, **board.to_dict()})
-        print(f"seed {seed}: {train.sum():,} training rows, {(~train).sum():,} test rows")
-        for entry in board.entries:
-            if entry.quality is None:
-                print(f"  {entry.name:28s} failed: {entry.error}")
-            else:
-                q = entry.quality
-                print(
-                    f"  {entry.name:28s} {q.auc_sum.estimate:.4f} "
-                    + " ".join(f"{v.estimate:.3f}" for v in q.auc.values())
-                )
-    if options.json:
-        options.json.write_text(json.dumps(results, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    runs = []
+    for seed in range(given.seeds):
+        named = zip(OBJECTIVES, score(table, train, seed).T, strict=True)
+        fused = table.with_columns(pl.Series(f"p_{n}", s) for n, s in named)
+        rows, test = fused.filter(train), fused.filter(~train)
+        board = compare(rows, schema, given.methods, test=test, seed=seed).board
+        runs.append({"seed": seed, **board.to_dict()})
+        print(seed, {e.name: e.quality and e.quality.auc_sum for e in board.entries}, flush=True)
+    write(given.json, {"runs": runs})

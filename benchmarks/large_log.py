@@ -8,72 +8,26 @@ the networks, scores and fuses. The pipeline takes few passes and folds unless t
 memory does not depend on either. About 5 GB of disk are needed, and given back.
 """
 
-import argparse
 import json
 import os
-import platform
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from commands import measured
-
-LIMITS = {"import": 1536, "pipeline": 4096}
-"""Megabytes that each may take."""
-
-
-def limited(name: str, rows: int, *arguments: object) -> dict:
-    """Run a command; return what it took, and the memory that it may take."""
-    return measured(name, rows, *arguments) | {"most_megabytes": LIMITS.get(name)}
-
-
-def run(options: argparse.Namespace) -> dict:
-    """Simulate, import, and go through the pipeline, in a folder that is removed afterwards."""
-    rows, result = options.rows, {}
-    # Commands name files of the folder they run in, so that the stored ones can be repeated.
-    os.chdir(options.place)
-    size = ["--users", options.users, "--items", options.items, "--rows", rows]
-    result["simulate"] = limited("simulate", rows, "simulate", "kuairand", *size, "-o", "raw")
-    result["import"] = limited("import", rows, "data", "import", "kuairand", "raw", "-o", "log")
-    few = ["--epochs", options.epochs, "--folds", options.folds]
-    told = ["--json", "numbers.json"]
-    result["pipeline"] = limited("pipeline", rows, "pipeline", "raw", "-o", "out", *few, *told)
-    numbers = json.loads(Path("numbers.json").read_text())
-    steps = {
-        path.stem: json.loads(path.read_text())["content"]["seconds"]
-        for path in Path("out/steps").glob("*.json")
-    }
-    result["pipeline"] |= {"step_seconds": steps, "outcome": numbers}
-    return result
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=20_000_000)
-    parser.add_argument("--users", type=int, default=200_000)
-    parser.add_argument("--items", type=int, default=50_000)
-    parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--folds", type=int, default=2)
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    path = options.json.resolve() if options.json else None
-    load = os.getloadavg()[0]
-    home = Path.cwd()
-    with TemporaryDirectory() as scratch:
-        options.place = scratch
-        result = run(options)
-        os.chdir(home)
-    machine = {
-        "cores": os.cpu_count(),
-        "processor": platform.processor() or platform.machine(),
-        "load_before": load,
-        "threads": os.environ.get("OMP_NUM_THREADS", "all"),
-    }
-    if path:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(
-            json.dumps({"machine": machine, "rows": options.rows, **result}, indent=1) + "\n"
-        )
-
+from store import options, run_verb, write
 
 if __name__ == "__main__":
-    main()
+    given = options(__doc__, rows=20_000_000, users=200_000, items=50_000, epochs=1, folds=2)
+    path, rows = given.json and given.json.resolve(), given.rows
+    size = ["--users", given.users, "--items", given.items, "--rows", rows]
+    few = ["--epochs", given.epochs, "--folds", given.folds, "--json", "numbers.json"]
+    with TemporaryDirectory() as scratch:
+        # Commands name files of the folder they run in, so that the stored ones can be repeated.
+        os.chdir(scratch)
+        result = {
+            "simulate": run_verb(rows, "lab", "simulate", "kuairand", *size, "-o", "raw"),
+            "import": run_verb(rows, "lab", "data", "import", "kuairand", "raw", "-o", "log"),
+            "pipeline": run_verb(rows, "lab", "pipeline", "raw", "-o", "out", *few),
+        }
+        result["pipeline"]["outcome"] = json.loads(Path("numbers.json").read_text())
+        os.chdir("/")
+    write(path, {"rows": rows, **result})

@@ -8,19 +8,15 @@ such rows as they are, and again on rows whose gaps hold the mean logit of the s
 take the conditional mean of the score given the others, as they always do.
 """
 
-import argparse
-import json
-from pathlib import Path
+from itertools import product
 
 import numpy as np
+from store import Rows, options
 
 from harmonrank.data import Log, read_log
 from harmonrank.fusion import method_class
 from harmonrank.metrics import auc, best_score
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
-
-OTHERS = ("logistic", "closed-form")
+from harmonrank.worlds import as_frame, world, world_schema
 
 
 def with_gaps(log: Log, share: float, seed: int) -> Log:
@@ -42,37 +38,22 @@ def measure(name: str, share: float, rows: int, seed: int) -> dict:
     truth = place.posterior(test.scores, samples[1].context, samples[1].time)
     ceiling = float(auc(best_score(truth), truth).sum())
 
-    def regret(method: str, rows: Log, exam: Log) -> float:
-        fused = method_class(method)().fit(rows, schema, seed=seed).score(exam)
+    def regret(method: str, rows: Log, tested: Log) -> float:
+        fused = method_class(method)().fit(rows, schema, seed=seed).score(tested)
         return ceiling - float(auc(fused, truth).sum())
 
     filled = filled_by_means(train, train), filled_by_means(train, test)
     found = {"harmonrank": regret("harmonrank", train, test)}
     found["harmonrank, means"] = regret("harmonrank", *filled)
-    found |= {method: regret(method, train, test) for method in OTHERS}
-    return {"world": name, "share": share, "ceiling": ceiling, "regret": found}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rows", type=int, default=50_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--worlds", nargs="+", default=["elive", "conflict", "tails"])
-    parser.add_argument("--shares", nargs="+", type=float, default=[0.0, 0.03, 0.2, 0.5])
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    results = []
-    for name in options.worlds:
-        for share in options.shares:
-            results.append(measure(name, share, options.rows, options.seed))
-            regrets = "  ".join(f"{k} {v:.4f}" for k, v in results[-1]["regret"].items())
-            print(
-                f"{name} {share:.0%}  ceiling {results[-1]['ceiling']:.4f}  {regrets}", flush=True
-            )
-    if options.json:
-        head = {"rows": options.rows, "seed": options.seed}
-        options.json.write_text(json.dumps({**head, "results": results}, indent=1) + "\n")
+    found |= {method: regret(method, train, test) for method in ("logistic", "closed-form")}
+    head = {"world": name, "share": share, "rows": rows, "seed": seed}
+    return {**head, "ceiling": ceiling, "regret": found}
 
 
 if __name__ == "__main__":
-    main()
+    given = options(
+        __doc__, rows=50_000, seed=0, worlds=["elive", "conflict", "tails"], shares=[0.0, 0.03, 0.2, 0.5]
+    )
+    results = Rows(given.json, keep=False)
+    for name, share in product(given.worlds, given.shares):
+        results.add(measure(name, share, given.rows, given.seed))

@@ -1,6 +1,6 @@
 """Time and peak memory of logs that are read in blocks: fit, evaluate and score, by rows.
 
-    python benchmarks/scale.py --rows 10000000 --rows 100000000 --json benchmarks/results/scale.json
+    python benchmarks/scale.py --rows 10000000 100000000 --json benchmarks/results/scale.json
 
 Rows of a world with five objectives are drawn into parquet files of a million rows each, which
 takes some 20 bytes a row. Each command runs as a process of its own with `--memory 3GB`, and the
@@ -12,17 +12,14 @@ beside polars that reads and writes the same columns, each a process of its own,
 of other sizes that the file has stay.
 """
 
-import argparse
 import json
-import os
-import platform
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
-from commands import measured, run_process
+from store import options, run_process, run_verb, write
 
 from harmonrank.worlds import world
 
@@ -74,16 +71,16 @@ def run(rows: int, folder: Path, scratch: Path) -> dict:
     model, out, told = scratch / f"model-{rows}", scratch / "scored.parquet", scratch / "told.json"
     memory = ("--memory", MEMORY)
     found: dict = {"rows": rows, "bytes": sum(p.stat().st_size for p in source.iterdir())}
-    found["fit"] = measured(
-        "fit", rows, "fit", "--train", source, *columns(), "-o", model, *memory, "--json", told
+    found["fit"] = run_verb(
+        rows, "fit", "--train", source, *columns(), "-o", model, *memory, "--json", told
     )
     found["fit"]["blocks"] = json.loads(told.read_text()).get("blocks")
-    found["evaluate"] = measured(
-        "evaluate", rows, "evaluate", model, source, *memory, "--json", told
+    found["evaluate"] = run_verb(
+        rows, "evaluate", model, source, *memory, "--json", told
     )
     quality = json.loads(told.read_text())
     found["evaluate"] |= {"auc_sum": quality["auc_sum"], "ci": quality["ci"]}
-    found["score"] = measured("score", rows, "score", model, source, "-o", out)
+    found["score"] = run_verb(rows, "score", model, source, "-o", out)
     out.unlink()
     return found
 
@@ -112,7 +109,7 @@ def run_wide(rows: int, objectives: int, values: int, scratch: Path) -> dict:
     path, model = scratch / "wide.parquet", scratch / f"wide-{rows}-{objectives}-{values}"
     given = wide(path, rows, objectives, values)
     found = {"rows": rows, "objectives": objectives, "values": values}
-    return found | {"fit": measured("fit", rows, "fit", "--train", path, *given, "-o", model)}
+    return found | {"fit": run_verb(rows, "fit", "--train", path, *given, "-o", model)}
 
 
 def run_file(rows: int, folder: Path, scratch: Path) -> dict:
@@ -120,12 +117,12 @@ def run_file(rows: int, folder: Path, scratch: Path) -> dict:
     one, model, out = (scratch / name for name in ("one.parquet", "one-model", "out.parquet"))
     paths = drawn(folder, rows)
     pl.scan_parquet(paths).sink_parquet(one, row_group_size=250_000)
-    measured("fit", PART, "fit", "--train", paths[0], *columns(), "-o", model)
+    run_verb(PART, "fit", "--train", paths[0], *columns(), "-o", model)
     score = ("score", model, one, "-o", out, "--overwrite")
-    measured("score", rows, *score)  # so that kernels are compiled and files are in the cache
+    run_verb(rows, *score)  # so that kernels are compiled and files are in the cache
     same = out.rename(scratch / "same.parquet")
     works = {
-        "harmonrank": lambda: measured("score", rows, *score),
+        "harmonrank": lambda: run_verb(rows, *score),
         "polars": lambda: run_process("polars", rows, "-c", IN_MEMORY, same, out),
         "polars_streaming": lambda: run_process("streaming", rows, "-c", STREAMING, same, out),
     }
@@ -141,44 +138,25 @@ def run_file(rows: int, folder: Path, scratch: Path) -> dict:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, action="append")
-    parser.add_argument("--folder", type=Path)
-    parser.add_argument("--draw-only", action="store_true")
-    parser.add_argument("--wide", action="append", help="ROWS,OBJECTIVES,VALUES of a context.")
-    parser.add_argument("--file", type=int, action="append", help="Rows of a file to score.")
-    parser.add_argument("--json", type=Path)
-    options = parser.parse_args()
-    sizes = sorted(options.rows or ([] if options.wide or options.file else [1_000_000]))
-    load = os.getloadavg()[0]
-    with TemporaryDirectory() as scratch:
-        folder = options.folder or Path(scratch) / "drawn"
-        folder.mkdir(parents=True, exist_ok=True)
-        if options.draw_only:
-            drawn(folder, sizes[-1])
-            return
-        found = {name: [] for name in ("results", "wide", "files")}
-        if options.json and options.json.exists():  # other sizes stay
-            found |= json.loads(options.json.read_text())
-        found["machine"] = {
-            "cores": os.cpu_count(),
-            "processor": platform.processor() or platform.machine(),
-            "load_before": load,
-            "memory": MEMORY,
-        }
-        wide = [tuple(map(int, text.split(","))) for text in options.wide or []]
-        jobs = [("results", (rows, folder)) for rows in sizes] + [("wide", job) for job in wide]
-        jobs += [("files", (rows, folder)) for rows in options.file or []]
-        works = {"results": run, "wide": run_wide, "files": run_file}
-        for part, job in jobs:
-            new = works[part](*job, Path(scratch))
-            sizes_of = [k for k in ("rows", "objectives", "values") if k in new]
-            same = [row for row in found[part] if all(row[k] == new[k] for k in sizes_of)]
-            found[part] = [*(row for row in found[part] if row not in same), new]
-            if options.json:
-                options.json.write_text(json.dumps(found, indent=1) + "\n")
-
-
 if __name__ == "__main__":
-    main()
+    given = options(
+        __doc__, rows=[1_000_000], folder=Path, draw_only=False, wide=["none"], file=[0]
+    )
+    with TemporaryDirectory() as scratch:
+        folder = given.folder or Path(scratch) / "drawn"
+        folder.mkdir(parents=True, exist_ok=True)
+        if given.draw_only:
+            drawn(folder, max(given.rows))
+            raise SystemExit
+        wide_ones = [map(int, text.split(",")) for text in given.wide if text != "none"]
+        jobs = [("wide", run_wide, job) for job in wide_ones]
+        jobs += [("files", run_file, (rows, folder)) for rows in given.file if rows]
+        jobs += [] if jobs else [("results", run, (rows, folder)) for rows in sorted(given.rows)]
+        there = given.json is not None and given.json.exists()
+        found = json.loads(given.json.read_text()) if there else {}  # other sizes stay
+        for part, work, job in jobs:
+            new = work(*job, Path(scratch))
+            sizes = [k for k in ("rows", "objectives", "values") if k in new]
+            others = [r for r in found.get(part, []) if any(r[k] != new[k] for k in sizes)]
+            found[part] = [*others, new]
+            write(given.json, found)

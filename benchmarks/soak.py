@@ -10,32 +10,28 @@ the first quarter, in which the sample fills and the allocator settles, is left 
 a request failed, or if the service logged a warning.
 """
 
-import argparse
 import json
-import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
-from datetime import UTC, datetime
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from store import log_of, options, resident, write
 
-from harmonrank.fusion.harmonrank import HarmonRank
-from harmonrank_lab.bench import machine
-from harmonrank_lab.bench._rows import world_log
+import harmonrank as hr
 
 BODIES = 20
+ELIVE = hr.world("elive")
 
 
 def bodies_of(candidates: int) -> list[bytes]:
     """Return requests that differ in candidates and context."""
-    log = world_log(BODIES * candidates)
-    found = []
+    log, found = log_of(ELIVE, BODIES * candidates, 0), []
     for start in range(0, log.rows, candidates):
         part = log.scores[start : start + candidates].astype(float)
         scores = dict(zip(log.schema.score_columns, part.T.tolist(), strict=True))
@@ -50,7 +46,7 @@ class Clients:
     def __init__(self, port: int, bodies: list[bytes], rate: float, connections: int) -> None:
         self._port, self._bodies, self._rate = port, bodies, rate
         self._lock, self._stop, self._begun = threading.Lock(), threading.Event(), time.monotonic()
-        self._sent, self._seconds, self._failed = 0, [], []
+        self._sent, self.seconds, self.failed = 0, [], []
         self._threads = [threading.Thread(target=self._run) for _ in range(connections)]
         for thread in self._threads:
             thread.start()
@@ -63,10 +59,9 @@ class Clients:
             self._stop.wait(max(0.0, self._begun + number / self._rate - time.monotonic()))
             asked = time.monotonic()
             failure = self._ask(connection, self._bodies[number % len(self._bodies)])
-            with self._lock:
-                self._seconds.append(time.monotonic() - asked)
-                if failure:
-                    self._failed.append(failure)
+            self.seconds.append(time.monotonic() - asked)
+            if failure:
+                self.failed.append(failure)
         connection.close()
 
     def _ask(self, connection: HTTPConnection, body: bytes) -> str | None:
@@ -80,23 +75,10 @@ class Clients:
         whole = answer.status == 200 and len(found["ranked"]) == 10
         return None if whole else f"status {answer.status}"
 
-    def taken(self) -> tuple[list[float], list[str]]:
-        """Return the seconds of each answer since the last call, and what failed."""
-        with self._lock:
-            taken = self._seconds, self._failed
-            self._seconds, self._failed = [], []
-        return taken
-
     def end(self) -> None:
         self._stop.set()
         for thread in self._threads:
             thread.join()
-
-
-def resident(process: int) -> float:
-    """Return the resident memory of a process, in megabytes."""
-    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
-    return round(pages * resource.getpagesize() / 1e6, 2)
 
 
 class Service:
@@ -104,9 +86,8 @@ class Service:
 
     def __init__(self, model: Path) -> None:
         command = [sys.executable, "-m", "harmonrank", "serve", str(model), "--port", "0"]
-        self.process = subprocess.Popen(
-            [*command, "--json", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.process = subprocess.Popen([*command, "--json", "-"], **pipes, text=True)
         self.events = []
         threading.Thread(target=self._read, daemon=True).start()
         told = "".join(self.process.stdout.readline() for _ in range(3))
@@ -114,9 +95,7 @@ class Service:
         self.worker = next(e["process"] for e in self.events if e["event"] == "worker started")
 
     def _read(self) -> None:
-        for line in self.process.stderr:
-            if line.startswith("{"):
-                self.events.append(json.loads(line))
+        self.events += (json.loads(line) for line in self.process.stderr if line.startswith("{"))
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
@@ -125,16 +104,17 @@ class Service:
 
 def observed(service: Service, clients: Clients, minutes: float, each: float) -> list[dict]:
     """Write down what is seen, every so many seconds."""
-    begun, rows = time.monotonic(), []
+    begun, rows, answered, failed = time.monotonic(), [], 0, 0
     while (passed := time.monotonic() - begun) < 60 * minutes:
         time.sleep(min(each, 60 * minutes - passed))
-        seconds, failed = clients.taken()
+        seconds, failures = clients.seconds[answered:], clients.failed[failed:]
+        answered, failed = answered + len(seconds), failed + len(failures)
         p50, p99 = np.quantile(seconds, [0.5, 0.99]) if seconds else (np.nan, np.nan)
         rows.append(
             {
                 "minute": round((time.monotonic() - begun) / 60, 2),
-                "answered": len(seconds) - len(failed),
-                "failed": failed,
+                "answered": len(seconds) - len(failures),
+                "failed": failures,
                 "p50_ms": round(1e3 * float(p50), 2),
                 "p99_ms": round(1e3 * float(p99), 2),
                 "worker_mb": resident(service.worker),
@@ -151,54 +131,33 @@ def growth(rows: list[dict], column: str) -> float:
     return round(float(values[-quarter:].mean() - values[quarter : 2 * quarter].mean()), 2)
 
 
-def soak(options: argparse.Namespace) -> dict:
-    log = world_log(options.rows)
-    bodies, started = bodies_of(options.candidates), datetime.now(UTC)
+if __name__ == "__main__":
+    given = options(
+        __doc__, minutes=60.0, rate=100.0, candidates=1000, connections=4, rows=50_000, each=30.0
+    )
+    log, bodies = log_of(ELIVE, given.rows, 0), bodies_of(given.candidates)
     with TemporaryDirectory() as place:
-        HarmonRank().fit(log, log.schema).save(Path(place) / "model")
+        hr.HarmonRank().fit(log, log.schema).save(Path(place) / "model")
         service = Service(Path(place) / "model")
         try:
-            clients = Clients(service.port, bodies, options.rate, options.connections)
+            clients = Clients(service.port, bodies, given.rate, given.connections)
             try:
-                rows = observed(service, clients, options.minutes, options.each)
+                rows = observed(service, clients, given.minutes, given.each)
             finally:
                 clients.end()
         finally:
             code = service.end()
-    failed = [kind for row in rows for kind in row["failed"]]
-    return {
-        "command": "python " + " ".join(["benchmarks/soak.py", *sys.argv[1:]]),
-        "machine": machine(),
-        "started": started.isoformat(timespec="seconds"),
+    found = {
         "minutes": rows[-1]["minute"],
-        "rate": options.rate,
-        "candidates": options.candidates,
+        "rate": given.rate,
+        "candidates": given.candidates,
         "answered": sum(row["answered"] for row in rows),
-        "failed": len(failed),
-        "kinds": sorted(set(failed)),
+        "failed": sum(len(row["failed"]) for row in rows),
         "warnings": [e["event"] for e in service.events if e["level"] != "info"],
         "exit_code": code,
         "worker_growth_mb": growth(rows, "worker_mb"),
         "first_process_growth_mb": growth(rows, "first_process_mb"),
-        "over_time": rows,
     }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--rate", type=float, default=100.0, help="requests a second")
-    parser.add_argument("--candidates", type=int, default=1000)
-    parser.add_argument("--connections", type=int, default=4)
-    parser.add_argument("--rows", type=int, default=50_000, help="to fit the model on")
-    parser.add_argument("--each", type=float, default=30.0, help="seconds between two looks")
-    parser.add_argument("--json", type=Path, required=True)
-    options = parser.parse_args()
-    found = soak(options)
-    options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
-    print({name: value for name, value in found.items() if name not in ("over_time", "machine")})
+    print(found)
+    write(given.json, {**found, "over_time": rows})
     sys.exit(1 if found["failed"] or found["warnings"] or found["exit_code"] else 0)
-
-
-if __name__ == "__main__":
-    main()

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -47,7 +46,7 @@ def run(session, model, rows, **more):
 def check_equal(session, model, rows):
     found = run(session, model, rows)
     np.testing.assert_allclose(found["fused"], model.score(rows), TOLERANCE, TOLERANCE)
-    if model.gives_probabilities:
+    if model.traits.probabilities:
         for m, name in enumerate(model.schema.names):
             p = model.probabilities(rows)[:, m]
             np.testing.assert_allclose(found[name], p, 0, TOLERANCE)
@@ -158,7 +157,7 @@ def test_an_isotonic_calibration_is_exported(tmp_path):
 
 def with_everything(model):
     """Return the default with all curves and surfaces, and a bent coordinate of one score."""
-    heads, rng = model._heads, np.random.default_rng(0)
+    heads, rng = model.state.heads, np.random.default_rng(0)
     found = heads.residual
     drawn = {
         name: 0.2 * rng.normal(size=getattr(found, name).shape)
@@ -169,9 +168,11 @@ def with_everything(model):
     table[0] = np.sort(rng.normal(size=table.shape[1]))
     normal = np.array([1.0, 0.0])
     coordinate = replace(heads.coordinate, table=table, normal=normal, below=normal + 1)
-    changed = copy(model)
-    changed._use(replace(heads, residual=residual, coordinate=coordinate))
-    return changed
+    return with_heads(model, replace(heads, residual=residual, coordinate=coordinate))
+
+
+def with_heads(model, heads):
+    return type(model).assembled(model.schema, model.fitted, replace(model.state, heads=heads))
 
 
 def test_curves_surfaces_and_bent_coordinates_are_exported(tmp_path):
@@ -183,14 +184,14 @@ def test_curves_surfaces_and_bent_coordinates_are_exported(tmp_path):
 def test_contexts_too_many_to_list_are_computed(correlation, tmp_path, monkeypatch):
     monkeypatch.setattr("harmonrank.export.heads._MOST_NUMBERS", 10)
     model = with_everything(quick("harmonrank"))
-    density = model._heads.density
+    density = model.state.heads.density
     deviation = np.exp(density.log_variance / 2)
     # Where variances differ by context, strong correlations must be shrunk in some of them.
     covariance = correlation * np.outer(deviation, deviation)
     density = replace(
         density, covariance=covariance, spread=np.resize([-0.6, 0.1, 0.5], density.spread.shape)
     )
-    model._use(replace(model._heads, density=density))
+    model = with_heads(model, replace(model.state.heads, density=density))
     check_equal(exported(model, tmp_path), model, strange(planted(500, seed=2)))
 
 

@@ -6,8 +6,9 @@ import pytest
 
 from harmonrank import ClosedForm, HarmonRankPaper, Schema
 from harmonrank.data import read_log
+from harmonrank.data.rows.log_blocks import MemoryBlocks
 from harmonrank.fusion import method_class
-from harmonrank.fusion.fitting.fit import split_off
+from harmonrank.fusion.fitting.fit import _set_aside
 from harmonrank.support.errors import DataError, UsageError
 from logs import small_table
 
@@ -37,31 +38,6 @@ def test_a_table_of_any_kind_gives_the_same_fit(folder, schema):
     for name, source in sources(folder).items():
         model = ClosedForm().fit(source, schema, valid=folder / "valid.parquet")
         np.testing.assert_array_equal(model.score(source), expected, err_msg=name)
-
-
-def test_a_network_too_gives_the_same_fit_for_a_path_and_a_frame(folder, schema):
-    table = pl.read_parquet(folder / "train.parquet")
-    one = HarmonRankPaper(**SMALL).fit(folder / "train.parquet", schema).score(table)
-    other = HarmonRankPaper(**SMALL).fit(table.to_pandas(), schema).score(table.to_arrow())
-    np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("kind", [ClosedForm, lambda: HarmonRankPaper(**SMALL)])
-def test_a_fit_needs_no_context_and_no_requests(table, kind):
-    model = kind().fit(table, Schema({"buy": "p_buy", "like": "p_like"}))
-    assert np.isfinite(model.score(table)).all()
-
-
-@pytest.mark.parametrize("kind", [ClosedForm, lambda: HarmonRankPaper(**SMALL)])
-def test_a_context_value_never_seen_in_training_is_scored(table, schema, kind):
-    model = kind().fit(table, schema)
-    strange = table.with_columns(hour=pl.lit(99), age=pl.lit("ageless"))
-    missing = table.with_columns(
-        hour=pl.lit(None, dtype=pl.Int64), age=pl.lit(None, dtype=pl.String)
-    )
-    fused = model.score(strange)
-    assert np.isfinite(fused).all()
-    np.testing.assert_array_equal(fused, model.score(missing))
 
 
 def test_what_is_not_fitted_says_so(table, tmp_path):
@@ -160,7 +136,7 @@ def test_rank_refuses_what_it_cannot_do(table, schema):
 
 def test_a_method_that_cannot_change_weights_says_so(table, schema):
     model = HarmonRankPaper(**SMALL).fit(table, schema)
-    with pytest.raises(UsageError, match="cannot change weights after the fit; fit it again"):
+    with pytest.raises(UsageError, match="cannot change its weights after the fit"):
         model.score(table, weights={"buy": 2})
 
 
@@ -199,49 +175,35 @@ def test_an_objective_without_a_positive_is_refused_in_fit_and_evaluate(table, s
         model.evaluate(none)
 
 
-def test_the_split_keeps_requests_whole_and_every_row(table, schema):
-    log = read_log(table, schema)
-    larger, smaller = split_off(log, 0.1, seed=0)
-    assert larger.rows + smaller.rows == log.rows
-    assert 0 < smaller.rows < 200
-    assert not set(larger.request) & set(smaller.request)
-
-
-def test_the_split_depends_on_the_seed_alone(table, schema):
-    log = read_log(table, schema)
-    for seed in (0, 1):
-        one, other = (split_off(log, 0.1, seed=seed)[1].request for _ in range(2))
-        np.testing.assert_array_equal(one, other)
-    assert set(split_off(log, 0.1, seed=0)[1].request) != set(
-        split_off(log, 0.1, seed=1)[1].request
-    )
+def test_rows_that_are_set_aside_are_whole_requests_drawn_by_the_seed(table, schema):
+    blocks = MemoryBlocks(read_log(table, schema))
+    _, rest, valid = _set_aside(blocks, seed=0)
+    kept, aside = (set(blocks[0].request.tolist()) for blocks in (rest, valid))
+    assert kept | aside == set(blocks[0].request.tolist())
+    assert not kept & aside
+    assert 0 < valid[0].rows < 200
+    again, other = (_set_aside(blocks, seed)[2][0].request for seed in (0, 1))
+    np.testing.assert_array_equal(again, valid[0].request)
+    assert set(other.tolist()) != aside
 
 
 @pytest.mark.parametrize("request_column", ["request_id", None])
-def test_the_only_positive_is_never_split_off(schema, request_column):
+def test_the_only_positive_is_never_set_aside(schema, request_column):
     schema = replace(schema, request=request_column)
     for seed in range(30):
         frame = small_table(60, seed).with_columns(buy=pl.lit(0))
         frame[seed, "buy"] = 1
-        larger, smaller = split_off(read_log(frame, schema), 0.5, seed)
-        assert larger.labels[:, 0].sum() == 1
-        assert smaller.rows > 0
+        model = method_class("logistic")().fit(frame, schema, seed=seed)
+        assert model.prevalence[0] == pytest.approx(1 / model.training.rows)
+        assert model.training.rows + model.training.valid_rows == 60
+        assert model.training.valid_rows > 0
 
 
-def test_too_few_rows_to_split_ask_for_validation_rows():
+def test_too_few_rows_to_set_some_aside_ask_for_validation_rows():
     frame = pl.DataFrame({"p": [0.1, 0.9], "y": [0, 1]})
-    with pytest.raises(UsageError, match="2 training rows are too few to split .* pass `valid`"):
+    with pytest.raises(UsageError, match="2 training rows have too few requests .* pass `valid`"):
         HarmonRankPaper(**SMALL).fit(frame, Schema({"y": "p"}))
     assert ClosedForm().fit(frame, Schema({"y": "p"}), valid=frame).score(frame)[1] > 0.5
-
-
-def test_the_input_is_left_untouched(table, schema):
-    before = table.clone()
-    model = ClosedForm().fit(table, schema, valid=table)
-    model.score(table)
-    model.rank(table)
-    model.evaluate(table)
-    assert table.equals(before)
 
 
 @pytest.mark.parametrize("name", ["harmonrank", "closed-form", "logistic"])

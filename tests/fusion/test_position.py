@@ -166,7 +166,9 @@ def test_sample_weights_of_the_table_count_beside_the_places(train):
 
 
 def test_compare_corrects_all_methods_by_one_curve(train, test):
-    board = compare(train.head(20_000), test, PLACED, ["closed-form", "prevalence-weights"])
+    board = compare(
+        train.head(20_000), PLACED, ["closed-form", "prevalence-weights"], test=test
+    ).board
     curves = [entry.quality.position.examination for entry in board.entries]
     assert curves[0] == curves[1] == estimated_curve(read_log(train.head(20_000), PLACED))
 

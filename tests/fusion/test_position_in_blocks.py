@@ -33,7 +33,6 @@ def small_blocks(monkeypatch):
         monkeypatch.setattr(f"harmonrank.{module}.BLOCK_ROWS", BLOCK)
     # Fewer rows are drawn than there are, as of a log that does not fit.
     monkeypatch.setattr("harmonrank.fusion.position.correction.DRAWN", (8000, 5000))
-    monkeypatch.setattr("harmonrank.fusion.position.block_correction.DRAWN", (8000, 5000))
 
 
 def shown(rows, start, *, unshown):

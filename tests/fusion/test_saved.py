@@ -9,6 +9,7 @@ import harmonrank as hr
 from harmonrank.support.errors import DataError, ModelFileError, OutputError, UsageError
 from saving import rewrite, rewrite_arrays
 
+PI = "fitted/prevalence"
 FILES = ["checksums.json", "model.json", "weights.safetensors"]
 
 
@@ -47,7 +48,7 @@ def test_a_loaded_model_is_the_saved_one_bit_for_bit(kind, table, schema, tmp_pa
 def test_a_saved_model_is_json_and_safetensors_and_nothing_else(saved):
     assert sorted(path.name for path in saved.iterdir()) == FILES
     document = json.loads((saved / "model.json").read_text())
-    assert document["format"] == 3
+    assert document["format"] == 4
     assert document["method"] == "closed-form"
     assert document["harmonrank"] == hr.__version__
 
@@ -81,13 +82,13 @@ def test_a_file_that_is_cut_or_gone_is_found(saved, name):
         hr.load(saved)
 
 
-@pytest.mark.parametrize(("number", "remedy"), [(4, "update it"), (2, "fit it again")])
+@pytest.mark.parametrize(("number", "remedy"), [(5, "update it"), (3, "fit it again")])
 def test_another_format_says_what_to_do(saved, number, remedy):
     rewrite(saved, format=number, harmonrank="9.9.9")
     with pytest.raises(
         ModelFileError,
         match=rf"m' has model format {number}, written by harmonrank 9.9.9; harmonrank .* reads "
-        f"format 3, so {remedy}",
+        f"format 4, so {remedy}",
     ):
         hr.load(saved)
 
@@ -99,12 +100,10 @@ def test_another_format_says_what_to_do(saved, number, remedy):
         ({"config": {"calibration": "platt"}}, "'calibration' of closed-form must be"),
         ({"config": {"depth": 3}}, "closed-form has no option 'depth'"),
         ({"schema": {"objectives": {}}}, "at least one label"),
-        ({"prevalence": None}, "missing required field prevalence"),
-        ({"prevalence": [0.5]}, "`prevalence` must have one number for each of buy, like, got 1"),
-        ({"prevalence": [0.5, 1.0]}, r"expected float < 1.0 at prevalence\[1\]"),
+        ({"fitted": None}, "missing required field fitted"),
         ({"schema": 5}, "expected object, got int at schema"),
         ({"more": 5}, "unknown field more"),
-        ({"state": {"more": 5}}, "`state`: object contains unknown field more"),
+        ({"state": {"logistic": None, "isotonic": [], "more": 5}}, "'more' is not expected"),
     ],
 )
 def test_parts_that_do_not_fit_are_named(saved, changes, reason):
@@ -123,16 +122,14 @@ def test_checksums_of_no_file_are_refused(saved):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda a: a | {"0/x": a["0/x"][:0]}, r"'0/x' must be float64 of shape \(1\), got .*\(0\)"),
-        (
-            lambda a: a | {"0/x": a["0/x"].astype(np.float32)},
-            "'0/x' must be float64 .* got float32",
-        ),
-        (lambda a: a | {"0/x": a["0/x"] * np.nan}, r"'0/x' must lie in .* got nan to nan"),
-        (lambda a: {k: v for k, v in a.items() if k != "1/y"}, "array '1/y' is missing"),
-        (lambda a: a | {"2/x": a["0/x"]}, "array '2/x' is not expected"),
+        (lambda a: a | {PI: a[PI][:1]}, r"must be float64 of shape \(2\), got .*\(1\)"),
+        (lambda a: a | {PI: a[PI].astype(np.float32)}, "must be float64 .* got float32"),
+        (lambda a: a | {PI: a[PI] * np.nan}, "must lie in .* got nan to nan"),
+        (lambda a: a | {PI: a[PI] * 0 + 1}, "must lie in .* got 1 to 1"),
+        (lambda a: {k: v for k, v in a.items() if k != PI}, f"array '{PI}' is missing"),
+        (lambda a: a | {"more": a[PI]}, "array 'more' is not expected"),
     ],
-    ids=["shape", "dtype", "nan", "missing", "more"],
+    ids=["shape", "dtype", "nan", "range", "missing", "more"],
 )
 def test_arrays_that_are_not_as_declared_are_named(saved, change, reason):
     rewrite_arrays(saved, change)
@@ -166,22 +163,9 @@ def test_an_existing_model_is_replaced_only_when_asked(model, saved, table):
     np.testing.assert_array_equal(hr.load(saved).score(table), model.score(table))
 
 
-def test_a_folder_that_is_no_model_is_not_replaced(model, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").touch()
-    with pytest.raises(OutputError, match="without model.json, so it is not overwritten"):
-        model.save(tmp_path / "mine", overwrite=True)
-
-
-def test_a_path_that_cannot_be_written_is_refused(model, tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match="'.*file' is not a folder"):
-        model.save(tmp_path / "file" / "m")
-
-
 def test_scores_that_are_not_finite_are_refused(model, table, monkeypatch):
-    monkeypatch.setattr(type(model), "_score", lambda *_: np.array([1.0, np.inf]))
+    monkeypatch.setattr(type(model.state), "probabilities", lambda *_: np.array([[1.0, np.inf]]))
     with pytest.raises(DataError, match="Some fused scores are not finite: the weights are too la"):
         model.score(table)
-    with pytest.raises(UsageError, match="The weight of 'buy' must be at most 1e\\+100, so that"):
+    with pytest.raises(UsageError, match="The weight of 'buy' must be at most 1e\\+100 in size, so"):
         model.score(table, weights={"buy": 1e308})

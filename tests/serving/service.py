@@ -12,11 +12,12 @@ from http.client import HTTPConnection, HTTPSConnection
 import numpy as np
 
 from harmonrank.serving.application import Application
+from harmonrank.serving.counters import Counters
+from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.http import Request
 from harmonrank.serving.live import Live
-from harmonrank.serving.sample import RecentRows
-from harmonrank.serving.service import COUNTERS, new_state
-from harmonrank.serving.settings import ServeConfig
+from harmonrank.serving.routes import Service as Answering
+from harmonrank.serving.settings import COUNTERS, ServeConfig
 
 
 def application(target, folder, key=None, **settings):
@@ -25,20 +26,22 @@ def application(target, folder, key=None, **settings):
     config = ServeConfig(str(target), **settings)
     events = []
     live = Live(config, lambda event, facts: events.append((event, facts)))
-    counters, sample = new_state(folder, config, live.runtime.model)
-    assert sample is None or isinstance(sample, RecentRows)
-    assert (folder / COUNTERS).is_file()
-    app = Application(
-        config, live, counters, sample, folder, 0, key, lambda *event: events.append(event)
-    )
-    app.live, app.events, app.sample = live, events, sample
+    counters = Counters(folder / COUNTERS, config.workers)
+    model = live.runtime.model
+    if config.recalibrate != "off":
+        RecentRows.new(
+            folder, model.schema, model.fitted.encoder, config.workers, config.sample_rows
+        )
+    service = Answering(config, live, counters, RecentRows.shared(folder), folder, 0)
+    app = Application(service, key, lambda *event: events.append(event))
+    app.live, app.events, app.sample, app.counters = live, events, service.sample, counters
     return app
 
 
-def ask(app, method, path, body=b"", headers=None, query=""):
+def ask(app, method, path, body=b"", headers=None):
     """Return the status and the JSON of an answer."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    answer = app.answer(Request(method, path, headers or {}, query, raw))
+    answer = app.answer(Request(method, path, headers or {}, raw))
     return answer.status, json.loads(answer.body) if answer.body[:1] in b"{[" else answer.body
 
 

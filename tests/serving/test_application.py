@@ -5,10 +5,10 @@ import pytest
 from service import application, ask, expected, order_of, rank_body
 
 from harmonrank.registry import Registry
-from harmonrank.serving.prometheus import metrics_text
+from harmonrank.serving.counters import Slot, metrics_text
+from harmonrank.serving.routes import ROUTES
 from harmonrank.serving.runtime import Candidates
 from harmonrank.serving.settings import check_binding, check_key
-from harmonrank.serving.shared import Slot
 from harmonrank.support.errors import UsageError
 
 
@@ -89,7 +89,7 @@ def test_a_reload_that_fails_in_any_way_leaves_the_old_version(
 
 
 def test_metrics_count_over_workers(app):
-    counters = app._counters
+    counters = app.counters
     slot = Slot(counters, 0)
     slot.answered("rank", 200, 0.0007, 1000)
     slot.answered("rank", 400, 9.0, 0)
@@ -114,20 +114,28 @@ def test_metrics_count_over_workers(app):
     assert ask(app, "GET", "/metrics")[0] == 200
 
 
-def test_the_openapi_document_names_the_columns(app):
-    status, found = ask(app, "GET", "/openapi.json")
+def test_the_openapi_document_has_every_route_and_names_the_columns(app):
+    status, document = ask(app, "GET", "/openapi.json")
     assert status == 200
-    body = found["paths"]["/v1/rank"]["post"]["requestBody"]["content"]["application/json"]
-    one = body["schema"]["oneOf"][0]
-    assert one["properties"]["scores"]["required"] == ["p_buy", "p_like"]
-    assert "/v2/models/harmonrank/infer" in found["paths"]
+    told = {route.path.replace("{model}", "harmonrank") for route in ROUTES if route.about}
+    assert set(document["paths"]) == told
+    schemas = document["components"]["schemas"]
+    forms = document["paths"]["/v1/rank"]["post"]["requestBody"]["content"]["application/json"]
+    names = [form["$ref"].rpartition("/")[2] for form in forms["schema"]["oneOf"]]
+    assert names == ["RankRequest", "ManyRequests"]
+    rank = schemas["RankRequest"]["properties"]
+    assert rank["scores"]["required"] == ["p_buy", "p_like"]
+    assert rank["context"]["required"] == ["hour", "age"]
+    assert rank["point"]["enum"] == ["sales"]
+    assert schemas["Tensor"]["properties"]["name"]["enum"] == ["p_buy", "p_like", "hour", "age"]
+    assert schemas["Output"]["properties"]["name"]["enum"] == ["fused", "buy", "like"]
 
 
 def test_a_mistake_of_ours_is_a_500_whose_log_has_no_payload(app, table, monkeypatch):
     def fail(*_):
         raise RuntimeError("secret payload")
 
-    monkeypatch.setattr("harmonrank.serving.application.rank", fail)
+    monkeypatch.setattr("harmonrank.serving.routes.rank", fail)
     status, answer = ask(app, "POST", "/v1/rank", rank_body(table))
     assert status == 500
     ((event, facts),) = app.events

@@ -7,7 +7,7 @@ import pytest
 from service import application, rank_body
 
 from harmonrank.serving.asgi import Asgi
-from harmonrank.serving.shared import Slot
+from harmonrank.serving.counters import Slot
 
 
 @pytest.fixture
@@ -16,8 +16,10 @@ def make(default_model, tmp_path):
 
     def asgi(**settings):
         app = application(tmp_path / "m", tmp_path / "s", **settings)
-        app.slot = Slot(app._counters, 0)
-        return Asgi(app, app._config, app.slot, lambda *event: app.events.append(event)), app
+        app.slot = Slot(app.counters, 0)
+        return Asgi(
+            app, app._service.config, app.slot, lambda *event: app.events.append(event)
+        ), app
 
     return asgi
 
@@ -53,8 +55,8 @@ def test_a_body_may_come_in_pieces(make, table):
     status, _, whole = asyncio.run(call(asgi, raw))
     assert status == 200
     assert asyncio.run(call(asgi, raw[:10], raw[10:50], raw[50:]))[2] == whole
-    assert app._counters.total("candidates") == 40
-    assert app._counters.total("requests")[1, 0] == 2
+    assert app.counters.total("candidates") == 40
+    assert app.counters.total("requests")[1, 0] == 2
 
 
 def test_a_body_beyond_the_limit_is_refused_before_it_is_read(make):
@@ -85,7 +87,7 @@ def test_a_body_that_does_not_come_times_out(make):
     status, _, answer = asyncio.run(slow())
     assert status == 408
     assert "within 0.05 seconds" in answer["error"]
-    assert app._counters.total("waiting") == 0
+    assert app.counters.total("waiting") == 0
 
 
 def test_a_client_that_goes_away_gets_no_answer(make):
@@ -105,7 +107,7 @@ def test_more_than_the_queue_holds_are_told_to_come_again(make, table):
     refused = [answer for answer in found if answer[0] == 429]
     assert len(refused) == 7
     assert all(headers["retry-after"] == "1" for _, headers, _ in refused)
-    assert app._counters.total("waiting") == 0
+    assert app.counters.total("waiting") == 0
     assert asyncio.run(call(asgi, raw))[0] == 200
 
 

@@ -1,5 +1,3 @@
-import io
-
 import numpy as np
 import polars as pl
 import pytest
@@ -10,14 +8,6 @@ from harmonrank.registry import Guardrails, Registry
 from harmonrank.serving.rank import best
 from harmonrank.support.errors import UsageError
 from logs import small_table
-
-ARROW = {"content-type": "application/vnd.apache.arrow.stream"}
-
-
-def stream(frame):
-    sink = io.BytesIO()
-    frame.write_ipc_stream(sink)
-    return sink.getvalue()
 
 
 def test_the_best_come_first_with_the_scores_of_a_table(app, default_model, table):
@@ -57,12 +47,6 @@ def test_values_of_events_rank_in_place_of_weights(app, default_model, table):
     parts = {name: v * first["probabilities"][name] for name, v in worth.items()}
     size = sum(map(abs, parts.values()))
     assert first["shares"] == pytest.approx({name: part / size for name, part in parts.items()})
-    query = "k=all&value=%7B%22buy%22%3A2%2C%22like%22%3A-3%7D"
-    answer = ask(app, "POST", "/v1/rank", stream(table.head(20).drop("request_id")), ARROW, query)[
-        1
-    ]
-    found = pl.read_ipc_stream(answer).sort("index")["fused"]
-    np.testing.assert_array_equal(found, fused)
 
 
 def test_shares_add_up_and_follow_the_weights(app, default_model, table):
@@ -90,12 +74,6 @@ def test_a_score_that_is_null_is_missing(app, default_model, table):
     assert [row["fused"] for row in found] == fused.tolist()
     p = default_model.probabilities(part)
     assert [row["probabilities"]["like"] for row in found] == p[:, 1].tolist()
-    # All scores of one upstream model, as when it timed out: a column of nulls has no type.
-    for table_ in (part, part.with_columns(p_like=pl.lit(None))):
-        sent = stream(table_.drop("request_id"))
-        raw = ask(app, "POST", "/v1/rank", sent, ARROW, "k=all")[1]
-        answered = pl.read_ipc_stream(raw).sort("index")["fused"]
-        np.testing.assert_array_equal(answered, default_model.score(table_))
 
 
 def test_ids_name_the_candidates(app, table):
@@ -124,27 +102,6 @@ def test_the_best_are_those_of_a_stable_sort_ties_included(k):
     for size in (1, 5, 80, 3000):
         for fused in (rng.random(size), rng.integers(0, 9, size).astype(float), np.zeros(size)):
             assert best(fused, k).tolist() == np.argsort(-fused, kind="stable")[:k].tolist()
-
-
-def test_an_arrow_table_is_ranked_within_its_requests(app, default_model, table):
-    query = "k=2&shares=true"
-    status, raw = ask(app, "POST", "/v1/rank", stream(table), ARROW, query)
-    assert status == 200, raw
-    found = pl.read_ipc_stream(raw)
-    want = default_model.rank(table.with_row_index("index"), 2)
-    assert found["index"].to_list() == want["index"].to_list()
-    assert found["fused"].to_list() == want["fused"].to_list()
-    assert found["place"].to_list() == want["place"].to_list()
-    assert found["request"].to_list() == want["request_id"].to_list()
-    np.testing.assert_allclose(found["share_buy"] + found["share_like"], 1)
-
-
-def test_an_arrow_table_without_requests_is_ranked_as_one(app, default_model, table):
-    raw = ask(app, "POST", "/v1/rank", stream(table.drop("request_id")), ARROW, "k=4")[1]
-    found = pl.read_ipc_stream(raw)
-    assert found["index"].to_list() == expected(default_model, table, 600, 4)[0]
-    every = ask(app, "POST", "/v1/rank", stream(table.drop("request_id")), ARROW, "k=all")[1]
-    assert pl.read_ipc_stream(every).height == 600
 
 
 @pytest.mark.parametrize(
@@ -196,50 +153,11 @@ def test_a_mistake_in_a_part_is_one_sentence(app, table, change, sentence):
     assert sentence in answer["error"]
 
 
-def test_a_panic_of_polars_is_a_mistake_of_the_body(app, table, monkeypatch):
-    def panic(*_, **__):
-        raise pl.exceptions.PanicException("index out of bounds")
-
-    monkeypatch.setattr(pl, "read_ipc_stream", panic)
-    status, answer = ask(app, "POST", "/v1/rank", stream(table), ARROW)
-    assert status == 400
-    assert answer["error"] == "The body is no Arrow IPC stream: it is damaged."
-
-
-@pytest.mark.parametrize(
-    ("frame", "query", "sentence"),
-    [
-        (None, "", "no Arrow IPC stream"),
-        (small_table(10).drop("p_buy"), "", "Column 'p_buy' is missing"),
-        (small_table(10).head(0), "", "no rows"),
-        (small_table(10).with_columns(p_buy=pl.lit("x")), "", "must hold numbers"),
-        (small_table(10).with_columns(p_buy=pl.lit(float("inf"))), "", "[0, 1]"),
-        (small_table(10).with_columns(age=pl.lit(3)), "", "was text in training"),
-        (small_table(10), "k=-1", "`k` must be"),
-        (small_table(10), "weights=3", "Parameter `weights`"),
-    ],
-)
-def test_a_mistake_in_an_arrow_table_is_one_sentence(app, frame, query, sentence):
-    body = b"\xff\xff\xff\xff\x10" if frame is None else stream(frame)
-    status, answer = ask(app, "POST", "/v1/rank", body, ARROW, query)
-    assert status == 400
-    assert sentence in answer["error"]
-
-
-def test_a_cut_or_altered_arrow_stream_is_refused_or_ranked(app, table):
-    raw, rng = bytearray(stream(table)), np.random.default_rng(0)
-    for _ in range(100):
-        bad = bytearray(raw[: rng.integers(1, len(raw))])
-        bad[rng.integers(0, len(bad))] ^= 1 << rng.integers(0, 8)
-        assert ask(app, "POST", "/v1/rank", bytes(bad), ARROW)[0] in (200, 400)
-
-
 def test_too_many_rows_and_unknown_types_are_refused(default_model, tmp_path, table):
     default_model.save(tmp_path / "m")
     app = application(tmp_path / "m", tmp_path / "s", max_rows=10)
     for body in (rank_body(table), {"requests": [rank_body(table, rows=6)] * 2}):
         assert ask(app, "POST", "/v1/rank", body)[0] == 413
-    assert ask(app, "POST", "/v1/rank", stream(table), ARROW)[0] == 413
     assert ask(app, "POST", "/v1/rank", b"", {"content-type": "text/csv"})[0] == 415
 
 
@@ -297,16 +215,6 @@ def test_a_request_may_give_its_time_and_scores_on_their_scale(timed):
     )
     assert status == 400
     assert "'buy', of scale percent, must lie in [0, 100]. Got 101" in answer["error"]
-
-
-def test_a_table_may_hold_times_as_text_or_numbers(timed):
-    app, model, rows = timed
-    for times in (pl.col("at").dt.epoch("ms"), pl.col("at").cast(pl.String)):
-        table = rows.select("age", times, "p_buy", "p_like")
-        status, answer = ask(app, "POST", "/v1/rank", stream(table), ARROW, "k=all")
-        assert status == 200, answer
-        found = pl.read_ipc_stream(answer)
-        assert found["fused"].to_list() == np.sort(model.score(rows))[::-1].tolist()
 
 
 def test_a_service_knows_the_operating_points_of_its_model(default_model, table, tmp_path):

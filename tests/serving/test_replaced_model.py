@@ -1,6 +1,5 @@
 """A replaced upstream model: an alarm or a recalibrated version, never a silent change."""
 
-import io
 import time
 
 import numpy as np
@@ -10,7 +9,7 @@ from service import application, ask, rank_body, serving
 
 import harmonrank as hr
 from harmonrank.registry import Guardrails, Registry
-from harmonrank.serving.drift_watch import DriftWatch
+from harmonrank.serving.drift import DriftWatch
 from harmonrank.serving.runtime import Candidates
 from harmonrank.support.errors import OutputError
 from logs import small_table
@@ -42,7 +41,9 @@ def watched(tmp_path, correlated, mode):
     assert registry.publish(model, correlated).refused is None
     settings = {"sample_rows": 25_000, "recalibrate": mode}
     app = application(registry.path, tmp_path / "state", **settings)
-    watch = DriftWatch(app._config, tmp_path / "state", app.sample, lambda *e: app.events.append(e))
+    watch = DriftWatch(
+        app._service.config, tmp_path / "state", app.sample, lambda *e: app.events.append(e)
+    )
 
     def feed(frame):
         for part in frame.iter_slices(30):
@@ -120,19 +121,14 @@ def test_off_keeps_no_sample_and_still_ranks(default_model, tmp_path, table):
 
 def send(service, frame, rows=32):
     """Let a service score a table, a few rows at a time, so that it keeps all of them."""
-    connection = service.connect()
-    headers = {"Content-Type": "application/vnd.apache.arrow.stream"}
-    answers = []
+    connection, versions = service.connect(), []
     for part in frame.iter_slices(rows):
-        sink = io.BytesIO()
-        part.write_ipc_stream(sink)
-        connection.request("POST", "/v1/rank", sink.getvalue(), headers)
-        answer = connection.getresponse()
-        answer.read()
-        assert answer.status == 200
-        answers.append(answer.headers["x-model-version"])
+        body = rank_body(part, rows=rows)
+        status, answer = service.ask("POST", "/v1/rank", body, connection=connection)
+        assert status == 200
+        versions.append(answer["version"])
     connection.close()
-    return answers
+    return versions
 
 
 @pytest.mark.slow

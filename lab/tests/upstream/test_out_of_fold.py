@@ -62,7 +62,9 @@ def test_in_sample_scores_make_a_fusion_worse_and_out_of_fold_scores_repair_it(s
 
     def reached(train):
         methods = ["logistic", "harmonrank"]
-        board = compare(tables[train], tables["test"], schema, methods, valid=tables["valid"])
+        board = compare(
+            tables[train], schema, methods, valid=tables["valid"], test=tables["test"]
+        ).board
         return {e.name: e.quality.exact_auc_sum for e in board.entries}
 
     in_sample, out_of_fold = reached("train"), reached("out of fold")

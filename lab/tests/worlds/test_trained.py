@@ -83,7 +83,9 @@ def test_errors_of_the_networks_are_shared_between_objectives(trained):
 def test_no_method_is_above_the_ceiling(trained, sample):
     schema = world_schema(trained)
     train = as_frame(trained, trained.sample(30_000, seed=1, start=100_000, with_truth=False))
-    board = compare(train, as_frame(trained, sample), schema, ["closed-form", "logistic"])
+    board = compare(
+        train, schema, ["closed-form", "logistic"], test=as_frame(trained, sample)
+    ).board
     best = auc(best_score(sample.truth), sample.truth).sum()
     assert board.ceiling == pytest.approx(best)
     assert all(0 < entry.quality.regret < 0.6 for entry in board.entries)

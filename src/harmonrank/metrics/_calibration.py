@@ -1,8 +1,7 @@
-"""Calibration: the probability of a label given one score, and how far predictions are from it."""
+"""Calibration: the probability of a label given one score."""
 
 __all__ = [
     "SMALLEST_PROBABILITY",
-    "calibration_error",
     "fit_isotonic",
     "fit_logistic",
     "isotonic_pools",
@@ -11,9 +10,7 @@ __all__ = [
 ]
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from harmonrank.metrics._inputs import check_labels, check_scores
 from harmonrank.metrics._sort import argsort
 from harmonrank.support.kernel import kernel
 
@@ -137,27 +134,3 @@ def _pool_labels(
             w[top - 1] = total
             top -= 1
     return x[: top + 1].copy(), y[: top + 1].copy(), w[: top + 1].copy()
-
-
-def calibration_error(probabilities: ArrayLike, labels: ArrayLike, *, bins: int = 20) -> float:
-    """Return the expected calibration error, ECE = Σ_b (n_b/n) |mean p − mean y| over bins b.
-
-    Bins hold equally many rows, so that no bin is empty however skewed the scores are. Chance
-    alone gives about 0.8·√(ȳ(1−ȳ)·bins/n), so the error of few rows is never 0.
-
-    Args:
-        probabilities: (n,).
-        labels: (n,) of 0 and 1.
-        bins: At most this many; never more than rows.
-
-    >>> round(calibration_error([0.2, 0.3, 0.5], [0, 1, 0], bins=1), 3)
-    0.0
-    >>> round(calibration_error([0.1, 0.9], [1, 0], bins=2), 3)
-    0.9
-    """
-    p = check_scores(probabilities).astype(np.float64)
-    y = check_labels(labels, len(p))[:, 0]
-    order = argsort(p)
-    gaps = np.concatenate([[0.0], np.cumsum(p[order] - y[order])])
-    edges = np.linspace(0, len(p), min(bins, len(p)) + 1).round().astype(int)
-    return float(np.abs(np.diff(gaps[edges])).sum() / len(p))

@@ -18,7 +18,7 @@ from harmonrank.support.errors import DataError
 from harmonrank.support.kernel import lane_function, lane_kernel
 from harmonrank.support.parallel import each_part, edges_of
 from harmonrank.support.simd import ROWS, SINGLES, item, lanes, put_lanes, row_lanes
-from harmonrank.support.simd_maths import exponential, larger, of_all, quotient, sigmoid, transpose
+from harmonrank.support.simd_maths import exponential, larger, of_all, sigmoid, transpose
 
 _PART_ROWS = 2048  # A request's are one part.
 
@@ -257,6 +257,6 @@ def _attend(M: int, d: int, query: Any, first: int, keys: Any, A: Any) -> None:
         e = exponential(row_lanes(A, j * ROWS) - top)
         put_lanes(A, j * ROWS, e)
         total = total + e
-    inverse = quotient(of_all(_ONE), total)
+    inverse = of_all(_ONE) / total
     for j in range(M):
         put_lanes(A, j * ROWS, row_lanes(A, j * ROWS) * inverse)

@@ -58,7 +58,7 @@ def golden_rows(model: Method) -> Golden:
     p = 1 / (1 + np.exp(-logits))
     p[0], p[1], p[2] = 0.0, 1.0, 1e-9
     context: list[dict[str, Any]] = [{} for _ in range(_ROWS)]
-    for feature in model.encoder.features:
+    for feature in model.fitted.encoder.features:
         values = [None, *feature.values]
         for row, chosen in enumerate(rng.integers(0, len(values), _ROWS)):
             context[row][feature.name] = values[chosen]

@@ -14,7 +14,7 @@ from msgspec import Meta
 from harmonrank.data import Log
 from harmonrank.fusion import Method
 from harmonrank.fusion.quality.outcomes import outcomes_of
-from harmonrank.metrics import Interval, paired_difference
+from harmonrank.metrics import Interval, auc_sum_interval
 from harmonrank.registry.version import Check, Summary
 from harmonrank.support.options import Nonnegative
 
@@ -111,7 +111,7 @@ def _columns(new: Method, current: Method | None) -> Check:
 
 def _texts(model: Method) -> dict[str, bool]:
     """Return which context columns hold text; one in which training saw no value may hold any."""
-    features = model.encoder.features
+    features = model.fitted.encoder.features
     return {feature.name: feature.kind == "text" for feature in features if feature.values}
 
 
@@ -132,8 +132,8 @@ def change_of(
 ) -> Interval:
     """Return the paired interval of an objective's AUC by new scores less that by old ones."""
     outcomes, weight = outcomes_of(log, [objective]), log.sample_weight
-    return paired_difference(
-        fused, old, outcomes, level=level, groups=log.request, sample_weight=weight
+    return auc_sum_interval(
+        fused, outcomes, minus=old, level=level, groups=log.request, sample_weight=weight
     )
 
 
@@ -187,7 +187,7 @@ def _signed(moved: Interval) -> str:
 
 def _calibration(rules: Guardrails, new: Method, log: Log) -> Iterator[Check]:
     """Compare mean predictions with mean labels over the rows that show each objective."""
-    if rules.calibration is None or not new.gives_probabilities:
+    if rules.calibration is None or not new.traits.probabilities:
         return
     predicted = new.probabilities(log)
     for m, name in enumerate(log.schema.names):

@@ -4,13 +4,15 @@ __all__ = ["Asgi"]
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
-from harmonrank.serving.application import Application, route_of
+from harmonrank.serving.application import Application
+from harmonrank.serving.counters import Slot
 from harmonrank.serving.http import HttpError, Request, Response, json_response
+from harmonrank.serving.routes import counted_as
 from harmonrank.serving.settings import ServeConfig
-from harmonrank.serving.shared import Slot
 
 _RETRY_SECONDS = "1"
 
@@ -42,15 +44,12 @@ class Asgi:
         headers = {
             name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
         }
-        request = Request(
-            scope["method"], scope["path"], headers, scope["query_string"].decode("latin-1")
-        )
-        route, started = route_of(request.path), perf_counter()
+        request = Request(scope["method"], scope["path"], headers)
+        route, started = counted_as(request.path), perf_counter()
         try:
             body = await self._body(request, receive)
             started = perf_counter()
-            full = Request(request.method, request.path, headers, request.query, body)
-            answer = await self._queued(full)
+            answer = await self._queued(replace(request, body=body))
         except HttpError as error:
             # Whatever is left of the body is not read, so the connection ends.
             extra = {**error.headers, "connection": "close"}

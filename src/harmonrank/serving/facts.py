@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harmonrank.registry import Registry, Version
+from harmonrank.serving.counters import BUCKETS, COUNTED, STATUSES, Counters
 from harmonrank.serving.runtime import Runtime
-from harmonrank.serving.shared import BUCKETS, ROUTES, STATUSES, Counters
 from harmonrank.support.errors import HarmonRankError
 
 _MOST_VALUES = 100
@@ -34,7 +34,7 @@ def model_facts(runtime: Runtime, name: str, registry: Registry | None) -> dict[
     ]
     context = [
         {"name": f.name, "kind": f.kind, "values": list(f.values[:_MOST_VALUES])}
-        for f in model.encoder.features
+        for f in model.fitted.encoder.features
     ]
     return {
         "name": name,
@@ -45,7 +45,7 @@ def model_facts(runtime: Runtime, name: str, registry: Registry | None) -> dict[
         "context": context,
         "points": runtime.points,
         "probabilities": runtime.has_probabilities,
-        "reweightable": runtime.reweightable,
+        "reweightable": runtime.has_probabilities,
         "history": [] if registry is None else _history(registry),
     }
 
@@ -88,7 +88,7 @@ def status_facts(
 ) -> dict[str, Any]:
     """Return how the service does: counts since its start, from which a page makes rates."""
     requests, latency = counters.total("requests"), counters.total("latency")
-    scoring = [ROUTES.index(route) for route in ("infer", "rank")]
+    scoring = [COUNTED.index(route) for route in ("infer", "rank")]
     counts = requests[scoring].sum(axis=0).tolist()
     return {
         "version": version,

@@ -5,7 +5,6 @@ __all__ = ["HttpError", "Request", "Response", "json_response"]
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs
 
 import msgspec
 
@@ -28,27 +27,17 @@ class Request:
 
     Attributes:
         headers: By lower-case name.
-        query: As in the address, behind '?'.
     """
 
     method: str
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
-    query: str = ""
     body: bytes = b""
 
     @property
     def content_type(self) -> str:
         """What the body is, without parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-    def parameter(self, name: str) -> str | None:
-        """Return the last value of a parameter of the address."""
-        try:
-            values = parse_qs(self.query, max_num_fields=100).get(name)
-        except ValueError:
-            raise HttpError(400, "The address has too many parameters.") from None
-        return values[-1] if values else None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import polars as pl
 import harmonrank
 from harmonrank.serving.http import Request, Response
 from harmonrank.serving.runtime import FUSED, Candidates, Runtime, named_columns
-from harmonrank.serving.tensors import InferenceRequest, decode_request, encode_answer, values_of
+from harmonrank.serving.tensors import Asked, decode_request, encode_answer, values_of
 from harmonrank.support.errors import DataError, did_you_mean
 from harmonrank.support.storage.decoding import decode, decode_json
 
@@ -78,7 +78,7 @@ def _weights(parameters: Mapping[str, Any]) -> dict[str, float] | None:
     return None if given is None else decode(given, dict[str, float], what)
 
 
-def _candidates(runtime: Runtime, asked: InferenceRequest, max_rows: int) -> Candidates:
+def _candidates(runtime: Runtime, asked: Asked, max_rows: int) -> Candidates:
     tensors = {tensor.name: tensor for tensor in asked.body.inputs}
     if len(tensors) < len(asked.body.inputs):
         raise DataError("Two inputs have the same name; each must be given once.")

@@ -10,7 +10,7 @@ from harmonrank.fusion import Method, load
 from harmonrank.fusion.saved import checksums
 from harmonrank.registry import Registry
 from harmonrank.registry.registry import CURRENT, SETTINGS
-from harmonrank.serving import rank
+from harmonrank.serving.rank import warm_up
 from harmonrank.serving.runtime import Runtime
 from harmonrank.serving.settings import ServeConfig
 from harmonrank.support.errors import HarmonRankError
@@ -58,8 +58,7 @@ class Live:
 
     def _ready(self, model: Method, version: str) -> Runtime:
         runtime = runtime_of(self._config, model, version)
-        runtime.warm_up()
-        rank.warm_up(runtime)
+        warm_up(runtime)
         return runtime
 
     def refresh(self) -> None:

@@ -1,26 +1,22 @@
 """Rank: candidates in, the best K out."""
 
-__all__ = ["ARROW", "best", "check_rows", "rank", "warm_up"]
+__all__ = ["ManyAnswer", "ManyRequests", "RankAnswer", "RankRequest", "best", "rank", "warm_up"]
 
-from typing import Annotated, Any
+from typing import Annotated, TypeAlias
 
 import msgspec
 import numpy as np
 import polars as pl
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from harmonrank.data.clock import request_clock
-from harmonrank.serving.http import HttpError, Request, Response, json_response
+from harmonrank.serving.http import JSON, HttpError, Request, Response, json_response
 from harmonrank.serving.json_numbers import numbers
 from harmonrank.serving.runtime import Candidates, Runtime, named_columns
 from harmonrank.support.errors import DataError
-from harmonrank.support.kernel import kernel
 from harmonrank.support.storage.decoding import decode_json
 
-ARROW = "application/vnd.apache.arrow.stream"
-_FEW = 64  # Up to so many, one pass with a short list beats a partition.
-Value = str | int | float | bool | None
-K = Annotated[int, Meta(ge=1)]
+Value: TypeAlias = str | int | float | bool | None
 
 
 class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -38,76 +34,98 @@ class RankRequest(msgspec.Struct, forbid_unknown_fields=True):
         shares: Whether each objective's probability and share are returned too.
     """
 
-    scores: dict[str, msgspec.Raw]
+    scores: dict[str, Raw]
     context: dict[str, Value | list[Value]] = {}
     ids: list[str | int] | None = None
-    k: K | None = 10
+    k: Annotated[int, Meta(ge=1)] | None = 10
     weights: dict[str, float] | None = None
     value: dict[str, float] | None = None
     point: str | None = None
     shares: bool = False
 
 
-class _Many(msgspec.Struct, forbid_unknown_fields=True):
+class ManyRequests(msgspec.Struct, forbid_unknown_fields=True):
+    """Several requests at once."""
+
     requests: Annotated[list[RankRequest], Meta(min_length=1, max_length=10_000)]
 
 
+class Ranked(msgspec.Struct):
+    """One of the best candidates; what was not asked for is left out."""
+
+    index: int
+    fused: float
+    id: str | int | UnsetType = UNSET
+    probabilities: dict[str, float] | UnsetType = UNSET
+    shares: dict[str, float] | UnsetType = UNSET
+
+
+class RankAnswer(msgspec.Struct):
+    """The best candidates of a request, the best first."""
+
+    version: str
+    ranked: list[Ranked]
+
+
+class Ranking(msgspec.Struct):
+    """The best candidates of one of several requests."""
+
+    ranked: list[Ranked]
+
+
+class ManyAnswer(msgspec.Struct):
+    """A ranking for each of several requests."""
+
+    version: str
+    results: list[Ranking]
+
+
 class _Peek(msgspec.Struct):
-    requests: msgspec.Raw | UnsetType = UNSET
+    requests: Raw | UnsetType = UNSET
 
 
 def rank(runtime: Runtime, request: Request, max_rows: int) -> tuple[Response, list[Candidates]]:
     """Answer one request or many at once; also return what was scored."""
-    if request.content_type == ARROW:
-        from harmonrank.serving.rank_table import rank_table
-
-        return rank_table(runtime, request, max_rows)
-    if request.content_type not in ("", "application/json"):
-        raise HttpError(415, f"Send application/json or {ARROW}.")
-    asked, single = _decoded(request.body)
-    given = [_candidates(runtime, one) for one in asked]
+    if request.content_type not in ("", JSON):
+        raise HttpError(415, f"Send {JSON}; scores as binary tensors go to /v2/models/NAME/infer.")
+    asked = _decoded(request.body)
+    every = asked.requests if isinstance(asked, ManyRequests) else [asked]
+    given = [_candidates(runtime, one) for one in every]
     rows = sum(candidates.rows for candidates in given)
-    check_rows(rows, max_rows)
-    listed = [_ranked(runtime, *pair) for pair in zip(asked, given, strict=True)]
-    answer: dict[str, Any] = {"version": runtime.version}
-    if single:
-        answer["ranked"] = listed[0]
-    else:
-        answer["results"] = [{"ranked": ranked} for ranked in listed]
+    if rows > max_rows:
+        raise HttpError(
+            413, f"{rows:,} candidates came; at most {max_rows:,} are scored at once, so send less."
+        )
+    rankings = [_ranked(runtime, *pair) for pair in zip(every, given, strict=True)]
+    answer: RankAnswer | ManyAnswer = RankAnswer(runtime.version, rankings[0])
+    if isinstance(asked, ManyRequests):
+        answer = ManyAnswer(runtime.version, list(map(Ranking, rankings)))
     return json_response(answer, candidates=rows), given
 
 
-def _decoded(body: bytes) -> tuple[list[RankRequest], bool]:
-    """Return the requests of a body, and whether it is a single one."""
+def _decoded(body: bytes) -> RankRequest | ManyRequests:
+    """Return the request of a body, or the requests."""
     what = "The request"
     try:
-        return [decode_json(body, RankRequest, what)], True
+        return decode_json(body, RankRequest, what)
     except DataError:
         if decode_json(body, _Peek, what).requests is UNSET:
             raise
-    return decode_json(body, _Many, what).requests, False
+        return decode_json(body, ManyRequests, what)
 
 
 def warm_up(runtime: Runtime) -> None:
-    """Rank a few candidates, so that no request waits for a kernel to be loaded."""
+    """Score and rank a few candidates, so that no request waits for a kernel to be loaded."""
+    runtime.warm_up()
     schema = runtime.model.schema
     body = {
         "scores": {name: [0.5, 0.25] for name in schema.score_columns},
         "context": dict.fromkeys(schema.context),
-        "k": 1,
     }
     rank(runtime, Request("POST", "/v1/rank", body=msgspec.json.encode(body)), max_rows=2)
 
 
-def check_rows(rows: int, most: int) -> None:
-    """Refuse more candidates than a request may have."""
-    if rows > most:
-        raise HttpError(
-            413, f"{rows:,} candidates came; at most {most:,} are scored at once, so send less."
-        )
-
-
-def _ranked(runtime: Runtime, one: RankRequest, candidates: Candidates) -> list[dict[str, Any]]:
+def _ranked(runtime: Runtime, one: RankRequest, candidates: Candidates) -> list[Ranked]:
     weights = runtime.weights(one.weights, one.point)
     scored = runtime.score(candidates, weights, value=one.value, probabilities=one.shares)
     if one.ids is not None and len(one.ids) != candidates.rows:
@@ -116,48 +134,27 @@ def _ranked(runtime: Runtime, one: RankRequest, candidates: Candidates) -> list[
             f"Got {len(one.ids):,}."
         )
     order = best(scored.fused, one.k)
-    listed: list[dict[str, Any]] = [
-        {"index": index, "fused": fused}
-        for index, fused in zip(order.tolist(), scored.fused[order].tolist(), strict=True)
-    ]
+    listed = list(map(Ranked, order.tolist(), scored.fused[order].tolist()))
     if one.ids is not None:
         for row in listed:
-            row["id"] = one.ids[row["index"]]
+            row.id = one.ids[row.index]
     if scored.probabilities is not None:
         p = scored.probabilities[order]
-        parts = zip(listed, p.tolist(), runtime.shares(p, weights, one.value).tolist(), strict=True)
-        for row, chances, shares in parts:
-            row["probabilities"] = dict(zip(runtime.objectives, chances, strict=True))
-            row["shares"] = dict(zip(runtime.objectives, shares, strict=True))
+        shares = runtime.shares(p, weights, one.value)
+        for row, chances, parts in zip(listed, p.tolist(), shares.tolist(), strict=True):
+            row.probabilities = dict(zip(runtime.objectives, chances, strict=True))
+            row.shares = dict(zip(runtime.objectives, parts, strict=True))
     return listed
 
 
 def best(fused: np.ndarray, k: int | None) -> np.ndarray:
     """Return the places of the best k, the best first; of equals the first stays first."""
-    if k is not None and k <= min(_FEW, len(fused)):
-        return _best_few(fused, k)
     if k is not None and k < len(fused) // 8:
         # Of those that tie with the last one in, the first must stay in.
         least = np.partition(fused, len(fused) - k)[len(fused) - k]
         among = np.flatnonzero(fused >= least)
         return among[np.argsort(-fused[among], kind="stable")][:k]
     return np.argsort(-fused, kind="stable")[:k]
-
-
-@kernel
-def _best_few(fused: np.ndarray, k: int) -> np.ndarray:
-    """Keep the best k in order while all pass by once."""
-    found, count = np.empty(k, np.int64), 0
-    for i in range(len(fused)):
-        if count == k and not fused[i] > fused[found[k - 1]]:
-            continue
-        place = min(count, k - 1)
-        while place > 0 and fused[i] > fused[found[place - 1]]:
-            found[place] = found[place - 1]
-            place -= 1
-        found[place] = i
-        count += count < k
-    return found
 
 
 def _candidates(runtime: Runtime, one: RankRequest) -> Candidates:
@@ -178,10 +175,7 @@ def _candidates(runtime: Runtime, one: RankRequest) -> Candidates:
             raise DataError(f"The model has no context column '{name[:100]}'; leave it out.")
     shared = {n: v for n, v in context.items() if not isinstance(v, list)}
     own = {n: _series(n, v, rows) for n, v in context.items() if isinstance(v, list)}
-    scores = np.empty((len(columns[0]), len(columns)))
-    for m, column in enumerate(columns):
-        scores[:, m] = column
-    return Candidates(scores, shared, own)
+    return Candidates(np.stack(columns, axis=1), shared, own)
 
 
 def _series(name: str, values: list[Value], rows: set[int]) -> pl.Series:

@@ -64,7 +64,7 @@ class Runtime:
         for weights in (points or {}).values():
             model.schema.weights_with(weights)
         self.points = {n: dict(w) for n, w in {**model.points, **(points or {})}.items()}
-        self.has_probabilities = model.gives_probabilities
+        self.has_probabilities = model.traits.probabilities
 
     @cached_property
     def objectives(self) -> tuple[str, ...]:
@@ -79,18 +79,7 @@ class Runtime:
     @cached_property
     def kinds(self) -> dict[str, str]:
         """Each context column: 'text', 'integer' or 'number'."""
-        return {feature.name: feature.kind for feature in self.model.encoder.features}
-
-    @cached_property
-    def reweightable(self) -> bool:
-        """Whether a call may have weights of its own."""
-        schema = self.model.schema
-        unknown = Candidates(np.full((1, len(schema.names)), 0.5), dict.fromkeys(schema.context))
-        try:
-            self.score(unknown, dict.fromkeys(schema.names, 1.0))
-        except UsageError:
-            return False
-        return True
+        return {feature.name: feature.kind for feature in self.model.fitted.encoder.features}
 
     def warm_up(self) -> None:
         """Score a few rows each way, so that no request waits for a kernel to be loaded."""
@@ -121,21 +110,19 @@ class Runtime:
         probabilities: bool = False,
     ) -> Scored:
         """Score candidates as `model.score` scores a table of them, to the last bit."""
-        if candidates.own or probabilities:
-            scores = checked_candidates(candidates.scores, self.model.schema)
-            log = self._log(scores, candidates)
+        model, raw = self.model, candidates.scores
+        log = self._log(candidates) if candidates.own or probabilities else None
         if candidates.own:
-            fused = self.model.score(log, weights=weights, value=value)
+            fused = model.score(log, weights=weights, value=value)
         else:
-            raw, shared = candidates.scores, candidates.shared
-            fused = self.model.score_request(raw, shared, weights=weights, value=value)
+            fused = model.score_request(raw, candidates.shared, weights=weights, value=value)
         if not probabilities:
             return Scored(fused)
-        if not self.model.gives_probabilities:
+        if not self.has_probabilities:
             raise UsageError(
-                f"{self.model.name} gives no probability of an objective; ask for '{FUSED}' only."
+                f"{model.name} gives no probability of an objective; ask for '{FUSED}' only."
             )
-        return Scored(fused, self.model.probabilities(log))
+        return Scored(fused, model.probabilities(log))
 
     def shares(
         self,
@@ -148,13 +135,14 @@ class Runtime:
         w_m p_m/(π_m(1−π_m)) over its sum, the rows of which are 1; a cost has a negative share, and
         sizes then add up to 1.
         """
-        assert self.model.gives_probabilities, "others have no probabilities"
-        parts = self.model.parts(p, self.model.weights(weights, value))
+        assert self.has_probabilities, "others have no probabilities"
+        fuser = self.model.fuser
+        parts = fuser.parts_of(p, fuser.weights(weights, value))
         total = np.abs(parts).sum(axis=1, keepdims=True)
         found: np.ndarray = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
         return found
 
-    def _log(self, scores: np.ndarray, candidates: Candidates) -> Log:
+    def _log(self, candidates: Candidates) -> Log:
         schema, n = self.model.schema, candidates.rows
         columns = []
         for name in schema.context:
@@ -164,6 +152,7 @@ class Runtime:
                 columns.append(_repeated(name, candidates.shared[name], n))
             else:
                 raise DataError(f"The context lacks '{name}'; set it to null if it is not known.")
+        scores = checked_candidates(candidates.scores, schema)
         frame = pl.DataFrame(columns) if columns else pl.DataFrame({"": np.zeros(n)}).drop("")
         return Log(schema, scores, frame)
 

@@ -1,6 +1,16 @@
 """ServeConfig: how a service runs."""
 
-__all__ = ["CONFIG", "KEY", "ServeConfig", "check_binding", "check_key", "decode_config"]
+__all__ = [
+    "CONFIG",
+    "COUNTERS",
+    "DRIFT",
+    "KEY",
+    "STATE",
+    "ServeConfig",
+    "check_binding",
+    "check_key",
+    "decode_config",
+]
 
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -12,8 +22,15 @@ from harmonrank.support.errors import UsageError
 from harmonrank.support.options import Positive
 from harmonrank.support.storage.decoding import decode
 
+# Files of the folder that all processes of a service share.
 CONFIG = "config.json"
-"""The file in which the service's first process hands them to its workers."""
+"""The settings, from the first process to its workers."""
+COUNTERS = "counters"
+DRIFT = "drift.json"
+"""The last report on drift, from the first process to its workers."""
+STATE = "state"
+"""Appears when all that the processes share is there."""
+
 KEY = "HARMONRANK_API_KEY"
 """The environment variable that holds the API key; it is never written to a file."""
 Port = Annotated[int, Meta(ge=0, le=65535)]

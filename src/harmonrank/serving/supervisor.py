@@ -12,25 +12,36 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Self
 
 from harmonrank.serving.logs import log_event
-from harmonrank.serving.settings import CONFIG, KEY, ServeConfig, check_binding, check_key
+from harmonrank.serving.settings import (
+    CONFIG,
+    COUNTERS,
+    KEY,
+    STATE,
+    ServeConfig,
+    check_binding,
+    check_key,
+)
 from harmonrank.support.errors import HarmonRankError, UsageError
 from harmonrank.support.extras import require_extra
 from harmonrank.support.storage.files import write_json
 from harmonrank.support.threads import thread_count
 
 if TYPE_CHECKING:
-    from harmonrank.serving.drift_watch import DriftWatch
-    from harmonrank.serving.shared import Counters
+    import numpy as np
+
+    from harmonrank.serving.counters import Counters
+    from harmonrank.serving.drift import DriftWatch
 
 _TICK = 0.05
-_YOUNG = 2.0  # A worker that dies so soon after its start may never come up.
-_MOST_YOUNG = 5
+# A worker that has answered is replaced at once; one that never came up after a pause that doubles.
+_PAUSE = 0.1
+_MOST_FAILURES = 5
 _BACKLOG = 2048
 _LOW = 10  # How nice the measurement of drift is to what else runs.
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -73,9 +84,9 @@ def serve(
 
 def _state(folder: Path, config: ServeConfig) -> "tuple[Counters, DriftWatch | None]":
     """Check what is to be served, and make what the workers share."""
-    from harmonrank.serving.drift_watch import DriftWatch
+    from harmonrank.serving.counters import Counters
+    from harmonrank.serving.drift import DriftWatch, RecentRows
     from harmonrank.serving.live import load_target, registry_of, runtime_of
-    from harmonrank.serving.service import new_state
 
     if config.recalibrate == "auto" and registry_of(config.target) is None:
         raise UsageError(
@@ -84,8 +95,13 @@ def _state(folder: Path, config: ServeConfig) -> "tuple[Counters, DriftWatch | N
         )
     model, version = load_target(config.target)
     runtime_of(config, model, version)
-    counters, sample = new_state(folder, config, model)
-    return counters, None if sample is None else DriftWatch(config, folder, sample, log_event)
+    counters, watch = Counters(folder / COUNTERS, config.workers), None
+    if config.recalibrate != "off":
+        shape = config.workers, config.sample_rows
+        sample = RecentRows.new(folder, model.schema, model.fitted.encoder, *shape)
+        watch = DriftWatch(config, folder, sample, log_event)
+    (folder / STATE).touch()
+    return counters, watch
 
 
 def _address(config: ServeConfig, listener: socket.socket) -> str:
@@ -125,6 +141,21 @@ def _listening(config: ServeConfig) -> socket.socket:
     return listener
 
 
+@dataclass
+class _Worker:
+    """One place among the workers, and the process that has it.
+
+    Attributes:
+        failures: How many processes in a row ended before they answered anything.
+        due: When the next process may start, once this one has ended.
+    """
+
+    number: int
+    process: subprocess.Popen[bytes]
+    failures: int = 0
+    due: float | None = None
+
+
 class _Workers:
     """The worker processes; all listen on one socket, so that none of its requests is lost."""
 
@@ -139,15 +170,14 @@ class _Workers:
         }
         self._environment.pop(KEY, None)
         self._environment |= {} if key is None else {KEY: key}
-        self._running: dict[int, tuple[subprocess.Popen[bytes], float]] = {}
-        self._young = 0
+        self._workers: list[_Worker] = []
         self._stop = threading.Event()
 
     def __enter__(self) -> Self:
         """Start the workers."""
         self._before = {s: signal.signal(s, self._signalled) for s in _SIGNALS}
-        for worker in range(self._config.workers):
-            self._start(worker)
+        for number in range(self._config.workers):
+            self._workers.append(_Worker(number, self._started(number)))
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -161,13 +191,16 @@ class _Workers:
         self, on_ready: Callable[[], None], counters: "Counters", watch: "DriftWatch | None"
     ) -> None:
         """Keep workers running until a signal comes."""
-        for worker in self._running:
-            self._log_started(worker)
+        for worker in self._workers:
+            _log_started(worker)
         threading.Thread(target=self._look, args=(watch,), daemon=True).start()
-        announced = False
+        ready, announced = counters.records["ready"], False
         while not self._stop.is_set():
-            self._replace()
-            if not announced and bool((counters.records["ready"] == 1).all()):
+            for worker in self._workers:
+                self._replace(worker, ready)
+            if all(worker.failures >= _MOST_FAILURES for worker in self._workers):
+                raise HarmonRankError("Workers end as soon as they start; the log says why.")
+            if not announced and bool((ready == 1).all()):
                 announced = True
                 on_ready()
             self._stop.wait(_TICK)
@@ -175,44 +208,42 @@ class _Workers:
     def _signalled(self, *_: Any) -> None:
         self._stop.set()
 
-    def _start(self, worker: int) -> None:
+    def _started(self, number: int) -> subprocess.Popen[bytes]:
         descriptor = self._listener.fileno()
-        arguments = [str(self._folder), str(worker), str(descriptor), str(os.getpid())]
-        process = subprocess.Popen(
+        arguments = [str(self._folder), str(number), str(descriptor), str(os.getpid())]
+        return subprocess.Popen(
             [sys.executable, "-m", "harmonrank.serving.worker", *arguments],
             env=self._environment,
             pass_fds=[descriptor],
             # A key that is pressed in the terminal is for this process, which ends them in order.
             process_group=0,
         )
-        self._running[worker] = process, time.monotonic()
 
-    def _log_started(self, worker: int) -> None:
-        log_event("worker started", {"worker": worker, "process": self._running[worker][0].pid})
-
-    def _replace(self) -> None:
-        for worker, (process, started) in list(self._running.items()):
-            if process.poll() is None:
-                continue
-            facts = {"worker": worker, "process": process.pid, "code": process.returncode}
-            log_event("worker died", facts)
-            young = time.monotonic() - started < _YOUNG
-            self._young = self._young + 1 if young else 0
-            if self._young >= _MOST_YOUNG:
-                raise HarmonRankError("Workers end as soon as they start; the log says why.")
-            self._start(worker)
-            self._log_started(worker)
+    def _replace(self, worker: _Worker, ready: "np.ndarray") -> None:
+        """Start another process where one has ended; later and later where none has come up."""
+        if worker.process.poll() is None:
+            return
+        now = time.monotonic()
+        if worker.due is None:
+            facts = {"worker": worker.number, "process": worker.process.pid}
+            log_event("worker died", facts | {"code": worker.process.returncode})
+            worker.failures = 0 if ready[worker.number] else worker.failures + 1
+            ready[worker.number] = 0
+            worker.due = now + _PAUSE * (2 ** min(worker.failures, _MOST_FAILURES) - 1)
+        if now >= worker.due:
+            worker.process, worker.due = self._started(worker.number), None
+            _log_started(worker)
 
     def _end(self) -> None:
-        for process, _ in self._running.values():
-            process.terminate()
+        for worker in self._workers:
+            worker.process.terminate()
         deadline = time.monotonic() + self._config.grace + 2
-        for process, _ in self._running.values():
+        for worker in self._workers:
             try:
-                process.wait(max(deadline - time.monotonic(), 0.1))
+                worker.process.wait(max(deadline - time.monotonic(), 0.1))
             except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+                worker.process.kill()
+                worker.process.wait()
 
     def _look(self, watch: "DriftWatch | None") -> None:
         with suppress(OSError, AttributeError):  # Requests go first, where threads can tell.
@@ -223,3 +254,7 @@ class _Workers:
             except Exception as error:  # Whatever it is, the next look may go well.
                 reason = f"{type(error).__name__}: {error}"
                 log_event("drift not measured", {"reason": reason})
+
+
+def _log_started(worker: _Worker) -> None:
+    log_event("worker started", {"worker": worker.number, "process": worker.process.pid})

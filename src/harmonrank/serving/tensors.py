@@ -1,6 +1,14 @@
 """Tensors of the Open Inference Protocol v2, as JSON and as binary data behind it."""
 
-__all__ = ["InferenceRequest", "Tensor", "decode_request", "encode_answer", "values_of"]
+__all__ = [
+    "TENSORS",
+    "Asked",
+    "InferRequest",
+    "Tensor",
+    "decode_request",
+    "encode_answer",
+    "values_of",
+]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +22,9 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from harmonrank.serving.http import Request, Response, json_response
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage.decoding import decode_json
+
+TENSORS = "application/octet-stream"
+"""The content type of JSON with binary data behind it."""
 
 HEADER_LENGTH = "inference-header-content-length"
 _TYPES = {
@@ -32,7 +43,7 @@ _FLOATS = ("FP32", "FP64")
 
 
 class Tensor(msgspec.Struct):
-    """One input, or an output that is asked for; what it says beyond this is passed over."""
+    """One input; what it says beyond this is passed over."""
 
     name: str
     datatype: str = ""
@@ -41,26 +52,35 @@ class Tensor(msgspec.Struct):
     data: Raw | UnsetType = UNSET
 
 
-class _Body(msgspec.Struct):
+class Output(msgspec.Struct):
+    """An output that is asked for."""
+
+    name: str
+    parameters: dict[str, Any] = {}
+
+
+class InferRequest(msgspec.Struct):
+    """A request for inference; without outputs all are asked for."""
+
     inputs: Annotated[list[Tensor], Meta(max_length=10_000)]
-    outputs: Annotated[list[Tensor], Meta(max_length=10_000)] = []
+    outputs: Annotated[list[Output], Meta(max_length=10_000)] = []
     id: str = ""
     parameters: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
-class InferenceRequest:
+class Asked:
     """A request for inference, and the binary data of its inputs by name."""
 
-    body: _Body
+    body: InferRequest
     binary: Mapping[str, memoryview]
 
 
-def decode_request(request: Request) -> InferenceRequest:
+def decode_request(request: Request) -> Asked:
     """Decode the JSON part, and give each input its part of the binary data behind it."""
     body = memoryview(request.body)
     size = _header_length(request, len(body))
-    found = decode_json(bytes(body[:size]), _Body, "The request")
+    found = decode_json(bytes(body[:size]), InferRequest, "The request")
     rest, place, binary = body[size:], 0, {}
     for tensor in found.inputs:
         length = tensor.parameters.get("binary_data_size")
@@ -77,7 +97,7 @@ def decode_request(request: Request) -> InferenceRequest:
         place += length
     if place < len(rest):
         raise DataError(f"{len(rest) - place:,} bytes follow the data of all inputs.")
-    return InferenceRequest(found, binary)
+    return Asked(found, binary)
 
 
 def _header_length(request: Request, length: int) -> int:
@@ -196,4 +216,4 @@ def encode_answer(
         return answer
     headers = {HEADER_LENGTH: str(len(answer.body))}
     body = b"".join([answer.body, *blobs])
-    return Response(200, body, "application/octet-stream", headers, rows)
+    return Response(200, body, TENSORS, headers, rows)

@@ -17,12 +17,12 @@ import uvicorn
 
 from harmonrank.serving.application import Application
 from harmonrank.serving.asgi import Asgi
+from harmonrank.serving.counters import Counters, Slot
+from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.live import Live
 from harmonrank.serving.logs import log_event
-from harmonrank.serving.sample import RecentRows
-from harmonrank.serving.service import COUNTERS, STATE, sample_form
-from harmonrank.serving.settings import CONFIG, KEY, ServeConfig, decode_config
-from harmonrank.serving.shared import Counters, Slot
+from harmonrank.serving.routes import Service
+from harmonrank.serving.settings import CONFIG, COUNTERS, KEY, STATE, ServeConfig, decode_config
 from harmonrank.support.errors import HarmonRankError
 from harmonrank.support.storage.files import read_json
 
@@ -48,13 +48,10 @@ def main(folder: Path, worker: int, descriptor: int, parent: int) -> None:
     live = _loaded(config, on_event, folder, parent)
     counters = Counters(folder / COUNTERS)
     slot = Slot(counters, worker)
-    form = sample_form(folder)
-    sample = None if form is None else RecentRows(folder, *form)
-    key = os.environ.pop(KEY, None)
-    application = Application(config, live, counters, sample, folder, worker, key, on_event)
+    service = Service(config, live, counters, RecentRows.shared(folder), folder, worker)
+    application = Application(service, os.environ.pop(KEY, None), on_event)
     server = _Server(_settings(config, Asgi(application, config, slot, on_event)), slot)
     slot.set("waiting", 0)
-    slot.set("pid", os.getpid())
     # What is loaded by now stays: no request waits while the collector looks through it.
     gc.collect()
     gc.freeze()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from harmonrank.data import Log
 from harmonrank.fusion import Method
+from harmonrank.fusion.points import with_points_of
 from harmonrank.registry import Registry, Version
 from harmonrank.registry.registry import SETTINGS
 from harmonrank.streaming.loop_events import Publication
@@ -84,7 +85,7 @@ class Publisher:
         version, served = self._found(note), self.before(note)
         if served is not None:
             # Who serves an operating point by its name goes on with the new version.
-            candidate = candidate.with_points_of(served.model)
+            candidate = with_points_of(candidate, served.model)
         if version is None:
             version = self._registry.publish(
                 candidate, rows, window=window, note=note, recalibrated=recalibrated

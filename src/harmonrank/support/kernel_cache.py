@@ -4,17 +4,13 @@ __all__ = ["cached"]
 
 import hashlib
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
-
-# Where NUMBA_CACHE_DIR says, beside the file, in the user's cache; versions name them differently.
-_Provided, _InTree, _UserWide = CompileResultCacheImpl._locator_classes[:3]
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
 
 def cached(dispatcher: Any) -> Any:
@@ -32,46 +28,41 @@ def cached(dispatcher: Any) -> Any:
     return dispatcher
 
 
-class _Warmed:
-    """A locator of kernels that were compiled before, in a folder that cannot be written."""
+def _watchful(locator: Any) -> Any:
+    """Return a place where numba keeps machine code as one that notices every change.
 
-    _py_file: str
-    get_cache_path: Callable[[], str]
+    By itself numba notices a change of the kernel's own file only, and asks that the folder can be
+    written.
+    """
 
-    def ensure_cache_path(self) -> None:
-        """Refuse a folder without a kernel of the file."""
-        if not any(Path(self.get_cache_path()).glob(f"{Path(self._py_file).stem}.*.nbi")):
-            raise FileNotFoundError
+    class Locator(locator):  # type: ignore[misc]
+        def __init__(self, function: Any, file: str) -> None:
+            super().__init__(function, file)
+            self._kernels, self._stamp = f"{Path(file).stem}.*.nbi", stamp(function.__globals__)
 
+        def get_source_stamp(self) -> str:
+            return self._stamp
 
-def _warmed(locator: type[object]) -> type[object]:
-    return type(f"Warmed{locator.__name__}", (_Warmed, locator), {})
+        def ensure_cache_path(self) -> None:
+            try:
+                super().ensure_cache_path()
+            except OSError:
+                if not any(Path(self.get_cache_path()).glob(self._kernels)):
+                    raise
+
+    return Locator
 
 
 class _Places(CompileResultCacheImpl):
-    """Where kernels may lie: in the first place that serves."""
+    """Where NUMBA_CACHE_DIR says, beside the file, in the user's cache: the first that serves."""
 
-    _locator_classes = [  # noqa: RUF012 (a list by the class above)
-        _Provided,
-        _warmed(_Provided),
-        _InTree,
-        _warmed(_InTree),
-        _UserWide,
-    ]
+    _locator_classes = [*map(_watchful, CompileResultCacheImpl._locator_classes[:3])]  # noqa: RUF012
 
 
 class _KernelCache(FunctionCache):
-    """Numba's cache, which by itself notices a change of the kernel's own file only."""
+    """Numba's cache, for which a damaged file or a full disk is no error."""
 
     _impl_class = _Places
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        self._cache_file = IndexDataCacheFile(
-            cache_path=self.cache_path,
-            filename_base=self._impl.filename_base,
-            source_stamp=stamp(function.__globals__),
-        )
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the machine code of a signature, or None; a damaged file counts as none."""
@@ -104,15 +95,15 @@ def stamp(module: dict[str, Any]) -> str:
     return digest.hexdigest()
 
 
-def _modules(module: dict[str, Any], found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+def _modules(module: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Add a module and those whose kernels or intrinsics it names, by name."""
-    found[module["__name__"]] = module
+    known[module["__name__"]] = module
     for value in list(module.values()):
         made_of = getattr(value, "py_func", None) or getattr(value, "_defn", None)
         home = getattr(made_of, "__module__", None)
-        if home is not None and home not in found and home in sys.modules:
-            _modules(vars(sys.modules[home]), found)
-    return found
+        if home is not None and home not in known and home in sys.modules:
+            _modules(vars(sys.modules[home]), known)
+    return known
 
 
 def _constants(module: dict[str, Any]) -> list[tuple[str, str]]:

@@ -195,3 +195,4 @@ def _operator(function: Any, on_floats: str, on_integers: str) -> None:
 _operator(operator.add, "fadd", "add")
 _operator(operator.sub, "fsub", "sub")
 _operator(operator.mul, "fmul", "mul")
+_operator(operator.truediv, "fdiv", "sdiv")

@@ -1,29 +1,23 @@
-"""Lane maths: what kernels compute with lanes besides sums and products.
+"""SIMD maths: what kernels compute with lanes besides sums, products and quotients.
 
 Each function writes LLVM's instructions for all lanes at once; there is no branch and no call.
 """
 
 __all__ = [
-    "as_doubles",
-    "as_floats",
-    "at_most",
-    "bounded",
-    "choose",
     "counted",
-    "cut_off",
     "exponential",
     "fetched",
     "folded",
     "larger",
     "of_all",
-    "put_pairs",
-    "quotient",
     "sigmoid",
+    "smaller",
     "transpose",
     "widened",
-    "within",
 ]
 
+from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from llvmlite import ir
@@ -34,7 +28,6 @@ from numba.extending import intrinsic
 from harmonrank.support.simd import ROWS, SINGLES, Lanes, in_all, vector_type, where
 
 _FLOATS, _WHOLES = Lanes(types.float32, ROWS), Lanes(types.int32, ROWS)
-_MASK = Lanes(types.boolean, ROWS)
 _CONTRACT = ("contract",)
 
 # eˣ = 2ᵏ eᶠ with k whole and |f| ≤ ln 2 / 2.
@@ -45,6 +38,27 @@ _ROUND = 12582912.0  # 1.5 · 2²³: adding it rounds a small float to a whole n
 # The polynomial of least relative error, 3e-9, on |f| ≤ ln 2 / 2 that begins with 1 + f.
 _POLYNOMIAL = (0.00138146019, 0.00836871703, 0.041668388, 0.166665206, 0.499999934, 1.0, 1.0)
 _EXPONENT_BIAS, _MANTISSA = 127 << 23, 23
+
+
+def _function(result: Callable[..., Any], emit: Callable[..., Any]) -> Any:
+    """Let kernels call a function of lanes.
+
+    Args:
+        result: Returns the type of the result, given those of one or two arguments.
+        emit: Writes the instructions, given a builder and the arguments; returns the result.
+    """
+
+    def of_any(*kinds: Any) -> Any:
+        return result(*kinds)(*kinds), lambda _, builder, _signature, given: emit(builder, *given)
+
+    def of_one(_typing: Any, a: Any) -> Any:
+        return of_any(a)
+
+    def of_two(_typing: Any, a: Any, b: Any) -> Any:
+        return of_any(a, b)
+
+    # Numba goes by the signature of what it is given.
+    return intrinsic(of_one if len(signature(result).parameters) == 1 else of_two)
 
 
 def _all(builder: Any, number: float) -> Any:
@@ -59,13 +73,16 @@ def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
     return builder.fadd(builder.fmul(a, b, flags=_CONTRACT), c, flags=_CONTRACT)
 
 
-def _largest(builder: Any, a: Any, b: Any) -> Any:
-    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+def _chosen(sign: str) -> Any:
+
+    def emit(builder: Any, a: Any, b: Any) -> Any:
+        return builder.select(builder.fcmp_ordered(sign, a, b), a, b)
+
+    return emit
 
 
 def _exp(builder: Any, x: Any) -> Any:
-    """Return eˣ for x ≤ 0."""
-    x = _largest(builder, x, _all(builder, _LOWEST))
+    x = _chosen(">")(builder, x, _all(builder, _LOWEST))
     rounded = _fused(builder, x, _all(builder, _LOG2E), _all(builder, _ROUND))
     k = builder.fsub(rounded, _all(builder, _ROUND))
     f = _fused(builder, k, _all(builder, -_LN2_HIGH), x)
@@ -79,28 +96,16 @@ def _exp(builder: Any, x: Any) -> Any:
     return builder.fmul(p, builder.bitcast(power, vector_type(_FLOATS)))
 
 
-def _exponential(_typing: Any, x: Any) -> Any:
-    return x(x), lambda _context, builder, _signature, given: _exp(builder, given[0])
+def _sigmoid(builder: Any, x: Any) -> Any:
+    # e^−|x| cannot overflow: σ(x) is 1/(1 + e) on one side and e/(1 + e) on the other.
+    one = _all(builder, 1.0)
+    positive = builder.fcmp_ordered(">=", x, _all(builder, 0.0))
+    e = _exp(builder, builder.select(positive, builder.fneg(x), x))
+    return builder.fdiv(builder.select(positive, one, e), builder.fadd(one, e))
 
 
-def _sigmoid(_typing: Any, x: Any) -> Any:
-
-    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        # e^−|x| cannot overflow: σ(x) is 1/(1 + e) on one side and e/(1 + e) on the other.
-        (x,), one = given, _all(builder, 1.0)
-        positive = builder.fcmp_ordered(">=", x, _all(builder, 0.0))
-        e = _exp(builder, builder.select(positive, builder.fneg(x), x))
-        return builder.fdiv(builder.select(positive, one, e), builder.fadd(one, e))
-
-    return x(x), emit
-
-
-def _larger(_typing: Any, a: Any, b: Any) -> Any:
-    return a(a, b), lambda _context, builder, _signature, given: _largest(builder, *given)
-
-
-def _quotient(_typing: Any, a: Any, b: Any) -> Any:
-    return a(a, b), lambda _context, builder, _signature, given: builder.fdiv(*given)
+def _counted(builder: Any, a: Any, b: Any) -> Any:
+    return builder.zext(builder.fcmp_ordered("<=", a, b), vector_type(_WHOLES))
 
 
 def _of_all(_typing: Any, number: Any) -> Any:
@@ -112,24 +117,25 @@ def _of_all(_typing: Any, number: Any) -> Any:
     return kind(kind.dtype), emit
 
 
-def _at_most(_typing: Any, a: Any, b: Any) -> Any:
+def _widened(_typing: Any, x: Any) -> Any:
+    whole = isinstance(x.dtype, types.Integer)
+    kind = Lanes(types.int32 if whole else types.float64, x.width)
 
     def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        return builder.fcmp_ordered("<=", *given)
+        widen = builder.zext if whole else builder.fpext
+        return widen(given[0], vector_type(kind))
 
-    return _MASK(a, b), emit
-
-
-def _choose(_typing: Any, mask: Any, a: Any, b: Any) -> Any:
-    return a(mask, a, b), lambda _context, builder, _signature, given: builder.select(*given)
+    return kind(x), emit
 
 
-def _counted(_typing: Any, mask: Any) -> Any:
-
-    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        return builder.zext(given[0], vector_type(_WHOLES))
-
-    return _WHOLES(mask), emit
+def _folded(builder: Any, x: Any) -> Any:
+    half = x.type.count // 2
+    places = ir.VectorType(ir.IntType(32), half)
+    evens, odds = (
+        builder.shuffle_vector(x, x, ir.Constant(places, list(range(first, 2 * half, 2))))
+        for first in (0, 1)
+    )
+    return builder.fadd(evens, odds)
 
 
 def _fetched(_typing: Any, array: Any, _first: Any, places: Any) -> Any:
@@ -144,7 +150,7 @@ def _fetched(_typing: Any, array: Any, _first: Any, places: Any) -> Any:
         where_each = builder.inttoptr(
             builder.add(in_all(builder, long, begin), bytes_on), addresses
         )
-        floats, mask = vector_type(_FLOATS), vector_type(_MASK)
+        floats, mask = vector_type(_FLOATS), ir.VectorType(ir.IntType(1), ROWS)
         gather = ir.FunctionType(floats, [addresses, ir.IntType(32), mask, floats])
         insert: Any = cgutils.get_or_insert_function
         # Before LLVM 16 a pointer has a type, and the name of an intrinsic tells it.
@@ -155,92 +161,6 @@ def _fetched(_typing: Any, array: Any, _first: Any, places: Any) -> Any:
         return builder.call(function, [where_each, align, every, ir.Constant(floats, ir.Undefined)])
 
     return _FLOATS(array, types.intp, places), emit
-
-
-def _widened(_typing: Any, x: Any) -> Any:
-    whole = isinstance(x.dtype, types.Integer)
-    kind = Lanes(types.int32 if whole else types.float64, x.width)
-
-    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        widen = builder.zext if whole else builder.fpext
-        return widen(given[0], vector_type(kind))
-
-    return kind(x), emit
-
-
-def _bounded(_typing: Any, x: Any, _low: Any, _high: Any) -> Any:
-
-    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        low, high = (in_all(builder, x, end) for end in given[1:])
-        raised = _largest(builder, given[0], low)
-        return builder.select(builder.fcmp_ordered("<", raised, high), raised, high)
-
-    return x(x, x.dtype, x.dtype), emit
-
-
-def _folded(_typing: Any, x: Any) -> Any:
-    kind = Lanes(x.dtype, x.width // 2)
-
-    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        places = ir.VectorType(ir.IntType(32), kind.width)
-        one, other = (
-            builder.shuffle_vector(
-                given[0], given[0], ir.Constant(places, list(range(first, x.width, 2)))
-            )
-            for first in (0, 1)
-        )
-        return builder.fadd(one, other)
-
-    return kind(x), emit
-
-
-def _cut_off(_typing: Any, x: Any) -> Any:
-    kind = Lanes(types.int32, x.width)
-
-    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        return builder.fptosi(given[0], vector_type(kind))
-
-    return kind(x), emit
-
-
-def _as_floats(_typing: Any, x: Any) -> Any:
-
-    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        return builder.sitofp(given[0], vector_type(_FLOATS))
-
-    return _FLOATS(x), emit
-
-
-def _as_doubles(_typing: Any, x: Any) -> Any:
-    kind = Lanes(types.float64, x.width)
-
-    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        return builder.sitofp(given[0], vector_type(kind))
-
-    return kind(x), emit
-
-
-def _put_pairs(_typing: Any, array: Any, _first: Any, x: Any) -> Any:
-
-    def emit(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        places = ir.VectorType(ir.IntType(32), 2 * ROWS)
-        turns = [lane for r in range(ROWS) for lane in (r, ROWS + r)]
-        pairs = builder.shuffle_vector(_all(builder, 1.0), given[2], ir.Constant(places, turns))
-        place, align = where(context, builder, signature.args[0], given[0], given[1], pairs.type)
-        builder.store(pairs, place, align=align)
-        return context.get_dummy_value()
-
-    return types.none(array, types.intp, x), emit
-
-
-def _within(_typing: Any, x: Any, _most: Any) -> Any:
-
-    def emit(_context: Any, builder: Any, _signature: Any, given: Any) -> Any:
-        x, most = given[0], in_all(builder, _WHOLES, given[1])
-        x = builder.select(builder.icmp_signed("<", x, _whole(0)), _whole(0), x)
-        return builder.select(builder.icmp_signed(">", x, most), most, x)
-
-    return x(x, types.int32), emit
 
 
 # Which lanes of two neighbours make two new ones, in each of three rounds; as the processor has
@@ -288,40 +208,24 @@ def _transpose(
     return types.none(source, whole, whole, target, whole, whole), emit
 
 
-exponential: Any = intrinsic(_exponential)
+exponential: Any = _function(lambda x: x, _exp)
 """eˣ for x ≤ 0 in float32."""
-sigmoid: Any = intrinsic(_sigmoid)
+sigmoid: Any = _function(lambda x: x, _sigmoid)
 """1/(1 + e⁻ˣ)."""
-larger: Any = intrinsic(_larger)
-"""The larger of two numbers in each lane."""
-quotient: Any = intrinsic(_quotient)
-"""a/b."""
+larger: Any = _function(lambda a, _: a, _chosen(">"))
+"""The larger of two numbers in each lane; the second if one of them is NaN."""
+smaller: Any = _function(lambda a, _: a, _chosen("<"))
+"""The smaller of two numbers in each lane; the second if one of them is NaN."""
+counted: Any = _function(lambda _a, _b: _WHOLES, _counted)
+"""1 where a ≤ b, else 0."""
 of_all: Any = intrinsic(_of_all)
 """A float32 or int32 in every lane."""
-at_most: Any = intrinsic(_at_most)
-"""Whether a ≤ b."""
-choose: Any = intrinsic(_choose)
-"""choose(mask, a, b): a where the mask is true, else b."""
-counted: Any = intrinsic(_counted)
-"""1 where the mask is true, else 0."""
 fetched: Any = intrinsic(_fetched)
 """fetched(array, first, places): what lies so many places after `first`."""
 widened: Any = intrinsic(_widened)
 """The same numbers in float64; uint16 in int32."""
-bounded: Any = intrinsic(_bounded)
-"""bounded(x, low, high): numbers moved to the bounds if they are beyond; NaN is moved to `low`."""
-folded: Any = intrinsic(_folded)
+folded: Any = _function(lambda x: Lanes(x.dtype, x.width // 2), _folded)
 """The sums of two neighbours each, half as many."""
-cut_off: Any = intrinsic(_cut_off)
-"""The whole part of a float, as int32."""
-as_floats: Any = intrinsic(_as_floats)
-"""Whole numbers as float32."""
-as_doubles: Any = intrinsic(_as_doubles)
-"""Whole numbers as float64."""
-put_pairs: Any = intrinsic(_put_pairs)
-"""put_pairs(array, first, x): writes 1 and x of each lane there, one after the other."""
-within: Any = intrinsic(_within)
-"""within(x, most): whole numbers, those below 0 and above `most` moved to these."""
 transpose: Any = intrinsic(_transpose)
 """transpose(source, first, step, target, to, stride): eight rows of eight numbers become columns.
 

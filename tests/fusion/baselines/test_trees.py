@@ -73,4 +73,4 @@ def test_what_was_stored_is_taken_over(grown, trees):
 )
 def test_trees_that_lead_nowhere_are_refused(trees, name, value):
     with pytest.raises(DataError, match="lead to nodes, leaves or categories that are not there"):
-        replace(trees, **{name: value(getattr(trees, name))}).check(3, ())
+        replace(trees, **{name: value(getattr(trees, name))}).check(3, 4)

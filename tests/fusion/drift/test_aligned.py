@@ -1,6 +1,6 @@
 """Aligned scores: the distribution of another model, the ranking of this one."""
 
-import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -68,7 +68,8 @@ def test_a_map_belongs_to_its_weights(running, recent):
     np.testing.assert_array_equal(
         new.score(recent, weights={"buy": 1, "like": 1}), new.score(recent)
     )
-    point = model.with_maps_of(model.at("sales").aligned(running, recent))
+    aligned = model.at("sales").aligned(running, recent)
+    point = model.with_fitted(replace(model.fitted, maps=aligned.fitted.maps))
     np.testing.assert_array_equal(point.score(recent), model.score(recent))
     assert distance(point.at("sales").score(recent), running.score(recent)) < 0.01
     both = point.aligned(running, recent)
@@ -163,25 +164,23 @@ def saved(running, recent, tmp_path):
     return tmp_path / "m"
 
 
-def test_a_model_that_is_not_aligned_is_the_folder_that_it_always_was(tmp_path):
-    quick("closed-form").save(tmp_path / "m")
-    assert "maps" not in json.loads((tmp_path / "m" / "model.json").read_text())
+MAP = "fitted/maps/0"
+X, Y, WEIGHTS = f"{MAP}/curve/x", f"{MAP}/curve/y", f"{MAP}/weights"
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda a: a | {"fitted/maps/0/curve/y": a["fitted/maps/0/curve/y"][::-1].copy()}, "array 'fitted/maps/0/curve/y' must rise"),
-        (lambda a: a | {"fitted/maps/0/curve/x": a["fitted/maps/0/curve/x"] * np.nan}, "'fitted/maps/0/curve/x' must lie in"),
-        (lambda a: a | {"fitted/maps/0/curve/x": a["fitted/maps/0/curve/x"][:-1]}, "'fitted/maps/0/curve/y' must be float64 of shape"),
-        (lambda a: {k: v for k, v in a.items() if k != "fitted/maps/0/curve/y"}, "array 'fitted/maps/0/curve/y' is missing"),
-        (lambda a: a | {"fitted/maps/1/curve/x": a["fitted/maps/0/curve/x"]}, "array 'fitted/maps/1/curve/x' is not expected"),
-        (
-            lambda a: a | {"fitted/maps/0/curve/x": a["fitted/maps/0/curve/x"][:1], "fitted/maps/0/curve/y": a["fitted/maps/0/curve/y"][:1]},
-            "'fitted/maps/0/curve/x' must be float64 of shape",
-        ),
+        (lambda a: a | {Y: a[Y][::-1].copy()}, f"array '{Y}' must rise"),
+        (lambda a: a | {X: a[X] * np.nan}, f"'{X}' must lie in"),
+        (lambda a: a | {X: a[X][:-1]}, f"'{Y}' must be float64 of shape"),
+        (lambda a: {k: v for k, v in a.items() if k != Y}, f"array '{Y}' is missing"),
+        (lambda a: a | {"fitted/maps/1/curve/x": a[X]}, "is not expected"),
+        (lambda a: a | {X: a[X][:1], Y: a[Y][:1]}, f"'{X}' must be float64 of shape"),
+        (lambda a: a | {WEIGHTS: a[WEIGHTS][:1]}, f"'{WEIGHTS}' must be float64 of shape"),
+        (lambda a: a | {WEIGHTS: a[WEIGHTS] * 1e200}, f"'{WEIGHTS}' must lie in"),
     ],
-    ids=["falls", "nan", "lengths", "missing", "more", "one knot"],
+    ids=["falls", "nan", "lengths", "missing", "more", "one knot", "few weights", "huge weight"],
 )
 def test_a_damaged_map_is_named(saved, change, reason):
     rewrite_arrays(saved, change)
@@ -191,14 +190,9 @@ def test_a_damaged_map_is_named(saved, change, reason):
 
 @pytest.mark.parametrize(
     ("maps", "reason"),
-    [
-        ([{"buy": 1.0}], "`maps` must have a weight for each of buy, like"),
-        ([{"buy": 1.0, "like": 1e200}], "expected float <= 1e"),
-        ([], "array 'fitted/maps/0/curve/x' is not expected"),
-        ({}, "expected array, got object"),
-    ],
+    [([], f"array '{X}' is not expected"), ({}, "expected array, got object")],
 )
-def test_wrong_weights_of_a_map_are_named(saved, maps, reason):
+def test_maps_that_are_not_there_are_named(saved, maps, reason):
     rewrite(saved, "fitted", maps=maps)
     with pytest.raises(ModelFileError, match=reason):
         hr.load(saved)

@@ -28,7 +28,7 @@ def main(folder: str, port: int) -> None:
     model: Any = load(folder)
     effective = np.array([*model.effective_weights.values()])
     network = TorchHeads(model._heads, effective).eval()
-    columns, encoder = model.schema.score_columns, model.encoder
+    columns, encoder = model.schema.score_columns, model.fitted.encoder
     application = FastAPI()
 
     @application.post("/v1/rank")

@@ -65,7 +65,7 @@ class _Contest:
     def __init__(self, name: str, size: Size) -> None:
         method: Any = _fitted(name, size.head_rows)
         self.ours, self.network = _both(method)
-        self.codes = method.encoder.encode
+        self.codes = method.fitted.encoder.encode
 
     def eager(self, scores: np.ndarray, codes: np.ndarray) -> object:
         return self._run(self.network, scores, codes)
@@ -151,7 +151,7 @@ def _bent_arrays(rows: int, size: Size) -> Result:
     """Score arrays that are ready with the default as it was fitted, where it found most."""
     model: Any = _fitted("harmonrank", size.head_rows, _BENT_WORLD)
     log = world_log(rows, _BENT_WORLD)
-    scores, codes = _single(log), log.codes(model.encoder)
+    scores, codes = _single(log), log.codes(model.fitted.encoder)
     effective = np.array([*model.effective_weights.values()])
     work: dict[str, Work] = {"ours": lambda: model._scorer.fuse(scores, codes, effective)}
     return measure("score", f"score, {_BENT}", rows, work, size.seconds, note=_found(model))

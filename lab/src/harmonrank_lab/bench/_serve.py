@@ -2,7 +2,6 @@
 
 __all__ = ["cases"]
 
-import io
 import json
 import os
 import signal
@@ -18,7 +17,6 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import polars as pl
 
 from harmonrank.data import Log
 from harmonrank.fusion import Method
@@ -34,17 +32,15 @@ _CONNECTIONS = 4
 _RATE = 200.0
 _WAIT = 120.0
 _STARTS = 5
-_ARROW = "application/vnd.apache.arrow.stream"
 Server = Callable[[Path, int], list[str]]
 
 
 def cases(size: Size) -> list[Case]:
-    """Latency at a fixed rate, throughput as JSON, binary tensors and Arrow, and the start."""
+    """Latency at a fixed rate, throughput as JSON and binary tensors, and the start."""
     return [
         Case("serve JSON, p99 at 200 requests/s", partial(_latency, size)),
         Case("serve JSON, per request", partial(_throughput, size)),
-        Case("serve binary tensors, per request", partial(_wide, "binary", size)),
-        Case("serve Arrow, per request", partial(_wide, "arrow", size)),
+        Case("serve binary tensors, per request", partial(_wide, size)),
         Case("serve, start to first answer", partial(_start, size)),
         Case("serve, start to first answer, harmonrank-paper", partial(_start, size, paper=True)),
     ]
@@ -151,15 +147,14 @@ def _throughput(size: Size) -> Result:
     return Result("serve", cases(size)[1].name, size.request_rows, ours, peers, note=note)
 
 
-def _wide(kind: str, size: Size) -> Result:
+def _wide(size: Size) -> Result:
     rows = size.serve_rows
-    request = (_binary_request if kind == "binary" else _arrow_request)(world_log(rows))
+    request = _binary_request(world_log(rows))
     found = _measured(_ours, _fitted(size.head_rows), request, size.serve_seconds, None)
     note = (
         f"{found.answered * rows / found.seconds:,.0f} candidates/s, p99 {1e3 * found.p99:.1f} ms."
     )
-    name = cases(size)[2 if kind == "binary" else 3].name
-    return Result("serve", name, rows, found.seconds / found.answered, note=note)
+    return Result("serve", cases(size)[2].name, rows, found.seconds / found.answered, note=note)
 
 
 def _start(size: Size, *, paper: bool = False) -> Result:
@@ -173,7 +168,7 @@ def _start(size: Size, *, paper: bool = False) -> Result:
             with _running(_ours, Path(place) / "model", request):
                 took.append(time.perf_counter() - begun)
     note = f"Median of {_STARTS} starts of one worker, from the command to the first answer."
-    name = cases(size)[5 if paper else 4].name
+    name = cases(size)[4 if paper else 3].name
     return Result("serve", name, size.request_rows, median(took[1:]), note=note)
 
 
@@ -214,11 +209,3 @@ def _binary_request(log: Log) -> bytes:
     head = json.dumps({"inputs": inputs, "outputs": asked}).encode()
     length = {"Inference_Header_Content_Length": str(len(head))}
     return _http("/v2/models/harmonrank/infer", b"".join([head, *blobs]), **length)
-
-
-def _arrow_request(log: Log) -> bytes:
-    columns = zip(log.schema.score_columns, log.scores.T, strict=True)
-    scores = [pl.Series(name, values.astype(np.float32)) for name, values in columns]
-    sink = io.BytesIO()
-    log.context.with_columns(scores).write_ipc_stream(sink)
-    return _http("/v1/rank?k=10", sink.getvalue(), Content_Type=_ARROW)

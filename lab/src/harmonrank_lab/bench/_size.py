@@ -16,7 +16,7 @@ class Size:
         file_rows: Of the file that is scored from parquet to parquet.
         objective_rows: Rows of the fits with few and many objectives.
         serve_seconds: How long a service is asked.
-        serve_rows: Candidates of a request by binary tensors or Arrow.
+        serve_rows: Candidates of a request by binary tensors.
     """
 
     seconds: float = 2.0

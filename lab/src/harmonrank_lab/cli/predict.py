@@ -12,11 +12,11 @@ from harmonrank.cli.parts.options import (
     Show,
     output,
     parse_settings,
-    predictor_options,
     seed_option,
     shown,
 )
 from harmonrank.support.errors import UsageError
+from harmonrank_lab.cli.predictor_options import predictor_options
 
 
 @click.group("predict")

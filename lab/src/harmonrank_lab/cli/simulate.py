@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harmonrank.cli.parts.column_options import kind_parts
 from harmonrank.cli.parts.options import count_option, numbers, output, parse_names, seeds, whole
-from harmonrank.cli.parts.schema_options import kind_parts
 from harmonrank.support.errors import UsageError
 from harmonrank_lab.cli.simulate_stream import StreamPlan, simulate_stream, stream_options
 

@@ -7,8 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from harmonrank.metrics import calibration_error, fit_isotonic, fit_logistic, logit, sigmoid
+from harmonrank.metrics import fit_isotonic, fit_logistic, logit, sigmoid
 from harmonrank.support.errors import DataError
+from harmonrank_lab.upstream.calibration_error import calibration_error
 from harmonrank_lab.upstream.stored import CalibratorForm, Whole
 
 _FEWEST = 20

@@ -13,13 +13,13 @@ import numpy as np
 from harmonrank.model.density.density import Density, blocks_of
 from harmonrank.model.linear.head_columns import HeadColumns
 from harmonrank.model.linear.row_sums_kernels import (
+    SIDE,
     add_tiles,
     put_surprise,
     write_inputs,
     write_row_logits,
 )
 from harmonrank.support.parallel import each_part
-from harmonrank.support.simd import SINGLES
 
 
 def surprises(
@@ -100,12 +100,11 @@ class RowSums:
         if not len(self.context):
             return
         K = HeadColumns(len(self.away)).width
-        # Lanes take some numbers at once, of which those beyond the last are never looked at.
-        wide, across = _rounded(K), _rounded(K + 1)
+        wide = -(-K // SIDE) * SIDE  # What is beyond the last column is never looked at.
 
         def add(m: int) -> None:
             corner, pairs = np.zeros((K, wide)), np.zeros((self.slots, self.slots))
-            of_slot = np.zeros((self.slots, across))
+            of_slot = np.zeros((self.slots, K + 1))
             e = self.logits(m, theta)
             np.exp(np.negative(e, out=e), out=e)  # NumPy's is a vector loop
             add_tiles(
@@ -143,7 +142,3 @@ class RowSums:
                 heads[:, m] = self.logits(m, theta)
 
         each_part(write, len(theta) + 1)
-
-
-def _rounded(count: int) -> int:
-    return -(-count // SINGLES) * SINGLES

@@ -1,6 +1,6 @@
 """The kernels that add up sums of heads row by row, a tile of rows at a time."""
 
-__all__ = ["add_tiles", "put_surprise", "write_inputs", "write_row_logits"]
+__all__ = ["SIDE", "add_tiles", "put_surprise", "write_inputs", "write_row_logits"]
 
 from typing import Any
 
@@ -9,10 +9,11 @@ import numpy as np
 from harmonrank.model.linear.head_columns import BY_CONTEXT, INTERCEPT, MEAN, OTHERS, OWN, SURPRISE
 from harmonrank.model.terms.residual import NEAR
 from harmonrank.support.kernel import kernel, lane_kernel, sum_kernel
-from harmonrank.support.simd import SINGLES, lanes, put_lanes
+
+SIDE = 4
+"""Sums that one loop adds up side by side."""
 
 _TILE = 128  # Rows whose numbers, of one head, stay in a near cache.
-_SIDE = 4  # Sums that one loop adds up side by side.
 _FLUSH = 64  # Tiles after which sums in float32 are added to those in float64.
 # Beyond this a logit's probability is 0 or 1 in float32.
 _FARTHEST = np.float32(60.0)
@@ -96,7 +97,7 @@ def add_tiles(
     wide = corner.shape[1]
     x = np.zeros((wide, _TILE), np.float32)
     g, h, hx = np.zeros(_TILE, np.float32), np.zeros(_TILE, np.float32), np.zeros(_TILE, np.float32)
-    sums = np.empty(_SIDE, np.float32)
+    sums = np.empty(SIDE, np.float32)
     across = np.zeros((_TILE, of_slot.shape[1]), np.float32)
     near = np.zeros(of_slot.shape, np.float32)
     for first in range(0, rows, _TILE):
@@ -120,9 +121,9 @@ def add_tiles(
             for i in range(n):
                 across[i, k] = hx[i]
             slopes[k] += _product(g, x[k])
-            for other in range(0, k + 1, _SIDE):
+            for other in range(0, k + 1, SIDE):
                 _products(hx, x[other], x[other + 1], x[other + 2], x[other + 3], sums)
-                for side in range(_SIDE):
+                for side in range(SIDE):
                     corner[k, other + side] += sums[side]
         for i in range(n):
             across[i, K] = g[i]
@@ -163,13 +164,11 @@ def _products(a: Any, b: Any, c: Any, d: Any, e: Any, sums: Any) -> None:
 def _add_to_slots(
     rows: int, context: Any, places: Any, across: Any, h: Any, near: Any, pairs: Any
 ) -> None:
-    wide = across.shape[1]
-    flat, given = near.reshape(-1), across.reshape(-1)
     for i in range(rows):
-        code = places[context[i]]
+        code, own = places[context[i]], across[i]
         for f in range(len(code)):
-            for k in range(0, wide, SINGLES):
-                to = code[f] * wide + k
-                put_lanes(flat, to, lanes(flat, to) + lanes(given, i * wide + k))
+            total = near[code[f]]
+            for k in range(len(own)):
+                total[k] += own[k]
             for b in range(f):
                 pairs[code[f], code[b]] += h[i]

@@ -13,17 +13,8 @@ import numpy as np
 from harmonrank.model.scorer.bends import CURVE_CELLS, HEADS, SURFACE_CELLS
 from harmonrank.model.scorer.head_room import BLOCK
 from harmonrank.support.kernel import lane_function
-from harmonrank.support.simd import ROWS, SINGLES, item, lanes, pair_lanes, put_lanes, row_lanes
-from harmonrank.support.simd_maths import (
-    as_floats,
-    bounded,
-    cut_off,
-    folded,
-    of_all,
-    put_pairs,
-    widened,
-    within,
-)
+from harmonrank.support.simd import ROWS, SINGLES, item, lanes, pair_lanes, put_lanes
+from harmonrank.support.simd_maths import folded, of_all, widened
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 _CURVE_CELLS, _SURFACE_CELLS = np.float32(CURVE_CELLS), np.float32(SURFACE_CELLS)
@@ -41,17 +32,31 @@ def find_cells(
 ) -> None:  # fmt: skip
     """Write where the cell of each input begins, and how far it is on the way through it."""
     for i in range(inputs):
-        for r in range(i * BLOCK, (i + 1) * BLOCK, ROWS):
-            place = bounded((row_lanes(v, r) - low[i]) * per_unit[i], _ZERO, _ONE)
-            fine = place * _CURVE_CELLS
-            found = within(cut_off(fine), _LAST_CURVE)
-            put_lanes(cell, r, found * _CURVE_CELL)
-            put_pairs(share, 2 * r, fine - as_floats(found))
-            coarse = place * _SURFACE_CELLS
-            found = within(cut_off(coarse), _LAST_SURFACE)
-            put_lanes(row, r, found * _SURFACE_ROW)
-            put_lanes(column, r, found * _SURFACE_CELL)
-            put_pairs(part, 2 * r, coarse - as_floats(found))
+        own, pairs = slice(i * BLOCK, (i + 1) * BLOCK), slice(2 * i * BLOCK, 2 * (i + 1) * BLOCK)
+        x, to, way = v[own], cell[own], share[pairs]
+        for r in range(BLOCK):
+            fine = _bounded((x[r] - low[i]) * per_unit[i]) * _CURVE_CELLS
+            whole = _cell(fine, _LAST_CURVE)
+            to[r] = whole * _CURVE_CELL
+            way[2 * r], way[2 * r + 1] = _ONE, fine - np.float32(whole)
+        above, beside, way = row[own], column[own], part[pairs]
+        for r in range(BLOCK):
+            coarse = _bounded((x[r] - low[i]) * per_unit[i]) * _SURFACE_CELLS
+            whole = _cell(coarse, _LAST_SURFACE)
+            above[r], beside[r] = whole * _SURFACE_ROW, whole * _SURFACE_CELL
+            way[2 * r], way[2 * r + 1] = _ONE, coarse - np.float32(whole)
+
+
+@lane_function
+def _bounded(place: Any) -> Any:
+    place = place if place > _ZERO else _ZERO
+    return place if place < _ONE else _ONE
+
+
+@lane_function
+def _cell(place: Any, last: Any) -> Any:
+    whole = np.int32(place)
+    return whole if whole < last else last
 
 
 @lane_function

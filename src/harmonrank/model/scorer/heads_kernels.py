@@ -10,13 +10,14 @@ __all__ = ["average_rows", "score_rows"]
 
 from typing import Any
 
+import numpy as np
+
 from harmonrank.model.scorer.bend_kernels import add_bends, find_cells
 from harmonrank.model.scorer.elementary import take_logarithms, take_logits, take_sigmoids
 from harmonrank.model.scorer.head_room import BLOCK
 from harmonrank.model.terms.residual import NEAR
 from harmonrank.support.kernel import lane_function, lane_kernel
 from harmonrank.support.simd import SINGLES, double_lanes, item, put_item, put_lanes
-from harmonrank.support.simd_maths import as_doubles, bounded, cut_off
 
 
 @lane_function
@@ -24,19 +25,20 @@ def _number(codes: Any, slots: Any, first: int, n: int, context: Any) -> None:
     """Write the place of each row's context among all contexts."""
     features = len(slots)
     for r in range(n):
-        put_item(context, r, 0)
+        context[r] = 0
     for f in range(features):
         for r in range(n):
             code = item(codes, (first + r) * features + f)
-            put_item(context, r, item(context, r) * slots[f] + code)
+            context[r] = context[r] * slots[f] + code
 
 
 @lane_function
 def _turn(rows: Any, first: int, width: int, n: int, M: int, columns: Any) -> None:
     """Write the first M numbers of each row as columns."""
     for m in range(M):
+        column = columns[m * BLOCK : (m + 1) * BLOCK]
         for r in range(n):
-            put_item(columns, m * BLOCK + r, item(rows, (first + r) * width + m))
+            column[r] = item(rows, (first + r) * width + m)
 
 
 @lane_function
@@ -44,16 +46,16 @@ def _bend(
     x: Any, j: int, n: int, low: float, per_unit: float, cells: int, table: Any, cell: Any
 ) -> None:
     """Replace logits by coordinates: look their cells up and add the share of a step."""
-    for r in range(0, BLOCK, SINGLES):
+    own = x[j * BLOCK : (j + 1) * BLOCK]
+    for r in range(BLOCK):
         # The first cell of the table is what lies below the grid, the last what lies above.
-        place = (double_lanes(x, j * BLOCK + r) - low) * per_unit + 1.0
-        found = cut_off(bounded(place, 0.0, cells - 1.0))
-        put_lanes(cell, r, found)
-        put_lanes(x, j * BLOCK + r, place - as_doubles(found))
+        place = (own[r] - low) * per_unit + 1.0
+        bounded = place if place > 0.0 else 0.0
+        cell[r] = np.int32(bounded if bounded < cells - 1.0 else cells - 1.0)
+        own[r] = place - cell[r]
     for r in range(n):
-        k = 2 * (cells * j + item(cell, r))
-        bent = item(table, k) + item(x, j * BLOCK + r) * item(table, k + 1)
-        put_item(x, j * BLOCK + r, bent)
+        k = 2 * (cells * j + cell[r])
+        own[r] = item(table, k) + own[r] * item(table, k + 1)
 
 
 @lane_function
@@ -91,26 +93,27 @@ def _inputs(
         distance = 0.0
         for j in range(M):
             u = item(x, j * BLOCK + r) * item(unit, j) + item(table, k + j)
-            put_item(v, j * BLOCK + r, u)
+            v[j * BLOCK + r] = u
             if known:
                 surprise = item(maps, r * width + M + j)
                 distance += surprise * (u - item(table, k + M + j))
-                put_item(v, (M + j) * BLOCK + r, surprise * item(table, k + 2 * M + j))
-        put_item(distances, r, distance * share + NEAR)
+                v[(M + j) * BLOCK + r] = surprise * item(table, k + 2 * M + j)
+        distances[r] = distance * share + NEAR
     if known:
         take_logarithms(distances)
         for r in range(n):
-            put_item(v, 2 * M * BLOCK + r, item(distances, r))
+            v[2 * M * BLOCK + r] = distances[r]
 
 
 @lane_function
 def _weigh(z: Any, effective: Any, x: Any) -> None:
     """Write Σ_m effective_m p_m of each row to x."""
-    for r in range(0, BLOCK, SINGLES):
-        total = effective[0] * double_lanes(z, r)
-        for m in range(1, len(effective)):
-            total = total + effective[m] * double_lanes(z, m * BLOCK + r)
-        put_lanes(x, r, total)
+    for r in range(BLOCK):
+        x[r] = effective[0] * z[r]
+    for m in range(1, len(effective)):
+        p = z[m * BLOCK : (m + 1) * BLOCK]
+        for r in range(BLOCK):
+            x[r] += effective[m] * p[r]
 
 
 @lane_kernel
@@ -150,7 +153,7 @@ def score_rows(
         if len(effective):
             _weigh(z, effective, x)
             for r in range(n):
-                put_item(fused, first + r, item(x, r))
+                fused[first + r] = x[r]
         else:
             for m in range(M):
                 for r in range(n):

@@ -16,13 +16,13 @@ from harmonrank.model.scorer.elementary import take_logarithms, take_sigmoids
 from harmonrank.model.terms.residual import CURVE_KNOTS, SURFACE_KNOTS
 from harmonrank.model.terms.residual_kernels import CURVE, PAIR, SLOPE, SURFACE, inputs_in, layout
 from harmonrank.support.kernel import inline_kernel, kernel, lane_kernel
-from harmonrank.support.simd import DOUBLES, item, lanes, put_lanes
+from harmonrank.support.simd import item
 
 TILE = 128
 """Rows at a time, whose intermediate results stay in a near cache."""
 
 _CELLS = SURFACE_KNOTS - 1
-_TERMS = DOUBLES  # Of a bilinear surface within a cell: 1, y, x and xy.
+_TERMS = 4  # Of a bilinear surface within a cell: 1, y, x and xy.
 
 
 @lane_kernel
@@ -85,7 +85,7 @@ def add_gradient(
     cells = np.empty((len(surfaces), _CELLS * _CELLS * _TERMS))
     for t in surfaces:
         _put_cells(cells[t - kinds[SURFACE]], theta[starts[t] :])
-    sums, terms = np.zeros(cells.shape), np.empty(_TERMS * TILE)
+    sums = np.zeros(cells.shape)
     slope = np.empty(M)
     value = 0.0
     for first in range(begin, end, TILE):
@@ -141,7 +141,7 @@ def add_gradient(
         for t in surfaces:
             a, b = table[t, 1], table[t, 2]
             total_of = sums[t - kinds[SURFACE]]
-            _add_to_cells(total_of, n, wide[a], wide[b], part[a], part[b], g, terms)
+            _add_to_cells(total_of, n, wide[a], wide[b], part[a], part[b], g)
     for t in surfaces:
         _add_corners(gradient[starts[t] :], sums[t - kinds[SURFACE]])
     return value
@@ -218,14 +218,11 @@ def _add_surface(cells: Any, n: int, row: Any, column: Any, x: Any, y: Any, z: A
 
 
 @lane_kernel
-def _add_to_cells(
-    sums: Any, n: int, row: Any, column: Any, x: Any, y: Any, g: Any, terms: Any
-) -> None:
-    """Add the terms of each row to the sums of its cell, all four at once."""
+def _add_to_cells(sums: Any, n: int, row: Any, column: Any, x: Any, y: Any, g: Any) -> None:
+    """Add the terms of each row to the sums of its cell."""
     for r in range(n):
-        there = g[r] * x[r]
-        terms[_TERMS * r], terms[_TERMS * r + 1] = g[r], g[r] * y[r]
-        terms[_TERMS * r + 2], terms[_TERMS * r + 3] = there, there * y[r]
-    for r in range(n):
-        k = (row[r] * _CELLS + column[r]) * _TERMS
-        put_lanes(sums, k, lanes(sums, k) + lanes(terms, _TERMS * r))
+        k, one, over = (row[r] * _CELLS + column[r]) * _TERMS, g[r], g[r] * x[r]
+        sums[k] += one
+        sums[k + 1] += one * y[r]
+        sums[k + 2] += over
+        sums[k + 3] += over * y[r]

@@ -4,7 +4,7 @@ A few rows at a time are taken through all groups, so that the sums of a group s
 of twenty objectives there are hundreds of groups, whose sums together take megabytes.
 """
 
-__all__ = ["BAND", "LANES", "add_blocks", "add_look"]
+__all__ = ["BAND", "add_blocks", "add_look"]
 
 from typing import Any
 
@@ -14,13 +14,9 @@ from harmonrank.model.terms.residual import CURVE_KNOTS, SURFACE_KNOTS
 from harmonrank.model.terms.residual_gradient_kernels import TILE, weigh_labels
 from harmonrank.model.terms.residual_kernels import CURVE, SLOPE, SURFACE, VALUE, layout, places
 from harmonrank.support.kernel import inline_kernel, kernel, lane_function, lane_kernel
-from harmonrank.support.simd import DOUBLES, lanes, put_lanes
 
 BAND = (0, 1, SURFACE_KNOTS - 1, SURFACE_KNOTS, SURFACE_KNOTS + 1)
 """How far apart the coefficients of a surface are that some row touches together."""
-
-LANES = DOUBLES
-"""Heads are added up so many at once, in float64; their sums have room for a multiple of it."""
 
 
 @kernel
@@ -33,11 +29,11 @@ def add_look(
 
     Heads are side by side, as all touch the same coefficients of a row.
     """
-    M, V, wide = heads.shape[1], inputs.shape[1], gradient.shape[2]
+    M, V = heads.shape[1], inputs.shape[1]
     _, starts = layout(table, 2 + M)
     cell, share = np.empty((TILE, V), np.int64), np.empty((TILE, V))
     corner, part = np.empty((TILE, V), np.int64), np.empty((TILE, V))
-    g, offset = np.zeros((TILE, wide)), np.empty(TILE, np.int64)
+    g, offset = np.zeros((TILE, M)), np.empty(TILE, np.int64)
     z, own, p, sure = np.zeros(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
     flat, flat_g = gradient.reshape(-1), g.reshape(-1)
     for first in range(begin, end, TILE):
@@ -59,61 +55,61 @@ def add_look(
                 total[1, m] += own[r] * z[r]
         rows, codes = inputs[first : first + n], contexts[context[first : first + n]]
         for j in range(M):
-            _add_numbers(flat, flat_g, offset, 2 + j, rows[:, j], wide)
+            _add_numbers(flat, flat_g, offset, 2 + j, rows[:, j], M)
         for t in range(len(table)):
             kind, a, b, start = table[t, 0], table[t, 1], table[t, 2], starts[t]
             if kind == SURFACE:
                 _add_surface(
                     flat, flat_g, offset[:n], start, corner[:, a], corner[:, b], part[:, a],
-                    part[:, b], wide,
+                    part[:, b], M,
                 )  # fmt: skip
             elif kind == CURVE:
-                _add_curve(flat, flat_g, offset[:n], start, cell[:, a], share[:, a], wide)
+                _add_curve(flat, flat_g, offset[:n], start, cell[:, a], share[:, a], M)
             else:
-                _add_codes(flat, flat_g, offset[:n], start, kind, a, b, codes, slots, rows, wide)
+                _add_codes(flat, flat_g, offset[:n], start, kind, a, b, codes, slots, rows, M)
 
 
 @lane_function
-def _add_heads(flat: Any, to: int, g: Any, at: int, number: float, wide: int) -> None:
+def _add_heads(flat: Any, to: Any, g: Any, at: Any, number: float, M: int) -> None:
     """Add what one coefficient of a row adds to the gradient of every head."""
-    for k in range(0, wide, LANES):
-        put_lanes(flat, to + k, lanes(flat, to + k) + number * lanes(g, at + k))
+    # Of an unsigned place numba does not ask whether it counts from the end.
+    to, at = np.uint64(to), np.uint64(at)
+    for k in range(np.uint64(M)):
+        flat[to + k] += number * g[at + k]
 
 
 @lane_kernel
-def _add_numbers(flat: Any, g: Any, offset: Any, start: int, numbers: Any, wide: int) -> None:
+def _add_numbers(flat: Any, g: Any, offset: Any, start: int, numbers: Any, M: int) -> None:
     for r in range(len(numbers)):
-        _add_heads(flat, (offset[r] + start) * wide, g, r * wide, np.float64(numbers[r]), wide)
+        _add_heads(flat, (offset[r] + start) * M, g, r * M, np.float64(numbers[r]), M)
 
 
 @lane_kernel
 def _add_surface(
     flat: Any, g: Any, offset: Any, start: int, row: Any, column: Any, part: Any, other: Any,
-    wide: int,
+    M: int,
 ) -> None:  # fmt: skip
     for r in range(len(offset)):
-        k = (offset[r] + start + row[r] * SURFACE_KNOTS + column[r]) * wide
+        k = (offset[r] + start + row[r] * SURFACE_KNOTS + column[r]) * M
         u, v = part[r], other[r]
-        _add_heads(flat, k, g, r * wide, (1.0 - u) * (1.0 - v), wide)
-        _add_heads(flat, k + wide, g, r * wide, (1.0 - u) * v, wide)
-        _add_heads(flat, k + SURFACE_KNOTS * wide, g, r * wide, u * (1.0 - v), wide)
-        _add_heads(flat, k + (SURFACE_KNOTS + 1) * wide, g, r * wide, u * v, wide)
+        _add_heads(flat, k, g, r * M, (1.0 - u) * (1.0 - v), M)
+        _add_heads(flat, k + M, g, r * M, (1.0 - u) * v, M)
+        _add_heads(flat, k + SURFACE_KNOTS * M, g, r * M, u * (1.0 - v), M)
+        _add_heads(flat, k + (SURFACE_KNOTS + 1) * M, g, r * M, u * v, M)
 
 
 @lane_kernel
-def _add_curve(
-    flat: Any, g: Any, offset: Any, start: int, cell: Any, share: Any, wide: int
-) -> None:
+def _add_curve(flat: Any, g: Any, offset: Any, start: int, cell: Any, share: Any, M: int) -> None:
     for r in range(len(offset)):
-        k = (offset[r] + start + cell[r]) * wide
-        _add_heads(flat, k, g, r * wide, 1.0 - share[r], wide)
-        _add_heads(flat, k + wide, g, r * wide, share[r], wide)
+        k = (offset[r] + start + cell[r]) * M
+        _add_heads(flat, k, g, r * M, 1.0 - share[r], M)
+        _add_heads(flat, k + M, g, r * M, share[r], M)
 
 
 @lane_kernel
 def _add_codes(
     flat: Any, g: Any, offset: Any, start: int, kind: int, a: int, b: int, codes: Any, slots: Any,
-    inputs: Any, wide: int,
+    inputs: Any, M: int,
 ) -> None:  # fmt: skip
     """Add a group of which a row touches one coefficient: values, slopes or pairs."""
     for r in range(len(offset)):
@@ -122,7 +118,7 @@ def _add_codes(
             place = codes[r, a]
         elif kind == SLOPE:
             number, place = np.float64(inputs[r, a]), codes[r, b]
-        _add_heads(flat, (offset[r] + start + place) * wide, g, r * wide, number, wide)
+        _add_heads(flat, (offset[r] + start + place) * M, g, r * M, number, M)
 
 
 @kernel

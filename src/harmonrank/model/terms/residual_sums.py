@@ -24,7 +24,7 @@ from harmonrank.model.terms.residual_kernels import (
     add_curvature,
     fill,
 )
-from harmonrank.model.terms.residual_look_kernels import BAND, LANES, add_blocks, add_look
+from harmonrank.model.terms.residual_look_kernels import BAND, add_blocks, add_look
 from harmonrank.support.parallel import each_part
 
 KINDS = ("value", "curve", "slope", "surface", "pair")
@@ -175,9 +175,9 @@ class ResidualRows:
         One pass serves all heads: what a row touches does not depend on the head.
         """
         rows, M = self.heads.shape
-        table, lanes = _table(groups), -(-M // LANES) * LANES
+        table = _table(groups)
         size = 2 + M + sum(g.size for g in groups)
-        gradient, value = np.zeros((_PARTS, PERIODS, size, lanes)), np.zeros((_PARTS, M))
+        gradient, value = np.zeros((_PARTS, PERIODS, size, M)), np.zeros((_PARTS, M))
         weight = np.atleast_2d(self.weight)  # (1 or M, rows)
 
         def add(part: int) -> None:
@@ -188,7 +188,7 @@ class ResidualRows:
             )  # fmt: skip
 
         each_part(add, _PARTS)
-        return value.sum(axis=0), gradient.sum(axis=0)[:, :, :M]
+        return value.sum(axis=0), gradient.sum(axis=0)
 
     def totals(self) -> np.ndarray:
         """Return Σ weight·p(1−p) of every linear head, (M,)."""

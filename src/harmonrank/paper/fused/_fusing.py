@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from harmonrank.support.kernel import lane_function
 from harmonrank.support.simd import ROWS, put_lanes, row_lanes
-from harmonrank.support.simd_maths import exponential, larger, of_all, quotient, sigmoid
+from harmonrank.support.simd_maths import exponential, larger, of_all, sigmoid
 
 Array = NDArray[Any]
 
@@ -66,7 +66,7 @@ def _hear(
         total = total + e
         c = c + e * row_lanes(own, j * ROWS)
         o = o + e * row_lanes(cell, (j * F + z) * ROWS)
-    inverse = quotient(of_all(_ONE), total)
+    inverse = of_all(_ONE) / total
     put_lanes(own, (M + i) * ROWS, c * inverse)
     put_lanes(own, (2 * M + i) * ROWS, o * inverse)
     put_lanes(own, (5 * M + i) * ROWS, inverse)
@@ -85,7 +85,7 @@ def _voices(M: int, ask: bool, own: Array) -> Any:
         voices = voices + p * row_lanes(own, (2 * M + i) * ROWS)
     if not ask:
         return voices
-    inverse = quotient(of_all(_ONE), total)
+    inverse = of_all(_ONE) / total
     for i in range(M):
         put_lanes(own, (3 * M + i) * ROWS, row_lanes(own, (3 * M + i) * ROWS) * inverse)
     return voices * inverse

@@ -10,21 +10,10 @@ from numpy.typing import NDArray
 from harmonrank.paper.fused._room import turn
 from harmonrank.support.kernel import lane_function
 from harmonrank.support.simd import ROWS, SINGLES, item, lanes, put_lanes, row_lanes
-from harmonrank.support.simd_maths import (
-    at_most,
-    choose,
-    counted,
-    fetched,
-    larger,
-    of_all,
-    quotient,
-    widened,
-    within,
-)
+from harmonrank.support.simd_maths import counted, fetched, larger, of_all, smaller, widened
 
 Array = NDArray[Any]
 
-_FEW = 16  # So many knots are compared one by one; among more a search by halves is faster.
 _ZERO, _ONE = np.float32(0), np.float32(1)
 
 
@@ -64,10 +53,11 @@ def place_scores(
     for m in range(0, len(first) - M, SINGLES):
         turn(context, start * columns + m, columns, place, (M + m) * ROWS)
     for m in range(M, len(first)):
-        code = row_lanes(place, m * ROWS)
-        known = within(code, np.int32(item(sizes, m) - 1))
-        put_lanes(strange, 0, row_lanes(strange, 0) + (code - known) * (code - known))
-        put_lanes(place, m * ROWS, known + item(first, m))
+        codes = place[m * ROWS : (m + 1) * ROWS]
+        for r in range(ROWS):
+            known = min(max(codes[r], 0), item(sizes, m) - 1)
+            strange[r] |= codes[r] != known
+            codes[r] = known + item(first, m)
     for m in range(0, M, SINGLES):
         turn(scores, start * M + m, M, share, m * ROWS)
     for m in range(M):
@@ -82,28 +72,14 @@ def _search(
 
     There is no share without interpolation. The inner knots are filled up with ∞ to a power of two.
     """
-    s, found = row_lanes(share, m * ROWS), of_all(np.int32(0))
+    s, below = row_lanes(share, m * ROWS), of_all(np.int32(0))
     K, width = len(knots) // M, len(inner) // M
-    low, high = of_all(_ZERO), of_all(_ONE)
-    if smooth and K <= _FEW:
-        low, high = of_all(item(knots, m * K)), of_all(item(knots, m * K + 1))
-        for k in range(m * K + 1, m * K + K - 1):
-            up = at_most(of_all(item(knots, k)), s)
-            found = found + counted(up)
-            low, high = (
-                choose(up, of_all(item(knots, k)), low),
-                choose(up, of_all(item(knots, k + 1)), high),
-            )
-    else:
-        half = width // 2
-        while half > 0:
-            up = at_most(fetched(inner, m * width + half - 1, found), s)
-            found = found + counted(up) * half
-            half //= 2
-        if smooth:
-            low, high = fetched(knots, m * K, found), fetched(knots, m * K + 1, found)
+    half = width // 2
+    while half > 0:
+        below = below + counted(fetched(inner, m * width + half - 1, below), s) * half
+        half //= 2
+    put_lanes(place, m * ROWS, below + first)
     if smooth:
-        part = larger(quotient(s - low, high - low), of_all(_ZERO))
-        one = of_all(_ONE)
-        put_lanes(share, m * ROWS, choose(at_most(one, part), one, part))
-    put_lanes(place, m * ROWS, found + first)
+        low, high = fetched(knots, m * K, below), fetched(knots, m * K + 1, below)
+        part = larger((s - low) / (high - low), of_all(_ZERO))
+        put_lanes(share, m * ROWS, smaller(part, of_all(_ONE)))

@@ -205,7 +205,7 @@ class NeuralMethod(Method):
         # Of an objective that these rows show one class of, they tell no prevalence.
         known = (rows.prevalence > 0) & (rows.prevalence < 1)
         prevalence = np.where(known, rows.prevalence, self.prevalence)
-        return newer._with(replace(newer.fitted, prevalence=prevalence))
+        return newer.with_fitted(replace(newer.fitted, prevalence=prevalence, points={}, maps=()))
 
     def rescaled(self, factor: float, shift: float) -> Self:
         """Return the same network with `factor` times its fused score, plus `shift`.
@@ -263,7 +263,7 @@ class NeuralMethod(Method):
             valid=HeldBlocks([rows.taken(slice(0))]),
             rows=log.rows,
             valid_rows=0,
-            encoder=self.encoder,
+            encoder=self.fitted.encoder,
             prevalence=log.prevalence(),
             weights=schema.weight_vector,
             seed=seed,

@@ -57,7 +57,7 @@ class Sums:
         running = RunningHeads.of(
             model.state.heads,
             logit_of(log.scores),
-            log.codes(model.encoder),
+            log.codes(model.fitted.encoder),
             log.known_labels(),
             log.sample_weight,
             time=_hours(at),
@@ -69,9 +69,9 @@ class Sums:
     def learned(self, rows: Log, *, seed: int, at: datetime) -> Self:  # noqa: ARG002
         """Return the sums after these labelled rows, and the model of them."""
         model, running, log = self.model, self.running, _counted(rows, self.model)
-        encoder = model.encoder.grown(log.context, MOST_VALUES)
-        if encoder.slots != model.encoder.slots:
-            running = running.recoded(encoder.recoding(model.encoder), encoder.slots)
+        encoder = model.fitted.encoder.grown(log.context, MOST_VALUES)
+        if encoder.slots != model.fitted.encoder.slots:
+            running = running.recoded(encoder.recoding(model.fitted.encoder), encoder.slots)
         running = running.learned(
             logit_of(log.scores),
             log.codes(encoder),
@@ -88,7 +88,7 @@ class Sums:
     def recalibrated(self, rows: Log) -> Self:
         """Return the sums for upstream models that have changed."""
         log, model = rows.counted(), self.model.recalibrated(rows)
-        codes = log.codes(model.encoder)
+        codes = log.codes(model.fitted.encoder)
         running = self.running.recalibrated(logit_of(log.scores), codes, log.sample_weight)
         return type(self)(model, running)
 

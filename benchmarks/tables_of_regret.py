@@ -1,0 +1,252 @@
+"""Tables of regrets and of AUC-sums: what fusion.py, worlds.py and the online experiment measured."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from statistics import mean, median
+from typing import Any
+
+from markdown import listed, markdown, short, span, table
+from store import read
+
+FEW = ("harmonrank", "harmonrank-network", "lightgbm", "logistic", "harmonrank-paper")
+ORDER = ("elive", "qkvideo", "conflict", "backbone", "tails", "interactions", "leak", "trained")
+
+Regrets = dict[str, dict[str, list[float]]]
+
+
+def regrets(name: str) -> Regrets:
+    """Return the regrets of each method in each world at the largest size, one per seed."""
+    found: Regrets = defaultdict(lambda: defaultdict(list))
+    rows = [row for row in read(name)["results"] if "regret" in row]
+    largest = max(row["rows"] for row in rows)
+    for row in rows:
+        if row["rows"] == largest:
+            found[row["method"]][row["world"]].append(row["regret"])
+    return found
+
+
+def regret_table(found: Regrets, methods: Iterable[str], repeats: str = "seeds") -> str:
+    worlds = [w for w in ORDER if any(w in of_one for of_one in found.values())]
+    best = {w: min(mean(of_one[w]) for of_one in found.values() if of_one.get(w)) for w in worlds}
+
+    def cell(values: list[float], least: float) -> str:
+        shown = short(mean(values)) if values else ""
+        return f"**{shown}**" if values and mean(values) == least else shown
+
+    rows = []
+    for method in methods:
+        cells = [cell(found[method].get(w, []), best[w]) for w in worlds]
+        counts = [len(values) for values in found[method].values()]
+        seeds = f"{min(counts)}" if min(counts) == max(counts) else span(counts, "d")
+        rows.append([f"`{method}`", *cells, seeds])
+    return markdown(["method", *worlds, repeats], rows)
+
+
+def by_mean(found: Regrets) -> list[str]:
+    return sorted(found, key=lambda m: mean(mean(v) for v in found[m].values()))
+
+
+@table
+def regret_of_few() -> str:
+    return regret_table(regrets("regret"), FEW)
+
+
+@table
+def regret() -> str:
+    return regret_table(found := regrets("regret"), by_mean(found))
+
+
+@table
+def unseen() -> str:
+    return regret_table(found := regrets("unseen"), by_mean(found), "redraws")
+
+
+@table
+def small() -> str:
+    """Regret of few rows: the default beside the better of two methods that learn nothing."""
+    found = defaultdict(list)
+    for row in read("small")["results"]:
+        free = min(row["closed-form"], row["prevalence-weights"])
+        found[row["rows"], row["world"]].append((row["harmonrank"], free))
+    rows = [
+        (f"{size:,}", f"`{world}`", *(short(mean(values)) for values in zip(*pairs, strict=True)),
+         f"{sum(ours < free for ours, free in pairs)} of {len(pairs)}")
+        for (size, world), pairs in found.items()
+    ]  # fmt: skip
+    head = ["rows", "world", "`harmonrank`", "better of the free", "seeds ahead"]
+    return markdown(head, rows, 2)
+
+
+@table
+def skew() -> str:
+    found = defaultdict(list)
+    for row in read("skew")["results"]:
+        found[row["method"]].append(row)
+    odds = ("10000", "100000")
+    rows = [
+        (f"`{m}`", *(f"{100 * max(r[f'drop 1:{o}'] for r in of_one):.2f} %" for o in odds),
+         len(of_one))
+        for m, of_one in found.items()
+    ]  # fmt: skip
+    return markdown(["method", "1 in 10,000", "1 in 100,000", "cases"], rows)
+
+
+def swap_table(name: str) -> str:
+    """What each method loses beyond the ceiling's own loss, as fitted and recalibrated."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in read(name)["results"]:
+        for key, value in row.items():
+            if key.startswith("lost ") and key != "lost ceiling":
+                method = key.removeprefix("lost ").removesuffix(" recalibrated")
+                found[method][key.removeprefix(f"lost {method}")].append(value - row["lost ceiling"])
+    rows = [
+        (f"`{m}`", *(short(of(kinds[k])) for k in ("", " recalibrated") for of in (median, max)),
+         len(kinds[""]))
+        for m, kinds in found.items()
+    ]  # fmt: skip
+    head = ["as fitted: median", "largest", "recalibrated: median", "largest", "cases"]
+    return markdown(["method", *head], rows)
+
+
+@table
+def swap() -> str:
+    return swap_table("swap")
+
+
+@table
+def swap_million() -> str:
+    return swap_table("swap_million")
+
+
+@table
+def kuairand_slice() -> str:
+    found = defaultdict(list)
+    for run in read("kuairand_slice")["runs"]:
+        for entry in run["methods"]:
+            if entry.get("auc_sum") is not None:
+                found[entry["name"]].append(entry["auc_sum"])
+    order = sorted(found, key=lambda m: -mean(found[m]))
+    rows = [(f"`{m}`", f"{mean(found[m]):.4f}", len(found[m])) for m in order]
+    return markdown(["method", "mean AUC-sum", "seeds"], rows)
+
+
+@table
+def both_stages() -> str:
+    large = read("large_log")["pipeline"]["outcome"]
+    fold = {
+        row["method"]: f"{row['auc_sum']:.4f}"
+        for row in read("out_of_fold")["fusion"]
+        if row["train"] == "out-of-fold" and row["test"] == "mean"
+    }
+    rows = [
+        (f"`{one['name']}`", f"{one['auc_sum']:.4f}", fold.get(one["name"], ""))
+        for one in large["methods"]
+    ]
+    rows.append(("best possible", f"{large['ceiling']:.4f}", ""))
+    return markdown(["method", "20M-row log", "200K rows"], rows)
+
+
+def tuned(key: str, cell: Callable[[dict[str, Any], str], str], *told: str) -> str:
+    best = read("tuning")["best"]
+    worlds = list(next(iter(best.values()))["regret"])
+    rows = [
+        (f"`{m}`", *(_changed(m) for _ in told), *(cell(one, w) for w in worlds))
+        for m, one in best.items()
+    ]
+    return markdown([key, *told, *(f"`{w}`" for w in worlds)], rows, 1 + len(told))
+
+
+def _changed(method: str) -> str:
+    """Tell where a search ended, apart from where it began."""
+    tuning = read("tuning")
+    start = {} if method == "harmonrank-network" else tuning["start"]
+    left_out = {"patience_steps"} | (set() if start else {"width"})
+    changed = tuning["best"][method]["options"].items()
+    parts = [f"{k} {v}" for k, v in changed if k not in left_out and start.get(k) != v]
+    return ", ".join(parts).replace("_", " ") or "the start"
+
+
+@table
+def tuned_end() -> str:
+    return tuned("network", lambda one, w: short(one["regret"][w]), "search ended at")
+
+
+@table
+def tuned_defaults() -> str:
+    def cell(one: dict[str, Any], world: str) -> str:
+        return short(one["default"][world]) + " ▾" * (world in one["default_behind"])
+
+    return tuned("network, its defaults", cell)
+
+
+@table
+def schedule() -> str:
+    rows = [
+        (f"`{r['world']}`", f"{short(r['rate'], 2)}, {r['schedule']}", short(r["regret"]),
+         f"{r['health']['fused']:.2f}", short(r["health"]["relation_aware"], 3),
+         short(r["health"]["context"]))
+        for r in read("schedule")["results"]
+    ]  # fmt: skip
+    return markdown(["world", "rate", "regret", "spread", "s1", "context"], rows, 2)
+
+
+@table
+def published() -> str:
+    ours = regrets("regret")["harmonrank-paper"]
+    rows = [
+        (f"`{r['world']}`", short(r["regret"]), short(mean(ours[r["world"]])))
+        for r in read("published")["results"]
+    ]
+    return markdown(["world", "as the paper prints it", "our defaults"], rows)
+
+
+@table
+def network_health() -> str:
+    """The spread of the parts of `harmonrank-network`, the residual's being 1, by world."""
+    found = defaultdict(list)
+    for row in read("regret")["results"]:
+        if row["method"] == "harmonrank-network":
+            found[row["world"]].append(row["health"])
+    rows = [
+        (f"`{w}`", *(span([h[part] for h in found[w]], ".3f") for part in ("relation_aware", "linear")))
+        for w in ORDER
+    ]  # fmt: skip
+    return markdown(["world", "s1", "s3"], rows)
+
+
+@table
+def worlds() -> str:
+    rows = []
+    stored = read("worlds")["results"]
+    for first in (r for r in stored if r["redraw"] is None and r["world"] in ORDER[:3]):
+        again = [r for r in stored if r["redraw"] is not None and r["world"] == first["world"]]
+        three = f"{first['three']['ceiling']:.4f}" if "three" in first else ""
+        spread = span([r["ceiling"] for r in again], ".4f")
+        ceiling = f"{first['ceiling']:.4f}"
+        rows.append([f"`{first['world']}`", ceiling, three, spread, *listed(first["regret"], ".4f")])
+    names = ["calibrated own score", "logistic on all"]
+    return markdown(["world", "ceiling", "of three", "of redraws", *names], rows)
+
+
+@table
+def online_lifts() -> str:
+    online = read("online-elive")
+    exact = {(one["arm"], one["outcome"]): f"{one['lift']:+.2f}" for one in online["exact"]}
+    rows = [
+        (one["arm"], one["outcome"], f"{one['lift']:+.2f}", f"{one['low']:+.2f} … {one['high']:+.2f}",
+         f"{one['p']:.4f}", exact.get((one["arm"], one["outcome"]), "0"))
+        for one in sorted(online["analysis"]["lifts"], key=lambda one: (one["arm"], one["outcome"]))
+    ]  # fmt: skip
+    head = ["arm", "outcome", "lift %", "95 % interval", "p", "exact lift %"]
+    return markdown(head, rows, 2)
+
+
+@table
+def online_checks() -> str:
+    online = read("online-elive")
+    check = online["analysis"]
+    shares = {f"A/A: p < .05 in {n}": f"{100 * s:.1f} %" for n, s in check["aa"]["below"].items()}
+    users = sum(check["sample_ratio"]["users"].values())
+    facts = {"requests": f"{online['requests']:,}", "users": f"{users:,}",
+             "sample ratio, p": f"{check['sample_ratio']['p']:.2f}", **shares}  # fmt: skip
+    return markdown(["what", "figure"], facts.items())

@@ -1,0 +1,82 @@
+"""Stored results say what made them, and the tables of all pages are made of them."""
+
+import re
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from pages import ROOT
+
+# A time, a size or a ratio that stands in a sentence. Limits and settings are named beside.
+MEASURED = re.compile(
+    r"(?<![\w.,`-])[\d,]*\.?\d+ (?:ms|ns|µs|s|MB|GB|times|×|rows per second|rows/s)\b"
+)
+CODE = re.compile(
+    r"^```.*?^```|^ {4}[^\n]*|<!-- table.*?<!-- end of table -->", re.DOTALL | re.MULTILINE
+)
+STATED = {
+    "design.md": ["494 MB", "391 MB", "47 MB", "178 MB", "111 MB", "61 MB", "12 MB"],
+    "export.md": ["64 MB"],
+    "logs.md": ["48 MB"],
+    "online.md": ["500 times"],
+    "prediction.md": ["16 times"],
+    "reports.md": ["5 MB"],
+    "serving.md": ["16 MB"],
+}
+OWN_TABLES = ("reproduction.md", "security.md")  # written by other commands
+
+
+@pytest.fixture(scope="module")
+def benchmarks():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "benchmarks")
+        yield import_module
+
+
+def test_every_table_is_that_of_a_stored_result(benchmarks):
+    written = benchmarks("tables").pages()
+    assert {ROOT / "README.md", ROOT / "docs" / "results.md"} < set(written)
+    for page, text in written.items():
+        assert text == page.read_text("utf-8"), f"{page.name}: run `python benchmarks/tables.py`"
+
+
+def test_every_table_that_can_be_made_stands_on_a_page(benchmarks):
+    texts = [page.read_text("utf-8") for page in benchmarks("tables").pages()]
+    asked = {name for text in texts for name in re.findall(r"<!-- table ([\w-]+) -->", text)}
+    assert asked == set(benchmarks("markdown").TABLES)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)
+def test_a_time_or_size_stands_in_a_table_and_not_in_a_sentence(page):
+    if page.name not in OWN_TABLES:
+        text = CODE.sub("", page.read_text("utf-8"))
+        assert MEASURED.findall(text) == STATED.get(page.name, [])
+
+
+def test_a_measured_figure_in_a_sentence_is_seen():
+    assert MEASURED.findall(CODE.sub("", "It took\n3.1 s.\n\n    4 s\n")) == ["3.1 s"]
+
+
+def require_history():
+    """Skip where git knows nothing of earlier commits: in an archive or a shallow clone."""
+    command = ["git", "-C", ROOT, "rev-parse", "--is-shallow-repository"]
+    said = subprocess.run(command, capture_output=True, text=True)
+    if said.stdout.strip() != "false":
+        pytest.skip("not a whole clone")
+
+
+def test_every_stored_result_names_a_commit_and_its_code(benchmarks):
+    require_history()
+    stale = benchmarks("stale")
+    assert stale.unknown() == []
+    missing = {place for places in stale.SOURCES.values() for place in places}
+    assert [place for place in sorted(missing) if not (ROOT / place).exists()] == []
+
+
+def test_results_whose_code_has_changed_are_listed():
+    require_history()
+    command = [sys.executable, ROOT / "benchmarks" / "stale.py"]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^regret +[0-9a-f]{10}  (\d+|no) files changed since$", said, re.MULTILINE)
