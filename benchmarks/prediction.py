@@ -189,7 +189,8 @@ def out_of_fold(log: ImportedLog, place: Path, given: Namespace) -> dict:
             for part in ("valid", "test")
         )
         known = scored("train", p).drop(drop)
-        board = compare(known, test, schema, given.methods, valid=valid, seed=given.seed)
+        more = {"test": test, "valid": valid, "seed": given.seed}
+        board = compare(known, schema, given.methods, **more).board
         for entry in board.entries:
             reached = entry.quality and {"auc_sum": entry.quality.exact_auc_sum}
             row = {"method": entry.name, "train": how, "test": tested, **(reached or {})}

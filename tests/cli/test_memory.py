@@ -188,7 +188,7 @@ def test_a_table_in_blocks_is_neither_cut_nor_kept(run, folder):
     train, test = folder / "train.parquet", folder / "test.parquet"
     done = run("compare", train, "--split", "request", *schema)
     assert done.code == 2
-    assert "--split needs all rows in memory; write the parts with `harmonrank split`" in done.err
+    assert "--split needs all rows in memory; write the parts with `harmonrank.split`" in done.err
     done = run("compare", train, "--test", test, "--runs", folder / "runs", *schema)
     assert done.code == 2
     assert "--runs needs all rows in memory; leave it out" in done.err

@@ -70,7 +70,11 @@ def test_the_strict_refuse_missing_scores(run, folder, verb):
         "rank": (model, table, "-o", folder / "out.parquet"),
         "compare": ("--train", table, "--test", table, *columns),
     }
-    done = run(verb, *words[verb], "--missing", "error")
+    strict = ("--missing", "error")
+    if verb not in ("fit", "compare"):
+        (folder / "s.toml").write_text(f'[{verb}]\nmissing = "error"', encoding="utf-8")
+        strict = ("--settings", folder / "s.toml")
+    done = run(verb, *words[verb], *strict)
     assert done.code == 2
     assert "Score column 'p_like'" in done.err
     assert "Got null in row 0 (counted from 0), and 100 such rows in all" in done.err
@@ -82,6 +86,7 @@ def test_a_model_that_was_fitted_strictly_stays_so_until_it_is_told_otherwise(ru
     written = ("-o", folder / "out.parquet", "--overwrite", "-q")
     words = ("score", folder / "model", folder / "test.parquet", *written)
     assert run(*words).code == 2
-    done = run(*words, "--missing", "allow")
+    (folder / "s.toml").write_text('[score]\nmissing = "allow"', encoding="utf-8")
+    done = run(*words, "--settings", folder / "s.toml")
     assert done.code == 0, done
     assert pl.read_parquet(folder / "out.parquet")["fused"].is_finite().all()

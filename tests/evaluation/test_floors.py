@@ -1,5 +1,6 @@
 """Floors under AUCs: worlds whose best guarded trade-off is known."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -31,8 +32,9 @@ def known_sweep(p, weights=None):
         weights=weights or {},
     )
     table = pl.DataFrame(columns)
-    model = PrevalenceWeights().fit(table, schema)
-    model.prevalence = p.mean(axis=0).round(12)  # as if of endless rows
+    fit = PrevalenceWeights().fit(table, schema)
+    endless = replace(fit.fitted, prevalence=p.mean(axis=0).round(12))  # as if of endless rows
+    model = PrevalenceWeights.assembled(schema, endless, fit.state)
     return Sweep.of(model, table)
 
 

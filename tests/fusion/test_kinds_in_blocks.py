@@ -91,23 +91,6 @@ def test_formulas_are_those_of_memory(method, kind, search_rows, tmp_path):
     assert (one / "model.json").read_bytes() == (two / "model.json").read_bytes()
 
 
-@pytest.mark.parametrize("method", ["harmonrank-paper", "harmonrank-network"])
-def test_networks_are_those_of_memory(method, tmp_path):
-    pytest.importorskip("torch")
-    one, two = both(method, KINDS["graded"], tmp_path, **SMALL.get(method, {}))
-    a, b = (load_file(folder / "weights.safetensors") for folder in (one, two))
-    for name, array in a.items():
-        np.testing.assert_array_equal(b[name], array, err_msg=name)
-
-
-def test_networks_take_no_conditional_objective_in_blocks_either(tmp_path):
-    pytest.importorskip("torch")
-    planted().write_parquet(tmp_path / "train.parquet")
-    blocks = FileBlocks(tmp_path / "train.parquet", KINDS["given"])
-    with pytest.raises(UsageError, match="cannot learn objectives that are shown only given"):
-        method_class("harmonrank-paper")().fit(blocks, KINDS["given"])
-
-
 def test_isotonic_curves_are_of_the_rows_that_show_an_objective(tmp_path):
     one, two = both("closed-form", KINDS["both"], tmp_path, calibration="isotonic")
     a, b = (load_file(folder / "weights.safetensors") for folder in (one, two))

@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.clock import clock_part, instants
+from harmonrank.data.reading.faults import Faults
 from harmonrank.data.scales import bounds_of, guess_scale
 from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
-from harmonrank.support.storage.faults import Faults
 
 LAST_PLACE = 2**31 - 1
 """The last place of a request that a position may be."""

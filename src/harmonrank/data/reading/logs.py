@@ -12,11 +12,11 @@ from harmonrank.data.clock import table_columns, with_clock
 from harmonrank.data.kinds import lineage
 from harmonrank.data.log import Log
 from harmonrank.data.reading.checking import TableCheck, is_lost
+from harmonrank.data.reading.faults import Faults
 from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.data.reading.tables import Source, column_names, describe, open_table
 from harmonrank.data.scales import to_probabilities
 from harmonrank.data.schema import Schema
-from harmonrank.support.storage.faults import Faults
 
 _IN_64_BITS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64)
 _TILE_ROWS = 4096

@@ -80,6 +80,13 @@ class Training:
     missing: MissingScores | None
     position: PositionCorrection | None
 
+    def sentences(self, method: str) -> list[str]:
+        """Return what a person should know of it."""
+        some = self.blocks > 1 or self.fitted_rows < self.rows
+        told = [self.words(method)] if some else []
+        told += [] if self.position is None else [self.position.words()]
+        return told + ([] if self.missing is None else [f"Training rows. {self.missing}"])
+
     def words(self, method: str) -> str:
         """Return what was done, in a sentence or two."""
         if self.fitted_rows < self.rows:

@@ -74,7 +74,7 @@ def score_files(
         )
     context = table_columns(method.schema.context, files.columns)
     check_columns(source, files.columns, [*method.schema.score_columns, *context])
-    method.objective_weights(weights, value)  # refuses what it cannot take before any work
+    method.fuser.weights(weights, value)  # refuses what it cannot take before any work
     if column in files.columns:
         raise UsageError(
             f"{describe(source)} has a column '{column}' already; choose another name."
