@@ -29,7 +29,6 @@ import numpy as np
 import polars as pl
 from store import clocked, options, write
 
-from harmonrank.data import Schema
 from harmonrank.evaluation import compare
 from harmonrank.metrics import auc, calibration_error, paired_difference
 from harmonrank_lab.upstream import (

@@ -19,7 +19,10 @@ STAGE = [f"{LAB}/upstream", f"{LAB}/worlds/raw"]
 REGRETS = [*FUSIONS, *WORLDS, "benchmarks/fusion.py"]
 SCRIPTS = ("frontier", "kinds", "missing", "offline", "per_request", "position")
 SOURCES: dict[str, list[str]] = {
-    **dict.fromkeys("regret unseen small swap swap_million skew schedule published".split(), REGRETS),
+    **dict.fromkeys(
+        ["regret", "unseen", "small", "swap", "swap_million", "skew", "schedule", "published"],
+        REGRETS,
+    ),
     **{name: [*FUSIONS, *WORLDS, f"benchmarks/{name}.py"] for name in SCRIPTS},
     "tuning": [*FUSIONS, *WORLDS, "benchmarks/tune_baselines.py"],
     "kuairand_slice": [*FUSIONS, "benchmarks/kuairand_slice.py"],
@@ -32,8 +35,8 @@ SOURCES: dict[str, list[str]] = {
     "scale": [*FUSIONS, f"{PRODUCT}/data", "benchmarks/scale.py"],
     "cluster": [*FUSIONS, f"{PRODUCT}/data", f"{PRODUCT}/engine", "benchmarks/cluster.py"],
     "freshness": [f"{PRODUCT}/streaming", f"{PRODUCT}/model", "benchmarks/freshness.py"],
-    **dict.fromkeys("streaming_join streaming_network streaming_default".split(), STREAM),
-    **dict.fromkeys(("prediction", "prediction_speed"), [*STAGE, "benchmarks/prediction.py"]),
+    **dict.fromkeys(["streaming_join", "streaming_network", "streaming_default"], STREAM),
+    **{key: [*STAGE, "benchmarks/prediction.py"] for key in ("prediction", "prediction_speed")},
     "out_of_fold": [*STAGE, *FUSIONS, "benchmarks/out_of_fold.py"],
     "large_log": [*STAGE, f"{LAB}/pipeline", "benchmarks/large_log.py"],
     "pipeline_slice": [*STAGE, *FUSIONS, f"{LAB}/pipeline"],

@@ -13,7 +13,6 @@ import re
 import sys
 from pathlib import Path
 
-import tables_of_regret
 import tables_of_speed  # noqa: F401  # both make their tables known
 from markdown import TABLES
 from store import ROOT

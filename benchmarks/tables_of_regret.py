@@ -98,7 +98,9 @@ def swap_table(name: str) -> str:
         for key, value in row.items():
             if key.startswith("lost ") and key != "lost ceiling":
                 method = key.removeprefix("lost ").removesuffix(" recalibrated")
-                found[method][key.removeprefix(f"lost {method}")].append(value - row["lost ceiling"])
+                found[method][key.removeprefix(f"lost {method}")].append(
+                    value - row["lost ceiling"]
+                )
     rows = [
         (f"`{m}`", *(short(of(kinds[k])) for k in ("", " recalibrated") for of in (median, max)),
          len(kinds[""]))
@@ -223,7 +225,9 @@ def worlds() -> str:
         three = f"{first['three']['ceiling']:.4f}" if "three" in first else ""
         spread = span([r["ceiling"] for r in again], ".4f")
         ceiling = f"{first['ceiling']:.4f}"
-        rows.append([f"`{first['world']}`", ceiling, three, spread, *listed(first["regret"], ".4f")])
+        rows.append(
+            [f"`{first['world']}`", ceiling, three, spread, *listed(first["regret"], ".4f")]
+        )
     names = ["calibrated own score", "logistic on all"]
     return markdown(["world", "ceiling", "of three", "of redraws", *names], rows)
 

@@ -130,7 +130,7 @@ def test_another_logs_rows_are_new_whatever_part_they_are_of(log, model, tmp_pat
 
 def change(folder, name, edit):
     """Change a file of a saved predictor and make all checksums right again."""
-    from harmonrank.support.storage.files import sha256
+    from harmonrank.support.storage import sha256
 
     path = folder / name
     if path.suffix == ".json":
@@ -159,9 +159,21 @@ def change(folder, name, edit):
             lambda d: d["predictor"]["folds"].update(count=1),
             "expected int >= 2",
         ),
-        ("encoder.safetensors", lambda a: a["encoder/user_side/codes"].fill(10**9), "not rows of the embed"),
-        ("encoder.safetensors", lambda a: a["encoder/user_side/codes"].fill(-1), r"must lie in \[0"),
-        ("encoder.safetensors", lambda a: a["encoder/user_side/index/known"].fill(3), "known' must rise"),
+        (
+            "encoder.safetensors",
+            lambda a: a["encoder/user_side/codes"].fill(10**9),
+            "not rows of the embed",
+        ),
+        (
+            "encoder.safetensors",
+            lambda a: a["encoder/user_side/codes"].fill(-1),
+            r"must lie in \[0",
+        ),
+        (
+            "encoder.safetensors",
+            lambda a: a["encoder/user_side/index/known"].fill(3),
+            "known' must rise",
+        ),
         (
             "encoder.safetensors",
             lambda a: a.update({"encoder/user_side/codes": a["encoder/user_side/codes"][:-1]}),

@@ -3,7 +3,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from harmonrank_lab.worlds.recipes import RECIPES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -11,8 +10,9 @@ from hypothesis.extra.numpy import arrays
 from harmonrank.metrics import auc, best_score
 from harmonrank.support.errors import UsageError
 from harmonrank.support.threads import limited_threads
-from harmonrank.worlds import PRESETS, Additive, mean_sigmoid, world
-from harmonrank_lab.worlds import WORLDS, Swap, World
+from harmonrank.worlds import Additive, mean_sigmoid, world
+from harmonrank_lab.worlds import WORLDS, Swap
+from harmonrank_lab.worlds.recipes import RECIPES
 from reference import auc_by_pairs, posterior_by_importance
 
 THREE = {"elive": ("buy", "follow", "long_view"), "qkvideo": ("click", "like", "follow")}

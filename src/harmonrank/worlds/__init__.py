@@ -40,9 +40,9 @@ __all__ = [
 ]
 
 from harmonrank.worlds.additive import Additive, draw_effects
-from harmonrank.worlds.normal import conditional, mean_sigmoid, normal_nodes, runs_of
 from harmonrank.worlds.draws import BLOCK, Draws, block_generator, draw_block, draw_requests
 from harmonrank.worlds.named import AnyWorld, world, world_names
+from harmonrank.worlds.normal import conditional, mean_sigmoid, normal_nodes, runs_of
 from harmonrank.worlds.plain_world import PlainWorld, View, upstream_scores
 from harmonrank.worlds.presets import PRESETS, Recipe, draw, preset, stronger
 from harmonrank.worlds.sample import Sample, sample_blocks

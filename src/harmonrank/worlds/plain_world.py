@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.worlds.additive import Additive, Floats
-from harmonrank.worlds.normal import conditional, mean_sigmoid, runs_of
 from harmonrank.worlds.draws import Draws, draw_block
+from harmonrank.worlds.normal import conditional, mean_sigmoid, runs_of
 from harmonrank.worlds.sample import Sample, sample_blocks
 
 # Scores stay inside (0, 1) in float32 too: its largest number below 1 has a logit of 16.6, its
@@ -117,9 +117,7 @@ class PlainWorld:
 
     def _drawn(self, seed: int, block: int) -> Draws:
         factors = self.loadings.shape[1]
-        return draw_block(
-            seed, block, self.objectives, self.categories, factors, self.request_rows
-        )
+        return draw_block(seed, block, self.objectives, self.categories, factors, self.request_rows)
 
     def _block(self, draws: Draws, horizon: float, *, with_truth: bool) -> Sample:
         time = draws.request / horizon

@@ -13,8 +13,16 @@ from torch import Tensor
 from harmonrank.data import ContextEncoder
 from harmonrank.paper import Network, NetworkConfig
 from harmonrank.paper.losses import aucm_loss, aucm_slope, bce_loss, rank_auc_loss, rank_auc_slope
-from harmonrank.paper.training import Arrays, LossSlope, LossValue, TrainingConfig
-from harmonrank.paper.training.learner import FusedLearner, Learner, SlopeFunction, TorchLearner
+from harmonrank.paper.training import (
+    Arrays,
+    FusedLearner,
+    Learner,
+    LossSlope,
+    LossValue,
+    SlopeFunction,
+    TorchLearner,
+    TrainingConfig,
+)
 from harmonrank_lab.bench._head_fit import head_fit
 from harmonrank_lab.bench._peers import compiled, on_one_thread, peer
 from harmonrank_lab.bench._result import Case, Result, Work, measure

@@ -121,7 +121,8 @@ class World(PlainWorld):
         if self.drift is not None:
             view.mu[:] += self.drift.at(time)
         for swap in self.swaps:
-            cells = np.ix_(np.flatnonzero(time >= swap.at), self._columns(swap.objectives))
+            columns = np.array(self._columns(swap.objectives))
+            cells = np.ix_(np.flatnonzero(time >= swap.at), columns)
             view.a[cells] *= swap.a
             view.b[cells] += swap.b
             view.tau[cells] *= swap.tau_scale
@@ -226,7 +227,7 @@ class World(PlainWorld):
         share_k · N(o; μ_k + score_k, A). Of requests whose effects are unknown, ΓΓᵀ is added to Σ,
         and EEᵀ to A.
         """
-        hidden, shared, M = self.classes, self.shared_noise, o.shape[1]
+        hidden, shared, _M = self.classes, self.shared_noise, o.shape[1]
         run, firsts = runs_of(view.tau, view.gain)
         loadings = self.loadings * view.gain[firsts, None, :]  # (runs, M, factors)
         prior = loadings @ loadings.transpose(0, 2, 1) + np.diag(self.own**2) + unknown.covariance
@@ -235,12 +236,8 @@ class World(PlainWorld):
         with np.errstate(invalid="ignore"):
             noise = tau[:, :, None] * tau[:, None, :] * common  # (runs, M, M)
         given = [
-            conditional(
-                o - view.mu - chance - score, run, prior, level**2 * noise + unknown.noise
-            )
-            for chance, score, level in zip(
-                hidden.chance, hidden.score, hidden.noise, strict=True
-            )
+            conditional(o - view.mu - chance - score, run, prior, level**2 * noise + unknown.noise)
+            for chance, score, level in zip(hidden.chance, hidden.score, hidden.noise, strict=True)
         ]
         weights = np.array([one.log_density for one in given])
         weights += np.log(np.maximum(hidden.shares, 1e-300))[:, None]

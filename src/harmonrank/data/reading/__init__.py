@@ -5,9 +5,22 @@ from typing import TYPE_CHECKING
 from harmonrank.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from harmonrank.data.reading.parquet import PIECE_ROWS, ParquetWriter, count_rows, pieces, read_piece, writing
+    from harmonrank.data.reading.parquet import (
+        PIECE_ROWS,
+        ParquetWriter,
+        count_rows,
+        pieces,
+        read_piece,
+        writing,
+    )
     from harmonrank.data.reading.table_paths import file_kind
-    from harmonrank.data.reading.tables import Source, check_columns, column_names, describe, grouped_sums
+    from harmonrank.data.reading.tables import (
+        Source,
+        check_columns,
+        column_names,
+        describe,
+        grouped_sums,
+    )
 
 __all__ = [
     "PIECE_ROWS",

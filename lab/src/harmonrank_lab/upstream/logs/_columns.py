@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from harmonrank.support.errors import DataError, did_you_mean
-from harmonrank.support.storage.decoding import decode, read_toml
+from harmonrank.support.storage import decode, read_toml
 
 LOG_TOML = "log.toml"
 
