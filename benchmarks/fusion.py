@@ -20,6 +20,7 @@ result. `--redraw` takes other worlds of the same kinds, on which nothing was ch
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -81,7 +82,8 @@ def regret(given: Namespace, results: Rows) -> None:
         for method in todo:
             row = {**cell, "method": method}
             try:
-                model, seconds, _ = clocked(lambda m=method: fitted(m, train, valid, cell["seed"]))
+                fit = partial(fitted, method, train, valid, cell["seed"])
+                model, seconds, _ = clocked(fit)
                 row |= {
                     "regret": ceiling(test) - exact(model.score(test), test),
                     "fit_seconds": seconds,

@@ -17,7 +17,7 @@ WORLDS = [f"{PRODUCT}/worlds", f"{LAB}/worlds"]
 STREAM = [f"{PRODUCT}/streaming", f"{PRODUCT}/model", f"{PRODUCT}/paper", "benchmarks/streaming.py"]
 STAGE = [f"{LAB}/upstream", f"{LAB}/worlds/raw"]
 REGRETS = [*FUSIONS, *WORLDS, "benchmarks/fusion.py"]
-SCRIPTS = ("frontier", "kinds", "missing", "offline", "per_request", "position")
+SCRIPTS = ("frontier", "kinds", "missing", "per_request", "position")
 SOURCES: dict[str, list[str]] = {
     **dict.fromkeys(
         ["regret", "unseen", "small", "swap", "swap_million", "skew", "schedule", "published"],
@@ -27,7 +27,7 @@ SOURCES: dict[str, list[str]] = {
     "tuning": [*FUSIONS, *WORLDS, "benchmarks/tune_baselines.py"],
     "kuairand_slice": [*FUSIONS, "benchmarks/kuairand_slice.py"],
     "worlds": [*WORLDS, "benchmarks/worlds.py"],
-    "online-elive": [*FUSIONS, *WORLDS, f"{LAB}/experiments"],
+    **dict.fromkeys(("online-elive", "offline"), [*FUSIONS, *WORLDS, f"{LAB}/experiments"]),
     "reproduction": [*FUSIONS, *WORLDS, f"{LAB}/paper_tables", f"{LAB}/experiments"],
     "bench": [*FUSIONS, f"{PRODUCT}/support", f"{LAB}/bench"],
     "serve": [f"{PRODUCT}/serving", f"{LAB}/bench"],
@@ -37,7 +37,7 @@ SOURCES: dict[str, list[str]] = {
     "freshness": [f"{PRODUCT}/streaming", f"{PRODUCT}/model", "benchmarks/freshness.py"],
     **dict.fromkeys(["streaming_join", "streaming_network", "streaming_default"], STREAM),
     **{key: [*STAGE, "benchmarks/prediction.py"] for key in ("prediction", "prediction_speed")},
-    "out_of_fold": [*STAGE, *FUSIONS, "benchmarks/out_of_fold.py"],
+    "out_of_fold": [*STAGE, *FUSIONS, "benchmarks/prediction.py"],
     "large_log": [*STAGE, f"{LAB}/pipeline", "benchmarks/large_log.py"],
     "pipeline_slice": [*STAGE, *FUSIONS, f"{LAB}/pipeline"],
     "torture": [PRODUCT, LAB, "tests"],

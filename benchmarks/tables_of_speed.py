@@ -87,7 +87,8 @@ def used(run: dict[str, Any]) -> Iterable[str]:
 def scale_file() -> str:
     (one,) = read("scale")["files"]
     rows = [
-        (words, f"{one[n]['seconds']:.1f}", f"{one[n]['cpu_seconds']:.1f}", one[n]["peak_megabytes"])
+        (words, *(f"{one[n][part]:.1f}" for part in ("seconds", "cpu_seconds")),
+         one[n]["peak_megabytes"])
         for n, words in (("harmonrank", "`harmonrank score`"), ("polars", "polars, in memory"),
                          ("polars_streaming", "polars, streaming"))
     ]  # fmt: skip

@@ -11,7 +11,7 @@ from scipy import stats
 
 from harmonrank.data import hash_bits, hash_shares
 from harmonrank.support.errors import DataError, UsageError
-from harmonrank.support.storage import to_json
+from harmonrank.support.storage.files import to_json
 from harmonrank_lab.experiments.ab import Analysis, Lift, analyse, paired_log_ratio
 from harmonrank_lab.experiments.ab._chance import chi_square_p, holm, two_sided_p
 from harmonrank_lab.experiments.ab._checks import aa_p_values, sample_ratio

@@ -7,7 +7,7 @@ import pytest
 
 from harmonrank.data import Schema
 from harmonrank.support.errors import DataError, UsageError
-from harmonrank.support.storage import to_json
+from harmonrank.support.storage.files import to_json
 from harmonrank.worlds import world
 from harmonrank_lab.experiments.ab import analyse
 from harmonrank_lab.experiments.online import OnlineConfig, OnlineResult, run_online

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from harmonrank.streaming import read_frame
+from harmonrank.streaming.sources.event_reading import read_frame
 from harmonrank.streaming.join.intervals import Batch
 from harmonrank.streaming.join.join import Join
 from harmonrank.streaming.join.windows import Windows

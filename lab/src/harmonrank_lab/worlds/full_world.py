@@ -222,7 +222,7 @@ class World(PlainWorld):
     ) -> Floats:
         """Return p_m = E[σ(z_m + h_m) | o] over the hidden classes, (rows, objectives).
 
-        In class k, z | o is normal with mean μ_k + ΣA⁻¹(o − μ_k − score_k), with μ_k = μ + chance_k,
+        In class k, z | o is normal with mean μ_k + ΣA⁻¹(o − μ_k − score_k), μ_k = μ + chance_k,
         A = Σ + noise_k² N and N the covariance of the noise. The classes weigh
         share_k · N(o; μ_k + score_k, A). Of requests whose effects are unknown, ΓΓᵀ is added to Σ,
         and EEᵀ to A.
