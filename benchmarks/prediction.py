@@ -30,7 +30,7 @@ import polars as pl
 from store import clocked, options, write
 
 from harmonrank.evaluation import compare
-from harmonrank.metrics import auc, calibration_error, paired_difference
+from harmonrank.metrics import auc, auc_sum_interval
 from harmonrank_lab.upstream import (
     FULL,
     PredictorConfig,
@@ -38,6 +38,7 @@ from harmonrank_lab.upstream import (
     fusion_schema,
     score_frame,
 )
+from harmonrank_lab.upstream.calibration_error import calibration_error
 from harmonrank_lab.upstream.logs import ImportedLog, LogColumns, find_kuairand, import_log
 from harmonrank_lab.worlds import KuaiRandWorld, simulate_log
 
@@ -119,7 +120,7 @@ def measured(p: np.ndarray, test: pl.DataFrame, columns: LogColumns) -> dict:
         for kind, gap, against in (("auc", "gap", labels), ("exact_auc", "exact_gap", truth)):
             found[kind][name] = float(auc(p[:, m], against))
             found[gap][name] = float(auc(truth, against)) - found[kind][name]
-        noise = paired_difference(truth, p[:, m], labels)
+        noise = auc_sum_interval(truth, labels, minus=p[:, m])
         found["gap_ci"][name] = [noise.low, noise.high]
         found["ece"][name] = calibration_error(p[:, m], labels)
     print({kind: list(found[kind].values()) for kind in ("auc", "exact_gap")}, flush=True)

@@ -10,7 +10,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.evaluation import Baseline
-from harmonrank.metrics import bootstrap_difference
+from harmonrank.metrics import bootstrap_auc_sum
 from harmonrank.support.errors import DataError, UsageError
 
 FORMULA = "p_buy * (1 + 3*p_like)**0.5"
@@ -36,7 +36,7 @@ def test_today_stands_in_the_leaderboard_with_paired_differences(table, schema):
     )
     ours = hr.ClosedForm().fit(table, schema).score(table)
     groups = table["request_id"].to_numpy()
-    expected = bootstrap_difference(ours, fused, labels, groups=groups)
+    expected = bootstrap_auc_sum(ours, labels, minus=fused, groups=groups)
     found = entries["closed-form"].ahead
     np.testing.assert_allclose(
         [found.estimate, found.low, found.high], [expected.estimate, expected.low, expected.high]

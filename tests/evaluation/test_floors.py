@@ -10,7 +10,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.evaluation.frontier import Floor, Sweep, guarded_by
 from harmonrank.fusion.baselines.prevalence_weights import PrevalenceWeights
-from harmonrank.metrics import auc, paired_difference
+from harmonrank.metrics import auc, auc_sum_interval
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, world_schema
@@ -187,10 +187,10 @@ def test_the_margin_is_the_lower_end_of_the_paired_interval():
     sweep = Sweep.of(hr.ClosedForm().fit(table, schema), table)
     found = guarded_by(sweep, floors(sweep, "like>=current+0.01", "comment>=0.3"), level=0.9)
     log = sweep.log
-    moved = paired_difference(
+    moved = auc_sum_interval(
         sweep.fused(found.point.weights),
-        sweep.fused(sweep.weights),
         log.known_labels(),
+        minus=sweep.fused(sweep.weights),
         objective_weights=[0, 1, 0],
         level=0.9,
         groups=log.request,

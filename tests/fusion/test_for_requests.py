@@ -156,15 +156,6 @@ def test_a_network_learns_within_requests(log):
     np.testing.assert_array_equal(again.score(test), network.score(test))
 
 
-def test_rows_may_come_in_any_order(log):
-    train, schema = log[0][:4_000], log[2]
-    mixed = train.sample(fraction=1.0, shuffle=True, seed=1)
-    for rows in (train, mixed):
-        model = method_class("harmonrank-paper")(optimise="requests", **SMALL)
-        model.fit(rows, schema, valid=rows)
-        assert np.isfinite(model.score(rows)).all()
-
-
 @pytest.mark.parametrize(
     "name",
     ["mbce", "label-aggregation", "reinforce", "pairwise-square", "pairwise-logistic", "aucm"],

@@ -12,8 +12,7 @@ from harmonrank.fusion import method_class
 from harmonrank.fusion.position.correction import corrected, corrected_blocks
 from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.support.errors import DataError
-from harmonrank.worlds import world
-from harmonrank.worlds import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 from harmonrank_lab.worlds import POSITION, with_places
 
 WORLD = world("qkvideo")

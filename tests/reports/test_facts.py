@@ -8,7 +8,7 @@ import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.fusion.baselines.closed_form import ClosedForm
 from harmonrank.fusion.baselines.prevalence_weights import PrevalenceWeights
-from harmonrank.metrics import auc, hypervolume
+from harmonrank.metrics import auc
 from harmonrank.reports import collect, run_of
 from harmonrank.reports.data_facts import data_facts
 from harmonrank.reports.model_facts import (
@@ -114,17 +114,14 @@ def test_ks_is_that_of_scipy(log):
         assert drift.ks == pytest.approx(ks_2samp(log.scores[:, m], other.scores[:, m]).statistic)
 
 
-def test_the_frontier_begins_and_ends_at_each_objective_alone(facts, models, logs):
+def test_the_frontier_reaches_each_objective_alone(facts, models, logs):
     model, test = models["harmonrank"], logs[1]
-    assert len(facts.tradeoffs) == 4
-    t = facts.tradeoffs[0]
-    a, b = (test.schema.names.index(name) for name in (t.first, t.second))
-    p = model.probabilities(test)
-    for place, m in ((-1, a), (0, b)):
-        np.testing.assert_allclose(t.points[place], auc(p[:, m], test.truth)[[a, b]])
-    assert t.volume == pytest.approx(hypervolume(t.points, (0.5, 0.5)))
-    assert t.volume <= t.best_volume
-    assert set(t.others) == set(models)
+    p, found = model.probabilities(test), facts.frontier
+    for m, alone in enumerate(np.eye(len(found.names))):
+        ((place,),) = np.nonzero((found.weights > 0).astype(float) @ (1 - alone) == 0)
+        np.testing.assert_allclose(found.auc.figures[place], auc(p[:, m], test.truth))
+    assert found.auc.volume <= found.best.volume
+    assert found.request_auc is None
 
 
 def test_a_method_that_cannot_change_weights_has_no_frontier_and_no_calibration(
@@ -133,7 +130,7 @@ def test_a_method_that_cannot_change_weights_has_no_frontier_and_no_calibration(
     alone = {"harmonrank-paper": models["harmonrank-paper"]}
     found = collect("x", facts.run, facts.board, alone, logs[1])
     assert found.focus == "harmonrank-paper"
-    assert found.tradeoffs == ()
+    assert found.frontier is None
     assert found.methods["harmonrank-paper"].calibration == ()
     assert found.drift == ()
 

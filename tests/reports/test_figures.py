@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from harmonrank.evaluation import Baseline
-from harmonrank.reports.figures import calibration_plots
+from harmonrank.reports.figures.methods import calibration_plots
 from harmonrank.reports.model_facts import Bin
 from harmonrank.reports.plots import logit_axis
 from harmonrank.reports.sections import sections
@@ -87,7 +87,7 @@ def test_with_a_baseline_the_first_chart_is_against_today(facts):
     entries = (*facts.board.entries[:-1], replace(last, name="today"))
     board = replace(facts.board, entries=entries, baseline=today)
     methods = {name: facts.methods[name] for name in facts.methods if name in board.qualities}
-    found = replace(facts, board=board, methods=methods, tradeoffs=())
+    found = replace(facts, board=board, methods=methods, frontier=None)
     chart = sections(found)[0].plots[0]
     assert chart.data[0]["y"] == [entry.name for entry in entries[:-1]]
     gaps = [entry.minus(entries[-1]).estimate for entry in entries[:-1]]
@@ -111,14 +111,17 @@ def test_attention_is_shown_only_where_it_is_not_uniform(facts):
     assert "is uniform here, so it is not shown" in plain.lead
 
 
-def test_marks_of_a_trade_off_are_named_and_tell_their_weights(facts):
-    for chart in next(s for s in sections(facts) if s.key == "trade-offs").plots:
-        frontier, marks = chart.data[-2:]
-        assert "weights: " in frontier["hovertemplate"]
-        assert len(marks["text"]) == len(facts.board.qualities)
-        assert all("weights: " in text for text in marks["text"])
-        named = [part["text"] for part in chart.layout["annotations"][1:]]
-        assert "harmonrank" in named
+def test_marks_of_a_trade_off_are_in_the_legend_and_tell_their_weights(facts):
+    part = next(s for s in sections(facts) if s.key == "trade-offs")
+    named = [name for name, *_ in part.legend]
+    assert named == ["reached", "best possible", *facts.board.qualities]
+    assert len(part.plots) == 4
+    for chart in part.plots:
+        assert [trace["meta"] for trace in chart.data if "meta" in trace] == [
+            *("best possible", "reached"),
+            *facts.board.qualities,
+        ]
+        assert all("weights: " in trace["hovertemplate"] for trace in chart.data[2:])
 
 
 def test_the_regret_is_shown_only_where_the_ceiling_is_known(facts):
@@ -154,7 +157,7 @@ def test_an_axis_of_probabilities_has_ticks_wherever_it_lies(low, high):
 
 def test_sections_without_data_are_left_out(facts):
     bare = replace(
-        facts, methods={}, upstream=(), context_pulls={}, tradeoffs=(), drift=(), focus=None
+        facts, methods={}, upstream=(), context_pulls={}, frontier=None, drift=(), focus=None
     )
     keys = [part.key for part in sections(bare)]
     assert keys == ["leaderboard", "scores", "objectives", "weights", "relations", "data"]

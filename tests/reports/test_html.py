@@ -49,7 +49,7 @@ def test_every_chart_has_a_place_and_its_numbers(page):
 
 
 def test_command_seed_and_versions_are_told_and_escaped(page, facts):
-    assert "harmonrank compare --methods &#x27;a,b&#x27; &lt;x&gt;" in page
+    assert "harmonrank compare --methods &#39;a,b&#39; &lt;x&gt;" in page
     assert "<dt>seed</dt><dd>7</dd>" in page
     assert facts.run.versions["torch"] in page
 
@@ -70,7 +70,7 @@ def test_a_failed_method_is_listed_with_its_reason(facts):
 def test_if_every_method_failed_there_is_still_a_page(facts):
     board = replace(facts.board, entries=(Entry("aucm", 0.1, error="oh no"),))
     bare = replace(
-        facts, board=board, methods={}, upstream=(), context_pulls={}, tradeoffs=(), focus=None
+        facts, board=board, methods={}, upstream=(), context_pulls={}, frontier=None, focus=None
     )
     assert "aucm failed: oh no" in html_page(bare)
 

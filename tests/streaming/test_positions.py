@@ -13,8 +13,7 @@ from harmonrank.data.examination import chances_at
 from harmonrank.metrics import auc
 from harmonrank.streaming import Batch, LearnerSettings, Prequential, StreamConfig, new_learner
 from harmonrank.streaming.training import StreamTraining
-from harmonrank.worlds import world
-from harmonrank.worlds import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 from harmonrank_lab.worlds import with_places
 
 WORLD = world("qkvideo").subset(["click", "long_view"])

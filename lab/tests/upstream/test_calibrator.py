@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from harmonrank.metrics import calibration_error
+from harmonrank_lab.upstream.calibration_error import calibration_error
 from harmonrank_lab.upstream.calibrator import Calibrator, calibration_facts
 
 
@@ -50,3 +50,19 @@ def test_a_centred_map_keeps_its_slope_and_makes_the_mean_right():
     assert after.maps[0][0] == before.maps[0][0]
     assert after(truth)[:, 0].mean() == pytest.approx(other[:, 0].mean(), rel=1e-4)
     assert before.maps[1] is after.maps[1] is None
+
+
+def test_calibration_error_is_the_mean_gap_of_equal_bins():
+    rng = np.random.default_rng(0)
+    p = rng.random(1000)
+    labels = (rng.random(1000) < p**2).astype(np.uint8)
+    order = np.argsort(p)
+    gaps = [abs(p[i].mean() - labels[i].mean()) for i in np.split(order, 10)]
+    assert calibration_error(p, labels, bins=10) == pytest.approx(np.mean(gaps))
+
+
+def test_calibration_error_vanishes_for_true_probabilities_of_many_rows():
+    rng = np.random.default_rng(1)
+    p = rng.beta(1, 9, 200_000)
+    labels = (rng.random(len(p)) < p).astype(np.uint8)
+    assert calibration_error(p, labels) < 0.004 < calibration_error(p / 2, labels)

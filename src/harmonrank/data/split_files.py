@@ -44,9 +44,7 @@ def split(
         How it was cut, and rows, requests and positives of each part.
     """
     time, request = (None, None) if schema is None else (schema.time, schema.request)
-    parts = split_rows(
-        log, cut or Cut("time" if time else "request"), time=time, request=request
-    )
+    parts = split_rows(log, cut or Cut("time" if time else "request"), time=time, request=request)
     return write_split(log, parts, output, schema, overwrite=overwrite, on_rows=on_rows)
 
 

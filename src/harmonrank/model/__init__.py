@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from harmonrank.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from harmonrank.model.coordinate import Coordinate, logit_of
+    from harmonrank.model.coordinate import Coordinate
     from harmonrank.model.linear.head_columns import INTERCEPT, SHARED, HeadColumns
     from harmonrank.model.linear.heads import Heads
     from harmonrank.model.linear.heads_fit import fit_heads
@@ -21,7 +21,6 @@ __all__ = [
     "Residual",
     "fit_heads",
     "fit_request_weights",
-    "logit_of",
 ]
 
 _PLACES = {
@@ -33,7 +32,6 @@ _PLACES = {
     "Residual": "terms.residual",
     "fit_heads": "linear.heads_fit",
     "fit_request_weights": "requests.request_fit",
-    "logit_of": "coordinate",
 }
 
 __getattr__ = lazy_names(__name__, _PLACES)

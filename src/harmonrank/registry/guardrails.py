@@ -14,7 +14,7 @@ from msgspec import Meta
 from harmonrank.data import Log
 from harmonrank.fusion import Method
 from harmonrank.fusion.quality.outcomes import outcomes_of
-from harmonrank.metrics import Interval, paired_difference
+from harmonrank.metrics import Interval, auc_sum_interval
 from harmonrank.registry.version import Check, Summary
 from harmonrank.support.options import Nonnegative
 
@@ -132,8 +132,8 @@ def change_of(
 ) -> Interval:
     """Return the paired interval of an objective's AUC by new scores less that by old ones."""
     outcomes, weight = outcomes_of(log, [objective]), log.sample_weight
-    return paired_difference(
-        fused, old, outcomes, level=level, groups=log.request, sample_weight=weight
+    return auc_sum_interval(
+        fused, outcomes, minus=old, level=level, groups=log.request, sample_weight=weight
     )
 
 

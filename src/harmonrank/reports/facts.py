@@ -2,19 +2,14 @@
 
 __all__ = ["Facts", "MethodFacts", "Run", "collect", "run_of"]
 
-import os
-import platform
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib import metadata
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harmonrank import __version__
 from harmonrank.data import Log
 from harmonrank.evaluation import Leaderboard
+from harmonrank.evaluation.frontier import Frontier, Sweep, frontier_of
 from harmonrank.fusion import Method
 from harmonrank.reports.data_facts import DataFacts, data_facts
 from harmonrank.reports.model_facts import (
@@ -26,21 +21,15 @@ from harmonrank.reports.model_facts import (
     pulls_of,
     response_of,
 )
+from harmonrank.reports.run import Run, run_of
 from harmonrank.reports.stability import SHOWN_ROWS, Stability, stability_of
-from harmonrank.reports.tradeoffs import Tradeoff, tradeoffs_of
-from harmonrank.support.storage.urls import without_secrets
+from harmonrank.support.errors import DataError
 
-_PACKAGES = ("numpy", "numba", "torch", "polars", "plotly")
-
-
-@dataclass(frozen=True)
-class Run:
-    """How a result came about, so that it can be had again."""
-
-    command: str
-    seed: int | str | None
-    made: str
-    versions: dict[str, str]
+_PAPER = "harmonrank-paper"
+_FRONTIER_ROWS = 50_000
+_FRONTIER_POINTS = 150
+# Attention that is nowhere farther from 1/M than this, relative to it, tells nothing.
+_UNIFORM = 0.05
 
 
 @dataclass(frozen=True)
@@ -70,6 +59,7 @@ class Facts:
         board: Of a single model, with one entry.
         focus: The method that is looked at closely.
         upstream: Calibration of the scores as they came.
+        frontier: What the focus method can trade, without the figures within requests.
         context_pulls: By context column and value, how much each score moves the focus method.
         prediction: Of each objective, how good its score is on the test rows, where the scores
             are our own.
@@ -84,10 +74,22 @@ class Facts:
     methods: Mapping[str, MethodFacts] = field(default_factory=dict)
     upstream: tuple[tuple[Bin, ...], ...] = ()
     context_pulls: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
-    tradeoffs: tuple[Tradeoff, ...] = ()
+    frontier: Frontier | None = None
     drift: tuple[Stability, ...] = ()
     prediction: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     caveats: tuple[str, ...] = ()
+
+    @property
+    def attention(self) -> dict[str, tuple[tuple[float, ...], ...]]:
+        """The attention that is shown, by method: of one at most, and only if it is not uniform."""
+        told = {
+            name: method.attention
+            for name, method in self.methods.items()
+            if any(abs(len(row) * p - 1) > _UNIFORM for row in method.attention for p in row)
+        }
+        # Networks that learn by other losses have it too; the published method speaks for them.
+        name = _PAPER if _PAPER in told else next(iter(told), None)
+        return {} if name is None else {name: told[name]}
 
 
 def collect(
@@ -128,39 +130,30 @@ def collect(
         methods={name: _method_facts(model, test) for name, model in ordered.items()},
         upstream=calibration_of(test.scores, test),
         context_pulls={} if focus is None else pulls_by_context(ordered[focus], some),
-        tradeoffs=() if focus is None else tradeoffs_of(ordered[focus], test, board),
+        frontier=None if focus is None else _frontier(ordered[focus], test),
         drift=() if train is None else stability_of(train, test),
         prediction=prediction or {},
         caveats=tuple(caveats),
     )
 
 
+def _frontier(model: Method, test: Log) -> Frontier | None:
+    """Return what a method with probabilities can trade; None where there is nothing to trade."""
+    if not model.traits.probabilities or len(model.schema.names) < 2:
+        return None
+    with suppress(DataError):  # Among fewer rows an objective may have one class only.
+        sweep = Sweep.of(model, test, rows=_FRONTIER_ROWS)
+        alone = replace(sweep, log=replace(sweep.log, request=None))
+        return frontier_of(alone, points=_FRONTIER_POINTS)
+    return None
+
+
 def _method_facts(model: Method, test: Log) -> MethodFacts:
-    probabilities = getattr(model, "probabilities", None)
-    some = test.sampled(SHOWN_ROWS)
+    some, told = test.sampled(SHOWN_ROWS), model.traits.probabilities
     return MethodFacts(
         response=response_of(model, some),
         pulls=pulls_of(model, some),
-        calibration=() if probabilities is None else calibration_of(probabilities(test), test),
+        calibration=calibration_of(model.probabilities(test), test) if told else (),
         attention=attention_of(model, test),
         epochs=getattr(model, "history", ()),
     )
-
-
-def run_of(command: str | None = None, seed: int | str | None = None) -> Run:
-    """Describe the present process: when, with which versions, on what machine.
-
-    The command is that which this process was started with, if left out.
-    """
-    if command is None:
-        # A page is passed on; the password or the signature of a table's URL is not.
-        command = f"harmonrank {shlex.join(map(without_secrets, sys.argv[1:]))}"
-    versions = {"harmonrank": __version__, "Python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    versions["machine"] = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
-    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return Run(command, seed, made, versions)

@@ -12,10 +12,11 @@ from json import loads
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from harmonrank.reports.facts import Facts, Run
-from harmonrank.reports.html import html_page, page
+from harmonrank.reports.facts import Facts
+from harmonrank.reports.html import Section, asset, page
 from harmonrank.reports.plots import Plot
-from harmonrank.reports.sections import Section, sections
+from harmonrank.reports.run import Run
+from harmonrank.reports.sections import html_page, sections
 from harmonrank.support.errors import DependencyError, OutputError
 from harmonrank.support.storage.files import new_file, new_folder, write_json
 
@@ -38,38 +39,6 @@ _OPTIONS = (
 )
 _SECONDS = 300
 _ANSWER = re.compile(r'<pre id="pictures">(.*?)</pre>', re.DOTALL)
-
-_SCRIPT = """<script>
-(async () => {
-  const root = document.documentElement;
-  while (root.dataset.ready !== "true") await new Promise((next) => setTimeout(next, 50));
-  const pictures = {};
-  for (const chart of document.querySelectorAll(".chart")) {
-    const wide = chart.closest(".wide"), named = chart.data.filter((t) => t.name);
-    const part = chart.closest("section").querySelector("h2").textContent;
-    const title = chart.closest("figure").querySelector("figcaption").textContent;
-    const caption = [part, title].filter(Boolean).join(": ");
-    const data = chart.data.map((t) => ({ ...t, showlegend: Boolean(t.name) }));
-    const size = { width: wide ? 1000 : 640, height: chart.layout.height + 80 };
-    const layout = {
-      ...chart.layout, ...size, autosize: false, paper_bgcolor: "#ffffff",
-      title: { text: caption, x: 0.02, font: { size: 16 } },
-      showlegend: named.length > 1,
-      legend: {
-        orientation: "h", traceorder: "normal", yref: "container", y: 0.01, yanchor: "bottom", x: 0,
-      },
-      margin: { ...chart.layout.margin, t: 50, b: 80 },
-    };
-    const options = { format: "$format", scale: "$format" === "svg" ? 1 : 2, ...size };
-    const image = (await Plotly.toImage({ data, layout }, options)).split(/,(.*)/s)[1];
-    pictures[chart.dataset.figure] = options.format === "svg" ? btoa(unescape(image)) : image;
-  }
-  const answer = document.createElement("pre");
-  answer.id = "pictures";
-  answer.textContent = JSON.stringify(pictures);
-  document.body.replaceChildren(answer);
-})();
-</script></body>"""
 
 
 def find_browser() -> str:
@@ -124,7 +93,8 @@ def _pictures(whole: str, form: str) -> dict[str, bytes]:
     with TemporaryDirectory() as scratch:
         path = Path(scratch) / "page.html"
         before, _, after = whole.rpartition("</body>")
-        path.write_text(before + _SCRIPT.replace("$format", form) + after, encoding="utf-8")
+        script = f"<script>{asset('pictures.js').replace('$format', form)}</script></body>"
+        path.write_text(before + script + after, encoding="utf-8")
         drawn = _drawn(browser, path, Path(scratch) / "profile")
     return {name: b64decode(image) for name, image in drawn.items()}
 

@@ -1,4 +1,4 @@
-"""Plot: one chart in Plotly's JSON form, with the numbers behind it as a table."""
+"""Plot: one chart in Plotly's JSON form with the numbers behind it, and what charts are made of."""
 
 __all__ = [
     "ACCENT",
@@ -7,17 +7,24 @@ __all__ = [
     "LEGEND",
     "MUTED",
     "PALETTE",
+    "ROW",
+    "ROWS",
     "Plot",
+    "bars",
     "hover_text",
+    "level",
+    "line",
     "logit",
     "logit_axis",
     "plot",
     "scatter",
+    "styles",
+    "upright",
     "whiskers",
 ]
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -31,6 +38,9 @@ DASHES = ("solid", "dash", "dot")
 # The page replaces these names by the colours of its theme, light or dark.
 INK, MUTED, ACCENT = "--ink", "--muted", "--accent"
 LEGEND = {"orientation": "h", "y": 1.04, "yanchor": "bottom", "x": 0}
+ROW = 26
+"""The height of a row of a chart with named rows, whose axis is `ROWS`."""
+ROWS = {"autorange": "reversed", "type": "category", "showgrid": False}
 
 _TICKS = (1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.999)
 _ROOM = 0.15
@@ -55,6 +65,12 @@ class Plot:
     wide: bool
     table: Table
 
+    @property
+    def figure(self) -> dict[str, Any]:
+        """What the page's script draws."""
+        parts = {"data": self.data, "layout": self.layout}
+        return {**parts, "height": self.height, "wide": self.wide}
+
 
 def plot(
     name: str,
@@ -69,10 +85,8 @@ def plot(
     **layout: Any,
 ) -> Plot:
     """Return a chart with the axes that every chart of the page has."""
-    axes = {"xaxis": _axis(x), "yaxis": _axis(y)}
-    return Plot(
-        _file_name(name), title, [dict(d) for d in data], axes | layout, height, wide, table
-    )
+    layout = {"xaxis": _axis(x), "yaxis": _axis(y), "showlegend": False, "legend": LEGEND, **layout}
+    return Plot(_file_name(name), title, list(map(dict, data)), layout, height, wide, table)
 
 
 def scatter(
@@ -86,6 +100,48 @@ def scatter(
     """Return dots, a line or both; `hover` is what a pointer reads of a dot."""
     trace = {"type": "scatter", "mode": mode, "name": name, "x": x, "y": y}
     return trace | {"hovertemplate": f"{hover}<extra></extra>"} | look
+
+
+def line(
+    name: str,
+    x: Sequence[Any],
+    y: Sequence[Any],
+    hover: str,
+    style: Mapping[str, Any],
+    mode: str = "lines",
+    **look: Any,
+) -> dict[str, Any]:
+    """Return a line that the legend of its section shows and hides by its name."""
+    said = f"{hover_text(name)}<br>{hover}"
+    return scatter(name, x, y, said, mode, meta=name, line={"width": 2, **style}, **look)
+
+
+def bars(
+    name: str, labels: Sequence[str], values: Sequence[float], hover: str, **look: Any
+) -> dict[str, Any]:
+    """Return lying bars, one per label."""
+    trace = {"type": "bar", "orientation": "h", "name": name, "x": values, "y": labels}
+    return trace | {"hovertemplate": f"%{{y}}<br>{hover}<extra></extra>"} | look
+
+
+def styles(names: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return a colour and a dash for each name, unlike those of its neighbours."""
+    return {
+        name: {"color": PALETTE[i % len(PALETTE)], "dash": DASHES[i // len(PALETTE) % len(DASHES)]}
+        for i, name in enumerate(names)
+    }
+
+
+def upright(x: float, **look: Any) -> dict[str, Any]:
+    """Return a line from the bottom to the top, as a shape of a layout."""
+    look = {"color": MUTED, "width": 1.5, **look}
+    return {"type": "line", "x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "paper", "line": look}
+
+
+def level(y: float, dash: str = "dot") -> dict[str, Any]:
+    """Return a line from side to side, as a shape of a layout."""
+    look = {"color": MUTED, "width": 1, "dash": dash}
+    return {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": y, "y1": y, "line": look}
 
 
 def hover_text(name: str) -> str:

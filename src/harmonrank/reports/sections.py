@@ -1,15 +1,31 @@
-"""Sections of a report: what each says in words, its tables and its charts."""
+"""The page of a comparison: what each section says in words, its tables and its charts."""
 
-__all__ = ["Section", "objective_legend", "sections"]
+__all__ = ["Section", "effect_sections", "html_page", "sections", "write_html"]
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from harmonrank.evaluation import Leaderboard
 from harmonrank.evaluation.baseline import TODAY
-from harmonrank.reports import figures
+from harmonrank.fusion import Quality
 from harmonrank.reports.facts import Facts
-from harmonrank.reports.plots import DASHES, MUTED, PALETTE, Plot
+from harmonrank.reports.figures.board import auc_plots, leaderboard_plots
+from harmonrank.reports.figures.methods import (
+    UPSTREAM,
+    calibration_plots,
+    context_plots,
+    method_styles,
+    response_panels,
+    share_plot,
+)
+from harmonrank.reports.figures.rows import correlation_plots, drift_plots, training_plots
+from harmonrank.reports.figures.tradeoffs import tradeoff_legend, tradeoff_plots
+from harmonrank.reports.frontier import volume_words
+from harmonrank.reports.html import Card, LegendEntry, Section, page, section, write_page
+from harmonrank.reports.model_facts import Curve
+from harmonrank.reports.plots import MUTED, styles
 from harmonrank.reports.stability import PSI_DRIFTED, PSI_MOVED
 from harmonrank.reports.tables import (
     calibration_table,
@@ -18,223 +34,163 @@ from harmonrank.reports.tables import (
     objective_table,
     prediction_table,
     upstream_table,
-    volume_table,
 )
-from harmonrank.support.table import Table
 
 _SHOWN_METHODS = 5
+_EFFECTS = "Effective weights, and what moves the fused score"
 
 
-@dataclass(frozen=True)
-class Section:
-    """One part of the page.
+def write_html(facts: Facts, path: str | Path) -> None:
+    """Write the page of some facts."""
+    write_page(html_page(facts), path)
 
-    Attributes:
-        lead: What to look for, in a sentence or two.
-        tables: Shown as they are; the numbers behind the plots are folded away.
-        legend: Names with their colour, their dash or the sign of their mark, and whether they are
-            shown at first; a click toggles a name in all plots of the section.
-        picks: What is said of each point that has an id, when it is clicked or its number typed.
+
+def html_page(facts: Facts) -> str:
+    """Return the page with its style, scripts and numbers inlined.
+
+    Raises:
+        DependencyError: Plotly, which draws the charts, is not installed.
     """
+    verdict = facts.board.verdict
+    sentence = "" if verdict is None else verdict.sentence
+    return page(facts.title, facts.run, _summary(facts), sections(facts), sentence)
 
-    key: str
-    title: str
-    lead: str
-    plots: tuple[Plot, ...] = ()
-    tables: tuple[Table, ...] = ()
-    notes: tuple[str, ...] = ()
-    legend: tuple[tuple[str, str, str, bool], ...] = ()
-    picks: Mapping[str, str] = field(default_factory=dict)
+
+def _summary(facts: Facts) -> list[Card]:
+    """Return the few numbers that a hurried reader takes away."""
+    board, rows = facts.board, facts.data.rows
+    cards: list[Card] = []
+    for name, best in list(board.qualities.items())[:1]:
+        tied = sum(entry.tied for entry in board.entries[1:])
+        among = f"tied with {tied} other{'s' * (tied > 1)}" if tied else ""
+        cards.append(("Best" if len(board.entries) > 1 else "Method", name, among))
+        if board.value_k is not None:
+            cards += _value_cards(board, name, best)
+            continue
+        about = str(best.auc_sum) if best.regret is None else "exact"
+        cards.append(("AUC-sum", f"{best.total:.4f}", about))
+        if best.ceiling is not None and best.regret is not None:
+            above = best.ceiling - sum(best.weights.values()) / 2
+            reached = 1 - best.regret / above if above > 0 else float("nan")
+            cards.append(("Ceiling", f"{best.ceiling:.4f}", f"regret {best.regret:.4f}"))
+            cards.append(("Reached", f"{reached:.1%}", "of the way from chance to the ceiling"))
+    trained = f"{rows['train']:,} training rows" if "train" in rows else ""
+    cards.append(("Test rows", f"{rows['test']:,}", trained))
+    if facts.data.warnings:
+        cards.append(("Warnings", str(len(facts.data.warnings)), "about the rows, see below"))
+    return cards
+
+
+def _value_cards(board: Leaderboard, name: str, quality: Quality) -> list[Card]:
+    """Return what the first is worth, of those that rank by value."""
+    value, total, best = quality.value, board.totals[name], board.best_possible
+    assert value is not None
+    about = f"per request, {value.mean}" if best is None else "per request, exact"
+    cards: list[Card] = [(f"Value at {value.k}", f"{total:.4f}", about)]
+    if best is not None:
+        cards.append(("Ceiling", f"{best:.4f}", f"regret {best - total:.4f}"))
+    return cards
 
 
 def sections(facts: Facts) -> list[Section]:
     """Return the sections that the facts can fill, in order."""
-    found = [replace(s, tables=tuple(t for t in s.tables if t.rows)) for s in _all(facts)]
-    return [s for s in found if s.plots or s.tables or s.notes]
+    return [each for each in _all(facts) if each.has_content]
 
 
 def _all(facts: Facts) -> Iterator[Section]:
     yield _leaderboard(facts)
-    yield _scores(facts)
-    yield Section(
-        "objectives",
-        "Each objective",
-        "How well the one fused score ranks each objective, and how well the objective's own score "
-        "does alone. Bars start at ½, where a ranking is no better than chance. By test labels; "
-        "whiskers are 95 % intervals.",
-        tuple(figures.auc_plots(facts)),
+    own = bool(facts.prediction)
+    scores = prediction_table(facts.prediction) if own else upstream_table(facts)
+    yield section("scores", tables=[scores], own=own)
+    yield section("objectives", auc_plots(facts))
+    formula = "w/(π(1−π))" if facts.board.value_k is None else "value of an event"
+    effective = [o.effective_weight for o in facts.data.objectives]
+    yield from effect_sections(
+        facts.board.objectives,
+        {formula: effective, **{n: f.pulls for n, f in facts.methods.items() if f.pulls}},
+        facts.context_pulls,
+        {n: f.response for n, f in facts.methods.items() if f.response},
+        method_styles(facts),
+        facts.focus,
     )
-    formula = "by formula, w/(π(1−π)), the rarer, the heavier"
-    if facts.board.value_k is not None:
-        formula = "what an event is worth"
-    yield Section(
-        "weights",
-        "What moves the fused score",
-        f"The first bar is the weight of a unit of probability: {formula}. The others are "
-        "measured: each score moves from its 10th to its 90th percentile while the others rest at "
-        "their medians; shares of the fused score's movement.",
-        tuple(figures.pull_plot(facts)),
-        legend=objective_legend(facts.board.objectives),
+    yield section(
+        "trade-offs",
+        tradeoff_plots(facts),
+        legend=tradeoff_legend(facts),
+        focus=facts.focus,
+        frontier=facts.frontier,
+        volumes="" if facts.frontier is None else volume_words(facts.frontier),
     )
-    yield Section(
-        "context",
-        f"The same by context: {facts.focus}",
-        "Whose scores count, for whom: bars of different shape are personalisation.",
-        tuple(figures.context_plots(facts)),
-        legend=objective_legend(facts.board.objectives),
+    yield section(
+        "relations", correlation_plots(facts), attention=facts.attention, methods=facts.methods
     )
-    yield Section(
-        "responses",
-        "Learned responses",
-        "How the fused score answers when one score moves and the others rest at their medians, "
-        "mean over contexts. Unit: standard deviations (sd) of the method's fused score.",
-        tuple(figures.response_plots(facts)),
-        legend=_legend(facts, [n for n, f in facts.methods.items() if f.response]),
+    told = _method_legend(facts, [n for n, f in facts.methods.items() if f.calibration])
+    upstream = (UPSTREAM, MUTED, "dash", True)
+    legend, table = [*told, upstream], calibration_table(facts)
+    yield section(
+        "calibration", calibration_plots(facts), [table], legend=legend, focus=facts.focus
     )
-    yield _tradeoffs(facts)
-    yield _relations(facts)
-    yield _calibration(facts)
-    yield Section(
-        "training",
-        "Training",
-        "Validation AUC-sum decides which epoch is kept. Items outside the gradient teach nothing: "
-        "a share near 0 says that ranks are too hard.",
-        tuple(figures.training_plots(facts)),
-        legend=_legend(facts, [n for n, f in facts.methods.items() if f.epochs]),
-    )
-    yield Section(
-        "drift",
-        "Drift of scores",
-        "Grey: training rows. Blue: test rows. The population stability index (PSI) calls a score "
-        f"stable below {PSI_MOVED}, drifted above {PSI_DRIFTED}; KS is the largest distance of the "
-        "two distribution functions.",
-        tuple(figures.drift_plots(facts)),
-        (drift_table(facts),),
-    )
-    yield _data(facts)
+    trained = _method_legend(facts, [n for n, f in facts.methods.items() if f.epochs])
+    yield section("training", training_plots(facts), legend=trained)
+    table = drift_table(facts)
+    yield section("drift", drift_plots(facts), [table], moved=PSI_MOVED, drifted=PSI_DRIFTED)
+    # What was found wrong with the rows stands beside the result already.
+    others = [line for line in facts.data.warnings if line not in facts.board.warnings]
+    tables = [objective_table(facts), context_table(facts)]
+    yield section("data", tables=tables, notes=[*facts.caveats, *others], data=facts.data)
 
 
 def _leaderboard(facts: Facts) -> Section:
     board = facts.board
-    compared = len(board.entries) > 1
-    lead = (
-        "AUC-sum is the weighted sum of the objectives' AUCs with its 95 % interval, requests "
-        "being the sampling unit where they are known."
-        if board.ceiling is None
-        else "This log comes from a simulated world, so the best possible result is known: the "
-        "ceiling. AUC-sum and AUCs here are exact, by true probabilities; the 95 % "
-        "interval is what the test labels alone can tell."
-    )
-    if board.value_k is not None:
-        lead = _value_lead(board)
-    if any(entry.tied for entry in board.entries[1:]):
-        lead += " “=”: the test labels cannot tell it from the best (paired bootstrap)."
-    if board.baseline is not None:
-        lead += f" “{TODAY}” is what ranks now: {board.baseline.text}. {board.baseline.note or ''}"
-    failed = [f"{e.name} failed: {e.error}" for e in board.entries if e.error]
-    return Section(
-        "leaderboard",
-        "Leaderboard" if compared else "Result",
-        lead.strip(),
-        tuple(figures.leaderboard_plots(facts)) if compared else (),
-        (replace(board.to_table(), title="", alarms=(), notes=()),) if board.qualities else (),
-        (*failed, *board.warnings),
-    )
+    plots = leaderboard_plots(facts) if len(board.entries) > 1 else ()
+    table = replace(board.to_table(), title="", alarms=(), notes=())
+    notes = [f"{e.name} failed: {e.error}" for e in board.entries if e.error]
+    notes += board.warnings
+    tables = [table] if board.qualities else []
+    return section("leaderboard", plots, tables, notes=notes, board=board, today=TODAY)
 
 
-def _value_lead(board: Leaderboard) -> str:
-    k = board.value_k
-    lead = (
-        f"Rows are ranked by their expected value. Value at {k} is what the events among the first "
-        f"{k} of a request are worth, with its 95 % interval by a bootstrap over requests."
-    )
-    if board.best_possible is None:
-        return lead
-    return f"{lead} Values and AUCs here are exact, by true probabilities, and so is the ceiling."
+def effect_sections(
+    objectives: Sequence[str],
+    shares: Mapping[str, Sequence[float]],
+    by_context: Mapping[str, Mapping[str, Sequence[float]]],
+    responses: Mapping[str, Sequence[Curve]],
+    looks: Mapping[str, dict[str, Any]],
+    focus: str | None,
+) -> Iterator[Section]:
+    """Yield what moves the fused score, for whom, and how it answers.
+
+    Args:
+        objectives: Their names.
+        shares: What counts by formula, under the formula; then what each method's scores move.
+        by_context: What scores move by column and value, of the method that is looked at.
+        responses: Of each method, a curve per objective.
+        looks: Colour and dash of each method.
+        focus: The method that is looked at.
+    """
+    legend, formula = _objective_legend(objectives), next(iter(shares))
+    weights = share_plot(objectives, "weights", _EFFECTS, shares, wide=True)
+    yield section("weights", [weights], legend=legend, formula=formula)
+    yield section("context", context_plots(objectives, by_context), legend=legend, focus=focus)
+    bold = {n: looks[n] | {"width": 3 if n == focus else 2} for n in responses}
+    names = _legend(responses, looks, focus) if len(responses) > 1 else ()
+    yield section("responses", response_panels(objectives, responses, bold), legend=names)
 
 
-def _scores(facts: Facts) -> Section:
-    lead = (
-        "How well each score alone ranks its own objective on the test rows; the best that any "
-        "score can do, where the truth is known. ECE is how far the score is from the share that "
-        "comes true."
-    )
-    if facts.prediction:
-        return Section("scores", "The scores", lead, tables=(prediction_table(facts.prediction),))
-    lead = (
-        "How well each upstream score ranks by itself: its own objective, and all of them if it "
-        "were the fused score."
-    )
-    return Section("scores", "The scores", lead, tables=(upstream_table(facts),))
-
-
-def _relations(facts: Facts) -> Section:
-    lead = "Orange pulls apart, blue goes together. The diagonal, always 1, is left blank."
-    if figures.attention_methods(facts):
-        lead += (
-            " Attention A_r is what the paper's network made of these relations: how much the "
-            "objective of a row attends to that of a column; each row adds up to 1."
-        )
-    elif any(method.attention for method in facts.methods.values()):
-        lead += " The attention of the paper's network is uniform here, so it is not shown."
-    plots = tuple(figures.correlation_plots(facts))
-    return Section("relations", "How objectives relate", lead, plots)
-
-
-def _tradeoffs(facts: Facts) -> Section:
-    lead = (
-        f"One fit of {facts.focus}, weights moved from one objective to the other afterwards: no "
-        "training. Crosses are the methods as fitted for all objectives together; a pointer on a "
-        "mark reads its weights."
-    )
-    if any(t.best for t in facts.tradeoffs):
-        lead += " Dashed: the best that any fusion can do."
-    plots = tuple(figures.tradeoff_plots(facts))
-    return Section("trade-offs", "Trade-offs", lead, plots, (volume_table(facts),))
-
-
-def _calibration(facts: Facts) -> Section:
-    told = [n for n, f in facts.methods.items() if f.calibration]
-    upstream = ("upstream scores", MUTED, "dash", True)
-    return Section(
-        "calibration",
-        "Calibration",
-        "On the dotted line a predicted probability is what comes true. Bins hold equal sums of "
-        f"predicted probability; whiskers are 95 % intervals of {facts.focus}. The table shows "
-        "the mean distance from the line, relative to how common the objective is; chance alone "
-        "keeps rare objectives off the line.",
-        tuple(figures.calibration_plots(facts)),
-        (calibration_table(facts),),
-        legend=(*_legend(facts, told), upstream) if told else (),
-    )
-
-
-def _data(facts: Facts) -> Section:
-    data = facts.data
-    parts = [f"{n:,} {name} rows" for name, n in data.rows.items()]
-    lead = ", ".join(parts) + "."
-    if data.requests is not None:
-        lead += (
-            f" {data.requests:,} test requests; one is one-class for an objective if all its rows "
-            "or none are positive."
-        )
-    tables = (objective_table(facts), context_table(facts))
-    # What was found wrong with the rows stands beside the result already.
-    others = (line for line in data.warnings if line not in facts.board.warnings)
-    return Section("data", "Data", lead, tables=tables, notes=(*facts.caveats, *others))
-
-
-def _legend(facts: Facts, names: list[str]) -> tuple[tuple[str, str, str, bool], ...]:
+def _legend(
+    names: Iterable[str], looks: Mapping[str, Mapping[str, str]], focus: str | None
+) -> list[LegendEntry]:
     """Show the best few methods and the one looked at; the others wait for a click."""
-    shown = {*names[:_SHOWN_METHODS], facts.focus}
-    styles = {n: figures.style(facts, n) for n in names}
-    return tuple((n, styles[n]["color"], styles[n]["dash"], n in shown) for n in names)
+    return [
+        (name, looks[name]["color"], looks[name]["dash"], place < _SHOWN_METHODS or name == focus)
+        for place, name in enumerate(names)
+    ]
 
 
-def objective_legend(objectives: Sequence[str]) -> tuple[tuple[str, str, str, bool], ...]:
+def _method_legend(facts: Facts, names: Sequence[str]) -> list[LegendEntry]:
+    return _legend(names, method_styles(facts), facts.focus)
+
+
+def _objective_legend(objectives: Iterable[str]) -> tuple[LegendEntry, ...]:
     """Return the colour of each objective, the same in every chart."""
-    colors = len(PALETTE)
-    return tuple(
-        (o, PALETTE[m % colors], DASHES[m // colors % len(DASHES)], True)
-        for m, o in enumerate(objectives)
-    )
+    return tuple((o, look["color"], look["dash"], True) for o, look in styles(objectives).items())

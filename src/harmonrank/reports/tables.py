@@ -8,7 +8,6 @@ __all__ = [
     "objective_table",
     "prediction_table",
     "upstream_table",
-    "volume_table",
 ]
 
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from typing import Any
 
 from harmonrank.paper.health import Health
 from harmonrank.reports.facts import Facts
+from harmonrank.reports.figures.methods import UPSTREAM
 from harmonrank.reports.model_facts import Bin
 from harmonrank.reports.stability import PSI_DRIFTED, PSI_MOVED
 from harmonrank.support.table import Column, Table, table_of
@@ -55,7 +55,7 @@ def explanation_table(
     if examination:
         chances = ", ".join(f"{place} {chance:.2f}" for place, chance in examination.items())
         notes.append(f"Chance that each place is looked at: {chances}.")
-    head, shown = Column("objective", least=12), tuple(n for n in notes if n)
+    head, shown = Column("objective"), tuple(n for n in notes if n)
     return Table((head, *columns), tuple(rows), title=f"Method: {method}", notes=shown)
 
 
@@ -89,21 +89,11 @@ def upstream_table(facts: Facts) -> Table:
     return table_of(columns, rows, dict.fromkeys(("AUC", "exact AUC", "AUC-sum"), ".4f"))
 
 
-def volume_table(facts: Facts) -> Table:
-    """Return the hypervolume of each pair of objectives."""
-    known = any(t.best_volume is not None for t in facts.tradeoffs)
-    rows = [
-        (f"{t.first} – {t.second}", t.volume, *[t.best_volume] * known) for t in facts.tradeoffs
-    ]
-    columns = ("pair", "hypervolume", *["best possible"] * known)
-    return table_of(columns, rows, dict.fromkeys(columns, ".4f"))
-
-
 def calibration_table(facts: Facts) -> Table:
     """Return how far each method's probabilities are from what came, per objective."""
     curves = {n: f.calibration for n, f in facts.methods.items() if f.calibration}
     if curves:
-        curves["upstream scores"] = facts.upstream
+        curves[UPSTREAM] = facts.upstream
     rows = [(n, *map(_relative_error, bins)) for n, bins in curves.items()]
     objectives = facts.board.objectives
     return table_of(("method", *objectives), rows, dict.fromkeys(objectives, ".1%"))

@@ -12,8 +12,9 @@ from harmonrank.evaluation.frontier import Frontier
 from harmonrank.reports.explanation import Explanation
 from harmonrank.reports.facts import Facts, collect, run_of
 from harmonrank.reports.frontier import frontier_page
-from harmonrank.reports.html import check_page, plotly_script, write_html, write_page
+from harmonrank.reports.html import check_page, plotly_script, write_page
 from harmonrank.reports.pictures import LIST, find_browser, write_pictures
+from harmonrank.reports.sections import write_html
 from harmonrank.support.storage.files import check_output
 
 

@@ -15,6 +15,7 @@ from harmonrank.support.errors import DependencyError
 _EXTRAS = {
     "fsspec": "stores",
     "httptools": "serve",
+    "jinja2": "report",
     "lightgbm": "lightgbm",
     "onnx": "onnx",
     "onnxruntime": "onnx",

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from harmonrank.data import ContextEncoder
-from harmonrank.model import Heads, fit_heads, logit_of
+from harmonrank.model import Heads, fit_heads
+from harmonrank.support.logistic import score_logit
 from harmonrank_lab.bench._result import Result
 from harmonrank_lab.bench._rows import world_log
 from harmonrank_lab.bench._size import Size
@@ -26,7 +27,7 @@ def head_fit(size: Size) -> Result:
     log = world_log(size.head_rows)
     encoder = ContextEncoder.fit(log.context)
     codes, labels = log.codes(encoder), log.known_labels()
-    logits = logit_of(log.scores)
+    logits = score_logit(log.scores)
 
     def ours() -> Heads:
         return fit_heads(logits, codes, encoder.slots, labels, residual=False)

@@ -24,11 +24,11 @@ _CONTROL = "current"
     "--at", "points", multiple=True, required=True, metavar="NAME",
     help="An operating point of the model, which gets an arm; may be repeated.",
 )  # fmt: skip
-@count_option("--users", 20_000, "Split evenly among the arms.", least=4)
-@count_option("--days", 1, least=1)
-@count_option("--hours", 24, "Of a day.", least=1)
-@count_option("--requests", 1_000, "Of an hour.", least=1)
-@count_option("-k", 5, "Shown of the 20 candidates of a request.", least=1)
+@count_option("--users", 20_000, "Split evenly among the arms.")
+@count_option("--days", 1)
+@count_option("--hours", 24, "Of a day.")
+@count_option("--requests", 1_000, "Of an hour.")
+@count_option("-k", 5, "Shown of the 20 candidates of a request.")
 @seed_option
 @output("Log to write: parquet, csv or arrow, as `ab analyse` reads it.", required=False)
 @format_option
@@ -91,8 +91,8 @@ def _table(result: "OnlineResult") -> "Table":
     from harmonrank.support.table import Column, Table
 
     columns = (
-        Column("arm", least=7),
-        Column("outcome", least=9),
+        Column("arm"),
+        Column("outcome"),
         Column("lift %", "+.2f"),
         Column("95 % interval", align="right"),
         Column("exact lift %", "+.2f"),

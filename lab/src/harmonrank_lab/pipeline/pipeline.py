@@ -13,11 +13,12 @@ import polars as pl
 
 from harmonrank import Comparison, compare
 from harmonrank.data import Schema
-from harmonrank.metrics import auc, calibration_error
+from harmonrank.metrics import auc
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage import new_file, sha256, write_json
 from harmonrank_lab.pipeline.steps import Steps
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor, load_predictor, score_log
+from harmonrank_lab.upstream.calibration_error import calibration_error
 from harmonrank_lab.upstream.logs import PARTS, ImportedLog, LogSource, import_log
 from harmonrank_lab.upstream.scoring import SCHEMA
 

@@ -8,8 +8,9 @@ from typing import Annotated, Self
 import numpy as np
 from msgspec import Meta
 
-from harmonrank.metrics import calibration_error, fit_logistic, logit, sigmoid
+from harmonrank.metrics import fit_logistic, logit, sigmoid
 from harmonrank.support.errors import DataError
+from harmonrank_lab.upstream.calibration_error import calibration_error
 
 _FEWEST = 20
 _STEPS, _PRECISION = 50, 1e-9

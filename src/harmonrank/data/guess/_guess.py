@@ -14,7 +14,7 @@ from harmonrank.data.guess._kinds import graded_pairs, parents
 from harmonrank.data.guess._pairs import PRODUCTION, Pair, pairs_of
 from harmonrank.data.reading.tables import Source, describe, first_rows
 from harmonrank.data.scales import guess_scale
-from harmonrank.data.schema import Schema, toml_value
+from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
 from harmonrank.support.table import Column, Style, Table
 
@@ -50,7 +50,7 @@ class Guess:
 
     def to_table(self) -> Table:
         """Return a row per column, in the order in which a person checks them."""
-        columns = Column("column", least=12), Column("role", least=10), Column("why", widest=44)
+        columns = Column("column"), Column("role"), Column("why", widest=44)
         scores = [f"score of {label}" for label in self.schema.objectives]
         order = ["label", *scores, "truth", "request", "time", "context", "sample weight"]
         order.append("left out")
@@ -170,7 +170,7 @@ class _Guessing:
         for fact in self._left():
             whole = fact.kind == "integer" and fact.low >= 0
             if fact.words & _PLACE_WORDS and whole and fact.name not in steady:
-                hint = f"position = {toml_value(fact.name)} would correct feedback for it"
+                hint = f"position = {fact.name!r} would correct feedback for it"
                 self._take(fact.name, "left out", f"may be where a row was shown: {hint}")
                 return
 

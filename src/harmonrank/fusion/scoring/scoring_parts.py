@@ -135,7 +135,7 @@ def _facts(paths: tuple[TableFile, ...]) -> list[tuple[str, int, int]]:
 
 def _fact(path: TableFile) -> tuple[str, int, int]:
     if isinstance(path, StoreFile):
-        return str(path), path.size, path.stamp
+        return str(path), count_rows(path), 0
     stat = path.stat()
     return str(path.absolute()), stat.st_size, stat.st_mtime_ns
 

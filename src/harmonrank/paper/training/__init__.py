@@ -7,9 +7,8 @@ from harmonrank.paper.training.health import HEALTH_ROWS, health_of
 from harmonrank.paper.training.learner import (
     FusedLearner,
     Learner,
-    LossSlope,
+    LossFunction,
     LossValue,
-    SlopeFunction,
     TorchLearner,
 )
 from harmonrank.paper.training.loop import Event, Finished, train
@@ -24,10 +23,9 @@ __all__ = [
     "Finished",
     "FusedLearner",
     "Learner",
-    "LossSlope",
+    "LossFunction",
     "LossValue",
     "Progress",
-    "SlopeFunction",
     "TorchLearner",
     "TrainingConfig",
     "decayed",

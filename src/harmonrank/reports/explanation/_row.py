@@ -3,7 +3,7 @@
 __all__ = ["Counterfactual", "RowExplanation", "explain_row", "ordinal"]
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -86,21 +86,9 @@ class RowExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON parts."""
-        return {
-            "row": self.row,
-            "candidates": self.candidates,
-            "place": self.place,
-            "fused": self.fused,
-            "given": self.given,
-            "scores": dict(self.scores),
-            "context": dict(self.context),
-            "probabilities": self.probabilities and dict(self.probabilities),
-            "adds": self.adds and dict(self.adds),
-            "shares": self.shares,
-            "usual": self.usual and dict(self.usual),
-            "changes": [vars(change) for change in self.changes],
-            "sentences": list(self.sentences()),
-        }
+        parts = asdict(self)
+        del parts["optimises"]
+        return {**parts, "shares": self.shares, "sentences": list(self.sentences())}
 
 
 def explain_row(model: Method, log: Log, row: int, add: float = 0.1) -> RowExplanation:

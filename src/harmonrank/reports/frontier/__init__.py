@@ -1,6 +1,7 @@
 """A frontier, for people."""
 
+from harmonrank.reports.frontier._charts import BEST, REACHED, front_plots
 from harmonrank.reports.frontier._page import frontier_page
-from harmonrank.reports.frontier._text import frontier_table
+from harmonrank.reports.frontier._text import frontier_table, volume_words
 
-__all__ = ["frontier_page", "frontier_table"]
+__all__ = ["BEST", "REACHED", "front_plots", "frontier_page", "frontier_table", "volume_words"]

@@ -1,20 +1,24 @@
 """Charts of a frontier: two objectives at a time, every point numbered."""
 
-__all__ = ["front_plots", "pairs_of"]
+__all__ = ["BEST", "REACHED", "front_plots", "pairs_of"]
 
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from harmonrank.evaluation.frontier import Front, Frontier
-from harmonrank.reports.plots import ACCENT, INK, PALETTE, Plot, hover_text, plot, scatter
+from harmonrank.metrics import pareto_front
+from harmonrank.reports.plots import ACCENT, INK, PALETTE, Plot, hover_text, line, plot, scatter
 from harmonrank.support.table import table_of
 
-_HEIGHT = 380
-
-Point = tuple[float, float]
 _SIGNS = {"current": "diamond", "knee": "star"}
+Point: TypeAlias = tuple[float, float]
+BEST, REACHED = "best possible", "reached"
+"""The lines of a chart."""
+
+_EXTREMES = ("most ", "least ")
 _NAMES = {"color": INK}
 _PICKED = {"marker": {"size": 15, "color": PALETTE[3]}}
 
@@ -32,31 +36,48 @@ def pairs_of(front: Front, most: int, signs: np.ndarray | float = 1.0) -> list[t
     return sorted(combinations(known, 2), key=agreement)[:most]
 
 
-def front_plots(frontier: Frontier, front: Front, what: str, key: str, most: int) -> list[Plot]:
-    """Return a chart per pair of objectives."""
-    return [
-        _plot(frontier, front, what, key, *pair) for pair in pairs_of(front, most, frontier.signs)
-    ]
+def front_plots(
+    frontier: Frontier,
+    front: Front,
+    what: str,
+    key: str,
+    most: int,
+    more: Callable[[str, str], Iterable[Any]] = lambda *_: (),
+) -> list[Plot]:
+    """Return a chart per pair of objectives.
+
+    Args:
+        frontier: All points.
+        front: The figures that are drawn.
+        what: Their name.
+        key: Begins the names of the charts.
+        most: At most so many pairs.
+        more: Returns what else is drawn of two objectives.
+    """
+    pairs = pairs_of(front, most, frontier.signs)
+    return [_plot(frontier, front, what, key, list(pair), more) for pair in pairs]
 
 
-def _plot(frontier: Frontier, front: Front, what: str, key: str, a: int, b: int) -> Plot:
-    first, second = frontier.names[a], frontier.names[b]
-    named = frontier.listed()
-    marks = {n: w for n, w in named.items() if w and not w.startswith(("most ", "least "))}
-    others = [n for n in range(len(frontier.weights)) if n not in marks]
-    data: list[dict[str, Any]] = []
+def _plot(
+    frontier: Frontier, front: Front, what: str, key: str, pair: list[int], more: Callable[..., Any]
+) -> Plot:
+    first, second = (frontier.names[m] for m in pair)
+    listed = frontier.listed().items()
+    named = {n: words for n, words in listed if words and not words.startswith(_EXTREMES)}
+    others = [n for n in range(len(frontier.weights)) if n not in named]
+    hover = f"{what} {hover_text(first)} %{{x:.4f}}<br>{what} {hover_text(second)} %{{y:.4f}}"
+    figures, signs = front.figures[:, pair], frontier.signs[pair]
+    data = [_edge(REACHED, figures, signs, {"color": ACCENT})]
     if front is frontier.auc and frontier.best is not None:
-        line = {"color": PALETTE[1], "dash": "dash", "width": 2}
-        data.append(_edge("best possible", frontier.best, frontier.signs, a, b, line))
-    line = {"color": ACCENT, "width": 2}
-    data.append(_edge("reached", front, frontier.signs, a, b, line))
+        best = {"color": PALETTE[1], "dash": "dash"}
+        data.insert(0, _edge(BEST, frontier.best.figures[:, pair], signs, best))
     data += [
-        _dots(frontier, front, others, what, a, b),
-        _marked(frontier, front, marks, what, a, b),
+        _points(frontier, figures, others, hover, **_dots(front.unbeaten[others])),
+        _points(frontier, figures, list(named), hover, **_marks(list(named.values()))),
+        *more(first, second),
     ]
-    unbeaten = np.flatnonzero(front.unbeaten).tolist()
-    rows = [(n, *(float(front.figures[n, m]) for m in (a, b))) for n in unbeaten]
     heads = ("point", f"{what} {first}", f"{what} {second}")
+    rows = [(n, *figures[n].tolist()) for n in np.flatnonzero(front.unbeaten).tolist()]
     return plot(
         f"{key}-{first}-{second}",
         f"{first} against {second}",
@@ -64,100 +85,61 @@ def _plot(frontier: Frontier, front: Front, what: str, key: str, a: int, b: int)
         table_of(heads, rows, dict.fromkeys(heads[1:], ".4f")),
         x={"title": f"{what} of {frontier.title(first)}"},
         y={"title": f"{what} of {frontier.title(second)}"},
-        height=_HEIGHT,
+        height=380,
         wide=len(frontier.names) == 2,
-        showlegend=False,
         hovermode="closest",
     )
 
 
-def _edge(
-    name: str, front: Front, signs: np.ndarray, a: int, b: int, line: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the outer edge of a front in two objectives, which bends one way only."""
-    turn = signs[[a, b]]
-    points = front.figures[:, [a, b]] * turn
-    edge: list[tuple[float, float]] = []
-    for x, y in points[np.lexsort((points[:, 1], points[:, 0]))[::-1]].tolist():
-        if edge and y <= edge[-1][1]:
-            continue
-        while len(edge) > 1 and _inside(edge[-2], edge[-1], (x, y)):
+def _edge(name: str, figures: np.ndarray, signs: np.ndarray, look: dict[str, Any]) -> Any:
+    """Return the outer edge of the points in these two objectives, which bends one way only."""
+    points = (figures * signs)[pareto_front(figures * signs)]
+    edge: list[Any] = []
+    for x, y in points[np.argsort(points[:, 0], kind="stable")]:
+        # A point below the line between its neighbours is no part of it.
+        while len(edge) > 1 and _slope(edge[-2], (x, y)) >= _slope(edge[-2], edge[-1]):
             edge.pop()
         edge.append((x, y))
-    hover = f"{name}<br>%{{x:.4f}}, %{{y:.4f}}"
-    xs, ys = [x * turn[0] for x, _ in edge], [y * turn[1] for _, y in edge]
-    return scatter(name, xs, ys, hover, "lines", line=line)
+    x, y = (np.array(edge) * signs).T.tolist()
+    return line(name, x, y, "%{x:.4f}, %{y:.4f}", look)
 
 
-def _inside(last: Point, middle: Point, new: Point) -> bool:
-    """Tell whether a corner of the edge lies below the line between its neighbours."""
-    (x0, y0), (x1, y1), (x2, y2) = last, middle, new
-    return (x1 - x0) * (y2 - y0) - (y1 - y0) * (x2 - x0) <= 0
-
-
-def _dots(
-    frontier: Frontier, front: Front, numbers: list[int], what: str, a: int, b: int
-) -> dict[str, Any]:
-    unbeaten = front.unbeaten[numbers]
-    return _points(
-        frontier,
-        front,
-        numbers,
-        (what, a, b),
-        "points",
-        marker={
-            "size": [7 if u else 5 for u in unbeaten],
-            "symbol": ["circle" if u else "circle-open" for u in unbeaten],
-            "color": ACCENT,
-            "opacity": 0.65,
-        },
-    )
-
-
-def _marked(
-    frontier: Frontier, front: Front, marks: dict[int, str], what: str, a: int, b: int
-) -> dict[str, Any]:
-    """Return the points that have a name, with it beside them."""
-    signs = [_SIGNS.get(words.split(", ")[0], "square") for words in marks.values()]
-    return _points(
-        frontier,
-        front,
-        list(marks),
-        (what, a, b),
-        "named points",
-        mode="markers+text",
-        text=[hover_text(words) for words in marks.values()],
-        textposition="top center",
-        textfont={**_NAMES, "size": 12},
-        marker={
-            "size": 12,
-            "symbol": signs,
-            "color": PALETTE[1],
-            "line": {"color": INK, "width": 1},
-        },
-    )
+def _slope(one: Point, other: Point) -> float:
+    return (other[1] - one[1]) / max(other[0] - one[0], 1e-300)
 
 
 def _points(
-    frontier: Frontier,
-    front: Front,
-    numbers: list[int],
-    axes: tuple[str, int, int],
-    name: str,
-    mode: str = "markers",
-    **look: Any,
+    frontier: Frontier, figures: np.ndarray, numbers: list[int], hover: str, **look: Any
 ) -> dict[str, Any]:
-    what, a, b = axes
-    first, second = hover_text(frontier.names[a]), hover_text(frontier.names[b])
-    figures = front.figures[numbers]
-    return scatter(
-        name,
-        figures[:, a].tolist(),
-        figures[:, b].tolist(),
-        f"point %{{id}}<br>{what} {first} %{{x:.4f}}<br>{what} {second} %{{y:.4f}}",
-        mode,
-        ids=[str(number) for number in numbers],
-        selected=_PICKED,
-        unselected={"marker": {"opacity": 0.8 if "text" in look else 0.3}, "textfont": _NAMES},
-        **look,
-    )
+    x, y = figures[numbers].T.tolist()
+    weights = [
+        ", ".join(f"{n} {w:.2f}" for n, w in zip(frontier.names, row, strict=True) if w)
+        for row in frontier.weights[numbers].tolist()
+    ]
+    look |= {"ids": list(map(str, numbers)), "customdata": weights, "selected": _PICKED}
+    said = f"point %{{id}}<br>{hover}<br>weights: %{{customdata}}"
+    return scatter("points", x, y, said, **look)
+
+
+def _dots(unbeaten: np.ndarray) -> dict[str, Any]:
+    marker = {
+        "size": [7 if u else 5 for u in unbeaten],
+        "symbol": ["circle" if u else "circle-open" for u in unbeaten],
+        "color": ACCENT,
+        "opacity": 0.65,
+    }
+    return {"marker": marker, "unselected": {"marker": {"opacity": 0.3}}}
+
+
+def _marks(names: Sequence[str]) -> dict[str, Any]:
+    """Return the look of points that have a name, with it above them."""
+    symbols = [_SIGNS.get(words.split(", ")[0], "square") for words in names]
+    edge = {"color": INK, "width": 1}
+    return {
+        "mode": "markers+text",
+        "text": list(map(hover_text, names)),
+        "textposition": "top center",
+        "textfont": {**_NAMES, "size": 12},
+        "marker": {"size": 12, "symbol": symbols, "color": PALETTE[1], "line": edge},
+        "unselected": {"marker": {"opacity": 0.8}, "textfont": _NAMES},
+    }

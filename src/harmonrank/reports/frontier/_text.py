@@ -3,6 +3,7 @@
 __all__ = ["floor_table", "frontier_table", "volume_words"]
 
 from collections.abc import Iterator
+from typing import Any
 
 from harmonrank.evaluation.frontier import Frontier, Guarded
 from harmonrank.support.table import Cell, Column, Style, Table
@@ -24,20 +25,19 @@ def frontier_table(
         listed[chosen] = ", ".join(words)
     columns = (
         Column("point"),
-        Column("what", least=7),
-        *(Column(frontier.title(name), ".4f", least=6) for name in frontier.names),
+        Column("what"),
+        *(Column(frontier.title(name), ".4f") for name in frontier.names),
         Column("sum", ".4f"),
         Column("weights", spare=True),
     )
-    rows, styles = [], {}
-    for place, (number, what) in enumerate(listed.items()):
-        figures = frontier.auc.figures[number].tolist()
+    rows = []
+    for number, what in listed.items():
         # No weight at all is 0.00, not -0.00, of an objective that is unwanted.
         weights = " ".join(f"{weight + 0.0:.2f}" for weight in frontier.weights[number])
         mark = "" if frontier.auc.unbeaten[number] else "·"
+        figures = frontier.auc.figures[number].tolist()
         rows.append((Cell(number, mark=mark), what, *figures, frontier.sums[number], weights))
-        style: Style = "bold" if number == chosen else ""
-        styles[place] = style
+    styles: dict[int, Style] = {i: "bold" for i, number in enumerate(listed) if number == chosen}
     notes = [*([] if guarded is None else _floor_notes(guarded)), *_notes(frontier)]
     if frontier.refits:
         far = max(one.largest for one in frontier.refits)
@@ -58,19 +58,22 @@ def floor_table(guarded: Guarded) -> Table:
         Column("above the floor, with margin", "+.4f"),
         Column("price", ".3f"),
     )
-    rows = []
-    for floor, slack in zip(guarded.floors, guarded.point.slack.tolist(), strict=True):
-        m = guarded.names.index(floor.objective)
-        price = guarded.prices.get(floor.objective)
-        areas = (float(guarded.current.areas[m]), float(guarded.point.areas[m]))
-        rows.append((str(floor), *areas, slack, price))
+    rows = [
+        (str(floor), now, there, slack, guarded.prices.get(floor.objective))
+        for floor, now, there, slack in _floors(guarded)
+    ]
     return Table(columns, tuple(rows))
 
 
-def _floor_notes(guarded: Guarded) -> Iterator[str]:
+def _floors(guarded: Guarded) -> Iterator[tuple[Any, float, float, float]]:
+    """Yield each floor, the AUC now and at the point, and how far above it the point is."""
     for floor, slack in zip(guarded.floors, guarded.point.slack.tolist(), strict=True):
         m = guarded.names.index(floor.objective)
-        now, there = guarded.current.areas[m], guarded.point.areas[m]
+        yield floor, float(guarded.current.areas[m]), float(guarded.point.areas[m]), slack
+
+
+def _floor_notes(guarded: Guarded) -> Iterator[str]:
+    for floor, now, there, slack in _floors(guarded):
         lower = "its lower end is" if guarded.margin else "that is"
         text = f"{floor}: AUC {now:.4f} now, {there:.4f} there; {lower} {slack:+.4f} from the floor"
         price = guarded.prices.get(floor.objective)
@@ -93,11 +96,12 @@ def volume_words(frontier: Frontier) -> str:
     """Return the hypervolumes in one sentence."""
     if frontier.auc.volume is None:
         return "Hypervolume is measured up to five objectives."
-    text = f"Hypervolume above chance: AUC {frontier.auc.volume:.3g}"
+    volume = frontier.auc.volume
+    parts = [f"AUC {volume:.3g}"]
     if frontier.best is not None and frontier.best.volume is not None:
-        text += f" of at best {frontier.best.volume:.3g}"
-    if frontier.request_auc is not None and frontier.request_auc.volume is not None:
-        text += f", per-request AUC {frontier.request_auc.volume:.3g}"
-    if frontier.events is not None and frontier.events.volume is not None:
-        text += f", events at {frontier.k} {frontier.events.volume:.3g}"
-    return f"{text}."
+        parts = [f"{parts[0]} of at best {frontier.best.volume:.3g}"]
+    others = {"per-request AUC": frontier.request_auc, f"events at {frontier.k}": frontier.events}
+    for name, front in others.items():
+        if front is not None and front.volume is not None:
+            parts.append(f"{name} {front.volume:.3g}")
+    return f"Hypervolume above chance: {', '.join(parts)}."

@@ -1,30 +1,26 @@
 """Charts of a stream over time: quality, drift, and how it keeps up."""
 
-__all__ = [
-    "LINES",
-    "drift_plots",
-    "learner_plots",
-    "pace_plots",
-    "quality_plots",
-    "series_colors",
-]
+__all__ = ["LINES", "drift_plots", "learner_plots", "pace_plots", "quality_plots"]
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from harmonrank.reports.plots import DASHES, LEGEND, MUTED, PALETTE, Plot, hover_text, plot, scatter
+from harmonrank.reports.plots import MUTED, PALETTE, Plot, level, line, plot, styles
 from harmonrank.reports.stability import PSI_DRIFTED, PSI_MOVED
+from harmonrank.reports.stream._history import StreamHistory
 from harmonrank.reports.stream._marks import (
+    WHEN,
     line_marks,
     milliseconds,
     shown_time,
     time_axis,
     upright_lines,
 )
-from harmonrank.reports.stream._records import End, QualityRecord, StreamHistory
 from harmonrank.reports.stream._tables import newest_table
+
+if TYPE_CHECKING:
+    from harmonrank.streaming.loop_events import QualityFacts
 
 LINES = {
     "window": (PALETTE[0], "solid", True),
@@ -34,24 +30,21 @@ LINES = {
 }
 """Lines of the charts of quality: colour, dash, and whether they are shown at first."""
 
-_SUM = "auc-sum"
 _BAND = "rgba(0,119,187,.16)"
-_WHEN = "%{x|%Y-%m-%d %H:%M}"
 _UNITS = ((2 * 86_400.0, "days", 86_400.0), (7_200.0, "hours", 3_600.0), (180.0, "minutes", 60.0))
 
-Value = Callable[[QualityRecord], End]
-Ends = Callable[[QualityRecord], tuple[End, End]]
+End: TypeAlias = float | None
+Value: TypeAlias = "Callable[[QualityFacts], End]"
+Ends: TypeAlias = "Callable[[QualityFacts], tuple[End, End]]"
 
 
 def quality_plots(history: StreamHistory) -> list[Plot]:
     """Draw the prequential AUC-sum, then the AUC of each objective."""
+    if not history.objectives():
+        return []
+    exact: dict[str, Value] = {"exact": lambda q: q.exact_auc_sum, "ceiling": lambda q: q.ceiling}
     whole = _quality_plot(
-        history,
-        _SUM,
-        "AUC-sum",
-        lambda q: q.auc_sum,
-        lambda q: q.ci,
-        {"exact": lambda q: q.exact_auc_sum, "ceiling": lambda q: q.ceiling},
+        history, "auc-sum", "AUC-sum", lambda q: q.auc_sum, lambda q: q.ci, exact, wide=True
     )
     return [whole, *(_objective_plot(history, name) for name in history.objectives())]
 
@@ -74,9 +67,10 @@ def _quality_plot(
     value: Value,
     ends: Ends,
     others: Mapping[str, Value],
+    *,
+    wide: bool = False,
 ) -> Plot:
     """Draw the window's value with its interval, and of each batch its own and exact ones."""
-    wide = key == _SUM
     known = [(b, q, v) for b, q in history.scored() if (v := value(q)) is not None]
     times, values = [b.end for b, _, _ in known], [v for _, _, v in known]
     single = [(b.end, v) for b, _, _ in known if b.batch and (v := value(b.batch)) is not None]
@@ -107,7 +101,6 @@ def _quality_plot(
         y={"title": f"{title} (no unit)"},
         height=380 if wide else 260,
         wide=wide,
-        showlegend=False,
         **upright_lines(history, named=wide),
     )
 
@@ -115,9 +108,8 @@ def _quality_plot(
 def _line(name: str, times: Sequence[datetime], values: Sequence[Any]) -> list[dict[str, Any]]:
     color, dash, _ = LINES[name]
     look = {"color": color, "dash": dash, "width": 2 if name != "each batch" else 1}
-    hover = f"{name}<br>{_WHEN}<br>%{{y:.4f}}"
-    x = [milliseconds(time) for time in times]
-    return [scatter(name, x, values, hover, "lines", meta=name, line=look)] if x else []
+    x = list(map(milliseconds, times))
+    return [line(name, x, values, f"{WHEN}<br>%{{y:.4f}}", look)] if x else []
 
 
 def _band(times: Sequence[datetime], ends: Sequence[tuple[End, End]]) -> list[dict[str, Any]]:
@@ -126,10 +118,10 @@ def _band(times: Sequence[datetime], ends: Sequence[tuple[End, End]]) -> list[di
     known = [row for row in known if row[1] is not None and row[2] is not None]
     if not known:
         return []
-    x = [row[0] for row in known]
-    outline = {"x": x + x[::-1], "y": [r[1] for r in known] + [r[2] for r in known[::-1]]}
-    look = {"fill": "toself", "fillcolor": _BAND, "line": {"width": 0}, "hoverinfo": "skip"}
-    return [{"type": "scatter", "mode": "lines", "meta": "window", **outline, **look}]
+    x, low, high = map(list, zip(*known, strict=True))
+    outline = {"x": x + x[::-1], "y": low + high[::-1], "fill": "toself", "fillcolor": _BAND}
+    look = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip"}
+    return [{"type": "scatter", "meta": "window", **outline, **look}]
 
 
 def drift_plots(history: StreamHistory) -> list[Plot]:
@@ -137,49 +129,16 @@ def drift_plots(history: StreamHistory) -> list[Plot]:
     measured = [interval for interval in history.intervals if interval.moves]
     if not measured:
         return []
-    columns = list(measured[-1].moves)
-    moves = [[i.moves.get(name) for i in measured] for name in columns]
-    index = [[None if m is None else m.psi for m in found] for found in moves]
-    offset = [[None if m is None else m.offset for m in found] for found in moves]
-    times = [interval.end for interval in measured]
-    lines = upright_lines(history)["shapes"]
-    limits = [_level(PSI_MOVED), _level(PSI_DRIFTED)]
-    return [
-        _series_plot(
-            history,
-            "psi",
-            "Population stability index",
-            "PSI (no unit)",
-            times,
-            dict(zip(columns, index, strict=True)),
-            digits=".3f",
-            shapes=[*lines, *limits],
-        ),
-        _series_plot(
-            history,
-            "offset",
-            "Median given the context",
-            "change (standard deviations)",
-            times,
-            dict(zip(columns, offset, strict=True)),
-            digits="+.3f",
-            shapes=lines,
-        ),
-    ]
-
-
-def _level(value: float) -> dict[str, Any]:
-    line = {"color": MUTED, "width": 1, "dash": "dash"}
-    ends = {"x0": 0, "x1": 1, "xref": "paper", "y0": value, "y1": value}
-    return {"type": "line", **ends, "line": line}
-
-
-def series_colors(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return the colour and the dash of each line, the same in all charts of a section."""
-    return {
-        name: (PALETTE[i % len(PALETTE)], DASHES[i // len(PALETTE) % len(DASHES)])
-        for i, name in enumerate(names)
-    }
+    times, changes = [interval.end for interval in measured], upright_lines(history)["shapes"]
+    moves = {name: [i.moves.get(name) for i in measured] for name in measured[-1].moves}
+    psi = {n: [None if m is None else m.psi for m in found] for n, found in moves.items()}
+    offset = {n: [None if m is None else m.offset for m in found] for n, found in moves.items()}
+    shapes = [*changes, level(PSI_MOVED, "dash"), level(PSI_DRIFTED, "dash")]
+    words = ("psi", "Population stability index", "PSI (no unit)")
+    index = _series_plot(history, *words, times, psi, digits=".3f", shapes=shapes)
+    words = ("offset", "Median given the context", "change (standard deviations)")
+    median = _series_plot(history, *words, times, offset, digits="+.3f", shapes=changes)
+    return [index, median]
 
 
 def _series_plot(
@@ -194,51 +153,41 @@ def _series_plot(
     **layout: Any,
 ) -> Plot:
     """Draw a line per name."""
-    x, styles = [milliseconds(time) for time in times], series_colors(list(series))
+    x, hover = list(map(milliseconds, times)), f"{WHEN}<br>%{{y:.4g}}"
     data = [
-        scatter(
-            name,
-            x,
-            values,
-            f"{hover_text(name)}<br>{_WHEN}<br>%{{y:.4g}}",
-            "lines+markers",
-            meta=name,
-            line={"color": styles[name][0], "dash": styles[name][1], "width": 2},
-            marker={"size": 4},
-        )
-        for name, values in series.items()
+        line(name, x, series[name], hover, look, "lines+markers", marker={"size": 4})
+        for name, look in styles(series).items()
     ]
     rows = list(zip(map(shown_time, times), *series.values(), strict=True))
     table = newest_table(("until (UTC)", *series), rows, dict.fromkeys(series, digits))
     y = {"title": unit, "rangemode": "tozero"}
-    layout = {"showlegend": False, **layout}
     return plot(key, title, data, table, x=time_axis(history), y=y, **layout)
 
 
 def pace_plots(history: StreamHistory) -> list[Plot]:
     """Draw rows, speed, lag, and what was set aside."""
     batches = history.batches
+    if not batches:
+        return []
     times = [batch.end for batch in batches]
-    rows, speed = _one("rows", batches), _one("rows_per_second", batches)
+
+    def drawn(key: str, title: str, unit: str, series: Mapping[str, Any], **look: Any) -> Plot:
+        return _series_plot(history, key, title, unit, times, series, **look)
+
+    speed = {"rows per second": [batch.rows_per_second for batch in batches]}
     found = [
-        _series_plot(history, "rows", "Labelled rows", "rows per interval", times, rows),
-        _series_plot(history, "speed", "Speed", "rows per second", times, speed),
+        drawn("rows", "Labelled rows", "rows per interval", {"rows": [b.rows for b in batches]}),
+        drawn("speed", "Speed", "rows per second", speed),
     ]
     lags = [batch.lag_seconds for batch in batches]
     if any(lag is not None for lag in lags):
         unit, seconds = _unit(max(lag for lag in lags if lag is not None))
         scaled = {"lag": [None if lag is None else lag / seconds for lag in lags]}
-        found.append(_series_plot(history, "lag", "Lag", unit, times, scaled, digits=".3g"))
-    reasons = list(batches[-1].aside)
-    if reasons:
-        total = {reason: [batch.aside.get(reason, 0) for batch in batches] for reason in reasons}
-        drawn = _series_plot(history, "aside", "Set aside", "events so far", times, total)
-        found.append(replace(drawn, layout={**drawn.layout, "showlegend": True, "legend": LEGEND}))
+        found.append(drawn("lag", "Lag", unit, scaled, digits=".3g"))
+    aside = {name: [b.aside.get(name, 0) for b in batches] for name in batches[-1].aside}
+    if aside:
+        found.append(drawn("aside", "Set aside", "events so far", aside, showlegend=True))
     return found
-
-
-def _one(field: str, batches: Sequence[Any]) -> dict[str, list[float | None]]:
-    return {field.replace("_", " "): [getattr(batch, field) for batch in batches]}
 
 
 def _unit(longest: float) -> tuple[str, float]:
@@ -248,16 +197,14 @@ def _unit(longest: float) -> tuple[str, float]:
 
 def learner_plots(history: StreamHistory) -> list[Plot]:
     """Draw the facts of the learner that change with time."""
-    found = []
-    for fact in (name for name in history.batches[-1].learner if name != "learned_rows"):
-        values = [batch.learner.get(fact) for batch in history.batches]
+    found, batches = [], history.batches
+    facts = batches[-1].learner if batches else {}
+    for fact in (name for name in facts if name != "learned_rows"):
+        values = [batch.learner.get(fact) for batch in batches]
         numbers = [float(v) if isinstance(v, int | float) else None for v in values]
-        if len({v for v in numbers if v is not None}) > 1:
-            times = [batch.end for batch in history.batches]
-            name = fact.replace("_", " ")
+        if len(set(numbers) - {None}) > 1:
+            name, times = fact.replace("_", " "), [batch.end for batch in batches]
             title = f"{name[:1].upper()}{name[1:]}"
-            series = {name: numbers}
-            found.append(
-                _series_plot(history, f"learner-{fact}", title, name, times, series, digits=",.4g")
-            )
+            key, series = f"learner-{fact}", {name: numbers}
+            found.append(_series_plot(history, key, title, name, times, series, digits=",.4g"))
     return found

@@ -2,6 +2,7 @@
 
 __all__ = [
     "KINDS",
+    "WHEN",
     "kind_of",
     "line_marks",
     "milliseconds",
@@ -13,10 +14,13 @@ __all__ = [
 from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from harmonrank.reports.plots import MUTED, PALETTE, hover_text, scatter
-from harmonrank.reports.stream._records import StreamHistory, VersionRecord
+from harmonrank.reports.plots import MUTED, PALETTE, hover_text, scatter, upright
+from harmonrank.reports.stream._history import StreamHistory
+
+if TYPE_CHECKING:
+    from harmonrank.streaming.loop_events import Publication
 
 KINDS = {
     "published": (PALETTE[0], "circle", 7, "●"),
@@ -24,6 +28,9 @@ KINDS = {
     "refused": (PALETTE[5], "x", 9, "✕"),
 }
 """What can come of a version: colour, symbol and size of its mark, and its sign in a text."""
+
+WHEN = "%{x|%Y-%m-%d %H:%M}"
+"""A time in a hover text."""
 
 _MOST_NAMED = 8
 _MOST_WORDS = 110
@@ -39,7 +46,7 @@ def shown_time(time: datetime) -> str:
     return time.strftime("%Y-%m-%d %H:%M" if time.second == 0 else "%Y-%m-%d %H:%M:%S")
 
 
-def kind_of(version: VersionRecord) -> str:
+def kind_of(version: "Publication") -> str:
     """Return what came of a version."""
     if version.refused is not None:
         return "refused"
@@ -67,7 +74,7 @@ def line_marks(
                     kind,
                     [milliseconds(time) for time, _, _ in spots],
                     [value for _, value, _ in spots],
-                    "%{x|%Y-%m-%d %H:%M}<br>%{text}",
+                    f"{WHEN}<br>%{{text}}",
                     meta=kind,
                     text=[_words(version) for _, _, version in spots],
                     marker={"color": color, "symbol": symbol, "size": size},
@@ -76,7 +83,7 @@ def line_marks(
     return found
 
 
-def _words(version: VersionRecord) -> str:
+def _words(version: "Publication") -> str:
     told = f"version {version.version} {kind_of(version)}"
     if version.refused is None:
         return told
@@ -96,19 +103,7 @@ def time_axis(history: StreamHistory) -> dict[str, Any]:
 def upright_lines(history: StreamHistory, *, named: bool = False) -> dict[str, Any]:
     """Return lines where upstream models were replaced, as parts of a layout."""
     changes = [(i.end, i.replaced) for i in history.intervals if i.replaced]
-    line = {"color": MUTED, "width": 1.5, "dash": "dot"}
-    shapes = [
-        {
-            "type": "line",
-            "x0": milliseconds(end),
-            "x1": milliseconds(end),
-            "y0": 0,
-            "y1": 1,
-            "yref": "paper",
-            "line": line,
-        }
-        for end, _ in changes
-    ]
+    shapes = [upright(milliseconds(end), dash="dot") for end, _ in changes]
     if not named or len(changes) > _MOST_NAMED:
         return {"shapes": shapes}
     middle = sum(time_axis(history)["range"]) / 2

@@ -2,19 +2,18 @@
 
 __all__ = ["stream_page"]
 
-from harmonrank.reports.facts import Run
-from harmonrank.reports.html import Card, page
-from harmonrank.reports.sections import Section
+from harmonrank.reports.html import Card, Section, page, section
+from harmonrank.reports.plots import styles
+from harmonrank.reports.run import Run
 from harmonrank.reports.stream._charts import (
     LINES,
     drift_plots,
     learner_plots,
     pace_plots,
     quality_plots,
-    series_colors,
 )
+from harmonrank.reports.stream._history import StreamHistory
 from harmonrank.reports.stream._marks import KINDS, kind_of, shown_time
-from harmonrank.reports.stream._records import StreamHistory
 from harmonrank.reports.stream._tables import aside_table, change_table, version_table
 
 _MOST = 2_000  # of each kind of record: more would not be told apart on a screen
@@ -29,8 +28,13 @@ def stream_page(title: str, history: StreamHistory, run: Run) -> str:
         run: How the page was made.
     """
     shown = history.newest(_MOST)
-    found = [_quality(shown), _versions(shown), _drift(shown), _pace(shown), _learner(shown)]
-    parts = [part for part in found if part.plots or part.tables]
+    parts = [
+        _quality(shown),
+        section("versions", tables=[version_table(shown)]),
+        _drift(shown),
+        section("pace", pace_plots(shown), [aside_table(shown.batches)]),
+        section("learner", learner_plots(shown)),
+    ]
     return page(title, run, _cards(history), parts, _verdict(history))
 
 
@@ -72,62 +76,15 @@ def _times(count: int) -> str:
 
 
 def _quality(history: StreamHistory) -> Section:
-    plots = tuple(quality_plots(history)) if history.objectives() else ()
+    plots = quality_plots(history)
     drawn = {trace.get("meta") for each in plots for trace in each.data}
-    legend = [(n, color, dash, on) for n, (color, dash, on) in LINES.items() if n in drawn]
+    legend = [(n, color, dash, on) for n, (color, dash, on) in LINES.items()]
     legend += [(kind, color, sign, True) for kind, (color, _, _, sign) in KINDS.items()]
-    lead = (
-        "Every batch was scored by the model that had not learned it yet. The line is the AUC over "
-        "a sliding window of batches, rows being compared within their batch, and the band its "
-        "95 % interval; where the truth is known, exact is that of each batch by itself. Marks are "
-        "versions: published, recalibrated on new scores without labels, or refused by the "
-        "guardrails. Dotted lines are changes of upstream models."
-    )
-    return Section(
-        "quality",
-        "Quality",
-        lead,
-        plots,
-        legend=tuple(entry for entry in legend if entry[0] in drawn),
-    )
-
-
-def _versions(history: StreamHistory) -> Section:
-    table = version_table(history)
-    lead = (
-        "What was offered to the registry, the newest first, and why the guardrails refused some. "
-        "Neighbours with one outcome share a row."
-    )
-    return Section("versions", "Versions", lead, (), (table,) if table.rows else ())
+    return section("quality", plots, legend=[entry for entry in legend if entry[0] in drawn])
 
 
 def _drift(history: StreamHistory) -> Section:
-    plots = tuple(drift_plots(history))
-    names = list(history.intervals[-1].moves) if plots else []
-    legend = tuple((n, *style, True) for n, style in series_colors(names).items())
-    lead = (
-        "Where the scores of each interval's exposures are, before anything is known of their "
-        "labels: the population stability index against the batch learned last (dashed: 0.1, a "
-        "move, and 0.25, a large one), and the median given the context against what the model "
-        "has learned from."
-    )
-    table = change_table(history)
-    return Section(
-        "score-moves", "Drift", lead, plots, (table,) if table.rows else (), legend=legend
-    )
-
-
-def _pace(history: StreamHistory) -> Section:
-    lead = (
-        "How the stream keeps up. Lag is from the newest event to the moment its batch was "
-        "learned; speed is of joining, scoring and learning together. Events that were set aside "
-        "are kept, with the reason."
-    )
-    table = aside_table(history.batches)
-    plots = tuple(pace_plots(history)) if history.batches else ()
-    return Section("pace", "Pace", lead, plots, (table,) if table.rows else ())
-
-
-def _learner(history: StreamHistory) -> Section:
-    plots = tuple(learner_plots(history)) if history.batches else ()
-    return Section("learner", "Learner", "What the learner keeps, as it tells itself.", plots)
+    plots = drift_plots(history)
+    looks = styles(history.intervals[-1].moves if plots else ())
+    legend = [(name, look["color"], look["dash"], True) for name, look in looks.items()]
+    return section("score-moves", plots, [change_table(history)], legend=legend)

@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from harmonrank.reports.stream._history import StreamHistory
 from harmonrank.reports.stream._marks import kind_of, shown_time
-from harmonrank.reports.stream._records import BatchRecord, StreamHistory
 from harmonrank.support.table import Style, Table, table_of
+
+if TYPE_CHECKING:
+    from harmonrank.streaming.loop_events import BatchLearned
 
 _MOST_ROWS = 200
 _MOST_LINES = 24
@@ -74,7 +77,7 @@ def change_table(history: StreamHistory) -> Table:
     return newest_table(("until (UTC)", "replaced", "recalibrated as", "evidence"), rows)
 
 
-def aside_table(batches: Sequence[BatchRecord]) -> Table:
+def aside_table(batches: "Sequence[BatchLearned]") -> Table:
     """Return how many events were set aside, and why."""
     counts = batches[-1].aside if batches else {}
     rows = [(reason, count, REASONS.get(reason, "")) for reason, count in counts.items()]
@@ -106,6 +109,6 @@ def stream_table(history: StreamHistory) -> Table:
     return table_of(names, rows, formats, notes=notes)
 
 
-def _ends(batch: BatchRecord) -> str:
+def _ends(batch: "BatchLearned") -> str:
     low, high = (None, None) if batch.window is None else batch.window.ci
     return "–" if low is None or high is None else f"{low:.4f} – {high:.4f}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from harmonrank.reports.figures import auc_bars, ceiling_line, epoch_plots, heatmap
+from harmonrank.reports.figures import auc_bars, epoch_plots, heatmap
 from harmonrank.reports.plots import (
     ACCENT,
     INK,
@@ -16,6 +16,7 @@ from harmonrank.reports.plots import (
     Plot,
     plot,
     scatter,
+    upright,
     whiskers,
 )
 from harmonrank.support.table import Table, table_of
@@ -83,8 +84,16 @@ def _dots(name: str, title: str, unit: str, rows: Sequence[Row]) -> Plot:
         height=150 + _ROW * len(rows),
         showlegend=bool(stated),
         legend={**LEGEND, "y": 1.12},
-        **({} if best is None else ceiling_line(best.mean)),
+        **({} if best is None else _ceiling_line(best.mean)),
     )
+
+
+def _ceiling_line(ceiling: float) -> dict[str, Any]:
+    """Return a dashed line at the best possible, as parts of a layout."""
+    ends = {"x": ceiling, "y": 1, "yref": "paper", "yanchor": "bottom", "xanchor": "center"}
+    words = {"text": f"ceiling {ceiling:.4f}", "font": {"color": PALETTE[1]}, "showarrow": False}
+    line = upright(ceiling, color=PALETTE[1], width=2, dash="dash")
+    return {"shapes": [line], "annotations": [ends | words]}
 
 
 def _ours(rows: Sequence[Row], unit: str) -> dict[str, Any]:

@@ -1,6 +1,12 @@
-"""Patterns: labels of 0 and 1, one small number per row instead of one per objective."""
+"""Labels of a batch, and the sums over rows that losses need of them.
 
-__all__ = ["MOST_OBJECTIVES", "Patterns"]
+A row of weight v and label y counts as a positive of weight v·y and a negative of weight v·(1−y)
+that share one score. For 0/1 labels that is the usual reading. For a fractional label it makes the
+row a pair with itself, of score difference zero (half a win in an AUC), and every pair loss here
+keeps that pair: then fractional labels, sample weights and repeated rows all mean the same.
+"""
+
+__all__ = ["MOST_OBJECTIVES", "Labels", "Patterns"]
 
 from functools import cache, cached_property
 from typing import Any, Self
@@ -15,8 +21,44 @@ from harmonrank.support.kernel import kernel
 
 MOST_OBJECTIVES = 12  # 4,096 patterns: their tables still fit the nearest cache.
 
+Array = NDArray[np.float64]
+
 _ONES = np.ones(1)
 _LANES = 4
+
+
+class Labels:
+    """Labels as they are, (rows, objectives), float64 in [0, 1]."""
+
+    def __init__(self, labels: Tensor) -> None:
+        self.labels = labels
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and objectives."""
+        rows, objectives = self.labels.shape
+        return rows, objectives
+
+    def mass(self, v: Array | None) -> tuple[Array, Array]:
+        """Return Σ v y and Σ v (1−y) of each objective; v is ones if None."""
+        positive, negative = np.zeros((2, self.shape[1]))
+        _add_masses(self._y, np.ones(len(self._y)) if v is None else v, positive, negative)
+        return positive, negative
+
+    def sums(self, x: Array) -> Array:
+        """Return Σ_i x_i y_im."""
+        total: Array = x @ self._y
+        return total
+
+    def spread(self, slopes: Array) -> Array:
+        """Return Σ_m slope_m y_im of every row."""
+        of_row: Array = self._y @ slopes
+        return of_row
+
+    @cached_property
+    def _y(self) -> Array:
+        table: Array = self.labels.cpu().contiguous().numpy()
+        return table
 
 
 class Patterns:
@@ -69,25 +111,23 @@ class Patterns:
         table = torch.from_numpy(self._Y).to(self.codes.device, torch.float32)
         return table.index_select(0, self.codes.to(torch.int64))
 
-    def mass(
-        self, v: NDArray[np.float64] | None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def mass(self, v: Array | None) -> tuple[Array, Array]:
         """Return Σ v y and Σ v (1−y) of each objective; v is ones if None."""
         count = self._by_pattern(_ONES if v is None else v)
         return count @ self._Y, count @ (1 - self._Y)
 
-    def sums(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sums(self, x: Array) -> Array:
         """Return Σ_i x_i y_im."""
-        total: NDArray[np.float64] = self._by_pattern(x) @ self._Y
+        total: Array = self._by_pattern(x) @ self._Y
         return total
 
-    def spread(self, slopes: NDArray[np.float64]) -> NDArray[np.float64]:
+    def spread(self, slopes: Array) -> Array:
         """Return Σ_m slope_m y_im of every row."""
         of_row = np.empty(len(self))
         _spread(self._host, self._Y @ slopes, of_row)
         return of_row
 
-    def _by_pattern(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _by_pattern(self, x: Array) -> Array:
         total = np.zeros((_LANES, len(self._Y)))
         _add_by_pattern(self._host, x, total)
         return np.asarray(total.sum(axis=0))
@@ -96,6 +136,15 @@ class Patterns:
     def _host(self) -> NDArray[np.int16]:
         codes: NDArray[np.int16] = self.codes.cpu().contiguous().numpy()
         return codes
+
+
+@kernel
+def _add_masses(labels: Any, v: Any, positive: Any, negative: Any) -> None:
+    """Add v y and v (1−y), each on its own: total − W⁺ would leave a residue in an empty class."""
+    for i in range(len(labels)):
+        for m in range(labels.shape[1]):
+            positive[m] += v[i] * labels[i, m]
+            negative[m] += v[i] * (1.0 - labels[i, m])
 
 
 @kernel
@@ -117,6 +166,6 @@ def _spread(codes: Any, of_pattern: Any, of_row: Any) -> None:
 
 
 @cache
-def _labels_of_patterns(objectives: int) -> NDArray[np.float64]:
+def _labels_of_patterns(objectives: int) -> Array:
     codes = np.arange(1 << objectives)
     return (codes[:, None] >> np.arange(objectives) & 1).astype(np.float64)

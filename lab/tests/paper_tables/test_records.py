@@ -1,25 +1,21 @@
-"""Altered records with valid checksums, read by the decoders that the package reads them by."""
+"""Records of steps, experiments and tables with valid checksums and wrong content."""
 
 import json
 
-import numpy as np
+import pytest
 
-import harmonrank as hr
-from fuzzing import mangled
+from fuzzing import alter, changed
+from harmonrank.support.errors import DataError
 from harmonrank.support.storage.store import Store
-from harmonrank_lab.experiments.online import OnlineResult
-from harmonrank_lab.paper_tables import QUICK, Estimate, PaperTable
+from harmonrank_lab.paper_tables import Estimate, PaperTable
 from harmonrank_lab.paper_tables._data import data_of
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._online import OnlineCell
 from harmonrank_lab.paper_tables._relations import RelationsCell
 from harmonrank_lab.paper_tables._speed import SpeedCell
-from harmonrank_lab.paper_tables._study import Results, Study
 from harmonrank_lab.paper_tables._table import Row, Verdict
-from harmonrank_lab.paper_tables._timed import Timed
 from harmonrank_lab.paper_tables.report._folder import RESULTS, add_results
 from harmonrank_lab.pipeline.steps import Steps
-from logs import small_table
 
 M = 5
 NUMBERS = [0.6, 0.7, 0.8, 0.65, 0.75]
@@ -70,27 +66,6 @@ def table():
     )  # fmt: skip
 
 
-def kept(scratch, change=lambda content: content):
-    """Compare a method twice, the second time with its altered record."""
-    rows = small_table()
-    schema = hr.Schema({"buy": "p_buy", "like": "p_like"}, request="request_id")
-    events = []
-    for _ in range(2):
-        board = hr.compare(
-            rows, schema, ["closed-form"], runs=scratch, on_event=events.append, test=rows
-        ).board
-        alter(scratch, "closed-form", change)
-        str(board)
-        board.to_dict()
-    return events[-1].kept
-
-
-def alter(folder, name, change):
-    """Replace the content of a record; its checksum is right again."""
-    record = json.loads((folder / f"{name}.json").read_text())
-    Store(folder).put(name, record["key"], change(record["content"]))
-
-
 def stepped(scratch, change=lambda content: content):
     """Run a step twice, the second time with its altered record; return how often it worked."""
     worked = []
@@ -119,39 +94,81 @@ def cells():
     ]
 
 
-def used(cell, found):
-    """Make of a cell's result what its table makes of it."""
-    results = Results({cell.key: found})
-    if results.error([cell]):
-        return
-    if isinstance(cell, FitCell):
-        results.row("g", "n", None, [cell])
-        results.areas([cell])
-    elif isinstance(cell, SpeedCell):
-        study = Study(cell.data, QUICK, "")
-        cell = SpeedCell(cell.data, "inference", QUICK.seconds)
-        Timed("inference").table(study, Results({cell.key: found}))
-    elif isinstance(cell, RelationsCell):
-        assert np.array(found["labels"], dtype=float).shape == (M, M)
-    else:
-        result = OnlineResult.from_dict(found)
-        assert np.isfinite([result.exact_lift("ours", name).p for name in result.objectives]).any()
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("seconds", None),
+        ("seconds", "x"),
+        ("facts", None),
+        ("facts", {"rows": "x"}),
+        ("outputs", {}),
+        ("outputs", {"another": "x"}),
+    ],
+)
+def test_a_step_with_a_wrong_record_is_done_again(tmp_path, place, value):
+    assert stepped(tmp_path / "changed", lambda c: changed(c, place, value)) == 2
+    assert stepped(tmp_path / "same") == 1
 
 
-def stored(rng, scratch):
-    """Read an altered record of a comparison, a step, an experiment or a table."""
-    kind = rng.choice(["kept", "stepped", "cell", "cell", "cell", "results"])
-    if kind == "kept":
-        kept(scratch, lambda content: mangled(rng, content))
-    elif kind == "stepped":
-        stepped(scratch, lambda content: mangled(rng, content))
-    elif kind == "cell":
-        cell, content = rng.choice(cells())
-        Store(scratch).put(cell.key, cell.digest, mangled(rng, content))
-        found = Store(scratch).find(cell.key, cell.digest, cell.decoded)
-        if found is not None:
-            used(cell, found)
-    else:
-        parts = {"format": 1, "tables": [json.loads(json.dumps(table().to_dict()))]}
-        (scratch / RESULTS).write_text(json.dumps(mangled(rng, parts)))
-        add_results(scratch, [])
+@pytest.mark.parametrize("number", range(4))
+def test_what_an_experiment_found_survives_json(number, tmp_path):
+    cell, content = cells()[number]
+    for result in (content, {"error": "These rows cannot be learned from."}):
+        Store(tmp_path).put("cell", "key", result)
+        found = Store(tmp_path).find("cell", "key", cell.decoded)
+        assert found == json.loads(json.dumps(result))
+
+
+@pytest.mark.parametrize(
+    ("number", "place", "value"),
+    [
+        (0, "auc", [0.5]),
+        (0, "auc", "x"),
+        (0, "positives", None),
+        (0, "attention", [[1.0]]),
+        (0, "attention", None),
+        (0, "history", [[1.0]]),
+        (0, "resampled", [1.0]),
+        (0, "points", FITTED["attention"]),
+        (0, "error", 3),
+        (1, "labels", []),
+        (1, "latent", [[1.0]]),
+        (2, "rates", {}),
+        (2, "rates.harmonrank", [1.0]),
+        (2, "sizes", {"parameters": 3}),
+        (3, "objectives", ["buy"]),
+        (3, "exact", []),
+        (3, "analysis", {}),
+        (3, "analysis.rows", "x"),
+    ],
+)
+def test_a_wrong_result_of_an_experiment_is_absent(tmp_path, number, place, value):
+    cell, content = cells()[number]
+    Store(tmp_path).put("cell", "key", changed(content, place, value))
+    assert Store(tmp_path).find("cell", "key", cell.decoded) is None
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("key", "unknown"),
+        ("rows", 3),
+        ("rows", [{"group": "g"}]),
+        ("verdicts", [[]]),
+        ("matrices", {"labels": [[1.0]]}),
+        ("curves", {"buy – like": {"a": [[0.5]]}}),
+        ("areas", []),
+        ("data", 5),
+    ],
+)
+def test_results_with_a_wrong_table_are_refused_in_a_sentence(tmp_path, place, value):
+    parts = {"format": 1, "tables": [changed(table().to_dict(), place, value)]}
+    (tmp_path / RESULTS).write_text(json.dumps(parts))
+    with pytest.raises(DataError, match=r"does not hold results of .* delete the file\.$"):
+        add_results(tmp_path, [])
+
+
+def test_results_are_read_back_as_they_were(tmp_path):
+    parts = {"format": 1, "tables": [table().to_dict()]}
+    (tmp_path / RESULTS).write_text(json.dumps(parts))
+    assert add_results(tmp_path, []) == (table(),)

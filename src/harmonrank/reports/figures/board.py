@@ -1,0 +1,212 @@
+"""Charts of the leaderboard and of each objective."""
+
+__all__ = ["auc_bars", "auc_plots", "leaderboard_plots", "regret_plot"]
+
+from collections.abc import Mapping, Sequence
+from math import log10
+from typing import Any
+
+from harmonrank.evaluation.baseline import TODAY
+from harmonrank.evaluation.verdict import relation_of
+from harmonrank.reports.facts import Facts
+from harmonrank.reports.plots import (
+    ACCENT,
+    INK,
+    MUTED,
+    PALETTE,
+    ROW,
+    ROWS,
+    Plot,
+    bars,
+    hover_text,
+    plot,
+    scatter,
+    upright,
+    whiskers,
+)
+from harmonrank.support.table import table_of
+
+_LEAST = 1e-6
+_SYMBOLS = ("circle", "diamond", "square", "triangle-up")
+
+
+def leaderboard_plots(facts: Facts) -> list[Plot]:
+    """Paired differences to what ranks today, or else to the best; in a world also the regret."""
+    board = facts.board
+    plots = _difference_plot(facts)
+    best = board.best_possible
+    if best is not None and board.qualities:
+        regrets = {name: {"regret": best - total} for name, total in board.totals.items()}
+        title = "Regret: what is still to be had"
+        plots.append(regret_plot(title, regrets, facts.focus, board.criterion))
+    return plots
+
+
+def _difference_plot(facts: Facts) -> list[Plot]:
+    """Each method's AUC-sum, or value, minus that of one of them; ties are hollow."""
+    board, criterion = facts.board, facts.board.criterion
+    fine = [entry for entry in board.entries if entry.quality is not None]
+    if len(fine) < 2:
+        return []
+    base = next((e for e in fine if board.baseline and e.name == TODAY), fine[0])
+    gaps = {e.name: gap for e in fine if e is not base and (gap := e.minus(base)) is not None}
+    tied = {name: relation_of(gap) == "tied" for name, gap in gaps.items()}
+    values = [gap.estimate for gap in gaps.values()]
+    lows, highs = [gap.low for gap in gaps.values()], [gap.high for gap in gaps.values()]
+    colors = [MUTED if tied[n] else ACCENT if n == facts.focus else INK for n in gaps]
+    dots = scatter(
+        "",
+        values,
+        list(gaps),
+        f"%{{y}}<br>%{{x:+.4f}} to {hover_text(base.name)}<br>%{{text}}",
+        text=[f"{g.low:+.4f} to {g.high:+.4f}{', a tie' * tied[n]}" for n, g in gaps.items()],
+        error_x=whiskers(values, lows, highs, color=MUTED),
+        marker={
+            "size": 11,
+            "color": colors,
+            "symbol": ["circle-open" if tie else "circle" for tie in tied.values()],
+            "line": {"width": 2, "color": colors},
+        },
+    )
+    rows = [
+        (n, g.estimate, g.low, g.high, "tied" if tied[n] else "ahead" if g.low > 0 else "behind")
+        for n, g in gaps.items()
+    ]
+    columns = ("difference", "low", "high")
+    title = f"{criterion[:1].upper()}{criterion[1:]} against {base.name}"
+    return [
+        plot(
+            "difference",
+            f"{title}: paired differences, 95 % intervals; hollow is a tie",
+            [dots],
+            table_of(("method", *columns, "verdict"), rows, dict.fromkeys(columns, "+.4f")),
+            x={"title": f"{criterion} − that of {base.name}", "tickformat": "+.3~f"},
+            y={**ROWS, "showgrid": True},
+            height=120 + ROW * len(gaps),
+            wide=board.best_possible is None,
+            shapes=[upright(0, color=INK)],
+        )
+    ]
+
+
+def regret_plot(
+    title: str,
+    regrets: Mapping[str, Mapping[str, float]],
+    focus: str | None = None,
+    criterion: str = "AUC-sum",
+) -> Plot:
+    """Draw each method's regret in each world, a row per method, on a log scale.
+
+    Args:
+        title: Above the chart.
+        regrets: By method, in order, and world; a method may lack a world.
+        focus: The method that stands out.
+        criterion: What is below its ceiling.
+    """
+    worlds = list(dict.fromkeys(world for found in regrets.values() for world in found))
+    shown = {m: {w: max(r, _LEAST) for w, r in found.items()} for m, found in regrets.items()}
+    every = [regret for found in shown.values() for regret in found.values()]
+    alone = len(worlds) == 1
+    data = [_stems(shown, min(every) / 2 if alone else None)]
+    data += [_regrets(shown, world, place, focus, alone) for place, world in enumerate(worlds)]
+    rows = [(method, *(found.get(w) for w in worlds)) for method, found in shown.items()]
+    columns = ("regret",) if alone else tuple(worlds)
+    # A text behind the last dot takes a decade.
+    ends = [log10(min(every) / 2), log10(max(every) * (12 if alone else 2))]
+    scale = {"type": "log", "range": ends, "dtick": 1, "tickformat": ".6~f"}
+    return plot(
+        "regret",
+        title,
+        data,
+        table_of(("method", *columns), rows, dict.fromkeys(columns, ".5f")),
+        x={"title": f"ceiling − {criterion} (log scale)", **scale},
+        y={**ROWS, "showgrid": not alone},
+        height=140 + ROW * len(shown),
+        wide=not alone,
+        showlegend=not alone,
+    )
+
+
+def _stems(shown: Mapping[str, Mapping[str, float]], start: float | None) -> dict[str, Any]:
+    """Return a thin line per method, from its least regret or from a start to its largest."""
+    ends = {m: (start or min(f.values()), max(f.values())) for m, f in shown.items() if f}
+    x = [v for low, high in ends.values() for v in (low, high, None)]
+    y = [v for method in ends for v in (method, method, None)]
+    thin = {"color": MUTED, "width": 1}
+    return scatter("", x, y, "", "lines", line=thin, hoverinfo="skip", showlegend=False)
+
+
+def _regrets(
+    shown: Mapping[str, Mapping[str, float]], world: str, place: int, focus: str | None, alone: bool
+) -> dict[str, Any]:
+    found = {method: each[world] for method, each in shown.items() if world in each}
+    marker: dict[str, Any] = {"size": 11, "color": [ACCENT if m == focus else INK for m in found]}
+    if not alone:
+        symbol = _SYMBOLS[place % len(_SYMBOLS)]
+        marker = {"size": 10, "color": PALETTE[place % len(PALETTE)], "symbol": symbol}
+    return scatter(
+        world,
+        list(found.values()),
+        list(found),
+        f"%{{y}}<br>{world} %{{x:.4f}}",
+        "markers+text" if alone else "markers",
+        marker=marker,
+        text=[f"{regret:.4f}" for regret in found.values()],
+        textposition="middle right",
+    )
+
+
+def auc_plots(facts: Facts) -> list[Plot]:
+    """One panel per objective: the AUC of every method as a bar that starts at chance."""
+    board = facts.board
+    areas = {}
+    for o in board.objectives:
+        found = {name: quality.auc[o] for name, quality in board.qualities.items()}
+        if o in board.upstream:
+            found["own score"] = board.upstream[o].auc
+        areas[o] = {name: (auc.estimate, auc.low, auc.high) for name, auc in found.items()}
+    titles = {objective: board.title(objective) for objective in board.objectives}
+    return auc_bars("auc", areas, facts.focus, titles) if board.qualities else []
+
+
+def auc_bars(
+    name: str,
+    areas: Mapping[str, Mapping[str, Sequence[float]]],
+    focus: str | None,
+    titles: Mapping[str, str] | None = None,
+) -> list[Plot]:
+    """Draw a panel per objective of what each way to fuse has: AUC, low and high."""
+    every = [value for each in areas.values() for found in each.values() for value in found]
+    known = [value for value in every if value == value]
+    ends = [min([0.5, *known]) - 0.01, max([0.5, *known]) + 0.01]
+    columns = ("AUC", "low", "high")
+    return [
+        plot(
+            f"{name}-{objective}",
+            (titles or {}).get(objective, objective),
+            [_auc_bars(found, focus)],
+            table_of(
+                ("method", *columns),
+                [(each, *values) for each, values in found.items()],
+                dict.fromkeys(columns, ".4f"),
+            ),
+            x={"title": "AUC (½ is chance)", "range": ends},
+            y=ROWS,
+            height=100 + ROW * len(found),
+        )
+        for objective, found in areas.items()
+    ]
+
+
+def _auc_bars(areas: Mapping[str, Sequence[float]], focus: str | None) -> dict[str, Any]:
+    values, lows, highs = zip(*areas.values(), strict=True)
+    return bars(
+        "",
+        list(areas),
+        [value - 0.5 for value in values],
+        "AUC %{customdata:.4f}",
+        base=0.5,
+        customdata=values,
+        marker={"color": [ACCENT if each == focus else MUTED for each in areas]},
+        error_x=whiskers(values, lows, highs, thickness=1.2, width=3, color=INK),
+    )
