@@ -220,3 +220,19 @@ def test_the_design_page_names_every_package_and_every_layer_in_order():
     for line in listed:
         for name in filter(None, line.split(" | ")):
             assert f"`{name}`" in named, name
+
+
+def test_the_walks_of_a_fit_and_of_a_request_name_what_is_there():
+    text = (ROOT / "docs" / "design.md").read_text("utf-8")
+    fit, request = (part.split("## ")[0] for part in text.split("stop by stop\n")[1:])
+    for walk, most in ((fit, 25), (request, 12)):
+        stops = re.findall(r"^\| \d+ \| `([\w.]+)`", walk, re.MULTILINE)
+        assert 8 < len(stops) <= most
+        for stop in stops:
+            parts = stop.split(".")
+            size = next(
+                n for n, part in enumerate(parts) if part[0].isupper() or n == len(parts) - 1
+            )
+            found = import_module("harmonrank." + ".".join(parts[:size]))
+            for name in parts[size:]:
+                found = getattr(found, name)

@@ -17,7 +17,7 @@ CODE = re.compile(
     r"^```.*?^```|^ {4}[^\n]*|<!-- table.*?<!-- end of table -->", re.DOTALL | re.MULTILINE
 )
 STATED = {
-    "design.md": ["494 MB", "391 MB", "47 MB", "178 MB", "111 MB", "61 MB", "12 MB"],
+    "design.md": ["494 MB", "391 MB"],
     "export.md": ["64 MB"],
     "logs.md": ["48 MB"],
     "online.md": ["500 times"],

@@ -236,7 +236,8 @@ class ResidualRows:
             add_curvature(m, pieces[part], self._table, table, self._cells(np.float32), sums)
 
         lower = _summed((size, size), add)
-        return each * (lower + np.tril(lower, -1).T)
+        whole: np.ndarray = each * (lower + np.tril(lower, -1).T)
+        return whole
 
 
 def _summed(shape: tuple[int, ...], add: Callable[[int, np.ndarray], None]) -> np.ndarray:
