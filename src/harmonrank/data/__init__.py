@@ -1,4 +1,4 @@
-"""Tables and what their columns mean; worlds whose best result is known."""
+"""Tables and what their columns mean."""
 
 from typing import TYPE_CHECKING
 
@@ -6,22 +6,41 @@ from harmonrank.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from harmonrank.data.context import UNKNOWN, ContextEncoder
+    from harmonrank.data.examination import chances_at
+    from harmonrank.data.kinds import lineage
     from harmonrank.data.log import Log
     from harmonrank.data.reading.logs import read_log
     from harmonrank.data.reading.tables import Source, open_table
+    from harmonrank.data.rows.log_blocks import LogBlocks, log_blocks
     from harmonrank.data.schema import Schema
-
-__all__ = ["UNKNOWN", "ContextEncoder", "Log", "Schema", "Source", "open_table", "read_log"]
 
 _PLACES = {
     "UNKNOWN": "context",
     "ContextEncoder": "context",
     "Log": "log",
+    "LogBlocks": "rows.log_blocks",
     "Schema": "schema",
     "Source": "reading.tables",
+    "chances_at": "examination",
+    "lineage": "kinds",
+    "log_blocks": "rows.log_blocks",
     "open_table": "reading.tables",
     "read_log": "reading.logs",
 }
+
+__all__ = [
+    "UNKNOWN",
+    "ContextEncoder",
+    "Log",
+    "LogBlocks",
+    "Schema",
+    "Source",
+    "chances_at",
+    "lineage",
+    "log_blocks",
+    "open_table",
+    "read_log",
+]
 
 # Whoever only writes a file, or decodes one, waits for no table library.
 __getattr__ = lazy_names(__name__, _PLACES)
