@@ -217,7 +217,7 @@ def request_ids(series: pl.Series, first_row: int = 0) -> np.ndarray:
     if series.dtype in _IN_64_BITS and not series.null_count():
         return series.cast(pl.Int64).to_numpy()
     require_polars_threads(f"A request column of type {series.dtype}")
-    known = series if series.dtype.is_integer() else series.hash(seed=0)
+    known = series if series.dtype in (*_IN_64_BITS, pl.UInt64) else series.hash(seed=0)
     whole = known.reinterpret(signed=True) if known.dtype == pl.UInt64 else known.cast(pl.Int64)
     ids = whole.fill_null(0).to_numpy().copy()
     alone = np.flatnonzero(is_lost(series).to_numpy())
