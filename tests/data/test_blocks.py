@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from harmonrank.data import Schema, read_log
-from harmonrank.data.rows.blocks import HeldBlocks, SpilledBlocks, drawn_rows
+from harmonrank.data.rows.blocks import SpilledBlocks, drawn_rows
 from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.support.errors import DataError
 
@@ -52,25 +52,17 @@ def test_errors_name_the_row_of_the_table(tmp_path):
         list(FileBlocks(path, SCHEMA, size=100).each(parts))
 
 
-def test_only_parquet_is_read_in_blocks(tmp_path):
-    path = tmp_path / "log.csv"
-    table(10).write_csv(path)
-    with pytest.raises(DataError, match="Only parquet is read in blocks"):
-        FileBlocks(path, SCHEMA)
-
-
-def test_a_missing_column_is_refused_before_any_row_is_read(tmp_path):
-    path = tmp_path / "log.parquet"
-    table(10).drop("hour").write_parquet(path)
-    with pytest.raises(DataError, match="hour"):
-        FileBlocks(path, SCHEMA)
-
-
-def test_a_table_without_rows_is_refused(tmp_path):
-    path = tmp_path / "log.parquet"
-    table(10).head(0).write_parquet(path)
-    with pytest.raises(DataError, match="has no rows"):
-        FileBlocks(path, SCHEMA)
+def test_what_cannot_be_read_in_blocks_is_refused_before_any_row_is_read(tmp_path):
+    table(10).write_csv(tmp_path / "log.csv")
+    table(10).drop("hour").write_parquet(tmp_path / "lacking.parquet")
+    table(10).head(0).write_parquet(tmp_path / "empty.parquet")
+    for name, sentence in (
+        ("log.csv", "Only parquet is read in blocks"),
+        ("lacking.parquet", "no column 'hour'"),
+        ("empty.parquet", "has no rows"),
+    ):
+        with pytest.raises(DataError, match=sentence):
+            FileBlocks(tmp_path / name, SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -99,14 +91,6 @@ def test_spilled_blocks_come_back_as_they_were(tmp_path):
         for name in ("small", "large", "turned"):
             np.testing.assert_array_equal(getattr(after, name), getattr(before, name))
     assert not list(tmp_path.iterdir())
-
-
-def test_sums_are_added_in_fours():
-    # Another order would round in another way.
-    a, b, c, d = numbers = [1e16, 1.0, -1e16, 1.0]
-    four = ((a + b) + c) + d
-    assert HeldBlocks(numbers).total(lambda x: (x, 1)) == (four, 4)
-    assert HeldBlocks(numbers + numbers[:2]).total(lambda x: (x, 1)) == (four + (a + b), 6)
 
 
 def test_drawn_rows_are_the_same_each_time():

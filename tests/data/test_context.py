@@ -75,13 +75,6 @@ def test_of_many_values_the_thousand_most_frequent_are_kept():
     assert encoder.encode(pl.DataFrame({"c": [4000, 3999]})).ravel().tolist() == [1, UNKNOWN]
 
 
-@pytest.mark.parametrize("values", [["a", "b"], [1, 2], [0.5, 1.5, 2.5], [True, False]])
-def test_json_gives_the_same_encoder(values):
-    encoder = ContextEncoder.fit(pl.DataFrame({"c": values}))
-    form = decode(json.loads(json.dumps(encoder.to_list())), ContextForm, "context")
-    assert ContextEncoder.from_form(form, ["c"]) == encoder
-
-
 @pytest.mark.parametrize(
     ("part", "reason"),
     [
@@ -104,16 +97,6 @@ def test_codes_have_names_for_people():
     assert [encoder.label(0, code) for code in range(3)] == ["unknown", "old", "young"]
     assert encoder.label(1, 1).startswith("[-inf, ")
     assert encoder.label(1, encoder.slots[1] - 1).endswith(", inf)")
-
-
-def test_no_context_gives_no_codes_for_every_row():
-    nothing = pl.DataFrame()
-    assert ContextEncoder.fit(nothing).encode(nothing, 3).shape == (3, 0)
-
-
-def test_another_type_than_in_training_is_refused():
-    with pytest.raises(DataError, match="'c' was integer in training. Got type String; convert it"):
-        codes([1, 2], ["1", "2"])
 
 
 def test_a_type_that_is_neither_text_nor_number_is_refused():

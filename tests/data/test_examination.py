@@ -7,10 +7,8 @@ import polars as pl
 import pytest
 
 from harmonrank.data import Schema, read_log
-from harmonrank.data.examination import chances_at, checked_curve
+from harmonrank.data.examination import checked_curve
 from harmonrank.support.errors import DataError, UsageError
-from harmonrank.worlds import world
-from harmonrank_lab.worlds import examination_curve, placed
 
 SCHEMA = Schema({"buy": "p_buy"}, position="place", examination={1: 1.0, 3: 0.4})
 
@@ -98,18 +96,3 @@ def test_weights_that_undo_places_sum_up_to_what_rows_with_feedback_are_worth():
     done = log.corrected(np.array([1.0, 1.0, 1.0, 3.0]), SCHEMA.examination).with_unit_weights()
     ratio = done.sample_weight / np.array([1.0, 1.0, 1.0, 3.0])
     assert np.allclose(ratio, (1 / 1.5) * 4 / 10)
-
-
-def test_rows_that_are_not_looked_at_have_no_feedback():
-    sample = world("conflict").sample(5000, seed=3)
-    curve = examination_curve(1.0, 30)
-    shown = placed(sample, sample.scores[:, 0], curve, seed=1)
-    assert not shown.labels[~shown.seen].any()
-    assert (shown.labels[shown.seen] == sample.labels[shown.seen]).all()
-    first = sample.request == sample.request[0]
-    best = np.argmax(np.where(first, sample.scores[:, 0], -1))
-    assert shown.position[best] == 1
-    assert sorted(shown.position[first]) == list(range(1, first.sum() + 1))
-    for k in (1, 2, 5):
-        assert shown.seen[shown.position == k].mean() == pytest.approx(curve[k], abs=0.08)
-    assert chances_at(curve, np.array([2]))[0] == curve[2]

@@ -181,15 +181,6 @@ def test_a_score_is_judged_by_its_auc_with_ties_and_gaps():
     assert auc_of(scores, pl.Series([0] * 5)) == 0.5
 
 
-def test_where_rows_were_shown_is_neither_score_nor_context():
-    guess = guess_schema(log(click="y0", p_click="p0", feed_pos=np.arange(ROWS) % 10 + 1))
-    assert guess.schema.objectives == {"click": "p_click"}
-    assert guess.schema.context == ("age",)
-    role, why = guess.reasons["feed_pos"]
-    assert role == "left out"
-    assert "position = 'feed_pos' would correct feedback for it" in why
-
-
 def test_numbers_that_a_score_is_named_after_are_graded_and_nulls_tell_what_is_given():
     rng = np.random.default_rng(0)
     p = rng.random((400, 3))

@@ -50,6 +50,7 @@ def test_rows_without_labels_context_request_or_weight_are_read_back_too(tmp_pat
         assert again.fingerprint() == log.fingerprint()
         assert again.rows == 50
         assert again.codes(ContextEncoder(())).shape == (50, 0)
+        assert concatenated([log, again]).codes(ContextEncoder(())).shape == (100, 0)
 
 
 def test_a_column_may_have_two_roles_and_a_scale(tmp_path):
@@ -74,13 +75,6 @@ def test_logs_put_together_keep_their_rows_and_their_requests_apart():
     for part, rows in zip(parts, np.split(np.arange(90), 3), strict=True):
         same = part.request[:, None] == part.request
         assert np.array_equal(whole.request[rows][:, None] == whole.request[rows], same)
-
-
-def test_logs_without_context_keep_their_number_of_rows():
-    bare = Schema({"buy": "p_buy", "like": "p_like"})
-    whole = concatenated([read_log(table(20), bare), read_log(table(10), bare)])
-    assert whole.rows == 30
-    assert whole.codes(ContextEncoder(())).shape == (30, 0)
 
 
 def test_text_beside_numbers_and_labels_beside_none_are_refused():

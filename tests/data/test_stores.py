@@ -12,7 +12,7 @@ from harmonrank.data import open_table
 from harmonrank.data.reading.parquet import count_rows, pieces, read_piece
 from harmonrank.data.reading.stores import StoreFile
 from harmonrank.data.reading.table_files import TableFiles
-from harmonrank.data.reading.tables import column_names, first_rows, grouped_sums
+from harmonrank.data.reading.tables import column_names, first_rows
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage.urls import shown_url, without_secrets
 from web_store import bucket_of, web_store
@@ -80,19 +80,6 @@ def test_rows_types_and_pieces_are_those_of_the_files(bucket):
             want = read_piece(here.paths[0], first, rows, columns)
             assert read_piece(there.paths[0], first, rows, columns).equals(want)
     assert pl.concat(pieces(there, 70)).equals(FRAME)
-
-
-def test_sums_by_group_are_those_of_the_files(bucket):
-    def sums(source):
-        found = grouped_sums(
-            source,
-            ["c.d", "a"],
-            lambda rows: rows.filter(pl.col("a") > 9).group_by("c.d").agg(pl.col("a").sum()),
-            ["c.d"],
-        )
-        return found.sort("c.d")
-
-    assert sums(bucket[0]).equals(sums(bucket[1]))
 
 
 def test_a_file_travels_as_its_url(bucket):

@@ -94,14 +94,6 @@ def test_a_missing_column_is_answered_with_the_nearest_name(tmp_path):
         open_table(path, ["zzz"])
 
 
-def test_a_missing_file_and_an_empty_folder_are_said_to_be_so(tmp_path):
-    with pytest.raises(DataError, match=r"There is no file '.*no.parquet'"):
-        open_table(tmp_path / "no.parquet", ["a"])
-    (tmp_path / "d.parquet").mkdir()
-    with pytest.raises(DataError, match="d.parquet' is a folder without a table; expected"):
-        open_table(tmp_path / "d.parquet", ["a"])
-
-
 def test_an_unknown_ending_lists_the_known_ones(tmp_path):
     with pytest.raises(DataError, match=r"has no known ending; expected one of .parquet, .pq"):
         open_table(tmp_path / "t.xlsx", ["a"])

@@ -245,7 +245,7 @@ def test_a_file_that_is_read_in_pieces_gives_the_same(tmp_path, monkeypatch, end
     path, log = tmp_path / f"log.{ending}", log_of()
     getattr(log, {"arrow": "write_ipc"}.get(ending, f"write_{ending}"))(path)
     whole = analyse(path, outcomes=["buy"])
-    monkeypatch.setattr("harmonrank.data.reading.tables._PIECE_ROWS", 170)
+    monkeypatch.setattr("harmonrank_lab.experiments.ab._sums._PIECE_ROWS", 170)
     assert analyse(path, outcomes=["buy"]) == whole
 
 

@@ -1,4 +1,4 @@
-"""Tables and what their columns mean; worlds whose best result is known."""
+"""Tables and what their columns mean."""
 
 from typing import TYPE_CHECKING
 
@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from harmonrank.data.log import Log
     from harmonrank.data.reading.logs import read_log
     from harmonrank.data.reading.tables import Source, open_table
-    from harmonrank.data.rows.log_blocks import log_blocks
+    from harmonrank.data.rows.log_blocks import LogBlocks, log_blocks
     from harmonrank.data.schema import Schema
 
 __all__ = [
     "UNKNOWN",
     "ContextEncoder",
     "Log",
+    "LogBlocks",
     "Schema",
     "Source",
     "chances_at",
@@ -34,15 +35,16 @@ _PLACES = {
     "UNKNOWN": "context",
     "ContextEncoder": "context",
     "Log": "log",
+    "LogBlocks": "rows.log_blocks",
     "Schema": "schema",
     "Source": "reading.tables",
-    "open_table": "reading.tables",
-    "read_log": "reading.logs",
     "chances_at": "examination",
-    "lineage": "kinds",
     "hash_bits": "hashing",
     "hash_shares": "hashing",
+    "lineage": "kinds",
     "log_blocks": "rows.log_blocks",
+    "open_table": "reading.tables",
+    "read_log": "reading.logs",
 }
 
 # Whoever only writes a file, or decodes one, waits for no table library.

@@ -13,27 +13,31 @@ if TYPE_CHECKING:
         read_piece,
         writing,
     )
-    from harmonrank.data.reading.table_paths import file_kind
+    from harmonrank.data.reading.table_files import TableFiles, reading
+    from harmonrank.data.reading.table_paths import file_kind, is_paths
     from harmonrank.data.reading.tables import (
         Source,
         check_columns,
         column_names,
         describe,
-        grouped_sums,
+        open_table,
     )
 
 __all__ = [
     "PIECE_ROWS",
     "ParquetWriter",
     "Source",
+    "TableFiles",
     "check_columns",
     "column_names",
     "count_rows",
     "describe",
     "file_kind",
-    "grouped_sums",
+    "is_paths",
+    "open_table",
     "pieces",
     "read_piece",
+    "reading",
     "writing",
 ]
 
@@ -41,14 +45,17 @@ _PLACES = {
     "PIECE_ROWS": "parquet",
     "ParquetWriter": "parquet",
     "Source": "tables",
+    "TableFiles": "table_files",
     "check_columns": "tables",
     "column_names": "tables",
     "count_rows": "parquet",
     "describe": "tables",
     "file_kind": "table_paths",
-    "grouped_sums": "tables",
+    "is_paths": "table_paths",
+    "open_table": "tables",
     "pieces": "parquet",
     "read_piece": "parquet",
+    "reading": "table_files",
     "writing": "parquet",
 }
 

@@ -1,8 +1,9 @@
 """Reading a log: the columns that a schema names, checked."""
 
-__all__ = ["read_log", "request_ids"]
+__all__ = ["named_columns", "read_log", "request_ids"]
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -56,18 +57,13 @@ def read_log(
     if isinstance(source, Log):
         return source.aligned(schema, labels=labels)
     there = column_names(source)
-    truth = _truth_columns(there, schema) if labels else []
-    columns = [*schema.score_columns, *table_columns(schema.context, there)]
-    weight = (
-        schema.sample_weight
-        if labels or (sample_weight and schema.sample_weight in there)
-        else None
-    )
-    request, position = (schema.request, schema.position) if labels else (None, None)
-    columns += [name for name in (weight, request, position) if name]
-    columns += [*schema.names, *truth] if labels else []
+    named = named_columns(schema, there, labels=labels, sample_weight=sample_weight)
     faults = Faults(name or describe(source))
-    frame = open_table(source, faults.present(there, columns), empty=empty)
+    frame = open_table(source, faults.present(there, chain(*named.values())), empty=empty)
+    truth = named.get("truth", [])
+    weight, request, position = (
+        next(iter(named.get(role, ())), None) for role in ("sample_weight", "request", "position")
+    )
     if not frame.height:
         # A csv file without rows has columns without types, so there is nothing to check.
         faults.refuse()
@@ -96,6 +92,29 @@ def read_log(
         shown=shown,
         draws={name: _density(frame[column]) for name, column in draws},
     )
+
+
+def named_columns(
+    schema: Schema, there: Sequence[str], *, labels: bool = True, sample_weight: bool = False
+) -> dict[str, list[str]]:
+    """Return the columns of a table that a schema asks for, by their roles.
+
+    Args:
+        schema: Which column is what.
+        there: The columns that the table has.
+        labels: Also what is known once rows were shown; else the columns to score by.
+        sample_weight: Without labels: also sample weights, where the table has them.
+    """
+    weighted = labels or (sample_weight and schema.sample_weight in there)
+    found: dict[str, Iterable[str | None]] = {
+        "score": schema.score_columns,
+        "context": table_columns(schema.context, there),
+        "sample_weight": (schema.sample_weight,) if weighted else (),
+    }
+    if labels:
+        found |= {"request": (schema.request,), "position": (schema.position,)}
+        found |= {"label": schema.names, "truth": _truth_columns(there, schema)}
+    return {role: [name for name in names if name] for role, names in found.items()}
 
 
 def _shown(check: TableCheck, schema: Schema) -> np.ndarray | None:

@@ -3,6 +3,7 @@
 __all__ = [
     "PIECE_ROWS",
     "ParquetWriter",
+    "ahead",
     "count_rows",
     "kept_metadata",
     "pieces",
@@ -10,10 +11,9 @@ __all__ = [
     "writing",
 ]
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from queue import Full, Queue
 from typing import Any, Literal, Self, TypeVar
@@ -28,6 +28,7 @@ from harmonrank.data.reading.table_files import TableFiles, reading, scanned
 from harmonrank.data.reading.table_paths import TableFile
 from harmonrank.support.errors import UsageError
 
+Job = TypeVar("Job")
 Made = TypeVar("Made")
 
 PIECE_ROWS = 262_144
@@ -74,19 +75,25 @@ def pieces(
     rows = rows or PIECE_ROWS
     files = path.paths if isinstance(path, TableFiles) else (path,)
     types: Any = path.types() if isinstance(path, TableFiles) and len(files) > 1 else None
+    at_once = 1
+    reads = _reads(files, rows, lambda: at_once)
+    for found in ahead(lambda read: read_piece(*read), reads):
+        at_once = _at_once(found, rows)
+        for low in range(0, found.height, rows):
+            piece = found.slice(low, rows)
+            yield piece if types is None else piece.select(by_name(*types)).cast(types)
+
+
+def ahead(work: Callable[[Job], Made], jobs: Iterable[Job]) -> Iterator[Made]:
+    """Yield what is made of each job, made while what was made before it is worked on."""
     with ThreadPoolExecutor(1) as thread:
-        coming: Future[pl.DataFrame] | None = None
-        at_once = 1
-        reads = _reads(files, rows, lambda: at_once)
-        for file, first, many in chain(reads, [(None, 0, 0)]):
-            ready = coming
-            coming = None if file is None else _begun(thread, read_piece, file, first, many)
+        coming: Future[Made] | None = None
+        for job in jobs:
+            ready, coming = coming, _begun(thread, work, job)
             if ready is not None:
-                found = ready.result()
-                at_once = _at_once(found, rows)
-                for low in range(0, found.height, rows):
-                    piece = found.slice(low, rows)
-                    yield piece if types is None else piece.select(by_name(*types)).cast(types)
+                yield ready.result()
+        if coming is not None:
+            yield coming.result()
 
 
 def _reads(

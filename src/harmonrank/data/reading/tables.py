@@ -6,12 +6,11 @@ __all__ = [
     "column_names",
     "describe",
     "first_rows",
-    "grouped_sums",
     "is_pandas",
     "open_table",
 ]
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -22,7 +21,7 @@ from polars.selectors import by_name
 
 from harmonrank.data.reading.faults import Faults
 from harmonrank.data.reading.forks import require_polars_threads
-from harmonrank.data.reading.table_files import TableFiles, reading, side_by_side
+from harmonrank.data.reading.table_files import TableFiles, side_by_side
 from harmonrank.data.reading.table_paths import is_paths, shown_name
 from harmonrank.support.errors import DataError, DependencyError
 from harmonrank.support.extras import remedy
@@ -46,8 +45,6 @@ Source = Union[
 ]
 """A path or a URL of parquet, csv or arrow (a file, a folder or a glob), a list of such, a polars,
 pandas or pyarrow table, or a log read before."""
-
-_PIECE_ROWS = 2_000_000
 
 
 def open_table(source: Source, columns: Sequence[str], *, empty: bool = False) -> pl.DataFrame:
@@ -84,55 +81,6 @@ def first_rows(source: Source, rows: int) -> pl.DataFrame:
     if frame.height == 0:
         raise DataError(f"{describe(source)} has no rows; expected at least one.")
     return frame
-
-
-def grouped_sums(
-    source: Source,
-    columns: Sequence[str],
-    query: Callable[[pl.LazyFrame], pl.LazyFrame],
-    keys: Sequence[str],
-    *,
-    text: Sequence[str] = (),
-) -> pl.DataFrame:
-    """Return the sums of groups of rows; memory grows with the groups, not with the rows.
-
-    Args:
-        source: A file or data frame.
-        columns: The columns that the query sees.
-        query: From the lazy columns of some rows to a row per group, of its keys and its sums.
-        keys: What the query's result is grouped by.
-        text: Columns that a csv file must not take for numbers, such as ids.
-    """
-    columns = list(dict.fromkeys(columns))
-    check_columns(source, column_names(source), columns)
-    if not is_paths(source):
-        lazy = source if isinstance(source, pl.LazyFrame) else _from_memory(source, columns).lazy()
-        return query(lazy.select(by_name(*columns))).collect(engine="streaming")
-    files = TableFiles.of(source)
-    with reading(files.paths[0], files.kind):
-        parts = files.scans(columns, text)
-        if files.kind == "csv":
-            lazy = pl.concat(parts, how="vertical_relaxed")
-            return query(lazy).collect(engine="streaming")
-        return _piecewise(parts, query, list(keys))
-
-
-def _piecewise(
-    files: list[pl.LazyFrame], query: Callable[[pl.LazyFrame], pl.LazyFrame], keys: list[str]
-) -> pl.DataFrame:
-    """Sum up piece by piece: the engine alone reads far ahead of what it has summed up."""
-
-    def added(parts: list[pl.DataFrame]) -> pl.DataFrame:
-        return pl.concat(parts).group_by(keys).agg(pl.all().sum())
-
-    parts = [query(files[0].head(0)).collect()]
-    for lazy in files:
-        rows = int(lazy.select(pl.len()).collect().item())
-        for first in range(0, rows, _PIECE_ROWS):
-            parts.append(query(lazy.slice(first, _PIECE_ROWS)).collect(engine="streaming"))
-            if sum(part.height for part in parts) > _PIECE_ROWS:
-                parts = [added(parts)]
-    return added(parts)
 
 
 def describe(source: Source) -> str:

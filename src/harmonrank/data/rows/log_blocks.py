@@ -4,19 +4,18 @@ __all__ = ["FileBlocks", "LogBlocks", "MemoryBlocks", "RowChoice", "log_blocks"]
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from copy import copy
+from itertools import chain
 from pathlib import Path
 from typing import Self, TypeVar
 
 import numpy as np
 import polars as pl
 
-from harmonrank.data.clock import table_columns
 from harmonrank.data.log import Log
 from harmonrank.data.reading.forks import require_polars_threads
-from harmonrank.data.reading.logs import read_log
-from harmonrank.data.reading.parquet import count_rows, read_piece
+from harmonrank.data.reading.logs import named_columns, read_log
+from harmonrank.data.reading.parquet import ahead, count_rows, read_piece
 from harmonrank.data.reading.table_files import TableFiles
 from harmonrank.data.reading.table_paths import Paths, is_paths
 from harmonrank.data.reading.tables import Source, check_columns, describe
@@ -145,23 +144,13 @@ class FileBlocks(LogBlocks):
             )
         self.schema, self._labels = schema, labels
         self._size, self.folder = size or BLOCK_ROWS, folder
-        self._columns = self._needed(source)
+        named = named_columns(schema, self._files.columns, labels=labels)
+        self._columns = list(dict.fromkeys(chain(*named.values())))
+        check_columns(source, self._files.columns, self._columns)
         self._types = self._files.types(self._columns)
         self._edges = np.cumsum([0, *map(count_rows, self._files.paths)])
         if not self.rows:
             raise DataError(f"{self.name} has no rows; expected at least one.")
-
-    def _needed(self, source: Paths) -> list[str]:
-        schema, there = self.schema, self._files.columns
-        columns = [*schema.score_columns, *table_columns(schema.context, there)]
-        truth = []
-        if self._labels:
-            given = (schema.request, schema.sample_weight, schema.position)
-            columns += [*schema.names, *(name for name in given if name)]
-            truth = [name for name in schema.truth.values() if name in there]
-        columns = list(dict.fromkeys([*columns, *truth]))
-        check_columns(source, there, columns)
-        return columns
 
     @property
     def rows(self) -> int:
@@ -187,13 +176,8 @@ class FileBlocks(LogBlocks):
 
     def _visit(self, look: Callable[[int, Log], Found]) -> Iterator[Found]:
         # One block is read while another is worked on.
-        with ThreadPoolExecutor(1) as thread:
-            coming: Future[Log] = thread.submit(self.__getitem__, 0)
-            for number in range(len(self)):
-                log = coming.result()
-                if number + 1 < len(self):
-                    coming = thread.submit(self.__getitem__, number + 1)
-                yield look(number, log)
+        for number, log in enumerate(ahead(self.__getitem__, range(len(self)))):
+            yield look(number, log)
 
     def _kept(self, blocks: Iterable[Made]) -> Blocks[Made]:
         return SpilledBlocks(blocks, self.folder)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from harmonrank.data.reading import Source, describe, grouped_sums
+from harmonrank.data.reading import Source, describe
 from harmonrank.support.errors import DataError, UsageError
+from harmonrank_lab.experiments.ab._sums import grouped_sums
 
 _ROWS, _COUNT = "rows", "count"
 
