@@ -30,6 +30,7 @@ SOURCES: dict[str, list[str]] = {
     **dict.fromkeys(("online-elive", "offline"), [*FUSIONS, *WORLDS, f"{LAB}/experiments"]),
     "reproduction": [*FUSIONS, *WORLDS, f"{LAB}/paper_tables", f"{LAB}/experiments"],
     "bench": [*FUSIONS, f"{PRODUCT}/support", f"{LAB}/bench"],
+    "simd": [f"{PRODUCT}/model/scorer", f"{PRODUCT}/paper/fused", "benchmarks/simd.py"],
     "serve": [f"{PRODUCT}/serving", f"{LAB}/bench"],
     "soak": [f"{PRODUCT}/serving", "benchmarks/soak.py"],
     "scale": [*FUSIONS, f"{PRODUCT}/data", "benchmarks/scale.py"],

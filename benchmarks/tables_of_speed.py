@@ -51,6 +51,15 @@ def bench_steps() -> str:
 
 
 @table
+def simd() -> str:
+    """What explicit SIMD gains over plain loops, where it is kept and where it was not."""
+    found = read("simd")
+    rows = [(one["loop"], f"{one['ratio']:.1f} ×", "kept") for one in found["results"]]
+    rows += [(one["loop"], f"{one['ratio']:.1f} ×", "plain now") for one in found["replaced"]]
+    return markdown(["loop", "plain takes", "explicit SIMD"], rows)
+
+
+@table
 def bench_serve() -> str:
     return bench("serve.*", "serve")
 

@@ -156,5 +156,7 @@ def test_scores_that_are_not_finite_are_refused(model, table, monkeypatch):
     monkeypatch.setattr(type(model.state), "probabilities", lambda *_: np.array([[1.0, np.inf]]))
     with pytest.raises(DataError, match="Some fused scores are not finite: the weights are too la"):
         model.score(table)
-    with pytest.raises(UsageError, match="The weight of 'buy' must be at most 1e\\+100 in size, so"):
+    with pytest.raises(
+        UsageError, match="The weight of 'buy' must be at most 1e\\+100 in size, so"
+    ):
         model.score(table, weights={"buy": 1e308})

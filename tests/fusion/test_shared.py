@@ -1,4 +1,4 @@
-"""A fitted model in several threads, after a fork, and in a spawned process."""
+"""A fitted model in several threads, and after a fork."""
 
 import os
 import subprocess
@@ -59,21 +59,6 @@ with limited_threads(2):
         os._exit(0)
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-
-_SPAWN = """
-import sys
-import numpy as np
-from multiprocessing import get_context
-
-def score(folder):
-    import harmonrank as hr
-    return hr.load(folder + "/model").score(folder + "/test.parquet")
-
-if __name__ == "__main__":
-    with get_context("spawn").Pool(1) as pool:
-        np.save(sys.argv[1] + "/fused.npy", pool.apply(score, (sys.argv[1],)))
-"""
-
 
 _LATE = """
 import sys, threading
@@ -159,13 +144,3 @@ def test_a_model_scores_after_the_main_thread_has_ended(tmp_path):
     path, names = str(tmp_path / "test.parquet"), ("harmonrank", "logistic")
     done = run("-c", _LATE.format(names=names, tests=str(SHARED), path=path))
     assert (done.stdout, done.stderr) == ("told\n", "")
-
-
-def test_a_spawned_child_scores_a_saved_model(tmp_path):
-    model, test = fitted("harmonrank"), planted(6000, seed=2)
-    model.save(tmp_path / "model")
-    test.write_parquet(tmp_path / "test.parquet")
-    script = tmp_path / "spawn.py"
-    script.write_text(_SPAWN, encoding="utf-8")
-    run(script, tmp_path)
-    np.testing.assert_array_equal(np.load(tmp_path / "fused.npy"), model.score(test))

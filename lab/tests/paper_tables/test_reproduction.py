@@ -9,8 +9,8 @@ import pytest
 
 from harmonrank.paper.methods.other_losses import Mbce
 from harmonrank.support.errors import DataError, UsageError
-from harmonrank.support.events import CellEnded, CellStarted
 from harmonrank.support.threads import limited_threads
+from harmonrank_lab.events import CellEnded, CellStarted
 from harmonrank_lab.paper_tables import (
     PAPER,
     QUICK,

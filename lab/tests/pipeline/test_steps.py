@@ -1,6 +1,6 @@
 import pytest
 
-from harmonrank.support.events import StepEnded
+from harmonrank_lab.events import StepEnded
 from harmonrank_lab.pipeline.steps import Steps
 
 

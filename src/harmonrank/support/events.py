@@ -1,26 +1,20 @@
 """Events: what long work reports as it goes; progress bars, logs and pages are its consumers.
 
 They are here, and not beside the work, so that a consumer can tell them apart by type without
-loading what it may never need.
+loading what it may never need. Events of other packages say themselves how the command line shows
+them: `shown_by(show)`.
 """
 
 __all__ = [
     "BatchEnded",
-    "CellEnded",
-    "CellStarted",
     "EpochEnded",
     "FitStep",
     "HealthMeasured",
-    "ImportStep",
-    "MemberStarted",
     "MethodEnded",
     "MethodStarted",
     "OnEvent",
     "Part",
     "Resumed",
-    "ScoredRows",
-    "StepEnded",
-    "StepStarted",
 ]
 
 from collections.abc import Callable
@@ -80,26 +74,6 @@ class FitStep:
 
 
 @dataclass(frozen=True)
-class ImportStep:
-    """So much of a stage is done, in chunks; `kept` if an earlier run did it."""
-
-    stage: str
-    done: int
-    total: int
-    rows: int
-    kept: bool = False
-
-
-@dataclass(frozen=True)
-class ScoredRows:
-    """So many rows of a part are scored."""
-
-    part: str
-    done: int
-    total: int
-
-
-@dataclass(frozen=True)
 class Part:
     """One of several pieces of work; `index` counts from 0."""
 
@@ -114,13 +88,6 @@ class Part:
 
 
 @dataclass(frozen=True)
-class MemberStarted(Part):
-    """The training of a predictor's member begins; `kept` if an earlier run trained it."""
-
-    kept: bool = False
-
-
-@dataclass(frozen=True)
 class MethodStarted(Part):
     """A comparison turns to a method."""
 
@@ -130,35 +97,4 @@ class MethodEnded(Part):
     """A method has its result; `kept` if an earlier run had it already."""
 
     entry: "Entry"
-    kept: bool = False
-
-
-@dataclass(frozen=True)
-class StepStarted(Part):
-    """A pipeline's step begins its work."""
-
-
-@dataclass(frozen=True)
-class StepEnded(Part):
-    """A step has its outcome; `kept` if an earlier run had it already, from the same inputs.
-
-    Attributes:
-        seconds: What the work took, whenever it was done.
-    """
-
-    seconds: float
-    kept: bool
-
-
-@dataclass(frozen=True)
-class CellStarted(Part):
-    """An experiment of a reproduction begins."""
-
-
-@dataclass(frozen=True)
-class CellEnded(Part):
-    """An experiment has its result; `kept` if an earlier run had it already."""
-
-    seconds: float
-    result: dict[str, Any]
     kept: bool = False

@@ -54,11 +54,6 @@ def test_points_are_saved_and_loaded_and_survive_a_recalibration(model, table, t
     assert again.recalibrated(small_table(1200, seed=5)).points == kept.points
 
 
-def test_a_model_without_points_has_none_when_loaded(model, tmp_path):
-    model.save(tmp_path / "m")
-    assert hr.load(tmp_path / "m").points == {}
-
-
 def test_a_new_fit_forgets_the_points_of_the_old_one(model, table, schema):
     assert model.with_point("sales", SALES).fit(table, schema).points == {}
 

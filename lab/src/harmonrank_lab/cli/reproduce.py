@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harmonrank.cli.parts import Show, figures_option, format_option, path_option, shown
-from harmonrank.support.events import BatchEnded, CellEnded, CellStarted, FitStep
+from harmonrank.support.events import BatchEnded, FitStep
+from harmonrank_lab.events import CellEnded, CellStarted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,9 @@ from time import perf_counter
 from typing import Any
 
 from harmonrank.support.errors import HarmonRankError, ModelFileError, UsageError, did_you_mean
-from harmonrank.support.events import CellEnded, CellStarted, OnEvent
+from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import Store
+from harmonrank_lab.events import CellEnded, CellStarted
 from harmonrank_lab.paper_tables._cell import StudyCell
 from harmonrank_lab.paper_tables._data import data_of
 from harmonrank_lab.paper_tables._experiment import Experiment

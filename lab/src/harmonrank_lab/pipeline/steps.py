@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Meta
 
 from harmonrank import __version__
-from harmonrank.support.events import StepEnded, StepStarted
 from harmonrank.support.storage import Store, decode, digest, file_sums
+from harmonrank_lab.events import StepEnded, StepStarted
 
 
 class _Record(msgspec.Struct):

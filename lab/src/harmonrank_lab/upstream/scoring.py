@@ -21,8 +21,8 @@ from harmonrank.data.reading import (
 )
 from harmonrank.engine import current_engine, in_order
 from harmonrank.support.errors import UsageError
-from harmonrank.support.events import ScoredRows
 from harmonrank.support.storage import check_output, new_file, new_folder
+from harmonrank_lab.events import ScoredRows
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.logs import PARTS, ImportedLog
 from harmonrank_lab.upstream.predictor import Predictor, fingerprint

@@ -20,14 +20,9 @@ from harmonrank.support.events import (
     EpochEnded,
     FitStep,
     HealthMeasured,
-    ImportStep,
-    MemberStarted,
     MethodEnded,
     MethodStarted,
     Resumed,
-    ScoredRows,
-    StepEnded,
-    StepStarted,
 )
 from harmonrank.support.storage.files import check_output, new_file, to_json, write_json
 from harmonrank.support.table import Table
@@ -74,7 +69,7 @@ class Show:
                 console=self._errors,
                 transient=True,
             )
-        self._prefix = ""
+        self.prefix = ""
 
     def __enter__(self) -> Self:
         if self._bar is not None:
@@ -119,17 +114,19 @@ class Show:
 
     @singledispatchmethod
     def event(self, event: Any) -> None:
-        """Show an event by its type; one that nobody waits for is passed over."""
+        """Show an event by its type, or as it says itself; others are passed over."""
+        if hasattr(event, "shown_by"):
+            event.shown_by(self)
 
     @event.register
     def _resumed(self, event: Resumed) -> None:
-        self.line(f"{self._prefix}resumed in epoch {event.epoch + 1}, step {event.step}")
+        self.line(f"{self.prefix}resumed in epoch {event.epoch + 1}, step {event.step}")
 
     @event.register
     def _batch_ended(self, event: BatchEnded) -> None:
         done = event.epoch + (event.step + 1) / event.steps
         note = f"epoch {event.epoch + 1} of at most {event.epochs}"
-        self.advance(self._prefix or "fit ", done, event.epochs, note)
+        self.advance(self.prefix or "fit ", done, event.epochs, note)
 
     @event.register
     def _epoch_ended(self, event: EpochEnded) -> None:
@@ -142,45 +139,21 @@ class Show:
         valid = f", valid {event.valid_auc_sum:.4f}" if known else ""
         best = " *" if known and event.best_epoch == event.epoch else ""
         self.line(
-            f"{self._prefix}epoch {event.epoch + 1}: loss {event.loss:.4f}{valid}{share}{best}"
+            f"{self.prefix}epoch {event.epoch + 1}: loss {event.loss:.4f}{valid}{share}{best}"
         )
 
     @event.register
     def _health_measured(self, event: HealthMeasured) -> None:
-        self.line(f"{self._prefix}{event.health.words()}")
+        self.line(f"{self.prefix}{event.health.words()}")
 
     @event.register
     def _fit_step(self, event: FitStep) -> None:
-        self.advance(self._prefix or "fit ", event.step, event.steps)
-
-    @event.register
-    def _import_step(self, event: ImportStep) -> None:
-        self.advance(f"{event.stage} ", event.done, event.total, f"{event.rows:,} rows")
-
-    @event.register
-    def _scored_rows(self, event: ScoredRows) -> None:
-        self.advance(f"score {event.part} ", event.done, event.total, f"{event.done:,} rows")
-
-    @event.register
-    def _member_started(self, event: MemberStarted) -> None:
-        self._prefix = f"{event.place} "
-        if event.kept:
-            self.line(f"{event.place} kept from an earlier run")
-
-    @event.register
-    def _step_started(self, event: StepStarted) -> None:
-        self.line(f"{event.place} …")
-
-    @event.register
-    def _step_ended(self, event: StepEnded) -> None:
-        self._prefix = ""
-        done = "kept: nothing it depends on has changed" if event.kept else "done"
-        self.line(f"{event.place} {done} ({event.seconds:.1f} s)")
+        self.advance(self.prefix or "fit ", event.step, event.steps)
 
     @event.register
     def _method_started(self, event: MethodStarted) -> None:
-        self._prefix = f"{event.place} "
-        self.advance(self._prefix, 0, 1)
+        self.prefix = f"{event.place} "
+        self.advance(self.prefix, 0, 1)
 
     @event.register
     def _method_ended(self, event: MethodEnded) -> None:

@@ -12,8 +12,8 @@ import polars as pl
 
 from harmonrank.data.reading import writing
 from harmonrank.support.errors import DataError
-from harmonrank.support.events import ImportStep
 from harmonrank.support.storage import resumable_folder, write_json
+from harmonrank_lab.events import ImportStep
 from harmonrank_lab.upstream.logs._chunks import Chunk, cut, read_chunk
 from harmonrank_lab.upstream.logs._columns import LOG_TOML, LogColumns
 from harmonrank_lab.upstream.logs._manifest import (
