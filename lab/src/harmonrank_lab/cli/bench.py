@@ -2,36 +2,24 @@
 
 __all__ = ["command"]
 
-from pathlib import Path
-
 import click
 
-from harmonrank.cli.parts import Show, path_option, shown
+from harmonrank.cli.parts import Show, shown
 
 
 @click.command("bench")
 @click.argument("what", default="all", metavar="[rank|metrics|train|score|growth|serve|all]")
 @click.option("--quick", is_flag=True, help="Few rows and repeats, to see that all works.")
-@path_option(
-    "--markdown",
-    metavar="FILE",
-    help="Also write the tables as Markdown.",
-)
 @shown
-def command(what: str, quick: bool, markdown: Path | None, show: Show) -> None:
+def command(what: str, quick: bool, show: Show) -> None:
     """Time ours against peers in this process, in turn; print medians.
 
     Peers are torchsort, PyTorch eager, torch.compile, ONNX Runtime, scikit-learn and LibAUC; one
     that is not installed is left out. `growth` shows time and memory by rows and objectives;
     `serve` asks a service on this machine from another process, beside a plain FastAPI server.
     """
-    from harmonrank.support.storage import check_output, new_file
     from harmonrank_lab import bench
-    from harmonrank_lab.bench.report import TITLE, bench_markdown, bench_table, seconds_text
-
-    if markdown is not None:
-        check_output(markdown, overwrite=True, begins=TITLE)
-    size = bench.QUICK if quick else bench.FULL
+    from harmonrank_lab.bench.report import bench_table, seconds_text
 
     def on_event(event: bench.CaseStarted | bench.CaseEnded) -> None:
         if isinstance(event, bench.CaseStarted):
@@ -42,11 +30,7 @@ def command(what: str, quick: bool, markdown: Path | None, show: Show) -> None:
             done, took = event.result, seconds_text(event.result.ours_seconds)
             show.line(f"{event.place}, {done.rows:,} rows: {took}")
 
-    report = bench.run(what, size, on_event=on_event)
-    if markdown is not None:
-        how = f"harmonrank lab bench {what}{' --quick' * quick}"
-        with new_file(markdown, overwrite=True, begins=TITLE) as partial:
-            partial.write_text(bench_markdown(report, how), encoding="utf-8")
+    report = bench.run(what, bench.QUICK if quick else bench.FULL, on_event=on_event)
     show.result(bench_table(report), report.to_dict())
     if report.failures:
         raise SystemExit(1)

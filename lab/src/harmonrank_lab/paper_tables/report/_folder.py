@@ -14,6 +14,7 @@ from harmonrank.reports.pictures import write_page_pictures
 from harmonrank.reports.sections import Section
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage import new_file, read_json, write_json
+from harmonrank_lab.made import made_by
 from harmonrank_lab.paper_tables import TABLES, PaperTable
 from harmonrank_lab.paper_tables.report._markdown import reproduction_markdown, with_head
 from harmonrank_lab.paper_tables.report._page import reproduction_page, reproduction_sections
@@ -81,6 +82,7 @@ def write_reproduction(
     parts: dict[str, Any] = {
         "format": _FORMAT,
         "made": run.made,
+        "code": made_by(),
         "versions": run.versions,
         "tables": [table.to_dict() for table in tables],
     }
