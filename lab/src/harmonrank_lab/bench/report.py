@@ -1,11 +1,14 @@
 """The table of a benchmark, for a terminal of 80 columns."""
 
-__all__ = ["bench_table", "seconds_text"]
+__all__ = ["TITLE", "bench_table", "seconds_text"]
 
 from collections.abc import Iterator
 
 from harmonrank.support.table import Column, Table
 from harmonrank_lab.bench import Report, Result
+
+TITLE = "# Speed"
+"""What a page of speeds begins with, and a file that it may replace."""
 
 
 def bench_table(report: Report) -> Table:
