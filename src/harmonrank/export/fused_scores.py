@@ -1,6 +1,6 @@
-"""Aligned scores in a graph: the map of a model's own weights, where these are asked for."""
+"""Fused scores in a graph: what objectives add within requests, and the map of aligned scores."""
 
-__all__ = ["mapped_scores"]
+__all__ = ["mapped_scores", "weighted_parts"]
 
 import numpy as np
 
@@ -8,6 +8,23 @@ from harmonrank.export.graph import Value
 from harmonrank.export.lookups import interpolate
 from harmonrank.fusion import Method
 from harmonrank.fusion.score_map import ScoreMap
+from harmonrank.model.requests.request_weights import RequestWeights
+from harmonrank.support.logistic import SMALLEST_PROBABILITY
+
+
+def weighted_parts(found: RequestWeights, p: Value) -> Value:
+    """Return κ_m(z) p_m, (rows, M); see `RequestWeights`."""
+    graph, M = p.graph, len(found.mean)
+    chance = p.clip(SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
+    rest = graph.op("Sub", np.array(1.0), chance)
+    z = ((chance / rest).log() - found.centre) / found.unit
+    z = graph.op("Min", graph.op("Max", z, found.low), found.high)
+    pairs = [(j, k) for j in range(M) for k in range(j + 1)]
+    first, second = (np.array(places) for places in zip(*pairs, strict=True))
+    products = z.columns(first) * z.columns(second)
+    straight, bent = found.terms[:, 1 : 1 + M], found.terms[:, 1 + M :]
+    kappa = z @ np.ascontiguousarray(straight.T) + products @ np.ascontiguousarray(bent.T)
+    return (kappa + found.terms[:, 0]) * p
 
 
 def mapped_scores(model: Method, fused: Value, weights: Value | None = None) -> Value:
