@@ -88,7 +88,7 @@ $(BENCH_VENV)/.ready: pyproject.toml constraints.txt
 	touch $@
 
 bench: $(BENCH_VENV)/.ready ## time ours against its peers; write benchmarks/RESULTS.md
-	$(BENCH_BIN)/harmonrank lab bench all --json benchmarks/results/bench.json --markdown benchmarks/RESULTS.md
+	$(BENCH_BIN)/harmonrank lab bench all --json benchmarks/results/bench.json
 	$(BENCH_BIN)/python benchmarks/tables.py
 
 clean: ## remove .venv and caches

@@ -33,7 +33,8 @@ from harmonrank.streaming import (
     stream,
 )
 from harmonrank.worlds import world
-from harmonrank_lab.worlds import SimulatedStream, Swap
+from harmonrank_lab.worlds import Swap
+from harmonrank_lab.worlds.stream import SimulatedStream
 
 HOUR = timedelta(hours=1)
 

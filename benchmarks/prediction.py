@@ -40,7 +40,8 @@ from harmonrank_lab.upstream import (
 )
 from harmonrank_lab.upstream.calibration_error import calibration_error
 from harmonrank_lab.upstream.logs import ImportedLog, LogColumns, find_kuairand, import_log
-from harmonrank_lab.worlds import KuaiRandWorld, simulate_log
+from harmonrank_lab.worlds.raw import KuaiRandWorld
+from harmonrank_lab.worlds.raw_simulation import simulate_log
 
 TREES = {
     "objective": "binary",

@@ -27,7 +27,7 @@ SOURCES: dict[str, list[str]] = {
     "tuning": [*FUSIONS, *WORLDS, "benchmarks/tune_baselines.py"],
     "kuairand_slice": [*FUSIONS, "benchmarks/kuairand_slice.py"],
     "worlds": [*WORLDS, "benchmarks/worlds.py"],
-    **dict.fromkeys(("online-elive", "offline"), [*FUSIONS, *WORLDS, f"{LAB}/experiments"]),
+    **{n: [*FUSIONS, *WORLDS, f"{LAB}/experiments"] for n in ("online-elive", "offline")},
     "reproduction": [*FUSIONS, *WORLDS, f"{LAB}/paper_tables", f"{LAB}/experiments"],
     "bench": [*FUSIONS, f"{PRODUCT}/support", f"{LAB}/bench"],
     "simd": [f"{PRODUCT}/model/scorer", f"{PRODUCT}/paper/fused", "benchmarks/simd.py"],

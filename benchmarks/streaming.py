@@ -44,7 +44,7 @@ from harmonrank.streaming import (
     open_source,
 )
 from harmonrank.worlds import world
-from harmonrank_lab.worlds import SimulatedStream
+from harmonrank_lab.worlds.stream import SimulatedStream
 
 HOUR = timedelta(hours=1)
 

@@ -34,7 +34,8 @@ def rendered(text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Return every page that has tables, as it should be."""
-    paths = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    paths = [ROOT / "README.md", ROOT / "benchmarks" / "RESULTS.md"]
+    paths += sorted((ROOT / "docs").glob("*.md"))
     texts = {path: path.read_text(encoding="utf-8") for path in paths}
     return {path: rendered(text) for path, text in texts.items() if BLOCK.search(text)}
 

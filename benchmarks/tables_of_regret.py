@@ -238,7 +238,8 @@ def online_lifts() -> str:
     exact = {(one["arm"], one["outcome"]): f"{one['lift']:+.2f}" for one in online["exact"]}
     rows = [
         (one["arm"], one["outcome"], f"{one['lift']:+.2f}",
-         f"{one['low']:+.2f} … {one['high']:+.2f}", f"{one['p']:.4f}", exact.get((one["arm"], one["outcome"]), "0"))
+         f"{one['low']:+.2f} … {one['high']:+.2f}", f"{one['p']:.4f}",
+         exact.get((one["arm"], one["outcome"]), "0"))
         for one in sorted(online["analysis"]["lifts"], key=lambda one: (one["arm"], one["outcome"]))
     ]  # fmt: skip
     head = ["arm", "outcome", "lift %", "95 % interval", "p", "exact lift %"]

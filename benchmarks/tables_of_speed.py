@@ -1,11 +1,11 @@
 """Tables of seconds, bytes and rows: what lab bench, scale.py, cluster.py and streams measured."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from statistics import mean
 from typing import Any
 
-from markdown import markdown, short, span, table
+from markdown import TABLES, markdown, short, span, table
 from store import read
 
 OBJECTIVES = ("is_click", "long_view", "is_like", "is_comment", "is_follow", "is_forward")
@@ -25,19 +25,49 @@ def seconds(value: float) -> str:
     return f"{1e3 * value:#.3g} ms".replace(". ", " ") if value < 1 else f"{value:.2f} s"
 
 
-def bench(pattern: str, file: str = "bench") -> str:
-    """Cases of a bench whose names fit a pattern: our time, and how many times it peers take."""
+def compared(cases: Iterable[dict[str, Any]]) -> str:
+    """Cases of a bench: our time, and how many times it each peer takes."""
     rows = []
-    for one in read(file)["results"]:
-        if re.fullmatch(pattern, one["name"]):
-            ours = one["ours_seconds"]
-            peers = ", ".join(f"{p} {t / ours:.2f} ×" for p, t in one["peers"].items())
-            rate = f"{one['rows'] / ours:,.0f}"
-            rows.append(
-                (one["name"], f"{one['rows']:,}", seconds(ours), rate, peers or one.get("note", ""))
-            )
+    for one in cases:
+        ours = one["ours_seconds"]
+        told = [f"{peer} {took / ours:.2f} ×" for peer, took in one["peers"].items()]
+        told += [f"peak {one['memory_mb']:,.0f} MB"] if "memory_mb" in one else []
+        note = ", ".join(told) or one.get("note", "")
+        rate = f"{one['rows'] / ours:,.0f}"
+        rows.append((one["name"], f"{one['rows']:,}", seconds(ours), rate, note))
     lines = markdown(["what", "rows", "ours", "rows/s", "peers take, or note"], rows)
     return lines.replace("--:|\n", "---|\n", 1)
+
+
+def bench(pattern: str, file: str = "bench") -> str:
+    """Cases of a bench whose names fit a pattern."""
+    return compared(one for one in read(file)["results"] if re.fullmatch(pattern, one["name"]))
+
+
+def of_group(group: str) -> Callable[[], str]:
+    """Return how the table of a group of cases is made."""
+    return lambda: compared(one for one in read("bench")["results"] if one["group"] == group)
+
+
+TABLES |= {
+    f"speed-{g}": of_group(g) for g in ("rank", "metrics", "train", "score", "growth", "serve")
+}
+
+
+@table
+def speed_machine() -> str:
+    facts = read("bench")["machine"]
+    return markdown(["machine", "figure"], [(k, v) for k, v in facts.items() if k != "platform"])
+
+
+@table
+def speed_errors() -> str:
+    rows = []
+    for one in read("bench")["errors"]:
+        errors = (one["ours_ranks"], one["rounding_ranks"], *one["peers"].values())
+        rows.append((one["name"], f"{one['rows']:,}", *(f"{error:.2g}" for error in errors)))
+    peers = read("bench")["errors"][0]["peers"]
+    return markdown(["what", "rows", "ours", "rounding of the result alone", *peers], rows)
 
 
 @table

@@ -33,7 +33,7 @@ from saving import signed
 SECONDS = 60
 MEMORY = 8 << 30
 KINDS = ("model", "record", "settings", "schema", "table")
-LOG_KINDS = ("predictor", "log", "raw", "resumed")
+LOG_KINDS = ("predictor", "log", "raw")
 """Those of `fuzzing_logs.py`."""
 
 NETWORK = {"epochs": 1, "batch_rows": 300, "buckets": 8, "key_width": 4}

@@ -24,7 +24,6 @@ from raw_logs import (
 from saving import signed
 
 SMALL = PredictorConfig(epochs=1, refits=1, embedding=4)
-CHUNK_BYTES = 30_000
 FIELDS = [
     "", "x", "9" * 30, "9" * 400, "1e400", "-1e30", str(2**63), str(2**64), str(-(2**63)), "1e18",
     "nan", "inf", "-inf", "1.5", "0x10", '"1,2"', '"', "1,2", "\x00", "é", "-1", "true", "\n", "\r",
@@ -36,34 +35,7 @@ def prepare(folder):
     simulate_log(KuaiRandWorld(users=40, items=20), 2_000, folder / "raw-log", seed=3)
     source = find_kuairand(folder / "raw-log")
     import_log(source, folder / "log")
-    _cut_short(source, folder / "cut")
     fit_predictor(ImportedLog.open(folder / "log"), folder / "predictor", SMALL, folds=2)
-
-
-def _cut_short(source, out):
-    """Leave an import whose last record is still to be written."""
-
-    def stop(step):
-        if step.stage == "features" and step.done == step.total:
-            raise KeyboardInterrupt
-
-    try:
-        import_log(source, out, chunk_bytes=CHUNK_BYTES, on_step=stop)
-    except KeyboardInterrupt:
-        return
-    raise AssertionError("the import was not cut short")
-
-
-def resumed(rng, folder, scratch):
-    """Continue an import whose records were altered; what comes of it can be opened."""
-    place = scratch / ".out.resumable"
-    shutil.copytree(folder / ".cut.resumable", place)
-    for path in rng.sample(sorted(place.glob("progress/*.json")), rng.choice([1, 1, 2])):
-        parts = json.loads(path.read_text())
-        parts = rng.choice(ODD) if rng.random() < 0.2 else mangled(rng, parts)
-        path.write_text(json.dumps(parts))
-    import_log(find_kuairand(folder / "raw-log"), scratch / "out", chunk_bytes=CHUNK_BYTES)
-    ImportedLog.open(scratch / "out")
 
 
 def predictor(rng, folder, scratch):

@@ -49,6 +49,7 @@ def pytest_runtest_logreport(report):
 
 def pytest_sessionfinish(session):
     from harmonrank.support.storage.files import new_file, write_json
+    from harmonrank_lab.made import made_by
 
     path = session.config.getoption("tally")
     helper = hasattr(session.config, "workerinput")  # of pytest-xdist, whose reports are sent on
@@ -56,7 +57,7 @@ def pytest_sessionfinish(session):
         return
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     with new_file(path, overwrite=True) as partial:
-        write_json(partial, dict(sorted((before | told).items())))
+        write_json(partial, dict(sorted((before | told).items())) | {"code": made_by()})
 
 
 def table_rows(tests):

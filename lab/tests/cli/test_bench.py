@@ -92,25 +92,6 @@ def test_scoring_growth_and_serving_keep_the_contract(run, what):
         assert all(result["memory_mb"] > 0 for result in fits)
 
 
-def test_the_tables_are_written_as_markdown_too(run, tmp_path):
-    done = run(
-        "lab", "bench", "metrics", "--quick", "--quiet", "--markdown", tmp_path / "RESULTS.md"
-    )
-    assert done.code == 0
-    page = (tmp_path / "RESULTS.md").read_text()
-    assert "Made by `harmonrank lab bench metrics --quick`" in page
-    assert "| auc, logits | 2,000 |" in page
-
-
-def test_a_file_that_is_no_page_of_speeds_is_not_overwritten(run, tmp_path):
-    mine = tmp_path / "mine.md"
-    mine.write_text("ten years of work")
-    done = run("lab", "bench", "metrics", "--quick", "--quiet", "--markdown", mine)
-    assert done.code == 2
-    assert "so it is not overwritten; choose another name" in done.err
-    assert mine.read_text() == "ten years of work"
-
-
 def test_a_case_that_fails_is_named_and_the_others_go_on(run, tmp_path, monkeypatch):
     from harmonrank_lab.bench import _metrics
 
@@ -118,13 +99,12 @@ def test_a_case_that_fails_is_named_and_the_others_go_on(run, tmp_path, monkeypa
         raise MemoryError("too much")
 
     monkeypatch.setattr(_metrics, "grouped_auc", fail)
-    done = run("lab", "bench", "metrics", "--quick", "--markdown", tmp_path / "R.md", "--json", "-")
+    done = run("lab", "bench", "metrics", "--quick", "--json", "-")
     report = json.loads(done.out)
     assert done.code == 1
     assert report["failures"] == [{"name": "grouped auc", "error": "MemoryError: too much"}]
     assert len(report["results"]) == 6
     assert "grouped auc failed: MemoryError: too much" in done.err
-    assert "- grouped auc: MemoryError: too much" in (tmp_path / "R.md").read_text()
 
 
 def test_an_unknown_part_is_refused(run):

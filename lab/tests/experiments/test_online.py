@@ -107,13 +107,6 @@ def test_an_arm_that_is_the_control_has_no_lift_but_by_chance():
         assert lift.p > 1e-4
 
 
-def test_days_add_up_to_the_whole(result):
-    assert len(result.days) == len(result.exact_days) == 2
-    for name in result.objectives:
-        days = [next(x.lift for x in d if x.outcome == name) for d in result.exact_days]
-        assert min(days) <= result.exact_lift("ours", name).lift <= max(days)
-
-
 def test_a_network_learns_on_from_its_weights():
     short = {"epochs": 2, "batch_rows": 1000}
     plan = TINY | {

@@ -155,8 +155,7 @@ def test_video_features_are_typed(tmp_path):
     assert table["video_duration"].to_list() == [17200.0] * 2
 
 
-def test_features_out_of_order_are_sorted_and_the_first_of_an_id_is_kept(tmp_path, monkeypatch):
-    monkeypatch.setattr("harmonrank_lab.upstream.logs._tables._ROWS_AT_ONCE", 2)
+def test_features_out_of_order_are_sorted_and_the_first_of_an_id_is_kept(tmp_path):
     users = [user_line(u, follow_user_num=k) for k, u in enumerate([5, 3, 9, 3, 0, 5])]
     log = imported(tmp_path, users=users)
     assert log.users()["user_id"].to_list() == [0, 3, 5, 9]

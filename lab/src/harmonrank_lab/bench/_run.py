@@ -15,6 +15,7 @@ from harmonrank.support.errors import UsageError, did_you_mean
 from harmonrank.support.events import Part
 from harmonrank_lab.bench._result import Accuracy, Case, Result
 from harmonrank_lab.bench._size import FULL, Size
+from harmonrank_lab.made import made_by
 
 PARTS = ("rank", "metrics", "train", "score", "growth", "serve")
 """What can be measured on its own; 'all' is everything."""
@@ -57,6 +58,7 @@ class Report:
         """Return the JSON form that other programs read."""
         return {
             "machine": self.machine,
+            "code": made_by(),
             "results": [result.to_dict() for result in self.results],
             "errors": [error.to_dict() for error in self.errors],
             "failures": [asdict(failure) for failure in self.failures],

@@ -12,11 +12,7 @@ from harmonrank.cli.parts import Show, path_option, shown
 @click.command("bench")
 @click.argument("what", default="all", metavar="[rank|metrics|train|score|growth|serve|all]")
 @click.option("--quick", is_flag=True, help="Few rows and repeats, to see that all works.")
-@path_option(
-    "--markdown",
-    metavar="FILE",
-    help="Also write the tables as Markdown.",
-)
+@path_option("--markdown", metavar="FILE", help="Also write the table as Markdown.")
 @shown
 def command(what: str, quick: bool, markdown: Path | None, show: Show) -> None:
     """Time ours against peers in this process, in turn; print medians.
@@ -27,11 +23,10 @@ def command(what: str, quick: bool, markdown: Path | None, show: Show) -> None:
     """
     from harmonrank.support.storage import check_output, new_file
     from harmonrank_lab import bench
-    from harmonrank_lab.bench.report import TITLE, bench_markdown, bench_table, seconds_text
+    from harmonrank_lab.bench.report import TITLE, bench_table, seconds_text
 
     if markdown is not None:
         check_output(markdown, overwrite=True, begins=TITLE)
-    size = bench.QUICK if quick else bench.FULL
 
     def on_event(event: bench.CaseStarted | bench.CaseEnded) -> None:
         if isinstance(event, bench.CaseStarted):
@@ -42,11 +37,11 @@ def command(what: str, quick: bool, markdown: Path | None, show: Show) -> None:
             done, took = event.result, seconds_text(event.result.ours_seconds)
             show.line(f"{event.place}, {done.rows:,} rows: {took}")
 
-    report = bench.run(what, size, on_event=on_event)
+    report = bench.run(what, bench.QUICK if quick else bench.FULL, on_event=on_event)
+    table = bench_table(report)
     if markdown is not None:
-        how = f"harmonrank lab bench {what}{' --quick' * quick}"
         with new_file(markdown, overwrite=True, begins=TITLE) as partial:
-            partial.write_text(bench_markdown(report, how), encoding="utf-8")
-    show.result(bench_table(report), report.to_dict())
+            partial.write_text(f"{TITLE}\n\n{table.to_markdown()}\n", encoding="utf-8")
+    show.result(table, report.to_dict())
     if report.failures:
         raise SystemExit(1)

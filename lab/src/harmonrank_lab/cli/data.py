@@ -51,7 +51,6 @@ def import_command(
 
     The folder holds train, valid and test, divided by time or, where there is no clock, by a
     hash of the user; user and item features; log.toml, which names the columns; and a manifest.
-    The same command goes on where an earlier run was cut short.
     """
     from harmonrank.support.storage import check_output
     from harmonrank_lab.upstream.logs import LOG_TOML, import_log
@@ -61,8 +60,11 @@ def import_command(
     rows = (train_rows, valid_rows, test_rows)
     for note in source.notes:
         show.line(note)
-    seen = _Steps(show)
-    manifest = import_log(source, out, rows=rows, overwrite=overwrite, on_step=seen)
+
+    def on_step(step: Any) -> None:
+        show.advance(f"{step.stage} ", step.done, step.total, f"{step.rows:,} rows")
+
+    manifest = import_log(source, out, rows=rows, overwrite=overwrite, on_step=on_step)
     for what, count in manifest["oddities"].items():
         show.line(f"{count:,} × {what}.")
     show.result(_result(manifest, out), {k: v for k, v in manifest.items() if k != "files"})
@@ -90,19 +92,6 @@ def _find(
     if kind == "kuairand":
         return find_kuairand(folder, random=not no_random)
     return find_tenrec(folder, file=file, long_view=long_view or 2)
-
-
-class _Steps:
-    """Moves the bar, and says once that an earlier run is continued."""
-
-    def __init__(self, show: Any) -> None:
-        self._show, self._said = show, False
-
-    def __call__(self, step: Any) -> None:
-        if step.kept and not self._said:
-            self._show.line("Continuing an earlier import: its finished parts stay.")
-            self._said = True
-        self._show.advance(f"{step.stage} ", step.done, step.total, f"{step.rows:,} rows")
 
 
 def _result(manifest: dict[str, Any], out: Path) -> str:

@@ -29,6 +29,9 @@ def command() -> None:
 @seed_option
 @output("Folder of the predictor.")
 @engine_options
+@click.option(
+    "--data-parallel", is_flag=True, help="Of no effect: weights are the same however divided."
+)
 @shown
 def fit_command(
     log: Path,
@@ -41,6 +44,7 @@ def fit_command(
     out: Path,
     overwrite: bool,
     engine: EngineChoice,
+    data_parallel: bool,  # noqa: ARG001
     show: Show,
 ) -> None:
     """Train on LOG, a folder that `harmonrank lab data import` wrote.

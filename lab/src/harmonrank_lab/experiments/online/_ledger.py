@@ -59,9 +59,9 @@ class Ledger:
         """Return the days so far as one table."""
         return pl.concat(self.frames)
 
-    def exact(self, base: str, days: Sequence[int]) -> tuple[Lift, ...]:
-        """Return the lifts by true chance over some days, of the same users in all arms."""
-        total = {arm: sum(self.expected[day][arm] for day in days) for arm in self._arms}
+    def exact(self, base: str) -> tuple[Lift, ...]:
+        """Return the lifts by true chance, of the same users in all arms."""
+        total = {arm: sum(day[arm] for day in self.expected) for arm in self._arms}
         lifts = []
         for arm in self._arms:
             if arm == base:

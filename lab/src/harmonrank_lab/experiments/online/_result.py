@@ -31,8 +31,6 @@ class OnlineResult:
         analysis: What a platform would measure: each user saw one arm. All lifts in percent.
         exact: What only a simulation knows: every arm ranks all requests, and answers are counted
             by their true chance. Each arm's models still learned from its own users alone.
-        days: Lifts as measured day by day.
-        exact_days: The same by true chance.
         log: A row per user and day, as `harmonrank lab ab analyse` reads it; not in the JSON.
         seconds: How long it took.
     """
@@ -45,8 +43,6 @@ class OnlineResult:
     requests: int
     analysis: Analysis
     exact: tuple[Lift, ...]
-    days: tuple[tuple[Lift, ...], ...]
-    exact_days: tuple[tuple[Lift, ...], ...]
     log: pl.DataFrame | None = field(default=None, compare=False, repr=False)
     seconds: float = field(default=0.0, compare=False)
 
@@ -63,8 +59,6 @@ class OnlineResult:
             "settings": dict(self.settings),
             "analysis": self.analysis.to_dict(),
             "exact": [asdict(lift) for lift in self.exact],
-            "days": [[asdict(lift) for lift in day] for day in self.days],
-            "exact_days": [[asdict(lift) for lift in day] for day in self.exact_days],
         }
 
     @classmethod
@@ -74,7 +68,5 @@ class OnlineResult:
             **parts,
             "analysis": Analysis.from_dict(parts["analysis"]),
             "exact": [Lift.from_dict(lift) for lift in parts["exact"]],
-            "days": [[Lift.from_dict(lift) for lift in day] for day in parts["days"]],
-            "exact_days": [[Lift.from_dict(lift) for lift in day] for day in parts["exact_days"]],
         }
         return decode(restored, cls, "A simulated experiment")

@@ -8,14 +8,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from harmonrank.data import Schema, hash_shares
 from harmonrank.fusion import Method
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.worlds import world as world_named
 from harmonrank.worlds import world_schema
-from harmonrank_lab.experiments.ab import Analysis, analyse
+from harmonrank_lab.experiments.ab import analyse
 from harmonrank_lab.experiments.online._arm import Arm, FixedArm, Impressions, rows_of, serve
 from harmonrank_lab.experiments.online._config import ARMS, OnlineConfig
 from harmonrank_lab.experiments.online._ledger import Ledger
@@ -162,18 +161,6 @@ class _Experiment:
     def _result(self) -> OnlineResult:
         config, ledger, log = self._config, self._ledger, self._ledger.log()
 
-        def measured(rows: pl.DataFrame, **options: Any) -> Analysis:
-            return analyse(
-                rows,
-                outcomes=self._world.objectives,
-                control=config.base,
-                impressions="impressions",
-                aa_arm=config.aa_arm,
-                **options,
-            )
-
-        # A day's lifts are looked at, its A/A check is not.
-        days = [measured(rows, splits=1).lifts for rows in ledger.frames]
         settings = {k: v for k, v in asdict(config).items() if k != "arms"}
         return OnlineResult(
             world=self._world.name,
@@ -187,10 +174,14 @@ class _Experiment:
                 "wait_hours": self._wait,
             },
             requests=self._requests,
-            analysis=measured(log),
-            exact=ledger.exact(config.base, range(config.days)),
-            days=tuple(days),
-            exact_days=tuple(ledger.exact(config.base, [day]) for day in range(config.days)),
+            analysis=analyse(
+                log,
+                outcomes=self._world.objectives,
+                control=config.base,
+                impressions="impressions",
+                aa_arm=config.aa_arm,
+            ),
+            exact=ledger.exact(config.base),
             log=log,
             seconds=perf_counter() - self._started,
         )

@@ -11,7 +11,6 @@ import polars as pl
 
 from harmonrank.data.reading import column_names
 from harmonrank.support.errors import DataError, did_you_mean
-from harmonrank_lab.upstream.logs._chunks import cut, read_chunk
 from harmonrank_lab.upstream.logs._columns import FeatureTable
 from harmonrank_lab.upstream.logs._declaration import (
     ColumnRule,
@@ -22,8 +21,7 @@ from harmonrank_lab.upstream.logs._declaration import (
 )
 from harmonrank_lab.upstream.logs._rules import Made, cleaned, counted, resolved
 from harmonrank_lab.upstream.logs._source import TableSource
-
-_CHUNK_BYTES = 16 << 20
+from harmonrank_lab.upstream.logs._tables import read_features
 
 
 def declared_columns(
@@ -98,14 +96,7 @@ class JoinedTable:
     @cached_property
     def frame(self) -> pl.DataFrame:
         """All of it, the first row of each id; it must fit into memory."""
-        reads = self.source.reads
-        chunks = [
-            read_chunk(chunk, reads, frozenset(reads))
-            for chunk in cut(self.source.path, _CHUNK_BYTES)
-        ]
-        if not chunks:
-            raise DataError(f"'{self.source.path}' has no rows; expected at least one.")
-        return self.source.clean(pl.concat(chunks)).unique(self.on.name, keep="first")
+        return read_features(self.source)
 
     def join(self, rows: pl.DataFrame) -> pl.DataFrame:
         """Return rows that hold its id with its features; null where it has no such row."""

@@ -3,8 +3,8 @@
 __all__ = ["import_log"]
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,11 @@ import polars as pl
 
 from harmonrank.data.reading import writing
 from harmonrank.support.errors import DataError
-from harmonrank.support.storage import resumable_folder, write_json
+from harmonrank.support.storage import new_folder, write_json
 from harmonrank_lab.events import ImportStep
 from harmonrank_lab.upstream.logs._chunks import Chunk, cut, read_chunk
 from harmonrank_lab.upstream.logs._columns import LOG_TOML, LogColumns
-from harmonrank_lab.upstream.logs._manifest import (
-    FORMAT,
-    MANIFEST,
-    about,
-    manifest_of,
-    positives_of,
-)
-from harmonrank_lab.upstream.logs._progress import ChunkRecord, ImportProgress, Survey, TablesRecord
+from harmonrank_lab.upstream.logs._manifest import FORMAT, MANIFEST, about
 from harmonrank_lab.upstream.logs._source import LogSource, check_labels
 from harmonrank_lab.upstream.logs._split import PARTS, Cuts, KeyCounts
 from harmonrank_lab.upstream.logs._tables import write_table
@@ -43,9 +36,7 @@ def import_log(
 ) -> dict[str, Any]:
     """Write a log as partitioned parquet; return its manifest.
 
-    Memory does not grow with the log. A run that was cut short is continued by the same call:
-    finished parts stay, and the result is the same. The folder appears under its name when
-    complete.
+    Memory does not grow with the rows of the log. The folder appears under its name when complete.
 
     Args:
         source: The raw files.
@@ -58,31 +49,19 @@ def import_log(
     chunks = [chunk for file in source.files for chunk in cut(file, chunk_bytes)]
     if not chunks:
         raise DataError(f"'{source.files[0]}' has no rows; expected at least four.")
-    files = [*source.files, *(t.path for t in source.tables), *source.joined, source.truth]
-    key = {
-        "format": FORMAT,
-        "kind": source.columns.kind,
-        "files": [_stamp(file) for file in files if file is not None],
-        "settings": dict(source.settings),
-        "rows": list(rows),
-        "chunk_bytes": chunk_bytes,
-    }
     columns = _with_truth(source)
-    with resumable_folder(path, key, holds=LOG_TOML, overwrite=overwrite) as folder:
-        run = _Run(source, columns, folder, chunks, on_step)
-        survey = run.survey(rows)
-        records = list(run.parts(survey))
-        tables = run.tables()
-        manifest = manifest_of(source, columns, survey, records, tables)
+    with new_folder(path, holds=LOG_TOML, overwrite=overwrite) as folder:
+        run = _Run(source, columns, folder, chunks, on_step or (lambda _: None))
+        cuts, sizes = run.survey(rows)
+        for part in PARTS:
+            (folder / part).mkdir()
+        for number, chunk in enumerate(chunks):
+            run.chunk(number, chunk, cuts, sum(sizes[:number]), sizes[number])
+        run.tables()
+        manifest = run.manifest(cuts)
         write_json(folder / MANIFEST, manifest)
         (folder / LOG_TOML).write_text(columns.to_toml(), encoding="utf-8")
-        run.progress.forget()
     return manifest
-
-
-def _stamp(path: Path) -> list[Any]:
-    about = path.stat()
-    return [str(path.resolve()), about.st_size, about.st_mtime_ns]
 
 
 def _with_truth(source: LogSource) -> LogColumns:
@@ -96,26 +75,22 @@ def _with_truth(source: LogSource) -> LogColumns:
 
 @dataclass(frozen=True)
 class _Run:
-    """One import into a folder that may hold what an earlier run finished."""
+    """One import, and what it has counted so far."""
 
     source: LogSource
     columns: LogColumns
     folder: Path
     chunks: Sequence[Chunk]
-    on_step: Callable[[ImportStep], None] | None
+    on_step: Callable[[ImportStep], None]
+    files: dict[str, dict[str, Any]] = field(default_factory=dict)
+    positives: dict[str, Counter[str]] = field(
+        default_factory=lambda: {part: Counter() for part in PARTS}
+    )
+    odd: Counter[str] = field(default_factory=Counter)
+    read: Counter[str] = field(default_factory=Counter)
 
-    @property
-    def progress(self) -> ImportProgress:
-        """What an earlier run finished."""
-        return ImportProgress(self.folder)
-
-    def survey(self, rows: tuple[int | None, int | None, int | None]) -> Survey:
+    def survey(self, rows: tuple[int | None, int | None, int | None]) -> tuple[Cuts, list[int]]:
         """Return where the split cuts and how many rows each chunk has, from one pass."""
-        kept = self.progress.find("survey", Survey)
-        if kept is not None and len(kept["sizes"]) == len(self.chunks):
-            first, valid, test = kept["cuts"]
-            if first < valid < test:
-                return kept
         counts, sizes = KeyCounts(), []
         for number, chunk in enumerate(self.chunks):
             column = read_chunk(chunk, [self.source.key_column], self.source.texts).to_series()
@@ -127,62 +102,37 @@ class _Run:
             counts.add(self.source.key(column))
             sizes.append(len(column))
             self._say("survey", number + 1, sum(sizes))
-        cuts = counts.cuts(rows)
-        survey = Survey(cuts=[cuts.first, cuts.valid, cuts.test], sizes=sizes)
-        self.progress.put("survey", survey)
-        return survey
+        return counts.cuts(rows), sizes
 
-    def parts(self, survey: Survey) -> Iterator[ChunkRecord]:
-        """Write every chunk's rows into the parts they belong to; yield what was written."""
-        for part in PARTS:
-            (self.folder / part).mkdir(exist_ok=True)
-        cuts, first = Cuts(*survey["cuts"]), 0
-        for number, (chunk, size) in enumerate(zip(self.chunks, survey["sizes"], strict=True)):
-            record = self.progress.find(f"{number:05}", ChunkRecord)
-            kept = record is not None and self._finished(record, number, chunk, size)
-            if record is None or not kept:
-                record = self._chunk(number, chunk, cuts, first, size)
-                self.progress.put(f"{number:05}", record)
-            first += size
-            self._say("import", number + 1, first, kept=kept)
-            yield record
-
-    def _finished(self, record: ChunkRecord, number: int, chunk: Chunk, size: int) -> bool:
-        """Whether a record is of this chunk and its files are as it tells."""
-        mine = {_part_file(part, number) for part in PARTS}
-        objectives = set(self.columns.objectives)
-        return (
-            (record["source"], record["rows"]) == (chunk.path.name, size)
-            and set(record["files"]) <= mine
-            and all(set(told["positives"]) == objectives for told in record["files"].values())
-            and self.progress.whole(record)
-        )
-
-    def _chunk(self, number: int, chunk: Chunk, cuts: Cuts, first: int, size: int) -> ChunkRecord:
+    def chunk(self, number: int, chunk: Chunk, cuts: Cuts, first: int, size: int) -> None:
+        """Write the rows of a chunk into the parts they belong to."""
         raw = read_chunk(chunk, self.source.reads, self.source.texts)
         if len(raw) != size:
             raise DataError(
-                f"'{chunk.path}' has {len(raw):,} rows where {size:,} were counted before: it or "
-                "the record of an earlier run was changed, so import it again."
+                f"'{chunk.path}' has {len(raw):,} rows where {size:,} were counted before: it was "
+                "changed meanwhile, so import it again."
             )
         frame = self.source.clean(raw)
         check_labels(frame, self.columns.objectives, chunk.path)
         part = cuts.part(self.source.key(raw[self.source.key_column]))
-        frame = frame.insert_column(
-            0, pl.int_range(first, first + len(raw), eager=True).alias("row")
-        )
+        numbers = pl.int_range(first, first + len(raw), eager=True).alias("row")
+        frame = frame.insert_column(0, numbers)
         if self.columns.truth:
             frame = frame.hstack(self._truth(first, len(raw)))
-        files: dict[str, Any] = {}
         for k, name in enumerate(PARTS):
             mine = frame.filter(part == k)
             if len(mine):
-                file = _part_file(name, number)
-                with writing():
-                    mine.write_parquet(self.folder / file, compression="zstd", compression_level=1)
-                files[file] = {**about(self.folder / file), **positives_of(mine, self.columns)}
-        odd = self.source.count(raw)
-        return {"source": chunk.path.name, "files": files, "odd": odd, "rows": len(raw)}
+                self._put(f"{name}/part-{number:05}.parquet", mine)
+        self.odd.update(self.source.count(raw))
+        self.read[chunk.path.name] += len(raw)
+        self._say("import", number + 1, first + len(raw))
+
+    def _put(self, file: str, rows: pl.DataFrame) -> None:
+        with writing():
+            rows.write_parquet(self.folder / file, compression="zstd", compression_level=1)
+        self.files[file] = {"rows": len(rows), **about(self.folder / file)}
+        sums = rows.select(pl.col(self.columns.objectives).cast(pl.Int64).sum())
+        self.positives[file.partition("/")[0]].update(sums.row(0, named=True))
 
     def _truth(self, first: int, count: int) -> pl.DataFrame:
         truth = pl.scan_parquet(self.source.truth or "").select(self.columns.truth.values())
@@ -193,29 +143,34 @@ class _Run:
             )
         return frame
 
-    def tables(self) -> TablesRecord:
-        """Write the tables of features; return what was written."""
-        kept = self.progress.find("tables", TablesRecord)
-        names = {table.table.file for table in self.source.tables}
-        if kept is not None and set(kept["files"]) == names and self.progress.whole(kept):
-            return kept
-        odd: Counter[str] = Counter()
-        files: dict[str, Any] = {}
+    def tables(self) -> None:
+        """Write the tables of features."""
         for number, table in enumerate(self.source.tables):
             target = self.folder / table.table.file
-            rows = write_table(table, target, odd)
-            files[table.table.file] = {**about(target), "rows": rows}
+            rows = write_table(table, target, self.odd)
+            self.files[table.table.file] = {"rows": rows, **about(target)}
             self._say("features", number + 1, rows)
-        told = TablesRecord(files=files, odd=dict(odd))
-        self.progress.put("tables", told)
-        return told
 
-    def _say(self, stage: str, done: int, rows: int, *, kept: bool = False) -> None:
-        if self.on_step is None:
-            return
+    def manifest(self, cuts: Cuts) -> dict[str, Any]:
+        """Return where the log came from, and what every file of it holds."""
+        source, objectives = self.source, self.columns.objectives
+        rows = {
+            part: sum(f["rows"] for n, f in self.files.items() if n.startswith(f"{part}/"))
+            for part in PARTS
+        }
+        return {
+            "format": FORMAT,
+            "kind": self.columns.kind,
+            "source": [{"file": f.name, "rows": self.read[f.name]} for f in source.files],
+            "split": {"by": source.split_by, "cuts": [cuts.first, cuts.valid, cuts.test]},
+            "settings": dict(source.settings),
+            "rows": rows,
+            "positives": {p: {o: self.positives[p][o] for o in objectives} for p in PARTS},
+            "notes": list(source.notes),
+            "oddities": {what: count for what, count in self.odd.items() if count},
+            "files": self.files,
+        }
+
+    def _say(self, stage: str, done: int, rows: int) -> None:
         total = len(self.source.tables) if stage == "features" else len(self.chunks)
-        self.on_step(ImportStep(stage, done, total, rows, kept))
-
-
-def _part_file(part: str, number: int) -> str:
-    return f"{part}/part-{number:05}.parquet"
+        self.on_step(ImportStep(stage, done, total, rows))

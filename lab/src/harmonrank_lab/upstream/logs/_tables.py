@@ -1,73 +1,48 @@
 """Tables of features: raw files in, parquet with ascending ids out."""
 
-__all__ = ["write_table"]
+__all__ = ["read_features", "write_table"]
 
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
-from harmonrank.data.reading import ParquetWriter
+from harmonrank.data.reading import writing
 from harmonrank.support.errors import DataError
 from harmonrank_lab.upstream.logs._chunks import cut, read_chunk
 from harmonrank_lab.upstream.logs._source import TableSource
 
 _CHUNK_BYTES = 16 << 20
-_ROWS_AT_ONCE = 2_000_000
+
+
+def read_features(source: TableSource, odd: Counter[str] | None = None) -> pl.DataFrame:
+    """Return a table of features, adding to the oddities; it must fit into memory, as networks do.
+
+    Of rows with the same id the first is kept.
+    """
+    frames, key = [], source.table.id
+    for chunk in cut(source.path, _CHUNK_BYTES):
+        raw = read_chunk(chunk, source.reads, frozenset(source.reads))
+        frames.append(source.clean(raw))
+        if odd is not None:
+            odd.update(source.count(raw))
+    if not frames:
+        raise DataError(f"'{source.path}' has no rows; expected at least one.")
+    whole = pl.concat(frames)
+    found = whole.unique(key, keep="first", maintain_order=True)
+    if odd is not None and found.height < whole.height:
+        odd[f"{key} repeated in {source.path.name}: first kept"] += whole.height - found.height
+    return found
 
 
 def write_table(source: TableSource, target: Path, odd: Counter[str]) -> int:
-    """Write a table with ascending unique ids, adding to the oddities; return its rows.
-
-    A file that is not in order is sorted range by range, so that memory does not grow with it.
-    Of rows with the same id the first is kept.
-    """
-    ids = _convert(source, target, odd)
-    if len(ids) > 1 and not (ids[1:] > ids[:-1]).all():
-        rough = target.with_name(f"{target.name}.rough")
-        target.replace(rough)
-        kept = _sort(rough, target, source.table.id, ids)
-        rough.unlink()
-        odd[f"{source.table.id} repeated in {source.path.name}: first kept"] += len(ids) - kept
-        return kept
-    return len(ids)
-
-
-def _convert(source: TableSource, target: Path, odd: Counter[str]) -> np.ndarray:
-    ids = []
-    with ParquetWriter(target, compression="zstd") as writer:
-        for chunk in cut(source.path, _CHUNK_BYTES):
-            raw = read_chunk(chunk, source.reads, frozenset(source.reads))
-            odd.update(source.count(raw))
-            frame = source.clean(raw)
-            ids.append(_ids(frame, source))
-            writer.put(frame)
-    if not ids:
-        raise DataError(f"'{source.path}' has no rows; download it again.")
-    return np.concatenate(ids)
-
-
-def _ids(frame: pl.DataFrame, source: TableSource) -> np.ndarray:
-    column = frame[source.table.id]
-    if column.null_count():
+    """Write a table with ascending unique ids, adding to the oddities; return its rows."""
+    frame = read_features(source, odd)
+    if missing := frame[source.table.id].null_count():
         raise DataError(
             f"Column '{source.table.id}' of '{source.path}' must hold whole numbers; "
-            f"{column.null_count():,} are missing or something else, so download it again."
+            f"{missing:,} are missing or something else, so download it again."
         )
-    return column.to_numpy()
-
-
-def _sort(rough: Path, target: Path, key: str, ids: np.ndarray) -> int:
-    """Write the rows of one range of ids after the other, each sorted; return their number."""
-    edges = np.unique(np.append(np.sort(ids)[::_ROWS_AT_ONCE], ids.max() + 1)).tolist()
-    kept = 0
-    with ParquetWriter(target, compression="zstd") as writer:
-        for low, high in pairwise(edges):
-            inside = pl.col(key).is_between(low, high, closed="left")
-            frame = pl.scan_parquet(rough).filter(inside).collect(engine="streaming")
-            frame = frame.unique(key, keep="first", maintain_order=True).sort(key)
-            writer.put(frame)
-            kept += len(frame)
-    return kept
+    with writing():
+        frame.sort(source.table.id).write_parquet(target, compression="zstd")
+    return frame.height
