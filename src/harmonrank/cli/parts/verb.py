@@ -1,6 +1,6 @@
 """Verb: a command whose options may stand in a settings file, and of which none is lost."""
 
-__all__ = ["SettingOption", "Verb", "option_key", "setting", "verb"]
+__all__ = ["Setting", "Verb", "option_key", "setting", "verb"]
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -13,8 +13,8 @@ import click
 from harmonrank.support.errors import UsageError, did_you_mean
 
 
-class SettingOption(click.Option):
-    """A key of the settings file alone: needed so rarely that help does not list it."""
+class Setting(click.Option):
+    """A key of the settings file alone: needed so rarely that it is no option of the verb."""
 
 
 class Verb(click.Command):
@@ -28,6 +28,8 @@ class Verb(click.Command):
 
     def __init__(self, *args: Any, example: str = "", **rest: Any) -> None:
         super().__init__(*args, **rest)
+        self.settings = [param for param in self.params if isinstance(param, Setting)]
+        self.params = [param for param in self.params if not isinstance(param, Setting)]
         if example:
             first, _, more = cleandoc(self.help or "").partition("\n\n")
             self.help = f"{first}\n\n\b\n{example}\n\n{more}"
@@ -46,17 +48,24 @@ class Verb(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line, of which every word must count."""
-        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
-        for param in order:
-            if isinstance(param, SettingOption):
+        try:
+            _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        except click.NoSuchOption as error:
+            if error.option_name in (name for setting in self.settings for name in setting.opts):
                 raise UsageError(
-                    f"{param.opts[0]} is a key of the settings file: write `{option_key(param)} = "
-                    f"…` under [{'.'.join(_names(ctx))}] there, and add --settings FILE."
-                )
+                    f"{error.option_name} is a key of the settings file: write "
+                    f"`{error.option_name.lstrip('-')} = …` under [{'.'.join(_names(ctx))}] there, "
+                    "and add --settings FILE."
+                ) from None
+            raise
+        for param in order:
             once = isinstance(param, click.Option) and not (param.multiple or param.is_flag)
             if once and order.count(param) > 1:
                 raise UsageError(f"{param.opts[0]} is given twice; give it once.")
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        for setting in self.settings:
+            setting.handle_parse_result(ctx, {}, [])
+        return rest
 
 
 verb = partial(click.command, cls=Verb)
@@ -64,8 +73,8 @@ verb = partial(click.command, cls=Verb)
 
 
 def setting(*names: str, **rest: Any) -> Callable[[Any], Any]:
-    """Return an option that only a settings file can give."""
-    return click.option(*names, cls=SettingOption, hidden=True, **rest)
+    """Declare a key of the settings file, as `click.option` does an option."""
+    return click.option(*names, cls=Setting, **rest)
 
 
 def option_key(option: click.Parameter) -> str:
@@ -90,8 +99,9 @@ def _read_settings(ctx: click.Context, param: click.Parameter, path: Path | None
         table = table.get(name, {}) if isinstance(table, Mapping) else table
     if not isinstance(table, Mapping):
         raise UsageError(f"'{path}': {'.'.join(names)} must be a table, [{'.'.join(names)}].")
-    others = (o for o in ctx.command.params if isinstance(o, click.Option) and o is not param)
-    options = {option_key(option): option for option in others}
+    assert isinstance(ctx.command, Verb)
+    others = [o for o in ctx.command.params if isinstance(o, click.Option) and o is not param]
+    options = {option_key(option): option for option in [*others, *ctx.command.settings]}
     for key in table:
         if key not in options:
             hint = did_you_mean(key, options)
