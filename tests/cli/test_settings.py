@@ -98,6 +98,7 @@ def test_a_settings_file_stands_for_what_the_command_line_does_not_say(fit):
         ("[fit", "cannot be read as"),
         ('[fit]\nseed = "many"', "'many' is not a valid integer"),
         ("[fit]\nsettings = 3", "[fit] has no option 'settings'"),
+        ("[fit]\nengine-log = 3", "engine-log must be true or false. Got 3."),
     ],
 )
 def test_a_setting_that_is_none_is_one_sentence(fit, text, sentence):

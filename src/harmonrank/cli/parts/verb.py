@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from harmonrank.support.errors import UsageError, did_you_mean
+from harmonrank.support.errors import UsageError, did_you_mean, shown
 
 
 class Setting(click.Option):
@@ -64,7 +64,8 @@ class Verb(click.Command):
                 raise UsageError(f"{param.opts[0]} is given twice; give it once.")
         rest = super().parse_args(ctx, args)
         for setting in self.settings:
-            setting.handle_parse_result(ctx, {}, [])
+            given = (ctx.default_map or {}).get(setting.name, setting.default)
+            ctx.params[str(setting.name)] = setting.type_cast_value(ctx, given)
         return rest
 
 
@@ -74,6 +75,7 @@ verb = partial(click.command, cls=Verb)
 
 def setting(*names: str, **rest: Any) -> Callable[[Any], Any]:
     """Declare a key of the settings file, as `click.option` does an option."""
+    rest.setdefault("default", False if rest.get("is_flag") else None)
     return click.option(*names, cls=Setting, **rest)
 
 
@@ -125,6 +127,10 @@ def _given(option: click.Option, value: Any) -> Any:
         value = [f"{name}={each}" for name, each in value.items()]
     if option.multiple:
         return [str(each) for each in value] if isinstance(value, list) else [str(value)]
+    if option.is_flag:
+        if not isinstance(value, bool):
+            raise UsageError(f"{option_key(option)} must be true or false. Got {shown(value)}.")
+        return value
     if isinstance(value, list):
-        return list(value) if option.nargs > 1 else ",".join(map(str, value))
-    return value
+        return [str(each) for each in value] if option.nargs > 1 else ",".join(map(str, value))
+    return str(value)
