@@ -50,7 +50,7 @@ class Guess:
 
     def to_table(self) -> Table:
         """Return a row per column, in the order in which a person checks them."""
-        columns = Column("column", least=12), Column("role", least=10), Column("why", widest=44)
+        columns = Column("column"), Column("role"), Column("why", widest=44)
         scores = [f"score of {label}" for label in self.schema.objectives]
         order = ["label", *scores, "truth", "request", "time", "context", "sample weight"]
         order.append("left out")
