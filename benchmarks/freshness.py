@@ -24,10 +24,16 @@ from store import ceiling, exact, options, write
 
 from harmonrank.data import Log, read_log
 from harmonrank.registry import Registry
-from harmonrank.streaming import BatchLearned, IntervalCompleted, LoopConfig, StreamConfig
-from harmonrank.streaming import open_sink, stream
-from harmonrank.worlds import Swap, world
-from harmonrank_lab.worlds import SimulatedStream
+from harmonrank.streaming import (
+    BatchLearned,
+    IntervalCompleted,
+    LoopConfig,
+    StreamConfig,
+    open_sink,
+    stream,
+)
+from harmonrank.worlds import world
+from harmonrank_lab.worlds import SimulatedStream, Swap
 
 HOUR = timedelta(hours=1)
 
@@ -120,7 +126,9 @@ def measured(
 
 
 if __name__ == "__main__":
-    given = options(__doc__, world="elive", hours=72, rows=25_000, drift=0.5, swap=66, frozen=24, seed=1)
+    given = options(
+        __doc__, world="elive", hours=72, rows=25_000, drift=0.5, swap=66, frozen=24, seed=1
+    )
     place = world(given.world)
     change = Swap(given.swap / given.hours, place.objectives[1:3], a=1.5, b=-1.0)
     moving = place.drifting(mu_amplitude=given.drift, swap=change)

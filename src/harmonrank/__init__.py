@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from harmonrank.reports.explanation import explain
     from harmonrank.reports.written import write_figures, write_report
     from harmonrank.support.errors import HarmonRankError
-    from harmonrank.worlds.every import world
+    from harmonrank.worlds import world
 
 __version__ = "0.1.0"
 
@@ -91,7 +91,7 @@ _PLACES = {
     "rank_auc_loss": "paper.losses",
     "soft_rank": "paper.soft_rank",
     "split": "data.split_files",
-    "world": "worlds.every",
+    "world": "worlds",
     "write_figures": "reports.written",
     "write_report": "reports.written",
 }

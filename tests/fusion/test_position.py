@@ -17,8 +17,8 @@ from harmonrank.fusion.position.correction import corrected, estimated_curve, in
 from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.metrics import auc, value_at_k
 from harmonrank.support.errors import DataError
-from harmonrank.worlds import examination_curve, world
-from harmonrank.worlds.simulation import POSITION, as_frame, with_places, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank_lab.worlds import POSITION, examination_curve, with_places
 from reference import em_examination
 
 WORLD = world("qkvideo")

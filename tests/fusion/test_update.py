@@ -68,3 +68,5 @@ def test_drift_counts_from_the_rows_of_a_new_reference(model):
     newer = model.with_fitted(model.fitted.referred_to(rows(changed, seed=3)))
     assert newer.drift(exam).moved == ()
     assert np.array_equal(newer.score(exam), model.score(exam))
+
+

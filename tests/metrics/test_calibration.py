@@ -16,7 +16,7 @@ def drawn(rows=2000, seed=0, slope=0.7, intercept=-1.0):
 def test_sigmoid_undoes_logit_and_never_overflows():
     p = np.array([1e-9, 0.25, 0.5, 1 - 1e-9])
     np.testing.assert_allclose(sigmoid(logit(p)), p, rtol=1e-9)
-    np.testing.assert_array_equal(sigmoid(np.array([-1e5, 1e5])), [0, 1])
+    np.testing.assert_allclose(sigmoid(np.array([-1e5, 1e5])), [0, 1], atol=1e-300)
     assert np.isfinite(logit(np.array([0.0, 1.0]))).all()
 
 

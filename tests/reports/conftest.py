@@ -2,6 +2,8 @@
 
 import pytest
 
+from browser import open_page, requests, screenshot
+
 METHODS = ("harmonrank", "closed-form", "harmonrank-paper")
 
 
@@ -46,3 +48,26 @@ def facts(board, models, logs):
     train, test = logs
     run = run_of("harmonrank compare --methods 'a,b' <x>", 7)
     return collect("A small world", run, board[0], models, test, train=train)
+
+
+@pytest.fixture
+def seen(driver, pytestconfig):
+    """Return a function that looks at a page, which must fit, ask nobody and draw every chart."""
+    artefacts = pytestconfig.rootpath / "artefacts"
+    artefacts.mkdir(exist_ok=True)
+
+    def look(path, width=1280, scheme="light"):
+        open_page(driver, path, width, scheme)
+        assert driver.get_log("browser") == []
+        assert all(url.startswith(("file:", "data:", "blob:")) for url in requests(driver))
+        widths = driver.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+        assert widths == [width, width]
+        drawn = driver.execute_script(
+            "return [...document.querySelectorAll('.chart')].map(c => c.querySelectorAll("
+            "'.trace, .point, .heatmaplayer image, .hm').length)"
+        )
+        assert min(drawn) > 0
+        screenshot(driver, artefacts / f"{path.stem}-{width}-{scheme}.png")
+        return len(drawn)
+
+    return look

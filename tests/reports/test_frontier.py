@@ -2,7 +2,6 @@
 
 import pytest
 
-from browser import open_page, screenshot
 from harmonrank.evaluation.frontier import Sweep, frontier_of
 from harmonrank.reports import run_of
 from harmonrank.reports.frontier import frontier_page, frontier_table
@@ -38,11 +37,8 @@ def test_pairs_that_are_traded_most_come_first(found):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_point_that_is_picked_is_shown_in_every_chart(driver, path, pytestconfig, width):
-    open_page(driver, path, width)
-    assert driver.get_log("browser") == []
-    widths = driver.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
-    assert widths == [width, width]
+def test_a_point_that_is_picked_is_shown_in_every_chart(driver, seen, path, width):
+    seen(path, width)
     chosen = (
         "return [...document.querySelectorAll('.chart')].map(c => c.data.filter(t => t.ids)"
         ".flatMap(t => (t.selectedpoints ?? []).map(i => t.ids[i])))"
@@ -62,6 +58,3 @@ def test_a_point_that_is_picked_is_shown_in_every_chart(driver, path, pytestconf
     typed.clear()
     typed.send_keys("9")
     assert all(each == ["9"] for each in driver.execute_script(chosen))
-    folder = pytestconfig.rootpath / "artefacts"
-    folder.mkdir(exist_ok=True)
-    screenshot(driver, folder / f"frontier-{width}.png")

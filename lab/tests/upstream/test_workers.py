@@ -5,28 +5,10 @@ from functools import partial
 import pytest
 
 from harmonrank.engine import LocalEngine, using
-from harmonrank.support.errors import DataError
-from harmonrank_lab.upstream.team import in_parallel
 from losing_engine import LosingEngine
-from ray_jobs import die_in_pool, fail_in_parallel, gather_and_die
+from ray_jobs import die_in_pool
 
 pytest.importorskip("ray")
-
-
-@pytest.mark.slow
-def test_workers_that_work_in_parallel_all_begin_again(ray_engine, tmp_path, capfd):
-    pytest.importorskip("torch")
-    found = in_parallel(ray_engine.workers, gather_and_die, tmp_path / "team", tmp_path / "died")
-    assert found == [[[0, 0]], [[1, 1], [1, 1]]]
-    assert [path.name for path in tmp_path.iterdir()] == ["died"]
-    assert capfd.readouterr() == ("", "")
-
-
-@pytest.mark.slow
-def test_what_one_of_them_refuses_is_refused(ray_engine, tmp_path):
-    pytest.importorskip("torch")
-    with pytest.raises(DataError, match="^Row 7 is odd; repair it.$"):
-        in_parallel(ray_engine.workers, fail_in_parallel, tmp_path / "team")
 
 
 @pytest.fixture(scope="module")
@@ -62,11 +44,9 @@ def test_networks_that_predict_are_trained_by_workers_to_the_same_bytes(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("data_parallel", [False, True])
 def test_a_worker_killed_in_the_midst_of_training_changes_no_byte(
-    raw_log, tmp_path, ray_engine, monkeypatch, data_parallel
+    raw_log, tmp_path, ray_engine, monkeypatch
 ):
-    """Each batch has two pieces, one for each of two workers, and each pool eight groups."""
     pytest.importorskip("torch")
     from harmonrank_lab.upstream import PredictorConfig, fit_predictor, fitting
 
@@ -77,12 +57,10 @@ def test_a_worker_killed_in_the_midst_of_training_changes_no_byte(
     (tmp_path / "notes").mkdir()
     monkeypatch.setattr(fitting, "_silent", partial(die_in_pool, tmp_path / "notes"))
     with using(ray_engine):
-        given = {"folds": 0, "seed": 1, "data_parallel": data_parallel}
-        fit_predictor(raw_log, tmp_path / "many", config, **given)
+        fit_predictor(raw_log, tmp_path / "many", config, folds=0, seed=1)
     notes = {path.name: path.read_text() for path in (tmp_path / "notes").iterdir()}
     assert notes.pop("died") == ""
-    assert len(notes) == (2 if data_parallel else 1)
-    assert len(set(notes.values())) == 1
+    assert len(notes) == 1
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "many").iterdir())
     for name in names:

@@ -6,9 +6,7 @@ from harmonrank.data import read_log
 from harmonrank.evaluation import compare
 from harmonrank.metrics import auc, best_score, logit, sigmoid
 from harmonrank.support.errors import UsageError
-from harmonrank.worlds import block_generator
-from harmonrank.worlds.every import world_names
-from harmonrank.worlds.simulation import as_frame, simulate, world_schema
+from harmonrank.worlds import as_frame, block_generator, simulate, world_names, world_schema
 from harmonrank_lab.worlds.raw import probability
 from harmonrank_lab.worlds.redrawn import RedrawnTruth
 from harmonrank_lab.worlds.trained import train_world

@@ -56,8 +56,8 @@ def command(
     from harmonrank.data import Schema
     from harmonrank.evaluation import compare
     from harmonrank.support.storage.files import check_output
-    from harmonrank.worlds.every import world as find_world
-    from harmonrank.worlds.simulation import SCHEMA, simulate
+    from harmonrank.worlds import SCHEMA, simulate
+    from harmonrank.worlds import world as find_world
 
     place = find_world(world)
     if out is not None:

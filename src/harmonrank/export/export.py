@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 
 import harmonrank
 from harmonrank.export.check import TOLERANCE, Agreement, check_export, unknown_of
 from harmonrank.export.exporters import exporter_of
+from harmonrank.export.fused_scores import mapped_scores, weighted_parts
 from harmonrank.export.graph import Graph
 from harmonrank.export.inputs import WEIGHTS, Inputs, kinds_of
-from harmonrank.export.request_weights import weighted_parts
-from harmonrank.export.score_maps import mapped_scores
 from harmonrank.fusion import Method
 from harmonrank.fusion.saved import checksums
 from harmonrank.registry.version import MODEL_FOLDER
@@ -67,7 +67,8 @@ def export_onnx(
     check_output(output, overwrite=overwrite)
     if score_type not in ("float32", "float64"):
         raise UsageError(f"`score_type` must be 'float32' or 'float64'. Got '{score_type}'.")
-    model, version, folder = _source(str(target))
+    (model, version), registry = load_target(str(target)), registry_of(str(target))
+    folder = registry.folder(int(version)) / MODEL_FOLDER if registry else Path(target)
     graph = _graph_of(model, score_type, require_weights)
     about = _about(model, version) | {
         "harmonrank.weights_required": json.dumps(require_weights),
@@ -78,29 +79,14 @@ def export_onnx(
         about,
         producer_name="harmonrank",
         producer_version=harmonrank.__version__,
-        model_version=int(version) if registry_of(str(target)) else 0,
+        model_version=int(version) if registry else 0,
     )
-    _check_structure(made)
+    onnx.checker.check_model(made, full_check=True)
     serialized = made.SerializeToString(deterministic=True)
     agreement = check_export(serialized, model, score_type)
     with new_file(output, overwrite=overwrite) as partial:
         partial.write_bytes(serialized)
     return Exported(about, agreement, len(serialized))
-
-
-def _source(target: str) -> tuple[Method, str, Path]:
-    """Return a model, the name of its version and its folder."""
-    registry = registry_of(target)
-    if registry is None:
-        return *load_target(target), Path(target)
-    number = registry.version().number
-    return registry.load(number), str(number), registry.folder(number) / MODEL_FOLDER
-
-
-def _check_structure(made: Any) -> None:
-    import onnx
-
-    onnx.checker.check_model(made, full_check=True)
 
 
 def _graph_of(model: Method, score_type: str, require_weights: bool) -> Graph:

@@ -7,7 +7,7 @@ Where they are too many, the density of the scores is evaluated for each row (`B
 
 __all__ = ["head_probabilities"]
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -23,18 +23,6 @@ from harmonrank.model.terms.residual import CURVE_KNOTS, NEAR, SURFACE_KNOTS, su
 
 # Maps of all contexts that hold more numbers than this, 64 MB, are not listed but computed.
 _MOST_NUMBERS = 8_000_000
-
-
-class _ContextMap(Protocol):
-    """What heads need to know of a row's context."""
-
-    def logits(self) -> Value:
-        """Return the logits without curves and surfaces, (rows, M)."""
-        ...
-
-    def inputs(self) -> Value:
-        """Return the inputs of curves and surfaces, (rows, V): u, and r and d where needed."""
-        ...
 
 
 def _tabulated_numbers(heads: Heads, tables: HeadTables) -> float:
@@ -109,7 +97,7 @@ def head_probabilities(model: Method, inputs: Inputs) -> Value:
     return logits.sigmoid()
 
 
-def _context_map(model: Method, inputs: Inputs, x: Value) -> _ContextMap:
+def _context_map(model: Method, inputs: Inputs, x: Value) -> "_Tabulated | ByFeature":
     heads, codes = model.state.heads, inputs.codes
     tables = HeadTables.of(heads)
     if _tabulated_numbers(heads, tables) > _MOST_NUMBERS:

@@ -12,8 +12,8 @@ from harmonrank.export.lookups import count_below
 from harmonrank.fusion import Method
 from harmonrank.fusion.drift.recalibration import Recalibration
 from harmonrank.fusion.drift.reference import Reference
-from harmonrank.model.coordinate import SMALLEST_SCORE
 from harmonrank.model.density.density import MOST_EFFECT
+from harmonrank.support.logistic import SMALLEST_SCORE
 
 WEIGHTS = "weights"
 _TYPES = {"text": "str", "integer": "int64", "number": "float64"}

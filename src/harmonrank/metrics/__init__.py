@@ -23,6 +23,7 @@ __all__ = [
     "expected_grouped_auc",
     "fit_isotonic",
     "fit_logistic",
+    "fit_logistic_curves",
     "grouped_auc",
     "grouped_auc_intervals",
     "hypervolume",
@@ -30,6 +31,7 @@ __all__ = [
     "isotonic_pools",
     "knee",
     "logged_values",
+    "logistic_likelihood",
     "logit",
     "pareto_front",
     "percentiles",
@@ -54,12 +56,11 @@ from harmonrank.metrics._auc import auc
 from harmonrank.metrics._best_score import best_score
 from harmonrank.metrics._bootstrap import bootstrap_areas, bootstrap_auc_sum, percentiles
 from harmonrank.metrics._calibration import (
-    SMALLEST_PROBABILITY,
     fit_isotonic,
     fit_logistic,
+    fit_logistic_curves,
     isotonic_pools,
-    logit,
-    sigmoid,
+    logistic_likelihood,
 )
 from harmonrank.metrics._concordance import concordance
 from harmonrank.metrics._correlations import spearman
@@ -100,3 +101,4 @@ from harmonrank.metrics._value import (
     value_at_k,
     value_interval,
 )
+from harmonrank.support.logistic import SMALLEST_PROBABILITY, logit, sigmoid

@@ -2,7 +2,7 @@
 
 __all__ = ["openapi"]
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ class Error(msgspec.Struct):
 def openapi(routes: "Iterable[Route]", runtime: Runtime, name: str) -> dict[str, Any]:
     """Return the document as JSON parts; a model with that name is served."""
     told = [route for route in routes if route.about]
-    structs = [Error, *(body for route in told for body in route.bodies)]
+    structs = [Error, *(each for route in told for each in (*route.bodies, *route.gives))]
     (error, *_), schemas = msgspec.json.schema_components(structs, ref_template=_REF)
     _name_columns(schemas, runtime)
     return {
@@ -48,13 +48,18 @@ def openapi(routes: "Iterable[Route]", runtime: Runtime, name: str) -> dict[str,
 
 def _operation(route: "Route", error: Mapping[str, Any]) -> dict[str, Any]:
     wrong = {"description": Error.__doc__, "content": {JSON: {"schema": error}}}
-    found = {"description": "As asked.", "content": {kind: {} for kind in route.answers}}
-    operation = {"summary": route.about, "responses": {"200": found, "4XX": wrong}}
+    content = {kind: {} for kind in route.answers} | _content(route.gives)
+    answers = {"200": {"description": "As asked.", "content": content}, "4XX": wrong}
+    operation = {"summary": route.about, "responses": answers}
     if route.bodies:
-        forms = [{"$ref": _REF.format(name=body.__name__)} for body in route.bodies]
-        schema = {"oneOf": forms} if len(forms) > 1 else forms[0]
-        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": schema}}}
+        operation["requestBody"] = {"required": True, "content": _content(route.bodies)}
     return operation
+
+
+def _content(structs: Sequence[Any]) -> dict[str, Any]:
+    """Return JSON of one of these structs."""
+    forms = [{"$ref": _REF.format(name=struct.__name__)} for struct in structs]
+    return {JSON: {"schema": {"oneOf": forms}}} if forms else {}
 
 
 def _name_columns(schemas: Mapping[str, Any], runtime: Runtime) -> None:

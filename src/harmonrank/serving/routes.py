@@ -17,7 +17,7 @@ from harmonrank.serving.http import JSON, Request, Response, json_response
 from harmonrank.serving.inference import infer, model_metadata, server_metadata
 from harmonrank.serving.live import Live, registry_of
 from harmonrank.serving.openapi import openapi
-from harmonrank.serving.rank import ManyRequests, RankRequest, rank
+from harmonrank.serving.rank import ManyAnswer, ManyRequests, RankAnswer, RankRequest, rank
 from harmonrank.serving.runtime import Candidates
 from harmonrank.serving.settings import DRIFT, ServeConfig
 from harmonrank.serving.tensors import TENSORS, InferRequest
@@ -82,6 +82,7 @@ class Route:
         about: What the OpenAPI document says of it; nothing of files of the page.
         method: GET also answers HEAD.
         bodies: What is sent: one of these structs, as JSON.
+        gives: What comes back, as far as structs say it: one of these.
         answers: The content types of answers.
         counted: Under which name answers are counted.
         open: Whether it needs no key: who checks that a service is up has none, and neither has
@@ -93,6 +94,7 @@ class Route:
     about: str = ""
     method: Literal["GET", "POST"] = "GET"
     bodies: tuple[Any, ...] = ()
+    gives: tuple[Any, ...] = ()
     answers: tuple[str, ...] = (JSON,)
     counted: Literal["infer", "rank", "other"] = "other"
     open: bool = False
@@ -164,8 +166,8 @@ ROUTES = (
         "Score candidates: a tensor per score and context column (Open Inference Protocol v2).",
         "POST",
         (InferRequest,),
-        (JSON, TENSORS),
-        "infer",
+        answers=(JSON, TENSORS),
+        counted="infer",
     ),
     Route(
         "/v1/rank",
@@ -173,6 +175,7 @@ ROUTES = (
         "Return the best candidates of one request, or of many.",
         "POST",
         (RankRequest, ManyRequests),
+        (RankAnswer, ManyAnswer),
         counted="rank",
     ),
     Route("/v1/model", _facts, "What the model is: objectives, weights, context values, versions."),

@@ -27,7 +27,7 @@ def main(folder: str, port: int) -> None:
     """Serve the linear heads of a saved default."""
     model: Any = load(folder)
     effective = np.array([*model.effective_weights.values()])
-    network = TorchHeads(model._heads, effective).eval()
+    network = TorchHeads(model.state.heads, effective).eval()
     columns, encoder = model.schema.score_columns, model.fitted.encoder
     application = FastAPI()
 

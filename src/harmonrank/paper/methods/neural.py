@@ -256,7 +256,8 @@ class NeuralMethod(Method):
         }
         labels = LabelPlaces.of(levels).targets(log).known_labels()
         scores = self.fitted.expected(log.scores, codes, missing=False)
-        rows = FitRows(0, scores, codes, labels, log.sample_weight, request=log.request)
+        request = log.request if self.optimises == "requests" else None
+        rows = FitRows(0, scores, codes, labels, log.sample_weight, request=request)
         return TrainingRows(
             schema=schema,
             train=HeldBlocks([rows]),
