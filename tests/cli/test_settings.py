@@ -8,7 +8,7 @@ import click
 import pytest
 
 import harmonrank as hr
-from harmonrank.cli.parts.verb import SettingOption, option_key
+from harmonrank.cli.parts.verb import option_key
 
 DOCS = Path(__file__).parents[2] / "docs" / "settings.md"
 LAB = ("lab", "simulate")
@@ -26,24 +26,20 @@ def commands(group, path=()):
                 yield (*path, name), command
 
 
-def options():
-    """Yield the words of a verb, and one of its options."""
-    for words, command in commands(import_module("harmonrank.cli.main").harmonrank):
-        for param in command.params:
-            if isinstance(param, click.Option):
-                yield words, param
+def of_product():
+    return commands(import_module("harmonrank.cli.main").harmonrank)
 
 
-def test_the_product_has_few_options_and_a_key_for_what_is_rarely_needed():
-    told = [option for _, option in options() if not isinstance(option, SettingOption)]
-    assert len(told) <= MOST_OPTIONS
+def test_the_product_has_few_options():
+    found = [p for _, verb in of_product() for p in verb.params if isinstance(p, click.Option)]
+    assert len(found) <= MOST_OPTIONS
 
 
 def test_the_page_lists_every_key_that_is_no_option():
     rows = [
         f"| `[{'.'.join(words)}]` | `{option_key(option)}` | {option.help} |"
-        for words, option in options()
-        if isinstance(option, SettingOption)
+        for words, verb in of_product()
+        for option in verb.settings
     ]
     text = DOCS.read_text(encoding="utf-8")
     assert "\n".join(rows) in text, "\n".join(rows)
@@ -102,6 +98,7 @@ def test_a_settings_file_stands_for_what_the_command_line_does_not_say(fit):
         ("[fit", "cannot be read as"),
         ('[fit]\nseed = "many"', "'many' is not a valid integer"),
         ("[fit]\nsettings = 3", "[fit] has no option 'settings'"),
+        ("[fit]\nengine-log = 3", "engine-log must be true or false. Got 3."),
     ],
 )
 def test_a_setting_that_is_none_is_one_sentence(fit, text, sentence):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MODULES = (
-    *("harmonrank.cli.score", "harmonrank.cli.rank", "harmonrank.cli.split"),
+    *("harmonrank.cli.score", "harmonrank.cli.rank"),
     *("harmonrank.cli.init", "harmonrank.cli.fit", "harmonrank.cli.compare"),
     *("harmonrank.cli.evaluate", "harmonrank.cli.registry", "harmonrank.cli.stream"),
     *("harmonrank.cli.parts.stream_show", "harmonrank.fusion.baselines.closed_form"),

@@ -7,7 +7,7 @@ from logs import SCHEMA_TOML, small_table
 # A record's checksum covers the seconds in it; a report draws them.
 TIMES = re.compile(r'"(?:\w*seconds|checksum)": [^,\n]+')
 SMALL = ("--epochs", "2", "--folds", "2", "--set", "refits=1", "--set", "embedding=4")
-ONCE = ("score", "rank", "split", "init", "fit", "import", "predict")
+ONCE = ("score", "rank", "init", "fit", "import", "predict")
 """Those whose output must not be there yet; the others go on where it is."""
 
 
@@ -42,7 +42,6 @@ def arguments(place, verb, folder):
     return {
         "score": ("score", place / "model", train, "-q", "-o", folder / "out.parquet"),
         "rank": ("rank", place / "model", train, "-q", "-o", folder / "best.parquet"),
-        "split": ("split", train, "--by", "request", *schema, "-o", folder / "parts"),
         "init": ("init", train, "-q", "-o", folder / "guess.toml"),
         "fit": ("fit", *rows[:2], "--valid", valid, *prior, *schema, "-o", folder / "m"),
         "refit": (*("fit", *rows[:2], *prior, *schema, "-o", folder / "m"), "--overwrite"),

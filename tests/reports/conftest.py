@@ -15,14 +15,14 @@ def board(world_folder, tmp_path_factory):
     runs = tmp_path_factory.mktemp("runs")
     found = compare(
         world_folder / "train.parquet",
-        world_folder / "test.parquet",
         Schema.read(world_folder / "schema.toml"),
         METHODS,
+        test=world_folder / "test.parquet",
         valid=world_folder / "valid.parquet",
         options={"harmonrank-paper": {"epochs": 2, "buckets": 16}},
         runs=runs,
     )
-    return found, runs
+    return found.board, runs
 
 
 @pytest.fixture(scope="session")

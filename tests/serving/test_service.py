@@ -30,7 +30,9 @@ def place(tmp_path_factory, models, default_model):
 
 @pytest.fixture(scope="module")
 def service(place):
-    with serving(place / "registry", "--workers", 2, "--max-bytes", 2_000_000) as service:
+    settings = place / "settings.toml"
+    settings.write_text("[serve]\nmax-bytes = 2_000_000\n", encoding="utf-8")
+    with serving(place / "registry", "--workers", 2, "--settings", settings) as service:
         yield service
 
 

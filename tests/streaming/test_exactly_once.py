@@ -50,11 +50,12 @@ class Killing:
         return Place(self._folder / name, None)
 
     def start(self, name, **options):
-        place = self.place(name)
+        place, settings = self.place(name), self._folder / "settings.toml"
+        settings.write_text("[stream]\nchunk = 1000\n", encoding="utf-8")
         folders = ("--registry", place.registry, "--state", place.state)
         return self._nursery.start(
             *("stream", "--source", self._source(name), *folders, "--once", "-q"),
-            *("--chunk", "1000"),
+            *("--settings", settings),
             *self._options,
             within=self._folder / name,
             **options,

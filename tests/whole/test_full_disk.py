@@ -8,7 +8,7 @@ import pytest
 from verbs import arguments, content, prepare
 
 PAGES = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 100)
-VERBS = ("score", "rank", "split", "init", "fit", "evaluate", "compare", "import", "predict")
+VERBS = ("score", "rank", "init", "fit", "evaluate", "compare", "import", "predict")
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def test_another_user_scores_with_a_read_only_install_and_no_home(installed, rec
     assert hits == 0
     assert sorted(path for path in installed.rglob("*") if path.name != "fused.npy") == before
     # At build time, by a user who may write.
-    done = run(installed, "-m", "harmonrank", "warm", str(installed / "model"))
+    done = run(installed, "-m", "harmonrank", "serve", str(installed / "model"), "--warm")
     assert done.returncode == 0, done.stderr.decode()
     warm, hits, misses = scored(installed)
     np.testing.assert_array_equal(warm, expected)

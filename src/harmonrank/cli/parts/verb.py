@@ -1,6 +1,6 @@
 """Verb: a command whose options may stand in a settings file, and of which none is lost."""
 
-__all__ = ["SettingOption", "Verb", "option_key", "setting", "verb"]
+__all__ = ["Setting", "Verb", "option_key", "setting", "verb"]
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
-from harmonrank.support.errors import UsageError, did_you_mean
+from harmonrank.support.errors import UsageError, did_you_mean, shown
 
 
-class SettingOption(click.Option):
-    """A key of the settings file alone: needed so rarely that help does not list it."""
+class Setting(click.Option):
+    """A key of the settings file alone: needed so rarely that it is no option of the verb."""
 
 
 class Verb(click.Command):
@@ -28,6 +28,8 @@ class Verb(click.Command):
 
     def __init__(self, *args: Any, example: str = "", **rest: Any) -> None:
         super().__init__(*args, **rest)
+        self.settings = [param for param in self.params if isinstance(param, Setting)]
+        self.params = [param for param in self.params if not isinstance(param, Setting)]
         if example:
             first, _, more = cleandoc(self.help or "").partition("\n\n")
             self.help = f"{first}\n\n\b\n{example}\n\n{more}"
@@ -46,17 +48,25 @@ class Verb(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line, of which every word must count."""
-        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
-        for param in order:
-            if isinstance(param, SettingOption):
+        try:
+            _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        except click.NoSuchOption as error:
+            if error.option_name in (name for setting in self.settings for name in setting.opts):
                 raise UsageError(
-                    f"{param.opts[0]} is a key of the settings file: write `{option_key(param)} = "
-                    f"…` under [{'.'.join(_names(ctx))}] there, and add --settings FILE."
-                )
+                    f"{error.option_name} is a key of the settings file: write "
+                    f"`{error.option_name.lstrip('-')} = …` under [{'.'.join(_names(ctx))}] there, "
+                    "and add --settings FILE."
+                ) from None
+            raise
+        for param in order:
             once = isinstance(param, click.Option) and not (param.multiple or param.is_flag)
             if once and order.count(param) > 1:
                 raise UsageError(f"{param.opts[0]} is given twice; give it once.")
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        for setting in self.settings:
+            given = (ctx.default_map or {}).get(setting.name, setting.default)
+            ctx.params[str(setting.name)] = setting.type_cast_value(ctx, given)
+        return rest
 
 
 verb = partial(click.command, cls=Verb)
@@ -64,8 +74,9 @@ verb = partial(click.command, cls=Verb)
 
 
 def setting(*names: str, **rest: Any) -> Callable[[Any], Any]:
-    """Return an option that only a settings file can give."""
-    return click.option(*names, cls=SettingOption, hidden=True, **rest)
+    """Declare a key of the settings file, as `click.option` does an option."""
+    rest.setdefault("default", False if rest.get("is_flag") else None)
+    return click.option(*names, cls=Setting, **rest)
 
 
 def option_key(option: click.Parameter) -> str:
@@ -90,8 +101,9 @@ def _read_settings(ctx: click.Context, param: click.Parameter, path: Path | None
         table = table.get(name, {}) if isinstance(table, Mapping) else table
     if not isinstance(table, Mapping):
         raise UsageError(f"'{path}': {'.'.join(names)} must be a table, [{'.'.join(names)}].")
-    others = (o for o in ctx.command.params if isinstance(o, click.Option) and o is not param)
-    options = {option_key(option): option for option in others}
+    assert isinstance(ctx.command, Verb)
+    others = [o for o in ctx.command.params if isinstance(o, click.Option) and o is not param]
+    options = {option_key(option): option for option in [*others, *ctx.command.settings]}
     for key in table:
         if key not in options:
             hint = did_you_mean(key, options)
@@ -115,6 +127,10 @@ def _given(option: click.Option, value: Any) -> Any:
         value = [f"{name}={each}" for name, each in value.items()]
     if option.multiple:
         return [str(each) for each in value] if isinstance(value, list) else [str(value)]
+    if option.is_flag:
+        if not isinstance(value, bool):
+            raise UsageError(f"{option_key(option)} must be true or false. Got {shown(value)}.")
+        return value
     if isinstance(value, list):
-        return list(value) if option.nargs > 1 else ",".join(map(str, value))
-    return value
+        return [str(each) for each in value] if option.nargs > 1 else ",".join(map(str, value))
+    return str(value)
