@@ -20,10 +20,10 @@ import numpy as np
 from store import options, write
 
 from harmonrank.data import Schema
-from harmonrank.evaluation import Baseline, OfflineResult, estimate_offline
+from harmonrank.evaluation import Baseline, OfflineResult, offline
 from harmonrank.fusion import Method, method_class
 from harmonrank.metrics import spearman
-from harmonrank.worlds import World, world, world_schema
+from harmonrank.worlds import world, world_schema
 from harmonrank_lab.experiments.online import (
     FULL,
     RANDOMISED,
@@ -34,6 +34,7 @@ from harmonrank_lab.experiments.online import (
     shown_requests,
     true_values,
 )
+from harmonrank_lab.worlds import World
 
 PLATFORMS = {"random share": (20, 5, 1 / 3), "as ranked": (10, 10, 0.0)}
 PARTS = ("snips", "robust", "snips_lift", "robust_lift")
@@ -74,7 +75,7 @@ class Platform:
         today = Baseline.read(log, self.today)
         column = RANDOMISED if self.share else None
         options = {"against": today, **options}
-        return estimate_offline(model, log, k=k, randomised=column, **options)
+        return offline(model, log, k=k, randomised=column, **options)
 
 
 def production(log) -> np.ndarray:

@@ -24,10 +24,16 @@ from store import ceiling, exact, options, write
 
 from harmonrank.data import Log, read_log
 from harmonrank.registry import Registry
-from harmonrank.streaming import BatchLearned, IntervalCompleted, LoopConfig, StreamConfig
-from harmonrank.streaming import open_sink, stream
-from harmonrank.worlds import Swap, world
-from harmonrank_lab.worlds import SimulatedStream
+from harmonrank.streaming import (
+    BatchLearned,
+    IntervalCompleted,
+    LoopConfig,
+    StreamConfig,
+    open_sink,
+    stream,
+)
+from harmonrank.worlds import world
+from harmonrank_lab.worlds import SimulatedStream, Swap
 
 HOUR = timedelta(hours=1)
 

@@ -72,7 +72,8 @@ if __name__ == "__main__":
     for seed in range(given.seeds):
         named = zip(OBJECTIVES, score(table, train, seed).T, strict=True)
         fused = table.with_columns(pl.Series(f"p_{n}", s) for n, s in named)
-        board = compare(fused.filter(train), fused.filter(~train), schema, given.methods, seed=seed)
+        rows, test = fused.filter(train), fused.filter(~train)
+        board = compare(rows, schema, given.methods, test=test, seed=seed).board
         runs.append({"seed": seed, **board.to_dict()})
         print(seed, {e.name: e.quality and e.quality.auc_sum for e in board.entries}, flush=True)
     write(given.json, {"runs": runs})

@@ -29,9 +29,8 @@ import numpy as np
 import polars as pl
 from store import clocked, options, write
 
-from harmonrank.data import Schema
 from harmonrank.evaluation import compare
-from harmonrank.metrics import auc, calibration_error, paired_difference
+from harmonrank.metrics import auc, auc_sum_interval
 from harmonrank_lab.upstream import (
     FULL,
     PredictorConfig,
@@ -39,6 +38,7 @@ from harmonrank_lab.upstream import (
     fusion_schema,
     score_frame,
 )
+from harmonrank_lab.upstream.calibration_error import calibration_error
 from harmonrank_lab.upstream.logs import ImportedLog, LogColumns, find_kuairand, import_log
 from harmonrank_lab.worlds import KuaiRandWorld, simulate_log
 
@@ -120,7 +120,7 @@ def measured(p: np.ndarray, test: pl.DataFrame, columns: LogColumns) -> dict:
         for kind, gap, against in (("auc", "gap", labels), ("exact_auc", "exact_gap", truth)):
             found[kind][name] = float(auc(p[:, m], against))
             found[gap][name] = float(auc(truth, against)) - found[kind][name]
-        noise = paired_difference(truth, p[:, m], labels)
+        noise = auc_sum_interval(truth, labels, minus=p[:, m])
         found["gap_ci"][name] = [noise.low, noise.high]
         found["ece"][name] = calibration_error(p[:, m], labels)
     print({kind: list(found[kind].values()) for kind in ("auc", "exact_gap")}, flush=True)
@@ -189,7 +189,8 @@ def out_of_fold(log: ImportedLog, place: Path, given: Namespace) -> dict:
             for part in ("valid", "test")
         )
         known = scored("train", p).drop(drop)
-        board = compare(known, test, schema, given.methods, valid=valid, seed=given.seed)
+        more = {"test": test, "valid": valid, "seed": given.seed}
+        board = compare(known, schema, given.methods, **more).board
         for entry in board.entries:
             reached = entry.quality and {"auc_sum": entry.quality.exact_auc_sum}
             row = {"method": entry.name, "train": how, "test": tested, **(reached or {})}

@@ -34,8 +34,15 @@ import polars as pl
 from store import clocked, options, resident, write
 
 from harmonrank.data import Schema, read_log
-from harmonrank.streaming import Batch, Join, LearnerSettings, Windows
-from harmonrank.streaming import new_learner, open_sink, open_source
+from harmonrank.streaming import (
+    Batch,
+    Join,
+    LearnerSettings,
+    Windows,
+    new_learner,
+    open_sink,
+    open_source,
+)
 from harmonrank.worlds import world
 from harmonrank_lab.worlds import SimulatedStream
 

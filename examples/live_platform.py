@@ -10,8 +10,8 @@ import polars as pl
 
 from harmonrank.metrics import auc, best_score
 from harmonrank.streaming.sources.source import open_sink
-from harmonrank.worlds import Swap, World, draw_candidates, examination_curve, world
-from harmonrank.worlds.simulation import world_schema
+from harmonrank.worlds import world, world_schema
+from harmonrank_lab.worlds import Swap, World, draw_candidates, examination_curve
 
 HOUR = timedelta(hours=1)
 STEPS = 4  # of an hour

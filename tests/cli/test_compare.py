@@ -1,11 +1,14 @@
 import json
+from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
-from logs import small_table
+import harmonrank as hr
+from logs import SCHEMA_TOML, small_table
 
-BOTH = "harmonrank-paper,closed-form"
+BOTH = "logistic,closed-form"
 
 
 def command(folder, *more):
@@ -22,7 +25,7 @@ def test_a_simulated_world_gives_regrets(run, tmp_path):
     assert numbers["objectives"] == ["buy", "comment", "follow", "like", "long_view"]
     assert numbers["rows"] == {"train": 4000, "test": 2000}
     assert numbers["ceiling"] == json.loads((w / "ceiling.json").read_text())["ceiling"]
-    assert [method["name"] for method in numbers["methods"]] == ["closed-form", "harmonrank-paper"]
+    assert [method["name"] for method in numbers["methods"]] == ["logistic", "closed-form"]
     for method in numbers["methods"]:
         assert set(method) >= {"name", "auc", "auc_sum", "ci", "regret", "fit_seconds", "error"}
         assert set(method["auc"]) == set(numbers["objectives"])
@@ -49,15 +52,15 @@ def test_quiet_with_a_json_file_prints_nothing(run, folder):
     assert json.loads((folder / "c.json").read_text())["ceiling"] is None
 
 
-@pytest.mark.parametrize(("methods", "code"), [(BOTH, 0), ("harmonrank-paper", 1)])
+@pytest.mark.parametrize(("methods", "code"), [(BOTH, 0), ("logistic", 1)])
 def test_a_method_that_fails_does_not_stop_the_others(run, folder, monkeypatch, methods, code):
     def explode(*_):
         raise ZeroDivisionError("oh no")
 
-    monkeypatch.setattr("harmonrank.paper.methods.harmonrank_paper.HarmonRankPaper._fit", explode)
+    monkeypatch.setattr("harmonrank.fusion.baselines.logistic.LogisticConfig.fit", explode)
     done = run(*command(folder, "--methods", methods))
     assert done.code == code
-    assert "harmonrank-paper: ZeroDivisionError: oh no" in done.out
+    assert "logistic: ZeroDivisionError: oh no" in done.out
     assert ("closed-form" in done.out) == (code == 0)
 
 
@@ -92,3 +95,91 @@ def test_scores_of_another_model_in_the_test_rows_are_noted(run, folder):
     assert "'p_buy' has moved" not in done.err
     (like,) = [c for c in json.loads(done.out)["drift"]["columns"] if c["column"] == "p_like"]
     assert like["moved"]
+
+
+# One log that is cut
+
+TIMED = 'time = "at"\n' + SCHEMA_TOML
+
+
+@pytest.fixture
+def parts(tmp_path, monkeypatch):
+    """Go to a folder with a log in three parts, a column of times and a schema."""
+    table = small_table(3000).with_columns(
+        at=1_793_500_000 + pl.col("request_id") * 60 + pl.int_range(pl.len()) % 10,
+        prod=pl.col("p_buy") + pl.col("p_like"),
+    )
+    (tmp_path / "log").mkdir()
+    for part in range(3):
+        table[part * 1000 : (part + 1) * 1000].write_parquet(tmp_path / f"log/part-{part}.parquet")
+    (tmp_path / "schema.toml").write_text(TIMED, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return table
+
+
+def test_a_log_is_cut_by_time_into_tables_that_a_comparison_takes(run, parts):
+    schema = hr.Schema.read("schema.toml")
+    facts = hr.split("log", "cut", schema, hr.Cut("time", valid_share=0.1))
+    assert facts["rows"] == {"train": 2100, "valid": 300, "test": 600}
+    assert facts["requests"] == {"train": 210, "valid": 30, "test": 60}
+    tables = [pl.read_parquet(f"cut/{name}.parquet") for name in ("train", "valid", "test")]
+    assert pl.concat(tables).equals(parts)
+    assert facts["positives"]["test"] == {n: int(tables[2][n].sum()) for n in ("buy", "like")}
+    assert json.loads(Path("cut/split.json").read_text()) == facts
+    assert Path("cut/schema.toml").read_text().startswith('context = ["hour", "age"]')
+    options = ("--methods", "closed-form", "-q", "--json", "-")
+    both = run("compare", "--train", "cut/train.parquet", "--test", "cut/test.parquet", *options)
+    assert both.code == 0, both
+
+
+def test_a_comparison_cuts_its_table_as_split_does(run, parts):
+    hr.split("log", "cut", hr.Schema.read("schema.toml"))
+    options = ("--methods", "closed-form,logistic", "--baseline", "prod", "-q", "--json", "-")
+    tables = ("--train", "cut/train.parquet", "--test", "cut/test.parquet")
+    two, one = run("compare", *tables, *options), run("compare", "log", "--split", "time", *options)
+    assert (two.code, one.code) == (0, 0), one
+    found = [json.loads(done.out) for done in (two, one)]
+    for board in found:
+        for method in board["methods"]:
+            method.pop("fit_seconds")
+    assert found[0]["methods"] == found[1]["methods"]
+    assert found[1]["rows"] == {"train": 2400, "test": 600}
+    named = run("compare", "--train", "log/*.parquet", "--split", "request", *options)
+    assert named.code == 0, named
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("log",), "Give either --test TABLE, or --split time (or request) to cut one table."),
+        (("log", "--test", "log", "--split", "time"), "Give either --test TABLE, or --split"),
+        (("log", "--test", "log", "--test-share", "0.1"), "tell where --split cuts; add --split"),
+        (("log", "--train", "log", "--split", "time"), "Name one table to learn from: LOG, or"),
+        (("--split", "time"), "Name one table to learn from: LOG, or --train TABLE."),
+        (("log", "--split", "time", "--test-share", "2"), "must lie between 0 and 1"),
+        (("log", "--split", "time", "--test-from", "x"), "--test-from must be a date or a time"),
+        (("log", "--split", "time", "--time", "no"), "has no column 'no'"),
+        (("log", "--split", "time", "--time", "age"), "must hold a time in every row. Got "),
+        (("log", "--split", "time", "--scale", "p_buy"), "--scale takes pairs such as p_buy=perc"),
+    ],
+)
+@pytest.mark.usefixtures("parts")
+def test_a_comparison_that_cannot_be_cut_is_refused(run, arguments, sentence):
+    done = run("compare", *arguments, "--methods", "closed-form", "-q")
+    assert (done.code, done.out) == (2, "")
+    assert sentence in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_scales_may_be_given_by_an_option(run, parts):
+    in_percent = parts.with_columns(pl.col("p_buy") * 100)
+    in_percent.write_parquet("percent.parquet")
+    options = ("--split", "time", "--methods", "closed-form", "-q", "--json", "-")
+    done = run("compare", "percent.parquet", *options)
+    assert "p_buy looks like percent: " in done.err
+    assert "add scale p_buy=percent." in done.err
+    done = run("compare", "percent.parquet", *options, "--scale", "p_buy=percent")
+    assert done.code == 0, done
+    ours = json.loads(done.out)["methods"][0]["auc_sum"]
+    plain = json.loads(run("compare", "log", *options).out)["methods"][0]["auc_sum"]
+    np.testing.assert_allclose(ours, plain)

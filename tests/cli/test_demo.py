@@ -51,7 +51,7 @@ def test_a_page_is_written_and_named_unless_declined(run, tmp_path):
 
 
 def test_without_plotly_the_demo_goes_on_and_says_what_is_missing(run, tmp_path, monkeypatch):
-    monkeypatch.setattr("harmonrank.cli.parts.reporting.is_installed", lambda _: False)
+    monkeypatch.setattr("harmonrank.cli.parts.pages.is_installed", lambda _: False)
     done = run("demo", "--rows", 4000)
     assert done.code == 0
     assert "pip install 'harmonrank[report]'" in done.err

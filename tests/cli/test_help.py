@@ -1,55 +1,53 @@
+"""Help fits a terminal, names all verbs in their groups, and events become lines."""
+
+import dataclasses
 from importlib import import_module
 
 import click
 import pytest
 
-VERBS = [
-    *("demo", "init", "split", "fit", "score", "rank", "evaluate", "frontier", "offline", "align"),
-    *("recalibrate", "explain", "compare", "registry", "report", "export", "serve", "stream"),
-    *("backfill", "warm", "lab", "simulate"),
-]
+from harmonrank.cli.parts.show import Show
+from harmonrank.evaluation import Entry
+from harmonrank.support import events
+
+GROUPS = {
+    "Start": ("demo", "init", "compare"),
+    "One model": (
+        *("fit", "score", "rank", "evaluate", "explain", "frontier", "offline", "recalibrate"),
+        "export",
+    ),
+    "Run": ("serve", "stream", "registry", "report"),
+    "Lab": ("lab", "simulate"),
+}
+VERBS = [verb for verbs in GROUPS.values() for verb in verbs]
 COMMANDS = [
     *(verb for verb in VERBS if verb not in ("lab", "registry")),
-    *(f"lab {verb}" for verb in ("simulate", "data import", "predict fit", "predict score")),
-    *(f"lab {verb}" for verb in ("pipeline", "ab analyse", "ab simulate", "reproduce", "bench")),
     *(f"registry {verb}" for verb in ("init", "list", "show", "publish", "rollback")),
     *("registry prune", "registry diff"),
 ]
 
 
-def commands(group, path=()):
-    """Yield the words of every command below a group that is no group itself."""
-    with click.Context(group) as context:
-        for name in group.list_commands(context):
-            command = group.get_command(context, name)
-            if isinstance(command, click.Group):
-                yield from commands(command, (*path, name))
-            else:
-                yield " ".join((*path, name))
-
-
-def test_verbs_are_those_of_the_command_line():
+def test_verbs_are_those_of_the_command_line_in_groups_of_help(run):
     group = import_module("harmonrank.cli.main").harmonrank
     assert group.list_commands(click.Context(group)) == VERBS
-    assert sorted(commands(group)) == sorted(COMMANDS)
-
-
-def test_help_lists_every_verb_and_fits_a_terminal(run):
     done = run("--help")
     assert done.code == 0
     assert max(map(len, done.out.splitlines())) <= 80
-    listed = done.out.partition("Verbs:\n")[2].splitlines()
-    assert [line.split()[0] for line in listed if line[2:3].strip()] == VERBS
+    for title, verbs in GROUPS.items():
+        lines = done.out.partition(f"\n{title}:\n")[2].split("\n\n")[0].splitlines()
+        assert tuple(line.split()[0] for line in lines if line[2:3].strip()) == verbs
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_and_takes_json_and_quiet(run, command):
+def test_help_begins_with_what_a_command_does_and_an_example(run, command):
     for flag in ("-h", "--help"):
         done = run(*command.split(), flag)
         assert done.code == 0
-        assert "--json FILE" in done.out
-        assert "--quiet" in done.out
+        for words in ("--json FILE", "--quiet"):
+            assert words in done.out
         assert max(map(len, done.out.splitlines())) <= 80
+    if " " not in command and command != "simulate":
+        assert f"\n  harmonrank {command}" in done.out.partition("Options:")[0]
 
 
 def test_help_and_errors_list_the_methods(run, folder):
@@ -69,4 +67,33 @@ def test_help_and_errors_list_the_methods(run, folder):
 def test_no_verb_at_all_shows_the_help_as_an_error(run):
     done = run()
     assert done.code == 2
-    assert "Verbs:" in done.err + done.out
+    assert "One model:" in done.err + done.out
+
+
+KINDS = [
+    kind
+    for name in events.__all__
+    if dataclasses.is_dataclass(kind := getattr(events, name)) and kind is not events.Part
+]
+ELSEWHERE = {getattr(events, name, None) for name in ("CellStarted", "CellEnded")}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_event_has_a_handler_of_its_own(kind):
+    handler = Show.__dict__["event"].dispatcher.dispatch(kind)
+    nobody = Show.__dict__["event"].dispatcher.dispatch(object)
+    assert (handler is nobody) == (kind in ELSEWHERE)
+
+
+def test_events_become_lines_where_there_is_no_terminal(capsys):
+    show = Show()
+    show.event(events.MethodStarted("closed-form", 0, 2))
+    show.event(events.EpochEnded(0, 1, 0.5, 3.25, 0, 0.9))
+    show.event(events.MethodEnded("closed-form", 0, 2, Entry("closed-form", 0.1, error="oh no")))
+    show.event(events.StepEnded("score", 2, 5, 1.25, kept=True))
+    show.event(object())
+    assert capsys.readouterr().err.splitlines() == [
+        "[1/2] closed-form epoch 1: loss 0.5000, valid 3.2500, gradient 90% *",
+        "[1/2] closed-form failed: oh no",
+        "[3/5] score kept: nothing it depends on has changed (1.2 s)",
+    ]

@@ -14,7 +14,7 @@ KINDS = ("--graded", "long_view", "--given", "like=click", "--unwanted", "share"
 def folder(tmp_path_factory):
     """Return a simulated log of every kind, as csv files."""
     from harmonrank.worlds import world
-    from harmonrank.worlds.simulation import simulate
+    from harmonrank_lab.worlds import simulate
 
     path = tmp_path_factory.mktemp("kinds") / "log"
     kinds = {"graded": ("long_view",), "given": {"like": "click"}, "unwanted": ("share",)}

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from harmonrank.worlds import world
-from harmonrank.worlds.simulation import simulate
+from harmonrank_lab.worlds import simulate
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,9 @@ def test_the_life_of_a_registry(run, place):
     assert "Version 1: current" in done.out
     done = run("registry", "publish", registry, place / "b", "--data", test, "--json", "-")
     assert json.loads(done.out)["parent"] == 1
-    listed = run("registry", "list", registry, "--format", "md").out
+    settings = place / "s.toml"
+    settings.write_text('[registry.list]\nformat = "md"', encoding="utf-8")
+    listed = run("registry", "list", registry, "--settings", settings).out
     assert "| 1 | accepted |" in listed
     assert "| **2** | **current** |" in listed
     assert max(map(len, run("registry", "list", registry).out.splitlines())) <= 80

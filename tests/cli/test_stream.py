@@ -1,4 +1,4 @@
-"""`harmonrank stream` and `harmonrank backfill`, from a folder of events to versions."""
+"""`harmonrank stream` and `report`, from a folder of events to versions."""
 
 import json
 import os
@@ -55,6 +55,13 @@ def started(place):
         process.communicate()
 
 
+def settings(place, **keys):
+    """Write a settings file, and return what names it."""
+    file = place.folder / "settings.toml"
+    file.write_text("[stream]\n" + "".join(f"{key} = {value}\n" for key, value in keys.items()))
+    return "--settings", file
+
+
 def lines(file):
     return [json.loads(line) for line in file.read_text("utf-8").splitlines()]
 
@@ -100,10 +107,10 @@ def test_a_simulated_platform_is_learned_by_the_default_and_reported(run, tmp_pa
     reasons = {row["reason"] for row in found["aside"]}
     assert "duplicate" in reasons
     assert reasons <= {"duplicate", "late", "unmatched"}
-    counted = found["record"]["learned_rows"] + found["history"][-1]["guard_rows"]
+    counted = found["record"]["learner"]["learned_rows"] + found["history"][-1]["guard_rows"]
     assert counted == sum(line["rows"] for line in found["history"] if line["event"] == "batch")
     done = run("report", place.state, "--json", "-", "-q")
-    assert len(json.loads(done.out)["batches"]) == found["record"]["batches"] == 5
+    assert len(json.loads(done.out)["batches"]) == 5
 
 
 def test_the_next_run_goes_on_and_appends_to_its_lines(run, place):
@@ -168,9 +175,12 @@ def test_windows_are_of_all_objectives_or_of_one(run, place):
     ],
 )
 def test_wrong_options_end_in_one_sentence(run, place, options, reason):
-    done = run(
-        *place.arguments, *options, "--once", "--schema", place.folder / "events/schema.toml"
-    )
+    schema = ("--once", "--schema", place.folder / "events/schema.toml")
+    words = list(place.arguments)
+    if options[0] in words and options[0] != "--set":
+        place_of = words.index(options[0])
+        words[place_of : place_of + 2] = []
+    done = run(*words, *options, *schema)
     assert done.code == 2
     assert reason in done.err
     assert len(done.err.strip().splitlines()) <= 2
@@ -208,7 +218,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_rest_is_learned(run, place,
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_finishes_the_batch_commits_and_stops(run, place, started, number):
     file = place.folder / "lines.json"
-    process = started("--json", str(file), "--chunk", "700")
+    process = started("--json", str(file), *map(str, settings(place, chunk=700)))
     wait_for(lambda: has_line(file, "batch"))
     process.send_signal(number)
     _, errors = process.communicate(timeout=PATIENCE)
@@ -263,7 +273,8 @@ def test_a_terminal_shows_a_live_view(place, started):
 
 
 def test_backfill_gives_the_state_that_the_stream_had_and_publishes_nothing(run, place, events):
-    done = run("backfill", *place.folders, *FAST, "--to", "2023-11-15T01:00", "--chunk", "700")
+    period, small = ("--backfill", "-", "2023-11-15T01:00"), settings(place, chunk=700)
+    done = run("stream", *place.folders, *FAST, *period, *small)
     assert done.code == 0, done.err
     assert "not published" in done.err
     assert Registry(place.registry).numbers() == []
@@ -282,7 +293,7 @@ def test_backfill_gives_the_state_that_the_stream_had_and_publishes_nothing(run,
 
 
 def test_backfill_publishes_the_last_model_where_asked(run, place):
-    command = ("backfill", *place.folders, *FAST, "--registry", place.registry)
+    command = (*place.arguments, "--backfill", "-", "-")
     for _ in range(2):
         done = run(*command, "--json", "-")
         assert done.code == 0, done.err
@@ -290,8 +301,55 @@ def test_backfill_publishes_the_last_model_where_asked(run, place):
     assert Registry(place.registry).numbers() == [1]
 
 
-@pytest.mark.parametrize("option", ["--from", "--to"])
-def test_a_time_that_is_none_is_refused(run, place, option):
-    done = run("backfill", *place.folders, *FAST, option, "yesterday")
+def test_what_cannot_be_replayed_or_published_is_refused(run, place):
+    done = run("stream", *place.folders, *FAST, "--backfill", "yesterday", "-")
     assert done.code == 2
-    assert f"{option} must be a date or a time such as 2026-01-31T18:00" in done.err
+    assert "--backfill takes times such as 2026-01-31T18:00" in done.err
+    assert "Missing option '--registry'" in run("stream", *place.folders, *FAST).err
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    """Return the state of a stream of some hours, with a swap in the middle."""
+    place = Place(tmp_path_factory.mktemp("stream"), events_of(hours=7, swap=4))
+    assert list(place.run())
+    return place.state
+
+
+def test_the_table_and_json_have_every_batch(run, state, tmp_path):
+    done = run("report", state, "--json", tmp_path / "r.json")
+    assert done.code == 0, done.err
+    lines = (state / "history.jsonl").read_text("utf-8").splitlines()
+    kinds = [json.loads(line)["event"] for line in lines]
+    found = json.loads((tmp_path / "r.json").read_text("utf-8"))
+    assert len(found["batches"]) == kinds.count("batch") > 3
+    assert len(found["intervals"]) == kinds.count("interval")
+    assert found["method"] == "closed-form"
+    last = found["batches"][-1]
+    assert f"{last['learned_rows']:,} rows learned" in done.out
+    assert f"{last['window']['auc_sum']:.4f}" in done.out
+
+
+def test_the_page_is_written_and_replaces_only_a_page(run, state, tmp_path):
+    page = tmp_path / "page.html"
+    for _ in range(2):
+        done = run("report", state, "-o", page, "-q")
+        assert (done.code, done.out) == (0, "")
+    text = page.read_text("utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "closed-form on the stream state" in text
+    (tmp_path / "notes.txt").write_text("mine", "utf-8")
+    done = run("report", state, "-o", tmp_path / "notes.txt")
+    assert done.code == 2
+    assert "does not begin with <!doctype html>" in done.err
+
+
+def test_markdown_for_a_pull_request(run, state):
+    done = run("report", state, "--format", "md")
+    assert "| until (UTC) | rows | AUC-sum |" in done.out
+
+
+def test_what_is_no_stream_is_said(run, tmp_path):
+    done = run("report", tmp_path)
+    assert done.code == 2
+    assert "history.jsonl' cannot be read" in done.err

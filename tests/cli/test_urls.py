@@ -1,6 +1,7 @@
 """Verbs read tables by URL, to the numbers and the bytes of local files, and write local files."""
 
 import json
+from uuid import uuid4
 
 import polars as pl
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.engine import LocalEngine
 from harmonrank.fusion.scoring.scoring_parts import score_files
-from web_store import web_store
+from web_store import bucket_of
 
 
 @pytest.fixture(autouse=True)
@@ -18,12 +19,14 @@ def small_blocks(monkeypatch):
 
 
 @pytest.fixture
-def store(folder):
-    """Serve the tables, the training rows in parts too, to whoever has the signature."""
-    (folder / "parts").mkdir()
+def store(folder, monkeypatch):
+    """Serve the tables, and the training rows in parts as a bucket."""
+    parts = folder / f"parts-{uuid4().hex}"  # Polars keeps what it knows of a bucket
+    parts.mkdir()
     for number, part in enumerate(pl.read_parquet(folder / "train.parquet").iter_slices(110)):
-        part.write_parquet(folder / "parts" / f"{number:03d}.parquet", row_group_size=40)
-    with web_store(folder) as found:
+        part.write_parquet(parts / f"{number:03d}.parquet", row_group_size=40)
+    with bucket_of(parts, monkeypatch) as (_, found):
+        found.parts = parts
         yield found
 
 
@@ -40,7 +43,7 @@ def test_a_fit_by_url_is_the_fit_of_the_files(run, folder, store, memory, method
         *(*more, "-o", folder / "a"),
     )
     there = run(
-        *("fit", "--train", f"{store.url}/parts/*.parquet"),
+        *("fit", "--train", f"s3://{store.parts.name}/*.parquet"),
         *("--valid", f"{store.url}/valid.parquet", *more, "-o", folder / "b"),
     )
     assert (here.code, there.code) == (0, 0), there.err
@@ -73,18 +76,18 @@ def test_score_reads_a_url_and_writes_a_file_here(run, folder, store):
     schema = ("--schema", folder / "schema.toml", "--method", "closed-form")
     model = folder / "m"
     assert run("fit", "--train", folder / "train.parquet", *schema, "-o", model).code == 0
-    assert run("score", model, folder / "parts", "-o", folder / "here.parquet").code == 0
-    done = run("score", model, f"{store.url}/parts/*.parquet", "-o", folder / "there.parquet")
+    assert run("score", model, store.parts, "-o", folder / "here.parquet").code == 0
+    done = run("score", model, f"s3://{store.parts.name}/*.parquet", "-o", folder / "there.parquet")
     assert done.code == 0, done
     assert (folder / "here.parquet").read_bytes() == (folder / "there.parquet").read_bytes()
 
 
 def test_workers_score_files_of_a_store_each_to_a_file_of_its_name(folder, store):
     model = hr.ClosedForm().fit(folder / "train.parquet", hr.Schema.read(folder / "schema.toml"))
-    source = f"{store.url}/parts/*.parquet"
+    source = f"s3://{store.parts.name}/*.parquet"
     rows = score_files(LocalEngine(), model, source, folder / "out")
     assert rows == pl.read_parquet(folder / "train.parquet").height
-    names = sorted(path.name for path in (folder / "parts").iterdir())
+    names = sorted(path.name for path in store.parts.iterdir())
     assert sorted(path.name for path in (folder / "out").glob("*.parquet")) == names
     scored = pl.read_parquet(folder / "out" / "*.parquet")["fused"].to_numpy()
     assert (scored == model.score(folder / "train.parquet")).all()

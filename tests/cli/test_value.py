@@ -70,7 +70,7 @@ def test_a_method_without_probabilities_says_so(run, folder):
     out = ["-o", folder / "n", "--method", "formula-grid", "--value", "buy=1"]
     done = run("fit", *log, *out)
     assert done.code == 2
-    assert "formula-grid gives no probability of an objective, so it cannot rank by v" in done.err
+    assert "probability of an objective, so it cannot rank by v" in done.err
 
 
 def test_a_comparison_and_its_page_are_about_value(run, folder):

@@ -9,7 +9,8 @@ import pytest
 from harmonrank.data import Schema, read_log
 from harmonrank.data.examination import chances_at, checked_curve
 from harmonrank.support.errors import DataError, UsageError
-from harmonrank.worlds import examination_curve, placed, world
+from harmonrank.worlds import world
+from harmonrank_lab.worlds import examination_curve, placed
 
 SCHEMA = Schema({"buy": "p_buy"}, position="place", examination={1: 1.0, 3: 0.4})
 

@@ -93,7 +93,7 @@ def test_every_role_is_found():
     assert list(guess.reasons) == table.columns
     assert guess.reasons["position"] == (
         "left out",
-        'may be where a row was shown: position = "position" would correct feedback for it',
+        "may be where a row was shown: position = 'position' would correct feedback for it",
     )
     assert guess.reasons["user_id"][1] == "an id, 100 values"
     assert guess.reasons["new_user"] == ("context", "2 values, the same within a request")
@@ -170,7 +170,7 @@ def test_the_commented_file_is_the_guess():
     guess = guess_schema(table)
     text = commented_toml(guess, "'a\nb'")
     assert Schema.from_dict(tomllib.loads(text)) == guess.schema
-    assert "# 0 and 1, " in text
+    assert "buy: 0 and 1, " in text
     world = guess_schema(small_table())
     assert Schema.from_dict(tomllib.loads(commented_toml(world, "t"))) == world.schema
 
@@ -187,7 +187,7 @@ def test_where_rows_were_shown_is_neither_score_nor_context():
     assert guess.schema.context == ("age",)
     role, why = guess.reasons["feed_pos"]
     assert role == "left out"
-    assert 'position = "feed_pos" would correct feedback for it' in why
+    assert "position = 'feed_pos' would correct feedback for it" in why
 
 
 def test_numbers_that_a_score_is_named_after_are_graded_and_nulls_tell_what_is_given():

@@ -10,7 +10,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.data import read_log
 from harmonrank.evaluation import Baseline
-from harmonrank.metrics import bootstrap_difference
+from harmonrank.metrics import bootstrap_auc_sum
 from harmonrank.support.errors import DataError, UsageError
 
 FORMULA = "p_buy * (1 + 3*p_like)**0.5"
@@ -24,7 +24,9 @@ def priced(table):
 
 
 def test_today_stands_in_the_leaderboard_with_paired_differences(table, schema):
-    board = hr.compare(table, table, schema, ["closed-form", "logistic"], baseline=FORMULA)
+    board = hr.compare(
+        table, schema, ["closed-form", "logistic"], baseline=FORMULA, test=table
+    ).board
     fused = (table["p_buy"] * (1 + 3 * table["p_like"]) ** 0.5).to_numpy()
     labels = table.select("buy", "like").to_numpy()
     entries = {entry.name: entry for entry in board.entries}
@@ -34,7 +36,7 @@ def test_today_stands_in_the_leaderboard_with_paired_differences(table, schema):
     )
     ours = hr.ClosedForm().fit(table, schema).score(table)
     groups = table["request_id"].to_numpy()
-    expected = bootstrap_difference(ours, fused, labels, groups=groups)
+    expected = bootstrap_auc_sum(ours, labels, minus=fused, groups=groups)
     found = entries["closed-form"].ahead
     np.testing.assert_allclose(
         [found.estimate, found.low, found.high], [expected.estimate, expected.low, expected.high]
@@ -49,15 +51,17 @@ def test_today_stands_in_the_leaderboard_with_paired_differences(table, schema):
 
 
 def test_effective_weights_are_by_the_training_rows_of_today_too(table, schema):
-    board = hr.compare(table, table[:200], schema, ["closed-form"], baseline=FORMULA)
+    board = hr.compare(table, schema, ["closed-form"], baseline=FORMULA, test=table[:200]).board
     ours, today = (board.qualities[name] for name in ("closed-form", "today"))
     assert today.effective_weights == ours.effective_weights
 
 
 def test_a_column_wins_over_a_formula_and_only_its_order_counts(priced, schema):
     names = ["closed-form"]
-    one = hr.compare(priced, priced, schema, names, baseline="prod").to_dict()
-    other = hr.compare(priced, priced, schema, names, baseline="p_buy + 2*p_like").to_dict()
+    one = hr.compare(priced, schema, names, baseline="prod", test=priced).board.to_dict()
+    other = hr.compare(
+        priced, schema, names, baseline="p_buy + 2*p_like", test=priced
+    ).board.to_dict()
     assert one["methods"] == [
         {**method, "fit_seconds": mine["fit_seconds"]}
         for method, mine in zip(other["methods"], one["methods"], strict=True)
@@ -79,10 +83,10 @@ def test_rows_of_weight_0_count_for_nothing(priced, schema):
     schema = replace(schema, sample_weight="v")
     lies = priced.with_columns(v=pl.lit(0.0), prod=-pl.col("prod"))
     both = pl.concat([priced.with_columns(v=pl.lit(1.0)), lies])
-    found = hr.compare(both, both, schema, ["closed-form"], baseline="prod")
-    plain = hr.compare(priced, priced, replace(schema, sample_weight=None), [
+    found = hr.compare(both, schema, ["closed-form"], baseline="prod", test=both).board
+    plain = hr.compare(priced, replace(schema, sample_weight=None), [
         "closed-form"
-    ], baseline="prod")  # fmt: skip
+    ], baseline="prod", test=priced).board  # fmt: skip
     sums = [{e.name: e.quality.auc_sum for e in board.entries} for board in (found, plain)]
     assert sums[0]["today"] == sums[1]["today"]
 
@@ -92,7 +96,7 @@ def test_a_missing_value_takes_the_median_and_that_is_said(priced, schema):
     found = Baseline.read(holes, "prod")
     assert found.filled == {"prod": 60}
     np.testing.assert_array_equal(found.scores[::10], holes["prod"].median())
-    board = hr.compare(holes, holes, schema, ["closed-form"], baseline="prod")
+    board = hr.compare(holes, schema, ["closed-form"], baseline="prod", test=holes).board
     assert "no value of prod in 60 rows; the column's median stands in" in str(board.to_table())
     assert board.to_dict()["baseline"]["filled"] == {"prod": 60}
 
@@ -114,10 +118,10 @@ def test_a_baseline_that_ranks_nothing_is_refused_before_any_fit(
     priced, schema, text, kind, message
 ):
     with pytest.raises(kind, match=message):
-        hr.compare(priced, priced, schema, ["closed-form"], baseline=text)
+        hr.compare(priced, schema, ["closed-form"], baseline=text, test=priced)
 
 
 def test_a_baseline_of_another_table_is_refused(table, schema):
     other = Baseline.read(table.head(5), "p_buy")
     with pytest.raises(DataError, match="one score per test row, 600. Got 5"):
-        hr.compare(table, table, schema, ["closed-form"], baseline=other)
+        hr.compare(table, schema, ["closed-form"], baseline=other, test=table)

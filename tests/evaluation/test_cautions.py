@@ -44,7 +44,7 @@ def test_a_score_that_knows_the_label_is_named(train, test):
 
 def test_values_that_nothing_can_be_measured_by_are_told(train, test):
     schema = hr.Schema({"buy": "p_buy", "like": "p_like"}, value={"buy": 10})
-    board = hr.compare(train, test, schema, ["closed-form"])
+    board = hr.compare(train, schema, ["closed-form"], test=test).board
     assert board.criterion == "AUC-sum"
     assert board.warnings == (
         "Value at K needs requests, so AUC-sum decides; name the request column in the schema.",
@@ -82,8 +82,10 @@ def test_a_rare_value_that_is_pooled_has_been_seen(schema):
 def test_without_the_training_rows_a_model_knows_its_values(train, test):
     model = hr.ClosedForm().fit(train, SCHEMA)
     strange = test.with_columns(age=pl.lit("ageless"))
-    assert said(strange, encoder=model.encoder) == ("No row has a value that the fit knew of age.",)
-    assert said(test, encoder=model.encoder) == ()
+    assert said(strange, encoder=model.fitted.encoder) == (
+        "No row has a value that the fit knew of age.",
+    )
+    assert said(test, encoder=model.fitted.encoder) == ()
 
 
 def test_numbers_beyond_those_of_training_are_told(train, test):
@@ -102,6 +104,6 @@ def test_few_positives_are_one_line(train):
 
 def test_they_are_part_of_the_result(train, test):
     flat = test.with_columns(p_like=pl.lit(0.25))
-    board = hr.compare(train, flat, SCHEMA, ["closed-form"])
+    board = hr.compare(train, SCHEMA, ["closed-form"], test=flat).board
     assert board.to_dict()["warnings"] == list(board.warnings)
     assert "p_like has one value in all test rows" in board.warnings[0]

@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 
 import harmonrank as hr
-from harmonrank.fusion.baselines.closed_form import ClosedForm
+from harmonrank.fusion.baselines.closed_form import ClosedFormConfig
+from harmonrank.fusion.baselines.logistic import LogisticConfig
 from harmonrank.metrics import Interval
 from harmonrank.support.errors import DataError, OutputError, UsageError
 from harmonrank.support.events import MethodEnded, MethodStarted
@@ -14,20 +15,20 @@ from harmonrank.support.table import Column
 from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, world_schema
 
-QUICK = {"harmonrank-paper": {"epochs": 1, "buckets": 16}}
-BOTH = ["harmonrank-paper", "closed-form"]
+QUICK = {"prevalence-weights": {}}
+BOTH = ["logistic", "closed-form"]
 
 
 @pytest.fixture(scope="module")
 def board(world_folder):
     return hr.compare(
         world_folder / "train.parquet",
-        world_folder / "test.parquet",
         hr.Schema.read(world_folder / "schema.toml"),
         BOTH,
+        test=world_folder / "test.parquet",
         valid=world_folder / "valid.parquet",
         options=QUICK,
-    )
+    ).board
 
 
 def test_the_json_form_is_the_contract_that_other_programs_read(board):
@@ -75,50 +76,43 @@ def test_the_ceiling_is_that_of_the_simulation(board, world_folder):
 
 
 def test_without_truth_there_is_no_ceiling_and_the_measured_sum_decides(table, schema):
-    board = hr.compare(table, table, schema, ["closed-form"])
+    board = hr.compare(table, schema, ["closed-form"], test=table).board
     assert board.ceiling is None
     assert board.to_dict()["methods"][0]["regret"] is None
 
 
-def test_a_method_that_fails_is_listed_last_and_the_others_go_on(table, schema, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(ZeroDivisionError("oh no"), "ZeroDivisionError: oh no"), (DataError("Too few."), "Too few.")],
+)
+def test_a_method_that_fails_is_listed_last_and_the_others_go_on(
+    table, schema, monkeypatch, error, told
+):
     def explode(*_):
-        raise ZeroDivisionError("oh no")
+        raise error
 
-    monkeypatch.setattr("harmonrank.paper.methods.harmonrank_paper.HarmonRankPaper._fit", explode)
-    board = hr.compare(table, table, schema, BOTH)
-    good, bad = board.to_dict()["methods"]
+    monkeypatch.setattr(LogisticConfig, "fit", explode)
+    result = hr.compare(table, schema, BOTH, test=table)
+    good, bad = result.to_dict()["methods"]
     assert (good["name"], good["error"]) == ("closed-form", None)
-    assert bad["error"] == "ZeroDivisionError: oh no"
+    assert bad["error"] == told
     assert {bad[key] for key in ("auc_sum", "ci", "regret")} == {None}
-
-
-def test_an_error_of_ours_is_given_as_its_sentence(table, schema, monkeypatch):
-    def refuse(*_):
-        raise DataError("Rows are too few.")
-
-    monkeypatch.setattr("harmonrank.paper.methods.harmonrank_paper.HarmonRankPaper._fit", refuse)
-    board = hr.compare(table, table, schema, BOTH)
-    assert board.entries[1].error == "Rows are too few."
+    assert set(result.models) == {"closed-form"}
+    assert not result.failed
+    # The ceiling of a world is known even if every method fails.
+    assert hr.compare(table, schema, BOTH[:1], test=table).failed
 
 
 def test_a_wrong_option_is_told_before_anything_is_fitted(table, schema):
-    with pytest.raises(UsageError, match="'epochs' of harmonrank-paper must be"):
-        hr.compare(table, table, schema, BOTH, options={"harmonrank-paper": {"epochs": -1}})
-
-
-def test_the_ceiling_is_known_even_if_every_method_fails(world_folder, monkeypatch):
-    def explode(*_):
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(ClosedForm, "_fit", explode)
-    test = world_folder / "test.parquet"
-    schema = hr.Schema.read(world_folder / "schema.toml")
-    assert hr.compare(test, test, schema, ["closed-form"]).ceiling > 3
+    with pytest.raises(UsageError, match="'calibration' of closed-form must be"):
+        hr.compare(table, schema, BOTH, options={"closed-form": {"calibration": 3}}, test=table)
 
 
 def test_events_tell_which_method_begins_and_ends(table, schema):
     events = []
-    board = hr.compare(table, table, schema, ["closed-form", "closed-form"], on_event=events.append)
+    board = hr.compare(
+        table, schema, ["closed-form", "closed-form"], on_event=events.append, test=table
+    ).board
     (entry,) = board.entries
     measured = replace(entry, behind=None)
     assert events == [
@@ -128,15 +122,15 @@ def test_events_tell_which_method_begins_and_ends(table, schema):
 
 
 def test_every_method_gets_the_same_rows_whatever_its_place(table, schema):
-    one = hr.compare(table, table, schema, BOTH, options=QUICK, seed=3)
-    other = hr.compare(table, table, schema, BOTH[::-1], options=QUICK, seed=3)
+    one = hr.compare(table, schema, BOTH, options=QUICK, seed=3, test=table).board
+    other = hr.compare(table, schema, BOTH[::-1], options=QUICK, seed=3, test=table).board
     sums = [{e.name: e.quality.auc_sum.estimate for e in b.entries} for b in (one, other)]
     assert sums[0] == sums[1]
 
 
 def test_weights_of_the_schema_count_in_the_sum(table):
     schema = hr.Schema({"buy": "p_buy", "like": "p_like"}, weights={"buy": 4})
-    numbers = hr.compare(table, table, schema, ["closed-form"]).to_dict()["methods"][0]
+    numbers = hr.compare(table, schema, ["closed-form"], test=table).board.to_dict()["methods"][0]
     auc = numbers["auc"]
     np.testing.assert_allclose(numbers["auc_sum"], 4 * auc["buy"] + auc["like"])
 
@@ -151,19 +145,19 @@ def test_weights_of_the_schema_count_in_the_sum(table):
 )
 def test_methods_must_be_known(table, schema, methods, options, message):
     with pytest.raises(UsageError, match=message):
-        hr.compare(table, table, schema, methods, options=options)
+        hr.compare(table, schema, methods, options=options, test=table)
 
 
-@pytest.mark.parametrize(("place", "purpose"), [(0, "training"), (1, "test")])
+@pytest.mark.parametrize(("place", "purpose"), [("train", "training"), ("test", "test")])
 def test_an_objective_without_a_positive_is_refused_before_any_fit(table, schema, place, purpose):
-    tables = [table, table]
+    tables = {"train": table, "test": table}
     tables[place] = table.with_columns(like=pl.lit(0))
     with pytest.raises(DataError, match=f"'like' has no positive label among the 600 {purpose} ro"):
-        hr.compare(*tables, schema, ["closed-form"])
+        hr.compare(**tables, schema=schema, methods=["closed-form"])
 
 
 def test_a_method_is_compared_with_the_first_on_the_same_resampled_rows(table, schema):
-    board = hr.compare(table, table, schema, ["closed-form", "prevalence-weights"])
+    board = hr.compare(table, schema, ["closed-form", "prevalence-weights"], test=table).board
     first, second = board.entries
     assert first.behind == Interval(0.0, 0.0, 0.0, 0.95)
     assert first.tied
@@ -178,10 +172,12 @@ def test_a_method_is_compared_with_the_first_on_the_same_resampled_rows(table, s
 
 def test_finished_methods_are_not_fitted_again(table, schema, tmp_path, monkeypatch):
     names = ["closed-form", "prevalence-weights"]
-    first = hr.compare(table, table, schema, names[:1], runs=tmp_path)
-    monkeypatch.setattr(ClosedForm, "_fit", None)  # would fail if it were called
+    first = hr.compare(table, schema, names[:1], runs=tmp_path, test=table).board
+    monkeypatch.setattr(ClosedFormConfig, "fit", None)  # would fail if it were called
     events = []
-    board = hr.compare(table, table, schema, names, runs=tmp_path, on_event=events.append)
+    board = hr.compare(
+        table, schema, names, runs=tmp_path, on_event=events.append, test=table
+    ).board
     kept = {e.entry.name: e.kept for e in events if isinstance(e, MethodEnded)}
     assert kept == {"closed-form": True, "prevalence-weights": False}
     assert {e.name: e.error for e in board.entries} == dict.fromkeys(names)
@@ -195,16 +191,16 @@ def test_a_foreign_file_among_the_runs_is_left_alone(table, schema, tmp_path, mo
     mine = tmp_path / name
     mine.parent.mkdir(exist_ok=True)
     mine.write_text('{"ten": "years of work"}')
-    monkeypatch.setattr(ClosedForm, "_fit", None)  # it is told before any fit
+    monkeypatch.setattr(ClosedFormConfig, "fit", None)  # it is told before any fit
     with pytest.raises(OutputError, match=r"so it is not overwritten; choose another"):
-        hr.compare(table, table, schema, ["closed-form"], runs=tmp_path)
+        hr.compare(table, schema, ["closed-form"], runs=tmp_path, test=table)
     assert mine.read_text() == '{"ten": "years of work"}'
     assert [file for file in tmp_path.rglob("*") if file.is_file()] == [mine]
 
 
 @pytest.mark.parametrize("change", ["seed", "data", "options", "broken"])
 def test_a_kept_result_of_anything_else_is_made_again(table, schema, tmp_path, change):
-    hr.compare(table, table, schema, ["closed-form"], runs=tmp_path)
+    hr.compare(table, schema, ["closed-form"], runs=tmp_path, test=table)
     options, seed = {}, 0
     if change == "seed":
         seed = 1
@@ -218,9 +214,9 @@ def test_a_kept_result_of_anything_else_is_made_again(table, schema, tmp_path, c
     events = []
     hr.compare(
         table,
-        table,
         schema,
         ["closed-form"],
+        test=table,
         seed=seed,
         options=options,
         runs=tmp_path,
@@ -237,9 +233,13 @@ def test_every_method_is_shown_recalibrated_and_as_fitted(tmp_path):
         as_frame(new, new.sample(30_000, seed=2)),
     )
     names = ["harmonrank", "closed-form"]
-    plain = {e.name: e for e in hr.compare(train, test, world_schema(old), names).entries}
+    plain = {
+        e.name: e for e in hr.compare(train, world_schema(old), names, test=test).board.entries
+    }
     for _ in range(2):  # fitted, then kept
-        board = hr.compare(train, test, world_schema(old), names, runs=tmp_path, recalibrate=True)
+        board = hr.compare(
+            train, world_schema(old), names, runs=tmp_path, recalibrate=True, test=test
+        ).board
         assert board.drift.replaced == ("p_like",)
         assert board.to_dict()["recalibrated"]
         for entry in board.entries:
@@ -257,7 +257,7 @@ def test_rows_of_weight_0_count_for_nothing_in_a_comparison(table, schema):
     real, lies = (table.with_columns(v=pl.lit(v)) for v in (1.0, 0.0))
     lies = lies.with_columns(buy=1 - pl.col("buy"), p_buy=1 - pl.col("p_buy"))
     one, other = (
-        hr.compare(rows, rows, schema, ["closed-form", "logistic"]).to_dict()
+        hr.compare(rows, schema, ["closed-form", "logistic"], test=rows).board.to_dict()
         for rows in (real, pl.concat([real, lies]))
     )
     for board in (one, other):
@@ -266,13 +266,50 @@ def test_rows_of_weight_0_count_for_nothing_in_a_comparison(table, schema):
     assert one == other
 
 
-def test_the_end_of_a_fit_hands_its_model_on_and_a_kept_one_has_none(table, schema, tmp_path):
-    events = []
-    hr.compare(table, table, schema, ["closed-form"], runs=tmp_path, on_event=events.append)
-    model = events[-1].model
-    np.testing.assert_array_equal(
-        model.score(table), hr.load(tmp_path / "closed-form").score(table)
+def test_the_models_are_those_that_were_measured_kept_or_not(table, schema, tmp_path):
+    fitted, kept = (
+        hr.compare(table, schema, ["closed-form"], test=table, runs=tmp_path) for _ in range(2)
     )
-    hr.compare(table, table, schema, ["closed-form"], runs=tmp_path, on_event=events.append)
-    assert events[-1].kept
-    assert events[-1].model is None
+    expected = hr.ClosedForm().fit(table, schema).score(table)
+    for result in (fitted, kept):
+        np.testing.assert_array_equal(result.models["closed-form"].score(table), expected)
+
+
+def test_a_log_is_cut_as_a_split_cuts_it_and_its_baseline_with_it(table, schema):
+    log = table.with_columns(at=pl.int_range(pl.len()) // 10 * 60)
+    schema = replace(schema, time="at")
+    methods = ["closed-form", "logistic"]
+    train, test = log.head(480), log.tail(120)
+    two = hr.compare(train, schema, methods, test=test, baseline="p_buy")
+    one = hr.compare(log, schema, methods, split="time", baseline="p_buy")
+    assert one.notes[0].startswith("Split by time, test rows from 1970-01-01 00:48:00: 480 train")
+    assert one.verdict == two.verdict
+    assert one.board.qualities == two.board.qualities
+    share = hr.Cut("request", test_share=0.5)
+    assert hr.compare(log, schema, methods, split=share).board.test_rows < 400
+    with pytest.raises(UsageError, match="Give either --test TABLE, or --split"):
+        hr.compare(log, schema, methods)
+
+
+def test_a_table_larger_than_memory_is_compared_in_blocks(world_folder, monkeypatch):
+    monkeypatch.setattr("harmonrank.fusion.quality.block_quality.SAMPLE_ROWS", 2000)
+    schema = hr.Schema.read(world_folder / "schema.toml")
+    tables = {"train": world_folder / "train.parquet", "test": world_folder / "test.parquet"}
+    whole = hr.compare(**tables, schema=schema, methods=BOTH)
+    blocks = hr.compare(**tables, schema=schema, methods=BOTH, memory="1KB")
+    assert blocks.board.to_dict()["rows"] == whole.board.to_dict()["rows"]
+    assert blocks.test.rows < whole.test.rows
+    for name, quality in whole.board.qualities.items():
+        for objective, area in quality.auc.items():
+            again = blocks.board.qualities[name].auc[objective]
+            assert again.estimate == pytest.approx(area.estimate, abs=1e-9)
+    assert [note.split(".")[0] for note in blocks.notes[:2]] == ["Training rows", "Test rows"]
+
+
+def test_the_page_of_a_comparison_is_one_call(table, schema, tmp_path):
+    pytest.importorskip("plotly")
+    result = hr.compare(table, schema, ["closed-form", "logistic"], test=table)
+    result.report(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "2 fusions of buy, like" in text
+    assert result.verdict.sentence in text

@@ -1,5 +1,6 @@
 """Floors under AUCs: worlds whose best guarded trade-off is known."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import harmonrank as hr
 from harmonrank.evaluation.frontier import Floor, Sweep, guarded_by
 from harmonrank.fusion.baselines.prevalence_weights import PrevalenceWeights
-from harmonrank.metrics import auc, paired_difference
+from harmonrank.metrics import auc, auc_sum_interval
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, world_schema
@@ -31,8 +32,9 @@ def known_sweep(p, weights=None):
         weights=weights or {},
     )
     table = pl.DataFrame(columns)
-    model = PrevalenceWeights().fit(table, schema)
-    model.prevalence = p.mean(axis=0).round(12)  # as if of endless rows
+    fit = PrevalenceWeights().fit(table, schema)
+    endless = replace(fit.fitted, prevalence=p.mean(axis=0).round(12))  # as if of endless rows
+    model = PrevalenceWeights.assembled(schema, endless, fit.state)
     return Sweep.of(model, table)
 
 
@@ -185,10 +187,10 @@ def test_the_margin_is_the_lower_end_of_the_paired_interval():
     sweep = Sweep.of(hr.ClosedForm().fit(table, schema), table)
     found = guarded_by(sweep, floors(sweep, "like>=current+0.01", "comment>=0.3"), level=0.9)
     log = sweep.log
-    moved = paired_difference(
+    moved = auc_sum_interval(
         sweep.fused(found.point.weights),
-        sweep.fused(sweep.weights),
         log.known_labels(),
+        minus=sweep.fused(sweep.weights),
         objective_weights=[0, 1, 0],
         level=0.9,
         groups=log.request,

@@ -141,7 +141,8 @@ def test_the_grid_holds_every_composition():
 
 
 def test_the_default_fitted_for_other_weights_is_the_same_model(sweep, found, train):
-    refits = refits_of(sweep, found, train, [0, found.auc.knee, 1, 9])
+    some = {number: found.weights[number] for number in (0, found.auc.knee, 1, 9)}
+    refits = refits_of(sweep, some, found.auc.figures, train)
     assert max(refit.largest for refit in refits) < 1e-12
 
 
@@ -160,7 +161,8 @@ def test_a_method_that_learns_by_the_weights_is_within_the_promise_of_its_refits
     model = hr.HarmonRankNetwork(epochs=3).fit(train, schema)
     sweep = Sweep.of(model, rows(40_000, 2, truth=True))
     found = frontier_of(sweep, points=10)
-    for refit in refits_of(sweep, found, train, [1, found.auc.knee]):
+    some = {number: found.weights[number] for number in (1, found.auc.knee)}
+    for refit in refits_of(sweep, some, found.auc.figures, train):
         assert abs(refit.gap) < SHOWN
         assert refit.largest < SHOWN
 

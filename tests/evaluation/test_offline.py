@@ -7,8 +7,7 @@ import polars as pl
 import pytest
 
 from harmonrank.data import Schema
-from harmonrank.evaluation import Baseline
-from harmonrank.evaluation.offline import estimate_offline
+from harmonrank.evaluation.offline import offline
 from harmonrank.fusion import method_class
 from harmonrank.metrics import spearman
 from harmonrank.support.errors import DataError, UsageError
@@ -66,7 +65,7 @@ def test_intervals_cover_the_true_value_and_the_true_lift(model):
     held = np.zeros((4, len(OBJECTIVES)), int)
     for run in range(runs):
         log = log_of(100 + run, requests=800)
-        result = estimate_offline(model, log, against=Baseline.read(log, "p_click"), **RANDOM)
+        result = offline(model, log, against="p_click", **RANDOM)
         parts = ("snips", "robust", "snips_lift", "robust_lift")
         for row, (part, about) in enumerate(zip(parts, (true, true, lift, lift), strict=True)):
             ends = [getattr(one, part) for one in result.objectives]
@@ -90,7 +89,7 @@ def test_estimated_lifts_rank_ten_pairs_as_the_true_ones_do(model):
     true, *truth = truth_of(model.score, *map(score, formulas))
     lifts = [
         [one.robust_lift.estimate for one in
-         estimate_offline(model, log, against=Baseline.read(log, text), **RANDOM).objectives]
+         offline(model, log, against=text, **RANDOM).objectives]
         for text in formulas
     ]  # fmt: skip
     for m in range(len(OBJECTIVES)):
@@ -99,7 +98,7 @@ def test_estimated_lifts_rank_ten_pairs_as_the_true_ones_do(model):
 
 
 def test_a_ranking_against_itself_has_no_lift_and_full_support(model, logged):
-    result = estimate_offline(model, logged, against=model, **RANDOM)
+    result = offline(model, logged, against=model, **RANDOM)
     assert [one.robust_lift.estimate for one in result.objectives] == pytest.approx([0, 0, 0])
     assert result.support == 1
     assert result.randomised
@@ -111,7 +110,7 @@ def test_a_ranking_against_itself_has_no_lift_and_full_support(model, logged):
 
 def test_without_random_order_the_order_that_was_shown_is_what_was_seen(model):
     log = log_of(4, share=0.0)
-    result = estimate_offline(model, log, k=4)
+    result = offline(model, log, k=4)
     assert result.against == "the order in which rows were shown"
     seen = log.select(OBJECTIVES).sum().row(0)
     current = [one.current.estimate for one in result.objectives]
@@ -126,7 +125,7 @@ def test_where_everything_is_shown_places_alone_tell_the_value(model):
     hour = shown_requests(WORLD, config, 7)
     fused = candidate_scores(hour, WORLD, production)
     log = shown_log(hour, WORLD, fused, config, share=0.0, seed=7)
-    result = estimate_offline(model, log.drop(RANDOMISED), k=6, position="position")
+    result = offline(model, log.drop(RANDOMISED), k=6, position="position")
     true = true_values(hour, candidate_scores(hour, WORLD, model.score), config)
     found = [one.robust.estimate for one in result.objectives]
     assert result.support == 1
@@ -136,7 +135,7 @@ def test_where_everything_is_shown_places_alone_tell_the_value(model):
 def test_values_add_up_and_few_events_are_told(model, logged):
     value = {"click": 1, "like": 5, "long_view": 2}
     few = logged.filter(pl.col("request_id") < 150)
-    result = estimate_offline(model, few, against=model, value=value, **RANDOM)
+    result = offline(model, few, against=model, value=value, **RANDOM)
     worth = sum(value[n] * result[n].robust.estimate for n in OBJECTIVES)
     assert result["value"].robust.estimate == pytest.approx(worth)
     assert any("effective events of" in line for line in result.warnings)
@@ -149,16 +148,16 @@ def test_what_cannot_be_estimated_is_one_sentence(model, logged):
     plain = replace(SCHEMA, position=None, examination={})
     bare = method_class("closed-form")().fit(logged.filter(pl.col("position") > 0), plain)
     with pytest.raises(UsageError, match="needs a position column"):
-        estimate_offline(bare, logged)
+        offline(bare, logged)
     with pytest.raises(DataError, match="'half', which says whether the order was random"):
-        estimate_offline(model, logged.with_columns(half=pl.lit(0.5)), randomised="half")
+        offline(model, logged.with_columns(half=pl.lit(0.5)), randomised="half")
     with pytest.raises(DataError, match="must be the same in all rows of a request"):
-        estimate_offline(model, logged, randomised="click")
+        offline(model, logged, randomised="click")
     with pytest.raises(DataError, match="is 0 in all rows; no request"):
-        estimate_offline(model, logged.with_columns(none=pl.lit(0)), randomised="none")
-    with pytest.raises(UsageError, match="`against` must be a fitted model or a Baseline"):
-        estimate_offline(model, logged, against="p_click")
+        offline(model, logged.with_columns(none=pl.lit(0)), randomised="none")
+    with pytest.raises(UsageError, match="`against` must be a fitted model, a column or a formula"):
+        offline(model, logged, against=3)
     with pytest.raises(UsageError, match="`model` must be a fitted model"):
-        estimate_offline("model", logged)
+        offline("model", logged)
     with pytest.raises(DataError, match="no column 'nowhere'"):
-        estimate_offline(model, logged, randomised="nowhere")
+        offline(model, logged, randomised="nowhere")

@@ -29,8 +29,10 @@ def schema():
 @pytest.fixture(scope="module")
 def board(rows, schema, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    first = hr.compare(*rows, schema, METHODS, k=3, runs=folder, baseline="p_long_view")
-    again = hr.compare(*rows, schema, METHODS, k=3, runs=folder, baseline="p_long_view")
+    more = {"k": 3, "runs": folder, "baseline": "p_long_view"}
+    first, again = (
+        hr.compare(rows[0], schema, METHODS, test=rows[1], **more).board for _ in range(2)
+    )
     # What was kept gives the same board, intervals included.
     assert again.to_dict()["methods"][:-1] == first.to_dict()["methods"][:-1]
     return first
@@ -69,7 +71,7 @@ def test_table_and_verdict_speak_of_value(board):
 
 
 def test_without_values_all_is_as_before(rows, schema):
-    plain = hr.compare(*rows, replace(schema, value={}), ["closed-form"])
+    plain = hr.compare(rows[0], replace(schema, value={}), ["closed-form"], test=rows[1]).board
     assert plain.criterion == "AUC-sum"
     assert not plain.entries[0].earned.size
     assert np.isfinite(plain.entries[0].quality.total)

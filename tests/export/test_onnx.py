@@ -46,7 +46,7 @@ def run(session, model, rows, **more):
 def check_equal(session, model, rows):
     found = run(session, model, rows)
     np.testing.assert_allclose(found["fused"], model.score(rows), TOLERANCE, TOLERANCE)
-    if model.gives_probabilities:
+    if model.traits.probabilities:
         for m, name in enumerate(model.schema.names):
             p = model.probabilities(rows)[:, m]
             np.testing.assert_allclose(found[name], p, 0, TOLERANCE)

@@ -30,6 +30,6 @@ def test_contributions_add_up_to_the_score_to_the_last_bit(name, asked):
     assert (np.abs(sums - fused) <= np.spacing(np.abs(parts).max(axis=1))).all()
     same_sign = (parts >= 0).all(axis=1)
     np.testing.assert_array_equal(sums[same_sign], fused[same_sign])
-    merged = model.objective_weights(**asked) / (model.prevalence * (1 - model.prevalence))
+    merged = model.fuser.weights(**asked).counted / (model.prevalence * (1 - model.prevalence))
     np.testing.assert_allclose(parts, model.probabilities(table) * merged, rtol=1e-9, atol=1e-12)
     assert model.contributions(table[:0], **asked).shape == (0, 2)

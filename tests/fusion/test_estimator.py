@@ -55,7 +55,7 @@ def test_changed_options_are_printed_as_they_are_typed():
 
 def test_quality_leaderboard_and_drift_show_as_tables(table, schema):
     model = hr.ClosedForm().fit(table, schema)
-    board = hr.compare(table, table, schema, ["closed-form", "prevalence-weights"])
+    board = hr.compare(table, schema, ["closed-form", "prevalence-weights"], test=table).board
     for found, head in (
         (model.evaluate(table), "objective"),
         (board, "method"),
@@ -97,14 +97,14 @@ def test_a_dict_does_for_a_schema():
     as_dict, as_schema = hr.ClosedForm().fit(train, PARTS), hr.ClosedForm().fit(train, SCHEMA)
     np.testing.assert_array_equal(as_dict.score(test), as_schema.score(test))
     assert as_dict.schema == SCHEMA
-    board = hr.compare(train, test, PARTS, "closed-form")
+    board = hr.compare(train, PARTS, "closed-form", test=test).board
     assert [entry.name for entry in board.entries] == ["closed-form"]
 
 
 def test_all_methods_are_those_that_are_installed(monkeypatch, caplog):
     monkeypatch.setattr("harmonrank.fusion.catalogue.METHODS", ("closed-form", "mbce"))
     monkeypatch.setattr("harmonrank.fusion.catalogue.is_installed", lambda package: False)
-    board = hr.compare(planted(), planted(300, seed=2), SCHEMA, methods="all")
+    board = hr.compare(planted(), SCHEMA, methods="all", test=planted(300, seed=2)).board
     assert [entry.name for entry in board.entries] == ["closed-form"]
     assert "'torch' is missing: mbce; install it with `pip install 'harmonrank[torch]'`" in (
         caplog.text

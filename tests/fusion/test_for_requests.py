@@ -88,8 +88,8 @@ def test_other_weights_and_contributions_add_up(log, model):
     weights = {"buy": 3.0, "long_view": 0.5}
     parts = model.contributions(test, weights=weights)
     np.testing.assert_allclose(parts.sum(axis=1), model.score(test, weights=weights), rtol=1e-12)
-    alone = model.parts(model.probabilities(test), model.weights())
-    vector = model.objective_weights(weights)
+    alone = model.fuser.parts_of(model.probabilities(test), model.fuser.weights())
+    vector = model.fuser.weights(weights).counted
     np.testing.assert_allclose(model.score(test, weights=weights), alone @ vector, rtol=1e-12)
     sweep = Sweep.of(model, log[1])
     np.testing.assert_allclose(sweep.fused(np.ones(5)), model.score(sweep.log), rtol=1e-12)
@@ -98,7 +98,9 @@ def test_other_weights_and_contributions_add_up(log, model):
 def test_rows_that_miss_a_score_are_scored_by_their_probabilities(log, model):
     test = log[1][:200].with_columns(p_like=pl.lit(None, pl.Float64))
     p = model.probabilities(test)
-    np.testing.assert_allclose(model.score(test), model.parts(p, model.weights()).sum(axis=1))
+    np.testing.assert_allclose(
+        model.score(test), model.fuser.parts_of(p, model.fuser.weights()).sum(axis=1)
+    )
 
 
 def test_a_recalibrated_model_keeps_what_a_probability_is_worth(log, model):
@@ -152,15 +154,6 @@ def test_a_network_learns_within_requests(log):
     assert quality.requests.exact_auc_sum > 2.5 + 0.1  # chance is 2.5
     again = method_class("harmonrank-paper")(optimise="requests", **SMALL).fit(train, schema)
     np.testing.assert_array_equal(again.score(test), network.score(test))
-
-
-def test_rows_may_come_in_any_order(log):
-    train, schema = log[0][:4_000], log[2]
-    mixed = train.sample(fraction=1.0, shuffle=True, seed=1)
-    for rows in (train, mixed):
-        model = method_class("harmonrank-paper")(optimise="requests", **SMALL)
-        model.fit(rows, schema, valid=rows)
-        assert np.isfinite(model.score(rows)).all()
 
 
 @pytest.mark.parametrize(

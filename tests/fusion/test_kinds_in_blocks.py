@@ -1,5 +1,8 @@
 """Graded and conditional objectives are fitted in blocks to the model of memory."""
 
+from functools import reduce
+from operator import add
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,7 +11,7 @@ from safetensors.numpy import load_file
 import harmonrank as hr
 from check_method import SMALL
 from harmonrank.data import read_log
-from harmonrank.data.label_levels import LabelLevels, LevelSum
+from harmonrank.data.label_levels import LabelLevels
 from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.fusion import method_class
 from harmonrank.support.errors import DataError, UsageError
@@ -88,23 +91,6 @@ def test_formulas_are_those_of_memory(method, kind, search_rows, tmp_path):
     assert (one / "model.json").read_bytes() == (two / "model.json").read_bytes()
 
 
-@pytest.mark.parametrize("method", ["harmonrank-paper", "harmonrank-network"])
-def test_networks_are_those_of_memory(method, tmp_path):
-    pytest.importorskip("torch")
-    one, two = both(method, KINDS["graded"], tmp_path, **SMALL.get(method, {}))
-    a, b = (load_file(folder / "weights.safetensors") for folder in (one, two))
-    for name, array in a.items():
-        np.testing.assert_array_equal(b[name], array, err_msg=name)
-
-
-def test_networks_take_no_conditional_objective_in_blocks_either(tmp_path):
-    pytest.importorskip("torch")
-    planted().write_parquet(tmp_path / "train.parquet")
-    blocks = FileBlocks(tmp_path / "train.parquet", KINDS["given"])
-    with pytest.raises(UsageError, match="cannot learn objectives that are shown only given"):
-        method_class("harmonrank-paper")().fit(blocks, KINDS["given"])
-
-
 def test_isotonic_curves_are_of_the_rows_that_show_an_objective(tmp_path):
     one, two = both("closed-form", KINDS["both"], tmp_path, calibration="isotonic")
     a, b = (load_file(folder / "weights.safetensors") for folder in (one, two))
@@ -167,11 +153,9 @@ def test_levels_of_parts_are_those_of_all_rows(weighted):
     rng = np.random.default_rng(0)
     labels = np.concatenate([rng.integers(0, 9, 5000) / 2, rng.normal(size=5000)])
     weight = rng.random(10_000) if weighted else None
-    total = LevelSum()
-    for part in range(0, 10_000, 70):
-        some = slice(part, part + 70)
-        total.add(LabelLevels.of(labels[some], None if weight is None else weight[some]))
-    found, known = total.total(), LabelLevels.of(labels, weight)
+    parts = [slice(first, first + 70) for first in range(0, 10_000, 70)]
+    of_parts = (LabelLevels.of(labels[p], None if weight is None else weight[p]) for p in parts)
+    found, known = reduce(add, of_parts), LabelLevels.of(labels, weight)
     np.testing.assert_array_equal(found.values, known.values)
     np.testing.assert_allclose(found.mass, known.mass, rtol=1e-12)
     np.testing.assert_allclose(found.places(), known.places(), rtol=1e-12)

@@ -17,8 +17,8 @@ from harmonrank.fusion.position.correction import corrected, estimated_curve, in
 from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.metrics import auc, value_at_k
 from harmonrank.support.errors import DataError
-from harmonrank.worlds import examination_curve, world
-from harmonrank.worlds.simulation import POSITION, as_frame, with_places, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank_lab.worlds import POSITION, examination_curve, with_places
 from reference import em_examination
 
 WORLD = world("qkvideo")
@@ -166,7 +166,9 @@ def test_sample_weights_of_the_table_count_beside_the_places(train):
 
 
 def test_compare_corrects_all_methods_by_one_curve(train, test):
-    board = compare(train.head(20_000), test, PLACED, ["closed-form", "prevalence-weights"])
+    board = compare(
+        train.head(20_000), PLACED, ["closed-form", "prevalence-weights"], test=test
+    ).board
     curves = [entry.quality.position.examination for entry in board.entries]
     assert curves[0] == curves[1] == estimated_curve(read_log(train.head(20_000), PLACED))
 

@@ -12,8 +12,8 @@ from harmonrank.fusion import method_class
 from harmonrank.fusion.position.correction import corrected, corrected_blocks
 from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.support.errors import DataError
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import POSITION, as_frame, with_places, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank_lab.worlds import POSITION, with_places
 
 WORLD = world("qkvideo")
 PLACED = hr.Schema.from_dict(

@@ -126,17 +126,6 @@ def test_a_truncated_file_leaves_nothing_behind(model, data, tmp_path, share):
     assert left_behind(tmp_path) == ["data.parquet"]
 
 
-def test_a_file_damaged_inside_leaves_nothing_behind(model, data, tmp_path):
-    whole = bytearray(data.read_bytes())
-    middle = len(whole) // 2
-    whole[4 : 4 + 400] = bytes(400)
-    whole[middle : middle + 400] = bytes(400)
-    data.write_bytes(whole)
-    with pytest.raises(DataError, match="data.parquet' cannot be read as parquet"):
-        score_file(model, data, tmp_path / "out.parquet")
-    assert left_behind(tmp_path) == ["data.parquet"]
-
-
 @pytest.mark.parametrize("to", ["parquet", "csv", "arrow"])
 @pytest.mark.parametrize("kind", ["parquet", "csv", "arrow"])
 def test_a_table_without_rows_is_scored_to_one_without_rows(model, tmp_path, kind, to):
@@ -164,18 +153,6 @@ def test_a_name_that_is_taken_is_refused(model, data, tmp_path):
 def test_an_output_of_an_unknown_kind_is_refused(model, data, tmp_path):
     with pytest.raises(DataError, match="out.xlsx' has no known ending"):
         score_file(model, data, tmp_path / "out.xlsx")
-
-
-def test_a_bad_row_late_in_the_file_is_named_and_leaves_nothing_behind(
-    model, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(scoring, "PIECE_ROWS", 100)
-    path, bad = tmp_path / "in.parquet", small_table(1000, seed=5)
-    bad[777, "p_like"] = 1.5
-    bad.write_parquet(path)
-    with pytest.raises(DataError, match=r"Got 1.5 in row 777"):
-        score_file(model, path, tmp_path / "out.parquet")
-    assert left_behind(tmp_path) == ["in.parquet"]
 
 
 def test_fractions_are_written_without_a_dictionary_that_would_not_repeat(model, data, tmp_path):

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import polars as pl
 import pytest
 
 import harmonrank as hr
@@ -46,26 +45,6 @@ METHODS = [
     hr.HarmonRankPaper(epochs=1, buckets=8),
     Logistic(),
 ]
-
-
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_a_request_is_scored_as_the_table_of_its_candidates(method, table, schema):
-    method.fit(table, schema)
-    row = dict.fromkeys(schema.context) | table.select(schema.context).row(3, named=True)
-    scores = table.select(schema.score_columns)
-    candidates = scores.with_columns(pl.lit(value).alias(name) for name, value in row.items())
-    found = method.score_request(scores.to_numpy(), row)
-    assert found.tolist() == method.score(candidates).tolist()
-
-
-@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
-def test_a_value_that_was_never_seen_and_none_at_all_are_scored_alike(method, table, schema):
-    method.fit(table, schema)
-    scores = table.select(schema.score_columns).to_numpy()[:5]
-    strange = {"hour": 10**6, "age": "ageless"}
-    unknown = dict.fromkeys(schema.context)
-    found = method.score_request(scores, strange), method.score_request(scores, unknown)
-    assert found[0].tolist() == found[1].tolist()
 
 
 def test_weights_of_a_request_are_those_of_a_table(table, schema):

@@ -65,6 +65,8 @@ def test_drift_counts_from_the_rows_of_a_new_reference(model):
     changed = QKVIDEO.with_upstream(["click"], a=1.0, b=-2.0)
     exam = rows(changed, seed=2)
     assert "p_click" in model.drift(exam).moved
-    newer = model.with_reference_of(rows(changed, seed=3))
+    newer = model.with_fitted(model.fitted.referred_to(rows(changed, seed=3)))
     assert newer.drift(exam).moved == ()
     assert np.array_equal(newer.score(exam), model.score(exam))
+
+

@@ -6,7 +6,6 @@ prints a JSON line for each case that ends in anything but success or an error o
 """
 
 import copy
-import hashlib
 import json
 import random
 import resource
@@ -27,7 +26,9 @@ from harmonrank.data import read_log
 from harmonrank.fusion import METHODS, method_class
 from harmonrank.support.errors import HarmonRankError
 from harmonrank.support.storage.arrays import array_header, digest
+from harmonrank.support.storage.store import Store
 from logs import SCHEMA_TOML, small_table
+from saving import signed
 
 SECONDS = 60
 MEMORY = 8 << 30
@@ -112,42 +113,37 @@ def bent(rng, arrays):
         if not arrays:
             break
         name = rng.choice(sorted(arrays))
-        array, action = arrays[name], rng.randrange(11)
-        if action == 0:
-            del arrays[name]
-        elif action == 1:
-            arrays["more"] = array
-        elif action == 2:
-            arrays[name] = array[:-1] if array.ndim else array.reshape(1)
-        elif action == 3:
-            arrays[name] = np.concatenate([array, array]) if array.ndim else array
-        elif action == 4:
-            arrays[name] = array.T.copy() if array.ndim > 1 else array[None]
+        array, kind = arrays[name], rng.choice(["float32", "float64", "int64", "int32", "int8"])
+        altered = (
+            lambda array: array[:-1] if array.ndim else array.reshape(1),
+            lambda array: np.concatenate([array, array]) if array.ndim else array,
+            lambda array: array.T.copy() if array.ndim > 1 else array[None],
+            lambda array, kind=kind: array.astype(kind),
+            lambda array: array.reshape(-1)[:0],
+        )
+        action = rng.randrange(11)
+        if action < len(altered):
+            arrays[name] = altered[action](array)
         elif action == 5:
-            arrays[name] = array.astype(
-                rng.choice(["float32", "float64", "int64", "int32", "int8"])
-            )
+            del arrays[name]
         elif action == 6:
-            arrays[name] = array.reshape(-1)[:0]
+            arrays["more"] = array
         elif array.size:
-            flat = array.reshape(-1)
             odd = [0, 1, -1, 2, 10**6, 2**31 - 1, -(2**31)]
             if array.dtype.kind == "f":
                 odd += [np.nan, np.inf, -np.inf, 1e30, -1e30, 1e-30, 1e38]
+            flat = array.reshape(-1)
             which = slice(None) if rng.random() < 0.3 else rng.randrange(flat.size)
             with np.errstate(all="ignore"):
                 flat[which] = np.array(rng.choice(odd)).astype(array.dtype)
     return arrays
 
 
-def signed(folder):
-    """Make the checksums of a folder right."""
-    sums = {
-        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in folder.iterdir()
-        if file.name != "checksums.json"
-    }
-    (folder / "checksums.json").write_text(json.dumps(sums))
+def flipped(rng, path):
+    """Change a bit of a file, and cut it short now and then."""
+    whole = bytearray(path.read_bytes())
+    whole[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+    path.write_bytes(whole[: rng.randrange(len(whole))] if rng.random() < 0.2 else whole)
 
 
 def model(rng, folder, scratch):
@@ -177,15 +173,12 @@ def model(rng, folder, scratch):
 def record(rng, folder, scratch):
     """Find an altered record, or take over an altered checkpoint."""
     if rng.random() < 0.5:
-        import fuzzing_records
-
-        fuzzing_records.stored(rng, scratch)
+        kept(scratch, lambda content: mangled(rng, content))
         return
     path = scratch / "checkpoint"
     if rng.random() < 0.4:
-        whole = bytearray((folder / "checkpoint").read_bytes())
-        whole[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
-        path.write_bytes(whole[: rng.randrange(len(whole))] if rng.random() < 0.2 else whole)
+        shutil.copy(folder / "checkpoint", path)
+        flipped(rng, path)
     else:
         arrays, header = (
             bent(rng, load_file(folder / "checkpoint")),
@@ -195,6 +188,41 @@ def record(rng, folder, scratch):
         texts = {"progress": json.dumps(progress), "fingerprint": "x"}
         save_file(arrays, path, metadata=texts | {"sha256": digest(arrays, texts)})
     checkpoint().load(path, "x")
+
+
+def kept(scratch, change=lambda content: content):
+    """Compare a method twice, the second time with its altered record."""
+    rows = small_table()
+    schema = hr.Schema({"buy": "p_buy", "like": "p_like"}, request="request_id")
+    events = []
+    for _ in range(2):
+        board = hr.compare(
+            rows, schema, ["closed-form"], runs=scratch, on_event=events.append, test=rows
+        ).board
+        alter(scratch, "closed-form", change)
+        str(board)
+        board.to_dict()
+    return events[-1].kept
+
+
+def alter(folder, name, change):
+    """Replace the content of a record; its checksum is right again."""
+    record = json.loads((folder / f"{name}.json").read_text())
+    Store(folder).put(name, record["key"], change(record["content"]))
+
+
+def changed(content, place, value):
+    """Return JSON parts with another value at a place, or without it."""
+    content = json.loads(json.dumps(content))
+    *inner, last = place.split(".")
+    part = content
+    for name in inner:
+        part = part[name]
+    if value is None:
+        del part[last]
+    else:
+        part[last] = value
+    return content
 
 
 def checkpoint():
@@ -271,9 +299,7 @@ def table(rng, folder, scratch):
         except pl.exceptions.PolarsError:
             return  # no such file can be
         if rng.random() < 0.4:
-            whole = bytearray(source.read_bytes())
-            whole[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
-            source.write_bytes(whole)
+            flipped(rng, source)
     fitted = hr.ClosedForm().fit(source, columns)
     fitted.score(source)
 

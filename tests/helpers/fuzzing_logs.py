@@ -6,7 +6,7 @@ import shutil
 import polars as pl
 from safetensors.numpy import load_file, save_file
 
-from fuzzing import ODD, bent, mangled, signed
+from fuzzing import ODD, bent, flipped, mangled
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor, load_predictor, score_log
 from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.logs import PARTS, ImportedLog, find_kuairand, import_log
@@ -21,6 +21,7 @@ from raw_logs import (
     video_line,
     write_kuairand,
 )
+from saving import signed
 
 SMALL = PredictorConfig(epochs=1, refits=1, embedding=4)
 CHUNK_BYTES = 30_000
@@ -128,9 +129,7 @@ def _alter_table(rng, place):
     """Change a column of a table, or its bytes, and let the manifest agree."""
     path = place / rng.choice(sorted(f.relative_to(place).as_posix() for f in place.rglob("*.p*")))
     if rng.random() < 0.3:
-        whole = bytearray(path.read_bytes())
-        whole[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
-        path.write_bytes(whole)
+        flipped(rng, path)
     else:
         frame = pl.read_parquet(path)
         column, rows = rng.choice(frame.columns), frame.height
@@ -154,8 +153,5 @@ def raw(rng, folder, scratch):
         table[row] = line(row, **{rng.choice(columns.split(",")): rng.choice(FIELDS)})
     place = write_kuairand(scratch / "raw", lines, users, videos)
     if rng.random() < 0.3:
-        path = rng.choice(sorted(place.iterdir()))
-        whole = bytearray(path.read_bytes())
-        whole[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
-        path.write_bytes(whole[: rng.randrange(len(whole))] if rng.random() < 0.3 else whole)
+        flipped(rng, rng.choice(sorted(place.iterdir())))
     import_log(find_kuairand(place), scratch / "out")

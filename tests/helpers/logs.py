@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from harmonrank.model.coordinate import logit_of
+from harmonrank.support.logistic import score_logit
 from harmonrank.worlds import world
 
 SCHEMA_TOML = """
@@ -78,4 +78,4 @@ def drawn_logits(name="conflict", rows=20_000, start=0):
     place = world(name)
     sample = place.sample(rows, seed=7, start=start)
     codes = np.stack(list(sample.context.values()), axis=1).astype(np.int32)
-    return sample, logit_of(sample.scores), codes, tuple(place.context.values())
+    return sample, score_logit(sample.scores), codes, tuple(place.context.values())

@@ -16,7 +16,7 @@ class LosingEngine:
     def __init__(self, engine, at, marker=None, lose=None):
         self._engine, self._at, self._marker, self._lose = engine, at, marker, lose
         self.name, self.workers = engine.name, engine.workers
-        self.put, self.get, self.together = engine.put, engine.get, engine.together
+        self.put, self.get = engine.put, engine.get
         self.calls = 0
 
     def _sent(self, send, deadly, function, *given):

@@ -81,7 +81,7 @@ def gather_and_die(team, marker):
     return [part.tolist() for part in team.gathered(np.full((team.rank + 1, 2), team.rank))]
 
 
-def fail_together(team):
+def fail_in_parallel(team):
     """Let one worker refuse its part, for which the others wait."""
     if team.rank == 1:
         fail(7)

@@ -26,13 +26,6 @@ def mean_over_rows(scores, labels, sample_weight, row_loss):
     return total / sum(sample_weight) if sum(sample_weight) else 0.0
 
 
-def class_mean_and_variance(scores, class_weight):
-    """Mean and population variance of the scores under non-negative weights."""
-    mass = sum(class_weight)
-    mean = sum(w * s for w, s in zip(class_weight, scores, strict=True)) / mass
-    return mean, sum(w * (s - mean) ** 2 for w, s in zip(class_weight, scores, strict=True)) / mass
-
-
 def auc_by_pairs(scores, labels, weights=None):
     """Count every pair of one objective, ties one half; a fraction counts on both sides."""
     w = np.ones(len(scores)) if weights is None else np.asarray(weights, float)

@@ -6,8 +6,15 @@ import json
 from safetensors.numpy import load_file, save_file
 
 
+def signed(folder):
+    """Make the checksums of a folder right."""
+    files = [file for file in folder.iterdir() if file.name != "checksums.json"]
+    sums = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    (folder / "checksums.json").write_text(json.dumps(sums))
+
+
 def rewrite(saved, part=None, **changes):
-    """Change parts of model.json, or of one of its parts, and make its checksum right again."""
+    """Change parts of model.json, or of one of its parts; None removes one."""
     document = json.loads((saved / "model.json").read_text())
     place = document if part is None else document[part]
     for key, value in changes.items():
@@ -15,17 +22,12 @@ def rewrite(saved, part=None, **changes):
             del place[key]
         else:
             place[key] = value
-    text = json.dumps(document).encode()
-    (saved / "model.json").write_bytes(text)
-    sums = json.loads((saved / "checksums.json").read_text())
-    sums["model.json"] = hashlib.sha256(text).hexdigest()
-    (saved / "checksums.json").write_text(json.dumps(sums))
+    (saved / "model.json").write_text(json.dumps(document))
+    signed(saved)
 
 
 def rewrite_arrays(saved, change):
-    """Change the arrays and make their checksum right again."""
+    """Change the arrays."""
     path = saved / "weights.safetensors"
     save_file(change(load_file(path)), path)
-    sums = json.loads((saved / "checksums.json").read_text())
-    sums[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    (saved / "checksums.json").write_text(json.dumps(sums))
+    signed(saved)

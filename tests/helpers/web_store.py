@@ -1,4 +1,4 @@
-"""WebStore: a web server on loopback that serves the files of a folder by ranges of bytes."""
+"""WebStore: a server on loopback of the files of a folder, as those of the web and of S3 are."""
 
 import re
 from contextlib import contextmanager, suppress
@@ -6,7 +6,7 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 
 class WebStore(ThreadingHTTPServer):
@@ -45,18 +45,32 @@ class _Answer(BaseHTTPRequestHandler):
         if store.query and asked.query != store.query:
             return self._send(HTTPStatus.FORBIDDEN, b"", {}, body)
         if path.is_dir():
-            names = "".join(f'<a href="{each.name}">x</a>' for each in sorted(path.iterdir()))
-            return self._send(HTTPStatus.OK, names.encode(), {"Content-Type": "text/html"}, body)
+            return self._send(HTTPStatus.OK, self._listed(path, asked.query), {}, body)
         if not path.is_file():
             return self._send(HTTPStatus.NOT_FOUND, b"", {}, body)
         content = path.read_bytes()
-        found = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        found = re.fullmatch(r"bytes=(\d*)-(\d*)", self.headers.get("Range", ""))
         if found is None or not store.ranges:
             more = {"Accept-Ranges": "bytes"} if store.ranges else {}
             return self._send(HTTPStatus.OK, content, more, body)
-        low, high = int(found[1]), min(int(found[2]), len(content) - 1)
+        # A range without a beginning is of so many bytes at the end.
+        low = int(found[1]) if found[1] else max(len(content) - int(found[2]), 0)
+        high = min(int(found[2]), len(content) - 1) if found[1] and found[2] else len(content) - 1
         more = {"Content-Range": f"bytes {low}-{high}/{len(content)}"}
         return self._send(HTTPStatus.PARTIAL_CONTENT, content[low : high + 1], more, body)
+
+    def _listed(self, bucket, query):
+        """Return what a bucket of S3 says that it holds."""
+        prefix = parse_qs(query).get("prefix", [""])[0]
+        files = sorted(each for each in bucket.rglob("*") if each.is_file())
+        entries = [(each.relative_to(bucket).as_posix(), each.stat().st_size) for each in files]
+        contents = "".join(
+            f"<Contents><Key>{key}</Key><Size>{size}</Size>"
+            "<LastModified>2026-11-01T00:00:00.000Z</LastModified></Contents>"
+            for key, size in entries
+            if key.startswith(prefix)
+        )
+        return f"<ListBucketResult>{contents}</ListBucketResult>".encode()
 
     def _send(self, status, content, headers, body):
         self.send_response(status)
@@ -67,6 +81,21 @@ class _Answer(BaseHTTPRequestHandler):
             self.server.sent += len(content)
             with suppress(ConnectionError):  # who asked for less has read enough
                 self.wfile.write(content)
+
+
+@contextmanager
+def bucket_of(folder, monkeypatch):
+    """Yield the URL of a folder as a bucket of S3, and the server behind it."""
+    with web_store(folder.parent) as store:
+        for name, value in {
+            "AWS_ENDPOINT_URL": store.url,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_REGION": "us-east-1",
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "word",
+        }.items():
+            monkeypatch.setenv(name, value)
+        yield f"s3://{folder.name}", store
 
 
 @contextmanager

@@ -3,7 +3,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.isotonic import IsotonicRegression
 
-from harmonrank.metrics import calibration_error, fit_isotonic, fit_logistic, logit, sigmoid
+from harmonrank.metrics import fit_isotonic, fit_logistic, logit, sigmoid
 
 
 def drawn(rows=2000, seed=0, slope=0.7, intercept=-1.0):
@@ -16,7 +16,7 @@ def drawn(rows=2000, seed=0, slope=0.7, intercept=-1.0):
 def test_sigmoid_undoes_logit_and_never_overflows():
     p = np.array([1e-9, 0.25, 0.5, 1 - 1e-9])
     np.testing.assert_allclose(sigmoid(logit(p)), p, rtol=1e-9)
-    np.testing.assert_array_equal(sigmoid(np.array([-1e5, 1e5])), [0, 1])
+    np.testing.assert_allclose(sigmoid(np.array([-1e5, 1e5])), [0, 1], atol=1e-300)
     assert np.isfinite(logit(np.array([0.0, 1.0]))).all()
 
 
@@ -120,19 +120,3 @@ def test_order_of_rows_does_not_matter():
         fit_isotonic(scores, labels), fit_isotonic(scores[order], labels[order]), strict=True
     ):
         np.testing.assert_allclose(one, other, rtol=1e-12)
-
-
-def test_calibration_error_is_the_mean_gap_of_equal_bins():
-    rng = np.random.default_rng(0)
-    p = rng.random(1000)
-    labels = (rng.random(1000) < p**2).astype(np.uint8)
-    order = np.argsort(p)
-    gaps = [abs(p[i].mean() - labels[i].mean()) for i in np.split(order, 10)]
-    assert calibration_error(p, labels, bins=10) == pytest.approx(np.mean(gaps))
-
-
-def test_calibration_error_vanishes_for_true_probabilities_of_many_rows():
-    rng = np.random.default_rng(1)
-    p = rng.beta(1, 9, 200_000)
-    labels = (rng.random(len(p)) < p).astype(np.uint8)
-    assert calibration_error(p, labels) < 0.004 < calibration_error(p / 2, labels)

@@ -6,8 +6,6 @@ from harmonrank.metrics import (
     auc_interval,
     auc_sum_interval,
     bootstrap_auc_sum,
-    bootstrap_difference,
-    paired_difference,
 )
 from harmonrank.support.errors import UsageError
 from reference import delong_variance
@@ -42,7 +40,9 @@ def test_ninety_five_percent_cover(truth):
         a, b, labels = _log(rng)
         hits["one"] += _covers(auc_interval(a, labels)[1], truth[0][1])
         hits["sum"] += _covers(auc_sum_interval(a, labels), truth[0].sum())
-        hits["difference"] += _covers(paired_difference(a, b, labels), (truth[0] - truth[1]).sum())
+        hits["difference"] += _covers(
+            auc_sum_interval(a, labels, minus=b), (truth[0] - truth[1]).sum()
+        )
     # Four standard errors of a share of 600, and a little for the finite log.
     for name, count in hits.items():
         assert 0.91 <= count / 600 <= 0.985, name
@@ -61,10 +61,14 @@ def test_bootstrap_and_influence_agree_on_width():
     a, b, labels = _log(np.random.default_rng(3), n=3000)
     plain = {"replicates": 2000, "seed": 4}
     sums = bootstrap_auc_sum(a, labels, **plain)
-    difference = bootstrap_difference(a, b, labels, **plain)
+    difference = bootstrap_auc_sum(a, labels, minus=b, **plain)
     assert _width(sums) == pytest.approx(_width(auc_sum_interval(a, labels)), rel=0.08)
-    assert _width(difference) == pytest.approx(_width(paired_difference(a, b, labels)), rel=0.08)
-    assert difference.estimate == pytest.approx(paired_difference(a, b, labels).estimate, abs=1e-12)
+    assert _width(difference) == pytest.approx(
+        _width(auc_sum_interval(a, labels, minus=b)), rel=0.08
+    )
+    assert difference.estimate == pytest.approx(
+        auc_sum_interval(a, labels, minus=b).estimate, abs=1e-12
+    )
 
 
 def test_requests_count_as_one_unit():
@@ -76,8 +80,8 @@ def test_requests_count_as_one_unit():
     single, copied = auc_sum_interval(a, labels), auc_sum_interval(a4, labels4, groups=requests)
     assert _width(copied) == pytest.approx(_width(single), rel=1e-9)
     assert _width(auc_sum_interval(a4, labels4)) == pytest.approx(_width(single) / 2, rel=0.01)
-    paired = paired_difference(a4, b4, labels4, groups=requests)
-    assert _width(paired) == pytest.approx(_width(paired_difference(a, b, labels)), rel=1e-9)
+    paired = auc_sum_interval(a4, labels4, minus=b4, groups=requests)
+    assert _width(paired) == pytest.approx(_width(auc_sum_interval(a, labels, minus=b)), rel=1e-9)
     resampled = bootstrap_auc_sum(a4, labels4, groups=requests, replicates=1000)
     assert _width(resampled) == pytest.approx(_width(single), rel=0.1)
     (one,) = auc_interval(a4, labels4[:, 0], groups=requests)
@@ -106,8 +110,8 @@ def test_objective_weights_enter_linearly():
     assert bootstrap_auc_sum(a, labels, objective_weights=[2, 0.5]).estimate == pytest.approx(
         weighted.estimate
     )
-    swapped = paired_difference(b, a, labels, objective_weights=[2, 0.5])
-    direct = paired_difference(a, b, labels, objective_weights=[2, 0.5])
+    swapped = auc_sum_interval(b, labels, minus=a, objective_weights=[2, 0.5])
+    direct = auc_sum_interval(a, labels, minus=b, objective_weights=[2, 0.5])
     assert (swapped.low, swapped.high) == pytest.approx((-direct.high, -direct.low))
 
 
@@ -150,10 +154,9 @@ def test_bootstrap_replicates_are_the_weighted_auc():
 
 def test_seed_decides_the_bootstrap():
     a, b, labels = _log(np.random.default_rng(12))
-    first = bootstrap_difference(a, b, labels, seed=1)
-    assert first == bootstrap_difference(a, b, labels, seed=1)
-    assert first == bootstrap_difference(a, b, labels, seed=np.random.default_rng(1))
-    assert first != bootstrap_difference(a, b, labels, seed=2)
+    first = bootstrap_auc_sum(a, labels, minus=b, seed=1)
+    assert first == bootstrap_auc_sum(a, labels, minus=b, seed=1)
+    assert first != bootstrap_auc_sum(a, labels, minus=b, seed=2)
 
 
 def test_single_auc_stays_in_the_unit_interval():
@@ -205,6 +208,6 @@ def test_wrong_options_are_named():
         auc_sum_interval(a, labels, groups=[1, 2])
     with pytest.raises(UsageError, match="`groups` must be integers or strings. Got dtype float64"):
         auc_sum_interval(a, labels, groups=np.zeros(20))
-    for difference in (paired_difference, bootstrap_difference):
+    for interval in (auc_sum_interval, bootstrap_auc_sum):
         with pytest.raises(UsageError, match=r"same rows\. Got shapes \(20,\) and \(19,\)"):
-            difference(a, a[1:], labels)
+            interval(a, labels, minus=a[1:])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from harmonrank.metrics import dominance_margin, hypervolume, knee, pareto_front
+from harmonrank.metrics import hypervolume, knee, pareto_front
 from harmonrank.support.errors import UsageError
 
 
@@ -67,25 +67,6 @@ def test_wrong_input_is_named():
         hypervolume([[1, 2]], [0])
     with pytest.raises(UsageError, match=r"1 to 5 dimensions\. Got 6"):
         hypervolume(np.ones((2, 6)), np.zeros(6))
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_positive_margin_means_that_every_other_point_is_beaten(seed):
-    rng = np.random.default_rng(seed)
-    points, others = rng.random((6, 3)), rng.random((5, 3)) * 0.8
-    margin = dominance_margin(points, others)
-    beaten = all(any((p > o).all() for p in points) for o in others)
-    assert (margin > 0) == beaten
-    # Moved by the margin, the worst of them is just matched.
-    moved = others + margin
-    assert all(any((p >= o - 1e-12).all() for p in points) for o in moved)
-    assert not all(any((p >= o).all() for p in points) for o in moved + 1e-9)
-
-
-@pytest.mark.parametrize("others", [np.empty((0, 2)), [[1.0, 2.0, 3.0]]])
-def test_fronts_of_other_dimensions_or_none_are_refused(others):
-    with pytest.raises(UsageError, match="at least one point each"):
-        dominance_margin([[1.0, 2.0]], others)
 
 
 def _bend(points):

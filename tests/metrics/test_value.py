@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from harmonrank.metrics import events_at_k, precision_at_k, value_at_k, value_interval
+from harmonrank.metrics import events_at_k, value_at_k, value_interval
 from harmonrank.support.errors import DataError
 from reference import top_k_by_enumeration
 
@@ -39,13 +39,6 @@ def test_without_ties_it_is_the_sum_over_the_first_k():
     reach = 1.96 * np.std(brute) / np.sqrt(len(brute))
     assert found.estimate - found.low == pytest.approx(reach, rel=0.15)
     assert found.high - found.estimate == pytest.approx(reach, rel=0.15)
-
-
-def test_one_objective_of_value_k_is_its_precision():
-    rng = np.random.default_rng(3)
-    scores, labels, groups = rng.random(600), rng.random(600) < 0.3, np.arange(600) // 6
-    expected = precision_at_k(scores, labels, groups, 4)[0]
-    assert value_at_k(scores, labels, groups, 4, value=[0.25]) == pytest.approx(expected)
 
 
 def test_row_order_does_not_matter():

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from harmonrank.model.coordinate import logit_of
 from harmonrank.model.scorer.elementary import take_logarithms, take_logits, take_sigmoids
+from harmonrank.support.logistic import score_logit
 from harmonrank.support.simd import SINGLES
 
 
@@ -22,7 +22,9 @@ def test_logarithms_are_those_of_the_library():
 def test_logits_are_bounded_at_0_and_1():
     ends = [0.0, 1e-300, 1e-9, 1e-8, 0.5, 1 - 1e-9, 1.0]
     scores = np.concatenate([np.random.default_rng(1).random(50_000), ends])
-    np.testing.assert_allclose(taken(take_logits, scores), logit_of(scores), rtol=4e-16, atol=1e-13)
+    np.testing.assert_allclose(
+        taken(take_logits, scores), score_logit(scores), rtol=4e-16, atol=1e-13
+    )
 
 
 def test_sigmoids_are_those_of_the_library():

@@ -4,6 +4,7 @@ import pytest
 from harmonrank.model.linear import head_curve
 from harmonrank.model.linear.head_columns import HeadColumns
 from harmonrank.model.linear.head_curve import HeadCurve
+from harmonrank.support.newton import Likelihood, Prior
 
 
 @pytest.mark.parametrize("M", [1, 3])
@@ -14,10 +15,12 @@ def test_axes_give_what_inverting_all_columns_does(monkeypatch, M):
     # Fewer rows than columns: some directions have no curvature.
     rows = rng.normal(size=(M, 120, D))
     curvature = np.einsum("mri,mrj->mij", rows, rows)
-    curve = HeadCurve(rng.normal(size=(M, D)), rng.normal(size=(M, D)), curvature)
-    prior, decay = rng.normal(size=D), np.append(rng.uniform(1, 9, K), np.full(150, 2.5))
-    theta, spread = curve.top(prior, decay)
+    there = Likelihood(np.zeros(M), rng.normal(size=(M, D)), curvature)
+    curve = HeadCurve(rng.normal(size=(M, D)), there)
+    group = np.minimum(np.arange(D), K)
+    prior = Prior(rng.normal(size=D), np.append(rng.uniform(1, 9, K), 2.5), group)
+    theta, spread = curve.top(prior)
     monkeypatch.setattr(head_curve, "_MANY_VALUES", 10_000)
-    expected = curve.top(prior, decay)
+    expected = curve.top(prior)
     np.testing.assert_allclose(theta, expected[0], rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(spread, expected[1], rtol=1e-8)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harmonrank.metrics import auc, best_score
-from harmonrank.model.coordinate import SMALLEST_SCORE, fit_coordinate
+from harmonrank.model.coordinate import fit_coordinate
 from harmonrank.model.density.density import distinct_contexts, slot_counts
 from harmonrank.model.density.density_sums import fit_density
 from harmonrank.model.linear.head_columns import BY_CONTEXT, GROUPS, OWN
@@ -13,6 +13,7 @@ from harmonrank.model.linear.heads_fit import fit_heads
 from harmonrank.model.linear.heads_sums import HeadSums, _runs
 from harmonrank.model.scorer.heads_score import HeadScorer
 from harmonrank.model.terms.residual import Residual
+from harmonrank.support.logistic import SMALLEST_SCORE
 from harmonrank.worlds import world
 
 
@@ -118,7 +119,7 @@ def test_sums_are_the_derivatives_of_the_likelihood(fitted, rows):
     weight = np.random.default_rng(1).uniform(0.5, 2, rows)
     places = fitted.coordinate(logits)
     data = HeadSums.of(fitted.density, places, codes, slots, sample.labels, weight)
-    slopes, curved = data.derivatives(fitted.theta)
+    _, slopes, curved = data.likelihood(fitted.theta)
     contexts, of_row = distinct_contexts(codes, slots)
     numbers = _numbers(fitted.density, places, contexts, of_row)  # (rows, M, width)
     effects = np.concatenate([np.eye(size)[codes[:, f]] for f, size in enumerate(slots)], axis=1)

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harmonrank.model.coordinate import fit_coordinate, logit_of
+from harmonrank.model.coordinate import fit_coordinate
 from harmonrank.model.density.density_sums import fit_density
 from harmonrank.model.linear.head_columns import GROUPS, HeadColumns
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.scorer.head_room import BLOCK
 from harmonrank.model.scorer.heads_score import HeadScorer
 from harmonrank.model.terms.residual import Residual, residual_shapes, surface_pairs
+from harmonrank.support.logistic import score_logit
 from harmonrank.support.threads import limited_threads
 
 SLOTS = (4, 3)
@@ -59,7 +60,7 @@ def test_tables_score_as_the_definition_says(M, used):
     heads = heads_of(M, used)
     logits, codes, _ = drawn(M, seed=2)
     scores = sigmoid(logits)
-    expected = sigmoid(heads.logits(logit_of(scores), codes))
+    expected = sigmoid(heads.logits(score_logit(scores), codes))
     tolerance = {"rtol": 1e-11} if used == "none" else {"rtol": 3e-5, "atol": 1e-6}
     scorer = HeadScorer(heads)
     np.testing.assert_allclose(scorer.probabilities(scores, codes), expected, **tolerance)

@@ -57,7 +57,7 @@ def test_all_paths_are_alive_and_the_context_counts(model, parts, tmp_path):
     assert min(health.self_attention, health.cross_attention) > 0.02
     assert health.context > 0.01
     exam = parts[2]
-    codes = model.encoder.encode(exam.context)
+    codes = model.fitted.encoder.encode(exam.context)
     shuffled = codes[np.random.default_rng(0).permutation(len(codes))]
     score = model.state.probabilities
     moved = logit(score(exam.scores, shuffled)) - logit(score(exam.scores, codes))

@@ -49,7 +49,7 @@ def test_the_inner_problem_of_aucm_moves_to_its_saddle():
     labels = torch.tensor([[1, 0], [0, 0], [1, 0], [0, 0]])
     loss.memory["a"][:] = 0.3
     before = {name: value.clone() for name, value in loss.memory.items()}
-    loss.remember(scores, Arrays(scores[:, None], labels, labels))
+    loss(scores, Arrays(scores[:, None], labels, labels))
     # A rate of one half goes all the way: a = μ⁺, b = μ⁻, α = [margin − Δμ]₊.
     assert loss.memory["a"][0] == pytest.approx(1.5)
     assert loss.memory["b"][0] == pytest.approx(-0.5)
@@ -61,29 +61,17 @@ def test_the_inner_problem_of_aucm_moves_to_its_saddle():
 
 def test_a_policy_gradient_agrees_with_the_reward_it_climbs():
     loss = loss_of("reinforce", draws=4000, sigma=1.0)
+    loss.weights = torch.ones(1)
     rng = np.random.default_rng(0)
     labels = torch.from_numpy((rng.random((40, 1)) < 0.4).astype(np.uint8))
     scores = torch.from_numpy(rng.normal(size=40)).requires_grad_()
     batch = Arrays(labels, labels, labels)
-    loss.value(scores, batch, torch.ones(1)).loss.backward()
+    loss(scores, batch).loss.backward()
     slope = -scores.grad.numpy()
     positive = labels[:, 0].numpy() > 0
     # To raise a positive or lower a negative is rewarded.
     assert slope[positive].mean() > 0 > slope[~positive].mean()
     assert np.corrcoef(slope, positive)[0, 1] > 0.8
-
-
-def test_the_slope_of_a_policy_is_that_of_its_graph():
-    loss = loss_of("reinforce", draws=8)
-    rng = np.random.default_rng(1)
-    labels = torch.from_numpy((rng.random((60, 3)) < [0.1, 0.5, 0.0]).astype(np.uint8))
-    scores = torch.from_numpy(rng.normal(size=60).astype(np.float32)).requires_grad_()
-    batch, weights = Arrays(labels, labels, labels), torch.tensor([2.0, 1.0, 1.0])
-    value = loss.value(scores, batch, weights).loss
-    value.backward()
-    found = loss.slope(scores.detach().numpy(), batch, weights)
-    assert found.loss == pytest.approx(value.item(), rel=1e-5)
-    np.testing.assert_allclose(found.slope, scores.grad, rtol=1e-4, atol=1e-6)
 
 
 def test_a_reward_is_the_auc_sum():
@@ -99,7 +87,7 @@ def test_a_batch_that_shows_no_objective_gives_a_policy_no_gradient():
     loss = loss_of("reinforce")
     labels = torch.zeros((10, 2), dtype=torch.uint8)
     scores = torch.linspace(0, 1, 10).requires_grad_()
-    loss.value(scores, Arrays(labels, labels, labels), torch.ones(2)).loss.backward()
+    loss(scores, Arrays(labels, labels, labels)).loss.backward()
     np.testing.assert_array_equal(scores.grad, 0)
 
 
@@ -117,8 +105,6 @@ def test_a_batch_that_shows_no_objective_gives_a_policy_no_gradient():
 def test_what_cannot_be_meant_is_refused(name, option, message):
     with pytest.raises(UsageError, match=message):
         method_class(name)(**option)
-    with pytest.raises(UsageError, match="'weighting' of mbce must be 'fixed' or"):
-        method_class("mbce")(weighting="other")
 
 
 @pytest.mark.parametrize("name", ["logistic", "lightgbm", "closed-form", "prevalence-weights"])

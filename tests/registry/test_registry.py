@@ -184,9 +184,8 @@ def test_golden_rows_find_a_model_that_scores_otherwise(registry, fitted):
     from harmonrank.registry.golden import golden_rows
 
     golden = golden_rows(fitted[0])
-    golden.test(fitted[0])
-    with pytest.raises(ModelFileError, match="golden rows"):
-        golden.test(fitted[1])
+    assert golden.refusal(fitted[0]) is None
+    assert "golden rows" in golden.refusal(fitted[1])
     assert np.isfinite(golden.fused).all()
 
 

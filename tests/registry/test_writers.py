@@ -21,6 +21,34 @@ for _ in range(int(sys.argv[3])):
 """
 
 
+def test_a_registry_whose_maker_was_killed_is_made_again(tmp_path):
+    for left in ("versions", ".registry.json.0123abcd.partial"):
+        (tmp_path / left).mkdir()
+    registry = Registry.create(tmp_path)
+    assert (registry.numbers(), registry.current()) == ([], None)
+    (tmp_path / "versions").rmdir()
+    assert Registry(tmp_path).numbers() == []
+
+
+def test_a_folder_that_no_number_names_is_no_version(registry, fitted):
+    registry.publish(fitted[0])
+    for name in ("²", "٣", "-1", "two"):
+        (registry.path / "versions" / name).mkdir()
+    assert registry.numbers() == [1]
+    assert registry.publish(fitted[0]).number == 2
+
+
+def test_what_a_killed_rollback_has_left_is_gone_when_it_is_repeated(registry, fitted):
+    for model in fitted[:2]:
+        registry.publish(model)
+    registry.rollback(1)
+    left = registry.path / ".current.json.0123abcd.partial"
+    left.mkdir()
+    registry.rollback(1)
+    assert not left.exists()
+    assert registry.current() == 1
+
+
 def publisher(registry, model, times=1):
     command = [sys.executable, "-c", PUBLISH, str(registry.path), str(model), str(times)]
     return subprocess.Popen(
@@ -44,7 +72,7 @@ def whole(registry):
 
 
 def test_who_was_overtaken_is_told_and_kept(registry, fitted, monkeypatch):
-    import harmonrank.registry.publishing as publishing
+    from harmonrank.registry import registry as publishing
 
     registry.publish(fitted[0])
     plain = publishing.checks_of

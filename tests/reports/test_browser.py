@@ -9,11 +9,9 @@ import pytest
 
 import harmonrank as hr
 from browser import need_browser, open_page, screenshot, show_as
-from harmonrank.data import read_log
 from harmonrank.evaluation import Baseline
-from harmonrank.reports import collect, run_of, write_html, write_pictures
+from harmonrank.reports import write_html, write_pictures
 from harmonrank.reports.sections import sections
-from harmonrank.support.events import MethodEnded
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +56,11 @@ def odd_page(objectives, path):
     columns |= {f"p {name}": scores[:, m] for m, name in enumerate(names)}
     table = pl.DataFrame(columns | {"<i>": rng.choice(["%{y}", "b&b"], 800)})
     schema = hr.Schema({name: f"p {name}" for name in names}, context=["<i>"])
-    models = {}
-
-    def keep(event):
-        if isinstance(event, MethodEnded):
-            models[event.name] = event.model
-
     # The same ranking, so that a tie is marked far to the right of a wide table.
     today = Baseline(f"p {names[0]}", hr.ClosedForm().fit(table, schema).score(table))
-    board = hr.compare(table, table, schema, ["closed-form"], baseline=today, on_event=keep)
-    facts = collect("Odd </title> names", run_of("x"), board, models, read_log(table, schema))
-    write_html(facts, path)
-    return board
+    result = hr.compare(table, schema, ["closed-form"], test=table, baseline=today)
+    result.report(path, title="Odd </title> names")
+    return result.board
 
 
 @pytest.mark.parametrize("objectives", [2, 7, 20])

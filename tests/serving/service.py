@@ -29,7 +29,9 @@ def application(target, folder, key=None, **settings):
     counters = Counters(folder / COUNTERS, config.workers)
     model = live.runtime.model
     if config.recalibrate != "off":
-        RecentRows.new(folder, model.schema, model.encoder, config.workers, config.sample_rows)
+        RecentRows.new(
+            folder, model.schema, model.fitted.encoder, config.workers, config.sample_rows
+        )
     service = Answering(config, live, counters, RecentRows.shared(folder), folder, 0)
     app = Application(service, key, lambda *event: events.append(event))
     app.live, app.events, app.sample, app.counters = live, events, service.sample, counters

@@ -119,6 +119,11 @@ def test_drift_counts_from_the_newest_batches():
     assert learner.continuation.recent.rows == 20_000
 
 
+def expected(model, log):
+    """Return scores as the network is given them."""
+    return model.fitted.expected(log.scores, model.fitted.codes(log), missing=False)
+
+
 def test_after_a_swap_earlier_rows_are_replayed_with_the_new_scores(opened):
     recent = batch(50, 20_000, SWAPPED)
     told = opened.recalibrated(recent)
@@ -126,16 +131,15 @@ def test_after_a_swap_earlier_rows_are_replayed_with_the_new_scores(opened):
     assert max(abs(column.offset) for column in moved.columns) < 0.1
     # What the network is given of an old row is what it was given before, but for rounding.
     before, after = opened.continuation.replay.rows, told.continuation.replay.rows
-    scores = told.model._expected(after).scores
-    assert np.abs(scores - opened.model._expected(before).scores).max() < 1e-3
+    assert np.abs(expected(told.model, after) - expected(opened.model, before)).max() < 1e-3
 
 
 def test_a_recalibrated_network_that_learned_on_scores_as_before(opened):
     """Drift then counts from newer rows, and scores still come to where they were learned."""
     told = opened.recalibrated(batch(50, 20_000, SWAPPED)).model
-    again = told.with_reference_of(batch(52, 20_000, SWAPPED))
+    again = told.with_fitted(told.fitted.referred_to(batch(52, 20_000, SWAPPED)))
     test = batch(53, 5000, SWAPPED)
-    one, other = (model._expected(test).scores for model in (told, again))
+    one, other = (expected(model, test) for model in (told, again))
     assert np.abs(one - other).mean() < 0.002
     assert again.drift(batch(54, 20_000, SWAPPED)).moved == ()
 

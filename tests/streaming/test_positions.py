@@ -13,8 +13,8 @@ from harmonrank.data.examination import chances_at
 from harmonrank.metrics import auc
 from harmonrank.streaming import Batch, LearnerSettings, Prequential, StreamConfig, new_learner
 from harmonrank.streaming.training import StreamTraining
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, with_places, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank_lab.worlds import with_places
 
 WORLD = world("qkvideo").subset(["click", "long_view"])
 SCHEMA = replace(world_schema(WORLD), position="position", time="time")

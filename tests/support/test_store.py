@@ -1,6 +1,5 @@
 """The one store of finished work: what is kept is exact, and what is damaged is absent."""
 
-import json
 import math
 
 import pytest
@@ -23,17 +22,11 @@ def same(content):
 
 
 @settings(max_examples=40, deadline=None)
-@given(content=JSON.filter(lambda value: value is not None))
+@given(content=JSON)
 def test_what_is_put_is_found_exactly(tmp_path_factory, content):
     store = Store(tmp_path_factory.mktemp("store"))
-    store.put("a", "key", content)
-    assert store.find("a", "key", same) == content
-
-
-def test_a_number_that_is_not_finite_is_null_and_still_has_its_checksum(tmp_path):
-    store = Store(tmp_path)
-    store.put("a", "key", {"x": math.nan, "y": [math.inf, 1.5]})
-    assert store.find("a", "key", same) == {"x": None, "y": [None, 1.5]}
+    store.put("a", "key", [content, math.nan])
+    assert store.find("a", "key", same) == [content, None]
 
 
 def test_another_key_or_name_is_absent(tmp_path):
@@ -45,19 +38,13 @@ def test_another_key_or_name_is_absent(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", "null", '{"key": "key"}', "\x00", "3"])
-def test_a_record_that_cannot_be_read_is_absent(tmp_path, damage):
-    store = Store(tmp_path)
-    store.put("a", "key", 1)
-    store.path("a").write_text(damage)
-    assert store.find("a", "key", same) is None
-
-
-def test_a_record_that_was_changed_is_absent(tmp_path):
+def test_a_record_that_cannot_be_read_or_was_changed_is_absent(tmp_path, damage):
     store = Store(tmp_path)
     store.put("a", "key", {"auc": 0.75})
-    record = json.loads(store.path("a").read_text())
-    record["content"]["auc"] = 0.76
-    store.path("a").write_text(json.dumps(record))
+    whole = store.path("a").read_text()
+    store.path("a").write_text(damage)
+    assert store.find("a", "key", same) is None
+    store.path("a").write_text(whole.replace("0.75", "0.76"))
     assert store.find("a", "key", same) is None
 
 

@@ -67,12 +67,12 @@ def test_a_value_that_is_not_there_has_no_array(whole):
     same(restored(Whole, parts, arrays), replace(whole, counts=None, curves=(), named={}))
 
 
-def test_sizes_that_are_given_are_declared(whole):
+def test_sizes_are_those_that_are_given_or_the_same_within_a_dataclass(whole):
     parts, _ = stored(whole)
-    found = declared(Whole, parts, {"M": 7})
-    assert found["table"].shape == (7, 2)
-    assert found["first/x"].shape == ("knots",)
-    assert found["named/1/y"].shape == ("knots",)
+    arrays = declared(Whole, parts, {"M": 7})
+    assert arrays["table"].shape == (7, 2)
+    assert arrays["first/x"].shape == arrays["first/y"].shape == ("knots of first",)
+    assert arrays["named/1/y"].shape == ("knots of named/1",)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from harmonrank.support.table import Cell, Column, Table, table_of
 
-WIDE = tuple(Column(f"is_objective_{i}", ".3f", short=f"objective_{i}", least=5) for i in range(5))
+WIDE = tuple(Column(f"is_objective_{i}", ".3f", short=f"objective_{i}") for i in range(5))
 
 
 def board(columns=WIDE, **rest):
@@ -41,15 +41,14 @@ def test_a_row_is_a_line_of_any_terminal(width):
     assert [line.split()[0] for line in lines[:3]] == ["method", "first", "second"]
 
 
-def test_where_room_is_short_the_spare_column_goes_then_titles_are_cut_then_columns_stand_below():
+def test_where_room_is_short_the_spare_column_goes_then_columns_stand_below():
     assert "range" in board().to_text(120).splitlines()[0]
-    head = board().to_text(60).splitlines()[0]
+    head = board().to_text(80).splitlines()[0]
     assert "range" not in head
-    assert "objecti…" in head
+    assert "objective_4" in head
     assert "is_" not in head
     narrow = board().to_text(30)
-    assert "objective" not in narrow.splitlines()[0]
-    assert narrow.count("method") == 1 + 5  # each of the others in a block of its own
+    assert narrow.count("method") > 1  # each block begins with it
     assert all(f"objective_{i}" in narrow for i in range(5))
     assert max(map(len, narrow.splitlines())) <= 30
 

@@ -10,7 +10,9 @@ from shutil import copytree
 import click
 import pytest
 
+from harmonrank.fusion import METHODS
 from pages import PAGES, README, ROOT, TOO_LONG, Reader, blocks, commands
+from tally import table_rows
 
 TRIED = [page for page in PAGES if page.name not in TOO_LONG and blocks(page)]
 
@@ -111,9 +113,11 @@ def test_the_readme_links_every_page_and_names_every_package():
     named = text.partition("Map of the package:")[2].partition("##")[0]
     for package in (ROOT / "src" / "harmonrank").glob("*/__init__.py"):
         assert f"`{package.parent.name}`" in named, package.parent.name
+    for method in METHODS:
+        assert f"`{method}`" in text
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*PAGES, README], ids=lambda page: page.name)
 def test_linked_files_exist(page):
     text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
@@ -139,6 +143,26 @@ def test_regrets_of_a_table_are_in_the_stored_result(page, before, file):
     assert len(figures) > 4
     for figure in figures:
         assert any(abs(float(figure) - number) <= 0.51e-4 for number in stored), figure
+
+
+def test_coverage_and_rank_correlation_are_those_of_the_stored_runs():
+    text = (ROOT / "docs" / "position.md").read_text("utf-8")
+    result = json.loads((ROOT / "benchmarks" / "results" / "offline.json").read_text("utf-8"))
+    for one in result["coverage"]:
+        parts = ("robust", "snips", "robust_lift", "snips_lift")
+        least = [min(one["covered"][part].values()) for part in parts]
+        row = [one["platform"], one["curve"], *map(str, least)]
+        assert rf"| {' | '.join(row)} |" in text.replace("`", "")
+    sentence = re.search(r"Spearman's correlation is (.*?) for", text)[1]
+    figures = [float(figure) for figure in re.findall(r"\.\d+", sentence)]
+    assert figures == [round(value, 2) for value in result["rank_correlation"]["spearman"].values()]
+
+
+def test_what_was_tried_on_the_security_page_is_of_the_stored_run():
+    result = json.loads((ROOT / "benchmarks" / "results" / "torture.json").read_text("utf-8"))
+    page = (ROOT / "docs" / "security.md").read_text("utf-8")
+    for row in table_rows(result):
+        assert row in page, "run `python tests/helpers/tally.py benchmarks/results/torture.json`"
 
 
 def numbers_in(part):

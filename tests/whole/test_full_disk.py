@@ -5,25 +5,10 @@ import subprocess
 
 import pytest
 
-from nursery import Nursery
-from verbs import arguments, content, prepare, prepare_log
+from verbs import arguments, content, prepare
 
 PAGES = (0, 1, 2, 3, 5, 8, 13, 21, 34, 55, 100)
 VERBS = ("score", "rank", "split", "init", "fit", "evaluate", "compare", "import", "predict")
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    place = tmp_path_factory.mktemp("full")
-    prepare(place)
-    prepare_log(place)
-    return place
-
-
-@pytest.fixture(scope="module")
-def nursery(tmp_path_factory):
-    with Nursery(tmp_path_factory.mktemp("nursery")) as nursery:
-        yield nursery
 
 
 @pytest.fixture
@@ -59,14 +44,16 @@ def test_a_service_without_room_for_what_its_processes_share_is_told_so(disk, tm
 
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_full_disk_is_told_in_one_sentence(nursery, place, disk, tmp_path, verb, record_property):
-    code, errors = nursery.run(*arguments(place, verb, tmp_path / "whole"))
+def test_a_full_disk_is_told_in_one_sentence(
+    nursery, place_with_log, disk, tmp_path, verb, record_property
+):
+    code, errors = nursery.run(*arguments(place_with_log, verb, tmp_path / "whole"))
     assert code == 0, errors
     expected, refused = content(tmp_path / "whole"), 0
     for left in PAGES:
         (disk / "filler").write_bytes(b"x" * ((1 << 20) - 4096 * left))
         folder = disk / str(left)
-        code, errors = nursery.run(*arguments(place, verb, folder))
+        code, errors = nursery.run(*arguments(place_with_log, verb, folder))
         if code == 0:
             assert content(folder) == expected
         else:

@@ -6,33 +6,13 @@ import time
 
 import pytest
 
-from nursery import Nursery
-from verbs import ONCE, arguments, content, prepare, prepare_log
+from verbs import ONCE, arguments, content
 
 KILLS = {"score": 50, "fit": 50, "compare": 40, "import": 30, "predict": 20, "pipeline": 10}
 KILLS |= {"rank": 20, "split": 20, "init": 20}
 DEATHS = {"score": 4, "fit": 9, "compare": 33, "import": 37, "predict": 105, "pipeline": 115}
 DEATHS |= {"rank": 4, "split": 6, "init": 4}
 """How often each dies at least: before every change of a file, the last before every other."""
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    place = tmp_path_factory.mktemp("kill")
-    prepare(place)
-    return place
-
-
-@pytest.fixture(scope="module")
-def place_with_log(place):
-    prepare_log(place)
-    return place
-
-
-@pytest.fixture(scope="module")
-def nursery(tmp_path_factory):
-    with Nursery(tmp_path_factory.mktemp("nursery")) as nursery:
-        yield nursery
 
 
 class Trial:

@@ -34,21 +34,11 @@ def test_importing_the_package_loads_nothing_heavy():
     assert loaded_by("import harmonrank; harmonrank.__version__; dir(harmonrank)") == []
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--help"],
-        ["--version"],
-        ["fit", "--help"],
-        ["lab", "pipeline", "-h"],
-        ["lab", "predict", "fit", "-h"],
-        ["--hepl"],
-    ],
-)
-def test_help_loads_nothing_heavy(arguments):
+@pytest.mark.parametrize("line", ["--help", "--version", "fit --help", "lab pipeline -h", "--hepl"])
+def test_help_loads_nothing_heavy(line):
     code = f"""
 import sys
-sys.argv = ["harmonrank", *{arguments!r}]
+sys.argv = ["harmonrank", *{line.split()!r}]
 from harmonrank.cli import main
 try:
     main()
@@ -56,17 +46,6 @@ except SystemExit:
     pass
 """
     assert loaded_by(code) == []
-
-
-def test_scoring_loads_no_training_code(tmp_path, table, schema):
-    hr.ClosedForm().fit(table, schema, valid=table).save(tmp_path / "m")
-    code = f"""
-import sys, harmonrank
-harmonrank.load({str(tmp_path / "m")!r})
-unwanted = {{f"harmonrank.{{name}}" for name in ("paper", "evaluation")}}
-assert not unwanted & set(sys.modules)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_every_public_name_is_there_and_is_what_it_is_called():
@@ -94,11 +73,6 @@ def test_one_class_name_is_one_class():
     assert {name: files for name, files in places.items() if len(files) > 1} == {}
 
 
-def test_the_base_of_all_methods_stays_small():
-    base = Path(hr.__file__).parent / "fusion" / "base.py"
-    assert len(base.read_text(encoding="utf-8").splitlines()) < 250
-
-
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="module 'harmonrank' has no attribute 'harmony'"):
         hr.harmony  # noqa: B018
@@ -115,12 +89,8 @@ def test_every_error_is_ours_and_a_builtin():
 
 
 def test_python_m_runs_the_command_line():
-    result = subprocess.run(
-        [sys.executable, "-m", "harmonrank", "--version"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    command = [sys.executable, "-m", "harmonrank", "--version"]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == f"harmonrank, version {hr.__version__}"
 
 
@@ -132,7 +102,7 @@ def test_the_oldest_versions_that_are_tested_are_the_bounds_that_are_promised():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [part for name, part in project["optional-dependencies"].items() if name != "dev"]
     wanted = [line for part in (project["dependencies"], *extras) for line in part]
-    bounds = dict(re.sub(r"\[.*\]", "", line).split(">=") for line in wanted if ">=" in line)
+    bounds = dict(re.findall(r"^([\w-]+)(?:\[.*\])?>=([\d.]+)", "\n".join(wanted), re.MULTILINE))
     lines = (ROOT / "constraints-oldest.txt").read_text(encoding="utf-8").splitlines()
     tested = dict(line.split("==") for line in lines if not line.startswith("#"))
     # Its oldest releases bring gigabytes of CUDA, so the one of constraints.txt is tested.

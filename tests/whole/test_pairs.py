@@ -2,27 +2,7 @@
 
 import pytest
 
-from nursery import Nursery
-from verbs import arguments, content, prepare, prepare_log
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    place = tmp_path_factory.mktemp("pairs")
-    prepare(place)
-    return place
-
-
-@pytest.fixture(scope="module")
-def place_with_log(place):
-    prepare_log(place)
-    return place
-
-
-@pytest.fixture(scope="module")
-def nursery(tmp_path_factory):
-    with Nursery(tmp_path_factory.mktemp("nursery")) as nursery:
-        yield nursery
+from verbs import arguments, content
 
 
 def hold(nursery, place, verb, folder, pairs):

@@ -10,8 +10,12 @@ import pytest
 from pages import ROOT
 
 # A time, a size or a ratio that stands in a sentence. Limits and settings are named beside.
-MEASURED = re.compile(r"(?<![\w.,`-])[\d,]*\.?\d+ (?:ms|ns|µs|s|MB|GB|times|×|rows per second|rows/s)\b")
-CODE = re.compile(r"^```.*?^```|^ {4}[^\n]*|<!-- table.*?<!-- end of table -->", re.DOTALL | re.MULTILINE)
+MEASURED = re.compile(
+    r"(?<![\w.,`-])[\d,]*\.?\d+ (?:ms|ns|µs|s|MB|GB|times|×|rows per second|rows/s)\b"
+)
+CODE = re.compile(
+    r"^```.*?^```|^ {4}[^\n]*|<!-- table.*?<!-- end of table -->", re.DOTALL | re.MULTILINE
+)
 STATED = {
     "design.md": ["494 MB", "391 MB", "47 MB", "178 MB", "111 MB", "61 MB", "12 MB"],
     "export.md": ["64 MB"],

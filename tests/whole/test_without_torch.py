@@ -116,7 +116,7 @@ def test_a_network_of_more_buckets_than_two_bytes_count_scores_as_torch_does():
     options = {"buckets": 70_000, "epochs": 1, "batch_rows": 500}
     model, test = method_class("mbce")(**options), planted(500, seed=2)
     model.fit(planted(), fitted("closed-form").schema)
-    codes = model.encoder.encode(test.select("hour", "age"))
+    codes = model.fitted.encoder.encode(test.select("hour", "age"))
     scores = test.select("p_buy", "p_like").to_numpy().astype(np.float32)
     np.testing.assert_allclose(model.score(test), forward(model.network, scores, codes), atol=1e-5)
 

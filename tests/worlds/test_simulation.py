@@ -7,7 +7,7 @@ import pytest
 from harmonrank import Schema, world
 from harmonrank.data import read_log
 from harmonrank.support.errors import OutputError, UsageError
-from harmonrank.worlds.simulation import simulate, world_schema
+from harmonrank.worlds import simulate, world_schema
 
 
 def names(folder):

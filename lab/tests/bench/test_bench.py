@@ -45,7 +45,7 @@ def test_all_runtimes_of_a_contest_give_the_same_scores(name):
     method = _score._fitted(name, 5000)
     ours, network = _score._both(method)
     log = world_log(1000)
-    scores, codes = _score._single(log), method.encoder.encode(log.context)
+    scores, codes = _score._single(log), method.fitted.encoder.encode(log.context)
     with torch.no_grad():
         example = torch.from_numpy(scores), torch.from_numpy(codes)
         theirs = network(*example).numpy()

@@ -8,11 +8,12 @@ import pytest
 from harmonrank.data import Schema
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.support.storage.files import to_json
-from harmonrank.worlds import draw_candidates, world
+from harmonrank.worlds import world
 from harmonrank_lab.experiments.ab import analyse
 from harmonrank_lab.experiments.online import OnlineConfig, OnlineResult, run_online
 from harmonrank_lab.experiments.online._arm import Impressions, matured, newest, rows_of, serve
 from harmonrank_lab.experiments.online._traffic import Traffic
+from harmonrank_lab.worlds import draw_candidates
 
 TINY = {
     "users": 2000,
@@ -231,7 +232,7 @@ def test_a_warmup_without_a_positive_says_what_to_do():
 
 def test_a_saved_model_is_an_arm_that_does_not_learn():
     import harmonrank as hr
-    from harmonrank.worlds.simulation import as_frame, world_schema
+    from harmonrank.worlds import as_frame, world_schema
 
     place = world("qkvideo")
     model = hr.ClosedForm().fit(as_frame(place, place.sample(4000, seed=3)), world_schema(place))

@@ -1,11 +1,10 @@
 import numpy as np
 import polars as pl
 
-from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage.stored import restored, stored
 from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.folds import Folds
 from harmonrank_lab.upstream.ids import IdCodes
-from harmonrank_lab.upstream.stored import EncoderForm
 from harmonrank_lab.upstream.stream import RowStream
 
 
@@ -68,8 +67,8 @@ def test_an_unknown_user_has_no_codes_but_the_unknown_ones(log):
 
 def test_an_encoder_survives_being_stored(log):
     encoder = Encoder.fit(log, 1 << 20)
-    parts, arrays = encoder.state()
-    again = Encoder.restore(decode(parts, EncoderForm, "encoder"), arrays)
+    again = restored(Encoder, *stored(encoder))
+    again.check()
     frame = next(log.batches("valid"))
     first, second = encoder.rows(frame), again.rows(frame)
     np.testing.assert_array_equal(first.keys, second.keys)

@@ -151,25 +151,37 @@ def change(folder, name, edit):
 @pytest.mark.parametrize(
     ("name", "edit", "reason"),
     [
-        ("predictor.json", lambda d: d.update(format=2), "reads format 3, so fit it again"),
-        ("predictor.json", lambda d: d.update(members=["../x"]), "`members` must be"),
-        ("predictor.json", lambda d: d["config"].update(refits=-1), "'refits' of predict must be"),
+        ("predictor.json", lambda d: d.update(format=2), "reads format 4, so fit it again"),
+        ("predictor.json", lambda d: d["predictor"].update(members=["../x"]), "`members` must be"),
+        ("predictor.json", lambda d: d["predictor"]["config"].update(refits=-1), "int >= 0"),
         (
             "predictor.json",
-            lambda d: d["folds"].update(count=1),
-            "expected int >= 2 at folds.count",
+            lambda d: d["predictor"]["folds"].update(count=1),
+            "expected int >= 2",
         ),
-        ("encoder.safetensors", lambda a: a["users/codes"].fill(10**9), "not rows of the embed"),
-        ("encoder.safetensors", lambda a: a["users/codes"].fill(-1), r"must lie in \[0"),
-        ("encoder.safetensors", lambda a: a["users/ids"].fill(3), "'users/ids' must rise"),
         (
             "encoder.safetensors",
-            lambda a: a.update({"users/codes": a["users/codes"][:-1]}),
+            lambda a: a["encoder/user_side/codes"].fill(10**9),
+            "not rows of the embed",
+        ),
+        (
+            "encoder.safetensors",
+            lambda a: a["encoder/user_side/codes"].fill(-1),
+            r"must lie in \[0",
+        ),
+        (
+            "encoder.safetensors",
+            lambda a: a["encoder/user_side/index/known"].fill(3),
+            "known' must rise",
+        ),
+        (
+            "encoder.safetensors",
+            lambda a: a.update({"encoder/user_side/codes": a["encoder/user_side/codes"][:-1]}),
             "not rows of the embedding",
         ),
         (
             "encoder.safetensors",
-            lambda a: a.update({"counts/train": a["counts/train"][:5]}),
+            lambda a: a.update({"encoder/counts/train": a["encoder/counts/train"][:5]}),
             "the counts must have|must be float32 of shape",
         ),
         (

@@ -13,8 +13,8 @@ from harmonrank.streaming.join.join import Join
 from harmonrank.streaming.join.windows import Windows
 from harmonrank.streaming.sources.event_reading import read_frame
 from harmonrank.support.errors import UsageError
-from harmonrank.worlds import Swap, world
-from harmonrank.worlds.simulation import as_frame
+from harmonrank.worlds import as_frame, world
+from harmonrank_lab.worlds import Swap
 from harmonrank_lab.worlds.stream import SimulatedStream
 
 ROWS = 70_000

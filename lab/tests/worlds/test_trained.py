@@ -6,9 +6,7 @@ from harmonrank.data import read_log
 from harmonrank.evaluation import compare
 from harmonrank.metrics import auc, best_score, logit, sigmoid
 from harmonrank.support.errors import UsageError
-from harmonrank.worlds import block_generator
-from harmonrank.worlds.every import world_names
-from harmonrank.worlds.simulation import as_frame, simulate, world_schema
+from harmonrank.worlds import as_frame, block_generator, simulate, world_names, world_schema
 from harmonrank_lab.worlds.raw import probability
 from harmonrank_lab.worlds.redrawn import RedrawnTruth
 from harmonrank_lab.worlds.trained import train_world
@@ -83,7 +81,9 @@ def test_errors_of_the_networks_are_shared_between_objectives(trained):
 def test_no_method_is_above_the_ceiling(trained, sample):
     schema = world_schema(trained)
     train = as_frame(trained, trained.sample(30_000, seed=1, start=100_000, with_truth=False))
-    board = compare(train, as_frame(trained, sample), schema, ["closed-form", "logistic"])
+    board = compare(
+        train, schema, ["closed-form", "logistic"], test=as_frame(trained, sample)
+    ).board
     best = auc(best_score(sample.truth), sample.truth).sum()
     assert board.ceiling == pytest.approx(best)
     assert all(0 < entry.quality.regret < 0.6 for entry in board.entries)

@@ -7,9 +7,13 @@ from pathlib import Path
 import click
 
 from harmonrank.cli.parts.options import Show, path_option, shown
+from harmonrank.cli.parts.verb import verb
 
 
-@click.command("export")
+@verb(
+    "export",
+    example="harmonrank export model --onnx model.onnx",
+)
 @click.argument("model", metavar="MODEL|REGISTRY", type=click.Path(path_type=Path))
 @path_option("--onnx", "out", required=True, metavar="FILE", help="The ONNX file to write.")
 @click.option("--float32", is_flag=True, help="Score inputs are FP32 instead of FP64.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harmonrank.cli.parts.column_options import ColumnChoice, column_options
 from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
 from harmonrank.cli.parts.options import (
     Show,
@@ -17,16 +18,19 @@ from harmonrank.cli.parts.options import (
     settings_option,
     shown,
 )
-from harmonrank.cli.parts.schema_options import columns, schema_of
 from harmonrank.cli.parts.table_options import Tables, learning_tables, memory_option
+from harmonrank.cli.parts.verb import verb
 
 if TYPE_CHECKING:
-    pass
+    from harmonrank.fusion import Method, Quality
 
 
-@click.command("fit")
+@verb(
+    "fit",
+    example="harmonrank fit --train train.parquet --schema schema.toml -o model",
+)
 @learning_tables("early stopping")
-@columns
+@column_options
 @method_option("--method", "harmonrank", "A way to fuse")
 @settings_option("An option of the method")
 @seed_option
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 def command(
     train: Tables,
     valid: Tables | None,
+    columns: ColumnChoice,
     method: str,
     settings: tuple[str, ...],
     seed: int,
@@ -49,7 +54,6 @@ def command(
     overwrite: bool,
     engine: EngineChoice,
     show: Show,
-    **column_options: Any,
 ) -> None:
     """Fit one model and write it to a folder.
 
@@ -66,7 +70,7 @@ def command(
     from harmonrank.support.options import checked_device
     from harmonrank.support.storage.files import check_output
 
-    schema = schema_of(**column_options, near=train, quiet=show.quiet)
+    schema = columns.schema(train, quiet=show.quiet)
     model = method_class(method)(**parse_settings(settings))
     checked_device(device, "--device")
     target = check_output(out, overwrite=overwrite, holds=MODEL)
@@ -94,28 +98,24 @@ def command(
     checkpoint.unlink(missing_ok=True)
     show.line(f"Fitted {method} in {seconds:.1f} s; wrote {out}.")
     training = model.training
-    if training.blocks > 1 or training.fitted_rows < training.rows:
-        show.line(training.words(model.name))
-    if training.position is not None:
-        show.line(training.position.words())
-    if training.missing is not None:
-        show.line(f"Training rows. {training.missing}")
-    table, valid_numbers = _measure(show, model, valid, memory)
-    result: dict[str, Any] = {
+    assert training is not None
+    for sentence in training.sentences(model.name):
+        show.line(sentence)
+    quality = _measured(show, model, valid, memory)
+    health = getattr(model.state, "health", None)
+    told = {
         "method": method,
         "model": str(out),
         "fit_seconds": seconds,
-        "valid": valid_numbers,
+        "valid": quality and quality.to_dict(),
         "missing": training.missing and training.missing.to_dict(),
         "position": training.position and training.position.to_dict(),
         "rows": training.rows,
         "fitted_rows": training.fitted_rows,
         "blocks": training.blocks,
+        **({} if health is None else {"health": health.to_dict()}),
     }
-    health = getattr(model.state, "health", None)
-    if health is not None:
-        result["health"] = health.to_dict()
-    show.result(table, result)
+    show.result(None if quality is None else quality.to_table(), told)
 
 
 def _refuse_foreign(checkpoint: Path) -> None:
@@ -136,28 +136,19 @@ def _refuse_foreign(checkpoint: Path) -> None:
         )
 
 
-def _measure(show: Any, model: Any, valid: Any, memory: str | None) -> tuple[Any, Any]:
-    """Return the table and the numbers of the validation rows, if there are any that serve."""
-    from harmonrank.data.rows.log_blocks import FileBlocks, log_blocks
-    from harmonrank.evaluation.partitioned import partitioned_quality, put_into
-    from harmonrank.fusion.quality.block_quality import sampled_requests
-    from harmonrank.fusion.quality.measurable import measurable
+def _measured(show: Any, model: "Method", valid: Any, memory: str | None) -> "Quality | None":
+    """Return the quality on the validation rows, if there are any that serve."""
+    from harmonrank.evaluation.evaluate import quality_on
     from harmonrank.support.errors import DataError
 
     if valid is None:
-        return None, None
-    blocks = log_blocks(valid, model.schema, memory)
+        return None
     try:
-        if not isinstance(blocks, FileBlocks):
-            quality = model.evaluate(valid)
-        else:
-            sampled = sampled_requests(blocks)
-            quality = model.evaluate(sampled.log)
-            if measurable(blocks.schema):
-                quality = put_into(partitioned_quality(model, blocks), quality)
-            show.line(f"Validation rows. {sampled.words()}")
+        quality, drawn = quality_on(model, valid, memory)
     except DataError as error:
         # The model is fitted and written: rows that cannot measure it are no failure.
         show.line(f"Not measured on the validation rows: {error}")
-        return None, None
-    return quality.to_table(), quality.to_dict()
+        return None
+    if drawn:
+        show.line(f"Validation rows. {drawn}")
+    return quality

@@ -4,20 +4,23 @@ __all__ = ["command"]
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from harmonrank.cli.parts.column_options import SCHEMA
 from harmonrank.cli.parts.options import Show, path_option, shown
-from harmonrank.cli.parts.schema_options import SCHEMA
 from harmonrank.cli.parts.table_options import Tables, table_argument
+from harmonrank.cli.parts.verb import verb
 
 if TYPE_CHECKING:
     from harmonrank.data.guess import Guess
-    from harmonrank.support.table import Table
 
 
-@click.command("init")
+@verb(
+    "init",
+    example="harmonrank init log.parquet",
+)
 @table_argument("log")
 @path_option("-o", "--output", "out", default=SCHEMA, show_default=True, help="File to write.")
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
@@ -38,38 +41,10 @@ def command(log: Tables, out: Path, overwrite: bool, show: Show) -> None:
     with new_file(out, overwrite=overwrite) as partial:
         partial.write_text(commented_toml(guess, describe(log)), encoding="utf-8")
     following = _next_command(guess, log, out)
-    facts = {
-        "output": str(out),
-        "rows": guess.rows,
-        "schema": guess.schema.to_dict(),
-        "columns": {
-            name: {"role": role, "why": why} for name, (role, why) in guess.reasons.items()
-        },
-        "next": following,
-    }
-    show.result(_table(guess), facts)
+    show.result(guess.to_table(), {"output": str(out), **guess.to_dict(), "next": following})
     if not show.quiet:
         text = f"Wrote {out}; look it over, then:\n\n    {following}"
         show.console.print(f"\n{text}", markup=False, soft_wrap=True)
-
-
-def _table(guess: "Guess") -> "Table":
-    from harmonrank.support.table import Column, Table
-
-    columns = Column("column", least=12), Column("role", least=10), Column("why", widest=44)
-    order = [*_roles(guess), "left out"]
-    rows = sorted(
-        ((name, role, why) for name, (role, why) in guess.reasons.items()),
-        key=lambda row: order.index(row[1]),
-    )
-    emphasis: Any = {place: "dim" for place, row in enumerate(rows) if row[1] == "left out"}
-    return Table(columns, tuple(rows), emphasis=emphasis)
-
-
-def _roles(guess: "Guess") -> list[str]:
-    """Return the roles in the order in which a person checks them."""
-    scores = [f"score of {label}" for label in guess.schema.objectives]
-    return ["label", *scores, "truth", "request", "time", "context", "sample weight"]
 
 
 def _next_command(guess: "Guess", log: Tables, out: Path) -> str:

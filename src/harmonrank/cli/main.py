@@ -17,30 +17,38 @@ from harmonrank.support.extras import needs_extras, plugins
 PLUGINS = "harmonrank.verbs"
 """The entry point by which other packages add verbs: a module with a `command`."""
 
-_VERBS = {
-    "demo": "The main job on a built-in world: simulate, fit, leaderboard with ceiling.",
-    "init": "Guess which column of a log is what; write a schema.toml to correct.",
-    "split": "Cut a log into train, valid and test tables, by time or by request.",
-    "fit": "Fit one model.",
-    "score": "Add the fused score to a table.",
-    "rank": "Write the best rows of every request.",
-    "evaluate": "Measure how well a model ranks a table that has labels.",
-    "frontier": "Show what a model can trade between objectives; keep a point.",
-    "offline": "Estimate what a model would earn online, from a log with positions.",
-    "align": "Give a new model scores distributed like those of the running one.",
-    "recalibrate": "Adjust a model to changed upstream scores, without labels.",
-    "explain": "Show what a model learned, and its effective weights.",
-    "compare": "Fit many methods on the same rows; print a leaderboard.",
-    "registry": "Versions of a model: publish through guardrails, roll back.",
-    "report": "Show the history of a stream: quality, versions, drift, lag.",
-    "export": "Write a model as an ONNX file, checked in ONNX Runtime.",
-    "serve": "Answer requests over HTTP with a model, or a registry's current one.",
-    "stream": "Learn from events as they come, and publish a fresh model.",
-    "backfill": "Replay a period of events to the state that a stream had.",
-    "warm": "Compile what a model needs to score, before it serves.",
+_GROUPS = {
+    "Start": {
+        "demo": "The main job on a built-in world: simulate, fit, leaderboard with ceiling.",
+        "init": "Guess which column of a log is what; write a schema.toml to correct.",
+        "compare": "Fit some methods on the same rows; print a leaderboard.",
+    },
+    "One model": {
+        "fit": "Fit one model.",
+        "score": "Add the fused score to a table.",
+        "rank": "Write the best rows of every request.",
+        "evaluate": "Measure how well a model ranks a table that has labels.",
+        "explain": "Show what a model learned, and its effective weights.",
+        "frontier": "Show what a model can trade between objectives; keep a point.",
+        "offline": "Estimate what a model would earn online, from a log with positions.",
+        "recalibrate": "Adjust a model to changed upstream scores, or to the running one.",
+        "export": "Write a model as an ONNX file, checked in ONNX Runtime.",
+    },
+    "Run": {
+        "serve": "Answer requests over HTTP with a model, or a registry's current one.",
+        "stream": "Learn from events as they come, and publish a fresh model.",
+        "registry": "Versions of a model: publish through guardrails, roll back.",
+        "report": "Show the history of a stream: quality, versions, drift, lag.",
+    },
 }
-
-_LAB_VERBS = ("lab", "simulate")
+_VERBS = {name: text for verbs in _GROUPS.values() for name, text in verbs.items()}
+_LAB_VERBS = ("simulate", "lab")
+_GONE = {
+    "align": "`harmonrank recalibrate MODEL DATA --like RUNNING -o NEW` aligns a model.",
+    "backfill": "`harmonrank stream --backfill FROM TO` replays a period.",
+    "split": "`compare LOG --split time` cuts a log, and harmonrank.split in Python writes parts.",
+    "warm": "`harmonrank serve MODEL --warm` compiles what a model needs.",
+}
 
 
 class _Verbs(click.Group):
@@ -60,9 +68,11 @@ class _Verbs(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        added = [(name, self._told(ctx, name)) for name in plugins(PLUGINS)]
-        with formatter.section("Verbs"):
-            formatter.write_dl([*_VERBS.items(), *added])
+        lab = {name: self._told(ctx, name) for name in plugins(PLUGINS)}
+        for title, verbs in {**_GROUPS, "Lab": lab}.items():
+            if verbs:
+                with formatter.section(title):
+                    formatter.write_dl(list(verbs.items()))
 
     def _told(self, ctx: click.Context, name: str) -> str:
         command = self.get_command(ctx, name)
@@ -73,6 +83,8 @@ class _Verbs(click.Group):
         if args and args[0] not in known and not args[0].startswith("-"):
             if args[0] in _LAB_VERBS:
                 ctx.fail(f"'{args[0]}' is part of harmonrank-lab; pip install harmonrank-lab.")
+            if args[0] in _GONE:
+                ctx.fail(f"There is no verb '{args[0]}' any more: {_GONE[args[0]]}")
             ctx.fail(f"There is no verb '{args[0]}'. {did_you_mean(args[0], known)}")
         return super().resolve_command(ctx, args)
 

@@ -2,28 +2,19 @@
 
 __all__ = ["command"]
 
-from pathlib import Path
-from typing import Any
-
 import click
 
-from harmonrank.cli.parts.options import (
-    Show,
-    at_option,
-    count_option,
-    load_model,
-    missing_option,
-    parse_pairs,
-    seed_option,
-    shown,
-    value,
-    weights,
-)
+from harmonrank.cli.parts.model_options import ModelChoice, load_ranking, model_options
+from harmonrank.cli.parts.options import Show, count_option, seed_option, shown
 from harmonrank.cli.parts.table_options import Tables, table_argument
+from harmonrank.cli.parts.verb import verb
 
 
-@click.command("offline")
-@click.argument("model", type=click.Path(path_type=Path))
+@verb(
+    "offline",
+    example="harmonrank offline model log.parquet --against prod_score -k 5",
+)
+@model_options
 @table_argument("data")
 @click.option(
     "--against",
@@ -35,23 +26,15 @@ from harmonrank.cli.parts.table_options import Tables, table_argument
     "--randomised", metavar="A", help="Column that is 1 in requests shown in random order."
 )
 @click.option("--position", metavar="A", help="Column of places; that of the model if left out.")
-@at_option
-@weights
-@value
-@missing_option
 @seed_option
 @shown
 def command(
-    model: Path,
+    chosen: ModelChoice,
     data: Tables,
     against: str | None,
     k: int,
     randomised: str | None,
     position: str | None,
-    at: str | None,
-    weights: str | None,
-    value: str | None,
-    missing: str | None,
     seed: int,
     show: Show,
 ) -> None:
@@ -61,27 +44,17 @@ def command(
     Events of each objective at the first places, and the lift over what ranks today, are estimated
     by self-normalised inverse propensities and doubly robust, with 95 % intervals.
     """
-    from harmonrank.evaluation.offline import estimate_offline
+    from harmonrank.evaluation.offline import offline
 
-    fitted = load_model(model, missing, at, value)
-    result = estimate_offline(
-        fitted,
+    result = offline(
+        chosen.load(),
         data,
-        against=None if against is None else _current(against, data),
+        **chosen.asked,
+        against=None if against is None else load_ranking(against),
         k=k,
         randomised=randomised,
         position=position,
-        weights=parse_pairs(weights),
-        value=parse_pairs(value, "--value"),
         seed=seed,
     )
     show.result(result.to_table(), result.to_dict())
     show.notes(result.warnings)
-
-
-def _current(text: str, data: Tables) -> Any:
-    """Return a model if there is a folder of that name, else a column or a formula."""
-    from harmonrank.evaluation import Baseline
-    from harmonrank.fusion import load
-
-    return load(Path(text)) if Path(text).is_dir() else Baseline.read(data, text)

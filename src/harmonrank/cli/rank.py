@@ -6,41 +6,27 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.parts.options import (
-    Show,
-    at_option,
-    count_option,
-    load_model,
-    missing_option,
-    output,
-    parse_pairs,
-    shown,
-    value,
-    weights,
-)
+from harmonrank.cli.parts.model_options import ModelChoice, model_options
+from harmonrank.cli.parts.options import Show, count_option, output, shown
 from harmonrank.cli.parts.table_options import Tables, table_argument
+from harmonrank.cli.parts.verb import verb
 
 
-@click.command("rank")
-@click.argument("model", type=click.Path(path_type=Path))
+@verb(
+    "rank",
+    example="harmonrank rank model candidates.parquet -k 20 -o best.parquet",
+)
+@model_options
 @table_argument("data")
 @count_option("-k", 10, "At most so many rows of a request.", least=1)
 @click.option("--request", metavar="A", help="Request column; that of the model if left out.")
-@at_option
-@weights
-@value
-@missing_option
 @output("Table to write: parquet, csv or arrow.")
 @shown
 def command(
-    model: Path,
+    chosen: ModelChoice,
     data: Tables,
     k: int,
     request: str | None,
-    at: str | None,
-    weights: str | None,
-    value: str | None,
-    missing: str | None,
     out: Path,
     overwrite: bool,
     show: Show,
@@ -49,16 +35,15 @@ def command(
 
     Two columns are added: `fused`, the score of MODEL, and `place`, from 1. Labels are not needed.
     """
-    from harmonrank.cli.parts.drift_notes import drift_notes
     from harmonrank.data.reading.table_paths import file_kind
+    from harmonrank.evaluation import drift_notes
     from harmonrank.fusion.scoring.scoring import write_table
     from harmonrank.support.storage.files import check_output
 
-    fitted = load_model(model, missing, at, value)
+    fitted = chosen.load()
     file_kind(out)
     check_output(out, overwrite=overwrite)
-    counted = {"weights": parse_pairs(weights), "value": parse_pairs(value, "--value")}
-    best = fitted.rank(data, k, request=request, **counted)
+    best = fitted.rank(data, k, request=request, **chosen.asked)
     drift = fitted.drift(data) if best.height else None
     write_table(best, out, overwrite=overwrite)
     if drift is not None:

@@ -8,64 +8,118 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harmonrank.cli.parts.model_options import at_option, load_ranking, model_argument
 from harmonrank.cli.parts.options import Show, output, shown
 from harmonrank.cli.parts.table_options import Tables, table_argument, table_name
+from harmonrank.cli.parts.verb import verb
+from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
-    from harmonrank.data import Log
     from harmonrank.fusion import Method
 
 _SHOWN_ROWS = 100_000
 _SAME = 0.9995
 
 
-@click.command("recalibrate")
-@click.argument("model", type=click.Path(path_type=Path))
+@verb(
+    "recalibrate",
+    example="harmonrank recalibrate model recent.parquet -o new\n"
+    "harmonrank recalibrate model recent.parquet --like running -o new",
+)
+@model_argument
 @table_argument("data")
+@click.option(
+    "--like",
+    metavar="MODEL|REGISTRY|COLUMN|FORMULA",
+    help="Instead give MODEL scores distributed like those of what runs now; its ranking stays.",
+)
+@click.option("--like-at", metavar="NAME", help="The operating point that the running model has.")
+@at_option
 @output("Folder of the new model.")
 @shown
-def command(model: Path, data: Tables, out: Path, overwrite: bool, show: Show) -> None:
-    """Write MODEL again for upstream scores that have changed.
+def command(
+    model: Path,
+    data: Tables,
+    like: str | None,
+    like_at: str | None,
+    at: str | None,
+    out: Path,
+    overwrite: bool,
+    show: Show,
+) -> None:
+    """Write MODEL again for upstream scores that have changed, or aligned with what runs now.
 
-    DATA holds recent rows with the new scores; labels are not needed. Use it when an upstream
-    model was replaced, and fit again once enough labels have come in. The report says how far each
-    score has moved, whether that looks like a replaced model, and how much the ranking changes.
+    DATA holds recent rows; labels are not needed. Use it when an upstream model was replaced, and
+    fit again once enough labels have come in. The report says how far each score has moved,
+    whether that looks like a replaced model, and how much the ranking changes.
+
+    With --like a rising map, kept with the model, makes its fused scores, with the weights of the
+    model or of --at, fall as those of the running model do on the same rows. So whatever reads
+    scores, a threshold or a blend say, goes on as before when an experiment begins. Scores with
+    other weights come as they are.
     """
-    from harmonrank.data import read_log
     from harmonrank.fusion import load
     from harmonrank.fusion.saved import MODEL
     from harmonrank.support.storage.files import check_output
 
+    if like is None and (like_at or at):
+        raise UsageError("--at and --like-at are points of models that are aligned; add --like.")
     check_output(out, overwrite=overwrite, holds=MODEL)
     fitted = load(model)
+    if like is None:
+        _recalibrate(fitted, data, out, show, overwrite=overwrite)
+    else:
+        _align(fitted, data, like, like_at, at, out, show, overwrite=overwrite)
+
+
+def _recalibrate(fitted: "Method", data: Tables, out: Path, show: Show, *, overwrite: bool) -> None:
+    from harmonrank.data import read_log
+    from harmonrank.evaluation import agreement
+
     log = read_log(data, fitted.schema, labels=False, sample_weight=True)
     drift, changed = fitted.drift(log), fitted.recalibrated(log)
-    agreement = _agreement(fitted, changed, log.sampled(_SHOWN_ROWS))
+    rho = agreement(fitted, changed, log.sampled(_SHOWN_ROWS))
     changed.save(out, overwrite=overwrite)
     show.line(
         f"Recalibrated {fitted.name} on {drift.rows:,} rows of {table_name(data)}; wrote {out}."
     )
-    table, known = drift.to_table(), agreement == agreement
+    table, known = drift.to_table(), rho == rho
     said = (
-        f"The new model ranks these rows as the old one does: Spearman's ρ {agreement:.3f}."
-        if known and agreement > _SAME
-        else f"It orders these rows differently: Spearman's ρ {agreement:.3f} with the old one."
+        f"The new model ranks these rows as the old one does: Spearman's ρ {rho:.3f}."
+        if known and rho > _SAME
+        else f"It orders these rows differently: Spearman's ρ {rho:.3f} with the old one."
     )
     show.result(
         replace(table, notes=(*table.notes, *[said] * known)),
         {
             "method": fitted.name,
             "model": str(out),
-            "rank_correlation": agreement if known else None,
+            "rank_correlation": rho if known else None,
             **drift.to_dict(),
         },
     )
 
 
-def _agreement(before: "Method", after: "Method", rows: "Log") -> float:
-    """Return Spearman's ρ between the fused scores of both models."""
-    import numpy as np
+def _align(
+    fitted: "Method",
+    data: Tables,
+    like: str,
+    like_at: str | None,
+    at: str | None,
+    out: Path,
+    show: Show,
+    *,
+    overwrite: bool,
+) -> None:
+    from harmonrank.evaluation import align
 
-    from harmonrank.metrics import spearman
-
-    return float(spearman(np.column_stack([before.score(rows), after.score(rows)]))[0, 1])
+    running = load_ranking(like)
+    if like_at is not None:
+        if isinstance(running, str):
+            raise UsageError("--like-at is a point of a model; name its folder with --like.")
+        running = running.at(like_at)
+    result = align(fitted, data, running, at=at)
+    result.model.save(out, overwrite=overwrite)
+    told = result.to_dict()
+    show.line(f"Aligned {fitted.name} on {told['rows']:,} rows of {table_name(data)}; wrote {out}.")
+    show.result(result.to_table(), {"method": fitted.name, "model": str(out), **told})

@@ -9,12 +9,12 @@ import click
 
 from harmonrank.cli.parts.options import (
     Show,
-    format_option,
     parse_settings,
     path_option,
     shown,
     whole,
 )
+from harmonrank.cli.parts.verb import Verb, setting
 from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,10 +23,21 @@ if TYPE_CHECKING:
 REFUSED = 3
 """The exit code of a publication that the guardrails refused."""
 
+_FORMAT = setting(
+    "--format",
+    "style",
+    type=click.Choice(["table", "md"]),
+    default="table",
+    help="How the result is printed.",
+)
 _PATH = click.argument("registry", type=click.Path(path_type=Path))
 
 
-@click.group("registry")
+class _Registry(click.Group):
+    command_class = Verb
+
+
+@click.group("registry", cls=_Registry)
 def command() -> None:
     """Keep versions of a model, of which one is current.
 
@@ -69,7 +80,7 @@ def init(
 
 @command.command("list")
 @_PATH
-@format_option
+@_FORMAT
 @shown
 def list_command(registry: Path, style: str, show: Show) -> None:
     """List the versions of REGISTRY."""
@@ -109,7 +120,7 @@ def _auc_sum(version: "Version") -> float | None:
 @command.command("show")
 @_PATH
 @click.argument("version", type=int, required=False)
-@format_option
+@_FORMAT
 @shown
 def show_command(registry: Path, version: int | None, style: str, show: Show) -> None:
     """Show VERSION of REGISTRY, or the current one: its checks, metrics and files."""
@@ -151,7 +162,7 @@ def _checks(version: "Version", state: str) -> Any:
 )
 @click.option("--window", default="", metavar="TEXT", help="The data it was fitted on.")
 @click.option("--note", default="", metavar="TEXT", help="What a reader should know.")
-@format_option
+@_FORMAT
 @shown
 def publish(
     registry: Path,
@@ -220,7 +231,7 @@ def prune(registry: Path, keep: int, show: Show) -> None:
 @click.argument("first", type=int)
 @click.argument("second", type=int)
 @path_option("--data", help="Table that both rank; with labels, AUCs are compared.")
-@format_option
+@_FORMAT
 @shown
 def diff(
     registry: Path,

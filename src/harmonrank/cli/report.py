@@ -7,9 +7,13 @@ from pathlib import Path
 import click
 
 from harmonrank.cli.parts.options import Show, format_option, path_option, shown
+from harmonrank.cli.parts.verb import verb
 
 
-@click.command("report")
+@verb(
+    "report",
+    example="harmonrank report state -o stream.html",
+)
 @click.argument("state", type=click.Path(path_type=Path))
 @path_option("-o", "--output", "out", metavar="FILE", help="Write one HTML page with charts.")
 @format_option

@@ -8,42 +8,28 @@ from typing import Any
 import click
 
 from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
-from harmonrank.cli.parts.options import (
-    Show,
-    at_option,
-    load_model,
-    missing_option,
-    output,
-    parse_pairs,
-    recalibrate,
-    shown,
-    value,
-    weights,
-)
+from harmonrank.cli.parts.model_options import ModelChoice, model_options
+from harmonrank.cli.parts.options import Show, output, recalibrate_option, shown
 from harmonrank.cli.parts.table_options import Tables, table_argument
+from harmonrank.cli.parts.verb import verb
 
 
-@click.command("score")
-@click.argument("model", type=click.Path(path_type=Path))
+@verb(
+    "score",
+    example="harmonrank score model candidates.parquet -o scored.parquet",
+)
+@model_options
 @table_argument("data")
 @output("Table to write: parquet, csv or arrow; with --engine ray a folder.")
 @click.option("--column", default="fused", show_default=True, help="Name of the new column.")
-@at_option
-@weights
-@value
-@missing_option
-@recalibrate
+@recalibrate_option
 @engine_options
 @shown
 def command(
-    model: Path,
+    chosen: ModelChoice,
     data: Tables,
     out: Path,
     column: str,
-    at: str | None,
-    weights: str | None,
-    value: str | None,
-    missing: str | None,
     recalibrate: bool,
     overwrite: bool,
     engine: EngineChoice,
@@ -56,45 +42,31 @@ def command(
     """
     from time import perf_counter
 
-    from harmonrank.cli.parts.drift_notes import drift_notes
+    from harmonrank.evaluation import drift_notes
     from harmonrank.fusion.drift.drift import Drift
     from harmonrank.fusion.scoring.scoring import score_file
     from harmonrank.fusion.scoring.scoring_parts import score_files
 
-    fitted = load_model(model, missing, at, value)
-    found: list[Drift] = []
+    fitted = chosen.load()
+    drifts: list[Drift] = []
     engine.refuse(recalibrate and "--recalibrate", "run `harmonrank recalibrate` first")
     asked: dict[str, Any] = {
+        **chosen.asked,
         "column": column,
-        "weights": parse_pairs(weights),
-        "value": parse_pairs(value, "--value"),
         "overwrite": overwrite,
-        "on_drift": None if recalibrate else found.append,
+        "on_drift": None if recalibrate else drifts.append,
     }
     started = perf_counter()
     if engine.is_cluster:
         with engine.opened() as cluster:
-            rows = score_files(
-                cluster,
-                fitted,
-                data,
-                out,
-                **asked,
-                on_file=lambda done, total: show.advance("score ", done, total, f"{done} files"),
-            )
+            rows = score_files(cluster, fitted, data, out, **asked, on_file=show.files)
     else:
         if recalibrate:
-            found.append(fitted.drift(data))
+            drifts.append(fitted.drift(data))
             fitted = fitted.recalibrated(data)
-        rows = score_file(
-            fitted,
-            data,
-            out,
-            **asked,
-            on_rows=lambda done, total: show.advance("score ", done, total, f"{done:,} rows"),
-        )
+        rows = score_file(fitted, data, out, **asked, on_rows=show.rows)
     seconds = perf_counter() - started
-    drift = found[0] if found else None  # a table without rows has not drifted
+    drift = drifts[0] if drifts else None  # a table without rows has not drifted
     if drift is not None:
         show.notes(drift_notes(drift, recalibrated=recalibrate))
     written = {"rows": rows, "seconds": seconds, "output": str(out), "column": column}

@@ -7,11 +7,16 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.parts.options import Show, at_option, parse_pairs, path_option, shown
+from harmonrank.cli.parts.model_options import at_option
+from harmonrank.cli.parts.options import Show, parse_pairs, path_option, shown
+from harmonrank.cli.parts.verb import setting, verb
 from harmonrank.support.errors import UsageError
 
 
-@click.command("serve")
+@verb(
+    "serve",
+    example="harmonrank serve model --port 8080",
+)
 @click.argument("target", metavar="MODEL|REGISTRY", type=click.Path(path_type=Path))
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8080, show_default=True, help="0 takes any that is free.")
@@ -36,11 +41,24 @@ from harmonrank.support.errors import UsageError
 @click.option("--anonymous", is_flag=True, help="Let other machines ask without a key.")
 @path_option("--tls-cert", metavar="FILE", help="Certificate chain, PEM.")
 @path_option("--tls-key", metavar="FILE", help="Its private key, PEM.")
-@click.option("--max-bytes", default=16 << 20, show_default=True, help="Of a request's body.")
-@click.option("--max-rows", default=100_000, show_default=True, help="Candidates in a request.")
-@click.option("--queue", default=256, show_default=True, help="Waiting requests of a worker.")
-@click.option("--timeout", default=10.0, show_default=True, help="Seconds for a body, and a turn.")
-@click.option("--grace", default=10.0, show_default=True, help="Seconds to end what was begun.")
+@setting("--max-bytes", default=16 << 20, show_default=True, help="Largest request body.")
+@setting("--max-rows", default=100_000, show_default=True, help="Most candidates in a request.")
+@setting("--queue", default=256, show_default=True, help="Most requests that wait for a worker.")
+@setting(
+    "--timeout",
+    default=10.0,
+    show_default=True,
+    help="Seconds for reading a body, and for waiting in the queue.",
+)
+@setting(
+    "--grace",
+    default=10.0,
+    show_default=True,
+    help="Seconds for open requests when it is told to stop.",
+)
+@click.option(
+    "--warm", is_flag=True, help="Compile what MODEL needs, keep it on disk and stop: for images."
+)
 @click.option("--access-log", is_flag=True, help="Log every request, not only failures.")
 @shown
 def command(
@@ -50,6 +68,7 @@ def command(
     anonymous: bool,
     tls_cert: Path | None,
     tls_key: Path | None,
+    warm: bool,
     show: Show,
     **settings: Any,
 ) -> None:
@@ -57,11 +76,18 @@ def command(
 
     Given a registry, its current version is served, and a new one as soon as it is published.
     Without --host only this machine can ask. --json writes the address when the service answers.
+
+    Kernels are kept beside the package, or where NUMBA_CACHE_DIR says: run it with --warm when an
+    image is built, on a machine with the processor of those that serve, and a service starts at
+    once, even where nothing can be written.
     """
     from harmonrank.serving import ServeConfig
     from harmonrank.serving.supervisor import serve
     from harmonrank.support.options import checked_options
 
+    if warm:
+        _warm(target, show)
+        return
     given = {
         "target": str(target),
         "points": dict(_point(text) for text in points),
@@ -76,6 +102,22 @@ def command(
         show.result(None, {"address": address})
 
     serve(config, key=_key(api_key_file), anonymous=anonymous, on_ready=on_ready)
+
+
+def _warm(target: Path, show: Show) -> None:
+    """Compile what a model needs to score."""
+    from harmonrank.cli.parts.model_options import load_ranking
+    from harmonrank.fusion import load
+    from harmonrank.fusion.fitting.warming import warm
+    from harmonrank.serving.rank import warm_up
+    from harmonrank.serving.runtime import Runtime
+
+    found = load_ranking(str(target))
+    fitted = load(target) if isinstance(found, str) else found
+    seconds = warm(fitted)
+    warm_up(Runtime(fitted, ""))
+    text = f"The kernels of {fitted.name} are ready ({seconds:.1f} s)."
+    show.result(text, {"method": fitted.name, "seconds": seconds})
 
 
 def _point(text: str) -> tuple[str, dict[str, float]]:

@@ -2,18 +2,33 @@
 
 __all__ = ["command"]
 
+from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
 from harmonrank.cli.parts.options import path_option
 from harmonrank.cli.parts.stream_options import StreamChoice, stopped_by_signals, stream_options
+from harmonrank.cli.parts.verb import verb
+from harmonrank.support.errors import UsageError
+
+_OPEN = ("-", "")
 
 
-@click.command("stream")
+@verb(
+    "stream",
+    example="harmonrank stream --source events --registry registry --state state",
+)
 @stream_options
-@path_option("--registry", required=True, metavar="DIR", help="Where versions are published.")
+@path_option("--registry", metavar="DIR", help="Where versions are published.")
 @click.option("--once", is_flag=True, help="Take what is there, publish and stop.")
+@click.option(
+    "--backfill",
+    nargs=2,
+    metavar="FROM TO",
+    help="Replay events of a period, from the first time on to before the second; - for no bound.",
+)
 @click.option(
     "--metrics",
     type=click.IntRange(0, 65535),
@@ -22,8 +37,9 @@ from harmonrank.cli.parts.stream_options import StreamChoice, stopped_by_signals
 )
 def command(
     choice: StreamChoice,
-    registry: Path,
+    registry: Path | None,
     once: bool,
+    backfill: tuple[str, str] | None,
     metrics: int | None,
     json_file: str | None,
     quiet: bool,
@@ -33,22 +49,51 @@ def command(
     Events are joined to labelled rows, scored, then learned. Each model passes the guardrails of
     the registry, which is made if it is not there. SIGTERM finishes the batch, commits and stops;
     the same command goes on from there, as it does after a crash. --json writes a line per event.
-    """
-    from contextlib import ExitStack
 
+    With --backfill a period is replayed into a fresh state, without waiting for anything, and the
+    last model is published if a registry is named. The state and its model are those that a stream
+    with the same options had when its newest event was older than TO, bit for bit; the same
+    command without --backfill goes on from it. Run again after a kill, it goes on. FROM and TO are
+    dates or times in UTC, as 2026-01-31T18:00.
+    """
     from harmonrank.cli.parts.stream_show import StreamShow
     from harmonrank.streaming.metrics import metrics_endpoint, stream_metrics
+    from harmonrank.streaming.period import Period
     from harmonrank.streaming.stream import stream
     from harmonrank.streaming.totals import StreamTotals
 
+    if registry is None and backfill is None:
+        raise UsageError("Missing option '--registry': name the folder of versions.")
     schema, config, totals = choice.schema(quiet=quiet), choice.config(), StreamTotals()
-    parts = (choice.source, schema, config, choice.state)
+    period, loop = None, choice.loop(once=once)
+    if backfill is not None:
+        period, loop = Period(*map(_time, backfill)), choice.loop(once=True, publish="last")
     with ExitStack() as stack:
-        show = StreamShow(quiet=quiet, json_file=json_file, totals=totals)
-        stack.enter_context(show)
+        show = stack.enter_context(StreamShow(quiet=quiet, json_file=json_file, totals=totals))
         if metrics is not None:
             text = lambda: stream_metrics(totals)  # noqa: E731
             show.line(f"Metrics: {stack.enter_context(metrics_endpoint(metrics, text))}")
         stop = stack.enter_context(stopped_by_signals())
-        for event in stream(*parts, registry=registry, loop=choice.loop(once=once), stop=stop):
+        for event in stream(
+            choice.source,
+            schema,
+            config,
+            choice.state,
+            registry=registry,
+            loop=loop,
+            stop=stop,
+            period=period,
+        ):
             show.event(event)
+
+
+def _time(text: str) -> datetime | None:
+    if text in _OPEN:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(
+            f"--backfill takes times such as 2026-01-31T18:00, or - for none. Got '{text}'."
+        ) from None
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from harmonrank.data.label_levels import LabelLevels
-from harmonrank.support.errors import UsageError, did_you_mean
+from harmonrank.data.values import known_objective
+from harmonrank.support.errors import UsageError
 
 
 def check_kinds(
@@ -22,11 +23,8 @@ def check_kinds(
         UsageError: An objective is unknown, given itself or given a graded one; or feedback is to
             be corrected for positions, which is known for plain events only.
     """
-    for role, known in (("graded", graded), ("given", [*given, *given.values()])):
-        for name in known:
-            if name not in names:
-                hint = did_you_mean(name, names)
-                raise UsageError(f"`{role}` names an unknown objective '{name}'. {hint}")
+    for name in (*given, *given.values()):
+        known_objective("given", name, names)
     for name, parent in given.items():
         if parent in graded:
             raise UsageError(

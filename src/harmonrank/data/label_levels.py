@@ -1,6 +1,6 @@
 """Label levels: the values that a graded label has, and the weight of the rows with each."""
 
-__all__ = ["MOST_LEVELS", "LabelLevels", "LevelSum"]
+__all__ = ["MOST_LEVELS", "LabelLevels"]
 
 from dataclasses import dataclass
 
@@ -32,7 +32,7 @@ class LabelLevels:
     def __len__(self) -> int:
         return len(self.values)
 
-    def merged(self, others: "LabelLevels") -> "LabelLevels":
+    def __add__(self, others: "LabelLevels") -> "LabelLevels":
         """Return the distribution of these rows and others."""
         values, codes = np.unique(np.concatenate([self.values, others.values]), return_inverse=True)
         mass = np.zeros(len(values), np.result_type(self.mass, others.mass))
@@ -61,35 +61,3 @@ class LabelLevels:
         # Squares of whole numbers would overflow at some billions of rows.
         mass = self.mass.astype(np.float64)
         return float((mass**2).sum() / mass.sum() ** 2)
-
-
-class LevelSum:
-    """Adds up the distributions of parts of a log, in their order.
-
-    As in the digits of a number each that waits is larger than the next one, so that a value is
-    merged a few times and not with every part.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: list[LabelLevels] = []
-
-    def add(self, part: LabelLevels) -> None:
-        """Add a part."""
-        self._waiting.append(part)
-        while len(self._waiting) > 1 and len(self._waiting[-2]) <= 2 * len(self._waiting[-1]):
-            self._merge()
-
-    @property
-    def size(self) -> int:
-        """How many levels there are at least."""
-        return max((len(part) for part in self._waiting), default=0)
-
-    def total(self) -> LabelLevels:
-        """Return the distribution of all parts."""
-        while len(self._waiting) > 1:
-            self._merge()
-        return self._waiting[0] if self._waiting else LabelLevels(np.empty(0), np.empty(0))
-
-    def _merge(self) -> None:
-        last = self._waiting.pop()
-        self._waiting[-1] = self._waiting[-1].merged(last)

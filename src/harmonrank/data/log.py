@@ -1,6 +1,6 @@
 """Log: the checked columns of a table as arrays."""
 
-__all__ = ["Log", "require_some_scores", "require_two_labels", "selected", "taken"]
+__all__ = ["OPTIONAL", "Log", "require_some_scores", "require_two_labels", "selected", "taken"]
 
 import hashlib
 import json
@@ -16,6 +16,9 @@ from harmonrank.data.kinds import tie_share
 from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
+
+# Arrays with a row for each row of the log, which may be left out.
+OPTIONAL = ("labels", "request", "sample_weight", "truth", "position", "inverse", "shown")
 
 
 @dataclass(frozen=True)
@@ -102,11 +105,6 @@ class Log:
         """Return the same rows with other scores."""
         return replace(self, scores=scores)
 
-    def turned(self, which: np.ndarray) -> Self:
-        """Return the same rows, of which some objectives, (M,), have become their absence."""
-        labels = self.known_labels()
-        return replace(self, labels=np.where(which, 1 - labels, labels).astype(labels.dtype))
-
     def take(self, index: np.ndarray) -> Self:
         """Return some rows, in the order of the index."""
         return self._chosen(index, taken(self.context, index))
@@ -116,22 +114,10 @@ class Log:
         return self._chosen(rows, self.context[rows])
 
     def _chosen(self, index: Any, context: pl.DataFrame) -> Self:
-        def of(array: np.ndarray | None) -> np.ndarray | None:
-            return None if array is None else array[index]
-
-        return replace(
-            self,
-            scores=self.scores[index],
-            context=context,
-            labels=of(self.labels),
-            request=of(self.request),
-            sample_weight=of(self.sample_weight),
-            truth=of(self.truth),
-            position=of(self.position),
-            inverse=of(self.inverse),
-            shown=of(self.shown),
-            draws={name: draws[index] for name, draws in self.draws.items()},
-        )
+        found = {role: getattr(self, role) for role in OPTIONAL}
+        chosen = {role: array[index] for role, array in found.items() if array is not None}
+        draws = {name: draws[index] for name, draws in self.draws.items()}
+        return replace(self, scores=self.scores[index], context=context, draws=draws, **chosen)
 
     def drawn(self, most: int) -> np.ndarray:
         """Return the places of rows drawn at random, ascending; all if there are no more."""
@@ -193,7 +179,7 @@ class Log:
             unit *= u.sum() / (u @ u)
         return replace(self, sample_weight=unit)
 
-    def aligned(self, schema: Schema, *, labels: bool = True) -> Self:
+    def aligned(self, schema: Schema, *, labels: bool = True) -> "Log":
         """Return these rows as a table that is read with another schema gives them.
 
         Columns are put in the schema's order, and those that it does not name are left out.
@@ -227,19 +213,12 @@ class Log:
                     "again with this schema."
                 )
         weighted = have.sample_weight == schema.sample_weight
-        found = replace(
-            self,
-            schema=schema,
-            scores=np.ascontiguousarray(self.scores[:, scores]),
-            context=selected(self.context, schema.context),
-            labels=None,
-            request=None,
+        found = Log(
+            schema,
+            np.ascontiguousarray(self.scores[:, scores]),
+            selected(self.context, schema.context),
             sample_weight=self.sample_weight if weighted else None,
-            truth=None,
-            position=None,
             inverse=self.inverse if weighted else None,
-            shown=None,
-            draws={},
         )
         if not labels:
             return found
@@ -290,8 +269,7 @@ class Log:
         """Return a digest of all values and the schema: equal logs have the same."""
         digest = hashlib.sha256(json.dumps(self.schema.to_dict()).encode())
         arrays = [self.scores, self.labels, self.request, self.sample_weight, self.truth]
-        arrays += [] if self.position is None else [self.position]
-        arrays += [] if self.shown is None else [self.shown]
+        arrays += [each for each in (self.position, self.shown) if each is not None]
         arrays += list(self.draws.values())
         context = self.context.hash_rows(seed=0).to_numpy() if self.context.width else None
         for array in (*arrays, context):
@@ -301,10 +279,9 @@ class Log:
     def require_both_classes(self, purpose: str) -> None:
         """Refuse an objective of which no two rows that count and show it differ."""
         counts, shown = self.sample_weight, []
-        counted = np.ones(self.rows, bool) if counts is None else counts > 0
         for m in range(len(self.schema.names)):
-            there = counted if self.shown is None else counted & self.shown[:, m]
-            labels = self.known_labels()[there, m]
+            labels, weight = self.shown_labels(m)
+            labels = labels if counts is None else labels[np.asarray(weight) > 0]
             ends = (labels.min(), labels.max()) if len(labels) else (0, 0)
             shown.append((len(labels), float(ends[0]), float(ends[1])))
         require_two_labels(self.schema, self.rows, shown, purpose)

@@ -1,29 +1,28 @@
 """Schema: which column of a table is what."""
 
-__all__ = ["Missing", "Schema", "toml_value"]
+__all__ = ["Missing", "Schema"]
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
+import tomli_w
 
 from harmonrank.data.examination import checked_curve
 from harmonrank.data.kinds import check_kinds
 from harmonrank.data.scales import SCALES
-from harmonrank.data.values import either, refuse_gains, value_vector
+from harmonrank.data.values import (
+    checked_mapping,
+    either,
+    known_objective,
+    refuse_gains,
+    vector_with,
+)
 from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
 from harmonrank.support.options import checked_path
 from harmonrank.support.storage.decoding import read_toml
-
-_EXAMPLES = {
-    "weights": "{'buy': 2.0}",
-    "value": "{'buy': 2.0}",
-    "scale": "{'p_buy': 'percent'}",
-}
-_LARGEST_WEIGHT = 1e100
 
 Missing = Literal["allow", "error"]
 """What is done about a score that did not arrive."""
@@ -81,43 +80,42 @@ class Schema:
     given: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "objectives", _names("objectives", self.objectives))
-        object.__setattr__(self, "context", _columns("context", self.context))
-        object.__setattr__(self, "unwanted", _columns("unwanted", self.unwanted))
-        object.__setattr__(self, "graded", _columns("graded", self.graded))
-        object.__setattr__(self, "given", _names("given", self.given))
-        object.__setattr__(self, "truth", _names("truth", self.truth))
-        object.__setattr__(self, "scale", _names("scale", self.scale))
+        for part in ("objectives", "given", "truth", "scale"):
+            self._set(part, _names(part, getattr(self, part)))
+        for part in ("context", "unwanted", "graded"):
+            self._set(part, _columns(part, getattr(self, part)))
         for part in ("request", "sample_weight", "time", "position"):
             if getattr(self, part) is not None:
                 _columns(part, [getattr(self, part)])
         if self.missing not in ("allow", "error"):
             raise UsageError(f"`missing` must be 'allow' or 'error'. Got {shown(self.missing)}.")
         self._check_roles()
-        object.__setattr__(self, "examination", checked_curve(self.examination))
+        self._set("examination", checked_curve(self.examination))
         if self.examination and self.position is None:
             raise UsageError(
                 "`examination` needs `position`, the column that says at which place a row was "
                 "shown. Got none."
             )
-        weights = _mapping("weights", self.weights)
-        self.weights_with(weights)
-        object.__setattr__(self, "weights", {k: float(v) for k, v in weights.items()})
+        vector_with("weights", self.names, {}, self.weights, 1.0)
         if self.value:
             either(self.weights or None, self.value, "[weights] or [value]")
-            refuse_gains(self.unwanted, value_vector(self.names, {}, self.value), self.names)
-        value = _mapping("value", self.value)
-        object.__setattr__(self, "value", {k: float(v) for k, v in value.items()})
+            worth = vector_with("value", self.names, {}, self.value, 0.0)
+            refuse_gains(self.unwanted, worth, self.names)
+        for part in ("weights", "value"):
+            numbers = checked_mapping(part, getattr(self, part))
+            self._set(part, {name: float(number) for name, number in numbers.items()})
+
+    def _set(self, part: str, value: Any) -> None:
+        object.__setattr__(self, part, value)
 
     def _check_roles(self) -> None:
         if not self.objectives:
             raise UsageError("`objectives` must name at least one label and its score column.")
         _refuse_repeats("score column", self.objectives.values())
         _refuse_repeats("context column", self.context)
-        for name in self.truth:
-            self._require("truth", name)
-        for name in self.unwanted:
-            self._require("unwanted", name)
+        for part in ("truth", "unwanted", "graded"):
+            for name in getattr(self, part):
+                known_objective(part, name, self.names)
         _refuse_repeats("unwanted objective", self.unwanted)
         _refuse_repeats("graded objective", self.graded)
         check_kinds(self.names, self.graded, self.given, self.position)
@@ -150,11 +148,6 @@ class Schema:
                     f"The scale of '{name}' must be one of {', '.join(SCALES)}. Got {shown(scale)}."
                 )
 
-    def _require(self, role: str, name: str) -> None:
-        if name not in self.objectives:
-            hint = did_you_mean(name, self.objectives)
-            raise UsageError(f"`{role}` names an unknown objective '{name}'. {hint}")
-
     @property
     def names(self) -> tuple[str, ...]:
         """The objectives, which are also the label columns."""
@@ -184,23 +177,7 @@ class Schema:
         Raises:
             UsageError: An objective is unknown, a weight is not finite, or all are 0.
         """
-        changes = {} if changes is None else _mapping("weights", changes)
-        for name, weight in changes.items():
-            self._require("weights", name)
-            weight = weight.item() if isinstance(weight, np.generic) else weight
-            if not _is_weight(weight):
-                raise UsageError(
-                    f"The weight of '{name}' must be a finite number. Got {shown(weight)}."
-                )
-            if abs(weight) > _LARGEST_WEIGHT:
-                raise UsageError(
-                    f"The weight of '{name}' must be at most {_LARGEST_WEIGHT:g}, so that fused "
-                    f"scores stay finite. Got {shown(weight)}; only ratios of weights count."
-                )
-        merged = {**self.weights, **changes}
-        vector = np.array([float(merged.get(name, 1.0)) for name in self.objectives])
-        if not vector.any():
-            raise UsageError("At least one objective needs a weight other than 0. Got 0 for each.")
+        vector = vector_with("weights", self.names, self.weights, changes, 1.0)
         against = np.isin(self.names, self.unwanted)
         return np.where(against, -np.abs(vector), vector) if against.any() else vector
 
@@ -215,7 +192,7 @@ class Schema:
         """Return what an event of each objective is worth, or None if nothing says so."""
         if changes is None and not self.value:
             return None
-        worth = value_vector(self.names, self.value, changes)
+        worth = vector_with("value", self.names, self.value, changes, 0.0)
         refuse_gains(self.unwanted, worth, self.names)
         return worth
 
@@ -223,7 +200,7 @@ class Schema:
         """Return the schema of some objectives only."""
         names = _columns("names", names)
         for name in names:
-            self._require("names", name)
+            known_objective("names", name, self.names)
         objectives = {k: self.objectives[k] for k in names}
         scores = set(objectives.values())
         return replace(
@@ -330,39 +307,11 @@ class Schema:
 
     def to_toml(self) -> str:
         """Return the schema as TOML text."""
-        plain, tables = [], []
-        for key, value in self.to_dict().items():
-            if isinstance(value, dict):
-                rows = [f"{toml_value(k)} = {toml_value(v)}" for k, v in value.items()]
-                tables.append("\n".join([f"[{key}]", *rows]))
-            else:
-                plain.append(f"{key} = {toml_value(value)}")
-        return "\n\n".join(["\n".join(plain)] * bool(plain) + tables) + "\n"
-
-
-def _is_weight(value: Any) -> bool:
-    """Tell whether something is a finite number, and no truth value."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return bool(-float("inf") < value < float("inf"))
-
-
-def toml_value(value: Any) -> str:
-    """Return text, a number or a list as TOML writes it."""
-    # JSON's text, numbers and lists are TOML too, but for its escapes beyond 16 bits and DEL.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _mapping(part: str, value: Any) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        example = _EXAMPLES.get(part, "{'buy': 'p_buy'}")
-        what = "score columns" if part == "scale" else "objectives"
-        raise UsageError(f"`{part}` must map {what}, as in {example}. Got {shown(value)}.")
-    return dict(value)
+        return tomli_w.dumps(self.to_dict())
 
 
 def _names(part: str, value: Any) -> dict[str, str]:
-    mapping = _mapping(part, value)
+    mapping = checked_mapping(part, value)
     _columns(part, [*mapping, *mapping.values()])
     return mapping
 

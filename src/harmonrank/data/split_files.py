@@ -1,6 +1,6 @@
 """Writing a split: a parquet file per part, read and written a piece at a time."""
 
-__all__ = ["FACTS", "write_split"]
+__all__ = ["FACTS", "split", "write_split"]
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, closing
@@ -14,11 +14,38 @@ from harmonrank.data.reading.parquet import PIECE_ROWS, ParquetWriter, pieces
 from harmonrank.data.reading.table_files import TableFiles
 from harmonrank.data.reading.table_paths import Paths
 from harmonrank.data.schema import Schema
-from harmonrank.data.splitting import PARTS, Split
+from harmonrank.data.splitting import PARTS, Cut, Split, split_rows
 from harmonrank.support.storage.files import new_folder, write_json
 
 FACTS = "split.json"
 """The file that tells the folder of a split from any other."""
+
+
+def split(
+    log: Paths,
+    output: str | Path,
+    schema: Schema | None = None,
+    cut: Cut | None = None,
+    *,
+    overwrite: bool = False,
+    on_rows: Callable[[int, int], None] = lambda *_: None,
+) -> dict[str, Any]:
+    """Cut a log into train, valid and test tables in a folder; requests stay whole.
+
+    Args:
+        log: A file, a folder, a glob, a URL or a list of them.
+        output: The folder: train.parquet, test.parquet, valid.parquet if asked for, schema.toml.
+        schema: Names the columns of times and of requests, and the labels to count.
+        cut: How; by time where there is a column of times, else by request.
+        overwrite: Replace the folder if it holds a split.
+        on_rows: Called with the rows done and the rows in all.
+
+    Returns:
+        How it was cut, and rows, requests and positives of each part.
+    """
+    time, request = (None, None) if schema is None else (schema.time, schema.request)
+    parts = split_rows(log, cut or Cut("time" if time else "request"), time=time, request=request)
+    return write_split(log, parts, output, schema, overwrite=overwrite, on_rows=on_rows)
 
 
 def write_split(

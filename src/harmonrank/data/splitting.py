@@ -11,10 +11,10 @@ import polars as pl
 
 from harmonrank.data.clock import instants
 from harmonrank.data.reading.checking import is_lost
+from harmonrank.data.reading.faults import Faults
 from harmonrank.data.reading.logs import request_ids
 from harmonrank.data.reading.tables import Source, describe, open_table
 from harmonrank.support.errors import DataError, UsageError
-from harmonrank.support.storage.faults import Faults
 
 PARTS = ("train", "valid", "test")
 

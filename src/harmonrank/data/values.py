@@ -1,41 +1,61 @@
-"""What an event is worth: the values by which a ranking can be made and measured."""
+"""What an AUC or an event counts: the weights and the values that a ranking is made with."""
 
-__all__ = ["either", "refuse_gains", "value_vector"]
+__all__ = ["checked_mapping", "either", "known_objective", "refuse_gains", "vector_with"]
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from harmonrank.support.errors import UsageError, did_you_mean, shown
 
-_LARGEST_VALUE = 1e100
+_LARGEST = 1e100
+_EXAMPLES = {
+    "weights": "{'buy': 2.0}",
+    "value": "{'buy': 2.0}",
+    "scale": "{'p_buy': 'percent'}",
+}
 
 
-def value_vector(
-    names: Sequence[str], value: Mapping[str, Any], changes: Mapping[str, Any] | None = None
+def vector_with(
+    part: Literal["weights", "value"],
+    names: Sequence[str],
+    known: Mapping[str, Any],
+    changes: Any,
+    missing: float,
 ) -> np.ndarray:
-    """Return what an event of each objective is worth, after some values are changed.
+    """Return a number for each objective, after some are changed.
 
-    An objective that is not named is worth nothing; a negative value is a cost.
-
-    >>> value_vector(["click", "follow", "report"], {"click": 1, "report": -20}, {"follow": 10})
+    >>> names = ["click", "follow", "report"]
+    >>> vector_with("value", names, {"click": 1, "report": -20}, {"follow": 10}, 0.0)
     array([  1.,  10., -20.])
 
+    Args:
+        part: Weights count AUCs, values count events.
+        names: The objectives.
+        known: The numbers of some.
+        changes: Those that are changed.
+        missing: The number of an objective that is not named.
+
     Raises:
-        UsageError: An objective is unknown, a value is no finite number, or all are 0.
+        UsageError: An objective is unknown, a number is not finite or too large, or all are 0.
     """
-    merged = dict(value)
-    for name, worth in _mapping(changes).items():
-        if name not in names:
-            hint = did_you_mean(name, names)
-            raise UsageError(f"`value` names an unknown objective '{name}'. {hint}")
-        merged[name] = _number(name, worth)
-    vector = np.array([float(merged.get(name, 0.0)) for name in names])
+    merged, one = dict(known), part.removesuffix("s")
+    for name, number in checked_mapping(part, {} if changes is None else changes).items():
+        known_objective(part, name, names)
+        merged[name] = _number(one, name, number)
+    vector = np.array([float(merged.get(name, missing)) for name in names])
     if not vector.any():
-        raise UsageError("At least one objective needs a value other than 0. Got 0 for each.")
+        raise UsageError(f"At least one objective needs a {one} other than 0. Got 0 for each.")
     return vector
+
+
+def known_objective(part: str, name: str, names: Sequence[str]) -> None:
+    """Refuse an objective that is not there."""
+    if name not in names:
+        hint = did_you_mean(name, names)
+        raise UsageError(f"`{part}` names an unknown objective '{name}'. {hint}")
 
 
 def refuse_gains(unwanted: Sequence[str], worth: np.ndarray, names: Sequence[str]) -> None:
@@ -54,23 +74,22 @@ def either(weights: object, value: object, what: str = "`weights` or `value`") -
         raise UsageError(f"Give either {what}, not both: weights count AUCs, values count events.")
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
+def checked_mapping(part: str, value: Any) -> dict[str, Any]:
+    """Return a part of a schema that must be a mapping."""
     if not isinstance(value, Mapping):
-        raise UsageError(
-            f"`value` must map objectives, as in {{'follow': 10.0}}. Got {shown(value)}."
-        )
+        example = _EXAMPLES.get(part, "{'buy': 'p_buy'}")
+        what = "score columns" if part == "scale" else "objectives"
+        raise UsageError(f"`{part}` must map {what}, as in {example}. Got {shown(value)}.")
     return dict(value)
 
 
-def _number(name: str, worth: Any) -> float:
-    worth = worth.item() if isinstance(worth, np.generic) else worth
-    if isinstance(worth, bool) or not isinstance(worth, int | float) or not isfinite(worth):
-        raise UsageError(f"The value of '{name}' must be a finite number. Got {shown(worth)}.")
-    if abs(worth) > _LARGEST_VALUE:
+def _number(one: str, name: str, number: Any) -> float:
+    number = number.item() if isinstance(number, np.generic) else number
+    if isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number):
+        raise UsageError(f"The {one} of '{name}' must be a finite number. Got {shown(number)}.")
+    if abs(number) > _LARGEST:
         raise UsageError(
-            f"The value of '{name}' must be at most {_LARGEST_VALUE:g} in size, so that fused "
-            f"scores stay finite. Got {shown(worth)}; only ratios of values count."
+            f"The {one} of '{name}' must be at most {_LARGEST:g} in size, so that fused scores "
+            f"stay finite. Got {shown(number)}; only ratios of {one}s count."
         )
-    return float(worth)
+    return float(number)

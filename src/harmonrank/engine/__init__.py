@@ -3,15 +3,12 @@
 from harmonrank.engine.local import LocalEngine
 from harmonrank.engine.protocol import Engine, Resident, in_order
 from harmonrank.engine.starting import open_engine
-from harmonrank.engine.team import Alone, Team
 from harmonrank.engine.using import current_engine, using
 
 __all__ = [
-    "Alone",
     "Engine",
     "LocalEngine",
     "Resident",
-    "Team",
     "current_engine",
     "in_order",
     "open_engine",

@@ -3,10 +3,7 @@
 __all__ = ["LocalEngine"]
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-from harmonrank.engine.team import Alone
 
 
 class LocalEngine:
@@ -36,10 +33,6 @@ class LocalEngine:
     def keep(self, build: Callable[..., Any], *given: Any) -> "_Here":
         """Build a state in this process."""
         return _Here(build(*given))
-
-    def together(self, function: Callable[..., Any], _folder: Path, *given: Any) -> Any:
-        """Return `function(team, *given)` of a team of one."""
-        return function(Alone(), *given)
 
 
 class _Here:

@@ -8,7 +8,6 @@ __all__ = ["Engine", "Resident", "in_order"]
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, Protocol
 
 
@@ -52,14 +51,6 @@ class Engine(Protocol):
 
     def keep(self, build: Callable[..., Any], *given: Any) -> Resident:
         """Build a state on some worker; residents are spread evenly."""
-        ...
-
-    def together(self, function: Callable[..., Any], folder: Path, *given: Any) -> Any:
-        """Return what `function(team, *given)` returns on the first of all workers.
-
-        All begin again where one is lost, so the function goes on from what it has stored. The
-        folder, seen by all, is the engine's own meanwhile and gone at the end.
-        """
         ...
 
 

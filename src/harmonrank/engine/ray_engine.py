@@ -1,18 +1,16 @@
 """RayEngine: calls are Ray tasks, states are Ray actors; what is lost with a worker runs again.
 
-This module and `ray_team` alone import Ray, and are imported when `--engine ray` is asked for.
+This module alone imports Ray, and is imported when `--engine ray` is asked for.
 """
 
 __all__ = ["RayEngine"]
 
-import warnings
 import weakref
 from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
 from importlib import import_module
 from itertools import count
-from pathlib import Path
 from typing import Any, Literal
 
 import ray
@@ -124,15 +122,6 @@ class RayEngine:
         while self._gone:
             keeper, number = self._gone.popleft()
             keeper.forget.remote(number)
-
-    def together(self, function: Callable[..., Any], folder: Path, *given: Any) -> Any:
-        """Let Ray Train start all workers at once."""
-        with warnings.catch_warnings():
-            # Ray Train loads Ray Data, which warns of settings of its own.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            from harmonrank.engine.ray_team import run_together
-
-            return run_together(self.workers, function, folder, given)
 
 
 class _Actor:

@@ -39,6 +39,15 @@ class Baseline:
     filled: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
+    def of(
+        cls, named: "str | Baseline | None", source: Source, rows: np.ndarray | None = None
+    ) -> "Baseline | None":
+        """Return a baseline as it is, and read one that is named."""
+        if named is None or isinstance(named, Baseline):
+            return named
+        return cls.read(source, named, rows)
+
+    @classmethod
     def read(cls, source: Source, text: str, rows: np.ndarray | None = None) -> Self:
         """Read a column, or compute a formula from the table's columns as they are.
 
@@ -104,7 +113,7 @@ class Baseline:
             value: What an event is worth, where value at k is asked for; else as in the schema.
             k: Value at how many of a request.
         """
-        fused, rows = self.of(log), log.counted()
+        fused, rows = self.counted(log), log.counted()
         chosen = log.schema.weight_vector if weights is None else weights
         quality = quality_of(fused, rows, chosen, prevalence)
         worth = log.schema.values_with(None) if value is None else value
@@ -112,7 +121,7 @@ class Baseline:
             quality = replace(quality, value=value_of(fused, rows, worth, k, ranked=False))
         return entry_of(TODAY, fused, rows, quality)
 
-    def of(self, log: Log) -> np.ndarray:
+    def counted(self, log: Log) -> np.ndarray:
         """Return the scores of the rows that count in the log of the same table."""
         if len(self.scores) != log.rows:
             raise DataError(

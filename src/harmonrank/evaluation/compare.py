@@ -1,24 +1,31 @@
-"""Compare: many methods on the same rows, one leaderboard."""
+"""Compare: many methods on the same rows."""
 
-__all__ = ["compare"]
+__all__ = ["USUAL", "compare"]
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.reading.forks import require_polars_threads
+from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.splitting import Cut, split_rows
 from harmonrank.engine import current_engine
 from harmonrank.evaluation.baseline import Baseline
-from harmonrank.evaluation.compare_blocks import CompareBlocks
+from harmonrank.evaluation.comparison import Comparison
+from harmonrank.evaluation.drift_notes import drift_notes
 from harmonrank.evaluation.entry import Entry, entry_of
-from harmonrank.evaluation.leaderboard import Leaderboard, leaderboard_of
+from harmonrank.evaluation.leaderboard import leaderboard_of
 from harmonrank.evaluation.runs import Runs
+from harmonrank.evaluation.table_rows import TableRows
 from harmonrank.fusion import METHODS, Method, installed_methods, method_class
 from harmonrank.fusion.drift.drift_measurement import drift_between
 from harmonrank.fusion.position.correction import corrected
+from harmonrank.fusion.quality.measurable import require_measurable
+from harmonrank.fusion.quality.missing_scores import missing_of
+from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.fusion.scoring.packed import PackedModel, pack
 from harmonrank.support.errors import HarmonRankError, UsageError, shown
 from harmonrank.support.events import MethodEnded, MethodStarted, OnEvent
@@ -30,13 +37,17 @@ from harmonrank.support.options import (
     checked_whole,
 )
 
+USUAL = ("harmonrank", "logistic", "closed-form")
+"""The methods that are compared unless others are named."""
+
 
 def compare(
     train: Source,
-    test: Source,
     schema: Schema | Mapping[str, Any],
-    methods: Sequence[str] | str = "all",
+    methods: Sequence[str] | str = USUAL,
     *,
+    test: Source | None = None,
+    split: Literal["time", "request"] | Cut | None = None,
     valid: Source | None = None,
     baseline: str | Baseline | None = None,
     seed: int = 0,
@@ -44,19 +55,21 @@ def compare(
     runs: str | Path | None = None,
     recalibrate: bool = False,
     k: int = 10,
+    memory: str | None = None,
     on_event: OnEvent | None = None,
-    blocks: CompareBlocks | None = None,
-) -> Leaderboard:
+) -> Comparison:
     """Fit every method on the same rows and measure it on the same test rows.
 
     A method that fails is listed with its error, and the others go on.
 
     Args:
-        train: Training rows.
-        test: Rows to measure on, with labels.
+        train: Training rows, or a log that `split` cuts.
         schema: Which column is what; a dict of its parts will do.
         methods: Names of methods; 'all' are those whose packages are installed, and the log
             tells which are left out.
+        test: Rows to measure on, with labels.
+        split: In place of `test`: measure on the newest fifth of the rows ('time'), on a fifth of
+            the requests ('request'), or as a `Cut` says.
         valid: Validation rows; split off the training rows if left out.
         baseline: What ranks today: a column of the test table, or a formula over its columns such
             as 'p_click * (1 + 3*p_like)**0.5'; it stands in the leaderboard as 'today'.
@@ -67,56 +80,109 @@ def compare(
         recalibrate: Measure every method after `recalibrated` on the test rows, without labels;
             entries also tell its quality as fitted.
         k: Where the schema has values per event: value at how many of a request decides.
-        on_event: Called with the start and end of each method and its training events; the end of
-            a fit hands its model on.
-        blocks: The tables themselves, where `train` or `test` are some of their rows.
+        memory: How much a table may take, such as '3GB'; half of what is free if left out. A
+            larger parquet table is read in blocks.
+        on_event: Called with the start and end of each method and its training events.
     """
     require_polars_threads("A comparison")
     schema, seed, listener = Schema.of(schema), checked_seed(seed), checked_listener(on_event)
     recalibrate, k = checked_flag("recalibrate", recalibrate), checked_whole("k", k, least=1)
     folder = None if runs is None else checked_path("runs", runs)
     classes, chosen = _classes(methods), _options(options)
-    rows = corrected(read_log(train, schema))
-    # One examination curve for all methods, that of the training rows.
-    schema = replace(schema, examination=rows.schema.examination)
-    exam = corrected(read_log(test, schema))
+    cut = Cut(split, seed=seed) if isinstance(split, str) else split
+    parts = _Parts.read(train, test, cut, schema, memory)
+    if folder is not None and (parts.learn.blocks or parts.exam.blocks):
+        raise UsageError("--runs needs all rows in memory; leave it out, or raise --memory.")
+    rows, exam, schema = parts.learn.log, parts.exam.log, parts.schema
     rows.require_both_classes("training")
     exam.require_both_classes("test")
-    today = _baseline(baseline, test)
+    today = Baseline.of(baseline, train if test is None else test, parts.exam.places)
     pi = rows.prevalence()
-    fixed = [] if today is None else [today.entry(exam, prevalence=pi, k=k)]
+    entries = [] if today is None else [today.entry(exam, prevalence=pi, k=k)]
+    lost = {"train": missing_of(rows), "test": missing_of(exam)}
+    position = PositionCorrection.of(exam)
     rows, exam = rows.counted(), exam.counted()
-    valid_log = None if valid is None else corrected(read_log(valid, schema))
-    keep = None if folder is None else Runs(folder, [rows, exam, valid_log], seed, recalibrate, k)
-    entries = list(fixed)
-    fits = _Fits(rows, valid_log, exam, seed, recalibrate, k, blocks)
-    found = {
-        name: None if keep is None else keep.find(kind(**chosen.get(name, {})))
-        for name, kind in classes.items()
-    }
-    elsewhere = fits.begun({n: chosen.get(n, {}) for n, entry in found.items() if entry is None})
-    for index, (name, kind) in enumerate(classes.items()):
-        listener(MethodStarted(name, index, len(classes)))
-        method = kind(**chosen.get(name, {}))
-        entry, model = found[name], None
-        kept = entry is not None
-        if entry is None and name in elsewhere:
-            entry, packed = current_engine().get(elsewhere[name])
-            model = packed and packed.model()
-        elif entry is None:
-            entry, model = fits.run(method, listener)
-            if keep is not None and entry.error is None:
-                keep.put(method, entry)
-        listener(MethodEnded(name, index, len(classes), entry, kept, model))
-        entries.append(entry)
+    held = None if valid is None else TableRows.read(valid, schema, memory)
+    held_log = None if held is None else held.log
+    keep = None if folder is None else Runs(folder, [rows, exam, held_log], seed, recalibrate, k)
+    fits = _Fits(
+        parts.learn.table, None if held is None else held.table, exam, parts.exam, seed,
+        recalibrate, k, memory,
+    )  # fmt: skip
+    finished = fits.all(classes, chosen, keep, listener)
+    entries += [entry for entry, _ in finished.values()]
     drift = drift_between(rows, exam)
-    return leaderboard_of(rows, exam, entries, drift, recalibrated=recalibrate, baseline=today)
+    board = leaderboard_of(rows, exam, entries, drift, recalibrated=recalibrate, baseline=today)
+    if parts.learn.sampled is not None:
+        board = replace(board, train_rows=parts.learn.sampled.rows)
+    if parts.exam.sampled is not None:
+        board = replace(board, test_rows=parts.exam.sampled.rows)
+    notes = [*parts.words(list(classes)), *drift_notes(drift, recalibrated=recalibrate)]
+    names = zip(("Training", "Test"), lost.values(), strict=True)
+    notes += [f"{part} rows. {missing}" for part, missing in names if missing]
+    notes += [] if position is None else [f"Test rows. {position.words()}"]
+    models = {name: model for name, (_, model) in finished.items() if model is not None}
+    return Comparison(board, models, tuple(notes), rows, exam, seed, lost, position)
 
 
-def _baseline(baseline: Any, test: Source) -> Baseline | None:
-    if baseline is None or isinstance(baseline, Baseline):
-        return baseline
-    return Baseline.read(test, baseline)
+@dataclass(frozen=True)
+class _Parts:
+    """The rows to learn from and to measure on.
+
+    Attributes:
+        schema: With one examination curve for all methods, that of the training rows.
+        cut: How one table was cut, in words.
+    """
+
+    learn: TableRows
+    exam: TableRows
+    schema: Schema
+    cut: str | None = None
+
+    @classmethod
+    def read(
+        cls, train: Source, test: Source | None, cut: Cut | None, schema: Schema, memory: str | None
+    ) -> "_Parts":
+        """Read two tables, or cut one."""
+        if (test is None) == (cut is None):
+            raise UsageError(
+                "Give either --test TABLE, or --split time (or request) to cut one table."
+            )
+        learn = TableRows.read(train, schema, memory)
+        if test is not None:
+            shared = replace(schema, examination=learn.log.schema.examination)
+            exam = TableRows.read(test, shared, memory)
+            if exam.blocks is not None or (learn.blocks is not None and schema.position):
+                require_measurable(schema)
+            return cls(learn, exam, shared)
+        assert cut is not None
+        if learn.blocks is not None:
+            raise UsageError(
+                "--split needs all rows in memory; write the parts with `harmonrank.split` in "
+                "Python, or raise --memory."
+            )
+        whole = read_log(train, schema)
+        split = split_rows(train, cut, time=schema.time, request=schema.request)
+        places = split.rows("test")
+        rows = corrected(whole.take(split.rows("train")))
+        shared = replace(schema, examination=rows.schema.examination)
+        exam = TableRows(corrected(read_log(whole.take(places), shared)), places)
+        return cls(TableRows(rows), exam, shared, split.words())
+
+    def words(self, methods: Sequence[str]) -> list[str]:
+        """Return how rows were cut, and what was done with a table that is read in blocks."""
+        told = [] if self.cut is None else [self.cut]
+        if self.learn.sampled is not None:
+            few = [name for name in methods if method_class(name).traits.whole]
+            how = "every method is fitted on all of them."
+            if few:
+                how = (
+                    f"methods are fitted on all of them, but {', '.join(few)} on as many as "
+                    "--memory holds, drawn at random."
+                )
+            told.append(f"Training rows. Read {self.learn.sampled.rows:,} rows in blocks: {how}")
+        sampled = self.exam.sampled
+        return told if sampled is None else [*told, f"Test rows. {sampled.words()}"]
 
 
 def _classes(methods: Any) -> dict[str, type[Method]]:
@@ -147,19 +213,52 @@ def _options(options: Any) -> dict[str, dict[str, Any]]:
     return {name: dict(part) for name, part in whole.items()}
 
 
+Finished = tuple[Entry, Method | None]
+"""A method's result, and the model that has it."""
+
+
 @dataclass(frozen=True)
 class _Fits:
     """The rows that every method is fitted and measured on."""
 
-    rows: Log
-    valid: Log | None
+    train: Log | LogBlocks
+    valid: Log | LogBlocks | None
     exam: Log
+    whole: TableRows
     seed: int
     recalibrate: bool
     k: int
-    blocks: CompareBlocks | None = None
+    memory: str | None
 
-    def begun(self, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    def all(
+        self,
+        classes: Mapping[str, type[Method]],
+        options: Mapping[str, Mapping[str, Any]],
+        keep: Runs | None,
+        listener: OnEvent,
+    ) -> dict[str, Finished]:
+        """Return what every method came to; one that was kept is not fitted again."""
+        methods = {name: kind(**options.get(name, {})) for name, kind in classes.items()}
+        kept = {name: None if keep is None else keep.find(m) for name, m in methods.items()}
+        elsewhere = self._begun({n: options.get(n, {}) for n in methods if kept[n] is None})
+        finished: dict[str, Finished] = {}
+        for index, (name, method) in enumerate(methods.items()):
+            listener(MethodStarted(name, index, len(classes)))
+            entry, model = kept[name], None
+            if keep is not None and entry is not None:
+                model = keep.model(name, self.exam)
+            elif name in elsewhere:
+                entry, packed = current_engine().get(elsewhere[name])
+                model = packed and packed.model()
+            else:
+                entry, model = self.run(method, listener)
+                if keep is not None and entry.error is None:
+                    keep.put(method, entry)
+            listener(MethodEnded(name, index, len(classes), entry, kept[name] is not None))
+            finished[name] = entry, model
+        return finished
+
+    def _begun(self, options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         """Return promises of the results of methods, where workers are in use: one call each."""
         engine = current_engine()
         if engine.name == "local":
@@ -169,22 +268,25 @@ class _Fits:
             name: engine.call(_run_packed, given, name, dict(options[name])) for name in options
         }
 
-    def run(self, method: Method, on_event: OnEvent) -> tuple[Entry, Method | None]:
-        """Return a method's result, and the model that has it."""
+    def run(self, method: Method, on_event: OnEvent) -> Finished:
+        """Fit a method and measure it; one that cannot be has an entry that says why."""
         started = perf_counter()
         try:
-            given = method, self.valid, self.seed, on_event
-            if self.blocks is None or not self.blocks.fitted(*given):
-                method.fit(
-                    self.rows, self.rows.schema, valid=self.valid, seed=self.seed, on_event=on_event
-                )
+            method.fit(
+                self.train,
+                self.train.schema,
+                valid=self.valid,
+                seed=self.seed,
+                on_event=on_event,
+                memory=self.memory,
+            )
             seconds = perf_counter() - started
             as_fitted = method.evaluate(self.exam, k=self.k) if self.recalibrate else None
             scorer = method.recalibrated(self.exam) if self.recalibrate else method
             fused = scorer.score(self.exam)
             quality = method.measured(fused, self.exam, k=self.k)
             entry = entry_of(method.name, fused, self.exam, quality, seconds, as_fitted)
-            return entry if self.blocks is None else self.blocks.measured(entry, scorer), scorer
+            return self.whole.exact(entry, scorer), scorer
         except Exception as error:
             ours = isinstance(error, HarmonRankError)
             message = str(error) if ours else f"{type(error).__name__}: {error}"

@@ -101,7 +101,7 @@ class Leaderboard(Tabular):
             *[Column(f"vs {TODAY}", align="right")] * against,
             # What is_click and is_comment have in common is the first to go.
             *(
-                Column(self.title(o), ".3f", short=self.title(o).removeprefix("is_"), least=5)
+                Column(self.title(o), ".3f", short=self.title(o).removeprefix("is_"))
                 for o in self.objectives
             ),
             *[Column("fit s", ".1f")] * timed,

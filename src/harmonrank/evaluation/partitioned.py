@@ -98,7 +98,7 @@ def partitioned_quality(
         auc_sum=Interval(total, total - float(reach[M]), total + float(reach[M]), LEVEL),
         request_auc=None if within is None else {n: i.estimate for n, i in within.auc.items()},
         prevalence=named(pi),
-        effective_weights=model.effective(model.weights(weights, value)),
+        effective_weights=model.fuser.effective(model.fuser.weights(weights, value)),
         exact_auc=None if exact is None else named(exact),
         exact_auc_sum=None if exact is None else float(objective_weights @ exact),
         ceiling=ceiling,

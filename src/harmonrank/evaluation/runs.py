@@ -13,9 +13,9 @@ from msgspec import Meta
 from harmonrank import __version__
 from harmonrank.data import Log
 from harmonrank.evaluation.entry import REPLICATES, Entry
-from harmonrank.fusion import Method, Quality
+from harmonrank.fusion import Method, Quality, load
 from harmonrank.fusion.saved import MODEL
-from harmonrank.support.errors import DataError
+from harmonrank.support.errors import DataError, HarmonRankError
 from harmonrank.support.storage.decoding import decode
 from harmonrank.support.storage.digests import digest
 from harmonrank.support.storage.files import check_output
@@ -99,6 +99,14 @@ class Runs:
         if set(quality.weights) != self._objectives:
             raise DataError("The quality is of other objectives.")
         return quality
+
+    def model(self, name: str, test: Log) -> Method | None:
+        """Return a kept model as it was measured; None if it cannot be read any more."""
+        try:
+            model = load(self._store.path(name, ""))
+        except HarmonRankError:
+            return None  # Its figures are known; only what the model itself would tell is not.
+        return model.recalibrated(test) if self._recalibrate else model
 
     def put(self, method: Method, entry: Entry) -> None:
         """Keep a finished method; its result appears last."""

@@ -53,7 +53,7 @@ def check_export(made: bytes, model: Method, score_type: str) -> Agreement:
     drawn = rng.uniform(0.0, 3.0, len(model.schema.names))
     largest: dict[str, float] = {}
     cases: list[tuple[pl.DataFrame, np.ndarray | None]] = [(frame, None), (frame[:1], None)]
-    if model.gives_probabilities:
+    if model.traits.probabilities:
         cases.append((frame, drawn))
     for rows, weights in cases:
         found = _run(session, model, rows, weights)
@@ -122,8 +122,8 @@ def _rows(model: Method, score_type: str, rng: np.random.Generator) -> pl.DataFr
     frame = pl.DataFrame(dict(zip(columns, scores.astype(score_type).T, strict=True)))
     context = []
     for name, kind in kinds_of(model).items():
-        unknown = unknown_of(model.encoder, name, kind)
-        values = list(_values_of(model.encoder, name))
+        unknown = unknown_of(model.fitted.encoder, name, kind)
+        values = list(_values_of(model.fitted.encoder, name))
         if kind == "float64":
             values = [*values, *(v + 0.5 for v in values), -1e300, 1e300, 0.0]
         drawn = rng.integers(0, len(values) + 1, len(scores))
@@ -142,7 +142,7 @@ def _run(
         name: rows[name].to_numpy() for name in (*model.schema.score_columns, *model.schema.context)
     }
     if weights is None and WEIGHTS in {given.name for given in session.get_inputs()}:
-        weights = model.objective_weights()
+        weights = model.fuser.weights().counted
     if weights is not None:
         feeds[WEIGHTS] = weights
     names = [output.name for output in session.get_outputs()]
@@ -153,7 +153,7 @@ def _ours(model: Method, rows: pl.DataFrame, weights: np.ndarray | None) -> dict
     names = model.schema.names
     changed = None if weights is None else dict(zip(names, weights.tolist(), strict=True))
     ours = {FUSED: model.score(rows, weights=changed)}
-    if model.gives_probabilities:
+    if model.traits.probabilities:
         ours |= dict(zip(names, model.probabilities(rows).T, strict=True))
     return ours
 

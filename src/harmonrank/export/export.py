@@ -93,7 +93,7 @@ def _graph_of(model: Method, score_type: str, require_weights: bool) -> Graph:
     """Return the graph of a model."""
     export, schema = exporter_of(model), model.schema
     schema.require_plain("An ONNX file")
-    has = model.gives_probabilities
+    has = model.traits.probabilities
     if require_weights and not has:
         raise UsageError(
             f"{model.name} cannot change weights after the fit; export it without "
@@ -111,7 +111,7 @@ def _graph_of(model: Method, score_type: str, require_weights: bool) -> Graph:
     if not has:
         graph.output(FUSED, mapped_scores(model, value))
         return graph
-    weights = graph.optional_input(WEIGHTS, model.objective_weights(), required=require_weights)
+    weights = graph.optional_input(WEIGHTS, model.fuser.weights().counted, required=require_weights)
     own = getattr(model.state, "request_weights", None)
     if own is None:
         parts = value * (weights / (model.prevalence * (1 - model.prevalence)))
@@ -135,16 +135,16 @@ def _refuse_shared_names(inputs: Sequence[str], outputs: Sequence[str]) -> None:
 
 
 def _about(model: Method, version: str) -> dict[str, str]:
-    schema, has = model.schema, model.gives_probabilities
+    schema, has = model.schema, model.traits.probabilities
     context = {
         name: {"type": kind, "unknown": None if kind == "float64" else unknown}
         for name, kind in kinds_of(model).items()
-        for unknown in [unknown_of(model.encoder, name, kind)]
+        for unknown in [unknown_of(model.fitted.encoder, name, kind)]
     }
     parts: dict[str, Any] = {
         "scores": dict(schema.objectives),
         "context": context,
-        "weights": dict(zip(schema.names, model.objective_weights().tolist(), strict=True)),
+        "weights": dict(zip(schema.names, model.fuser.weights().counted.tolist(), strict=True)),
         "weights_input": has,
         "probabilities": has,
         "prevalence": dict(zip(schema.names, model.prevalence.tolist(), strict=True)),

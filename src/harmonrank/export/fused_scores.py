@@ -8,13 +8,14 @@ from harmonrank.export.graph import Value
 from harmonrank.export.lookups import interpolate
 from harmonrank.fusion import Method
 from harmonrank.fusion.score_map import ScoreMap
-from harmonrank.model.requests.request_weights import LOWEST, RequestWeights
+from harmonrank.model.requests.request_weights import RequestWeights
+from harmonrank.support.logistic import SMALLEST_PROBABILITY
 
 
 def weighted_parts(found: RequestWeights, p: Value) -> Value:
     """Return κ_m(z) p_m, (rows, M); see `RequestWeights`."""
     graph, M = p.graph, len(found.mean)
-    chance = p.clip(LOWEST, 1.0 - LOWEST)
+    chance = p.clip(SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
     rest = graph.op("Sub", np.array(1.0), chance)
     z = ((chance / rest).log() - found.centre) / found.unit
     z = graph.op("Min", graph.op("Max", z, found.low), found.high)

@@ -12,8 +12,8 @@ from harmonrank.export.lookups import count_below
 from harmonrank.fusion import Method
 from harmonrank.fusion.drift.recalibration import Recalibration
 from harmonrank.fusion.drift.reference import Reference
-from harmonrank.model.coordinate import SMALLEST_SCORE
 from harmonrank.model.density.density import MOST_EFFECT
+from harmonrank.support.logistic import SMALLEST_SCORE
 
 WEIGHTS = "weights"
 _TYPES = {"text": "str", "integer": "int64", "number": "float64"}
@@ -21,7 +21,7 @@ _TYPES = {"text": "str", "integer": "int64", "number": "float64"}
 
 def kinds_of(model: Method) -> dict[str, str]:
     """Return the type of each context column: 'str', 'int64' or 'float64'."""
-    return {feature.name: _TYPES[feature.kind] for feature in model.encoder.features}
+    return {feature.name: _TYPES[feature.kind] for feature in model.fitted.encoder.features}
 
 
 class Inputs:
@@ -36,7 +36,7 @@ class Inputs:
 
     def __init__(self, graph: Graph, model: Method, score_type: str) -> None:
         self.graph = graph
-        self.encoder = model.encoder
+        self.encoder = model.fitted.encoder
         columns = [graph.input(name, score_type) for name in model.schema.score_columns]
         if score_type != "float64":
             columns = [column.cast("float64") for column in columns]
@@ -50,8 +50,8 @@ class Inputs:
         pairs = zip(columns, model.schema.scales, strict=True)
         self.scores = graph.concat([_probability(*pair).new_axis(1) for pair in pairs])  # (rows, M)
         self._context = {name: graph.input(name, kind) for name, kind in kinds_of(model).items()}
-        if model.recalibration is not None:
-            self.scores = self._recalibrated(model.recalibration)
+        if model.fitted.recalibration is not None:
+            self.scores = self._recalibrated(model.fitted.recalibration)
 
     @cached_property
     def codes(self) -> list[Value]:

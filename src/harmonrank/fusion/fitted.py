@@ -53,8 +53,8 @@ class Fitted:
             codes: (rows, features) of the context; (1, features) where all rows share one.
             missing: Whether the method takes missing scores; they are imputed else.
         """
-        if self.learned is not None:
-            scores = Recalibration(self.learned, self.reference).scores(scores, codes)
+        if self.recalibration is not None:
+            scores = self.recalibration.scores(scores, codes)
         return scores if missing else imputed(self.learned or self.reference, scores, codes)
 
     def reference_of(self, log: Log) -> Reference:
@@ -74,6 +74,35 @@ class Fitted:
         now = self.reference.followed(self.reference_of(log))
         learned = (self.learned or self.reference) if matched else None
         return replace(self, reference=now, learned=learned)
+
+    @property
+    def recalibration(self) -> Recalibration | None:
+        """What is done to scores before the method sees them, if that matches moments."""
+        return None if self.learned is None else Recalibration(self.learned, self.reference)
+
+    def referred_to(self, log: Log) -> Self:
+        """Return these parts for a model that learned from these rows: they are no drift.
+
+        If scores are matched by moments, they still come to where the method learned them.
+        """
+        now, learned = self.reference_of(log), None
+        if self.recalibration is not None:
+            scores = self.recalibration.scores(log.scores, self.codes(log))
+            learned = self.reference_of(log.with_scores(scores))
+        return replace(self, reference=now, learned=learned)
+
+    def scores_of_now(self, log: Log, before: Self) -> Log:
+        """Return older rows with the scores that the upstream models would give them now.
+
+        The opposite of a recalibration, which takes new scores back to those of the fit: rows from
+        before a change of upstream models can be learned together with rows from after it.
+
+        Args:
+            log: Rows with scores of the upstream models that were there before.
+            before: The parts from before the recalibration.
+        """
+        change = Recalibration(fit=self.reference, now=before.reference)
+        return log.with_scores(change.scores(log.scores, self.codes(log)))
 
     def grown(self, encoder: ContextEncoder, prevalence: np.ndarray) -> Self:
         """Return the parts of a model that went on learning, without points and maps of before.

@@ -1,18 +1,20 @@
 """Fuser: scores and context codes to fused scores, and to what each objective adds to them."""
 
-__all__ = ["Fuser"]
+__all__ = ["Fuser", "require_probabilities"]
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import fsum
 from typing import Any
 
 import numpy as np
 
-from harmonrank.data import Schema
+from harmonrank.data import Log, Schema
+from harmonrank.data.values import either
 from harmonrank.fusion.fitted import Fitted
 from harmonrank.fusion.protocol import State, Traits
 from harmonrank.fusion.weights import Weights, weighted_sum
-from harmonrank.support.errors import DataError
+from harmonrank.support.errors import DataError, UsageError
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,16 +25,50 @@ class Fuser:
     (1, features) where all rows share one.
 
     Attributes:
+        name: Of the method.
         schema: Which objectives there are, and of which kinds.
         traits: What the method can do.
         fitted: What every model keeps.
         state: What the method has learned.
+        optimises: Which AUC the fit is for, over "all" rows or within "requests".
     """
 
+    name: str
     schema: Schema
     traits: Traits
     fitted: Fitted
     state: State
+    optimises: str = "all"
+
+    def weights(
+        self, weights: Mapping[str, float] | None = None, value: Mapping[str, float] | None = None
+    ) -> Weights:
+        """Return what each objective counts; as in the schema where nothing is given."""
+        either(weights, value)
+        worth = self.schema.values_with(value) if weights is None else None
+        if worth is None:
+            return Weights(self.schema.weights_with(weights))
+        self.require_probabilities("rank by value")
+        pi = self.fitted.prevalence
+        return Weights(worth * pi * (1 - pi), by_value=True)
+
+    def asked(
+        self, weights: Mapping[str, float] | None, value: Mapping[str, float] | None
+    ) -> Weights:
+        """Return the weights that a call asks for, or else those of the fit."""
+        if weights is not None:
+            self.require_probabilities("change its weights")
+        return self.weights(weights, value)
+
+    def effective(self, weights: Weights) -> dict[str, float]:
+        """Return what a unit of each objective's probability counts, as shares of 1."""
+        counted = self.per_unit(weights)
+        shares = counted / np.abs(counted).sum()
+        return dict(zip(self.schema.names, shares.tolist(), strict=True))
+
+    def require_probabilities(self, purpose: str = "give them") -> None:
+        """Refuse what a method without probabilities cannot do."""
+        require_probabilities(self.name, self.traits, purpose, self.optimises)
 
     @property
     def request_weights(self) -> Any:
@@ -76,8 +112,18 @@ class Fuser:
         parts: np.ndarray = terms * counted
         return parts
 
-    def gains(self, heads: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return what a unit of weight adds, (rows, M), where these are the weights."""
+    def parts_of(self, p: np.ndarray, weights: Weights) -> np.ndarray:
+        """Return the same of what `Method.probabilities` gives."""
+        kinds = self.fitted.kinds
+        return self.parts(p if kinds is None else kinds.heads(self.schema, p), weights)
+
+    def gains(self, log: Log, weights: np.ndarray) -> np.ndarray:
+        """Return what a unit of weight adds to each row, (rows, M): Σ_m w_m gains_m is the score.
+
+        p_m/(π_m(1−π_m)) of plain events. Whether a conditional objective is alone decides about
+        its gains, so that they depend on which weights are 0.
+        """
+        heads = self.heads(log.scores, self.fitted.codes(log))
         terms, _ = self._terms(heads, Weights(weights))
         if self.request_weights is not None:
             return terms
@@ -109,6 +155,20 @@ class Fuser:
         fitted = self.fitted
         terms = weights.terms(self.schema, heads, fitted.prevalence, fitted.kinds)
         return terms, self.per_unit(weights)
+
+
+def require_probabilities(name: str, traits: Traits, purpose: str, optimises: str) -> None:
+    """Refuse what needs probabilities of a method that has none."""
+    if not traits.probabilities:
+        raise UsageError(
+            f"{name} knows no probability of an objective, so it cannot {purpose} after the fit; "
+            "use a method such as harmonrank."
+        )
+    if purpose == "rank by value" and optimises == "requests":
+        raise UsageError(
+            "A fit with optimise='requests' ranks by weights on AUC within requests; values per "
+            "event have a best score of their own: fit with optimise='all' for them."
+        )
 
 
 def _finite(fused: np.ndarray) -> np.ndarray:

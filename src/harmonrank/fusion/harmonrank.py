@@ -13,7 +13,6 @@ from harmonrank.fusion.fitting.rows import TrainingRows
 from harmonrank.fusion.method import Method
 from harmonrank.fusion.protocol import Traits
 from harmonrank.fusion.weights import weighted_sum
-from harmonrank.model.coordinate import logit_of
 from harmonrank.model.linear.head_columns import OWN
 from harmonrank.model.linear.heads import Heads, head_sizes
 from harmonrank.model.linear.heads_recalibration import recalibrated_heads
@@ -22,6 +21,7 @@ from harmonrank.model.requests.request_weights import RequestWeights, term_count
 from harmonrank.model.scorer.heads_score import HeadScorer
 from harmonrank.support.errors import DataError
 from harmonrank.support.events import FitStep
+from harmonrank.support.logistic import score_logit
 
 MOST_VALUES = 100
 """Rarer context values share the slot of the unknown: they would cost more than they tell."""
@@ -80,7 +80,7 @@ class DefaultFit:
         self, scores: np.ndarray, codes: np.ndarray, weight: np.ndarray | None
     ) -> Self:
         """Return the fit for upstream scores that look like these; coefficients stay."""
-        heads = recalibrated_heads(self.heads, logit_of(scores), codes, weight)
+        heads = recalibrated_heads(self.heads, score_logit(scores), codes, weight)
         return type(self)(heads, self.request_weights)
 
     def facts(self) -> dict[str, np.ndarray]:

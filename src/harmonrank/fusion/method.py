@@ -6,25 +6,23 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike
 
-from harmonrank.data import ContextEncoder, Log, Schema, Source, read_log
+from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.data.rows.log_blocks import LogBlocks, log_blocks
 from harmonrank.data.rows.memory import memory_limit
-from harmonrank.data.values import either
 from harmonrank.fusion.drift.drift import Drift
 from harmonrank.fusion.drift.drift_measurement import drift_of
-from harmonrank.fusion.drift.recalibration import Recalibration, recent_rows
-from harmonrank.fusion.drift.reference import Reference
+from harmonrank.fusion.drift.recalibration import recent_rows
 from harmonrank.fusion.estimator import Estimator
 from harmonrank.fusion.fitted import Fitted
 from harmonrank.fusion.fitting.fit import Run, Training, evaluation_log, learned, rows_within
-from harmonrank.fusion.fuser import Fuser
+from harmonrank.fusion.fuser import Fuser, require_probabilities
 from harmonrank.fusion.points import checked_point, point_of
 from harmonrank.fusion.protocol import State
 from harmonrank.fusion.quality.quality import Quality, quality_of
@@ -87,30 +85,14 @@ class Method(Estimator):
         return self._training
 
     @property
-    def encoder(self) -> ContextEncoder:
-        """The context columns and their values, as far as the fit saw them."""
-        return self.fitted.encoder
-
-    @property
     def prevalence(self) -> np.ndarray:
         """The share of positives of each objective at the fit, (M,)."""
         return self.fitted.prevalence
 
     @property
-    def reference(self) -> Reference:
-        """What the scores looked like at the fit, or at the last recalibration."""
-        return self.fitted.reference
-
-    @property
-    def recalibration(self) -> Recalibration | None:
-        """What is done to scores before the method sees them, if it was recalibrated that way."""
-        kept = self.fitted
-        return None if kept.learned is None else Recalibration(kept.learned, kept.reference)
-
-    @property
-    def gives_probabilities(self) -> bool:
-        """Whether it knows each objective's probability, so that weights can change."""
-        return self.traits.probabilities
+    def fuser(self) -> Fuser:
+        """The model as a function of arrays."""
+        return Fuser(self.name, self.schema, self.traits, self.fitted, self._state, self.optimises)
 
     @property
     def optimises(self) -> str:
@@ -184,10 +166,11 @@ class Method(Estimator):
             value: What an event of each objective is worth, in place of weights, for methods with
                 probabilities p_m: the score is then the expected value Σ_m v_m p_m.
         """
-        asked, log = self._asked(weights, value), self._to_score(table)
+        fuser, log = self.fuser, self._to_score(table)
+        asked = fuser.asked(weights, value)
         if not log.rows:
             return np.empty(0)
-        return self._fuser().score(log.scores, self.fitted.codes(log), asked)
+        return fuser.score(log.scores, self.fitted.codes(log), asked)
 
     def score_request(
         self,
@@ -211,8 +194,8 @@ class Method(Estimator):
         """
         candidates = checked_candidates(scores, self.schema)
         shared = checked_context(context, self.schema.context)
-        codes = self.fitted.encoder.encode_values(shared)[None]
-        return self._fuser().score(candidates, codes, self._asked(weights, value))
+        codes, fuser = self.fitted.encoder.encode_values(shared)[None], self.fuser
+        return fuser.score(candidates, codes, fuser.asked(weights, value))
 
     def rank(
         self,
@@ -269,14 +252,14 @@ class Method(Estimator):
         counts = self.schema.weights_with(weights)
         quality = quality_of(fused, log, counts, self.prevalence)
         if self.optimises != "all":
-            effective = self.effective(Weights(counts))
+            effective = self.fuser.effective(Weights(counts))
             quality = replace(quality, effective_weights=effective, optimises=self.optimises)
         worth = self.schema.values_with(value)
         if worth is None:
             return quality
         return replace(
             quality,
-            effective_weights=self.effective(self.weights(weights, value)),
+            effective_weights=self.fuser.effective(self.fuser.weights(weights, value)),
             value=value_of(fused, log, worth, k, ranked=weights is None),
         )
 
@@ -286,31 +269,12 @@ class Method(Estimator):
         Of a conditional objective it is the one given what it is given; of a graded objective the
         expected label, in its own units.
         """
-        self._require_probabilities()
+        self.fuser.require_probabilities()
         log = self._to_score(table)
         if not log.rows:
             return np.empty((0, len(self.schema.names)))
-        fuser = self._fuser()
+        fuser = self.fuser
         return fuser.amounts(fuser.heads(log.scores, self.fitted.codes(log)))
-
-    def parts(self, p: np.ndarray, weights: Weights) -> np.ndarray:
-        """Return what each objective adds to the score of rows with these probabilities, (rows, M).
-
-        Args:
-            p: (rows, M), of `probabilities`.
-            weights: Of `weights`.
-        """
-        kinds = self.fitted.kinds
-        return self._fuser().parts(p if kinds is None else kinds.heads(self.schema, p), weights)
-
-    def gains(self, table: Source, weights: np.ndarray) -> np.ndarray:
-        """Return what a unit of weight adds to each row, (rows, M): Σ_m w_m gains_m is the score.
-
-        p_m/(π_m(1−π_m)) of plain events. Whether a conditional objective is alone decides about
-        its gains, so that they depend on which weights are 0.
-        """
-        log, fuser = self._to_score(table), self._fuser()
-        return fuser.gains(fuser.heads(log.scores, self.fitted.codes(log)), weights)
 
     def contributions(
         self, table: Source, *, weights: Named | None = None, value: Named | None = None
@@ -322,44 +286,22 @@ class Method(Estimator):
         away again, a score has finer digits than its parts, whose last digit then is the limit.
         Parts of an aligned model add up to the score before it is mapped.
         """
-        self._require_probabilities()
-        log, asked = self._to_score(table), self._asked(weights, value)
+        self.fuser.require_probabilities()
+        log, asked = self._to_score(table), self.fuser.asked(weights, value)
         if not log.rows:
             return np.empty((0, len(self.schema.names)))
-        return self._fuser().contributions(log.scores, self.fitted.codes(log), asked)
-
-    def weights(self, weights: Named | None = None, value: Named | None = None) -> Weights:
-        """Return what each objective counts; as in the schema where nothing is given."""
-        either(weights, value)
-        worth = self.schema.values_with(value) if weights is None else None
-        if worth is None:
-            return Weights(self.schema.weights_with(weights))
-        self._require_probabilities("rank by value")
-        pi = self.prevalence
-        return Weights(worth * pi * (1 - pi), by_value=True)
-
-    def objective_weights(
-        self, weights: Named | None = None, value: Named | None = None
-    ) -> np.ndarray:
-        """Return w_m, what each objective's AUC counts, (M,)."""
-        return self.weights(weights, value).counted
+        return self.fuser.contributions(log.scores, self.fitted.codes(log), asked)
 
     @property
     def effective_weights(self) -> dict[str, float]:
         """What a unit of probability counts: w/(π(1−π)) per objective, as shares of 1."""
-        return self.effective(self.weights())
-
-    def effective(self, weights: Weights) -> dict[str, float]:
-        """Return the same of other weights."""
-        counted = self._fuser().per_unit(weights)
-        shares = counted / np.abs(counted).sum()
-        return dict(zip(self.schema.names, shares.tolist(), strict=True))
+        return self.fuser.effective(self.fuser.weights())
 
     def explain(
         self, weights: Named | None = None, value: Named | None = None
     ) -> dict[str, dict[str, float]]:
         """Return facts of each objective: weights, and what the method makes of its score."""
-        counted = self.weights(weights, value)
+        counted = self.fuser.weights(weights, value)
         worth = self.schema.values_with(value) if weights is None else None
         facts: dict[str, np.ndarray] = {} if worth is None else {"value": worth}
         facts |= {"weight": counted.counted, "prevalence": self.prevalence}
@@ -369,7 +311,7 @@ class Method(Estimator):
             return dict(zip(self.schema.names, np.asarray(values).tolist(), strict=True))
 
         found = {name: named(values) for name, values in facts.items()}
-        found["effective_weight"] = self.effective(counted)
+        found["effective_weight"] = self.fuser.effective(counted)
         return {**found, **{name: named(values) for name, values in learned.items()}}
 
     @property
@@ -384,18 +326,9 @@ class Method(Estimator):
             name: What `at`, `--at` and a service call it.
             weights: Of objectives; one that is not named has its weight of the fit.
         """
-        self._require_probabilities("change its weights")
+        self.fuser.require_probabilities("change its weights")
         name, whole = checked_point(self.schema, name, weights)
-        return self._with(self.fitted.with_points({**self.points, name: whole}))
-
-    def with_points_of(self, other: "Method") -> Self:
-        """Return this model with the operating points of one of the same objectives as well.
-
-        Its own points win. A method that has none, or other objectives, stays as it is.
-        """
-        if not self.gives_probabilities or self.schema.names != other.schema.names:
-            return self
-        return self._with(self.fitted.with_points({**other.points, **self.points}))
+        return self.with_fitted(self.fitted.with_points({**self.points, name: whole}))
 
     def at(self, point: str) -> Self:
         """Return this model with the weights of an operating point in place of those of its fit."""
@@ -403,23 +336,25 @@ class Method(Estimator):
 
     def reweighted(self, weights: Named) -> Self:
         """Return this model with other weights in place of those of its fit; others stay."""
-        self._require_probabilities("change its weights")
+        self.fuser.require_probabilities("change its weights")
         vector = self.schema.weights_with(weights)
         whole = dict(zip(self.schema.names, vector.tolist(), strict=True))
-        return self._under(replace(self.schema, weights=whole, value={}))
+        return self.under(replace(self.schema, weights=whole, value={}))
+
+    def valued(self, value: Named) -> Self:
+        """Return this model ranking by what events are worth; others are as in the schema."""
+        self.fuser.weights(None, value)  # refuses what cannot be
+        worth = {**self.schema.value, **value}
+        return self.under(replace(self.schema, weights={}, value=worth))
 
     def strict(self) -> Self:
         """Return this model as one that refuses rows with missing scores."""
-        return self.allowing("error")
-
-    def allowing(self, missing: Literal["allow", "error"]) -> Self:
-        """Return this model as one that allows missing scores or refuses them ('error')."""
-        return self._under(replace(self.schema, missing=missing))
+        return self.under(replace(self.schema, missing="error"))
 
     @property
     def is_aligned(self) -> bool:
         """Whether scores with the present weights are mapped."""
-        return self.fitted.map_of(self.objective_weights()) is not None
+        return self.fitted.map_of(self.fuser.weights().counted) is not None
 
     def aligned(self, running: "Method | ArrayLike", table: Source) -> Self:
         """Return this model with scores distributed like those of another; it ranks as before.
@@ -443,16 +378,12 @@ class Method(Estimator):
             )
         counts = np.ones(len(own), bool) if log.sample_weight is None else log.sample_weight > 0
         curve = ScoreMap.between(own[counts], theirs[counts])
-        maps = (*plain.fitted.maps, AlignedMap(self.objective_weights(), curve))
-        return self._with(replace(self.fitted, maps=maps))
+        maps = (*plain.fitted.maps, AlignedMap(self.fuser.weights().counted, curve))
+        return self.with_fitted(replace(self.fitted, maps=maps))
 
     def unaligned(self) -> Self:
         """Return this model with scores as its method makes them, at the weights that it has."""
-        return self._with(self.fitted.without_map(self.objective_weights()))
-
-    def with_maps_of(self, other: "Method") -> Self:
-        """Return this model with the maps of itself at other weights, which `at` gives."""
-        return self._with(replace(self.fitted, maps=other.fitted.maps))
+        return self.with_fitted(self.fitted.without_map(self.fuser.weights().counted))
 
     def drift(self, table: Source) -> Drift:
         """Report how far each score column has moved since the fit, given the context.
@@ -461,7 +392,7 @@ class Method(Estimator):
         are not needed. After a recalibration, drift counts from there.
         """
         log = read_log(table, self.schema, labels=False, sample_weight=True)
-        return drift_of(self.reference, self.encoder, log)
+        return drift_of(self.fitted.reference, self.fitted.encoder, log)
 
     def recalibrated(self, table: Source) -> Self:
         """Return a new model for upstream scores that have changed; labels are not needed.
@@ -471,38 +402,11 @@ class Method(Estimator):
         """
         log, state = recent_rows(table, self.schema), self.state
         own = hasattr(state, "recalibrated")
-        changed = self._with(self.fitted.moved_to(log, matched=not own))
+        changed = self.with_fitted(self.fitted.moved_to(log, matched=not own))
         if own:
             codes = self.fitted.codes(log)
             changed._state = state.recalibrated(log.scores, codes, log.sample_weight)
         return changed
-
-    def with_reference_of(self, table: Source) -> Self:
-        """Return the same model, of which drift counts from these rows.
-
-        For a model that goes on learning: what it has learned is no drift any more. If it was
-        recalibrated, scores still come to where it learned them, by the moments of these rows.
-        """
-        log = read_log(table, self.schema, labels=False, sample_weight=True).counted()
-        fitted, now = self.fitted, self.fitted.reference_of(log)
-        learned = None
-        if self.recalibration is not None:
-            scores = self.recalibration.scores(log.scores, fitted.codes(log))
-            learned = fitted.reference_of(log.with_scores(scores))
-        return self._with(replace(fitted, reference=now, learned=learned))
-
-    def with_scores_of_now(self, log: Log, before: Self) -> Log:
-        """Return older rows with the scores that the upstream models would give them now.
-
-        The opposite of a recalibration, which takes new scores back to those of the fit: rows from
-        before a change of upstream models can be learned together with rows from after it.
-
-        Args:
-            log: Rows with scores of the upstream models that were there before.
-            before: The model that this one was recalibrated from.
-        """
-        change = Recalibration(fit=self.reference, now=before.reference)
-        return log.with_scores(change.scores(log.scores, self.fitted.codes(log)))
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the model as a folder that `harmonrank.load` reads."""
@@ -510,12 +414,14 @@ class Method(Estimator):
 
         save(self, path, overwrite=overwrite)
 
-    def _with(self, fitted: Fitted) -> Self:
+    def with_fitted(self, fitted: Fitted) -> Self:
+        """Return this model with other parts around its state."""
         changed = copy(self)
         changed._fitted = fitted
         return changed
 
-    def _under(self, schema: Schema) -> Self:
+    def under(self, schema: Schema) -> Self:
+        """Return this model under a schema with other weights, values or rules."""
         changed = copy(self)
         changed._schema = schema
         return changed
@@ -523,15 +429,6 @@ class Method(Estimator):
     def _to_score(self, table: Source) -> Log:
         """Read rows to score, of which there may be none."""
         return read_log(table, self.schema, labels=False, empty=True)
-
-    def _asked(self, weights: Named | None, value: Named | None) -> Weights:
-        """Return the weights that a call asks for, or else those of the fit."""
-        if weights is not None:
-            self._require_probabilities("change its weights")
-        return self.weights(weights, value)
-
-    def _fuser(self) -> Fuser:
-        return Fuser(self.schema, self.traits, self.fitted, self._state)
 
     def _require_kinds(self, schema: Schema) -> None:
         """Refuse objectives that it cannot learn, and values where it has no probabilities."""
@@ -545,16 +442,4 @@ class Method(Estimator):
                     "or use a method such as harmonrank."
                 )
         if schema.value:
-            self._require_probabilities("rank by value")
-
-    def _require_probabilities(self, purpose: str = "give them") -> None:
-        if not self.traits.probabilities:
-            raise UsageError(
-                f"{self.name} knows no probability of an objective, so it cannot {purpose} after "
-                "the fit; use a method such as harmonrank."
-            )
-        if purpose == "rank by value" and self.optimises == "requests":
-            raise UsageError(
-                "A fit with optimise='requests' ranks by weights on AUC within requests; values "
-                "per event have a best score of their own: fit with optimise='all' for them."
-            )
+            require_probabilities(self.name, self.traits, "rank by value", self.optimises)

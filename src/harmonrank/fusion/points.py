@@ -1,15 +1,20 @@
 """Operating points: named objective weights that are kept with a model."""
 
-__all__ = ["Points", "checked_point", "point_of"]
+__all__ = ["Points", "checked_point", "point_of", "with_points_of"]
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from msgspec import Meta
 
 from harmonrank.data import Schema
 from harmonrank.support.errors import UsageError, did_you_mean, shown
+
+if TYPE_CHECKING:
+    from harmonrank.fusion.method import Method
+
+M = TypeVar("M", bound="Method")
 
 _NAME = re.compile(r"\w[\w.-]{0,63}")
 _MOST_POINTS = 1000
@@ -46,3 +51,13 @@ def point_of(points: Mapping[str, Mapping[str, float]], name: str) -> dict[str, 
         hint = did_you_mean(name, points) if points else "There are none."
         raise UsageError(f"There is no operating point '{name}'. {hint}")
     return dict(points[name])
+
+
+def with_points_of(model: M, other: "Method") -> M:
+    """Return a model with the operating points of one of the same objectives as well.
+
+    Its own points win. A method that can have none, or has other objectives, stays as it is.
+    """
+    if not model.traits.probabilities or model.schema.names != other.schema.names:
+        return model
+    return model.with_fitted(model.fitted.with_points({**other.points, **model.points}))

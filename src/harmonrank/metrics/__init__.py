@@ -2,13 +2,11 @@
 
 __all__ = [
     "SMALLEST_PROBABILITY",
-    "GroupedAUC",
     "Interval",
     "LoggedValues",
     "Outcomes",
     "RangeTotals",
     "RequestMoments",
-    "RunningAuc",
     "WholeTotals",
     "argsort",
     "auc",
@@ -19,32 +17,26 @@ __all__ = [
     "best_score",
     "bootstrap_areas",
     "bootstrap_auc_sum",
-    "bootstrap_difference",
-    "bootstrap_sums",
     "bootstrap_values",
-    "calibration_error",
     "concordance",
-    "dominance_margin",
     "events_at_k",
     "expected_grouped_auc",
     "fit_isotonic",
     "fit_logistic",
+    "fit_logistic_curves",
     "grouped_auc",
     "grouped_auc_intervals",
-    "hit_at_k",
     "hypervolume",
     "interval_of_sums",
     "isotonic_pools",
     "knee",
     "logged_values",
+    "logistic_likelihood",
     "logit",
-    "ndcg_at_k",
-    "paired_difference",
     "pareto_front",
     "percentiles",
     "place_gains",
     "population_stability_index",
-    "precision_at_k",
     "range_influence",
     "range_totals",
     "ranges_of",
@@ -62,28 +54,20 @@ __all__ = [
 
 from harmonrank.metrics._auc import auc
 from harmonrank.metrics._best_score import best_score
-from harmonrank.metrics._bootstrap import (
-    bootstrap_areas,
-    bootstrap_auc_sum,
-    bootstrap_difference,
-    bootstrap_sums,
-    percentiles,
-)
+from harmonrank.metrics._bootstrap import bootstrap_areas, bootstrap_auc_sum, percentiles
 from harmonrank.metrics._calibration import (
-    SMALLEST_PROBABILITY,
-    calibration_error,
     fit_isotonic,
     fit_logistic,
+    fit_logistic_curves,
     isotonic_pools,
-    logit,
-    sigmoid,
+    logistic_likelihood,
 )
 from harmonrank.metrics._concordance import concordance
 from harmonrank.metrics._correlations import spearman
 from harmonrank.metrics._expected import best_request_score, expected_grouped_auc, request_gains
-from harmonrank.metrics._grouped import GroupedAUC, grouped_auc
-from harmonrank.metrics._grouped_intervals import (
+from harmonrank.metrics._grouped import (
     RequestMoments,
+    grouped_auc,
     grouped_auc_intervals,
     request_moments,
 )
@@ -93,11 +77,10 @@ from harmonrank.metrics._intervals import (
     auc_interval,
     auc_sum_interval,
     interval_of_sums,
-    paired_difference,
 )
-from harmonrank.metrics._off_policy import LoggedValues, logged_values, place_gains
+from harmonrank.metrics._off_policy import LoggedValues, logged_values
 from harmonrank.metrics._outcomes import Outcomes
-from harmonrank.metrics._pareto import dominance_margin, hypervolume, knee, pareto_front
+from harmonrank.metrics._pareto import hypervolume, knee, pareto_front
 from harmonrank.metrics._ranges import (
     RangeTotals,
     WholeTotals,
@@ -109,8 +92,13 @@ from harmonrank.metrics._ranges import (
     whole_totals,
 )
 from harmonrank.metrics._rank import rank
-from harmonrank.metrics._running import RunningAuc
 from harmonrank.metrics._sort import argsort
 from harmonrank.metrics._stability import population_stability_index
-from harmonrank.metrics._topk import hit_at_k, ndcg_at_k, precision_at_k
-from harmonrank.metrics._value import bootstrap_values, events_at_k, value_at_k, value_interval
+from harmonrank.metrics._value import (
+    bootstrap_values,
+    events_at_k,
+    place_gains,
+    value_at_k,
+    value_interval,
+)
+from harmonrank.support.logistic import SMALLEST_PROBABILITY, logit, sigmoid

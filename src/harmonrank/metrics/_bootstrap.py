@@ -3,14 +3,11 @@
 __all__ = [
     "bootstrap_areas",
     "bootstrap_auc_sum",
-    "bootstrap_difference",
-    "bootstrap_sums",
     "percentiles",
     "poisson_weights",
 ]
 
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,8 +32,6 @@ from harmonrank.metrics._outcomes import Outcomes, each_part
 from harmonrank.support.errors import UsageError
 from harmonrank.support.kernel import kernel
 
-Seed = int | np.random.Generator
-
 
 class _Sorted(NamedTuple):
     """The rows in ascending order of one score, laid out once for all replicates."""
@@ -51,12 +46,13 @@ def bootstrap_auc_sum(
     scores: ArrayLike,
     labels: ArrayLike | Outcomes,
     *,
+    minus: ArrayLike | None = None,
     objective_weights: ArrayLike | None = None,
     level: float = 0.95,
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     replicates: int = 200,
-    seed: Seed = 0,
+    seed: int = 0,
 ) -> Interval:
     """Return the percentile interval of Σ_m w_m AUC_m over resampled rows.
 
@@ -66,80 +62,46 @@ def bootstrap_auc_sum(
     and is left out. Unlike `auc_sum_interval` this assumes no normal shape, but it is random: the
     same seed gives the same interval.
 
+    With the scores `minus` of another fusion it is the interval of the difference, as in
+    `auc_sum_interval`: both see the same replicates.
+
     >>> rng = np.random.default_rng(0)
     >>> labels = rng.random((500, 2)) < 0.3
-    >>> interval = bootstrap_auc_sum(labels.sum(axis=1) + rng.normal(size=500), labels)
+    >>> scores = labels.sum(axis=1) + rng.normal(size=500)
+    >>> interval = bootstrap_auc_sum(scores, labels)
     >>> interval.low < interval.estimate < interval.high
     True
-    """
-    options = (objective_weights, level, groups, sample_weight, replicates, seed)
-    return _bootstrap([scores], labels, *options)
-
-
-def bootstrap_difference(
-    scores_a: ArrayLike,
-    scores_b: ArrayLike,
-    labels: ArrayLike | Outcomes,
-    *,
-    objective_weights: ArrayLike | None = None,
-    level: float = 0.95,
-    groups: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    replicates: int = 200,
-    seed: Seed = 0,
-) -> Interval:
-    """Return the percentile interval of Σ w_m AUC_m(a) − Σ w_m AUC_m(b) over resampled rows.
-
-    Both fusions see the same replicate, as in `paired_difference`; the rest is as in
-    `bootstrap_auc_sum`.
-
-    >>> labels = np.array([0, 1] * 50)
-    >>> bootstrap_difference(labels, labels, labels)
+    >>> bootstrap_auc_sum(scores, labels, minus=scores)
     Interval(estimate=0.0, low=0.0, high=0.0, level=0.95)
     """
-    check_paired(scores_a, scores_b)
-    options = (objective_weights, level, groups, sample_weight, replicates, seed)
-    return _bootstrap([scores_a, scores_b], labels, *options)
-
-
-def bootstrap_sums(
-    scores: ArrayLike,
-    labels: ArrayLike | Outcomes,
-    *,
-    objective_weights: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    replicates: int = 200,
-    seed: Seed = 0,
-) -> FloatArray:
-    """Return Σ w_m AUC_m on each of many resampled logs, nan where an objective lost a class.
-
-    A seed stands for the same logs whatever the scores, so the difference of two results is a
-    paired bootstrap, and a fusion needs to be resampled only once to be compared with many.
-
-    >>> labels = np.array([0, 1] * 50)
-    >>> bootstrap_sums(labels, labels, replicates=3)
-    array([1., 1., 1.])
-    """
+    check_level(level)
     table: Any = labels
     if not isinstance(labels, Outcomes):
         table = check_labels(labels, len(check_scores(scores)))
     M = table.objectives if isinstance(table, Outcomes) else table.shape[1]
     weights = objective_weighting(objective_weights, M)
-    if (weights == 0).any():
-        # An objective of weight 0 must not spoil the sum, nor take time.
-        used = np.flatnonzero(weights)
-        table = table.columns(used) if isinstance(table, Outcomes) else table[:, used]
-        weights = weights[used]
-    areas = bootstrap_areas(
-        scores,
-        table,
-        groups=groups,
-        sample_weight=sample_weight,
-        replicates=replicates,
-        seed=seed,
-    )
-    return np.array([area @ weights for area in areas])
+    # An objective of weight 0 must not spoil the sum, nor take time.
+    used = np.flatnonzero(weights)
+    table = table.columns(used) if isinstance(table, Outcomes) else table[:, used]
+
+    def sums(values: ArrayLike) -> tuple[float, FloatArray]:
+        area = auc(values, table, sample_weight=sample_weight)
+        drawn = bootstrap_areas(
+            values,
+            table,
+            groups=groups,
+            sample_weight=sample_weight,
+            replicates=replicates,
+            seed=seed,
+        )
+        return float(area @ weights[used]), drawn @ weights[used]
+
+    estimate, resampled = sums(scores)
+    if minus is not None:
+        check_paired(scores, minus)
+        other, drawn = sums(minus)
+        estimate, resampled = estimate - other, resampled - drawn
+    return percentiles(estimate, resampled, level)
 
 
 def bootstrap_areas(
@@ -149,11 +111,11 @@ def bootstrap_areas(
     groups: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     replicates: int = 200,
-    seed: Seed = 0,
+    seed: int = 0,
 ) -> FloatArray:
     """Return each objective's AUC on many resampled logs, (replicates, objectives).
 
-    The logs are those of `bootstrap_sums`, so that differences of two results are paired.
+    A seed stands for the same logs whatever the scores, so differences of results are paired.
 
     >>> labels = np.array([[0, 1], [1, 0]] * 50)
     >>> bootstrap_areas(labels[:, 0], labels, replicates=2)
@@ -179,7 +141,7 @@ def _of_outcomes(
     groups: ArrayLike | None,
     sample_weight: ArrayLike | None,
     replicates: int,
-    seed: Seed,
+    seed: int,
 ) -> FloatArray:
     """Resample objectives of any kind on the same logs.
 
@@ -196,11 +158,11 @@ def _of_outcomes(
             groups=groups,
             sample_weight=sample_weight,
             replicates=replicates,
-            seed=deepcopy(seed),
+            seed=seed,
         )
 
     def special(m: int, shown: IntArray, y: FloatArray, w: FloatArray) -> FloatArray:
-        draws = poisson_weights(count, replicates, deepcopy(seed))
+        draws = poisson_weights(count, replicates, seed)
         if outcomes.graded[m]:
             area, influence = concordance_influence(scores[shown], y, sample_weight=w)
             units = np.bincount(codes[shown], influence, count) / max(len(shown), 1)
@@ -222,46 +184,6 @@ def percentiles(estimate: float, sums: FloatArray, level: float) -> Interval:
     return Interval(estimate, float(low), float(high), level)
 
 
-def _bootstrap(
-    scores: list[ArrayLike],
-    labels: ArrayLike | Outcomes,
-    objective_weights: ArrayLike | None,
-    level: float,
-    groups: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    replicates: int,
-    seed: Seed,
-) -> Interval:
-    """Bootstrap the AUC sum of the first score minus that of the second, if there is one."""
-    check_level(level)
-    estimate, sums = 0.0, np.zeros(replicates)
-    for sign, values in zip((1, -1), scores, strict=False):
-        resampled = bootstrap_sums(
-            values,
-            labels,
-            objective_weights=objective_weights,
-            groups=groups,
-            sample_weight=sample_weight,
-            replicates=replicates,
-            # A generator is copied, so that both fusions see the same logs.
-            seed=deepcopy(seed),
-        )
-        estimate += sign * _auc_sum(values, labels, objective_weights, sample_weight)
-        sums += sign * resampled
-    return percentiles(estimate, sums, level)
-
-
-def _auc_sum(
-    scores: ArrayLike,
-    labels: ArrayLike | Outcomes,
-    objective_weights: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-) -> float:
-    area = np.atleast_1d(auc(scores, labels, sample_weight=sample_weight))
-    weights = objective_weighting(objective_weights, len(area))
-    return float(area[weights != 0] @ weights[weights != 0])
-
-
 def _layout(
     scores: FloatArray, labels: LabelArray, units: IntArray, weights: FloatArray
 ) -> _Sorted:
@@ -273,7 +195,7 @@ def _layout(
     return _Sorted(units[order], ties, np.ascontiguousarray(labels[order]), weights)
 
 
-def poisson_weights(units: int, replicates: int, seed: Seed) -> Iterator[NDArray[np.uint8]]:
+def poisson_weights(units: int, replicates: int, seed: int) -> Iterator[NDArray[np.uint8]]:
     """Yield Poisson(1) draws per replicate, by inversion of 32 random bits."""
     rng = np.random.default_rng(seed)
     # Counting the steps of the distribution function below a number inverts it; the 13th step

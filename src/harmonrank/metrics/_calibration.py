@@ -1,43 +1,27 @@
-"""Calibration: the probability of a label given one score, and how far predictions are from it."""
+"""Calibration: the probability of a label given one score."""
 
 __all__ = [
-    "SMALLEST_PROBABILITY",
-    "calibration_error",
     "fit_isotonic",
     "fit_logistic",
+    "fit_logistic_curves",
     "isotonic_pools",
-    "logit",
-    "sigmoid",
+    "logistic_likelihood",
 ]
 
-import numpy as np
-from numpy.typing import ArrayLike
+from collections.abc import Callable
+from typing import Any
 
-from harmonrank.metrics._inputs import check_labels, check_scores
+import numpy as np
+
 from harmonrank.metrics._sort import argsort
 from harmonrank.support.kernel import kernel
+from harmonrank.support.logistic import logit, sigmoid_and_loss
+from harmonrank.support.newton import Likelihood, Maximum, Prior, Step, maximise
+from harmonrank.support.parallel import each_part
 
-SMALLEST_PROBABILITY = 1e-12
-"""Probabilities are kept this far from 0 and 1 where their logit is taken."""
-_RIDGE = 1e-3
-
-
-def logit(p: np.ndarray) -> np.ndarray:
-    """Return log(p / (1 − p)); 0 and 1 count as 1e-12 away from the edge.
-
-    >>> logit(np.array([0.5, 0.0])).round(2)
-    array([  0.  , -27.63])
-    """
-    p = np.clip(np.asarray(p, dtype=np.float64), SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
-    odds: np.ndarray = np.log(p) - np.log1p(-p)
-    return odds
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    """Return 1 / (1 + exp(−x)) without overflow."""
-    small = np.exp(-np.abs(x))
-    p: np.ndarray = np.where(x >= 0, 1.0, small) / (1.0 + small)
-    return p
+_PRIOR = Prior(np.array([1.0, 0.0]), np.array([1e-3]), np.zeros(2, np.int64))
+_STEPS, _SMALLEST_STEP = 100, 1e-10
+_PIECES = 16  # Of rows, whatever the threads, so that sums do not depend on them.
 
 
 def fit_logistic(
@@ -55,33 +39,70 @@ def fit_logistic(
     >>> abs(slope) < 0.05, abs(intercept) < 0.05
     (True, True)
     """
-    x = logit(scores)
+    x = logit(scores)[:, None]
+    y = np.asarray(labels)[:, None]
     w = np.ones(len(x)) if weight is None else weight / weight.mean()
-    X = np.stack([x, np.ones_like(x)], axis=1)
-    prior, ridge = np.array([1.0, 0.0]), _RIDGE * np.eye(2)
-
-    def loss_of(theta: np.ndarray) -> float:
-        away = theta - prior
-        return _log_loss(X @ theta, labels, w) + 0.5 * float(away @ ridge @ away)
-
-    pi = np.clip(np.average(labels, weights=w), SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
-    theta = np.array([0.0, np.log(pi / (1 - pi))])
-    best = loss_of(theta)
-    for _ in range(100):
-        p = sigmoid(X @ theta)
-        gradient = X.T @ (w * (labels - p)) + ridge @ (prior - theta)
-        step = np.linalg.solve((X.T * (w * p * (1 - p))) @ X + ridge, gradient)
-        # Newton may overshoot where probabilities are tiny; half steps always come down.
-        while (loss := loss_of(theta + step)) > best + 1e-12 * abs(best):
-            step = step / 2
-        theta, best = theta + step, min(best, loss)
-        if np.abs(step).max() < 1e-10:
-            break
-    return float(theta[0]), float(theta[1])
+    given = x, y, w[:, None].astype(np.float64)
+    prevalence = np.average(labels, weights=w)
+    found = fit_logistic_curves(lambda at: logistic_likelihood(*given, at), prevalence[None])
+    slope, intercept = found.theta[0]
+    return float(slope), float(intercept)
 
 
-def _log_loss(x: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> float:
-    return float(weight @ (np.logaddexp(0, x) - labels * x))
+def fit_logistic_curves(
+    look: Callable[[np.ndarray], Likelihood], prevalence: np.ndarray
+) -> Maximum:
+    """Return slopes and intercepts, (M, 2), by the pull of `fit_logistic`.
+
+    Args:
+        look: Their log-likelihoods, of rows of mean weight 1.
+        prevalence: (M,) the mean of the labels.
+    """
+
+    def propose(theta: np.ndarray, there: Likelihood) -> Step:
+        target, _ = _PRIOR.top(theta, there)
+        enough = _SMALLEST_STEP * np.maximum(1.0, np.abs(theta).max(axis=1))
+        return Step(target, _PRIOR.penalty, np.abs(target - theta).max(axis=1) < enough)
+
+    start = np.stack([np.zeros(len(prevalence)), logit(prevalence)], axis=1)
+    return maximise(look, start, propose, _STEPS).checked("A logistic calibration")
+
+
+def logistic_likelihood(
+    x: np.ndarray, labels: np.ndarray, weight: np.ndarray, theta: np.ndarray
+) -> Likelihood:
+    """Return the log-likelihoods of P(y_m = 1) = σ(slope_m x_m + intercept_m).
+
+    Args:
+        x: (rows, M).
+        labels: (rows, M), from 0 to 1.
+        weight: (rows, M), or (rows, 1) where rows count the same for all.
+        theta: (M, 2), slopes and intercepts.
+    """
+    theta = theta.copy()  # as an engine hands over what is read-only
+    sums = np.zeros((_PIECES, len(theta), 6))
+    each_part(lambda piece: _add_curves(piece, x, labels, weight, theta, sums), _PIECES)
+    total = sums.sum(axis=0)
+    return Likelihood(total[:, 0], total[:, 1:3], total[:, [3, 4, 4, 5]].reshape(-1, 2, 2))
+
+
+@kernel
+def _add_curves(piece: int, x: Any, labels: Any, weight: Any, theta: Any, sums: Any) -> None:
+    """Add a piece's log-likelihoods, gradients and curvatures."""
+    n, M = x.shape
+    last = weight.shape[1] - 1
+    for i in range(piece * n // _PIECES, (piece + 1) * n // _PIECES):
+        for m in range(M):
+            t = theta[m, 0] * x[i, m] + theta[m, 1]
+            p, loss = sigmoid_and_loss(t, labels[i, m])
+            v = weight[i, min(m, last)]
+            g, h = v * (labels[i, m] - p), v * p * (1.0 - p)
+            sums[piece, m, 0] -= v * loss
+            sums[piece, m, 1] += g * x[i, m]
+            sums[piece, m, 2] += g
+            sums[piece, m, 3] += h * x[i, m] * x[i, m]
+            sums[piece, m, 4] += h * x[i, m]
+            sums[piece, m, 5] += h
 
 
 def fit_isotonic(
@@ -137,27 +158,3 @@ def _pool_labels(
             w[top - 1] = total
             top -= 1
     return x[: top + 1].copy(), y[: top + 1].copy(), w[: top + 1].copy()
-
-
-def calibration_error(probabilities: ArrayLike, labels: ArrayLike, *, bins: int = 20) -> float:
-    """Return the expected calibration error, ECE = Σ_b (n_b/n) |mean p − mean y| over bins b.
-
-    Bins hold equally many rows, so that no bin is empty however skewed the scores are. Chance
-    alone gives about 0.8·√(ȳ(1−ȳ)·bins/n), so the error of few rows is never 0.
-
-    Args:
-        probabilities: (n,).
-        labels: (n,) of 0 and 1.
-        bins: At most this many; never more than rows.
-
-    >>> round(calibration_error([0.2, 0.3, 0.5], [0, 1, 0], bins=1), 3)
-    0.0
-    >>> round(calibration_error([0.1, 0.9], [1, 0], bins=2), 3)
-    0.9
-    """
-    p = check_scores(probabilities).astype(np.float64)
-    y = check_labels(labels, len(p))[:, 0]
-    order = argsort(p)
-    gaps = np.concatenate([[0.0], np.cumsum(p[order] - y[order])])
-    edges = np.linspace(0, len(p), min(bins, len(p)) + 1).round().astype(int)
-    return float(np.abs(np.diff(gaps[edges])).sum() / len(p))

@@ -70,24 +70,6 @@ def concordance_influence(
     return min(max(area, 0.0), 1.0), influence
 
 
-def request_concordance(
-    scores: NDArray[Any], order: IntArray, starts: IntArray, labels: FloatArray, weights: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the concordance of each request, its rows and its pairs; 0 where there is no pair.
-
-    Args:
-        scores: (n,).
-        order: Rows by request.
-        starts: Where each request begins in it, and the end.
-        labels: (n,).
-        weights: (n,).
-    """
-    found: tuple[FloatArray, FloatArray, FloatArray] = _requests(
-        scores, order, starts, labels, weights
-    )
-    return found
-
-
 @kernel
 def _right(
     scores: NDArray[Any], order: IntArray, code: IntArray, weights: FloatArray, levels: int
@@ -152,27 +134,31 @@ def _sum(tree: FloatArray, places: int) -> float:
 
 
 @kernel
-def _requests(
+def request_concordance(
     scores: NDArray[Any], order: IntArray, starts: IntArray, labels: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Count the pairs of each request one by one: requests are small."""
+    """Return the concordance of each request, its rows and its pairs; 0 where there is no pair.
+
+    Labels, (n, 1), and what is returned, (requests, 1), have one column. Pairs are counted one by
+    one, as requests are small.
+    """
     requests = starts.size - 1
-    area, rows, pairs = np.zeros(requests), np.zeros(requests), np.zeros(requests)
+    area, rows, pairs = np.zeros((requests, 1)), np.zeros((requests, 1)), np.zeros((requests, 1))
     for g in range(requests):
         won = 0.0
         for a in range(starts[g], starts[g + 1]):
             i = order[a]
-            rows[g] += weights[i]
+            rows[g, 0] += weights[i]
             for b in range(starts[g], a):
                 j = order[b]
-                if labels[i] == labels[j]:
+                if labels[i, 0] == labels[j, 0]:
                     continue
                 both = weights[i] * weights[j]
-                pairs[g] += both
+                pairs[g, 0] += both
                 if scores[i] == scores[j]:
                     won += 0.5 * both
-                elif (scores[i] > scores[j]) == (labels[i] > labels[j]):
+                elif (scores[i] > scores[j]) == (labels[i, 0] > labels[j, 0]):
                     won += both
-        if pairs[g] > 0.0:
-            area[g] = won / pairs[g]
+        if pairs[g, 0] > 0.0:
+            area[g, 0] = won / pairs[g, 0]
     return area, rows, pairs

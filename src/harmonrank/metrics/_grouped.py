@@ -1,9 +1,18 @@
-"""AUC within requests: whether the fusion orders the candidates that were shown together."""
+"""AUC within requests: whether the fusion orders the candidates that were shown together.
 
-__all__ = ["GroupedAUC", "each_request", "grouped_auc", "tally"]
+Requests are the sampling unit of its intervals.
+"""
+
+__all__ = [
+    "GroupedAUC",
+    "RequestMoments",
+    "grouped_auc",
+    "grouped_auc_intervals",
+    "request_moments",
+]
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,10 +22,11 @@ from harmonrank.metrics._inputs import (
     FloatArray,
     IntArray,
     LabelArray,
-    check_inputs,
+    check_labels,
     check_scores,
     check_weights,
 )
+from harmonrank.metrics._intervals import Interval, interval_of_sums, objective_weighting
 from harmonrank.metrics._outcomes import Outcomes
 from harmonrank.metrics._requests import request_layout
 from harmonrank.support.errors import UsageError, did_you_mean
@@ -70,76 +80,158 @@ def grouped_auc(
         raise UsageError(
             f"`weighting` must be 'rows', 'equal' or 'pairs'. Got {weighting!r}. {hint}"
         )
-    if isinstance(labels, Outcomes):
-        return _of_outcomes(check_scores(scores), labels, groups, weighting, sample_weight)
-    values, table, weights = check_inputs(scores, labels, sample_weight)
-    order, starts = request_layout(values, groups)
-    choice = get_args(Weighting).index(weighting)
-    total, say, used = _request_sums(values, order, starts, table, weights, choice)
-    area = np.full(len(total), np.nan)
-    np.divide(total, say, out=area, where=say > 0)
-    requests = len(starts) - 1
-    return GroupedAUC(area, used, requests - used, requests, weighting)
-
-
-def _of_outcomes(
-    scores: NDArray[Any],
-    outcomes: Outcomes,
-    groups: ArrayLike,
-    weighting: Weighting,
-    sample_weight: ArrayLike | None,
-) -> GroupedAUC:
-    order, starts = request_layout(scores, groups)
-    area, rows, pairs = each_request(scores, order, starts, outcomes, sample_weight)
-    say = {"rows": rows, "equal": (pairs > 0).astype(np.float64), "pairs": pairs}[weighting]
-    say = np.where(pairs > 0, say, 0.0)
+    area, rows, pairs = _each_request(scores, labels, groups, sample_weight)
+    used = pairs > 0
+    say = {"rows": rows * used, "equal": used.astype(np.float64), "pairs": pairs}[weighting]
     total = say.sum(axis=0)
     mean = np.full(len(total), np.nan)
     np.divide((say * area).sum(axis=0), total, out=mean, where=total > 0)
-    requests, used = len(starts) - 1, (pairs > 0).sum(axis=0)
-    return GroupedAUC(mean, used, requests - used, requests, weighting)
+    count: IntArray = used.sum(axis=0)
+    return GroupedAUC(mean, count, len(area) - count, len(area), weighting)
 
 
-def each_request(
-    scores: NDArray[Any],
-    order: IntArray,
-    starts: IntArray,
-    outcomes: Outcomes,
+def grouped_auc_intervals(
+    scores: ArrayLike,
+    labels: ArrayLike | Outcomes,
+    groups: ArrayLike,
+    *,
+    objective_weights: ArrayLike | None = None,
+    level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+) -> tuple[tuple[Interval, ...], Interval]:
+    """Return an interval per objective of `grouped_auc`, by rows, and one of Σ_m w_m of them.
+
+    The mean G = Σ_g a_g AUC_g/Σ_g a_g, eq. 1 of docs/per-request.md, is a ratio of two sums over
+    requests, so request g moves it by a_g (AUC_g − G)/Σ a; the squares of these add up to its
+    variance, times G/(G − 1) for G usable requests. Moves are added over objectives before they
+    are squared, so that their correlations count. An objective without a usable request is nan,
+    and so is the sum.
+
+    >>> each, total = grouped_auc_intervals([1, 2, 2, 1], [0, 1, 0, 1], [1, 1, 2, 2])
+    >>> each[0].estimate, total.estimate
+    (0.5, 0.5)
+    """
+    moments = request_moments(scores, labels, groups, sample_weight)
+    return moments.intervals(objective_weights, level)
+
+
+@dataclass(frozen=True)
+class RequestMoments:
+    """Sums over requests from which `grouped_auc_intervals` follows; those of others can be added.
+
+    Attributes:
+        used: (M,) requests with an AUC.
+        first: (2M,) Σ_g v_g, where v_g has a_g AUC_g of every objective, then a_g of each.
+        second: (2M, 2M) Σ_g v_g v_gᵀ.
+    """
+
+    used: IntArray
+    first: FloatArray
+    second: FloatArray
+
+    def __add__(self, other: Self) -> "RequestMoments":
+        return RequestMoments(
+            self.used + other.used, self.first + other.first, self.second + other.second
+        )
+
+    def intervals(
+        self, objective_weights: ArrayLike | None = None, level: float = 0.95
+    ) -> tuple[tuple[Interval, ...], Interval]:
+        """Return the intervals, up to rounding.
+
+        Request g moves the mean of objective m by (v_gm − mean_m v_g,M+m)/Σ a, which is linear in
+        v_g, so that sums of squared moves are quadratic in the second moments.
+        """
+        M = len(self.used)
+        total = np.where(self.first[M:] > 0, self.first[M:], np.nan)
+        mean = self.first[:M] / total
+        moves = np.hstack([np.eye(M), -np.diag(np.nan_to_num(mean))]) / total[:, None]  # (M, 2M)
+        w = objective_weighting(objective_weights, M)
+        counted = w != 0
+        whole = w[counted] @ moves[counted]
+        squares = [float(move @ self.second @ move) for move in (*moves, whole)]
+        each = tuple(
+            _interval(float(mean[m]), squares[m], int(self.used[m]), level) for m in range(M)
+        )
+        least = int(self.used[counted].min(initial=int(self.used.max(initial=0))))
+        estimate = float(mean[counted] @ w[counted])
+        return each, _interval(estimate, squares[-1], least, level)
+
+
+def request_moments(
+    scores: ArrayLike,
+    labels: ArrayLike | Outcomes,
+    groups: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> RequestMoments:
+    """Return the sums over requests that are whole.
+
+    >>> one = request_moments([1, 2], [0, 1], [1, 1])
+    >>> each, _ = (one + request_moments([2, 1], [0, 1], [2, 2])).intervals()
+    >>> each[0].estimate
+    0.5
+    """
+    area, rows, pairs = _each_request(scores, labels, groups, sample_weight)
+    say = (pairs > 0) * rows
+    v = np.hstack([say * area, say])
+    return RequestMoments((say > 0).sum(axis=0), v.sum(axis=0), v.T @ v)
+
+
+def _interval(estimate: float, squares: float, used: int, level: float) -> Interval:
+    reach = interval_of_sums(np.array([max(squares, 0.0)]), used, 1, level)
+    return Interval.around(estimate, float(reach[0]), level)
+
+
+def _each_request(
+    scores: ArrayLike,
+    labels: ArrayLike | Outcomes,
+    groups: ArrayLike,
     sample_weight: ArrayLike | None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return AUC or concordance, rows and pairs of each request and objective, (requests, M).
 
-    Of the rows of a request those count that show the objective.
+    The AUC is 0 where there is no pair. Of the rows of a request those count that show the
+    objective.
     """
-    weights = check_weights(sample_weight, len(scores))
-    shape = (len(starts) - 1, outcomes.objectives)
-    area, rows, pairs = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    for m in range(outcomes.objectives):
-        w = weights if weights.size else np.ones(len(scores))
-        w = w if outcomes.shown is None else w * outcomes.shown[:, m]
-        y = outcomes.values[:, m].astype(np.float64)
-        count = request_concordance if outcomes.graded[m] else _request_tallies
-        area[:, m], rows[:, m], pairs[:, m] = count(scores, order, starts, y, w)
+    values = check_scores(scores)
+    if not isinstance(labels, Outcomes):
+        table, weights = (
+            check_labels(labels, len(values)),
+            check_weights(sample_weight, len(values)),
+        )
+        all_at_once: tuple[FloatArray, FloatArray, FloatArray] = _tallies(
+            values, *request_layout(values, groups), table, weights
+        )
+        return all_at_once
+    layout, weights = request_layout(values, groups), check_weights(sample_weight, len(values))
+    area, rows, pairs = np.zeros((3, len(layout.starts) - 1, labels.objectives))
+    for m in range(labels.objectives):
+        w = weights if weights.size else np.ones(len(values))
+        w = w if labels.shown is None else w * labels.shown[:, m]
+        y = labels.values[:, [m]].astype(np.float64)
+        count = request_concordance if labels.graded[m] else _tallies
+        area[:, [m]], rows[:, [m]], pairs[:, [m]] = count(values, *layout, y, w)
     return area, rows, pairs
 
 
 @kernel
-def _request_tallies(
-    scores: NDArray[Any], order: IntArray, starts: IntArray, labels: FloatArray, weights: FloatArray
+def _tallies(
+    scores: NDArray[Any], order: IntArray, starts: IntArray, labels: LabelArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    requests, table = starts.size - 1, labels.reshape(-1, 1)
-    area, rows, pairs = np.zeros(requests), np.zeros(requests), np.zeros(requests)
+    requests, M = starts.size - 1, labels.shape[1]
+    area, size, pairs = np.zeros((requests, M)), np.zeros((requests, M)), np.zeros((requests, M))
     for g in range(requests):
-        there = order[starts[g] : starts[g + 1]]
-        rows[g] = weights[there].sum()
-        won, pairs[g] = tally(scores, there, table, weights, 0)
-        if pairs[g] > 0.0:
-            area[g] = won / pairs[g]
-    return area, rows, pairs
+        rows = order[starts[g] : starts[g + 1]]
+        size[g] = float(rows.size) if weights.size == 0 else weights[rows].sum()
+        for m in range(M):
+            won, pairs[g, m] = _tally(scores, rows, labels, weights, m)
+            if pairs[g, m] > 0.0:
+                area[g, m] = won / pairs[g, m]
+    return area, size, pairs
 
 
 @kernel
-def tally(
+def _tally(
     scores: NDArray[Any], rows: IntArray, labels: LabelArray, weights: FloatArray, m: int
 ) -> tuple[float, float]:
     """Return the pairs won and all pairs of one objective among the rows of one request."""
@@ -162,30 +254,3 @@ def tally(
         start = stop
     # One row alone has no pair, whatever rounding says.
     return won - 0.5 * own, positive * negative - own if rows.size > 1 else 0.0
-
-
-@kernel
-def _request_sums(
-    scores: NDArray[Any],
-    order: IntArray,
-    starts: IntArray,
-    labels: LabelArray,
-    weights: FloatArray,
-    choice: int,
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Sum a_g AUC_g and a_g over the requests with a pair, and count these."""
-    objectives = labels.shape[1]
-    total = np.zeros(objectives)
-    say = np.zeros(objectives)
-    used = np.zeros(objectives, dtype=np.int64)
-    for g in range(starts.size - 1):
-        rows = order[starts[g] : starts[g + 1]]
-        size = float(rows.size) if weights.size == 0 else weights[rows].sum()
-        for m in range(objectives):
-            won, pairs = tally(scores, rows, labels, weights, m)
-            if pairs > 0.0:
-                a = size if choice == 0 else (1.0 if choice == 1 else pairs)
-                total[m] += a * won / pairs
-                say[m] += a
-                used[m] += 1
-    return total, say, used

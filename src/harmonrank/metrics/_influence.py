@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from harmonrank.metrics._auc import mid_ranks, pair_share, rank_sums
+from harmonrank.metrics._auc import mid_ranks
 from harmonrank.metrics._concordance import concordance_influence
 from harmonrank.metrics._inputs import (
     FloatArray,
@@ -18,7 +18,7 @@ from harmonrank.metrics._inputs import (
     sorting_order,
 )
 from harmonrank.metrics._outcomes import Outcomes, each_part
-from harmonrank.support.kernel import kernel
+from harmonrank.metrics._ranges import influence_within, totals_of, whole_totals
 
 
 def auc_influence(
@@ -49,13 +49,8 @@ def auc_influence(
     values, table, weights = check_inputs(scores, labels, sample_weight)
     order = sorting_order(values)
     ranks = mid_ranks(values, order, weights)
-    sums, positive, negative = rank_sums(ranks, table, weights)
-    area = pair_share(sums, positive, negative)
-    # Dividing by nan in place of 0 makes the whole objective nan.
-    P, N = np.where(np.isnan(area), np.nan, positive), np.where(np.isnan(area), np.nan, negative)
-    influence = _positive_mid_ranks(values, order, table, weights)
-    _mix_components(influence, ranks, table, weights, area, P, N)
-    return area, influence
+    whole = whole_totals([totals_of(ranks, table, weights)])
+    return whole.area, influence_within(values, order, ranks, table, weights, whole, 0)
 
 
 def _of_outcomes(
@@ -85,55 +80,3 @@ def _of_outcomes(
     result = np.empty((n + 1, outcomes.objectives))
     each_part(outcomes, sample_weight, plain, special, result)
     return result[0], np.ascontiguousarray(result[1:])
-
-
-@kernel
-def _positive_mid_ranks(
-    scores: NDArray[Any], order: IntArray, labels: LabelArray, weights: FloatArray
-) -> FloatArray:
-    """Return the weight of positives below each row plus half of those tied with it."""
-    n, objectives = labels.shape
-    ranks = np.empty((n, objectives))
-    below = np.zeros(objectives)
-    tied = np.zeros(objectives)
-    start = 0
-    while start < n:
-        tied[:] = 0.0
-        stop = start
-        while stop < n and scores[order[stop]] == scores[order[start]]:
-            weight = 1.0 if weights.size == 0 else weights[order[stop]]
-            for m in range(objectives):
-                tied[m] += weight * labels[order[stop], m]
-            stop += 1
-        for i in range(start, stop):
-            for m in range(objectives):
-                ranks[order[i], m] = below[m] + 0.5 * tied[m]
-        for m in range(objectives):
-            below[m] += tied[m]
-        start = stop
-    return ranks
-
-
-@kernel
-def _mix_components(
-    influence: FloatArray,
-    ranks: FloatArray,
-    labels: LabelArray,
-    weights: FloatArray,
-    area: FloatArray,
-    P: FloatArray,
-    N: FloatArray,
-) -> None:
-    """Turn the mid-ranks Q among positives into φ, in place."""
-    n, objectives = labels.shape
-    W = float(n) if weights.size == 0 else weights.sum()
-    for i in range(n):
-        # v W = w n: the prevalence π = P/W leaves this factor and 1/P, 1/N.
-        factor = float(n) if weights.size == 0 else weights[i] * n
-        for m in range(objectives):
-            y, Q = labels[i, m], influence[i, m]
-            V10 = (ranks[i] + 0.5 * W - Q) / N[m]
-            V01 = (P[m] - Q) / P[m]
-            influence[i, m] = factor * (
-                y * (V10 - area[m]) / P[m] + (1.0 - y) * (V01 - area[m]) / N[m]
-            )

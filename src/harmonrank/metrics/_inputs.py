@@ -7,7 +7,6 @@ __all__ = [
     "FloatArray",
     "IntArray",
     "LabelArray",
-    "check_binary",
     "check_groups",
     "check_inputs",
     "check_labels",
@@ -58,12 +57,12 @@ def check_scores(scores: ArrayLike, name: str = "scores") -> NDArray[Any]:
     return values
 
 
-def check_paired(scores_a: ArrayLike, scores_b: ArrayLike) -> None:
+def check_paired(scores: ArrayLike, minus: ArrayLike) -> None:
     """Refuse two fusions that were not scored on the same rows."""
-    if np.shape(scores_a) != np.shape(scores_b):
+    if np.shape(scores) != np.shape(minus):
         raise UsageError(
-            "`scores_a` and `scores_b` must score the same rows. "
-            f"Got shapes {np.shape(scores_a)} and {np.shape(scores_b)}."
+            "`scores` and `minus` must score the same rows. "
+            f"Got shapes {np.shape(scores)} and {np.shape(minus)}."
         )
 
 
@@ -98,14 +97,6 @@ def check_inputs(
     """Return scores (n,), labels (n, objectives) and weights (n,), empty if all ones."""
     values = check_scores(scores)
     return values, check_labels(labels, len(values)), check_weights(sample_weight, len(values))
-
-
-def check_binary(labels: LabelArray) -> None:
-    """Refuse fractional labels where only 0 and 1 have a meaning."""
-    if labels.dtype.kind == "f" and not ((labels == 0) | (labels == 1)).all():
-        raise UsageError(
-            "`labels` must be 0 or 1 here. Got fractions; draw labels from them first."
-        )
 
 
 def check_weights(weights: ArrayLike | None, rows: int, name: str = "sample_weight") -> FloatArray:

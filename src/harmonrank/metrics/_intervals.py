@@ -6,7 +6,6 @@ __all__ = [
     "auc_sum_interval",
     "interval_of_sums",
     "objective_weighting",
-    "paired_difference",
 ]
 
 from dataclasses import dataclass
@@ -34,6 +33,11 @@ class Interval:
     low: float
     high: float
     level: float
+
+    @classmethod
+    def around(cls, estimate: float, reach: float, level: float) -> "Interval":
+        """Return the interval that reaches as far to either side."""
+        return cls(float(estimate), float(estimate) - reach, float(estimate) + reach, level)
 
     def __str__(self) -> str:
         """Return the range as people read it.
@@ -77,6 +81,7 @@ def auc_sum_interval(
     scores: ArrayLike,
     labels: ArrayLike | Outcomes,
     *,
+    minus: ArrayLike | None = None,
     objective_weights: ArrayLike | None = None,
     level: float = 0.95,
     groups: ArrayLike | None = None,
@@ -87,44 +92,29 @@ def auc_sum_interval(
     The sum is taken per row, so correlations between objectives count. It is nan if an objective
     of non-zero weight has one class only; such an objective can be given the weight 0.
 
+    With the scores `minus` of another fusion it is the interval of the difference of both sums.
+    Influences are subtracted row by row, so what both share cancels; the interval is much narrower
+    than two separate ones. If it excludes 0, the fusions differ at this level.
+
     >>> scores, labels = np.array([0.1, 0.3, 0.2, 0.9]), np.array([[0, 1], [0, 1], [1, 0], [1, 0]])
     >>> interval = auc_sum_interval(scores, labels)
     >>> interval.estimate, round(interval.high - interval.low, 3)
     (1.0, 0.0)
-    """
-    area, influence = auc_influence(scores, labels, sample_weight=sample_weight)
-    weights = objective_weighting(objective_weights, len(area))
-    return _interval(_dot(area, weights), _dot(influence, weights), groups, level)
-
-
-def paired_difference(
-    scores_a: ArrayLike,
-    scores_b: ArrayLike,
-    labels: ArrayLike | Outcomes,
-    *,
-    objective_weights: ArrayLike | None = None,
-    level: float = 0.95,
-    groups: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-) -> Interval:
-    """Return the interval of Σ w_m AUC_m(a) − Σ w_m AUC_m(b) on the same rows.
-
-    Influences are subtracted row by row, so what both fusions share cancels; the interval is much
-    narrower than two separate ones. If it excludes 0, the fusions differ at this level.
-
     >>> labels = np.array([0, 0, 1, 1, 0, 1])
     >>> better, worse = np.array([1, 2, 3, 4, 5, 6]), np.array([1, 4, 3, 2, 5, 6])
-    >>> round(paired_difference(better, worse, labels).estimate, 4)
+    >>> round(auc_sum_interval(better, labels, minus=worse).estimate, 4)
     0.2222
-    >>> paired_difference(better, better, labels)
-    Interval(estimate=0.0, low=0.0, high=0.0, level=0.95)
     """
-    check_paired(scores_a, scores_b)
-    area_a, influence_a = auc_influence(scores_a, labels, sample_weight=sample_weight)
-    area_b, influence_b = auc_influence(scores_b, labels, sample_weight=sample_weight)
-    weights = objective_weighting(objective_weights, len(area_a))
-    influence_a -= influence_b
-    return _interval(_dot(area_a - area_b, weights), _dot(influence_a, weights), groups, level)
+    area, influence = auc_influence(scores, labels, sample_weight=sample_weight)
+    if minus is not None:
+        check_paired(scores, minus)
+        other, shared = auc_influence(minus, labels, sample_weight=sample_weight)
+        area, influence = area - other, influence - shared
+    weights = objective_weighting(objective_weights, len(area))
+    # A nan of weight 0 stays out.
+    used = weights != 0
+    reach = _reach(influence[:, used] @ weights[used, None], groups, level)
+    return Interval.around(float(area[used] @ weights[used]), float(reach[0]), level)
 
 
 def objective_weighting(weights: ArrayLike | None, objectives: int) -> FloatArray:
@@ -139,20 +129,6 @@ def objective_weighting(weights: ArrayLike | None, objectives: int) -> FloatArra
     # A weight below 0 counts against; sizes are checked as other weights are.
     check_weights(np.abs(values), objectives, "objective_weights")
     return values
-
-
-def _dot(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Sum over the objectives that have a weight, so that a nan of weight 0 stays out."""
-    used = weights != 0
-    result: FloatArray = values[..., used] @ weights[used]
-    return result
-
-
-def _interval(
-    estimate: FloatArray, influence: FloatArray, groups: ArrayLike | None, level: float
-) -> Interval:
-    reach = float(_reach(influence[:, None], groups, level)[0])
-    return Interval(float(estimate), float(estimate) - reach, float(estimate) + reach, level)
 
 
 def _reach(influence: FloatArray, groups: ArrayLike | None, level: float) -> FloatArray:

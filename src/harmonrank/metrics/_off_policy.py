@@ -3,62 +3,23 @@
 For the estimates see eqs. 6, 7, 8 and 9 of docs/position.md.
 """
 
-__all__ = ["LoggedValues", "logged_values", "place_gains"]
+__all__ = ["LoggedValues", "logged_values"]
 
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from harmonrank.metrics._inputs import (
     FloatArray,
-    IntArray,
     check_groups,
     check_labels,
     check_level,
-    check_scores,
     check_weights,
 )
 from harmonrank.metrics._intervals import Interval
-from harmonrank.metrics._requests import request_layout
 from harmonrank.support.errors import UsageError
-from harmonrank.support.kernel import kernel
-
-
-def place_gains(scores: ArrayLike, groups: ArrayLike, discount: ArrayLike) -> FloatArray:
-    """Return the discount of the place that each row takes in its request; 0 beyond the last.
-
-    Tied candidates share their places.
-
-    >>> place_gains([3, 1, 2, 2], ["a", "a", "a", "a"], [1.0, 0.6, 0.4])
-    array([1. , 0. , 0.5, 0.5])
-    """
-    values = check_scores(scores)
-    weights = np.asarray(discount, dtype=np.float64)
-    order, starts = request_layout(values, groups)
-    return _gains(values, order, starts, weights)
-
-
-@kernel
-def _gains(
-    scores: NDArray[Any], order: IntArray, starts: IntArray, discount: FloatArray
-) -> FloatArray:
-    gains = np.zeros(order.size)
-    for g in range(starts.size - 1):
-        stop, place = starts[g + 1], 0
-        while stop > starts[g] and place < discount.size:
-            first = stop - 1
-            while first > starts[g] and scores[order[first - 1]] == scores[order[stop - 1]]:
-                first -= 1
-            tied = stop - first
-            share = discount[place : place + tied].sum() / tied
-            for i in range(first, stop):
-                gains[order[i]] = share
-            place += tied
-            stop = first
-    return gains
 
 
 @dataclass(frozen=True, eq=False)

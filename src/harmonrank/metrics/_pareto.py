@@ -1,6 +1,6 @@
 """Trade-offs between objectives: which results are unbeaten, and how much they cover."""
 
-__all__ = ["dominance_margin", "hypervolume", "knee", "pareto_front"]
+__all__ = ["hypervolume", "knee", "pareto_front"]
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,28 +46,6 @@ def knee(points: ArrayLike) -> int:
     low, high = table[front].min(axis=0), table[front].max(axis=0)
     moved = (table[front] - low) / np.where(high > low, high - low, 1.0)
     return int(front[np.argmax(moved.sum(axis=1))])
-
-
-def dominance_margin(points: ArrayLike, others: ArrayLike) -> float:
-    """Return by how much the front of `points` dominates that of `others`, to be maximised.
-
-    The largest amount that could be added to every coordinate of the others so that each of them
-    is still matched by some point: minus the additive ε indicator (Zitzler et al. 2003). Above 0
-    every other point is beaten in all coordinates; below 0 some other point is not.
-
-    >>> dominance_margin([[3, 1], [1, 3]], others=[[2, 0], [0, 1]])
-    1.0
-    >>> dominance_margin([[3, 1], [1, 3]], others=[[2, 2]])
-    -1.0
-    """
-    mine, theirs = _check_points(points), _check_points(others)
-    if mine.shape[1] != theirs.shape[1] or not len(mine) or not len(theirs):
-        raise UsageError(
-            "`points` and `others` must be at least one point each, of the same dimensions. "
-            f"Got {mine.shape} and {theirs.shape}."
-        )
-    gaps = (mine[:, None] - theirs).min(axis=2)  # (points, others)
-    return float(gaps.max(axis=0).min())
 
 
 def hypervolume(points: ArrayLike, reference: ArrayLike) -> float:

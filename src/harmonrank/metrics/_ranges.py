@@ -19,13 +19,20 @@ __all__ = [
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.metrics._auc import mid_ranks, pair_share, rank_sums
-from harmonrank.metrics._influence import _positive_mid_ranks
-from harmonrank.metrics._inputs import FloatArray, IntArray, check_inputs, sorting_order
+from harmonrank.metrics._inputs import (
+    FloatArray,
+    IntArray,
+    LabelArray,
+    check_inputs,
+    sorting_order,
+)
+from harmonrank.support.kernel import kernel
 
 BoolArray = NDArray[np.bool_]
 
@@ -110,9 +117,13 @@ def range_totals(
 ) -> RangeTotals:
     """Sort the rows of one range and add them up."""
     values, table, weights = check_inputs(scores, labels, sample_weight)
-    ranks = mid_ranks(values, sorting_order(values), weights)
-    weight = float(weights.sum()) if weights.size else float(len(values))
-    return RangeTotals(len(values), weight, *rank_sums(ranks, table, weights))
+    return totals_of(mid_ranks(values, sorting_order(values), weights), table, weights)
+
+
+def totals_of(ranks: FloatArray, labels: LabelArray, weights: FloatArray) -> RangeTotals:
+    """Add up rows whose `mid_ranks` are known."""
+    weight = float(weights.sum()) if weights.size else float(len(ranks))
+    return RangeTotals(len(ranks), weight, *rank_sums(ranks, labels, weights))
 
 
 def whole_totals(ranges: Sequence[RangeTotals], scores: ArrayLike | None = None) -> WholeTotals:
@@ -173,13 +184,78 @@ def range_influence(
     """
     values, table, weights = check_inputs(scores, labels, sample_weight)
     order = sorting_order(values)
-    w = weights if weights.size else np.ones(len(values))
-    ranks = mid_ranks(values, order, weights) + 0.5 * w.sum() + whole.below[place]
-    Q = _positive_mid_ranks(values, order, table, weights) + whole.positive_below[place]
+    ranks = mid_ranks(values, order, weights)
+    return influence_within(values, order, ranks, table, weights, whole, place)
+
+
+def influence_within(
+    scores: NDArray[Any],
+    order: IntArray,
+    ranks: FloatArray,
+    labels: LabelArray,
+    weights: FloatArray,
+    whole: WholeTotals,
+    place: int,
+) -> FloatArray:
+    """Return the same of checked rows whose order and `mid_ranks` are known."""
+    mass = float(weights.sum()) if weights.size else float(len(scores))
+    among = ranks + (0.5 * mass + whole.below[place])
+    # Dividing by nan in place of 0 makes the whole objective nan.
     known = ~np.isnan(whole.area)
     P, N = (np.where(known, part, np.nan) for part in (whole.positive, whole.negative))
-    V10, V01 = (ranks[:, None] - Q) / N, (P - Q) / P
-    y = table.astype(np.float64)
-    moved = y * (V10 - whole.area) / P + (1.0 - y) * (V01 - whole.area) / N
-    influence: FloatArray = whole.rows * w[:, None] * moved
+    influence: FloatArray = _positive_mid_ranks(scores, order, labels, weights)
+    influence += whole.positive_below[place]
+    _mix_components(influence, among, labels, weights, whole.area, P, N, float(whole.rows))
     return influence
+
+
+@kernel
+def _positive_mid_ranks(
+    scores: NDArray[Any], order: IntArray, labels: LabelArray, weights: FloatArray
+) -> FloatArray:
+    """Return the weight of positives below each row plus half of those tied with it."""
+    n, objectives = labels.shape
+    ranks = np.empty((n, objectives))
+    below = np.zeros(objectives)
+    tied = np.zeros(objectives)
+    start = 0
+    while start < n:
+        tied[:] = 0.0
+        stop = start
+        while stop < n and scores[order[stop]] == scores[order[start]]:
+            weight = 1.0 if weights.size == 0 else weights[order[stop]]
+            for m in range(objectives):
+                tied[m] += weight * labels[order[stop], m]
+            stop += 1
+        for i in range(start, stop):
+            for m in range(objectives):
+                ranks[order[i], m] = below[m] + 0.5 * tied[m]
+        for m in range(objectives):
+            below[m] += tied[m]
+        start = stop
+    return ranks
+
+
+@kernel
+def _mix_components(
+    influence: FloatArray,
+    ranks: FloatArray,
+    labels: LabelArray,
+    weights: FloatArray,
+    area: FloatArray,
+    P: FloatArray,
+    N: FloatArray,
+    rows: float,
+) -> None:
+    """Turn the mid-ranks Q among positives into φ, in place."""
+    n, objectives = labels.shape
+    for i in range(n):
+        # v W = w n: the prevalence π = P/W leaves this factor and 1/P, 1/N.
+        factor = rows if weights.size == 0 else weights[i] * rows
+        for m in range(objectives):
+            y, Q = labels[i, m], influence[i, m]
+            V10 = (ranks[i] - Q) / N[m]
+            V01 = (P[m] - Q) / P[m]
+            influence[i, m] = factor * (
+                y * (V10 - area[m]) / P[m] + (1.0 - y) * (V01 - area[m]) / N[m]
+            )

@@ -1,18 +1,44 @@
-"""Value at k: what the events among the first k of a request are worth."""
+"""What the first of every request show: discounts of places, events at k and what they are worth.
 
-__all__ = ["bootstrap_values", "events_at_k", "request_values", "value_at_k", "value_interval"]
+Ties in score are broken at random in thought: tied candidates share their places, so a figure is
+its expected value over all orders of them. It depends neither on the row order nor on a seed. A
+request with fewer than k candidates shows all it has.
+"""
+
+__all__ = ["bootstrap_values", "events_at_k", "place_gains", "value_at_k", "value_interval"]
+
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from harmonrank.metrics._bootstrap import percentiles, poisson_weights
-from harmonrank.metrics._inputs import FloatArray, check_labels, check_scores, check_weights
+from harmonrank.metrics._inputs import (
+    FloatArray,
+    IntArray,
+    LabelArray,
+    check_labels,
+    check_scores,
+    check_weights,
+)
 from harmonrank.metrics._intervals import Interval
 from harmonrank.metrics._outcomes import Outcomes
 from harmonrank.metrics._requests import request_layout
-from harmonrank.metrics._topk import expected_gains
 from harmonrank.support.errors import DataError
+from harmonrank.support.kernel import kernel
 from harmonrank.support.options import checked_whole
+
+
+def place_gains(scores: ArrayLike, groups: ArrayLike, discount: ArrayLike) -> FloatArray:
+    """Return the discount of the place that each row takes in its request; 0 beyond the last.
+
+    Tied candidates share their places.
+
+    >>> place_gains([3, 1, 2, 2], ["a", "a", "a", "a"], [1.0, 0.6, 0.4])
+    array([1. , 0. , 0.5, 0.5])
+    """
+    values = check_scores(scores)
+    return _gains(values, *request_layout(values, groups), np.asarray(discount, np.float64))
 
 
 def value_at_k(
@@ -44,7 +70,7 @@ def value_at_k(
     >>> value_at_k([2, 3, 1, 9], labels, ["a", "a", "a", "b"], k=1, value=[1, 10])
     5.5
     """
-    found = request_values(scores, labels, groups, k, value=value, event_weight=event_weight)
+    found = _request_values(scores, labels, groups, k, value, event_weight)
     return float(found.mean()) if found.size else float("nan")
 
 
@@ -66,16 +92,10 @@ def events_at_k(
     >>> events_at_k([3, 2, 1, 9], labels, ["a", "a", "a", "b"], k=1)
     array([1., 0.])
     """
-    k = checked_whole("k", k, least=1)
-    values = check_scores(scores)
-    table = labels.events() if isinstance(labels, Outcomes) else check_labels(labels, len(values))
-    order, starts = request_layout(values, groups)
-    shown = np.ones(min(k, np.diff(starts).max(initial=0)))
-    counts = check_weights(event_weight, len(values), "event_weight")
-    gains = table if counts.size == 0 else table * counts[:, None]
-    found = expected_gains(values, order, starts, gains, shown)
-    empty = np.full(table.shape[1], np.nan)
-    return found.mean(axis=0) if len(found) else empty
+    shown, _, starts = _shown(scores, groups, k, event_weight)
+    total: FloatArray = shown @ _events(labels, len(shown))
+    requests = len(starts) - 1
+    return total / requests if requests else np.full(len(total), np.nan)
 
 
 def value_interval(
@@ -95,7 +115,7 @@ def value_interval(
     >>> value_interval([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3.0])
     Interval(estimate=3.0, low=3.0, high=3.0, level=0.95)
     """
-    found = request_values(scores, labels, groups, k, value=value, event_weight=event_weight)
+    found = _request_values(scores, labels, groups, k, value, event_weight)
     if not found.size:
         return Interval(float("nan"), float("nan"), float("nan"), level)
     return percentiles(float(found.mean()), _resampled(found, replicates, seed), level)
@@ -120,7 +140,7 @@ def bootstrap_values(
     >>> bootstrap_values([2, 1] * 50, [1, 0] * 50, np.arange(100) // 2, 1, value=[3], replicates=2)
     array([3., 3.])
     """
-    found = request_values(scores, labels, groups, k, value=value, event_weight=event_weight)
+    found = _request_values(scores, labels, groups, k, value, event_weight)
     return _resampled(found, replicates, seed)
 
 
@@ -132,27 +152,61 @@ def _resampled(values: FloatArray, replicates: int, seed: int) -> FloatArray:
     return means
 
 
-def request_values(
+def _request_values(
     scores: ArrayLike,
     labels: ArrayLike | Outcomes,
     groups: ArrayLike,
     k: int,
-    *,
     value: ArrayLike,
-    event_weight: ArrayLike | None = None,
+    event_weight: ArrayLike | None,
 ) -> FloatArray:
     """Return the value at k of every request, in the order of their ids."""
-    k = checked_whole("k", k, least=1)
     values = check_scores(scores)
-    table = labels.events() if isinstance(labels, Outcomes) else check_labels(labels, len(values))
-    worth = np.asarray(value, dtype=np.float64)
+    table, worth = _events(labels, len(values)), np.asarray(value, dtype=np.float64)
     if worth.shape != (table.shape[1],) or not np.isfinite(worth).all():
         raise DataError(
             f"`value` must have one finite number for each of {table.shape[1]} objectives. "
             f"Got {np.array2string(worth, threshold=5)}."
         )
+    shown, order, starts = _shown(values, groups, k, event_weight)
+    if not order.size:
+        return np.empty(0)
+    found: FloatArray = np.add.reduceat((shown * (table @ worth))[order], starts[:-1])
+    return found
+
+
+def _events(labels: ArrayLike | Outcomes, rows: int) -> LabelArray:
+    return labels.events() if isinstance(labels, Outcomes) else check_labels(labels, rows)
+
+
+def _shown(
+    scores: ArrayLike, groups: ArrayLike, k: int, event_weight: ArrayLike | None
+) -> tuple[FloatArray, IntArray, IntArray]:
+    """Return what the events of each row count if k of a request are shown, and the requests."""
+    k = checked_whole("k", k, least=1)
+    values = check_scores(scores)
     order, starts = request_layout(values, groups)
-    shown = np.ones(min(k, np.diff(starts).max(initial=0)))
+    places = np.ones(min(k, np.diff(starts).max(initial=0)))
+    shown: FloatArray = _gains(values, order, starts, places)
     counts = check_weights(event_weight, len(values), "event_weight")
-    gains = table @ worth if counts.size == 0 else (table @ worth) * counts
-    return expected_gains(values, order, starts, gains[:, None], shown)[:, 0]
+    return shown * counts if counts.size else shown, order, starts
+
+
+@kernel
+def _gains(
+    scores: NDArray[Any], order: IntArray, starts: IntArray, discount: FloatArray
+) -> FloatArray:
+    gains = np.zeros(order.size)
+    for g in range(starts.size - 1):
+        stop, place = starts[g + 1], 0
+        while stop > starts[g] and place < discount.size:
+            first = stop - 1
+            while first > starts[g] and scores[order[first - 1]] == scores[order[stop - 1]]:
+                first -= 1
+            tied = stop - first
+            share = discount[place : place + tied].sum() / tied
+            for i in range(first, stop):
+                gains[order[i]] = share
+            place += tied
+            stop = first
+    return gains

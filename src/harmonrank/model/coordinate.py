@@ -6,7 +6,7 @@ good as ever, since it does not change under any rising transform. Each objectiv
 which a calibration of its score alone fits its labels better, the logit if they are about equal.
 """
 
-__all__ = ["Coordinate", "fit_coordinate", "logit_of"]
+__all__ = ["Coordinate", "fit_coordinate"]
 
 from dataclasses import dataclass, replace
 from statistics import NormalDist
@@ -14,11 +14,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from harmonrank.metrics import fit_logistic_curves, logistic_likelihood
 from harmonrank.support.kernel import kernel
 from harmonrank.support.storage.arrays import Array
-
-SMALLEST_SCORE = 1e-9
-"""Scores are kept this far from 0 and 1, where their logit would have no bound."""
 
 _TAIL = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 _SHARES = np.array([*_TAIL, *np.linspace(0.035, 0.965, 28), *(1 - t for t in reversed(_TAIL))])
@@ -30,15 +28,6 @@ _TAIL_POINTS = 6
 # Log likelihood that a normal quantile must gain over the logit.
 _GAIN = 3.0
 _FARTHEST = 100.0  # No logit of a score lies beyond.
-
-
-def logit_of(scores: np.ndarray) -> np.ndarray:
-    """Return log(p/(1−p)) in float64, bounded at 0 and 1."""
-    p = scores.astype(np.float64)
-    np.clip(p, SMALLEST_SCORE, 1 - SMALLEST_SCORE, out=p)
-    logits: np.ndarray = p / (1 - p)
-    np.log(logits, out=logits)
-    return logits
 
 
 @dataclass(frozen=True)
@@ -176,30 +165,12 @@ def _fits(x: np.ndarray, labels: np.ndarray, weight: np.ndarray | None) -> np.nd
         _count(column, labels[:, m], own, low, high, mass, positive, total)
         # The rows of a bin stand at their mean; with so many bins the likelihood hardly changes.
         there = mass > 0
-        centre = total[there] / mass[there]
-        fits.append(_likelihood(centre, positive[there], mass[there]))
+        bins = np.stack([total, positive, mass])[:, there, None]
+        given = bins[0] / bins[2], bins[1] / bins[2], bins[2]
+        share = np.array([positive.sum() / mass.sum()])
+        found = fit_logistic_curves(lambda at: logistic_likelihood(*given, at), share)  # noqa: B023
+        fits.append(found.there.value[0])
     return np.array(fits)
-
-
-def _likelihood(x: np.ndarray, positive: np.ndarray, mass: np.ndarray) -> float:
-    mean = mass @ x / mass.sum()
-    deviation = np.sqrt(mass @ (x - mean) ** 2 / mass.sum()) + 1e-12
-    X = np.stack([np.ones_like(x), (x - mean) / deviation], axis=1)
-    share = np.clip(positive.sum() / mass.sum(), 1e-9, 1 - 1e-9)
-    theta = np.array([np.log(share / (1 - share)), 0.0])
-    best = -np.inf
-    for _ in range(50):
-        h = X @ theta
-        p = 1 / (1 + np.exp(-h))
-        value = float(positive @ h - mass @ np.logaddexp(0, h))
-        H = (X.T * (mass * p * (1 - p))) @ X + 1e-6 * np.eye(2)
-        step = np.linalg.solve(H, X.T @ (positive - mass * p))
-        # A longer step would leave the region where the likelihood is as good as quadratic.
-        theta = theta + step * min(1.0, 1.0 / max(np.abs(step).max(), 1e-12))
-        if abs(value - best) < 1e-6 * abs(value):
-            break
-        best = value
-    return value
 
 
 @kernel

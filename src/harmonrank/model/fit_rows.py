@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.data.rows.blocks import BLOCK_ROWS, Blocks, HeldBlocks, drawn_rows, starts_of
-from harmonrank.model.coordinate import logit_of
+from harmonrank.support.logistic import SMALLEST_SCORE, clipped, score_logit
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class FitRows:
 
     def logits(self) -> np.ndarray:
         """Return the logits of the scores, (rows, M) float64."""
-        return self.scores if self.are_logits else logit_of(self.scores)
+        return self.scores if self.are_logits else score_logit(self.scores)
 
     def weights(self) -> np.ndarray:
         """Return what each row counts."""
@@ -99,8 +99,7 @@ class RowCounts:
     @property
     def prevalence(self) -> np.ndarray:
         """The share of positives of each objective, within (0, 1)."""
-        share: np.ndarray = np.clip(self.positives / self.mass, 1e-9, 1 - 1e-9)
-        return share
+        return clipped(self.positives / self.mass, SMALLEST_SCORE)
 
 
 def _counts(rows: FitRows) -> tuple[int, int, Any, np.ndarray]:

@@ -11,8 +11,8 @@ from harmonrank.data import Source, read_log
 from harmonrank.data.reading.tables import column_names
 from harmonrank.fusion import Method
 from harmonrank.fusion.position.correction import corrected
-from harmonrank.fusion.quality.outcomes import outcomes_of
-from harmonrank.metrics import Interval, paired_difference, spearman
+from harmonrank.metrics import Interval, spearman
+from harmonrank.registry.guardrails import change_of
 from harmonrank.registry.version import Version
 from harmonrank.support.table import Column, Table, Tabular
 
@@ -78,16 +78,7 @@ def diff_of(
     old, new = models[0].score(log), models[1].score(log)
     areas = None
     if labelled:
-        areas = {
-            name: paired_difference(
-                new,
-                old,
-                outcomes_of(log, [m]),
-                groups=log.request,
-                sample_weight=log.sample_weight,
-            )
-            for m, name in enumerate(schema.names)
-        }
+        areas = {name: change_of(new, old, log, m) for m, name in enumerate(schema.names)}
     return Diff(first, second, facts, areas, float(spearman(np.stack([old, new], axis=1))[0, 1]))
 
 
@@ -101,10 +92,10 @@ def _facts(
             facts["AUC at publication"] = version.metrics["auc"]
     names = list(dict.fromkeys(name for model in models for name in model.schema.names))
     kinds = list(dict.fromkeys(kind for facts in explained for kind in facts))
-    found: dict[str, dict[str, tuple[Any, Any]]] = {}
+    differing: dict[str, dict[str, tuple[Any, Any]]] = {}
     for name in names:
         for kind in kinds:
             a, b = (facts.get(kind, {}).get(name) for facts in explained)
             if a != b:
-                found.setdefault(name, {})[kind.replace("_", " ")] = (a, b)
-    return found
+                differing.setdefault(name, {})[kind.replace("_", " ")] = (a, b)
+    return differing

@@ -33,21 +33,22 @@ class Golden(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     context: list[dict[str, str | int | float | None]]
     fused: list[float]
 
-    def test(self, model: Method) -> None:
-        """Refuse a model that scores these rows otherwise, in a table or one by one."""
-        found = model.score(_frame(model, self.scores, self.context))
+    def refusal(self, model: Method) -> str | None:
+        """Return why a model scores these rows otherwise, in a table or one by one; or None."""
+        table = model.score(_frame(model, self.scores, self.context))
         single = [
             float(model.score_request([row], context)[0])
             for row, context in zip(self.scores[:_SINGLE], self.context, strict=False)
         ]
-        both = np.concatenate([found, single])
+        both = np.concatenate([table, single])
         expected = np.array([*self.fused, *self.fused[:_SINGLE]])
         near = both.shape == expected.shape and np.allclose(both, expected, _RELATIVE, 1e-12)
-        if not near:
-            raise ModelFileError(
-                "The model does not give its golden rows the scores that it gave them when it was "
-                "published; it is damaged, or this release scores it otherwise: publish it again."
-            )
+        if near:
+            return None
+        return (
+            "The model does not give its golden rows the scores that it gave them when it was "
+            "published; it is damaged, or this release scores it otherwise: publish it again."
+        )
 
 
 def golden_rows(model: Method) -> Golden:
@@ -57,10 +58,10 @@ def golden_rows(model: Method) -> Golden:
     p = 1 / (1 + np.exp(-logits))
     p[0], p[1], p[2] = 0.0, 1.0, 1e-9
     context: list[dict[str, Any]] = [{} for _ in range(_ROWS)]
-    for feature in model.encoder.features:
+    for feature in model.fitted.encoder.features:
         values = [None, *feature.values]
-        for row, place in enumerate(rng.integers(0, len(values), _ROWS)):
-            context[row][feature.name] = values[place]
+        for row, chosen in enumerate(rng.integers(0, len(values), _ROWS)):
+            context[row][feature.name] = values[chosen]
     scores: list[list[float]] = p.tolist()
     return Golden(scores, context, model.score(_frame(model, scores, context)).tolist())
 

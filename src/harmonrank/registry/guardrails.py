@@ -1,6 +1,6 @@
 """Guardrails: what a new version must hold to become the current one."""
 
-__all__ = ["Guardrails", "checks_of"]
+__all__ = ["Guardrails", "change_of", "checks_of"]
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from msgspec import Meta
 from harmonrank.data import Log
 from harmonrank.fusion import Method
 from harmonrank.fusion.quality.outcomes import outcomes_of
-from harmonrank.metrics import Interval, paired_difference
+from harmonrank.metrics import Interval, auc_sum_interval
 from harmonrank.registry.version import Check, Summary
 from harmonrank.support.options import Nonnegative
 
@@ -67,24 +67,24 @@ def checks_of(
             what rows without labels, such as those of a replaced upstream model, are compared
             with: the current version itself may be wrong there.
     """
-    found = [_columns(new, current)]
-    if not found[0].passed:
-        return found, None
+    checks = [_columns(new, current)]
+    if not checks[0].passed:
+        return checks, None
     labelled = log is not None and log.labels is not None
     if not labelled:
         what = "no labelled table was given, so no AUC was compared"
-        found.append(Check("labels", False if rules.require_labels else None, what))
+        checks.append(Check("labels", False if rules.require_labels else None, what))
     if log is None:
-        return found, None
+        return checks, None
     fused = new.score(log)
     old = None if current is None else current.score(log)
     summary = Summary.of(fused)
     if labelled:
-        found += [] if old is None else _areas(rules, fused, old, log)
-        found += _calibration(rules, new, log)
+        checks += [] if old is None else _areas(rules, fused, old, log)
+        checks += _calibration(rules, new, log)
         before = None if old is None else Summary.of(old)
-    found += [] if before is None else _distribution(rules, summary, before)
-    return found, summary
+    checks += [] if before is None else _distribution(rules, summary, before)
+    return checks, summary
 
 
 def _columns(new: Method, current: Method | None) -> Check:
@@ -111,7 +111,7 @@ def _columns(new: Method, current: Method | None) -> Check:
 
 def _texts(model: Method) -> dict[str, bool]:
     """Return which context columns hold text; one in which training saw no value may hold any."""
-    features = model.encoder.features
+    features = model.fitted.encoder.features
     return {feature.name: feature.kind == "text" for feature in features if feature.values}
 
 
@@ -127,19 +127,19 @@ def _named(columns: Sequence[Sequence[str]]) -> str:
     return ", ".join(c if isinstance(c, str) else " from ".join(c) for c in columns)
 
 
+def change_of(
+    fused: np.ndarray, old: np.ndarray, log: Log, objective: int, level: float = 0.95
+) -> Interval:
+    """Return the paired interval of an objective's AUC by new scores less that by old ones."""
+    outcomes, weight = outcomes_of(log, [objective]), log.sample_weight
+    return auc_sum_interval(
+        fused, outcomes, minus=old, level=level, groups=log.request, sample_weight=weight
+    )
+
+
 def _areas(rules: Guardrails, fused: np.ndarray, old: np.ndarray, log: Log) -> Iterator[Check]:
-    names, signs = log.schema.names, log.schema.signs
-    for name, one, sign in zip(names, np.eye(len(names)), signs, strict=True):
-        moved = paired_difference(
-            fused,
-            old,
-            outcomes_of(log),
-            objective_weights=one,
-            level=rules.level,
-            groups=log.request,
-            sample_weight=log.sample_weight,
-        )
-        moved = _of_few(moved, log, names.index(name))
+    for m, (name, sign) in enumerate(zip(log.schema.names, log.schema.signs, strict=True)):
+        moved = _of_few(change_of(fused, old, log, m, rules.level), log, m)
         least = -rules.tolerances.get(name, rules.tolerance)
         # Of an unwanted objective it is a rise that does harm.
         worst, best = (moved.low, moved.high) if sign > 0 else (-moved.high, -moved.low)
@@ -186,26 +186,9 @@ def _signed(moved: Interval) -> str:
 
 
 def _calibration(rules: Guardrails, new: Method, log: Log) -> Iterator[Check]:
-    if rules.calibration is None or not new.gives_probabilities:
-        return
-    weight = log.sample_weight
-    if not log.schema.plain:
-        yield from _calibration_of_kinds(rules.calibration, new, log)
-        return
-    predicted = np.average(new.probabilities(log), axis=0, weights=weight)
-    observed = log.prevalence()
-    rows = log.rows if weight is None else weight.sum() ** 2 / (weight**2).sum()
-    # Of few positives, chance may leave so few that their own rate says it could not have.
-    rate = np.maximum(observed, np.minimum(predicted, 0.5))
-    chance = _CHANCE * np.sqrt(rate * (1 - rate) / rows)
-    allowed = rules.calibration * observed + chance
-    for name, p, y, most in zip(log.schema.names, predicted, observed, allowed, strict=True):
-        what = f"mean probability {p:.4g}, share of positives {y:.4g}; {most:.2g} apart is allowed"
-        yield Check(f"calibration {name}", bool(abs(p - y) <= most), what)
-
-
-def _calibration_of_kinds(allowed: float, new: Method, log: Log) -> Iterator[Check]:
     """Compare mean predictions with mean labels over the rows that show each objective."""
+    if rules.calibration is None or not new.traits.probabilities:
+        return
     predicted = new.probabilities(log)
     for m, name in enumerate(log.schema.names):
         labels, weight = log.shown_labels(m)
@@ -214,10 +197,17 @@ def _calibration_of_kinds(allowed: float, new: Method, log: Log) -> Iterator[Che
             continue
         y, p = (float(np.average(v, weights=weight)) for v in (labels, predicted[there, m]))
         w = np.ones(len(labels)) if weight is None else weight
-        error = float(np.sqrt((w**2) @ (labels - y) ** 2) / w.sum())
-        most = allowed * abs(y) + _CHANCE * error
-        what = f"mean prediction {p:.4g}, mean label {y:.4g}; {most:.2g} apart is allowed"
-        yield Check(f"calibration {name}", bool(abs(p - y) <= most), what)
+        if log.schema.plain:
+            what = f"mean probability {p:.4g}, share of positives {y:.4g}"
+            # Of few positives, chance may leave so few that their own rate says it could not have.
+            rate = max(y, min(p, 0.5))
+            error = sqrt(rate * (1 - rate) * (w @ w)) / w.sum()
+        else:
+            what = f"mean prediction {p:.4g}, mean label {y:.4g}"
+            error = sqrt((w**2) @ (labels - y) ** 2) / w.sum()
+        most = rules.calibration * abs(y) + _CHANCE * error
+        passed = bool(abs(p - y) <= most)
+        yield Check(f"calibration {name}", passed, f"{what}; {most:.2g} apart is allowed")
 
 
 def _distribution(rules: Guardrails, now: Summary, before: Summary) -> Iterator[Check]:

@@ -19,16 +19,27 @@ import msgspec
 from msgspec import Meta
 
 import harmonrank
-from harmonrank.data import Source
+from harmonrank.data import Log, Source, read_log
+from harmonrank.data.reading.tables import column_names
 from harmonrank.fusion import Method, load
+from harmonrank.fusion.position.correction import corrected
 from harmonrank.registry.diff import Diff, diff_of
-from harmonrank.registry.golden import golden_of
-from harmonrank.registry.guardrails import Guardrails
-from harmonrank.registry.version import MODEL_FOLDER, Version, check_contents, read_version
-from harmonrank.support.errors import DataError, OutputError, UsageError
+from harmonrank.registry.golden import golden_of, golden_rows
+from harmonrank.registry.guardrails import Guardrails, checks_of
+from harmonrank.registry.version import (
+    GOLDEN,
+    MODEL_FOLDER,
+    Check,
+    Version,
+    check_contents,
+    contents,
+    read_version,
+    write_version,
+)
+from harmonrank.support.errors import DataError, ModelFileError, OutputError, UsageError
 from harmonrank.support.options import checked_options
-from harmonrank.support.storage.files import new_file, read_json, write_json
-from harmonrank.support.storage.staging import held, staged
+from harmonrank.support.storage.files import flush, new_file, numbered, read_json, write_json
+from harmonrank.support.storage.staging import held, replace, staged, swept
 
 FORMAT = 1
 SETTINGS, CURRENT, VERSIONS = "registry.json", "current.json", "versions"
@@ -82,9 +93,11 @@ class Registry:
     ) -> Self:
         """Make an empty registry; with `overwrite`, give an existing one other guardrails."""
         path = Path(path)
-        if path.is_dir() and any(path.iterdir()) and not (path / SETTINGS).is_file():
+        # What a killed run has left of a registry is hidden, or a folder for versions without any.
+        there = [p for p in path.iterdir() if p.name[0] != "."] if path.is_dir() else []
+        empty = all(p.name == VERSIONS and not any(p.iterdir()) for p in there)
+        if not empty and not (path / SETTINGS).is_file():
             raise OutputError(f"'{path}' is a folder of something else; choose another name.")
-        (path / VERSIONS).mkdir(parents=True, exist_ok=True)
         settings = {"format": FORMAT, "guardrails": asdict(guardrails or Guardrails())}
         with new_file(path / SETTINGS, overwrite=overwrite) as made:
             write_json(made, settings)
@@ -102,8 +115,7 @@ class Registry:
 
     def numbers(self) -> list[int]:
         """Return the numbers of all versions, in order."""
-        names = [folder.name for folder in (self.path / VERSIONS).iterdir()]
-        return sorted(int(name) for name in names if name.isdigit())
+        return numbered(self.path / VERSIONS)
 
     def folder(self, number: int) -> Path:
         """Return where a version is."""
@@ -132,17 +144,18 @@ class Registry:
         version, folder = self.version(number), self.folder(number)
         check_contents(folder, version)
         model = load(folder / MODEL_FOLDER)
-        golden_of(folder).test(model)
+        if (refusal := golden_of(folder).refusal(model)) is not None:
+            raise ModelFileError(refusal)
         return model
 
     def _known(self, number: int | None) -> int:
-        found = self.current() if number is None else number
-        if found is None:
+        known = self.current() if number is None else number
+        if known is None:
             raise UsageError(
                 f"'{self.path}' has no current version; publish one with `harmonrank registry "
                 f"publish {self.path} MODEL`."
             )
-        return found
+        return known
 
     def publish(
         self,
@@ -165,9 +178,57 @@ class Registry:
             note: Anything that a reader of the history should know.
             recalibrated: Whether it is the current version, recalibrated.
         """
-        from harmonrank.registry.publishing import publish
+        fitted = model if isinstance(model, Method) else load(model)
+        with staged(self.path / VERSIONS / "new") as hidden:
+            made = hidden / "version"
+            made.mkdir()
+            version = self._written(made, fitted, None if data is None else _rows(data, fitted))
+            checks = version.checks
+            with self.alone():
+                # The guardrails may take minutes, in which another may have become current.
+                if self.current() != version.parent:
+                    checks = (*checks, _overtaken(self.current()))
+                failed = [f"{c.name}: {c.sentence}" for c in checks if c.passed is False]
+                version = msgspec.structs.replace(
+                    version,
+                    number=max(self.numbers(), default=0) + 1,
+                    window=window,
+                    note=note,
+                    recalibrated=recalibrated,
+                    refused="; ".join(failed) or None,
+                    checks=checks,
+                )
+                write_version(made, version)
+                flush(made)
+                replace(made, self.folder(version.number))
+                if version.refused is None:
+                    self.point(version.number, "publish")
+        return version
 
-        return publish(self, model, data, window, note, recalibrated=recalibrated)
+    def _written(self, made: Path, fitted: Method, log: Log | None) -> Version:
+        """Write a model into a folder; return what can be said of it before it has a number."""
+        fitted.save(made / MODEL_FOLDER)
+        golden = golden_rows(fitted)
+        write_json(made / GOLDEN, msgspec.to_builtins(golden))
+        parent, model = self.current(), load(made / MODEL_FOLDER)
+        present, before = None, None
+        if parent is not None:
+            present, before = self.load(parent), self.version(parent).fused
+        checks, fused = checks_of(self.guardrails, model, present, log, before)
+        refusal, scored = golden.refusal(model), f"{len(golden.fused)} rows score as they did"
+        said = f"{scored} before saving" if refusal is None else refusal.rstrip(".")
+        tested = Check("golden rows", refusal is None, said)
+        labelled = log is not None and log.labels is not None and fused is not None
+        return Version(
+            parent=parent,
+            created=now(),
+            method=model.name,
+            harmonrank=harmonrank.__version__,
+            checks=(tested, *checks),
+            metrics=model.evaluate(log).to_dict() if labelled and log is not None else None,
+            fused=fused,
+            checksums=contents(made),
+        )
 
     def rollback(self, to: int | None = None) -> Version:
         """Make an earlier version current, by default the one before the current one."""
@@ -218,6 +279,12 @@ class Registry:
         with new_file(self.path / CURRENT, overwrite=True) as made:
             write_json(made, {"history": msgspec.to_builtins(history)})
 
+    def sweep(self) -> None:
+        """Remove what killed writers have left."""
+        (self.path / VERSIONS).mkdir(exist_ok=True)
+        for written in (self.path / CURRENT, self.path / VERSIONS / "new"):
+            swept(written)
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Keep other writers out; they need it for a moment only, so this one waits."""
@@ -225,6 +292,7 @@ class Registry:
         while True:
             with held(self.path) as mine:
                 if mine:
+                    self.sweep()
                     yield
                     return
             if time.monotonic() > deadline:
@@ -233,6 +301,22 @@ class Registry:
                     "seconds; try again when it has ended."
                 )
             time.sleep(0.01)
+
+
+def _overtaken(number: int | None) -> Check:
+    what = f"version {number} became current while this one was checked; publish it again"
+    return Check("publication", False, what)
+
+
+def _rows(data: Source, model: Method) -> Log:
+    """Return the rows that a model is held to, with labels if there are any."""
+    if isinstance(data, Log):
+        return data
+    labelled = set(model.schema.names) <= set(column_names(data))
+    log = corrected(read_log(data, model.schema, labels=labelled))
+    if labelled:
+        log.require_both_classes("guardrail")
+    return log.counted()
 
 
 def now() -> str:

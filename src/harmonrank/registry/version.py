@@ -57,7 +57,7 @@ class Summary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return cls(float(spread.middle[0]), float(spread.width[0]))
 
 
-class Version(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Version(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The record of one version; nothing in it ever changes.
 
     Attributes:
@@ -76,15 +76,15 @@ class Version(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         checksums: Of every file of the version but its record.
     """
 
-    number: Annotated[int, Meta(ge=1)]
+    number: Annotated[int, Meta(ge=1)] = 1
     parent: int | None
     created: str
     method: str
     harmonrank: str
-    window: str
-    note: str
-    recalibrated: bool
-    refused: str | None
+    window: str = ""
+    note: str = ""
+    recalibrated: bool = False
+    refused: str | None = None
     checks: tuple[Check, ...]
     metrics: dict[str, Any] | None
     fused: Summary | None

@@ -139,7 +139,7 @@ def collect(
 
 def _frontier(model: Method, test: Log) -> Frontier | None:
     """Return what a method with probabilities can trade; None where there is nothing to trade."""
-    if not model.gives_probabilities or len(model.schema.names) < 2:
+    if not model.traits.probabilities or len(model.schema.names) < 2:
         return None
     with suppress(DataError):  # Among fewer rows an objective may have one class only.
         sweep = Sweep.of(model, test, rows=_FRONTIER_ROWS)
@@ -149,7 +149,7 @@ def _frontier(model: Method, test: Log) -> Frontier | None:
 
 
 def _method_facts(model: Method, test: Log) -> MethodFacts:
-    some, told = test.sampled(SHOWN_ROWS), model.gives_probabilities
+    some, told = test.sampled(SHOWN_ROWS), model.traits.probabilities
     return MethodFacts(
         response=response_of(model, some),
         pulls=pulls_of(model, some),

@@ -55,7 +55,7 @@ def explanation_table(
     if examination:
         chances = ", ".join(f"{place} {chance:.2f}" for place, chance in examination.items())
         notes.append(f"Chance that each place is looked at: {chances}.")
-    head, shown = Column("objective", least=12), tuple(n for n in notes if n)
+    head, shown = Column("objective"), tuple(n for n in notes if n)
     return Table((head, *columns), tuple(rows), title=f"Method: {method}", notes=shown)
 
 

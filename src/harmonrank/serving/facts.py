@@ -34,7 +34,7 @@ def model_facts(runtime: Runtime, name: str, registry: Registry | None) -> dict[
     ]
     context = [
         {"name": f.name, "kind": f.kind, "values": list(f.values[:_MOST_VALUES])}
-        for f in model.encoder.features
+        for f in model.fitted.encoder.features
     ]
     return {
         "name": name,

@@ -64,7 +64,7 @@ class Runtime:
         for weights in (points or {}).values():
             model.schema.weights_with(weights)
         self.points = {n: dict(w) for n, w in {**model.points, **(points or {})}.items()}
-        self.has_probabilities = model.gives_probabilities
+        self.has_probabilities = model.traits.probabilities
 
     @cached_property
     def objectives(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class Runtime:
     @cached_property
     def kinds(self) -> dict[str, str]:
         """Each context column: 'text', 'integer' or 'number'."""
-        return {feature.name: feature.kind for feature in self.model.encoder.features}
+        return {feature.name: feature.kind for feature in self.model.fitted.encoder.features}
 
     def warm_up(self) -> None:
         """Score a few rows each way, so that no request waits for a kernel to be loaded."""
@@ -136,7 +136,8 @@ class Runtime:
         sizes then add up to 1.
         """
         assert self.has_probabilities, "others have no probabilities"
-        parts = self.model.parts(p, self.model.weights(weights, value))
+        fuser = self.model.fuser
+        parts = fuser.parts_of(p, fuser.weights(weights, value))
         total = np.abs(parts).sum(axis=1, keepdims=True)
         found: np.ndarray = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
         return found

@@ -98,7 +98,7 @@ def _state(folder: Path, config: ServeConfig) -> "tuple[Counters, DriftWatch | N
     counters, watch = Counters(folder / COUNTERS, config.workers), None
     if config.recalibrate != "off":
         shape = config.workers, config.sample_rows
-        sample = RecentRows.new(folder, model.schema, model.encoder, *shape)
+        sample = RecentRows.new(folder, model.schema, model.fitted.encoder, *shape)
         watch = DriftWatch(config, folder, sample, log_event)
     (folder / STATE).touch()
     return counters, watch

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from harmonrank.data import Log
 from harmonrank.fusion import Method
+from harmonrank.fusion.points import with_points_of
 from harmonrank.registry import Registry, Version
-from harmonrank.registry.registry import CURRENT, SETTINGS, VERSIONS
+from harmonrank.registry.registry import SETTINGS
 from harmonrank.streaming.loop_events import Publication
-from harmonrank.support.storage.staging import swept
 
 
 def open_registry(path: Path) -> Registry:
@@ -19,11 +19,9 @@ def open_registry(path: Path) -> Registry:
 
     What a killed run was writing there is removed.
     """
-    if not (path / SETTINGS).is_file():
-        return Registry.create(path)
-    for written in (path / CURRENT, path / VERSIONS / "new"):
-        swept(written)
-    return Registry(path)
+    registry = Registry(path) if (path / SETTINGS).is_file() else Registry.create(path)
+    registry.sweep()
+    return registry
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +85,7 @@ class Publisher:
         version, served = self._found(note), self.before(note)
         if served is not None:
             # Who serves an operating point by its name goes on with the new version.
-            candidate = candidate.with_points_of(served.model)
+            candidate = with_points_of(candidate, served.model)
         if version is None:
             version = self._registry.publish(
                 candidate, rows, window=window, note=note, recalibrated=recalibrated

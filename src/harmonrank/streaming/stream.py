@@ -77,9 +77,5 @@ def stream(
             swept=swept,
         )
         yield from Loop(
-            opens,
-            opened,
-            registry,
-            loop or LoopConfig(),
-            stop or threading.Event(),
+            opens, opened, registry, loop or LoopConfig(), stop or threading.Event()
         ).run()

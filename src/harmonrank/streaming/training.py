@@ -160,7 +160,7 @@ class StreamTraining:
         if model is None or log is None or not self.guard.judged:
             return None
         for before, after in pairwise(self._models):
-            log = after.with_scores_of_now(log, before)
+            log = after.fitted.scores_of_now(log, before.fitted)
         return model, _looked_at(model, log)
 
     @property

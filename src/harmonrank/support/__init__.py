@@ -1,1 +1,19 @@
-"""What every room stands on."""
+"""What every room stands on; these names are for packages that add to this one."""
+
+from typing import TYPE_CHECKING
+
+from harmonrank.support.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from harmonrank.support.errors import DataError, HarmonRankError, UsageError, did_you_mean
+
+_PLACES = {
+    "DataError": "errors",
+    "HarmonRankError": "errors",
+    "UsageError": "errors",
+    "did_you_mean": "errors",
+}
+
+__all__ = ["DataError", "HarmonRankError", "UsageError", "did_you_mean", "lazy_names"]
+
+__getattr__ = lazy_names(__name__, _PLACES)

@@ -4,6 +4,7 @@ A message says what was expected, what came, and the remedy, in one sentence or 
 """
 
 __all__ = [
+    "ConvergenceWarning",
     "DataError",
     "DependencyError",
     "DivergenceError",
@@ -25,6 +26,10 @@ from typing import Any
 
 class HarmonRankError(Exception):
     """Every error that this package raises on purpose."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A fit was ended before its steps became short; it is what its last step gave."""
 
 
 class UsageError(HarmonRankError, ValueError):

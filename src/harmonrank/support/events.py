@@ -24,12 +24,11 @@ __all__ = [
 ]
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harmonrank.evaluation.entry import Entry
-    from harmonrank.fusion.method import Method
     from harmonrank.paper.health import Health
 
 OnEvent = Callable[[Any], None]
@@ -128,15 +127,10 @@ class MethodStarted(Part):
 
 @dataclass(frozen=True)
 class MethodEnded(Part):
-    """A method has its result; `kept` if an earlier run had it already.
-
-    Attributes:
-        model: What was measured; None if it failed or is kept.
-    """
+    """A method has its result; `kept` if an earlier run had it already."""
 
     entry: "Entry"
     kept: bool = False
-    model: "Method | None" = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,9 @@ __all__ = [
     "watch",
 ]
 
-import gc
 import os
 import platform
 from collections.abc import Callable
-from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numba
@@ -47,10 +45,10 @@ def inline_kernel(function: F) -> F:
 
 
 def lane_kernel(function: F) -> F:
-    """Compile a loop over lanes (`harmonrank.support.simd`), whose arithmetic raises nothing.
+    """Compile a loop of vector instructions, LLVM's own or SIMD's (`harmonrank.support.simd`).
 
-    A product may be added in one instruction. Where an error could be raised, a division by zero
-    say, numba would count the references of every array at each call.
+    Arithmetic raises nothing, and a product may be added in one instruction. Where an error could
+    be raised, a division by zero say, numba would count the references of every array at each call.
     """
     return _compiled(function, fastmath={"contract"}, error_model="numpy", **_COPIED)
 
@@ -76,25 +74,7 @@ def _compiled(function: F, **options: Any) -> F:
     # Threads are ours (`together`), never numba's: those do not survive a fork.
     # Nobody calls them from C, so there is no wrapper to compile for that.
     options |= {"nogil": True, "no_cfunc_wrapper": True}
-    dispatcher = cached(numba.njit(**options)(function))
-    dispatcher.compile = _without_collection(dispatcher.compile)
-    return cast(F, dispatcher)
-
-
-def _without_collection(compile_: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave garbage for later: the compiler's many small objects all live until it is done."""
-
-    @wraps(compile_)
-    def compiled(*given: Any) -> Any:
-        if not gc.isenabled():
-            return compile_(*given)
-        gc.disable()
-        try:
-            return compile_(*given)
-        finally:
-            gc.enable()
-
-    return compiled
+    return cast(F, cached(numba.njit(**options)(function)))
 
 
 def _adding(_typing: Any, address: Any, _amount: Any) -> Any:

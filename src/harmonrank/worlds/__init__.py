@@ -8,33 +8,42 @@
 """
 
 __all__ = [
-    "WORLDS",
+    "BLOCK",
+    "PRESETS",
+    "SCHEMA",
     "Additive",
-    "DrawnCandidates",
-    "Hidden",
-    "Interactions",
-    "Placed",
-    "RequestEffects",
+    "AnyWorld",
+    "Draws",
+    "PlainWorld",
+    "Recipe",
     "Sample",
-    "Swap",
-    "World",
-    "WorldDrift",
+    "Simulation",
+    "View",
+    "as_frame",
     "block_generator",
-    "draw_candidates",
+    "conditional",
+    "draw",
+    "draw_block",
+    "draw_effects",
     "draw_requests",
-    "examination_curve",
-    "placed",
+    "mean_sigmoid",
+    "normal_nodes",
+    "preset",
+    "runs_of",
     "sample_blocks",
+    "simulate",
+    "stronger",
+    "upstream_scores",
     "world",
+    "world_names",
+    "world_schema",
 ]
 
-from harmonrank.worlds._candidates import DrawnCandidates, draw_candidates
-from harmonrank.worlds._draws import block_generator, draw_requests
-from harmonrank.worlds._hidden import Hidden
-from harmonrank.worlds._interactions import Interactions
-from harmonrank.worlds._parts import Additive, Swap, WorldDrift
-from harmonrank.worlds._places import Placed, examination_curve, placed
-from harmonrank.worlds._presets import WORLDS, world
-from harmonrank.worlds._request_effects import RequestEffects
-from harmonrank.worlds._sampling import Sample, sample_blocks
-from harmonrank.worlds._world import World
+from harmonrank.worlds.additive import Additive, draw_effects
+from harmonrank.worlds.draws import BLOCK, Draws, block_generator, draw_block, draw_requests
+from harmonrank.worlds.named import AnyWorld, world, world_names
+from harmonrank.worlds.normal import conditional, mean_sigmoid, normal_nodes, runs_of
+from harmonrank.worlds.plain_world import PlainWorld, View, upstream_scores
+from harmonrank.worlds.presets import PRESETS, Recipe, draw, preset, stronger
+from harmonrank.worlds.sample import Sample, sample_blocks
+from harmonrank.worlds.simulation import SCHEMA, Simulation, as_frame, simulate, world_schema

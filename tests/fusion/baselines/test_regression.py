@@ -8,7 +8,6 @@ from harmonrank.fusion.baselines.regression import (
     Design,
     RidgeRows,
     fit_ridge,
-    fit_ridge_blocks,
     log_loss,
     predict,
 )
@@ -23,6 +22,11 @@ def sample(rows=800, slots=(4, 3), objectives=3, seed=0):
     theta[0] -= 2
     labels = (rng.random((rows, objectives)) < predict(design, theta)).astype(np.uint8)
     return design, labels, rng.uniform(0.5, 2, rows)
+
+
+def fitted(design, labels, weight, decay, start):
+    rows = RidgeRows(design.numbers, design.codes, design.size, labels, weight)
+    return fit_ridge(HeldBlocks([rows]), decay, start)
 
 
 def dense(design):
@@ -55,7 +59,7 @@ def test_probabilities_are_those_of_the_dense_design():
 def test_the_gradient_vanishes_at_the_fit(ridge):
     design, labels, weight = sample()
     decay = decay_of(design, ridge)
-    theta = fit_ridge(design, labels, weight, decay, np.zeros((design.size, 3)))
+    theta = fitted(design, labels, weight, decay, np.zeros((design.size, 3)))
     slope = slope_at(design, labels, weight, ridge, theta)
     assert np.abs(slope).max() < 1e-5 * weight.sum()
 
@@ -69,16 +73,16 @@ def test_the_fit_equals_a_general_minimiser():
         return weight @ (np.logaddexp(0, logits) - y * logits) + 0.5 * decay @ theta**2
 
     expected = minimize(value, np.zeros(design.size), method="BFGS", options={"gtol": 1e-6}).x
-    theta = fit_ridge(design, labels, weight, decay[:, None], np.zeros((design.size, 1)))
+    theta = fitted(design, labels, weight, decay[:, None], np.zeros((design.size, 1)))
     np.testing.assert_allclose(theta[:, 0], expected, atol=1e-4)
 
 
 def test_a_large_context_is_fitted_as_exactly_as_a_small_one(monkeypatch):
     design, labels, weight = sample()
     start, decay = np.zeros((design.size, 3)), decay_of(design, 1.0)
-    direct = fit_ridge(design, labels, weight, decay, start)
+    direct = fitted(design, labels, weight, decay, start)
     monkeypatch.setattr(regression, "_DENSE_SIZE", 0)
-    np.testing.assert_allclose(fit_ridge(design, labels, weight, decay, start), direct, atol=1e-4)
+    np.testing.assert_allclose(fitted(design, labels, weight, decay, start), direct, atol=1e-4)
 
 
 def test_a_row_of_weight_two_is_two_rows():
@@ -86,8 +90,8 @@ def test_a_row_of_weight_two_is_two_rows():
     twice = Design(np.tile(design.numbers, (2, 1)), np.tile(design.codes, (2, 1)), design.size)
     start, decay = np.zeros((design.size, 3)), decay_of(design, 1.0)
     np.testing.assert_allclose(
-        fit_ridge(design, labels, np.full(200, 2.0), decay, start),
-        fit_ridge(twice, np.tile(labels, (2, 1)), np.ones(400), decay, start),
+        fitted(design, labels, np.full(200, 2.0), decay, start),
+        fitted(twice, np.tile(labels, (2, 1)), np.ones(400), decay, start),
         atol=1e-8,
     )
 
@@ -97,7 +101,7 @@ def test_separable_labels_and_distant_starts_stay_finite():
     design = Design.of(numbers, np.empty((100, 0), np.int32), ())
     labels = (numbers > 0).astype(np.uint8)
     decay = decay_of(design, 0.01, 1)
-    theta = fit_ridge(design, labels, np.ones(100), decay, np.array([[30.0], [-30.0]]))
+    theta = fitted(design, labels, np.ones(100), decay, np.array([[30.0], [-30.0]]))
     assert np.isfinite(theta).all()
     assert log_loss(predict(design, theta), labels, np.ones(100))[0] < 0.1
 
@@ -105,7 +109,7 @@ def test_separable_labels_and_distant_starts_stay_finite():
 def test_a_slot_that_no_row_has_gets_no_effect():
     design, labels, weight = sample(slots=(4, 3))
     wider = Design(design.numbers, design.codes, design.size + 1)
-    theta = fit_ridge(wider, labels, weight, decay_of(wider, 1.0), np.zeros((wider.size, 3)))
+    theta = fitted(wider, labels, weight, decay_of(wider, 1.0), np.zeros((wider.size, 3)))
     np.testing.assert_array_equal(theta[-1], 0)
 
 
@@ -117,8 +121,8 @@ def test_blocks_give_the_fit_of_all_rows_wherever_they_are_kept(most, monkeypatc
     whole = design.numbers, design.codes, labels, weight
     cut = [[array[i : i + 250] for array in whole] for i in range(0, 900, 250)]
     blocks = [RidgeRows(x, codes, design.size, y, w) for x, codes, y, w in cut]
-    found = fit_ridge_blocks(HeldBlocks(blocks), decay, start)
-    spilled = fit_ridge_blocks(SpilledBlocks(blocks, tmp_path), decay, start)
+    found = fit_ridge(HeldBlocks(blocks), decay, start)
+    spilled = fit_ridge(SpilledBlocks(blocks, tmp_path), decay, start)
     np.testing.assert_array_equal(found, spilled)
-    expected = fit_ridge(design, labels, weight, decay, start)
+    expected = fitted(design, labels, weight, decay, start)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import harmonrank as hr
+from harmonrank.fusion.points import with_points_of
 from harmonrank.support.errors import ModelFileError, UsageError
 from logs import small_table
 from saving import rewrite
@@ -114,9 +115,9 @@ def test_a_model_takes_over_the_points_of_one_of_the_same_objectives(model, tabl
     from harmonrank.fusion import method_class
 
     other = hr.ClosedForm().fit(table, schema).with_point("sales", SALES).with_point("x", SALES)
-    found = model.with_point("x", {"buy": 7}).with_points_of(other)
+    found = with_points_of(model.with_point("x", {"buy": 7}), other)
     assert found.points == {"sales": SALES, "x": {"buy": 7.0, "like": 1.0}}
     one = hr.ClosedForm().fit(table, schema.subset(["buy"]))
-    assert one.with_points_of(other).points == {}
+    assert with_points_of(one, other).points == {}
     formula = method_class("formula-grid")(trials=3).fit(table, schema)
-    assert formula.with_points_of(other).points == {}
+    assert with_points_of(formula, other).points == {}

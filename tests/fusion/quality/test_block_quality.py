@@ -5,7 +5,6 @@ import pytest
 import harmonrank as hr
 from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.fusion.quality.block_quality import sampled_requests
-from harmonrank.metrics import RunningAuc, auc
 
 ROWS = 3_000
 
@@ -33,14 +32,3 @@ def test_requests_are_drawn_whole_though_blocks_cut_them(tmp_path, request_colum
     assert len(np.unique(sampled.log.request)) == len(counts)
     assert 600 < sampled.log.rows < 1_400
     np.testing.assert_array_equal(sampled.log.scores[:, 0], rows["p_a"].to_numpy()[sampled.places])
-
-
-def test_a_running_auc_is_the_auc_of_all_rows():
-    rng = np.random.default_rng(0)
-    scores, labels = rng.integers(0, 50, 500) / 10.0, rng.integers(0, 2, (500, 3))
-    weight = rng.random(500)
-    running = RunningAuc(3)
-    for low, high in ((0, 1), (1, 3), (3, 3.5), (3.5, 9)):
-        part = (scores >= low) & (scores < high)
-        running.add(scores[part], labels[part], weight[part])
-    np.testing.assert_allclose(running.areas(), auc(scores, labels, sample_weight=weight))

@@ -74,7 +74,7 @@ WRONG = {
     "truth": ({"value": {"buy": True}}, "The value of 'buy' must be a finite number. Got True"),
     "zero": ({"value": {"buy": 0}}, "At least one objective needs a value other than 0"),
     "huge": ({"value": {"buy": 1e200}}, "must be at most 1e\\+100 in size"),
-    "list": ({"value": [1, 2]}, "`value` must map objectives, as in {'follow': 10.0}"),
+    "list": ({"value": [1, 2]}, "`value` must map objectives, as in {'buy': 2.0}"),
 }
 
 

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 
-from harmonrank.paper.losses import pairwise_logistic_loss, pairwise_square_loss, squared_hinge_loss
+from harmonrank.paper.losses import pairwise_logistic_loss, pairwise_square_loss
 from harmonrank.support.errors import UsageError
 
 
@@ -21,38 +21,11 @@ def gaps(scores, y):
 
 
 @pytest.mark.parametrize("margin", [0.5, 1.0, 3.0])
-def test_square_and_hinge_equal_the_pair_matrix(margin):
+def test_square_equals_the_pair_matrix(margin):
     scores, labels = batch()
     short = [margin - gaps(scores, y) for y in labels.T]
     square = sum(x.square().mean() for x in short)
-    hinge = sum(x.clamp(min=0).square().mean() for x in short)
     torch.testing.assert_close(pairwise_square_loss(scores, labels, margin=margin), square)
-    torch.testing.assert_close(squared_hinge_loss(scores, labels, margin=margin), hinge)
-
-
-def test_hinge_is_the_square_where_every_pair_is_inside_the_margin():
-    scores, labels = batch(200)
-    options = {"margin": 100.0}
-    torch.testing.assert_close(
-        squared_hinge_loss(scores, labels, **options),
-        pairwise_square_loss(scores, labels, **options),
-    )
-
-
-def test_hinge_is_zero_beyond_the_margin():
-    scores = torch.tensor([0.0, 0.1, 5.0, 5.1], requires_grad=True)
-    loss = squared_hinge_loss(scores, torch.tensor([0, 0, 1, 1]))
-    loss.backward()
-    assert loss.item() == 0
-    assert not scores.grad.any()
-
-
-def test_hinge_keeps_its_digits_beside_an_outlier():
-    # Sums of squares would carry 1e16 · 1e−16 of error into a loss near 1.
-    scores = torch.tensor([0.0, 0.5, 0.75, 1e8], dtype=torch.float64)
-    loss = squared_hinge_loss(scores, torch.tensor([0, 1, 0, 1]))
-    expected = (0.5**2 + 1.25**2) / 4
-    assert loss.item() == pytest.approx(expected, rel=1e-15)
 
 
 def test_square_keeps_its_digits_far_from_zero():
@@ -98,7 +71,7 @@ def test_a_second_derivative_is_refused():
     scores, labels = batch(20, seed=3)
     labels[0], labels[1] = 0, 1
     scores.requires_grad_()
-    for loss in (pairwise_logistic_loss, squared_hinge_loss):
+    for loss in (pairwise_logistic_loss, pairwise_square_loss):
         (slope,) = torch.autograd.grad(loss(scores, labels), scores, create_graph=True)
         with pytest.raises(UsageError, match="no second derivative"):
             torch.autograd.grad(slope.sum(), scores)

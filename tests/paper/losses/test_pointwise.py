@@ -14,20 +14,12 @@ def batch(rows=50, objectives=3):
     return logits, torch.rand(rows, objectives, generator=generator).double()
 
 
-def test_a_logit_per_objective_equals_torch():
-    logits, labels = batch()
-    expected = binary_cross_entropy_with_logits(logits, labels) * 3
-    torch.testing.assert_close(bce_loss(logits, labels), expected)
-    assert torch.autograd.gradcheck(lambda s: bce_loss(s, labels), logits.requires_grad_())
-
-
 def test_one_logit_is_the_same_logit_for_every_objective():
     logits, labels = batch()
-    weights = torch.tensor([1.0, 0.2, 5.0])
-    torch.testing.assert_close(
-        bce_loss(logits[:, 0], labels, objective_weights=weights),
-        bce_loss(logits[:, :1].expand(-1, 3), labels, objective_weights=weights),
-    )
+    weights = torch.tensor([1.0, 0.2, 5.0], dtype=torch.float64)
+    each = binary_cross_entropy_with_logits(logits[:, :1].expand(-1, 3), labels, reduction="none")
+    found = bce_loss(logits[:, 0], labels, objective_weights=weights)
+    torch.testing.assert_close(found, (each @ weights).mean())
 
 
 def test_gradient_is_probability_minus_label_even_at_zero_and_far_out():

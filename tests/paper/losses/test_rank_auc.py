@@ -147,3 +147,30 @@ def test_an_absent_objective_counts_nothing_in_published_pairs():
     labels[:9, 0] = 1
     both = rank_auc_loss(scores, labels, pairs="published")
     assert both == rank_auc_loss(scores, labels[:, 0], pairs="published")
+
+
+def test_an_unknown_way_to_count_pairs_is_refused():
+    scores, labels = batch(20)
+    with pytest.raises(UsageError, match="`pairs` must be 'each' or 'published'. Got 'all'."):
+        rank_auc_loss(scores, labels, pairs="all")
+
+
+@pytest.mark.parametrize("regularization", ["l2", "kl"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_slope_is_that_of_the_rank_sums_of_soft_ranks(regularization, weighted):
+    scores, labels = batch()
+    v = torch.rand(200, dtype=torch.float64) + 0.1 if weighted else torch.ones(200).double()
+    scores.requires_grad_()
+    options = {"strength": 0.3, "regularization": regularization}
+    r = soft_rank(scores, weights=v if weighted else None, **options)
+    expected = torch.zeros((), dtype=torch.float64)
+    for y in labels.T:
+        above, below = v @ y, v @ (1 - y)
+        expected = expected + 1 - ((v * y) @ r - above * (above + 1) / 2) / (above * below)
+    (slope,) = torch.autograd.grad(expected, scores)
+    given = {"sample_weight": v} if weighted else {}
+    parts = rank_auc_loss(scores, labels, return_parts=True, **options, **given)
+    torch.testing.assert_close(parts.loss, expected)
+    torch.testing.assert_close(torch.from_numpy(parts.slope), slope)
+    (found,) = torch.autograd.grad(parts.loss, scores)
+    torch.testing.assert_close(found, slope)

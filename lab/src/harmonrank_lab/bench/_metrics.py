@@ -10,7 +10,6 @@ from harmonrank.metrics import (
     auc,
     auc_sum_interval,
     bootstrap_auc_sum,
-    bootstrap_difference,
     grouped_auc,
 )
 from harmonrank_lab.bench._peers import peer
@@ -43,7 +42,7 @@ def cases(size: Size) -> list[Case]:
         "grouped auc": lambda: grouped_auc(logits, labels, requests),
         "auc sum interval": lambda: auc_sum_interval(logits, labels, groups=requests),
         "bootstrap of 200": lambda: bootstrap_auc_sum(logits, labels),
-        "paired bootstrap of 200": lambda: bootstrap_difference(logits, other, labels),
+        "paired bootstrap of 200": lambda: bootstrap_auc_sum(logits, labels, minus=other),
     }
     for name, run in alone.items():
         # The bootstraps repeat themselves.

@@ -27,8 +27,8 @@ def main(folder: str, port: int) -> None:
     """Serve the linear heads of a saved default."""
     model: Any = load(folder)
     effective = np.array([*model.effective_weights.values()])
-    network = TorchHeads(model._heads, effective).eval()
-    columns, encoder = model.schema.score_columns, model.encoder
+    network = TorchHeads(model.state.heads, effective).eval()
+    columns, encoder = model.schema.score_columns, model.fitted.encoder
     application = FastAPI()
 
     @application.post("/v1/rank")

@@ -10,8 +10,7 @@ import polars as pl
 
 from harmonrank.data import Log, Schema, read_log
 from harmonrank.data.reading.parquet import ParquetWriter
-from harmonrank.worlds import world
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import as_frame, world, world_schema
 
 _PIECE = 500_000
 _REQUEST_ROWS = 20

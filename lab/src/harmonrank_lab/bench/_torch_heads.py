@@ -6,9 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from harmonrank.model.coordinate import Coordinate
-from harmonrank.model.linear.head_columns import INTERCEPT, SHARED, HeadColumns
-from harmonrank.model.linear.heads import Heads
+from harmonrank.model import INTERCEPT, SHARED, Coordinate, HeadColumns, Heads
 
 
 class TorchHeads(nn.Module):

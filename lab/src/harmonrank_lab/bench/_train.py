@@ -12,10 +12,9 @@ from torch import Tensor
 
 from harmonrank.data import ContextEncoder
 from harmonrank.paper import Network, NetworkConfig
-from harmonrank.paper.losses import aucm_loss, aucm_slope, bce_loss, rank_auc_loss, rank_auc_slope
-from harmonrank.paper.training import Arrays, LossSlope, LossValue, TrainingConfig
-from harmonrank.paper.training.learner import FusedLearner, Learner, SlopeFunction, TorchLearner
-from harmonrank_lab.bench._fit import profile
+from harmonrank.paper.losses import Patterns, aucm_loss, bce_loss, rank_auc_loss
+from harmonrank.paper.training import Arrays, LossValue, TrainingConfig
+from harmonrank.paper.training.learner import FusedLearner, Learner, LossFunction, TorchLearner
 from harmonrank_lab.bench._head_fit import head_fit
 from harmonrank_lab.bench._peers import compiled, on_one_thread, peer
 from harmonrank_lab.bench._result import Case, Result, Work, measure
@@ -26,14 +25,13 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 
 
 def cases(size: Size) -> list[Case]:
-    """Steps with three losses, the default's own fit, and what a fit does beside its steps."""
+    """Steps with three losses, and the default's own fit."""
     return [
         Case("training step, rank loss", partial(_rank_step, size)),
         Case("training step, rank loss against BCE", partial(_rank_against_bce, size)),
         Case("training step, BCE", partial(_bce_step, size)),
         Case("training step, AUCM", partial(_aucm_step, size)),
         Case("fit of the default's linear heads", partial(head_fit, size)),
-        *profile(size),
     ]
 
 
@@ -64,20 +62,16 @@ class _Steps:
         batch = self._rows.batch(torch.from_numpy(self._batches[0]))
         return batch.scores, batch.context
 
-    def fused(self, loss: Loss, slope: SlopeFunction | None = None) -> Work:
-        return self._stepping(
-            FusedLearner(self.network(), self._rows, TrainingConfig(), slope), loss
-        )
+    def fused(self, loss: LossFunction) -> Work:
+        return self._stepping(FusedLearner(self.network(), self._rows, TrainingConfig()), loss)
 
     def torch(self, loss: Loss, network: Any = None) -> Work:
         network = self.network() if network is None else network
-        return self._stepping(TorchLearner(network, self._rows, TrainingConfig()), loss)
+        learner = TorchLearner(network, self._rows, TrainingConfig())
+        return self._stepping(learner, lambda s, b: LossValue(loss(s, b.labels)))
 
-    def _stepping(self, learner: Learner, loss: Loss) -> Work:
+    def _stepping(self, learner: Learner, value: LossFunction) -> Work:
         """Return a function that takes the next step of an epoch that never ends."""
-
-        def value(fused: Tensor, batch: Arrays) -> LossValue:
-            return LossValue(loss(fused, batch.labels))
 
         def index() -> Iterator[np.ndarray]:
             while True:
@@ -90,7 +84,7 @@ class _Steps:
 def _rank_step(size: Size) -> Result:
     steps = _Steps(size)
     eager = steps.torch(rank_auc_loss)
-    work = {"ours": steps.fused(rank_auc_loss, _rank_slope), "torch-eager": eager}
+    work = {"ours": steps.fused(_rank_loss), "torch-eager": eager}
     work["torch-eager, 1 thread"] = on_one_thread(eager)
     if (torchsort := peer("torchsort")) is not None:
         work["torch-eager with torchsort"] = steps.torch(partial(_torchsort_loss, torchsort))
@@ -101,8 +95,13 @@ def _rank_step(size: Size) -> Result:
     return measure("train", "training step, rank loss", steps.rows, work, size.seconds, note=note)
 
 
-def _rank_slope(fused: np.ndarray, batch: Arrays) -> LossSlope:
-    return LossSlope(*rank_auc_slope(fused, batch.patterns, np.ones(batch.patterns.shape[1])))
+def _rank_loss(fused: Tensor, batch: Arrays) -> LossValue:
+    parts = rank_auc_loss(fused, batch.patterns, return_parts=True)
+    return LossValue(parts.loss, parts.gradient_share, parts.slope)
+
+
+def _bce_loss(fused: Tensor, batch: Arrays) -> LossValue:
+    return LossValue(bce_loss(fused, batch.labels))
 
 
 def _torchsort_loss(torchsort: Any, fused: Tensor, labels: Tensor) -> Tensor:
@@ -119,8 +118,8 @@ def _torchsort_loss(torchsort: Any, fused: Tensor, labels: Tensor) -> Tensor:
 
 def _rank_against_bce(size: Size) -> Result:
     steps = _Steps(size)
-    ours = steps.fused(rank_auc_loss, _rank_slope)
-    work = {"ours": ours, "our BCE": steps.fused(bce_loss)}
+    ours = steps.fused(_rank_loss)
+    work = {"ours": ours, "our BCE": steps.fused(_bce_loss)}
     name = "training step, rank loss against BCE"
     note = "Both by our kernels: what the soft rank costs."
     return measure("train", name, steps.rows, work, size.seconds, note=note)
@@ -128,7 +127,7 @@ def _rank_against_bce(size: Size) -> Result:
 
 def _bce_step(size: Size) -> Result:
     steps = _Steps(size)
-    work = {"ours": steps.fused(bce_loss), "torch-eager": steps.torch(bce_loss)}
+    work = {"ours": steps.fused(_bce_loss), "torch-eager": steps.torch(bce_loss)}
     return measure("train", "training step, BCE", steps.rows, work, size.seconds)
 
 
@@ -136,16 +135,12 @@ def _aucm_step(size: Size) -> Result:
     steps = _Steps(size)
     objectives = steps.example()[0].shape[1]
     a, b, alpha = (torch.zeros(objectives) for _ in range(3))
-    zero = np.zeros(objectives)
 
-    def loss(fused: Tensor, labels: Tensor) -> Tensor:
+    def loss(fused: Tensor, labels: Tensor | Patterns) -> Tensor:
         return aucm_loss(fused, labels, a, b, alpha)
 
-    def slope(fused: np.ndarray, batch: Arrays) -> LossSlope:
-        found = aucm_slope(fused, batch.patterns, zero + 1, a=zero, b=zero, alpha=zero)
-        return LossSlope(found.loss, found.slope)
-
-    work = {"ours": steps.fused(loss, slope), "torch-eager": steps.torch(loss)}
+    ours = steps.fused(lambda s, b: LossValue(loss(s, b.patterns)))
+    work = {"ours": ours, "torch-eager": steps.torch(loss)}
     libauc = peer("libauc.losses")
     if libauc is not None:
         terms = [libauc.AUCMLoss(device="cpu") for _ in range(objectives)]

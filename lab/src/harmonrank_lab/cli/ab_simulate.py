@@ -11,7 +11,6 @@ from harmonrank.cli.parts.options import (
     Show,
     count_option,
     format_option,
-    load_model,
     output,
     seed_option,
     shown,
@@ -32,11 +31,11 @@ _CONTROL = "current"
     "--at", "points", multiple=True, required=True, metavar="NAME",
     help="An operating point of the model, which gets an arm; may be repeated.",
 )  # fmt: skip
-@count_option("--users", 20_000, "Split evenly among the arms.", least=4)
-@count_option("--days", 1, least=1)
-@count_option("--hours", 24, "Of a day.", least=1)
-@count_option("--requests", 1_000, "Of an hour.", least=1)
-@count_option("-k", 5, "Shown of the 20 candidates of a request.", least=1)
+@count_option("--users", 20_000, "Split evenly among the arms.")
+@count_option("--days", 1)
+@count_option("--hours", 24, "Of a day.")
+@count_option("--requests", 1_000, "Of an hour.")
+@count_option("-k", 5, "Shown of the 20 candidates of a request.")
 @seed_option
 @output("Log to write: parquet, csv or arrow, as `ab analyse` reads it.", required=False)
 @format_option
@@ -62,12 +61,13 @@ def simulate_command(
     model, each other one with those of a point; none of them learns. The table shows what the
     experiment measures, and beside it the lift by true chance, which only a simulation knows.
     """
+    from harmonrank import load
     from harmonrank.data.reading.table_paths import file_kind
     from harmonrank.fusion.scoring.scoring import write_table
     from harmonrank.support.storage.files import check_output
     from harmonrank_lab.experiments.online import run_online
 
-    fitted = load_model(model)
+    fitted = load(model)
     arms = {_CONTROL: fitted, **{point: fitted.at(point) for point in points}}
     if len(arms) <= len(points):
         raise UsageError(
@@ -98,8 +98,8 @@ def _table(result: "OnlineResult") -> "Table":
     from harmonrank.support.table import Column, Table
 
     columns = (
-        Column("arm", least=7),
-        Column("outcome", least=9),
+        Column("arm"),
+        Column("outcome"),
         Column("lift %", "+.2f"),
         Column("95 % interval", align="right"),
         Column("exact lift %", "+.2f"),

@@ -14,11 +14,11 @@ from harmonrank.cli.parts.options import (
     format_option,
     parse_names,
     path_option,
-    predictor_options,
     seed_option,
     shown,
 )
 from harmonrank.support.errors import DataError, UsageError
+from harmonrank_lab.cli.predictor_options import predictor_options
 
 _DECLARATION = "declaration.toml"
 
@@ -85,7 +85,7 @@ def command(
     """
     from rich.console import Group
 
-    from harmonrank.cli.parts.reporting import Reporting, can_draw
+    from harmonrank.cli.parts.pages import Pages, can_draw
     from harmonrank.fusion import METHODS
     from harmonrank.reports.tables import prediction_table
     from harmonrank_lab.cli.predict import config_of
@@ -102,36 +102,29 @@ def command(
     )
     source = _find(raw, kind, declaration, file)
     page = out / "report.html" if can_draw(show) else None
-    drawn, pictured = Reporting(page, None, show), Reporting(None, figures, show)
+    drawn, pictured = Pages(page, None, show), Pages(None, figures, show)
     steps = Steps(out, PIPELINE_STEPS, show.event)
     result = run_pipeline(source, out, config, steps=steps, on_event=show.event)
 
-    def draw(reporting: Reporting) -> None:
-        reporting.compared(
-            f"From {source.columns.kind} logs to a fused ranking",
-            result.board,
-            result.train,
-            result.test,
-            seed,
-            runs=out / "runs",
-            prediction=result.prediction,
-            caveats=result.caveats,
-        )
-
+    about = {
+        "title": f"From {source.columns.kind} logs to a fused ranking",
+        "prediction": result.prediction,
+        "caveats": result.caveats,
+    }
     if page is not None:
         content = [result.digest, dict(result.prediction), list(result.caveats)]
-        steps.run("report", {"shown": content}, [page.name], lambda: draw(drawn))
+        write = lambda: drawn.write(result.comparison, **about)  # noqa: E731
+        steps.run("report", {"shown": content}, [page.name], write)
         show.line(f"Report: {page}")
-    if pictured.wanted:
-        draw(pictured)
+    pictured.write(result.comparison, **about)
     for caveat in result.caveats:
         show.line(f"Note: {caveat}")
     numbers_of = {
-        **result.board.to_dict(),
+        **result.comparison.board.to_dict(),
         "prediction": result.prediction,
         "caveats": list(result.caveats),
     }
-    tables = prediction_table(result.prediction), result.board.to_table()
+    tables = prediction_table(result.prediction), result.comparison.to_table()
     text = "\n\n".join(table.to_markdown() for table in tables)
     show.result(text if style == "md" else Group(tables[0], "", tables[1]), numbers_of)
 

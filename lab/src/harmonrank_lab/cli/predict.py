@@ -12,11 +12,10 @@ from harmonrank.cli.parts.options import (
     Show,
     output,
     parse_settings,
-    predictor_options,
     seed_option,
     shown,
 )
-from harmonrank.support.errors import UsageError
+from harmonrank_lab.cli.predictor_options import predictor_options
 
 
 @click.group("predict")
@@ -30,11 +29,6 @@ def command() -> None:
 @seed_option
 @output("Folder of the predictor.")
 @engine_options
-@click.option(
-    "--data-parallel",
-    is_flag=True,
-    help="Ray: let all workers train each network together, by Ray Train.",
-)
 @shown
 def fit_command(
     log: Path,
@@ -47,7 +41,6 @@ def fit_command(
     out: Path,
     overwrite: bool,
     engine: EngineChoice,
-    data_parallel: bool,
     show: Show,
 ) -> None:
     """Train on LOG, a folder that `harmonrank lab data import` wrote.
@@ -55,8 +48,7 @@ def fit_command(
     One network sees all training rows, and one per fold leaves that fold out, so that training
     rows can be scored by a network that never saw them. In the end three more learn from the
     validation rows too, to score new rows (`--set refits=N`). A fit that was interrupted goes on
-    when the command is repeated. With --engine ray every network is trained by one worker,
-    with --data-parallel by all of them, to the same weights.
+    when the command is repeated. With --engine ray every network is trained by one worker.
     """
     from harmonrank.support.storage.files import check_output
     from harmonrank_lab.pipeline.report import predictor_facts, predictor_table
@@ -64,8 +56,6 @@ def fit_command(
     from harmonrank_lab.upstream.logs import ImportedLog
     from harmonrank_lab.upstream.predictor import MODEL
 
-    if data_parallel and not engine.is_cluster:
-        raise UsageError("--data-parallel is about Ray; add --engine ray.")
     config = config_of(network, epochs, settings)
     check_output(out, overwrite=overwrite, holds=MODEL)
     with engine.used():
@@ -77,7 +67,6 @@ def fit_command(
             by=by,
             seed=seed,
             overwrite=overwrite,
-            data_parallel=data_parallel,
             on_event=show.event,
         )
     show.line(f"Wrote {out}.")

@@ -88,7 +88,7 @@ def command(
     """
     from dataclasses import replace
 
-    from harmonrank.cli.parts.reporting import can_draw
+    from harmonrank.cli.parts.pages import can_draw
     from harmonrank.reports import run_of
     from harmonrank.reports.html import DOCTYPE, plotly_script
     from harmonrank.reports.pictures import LIST, find_browser

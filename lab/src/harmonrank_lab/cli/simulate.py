@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from harmonrank.cli.parts.column_options import kind_parts
 from harmonrank.cli.parts.options import count_option, numbers, output, parse_names, seeds, whole
-from harmonrank.cli.parts.schema_options import kind_parts
 from harmonrank.support.errors import UsageError
 from harmonrank_lab.cli.simulate_stream import StreamPlan, simulate_stream, stream_options
 
 if TYPE_CHECKING:
-    from harmonrank.worlds import World
+    from harmonrank_lab.worlds import World
 
 
 @click.command("simulate")
@@ -81,9 +81,9 @@ def command(
     """
     from harmonrank.cli.parts.show import Show
     from harmonrank.support.storage.files import check_output
-    from harmonrank.worlds import World
-    from harmonrank.worlds.every import world as find_world
-    from harmonrank.worlds.simulation import SCHEMA, simulate
+    from harmonrank.worlds import SCHEMA
+    from harmonrank.worlds import world as find_world
+    from harmonrank_lab.worlds import World, simulate
 
     kinds = kind_parts(unwanted, graded, given)
     if world == "trained":

@@ -17,8 +17,8 @@ from harmonrank.support.errors import SourceError, UsageError, shown
 
 if TYPE_CHECKING:
     from harmonrank.cli.parts.show import Show
-    from harmonrank.worlds import World
-    from harmonrank.worlds.every import AnyWorld
+    from harmonrank.worlds import AnyWorld
+    from harmonrank_lab.worlds import World
     from harmonrank_lab.worlds.stream import SimulatedStream
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -64,7 +64,7 @@ class StreamPlan:
 
     def changed(self, world: "World") -> "World":
         """Return the world whose upstream models are replaced at the hour that was asked for."""
-        from harmonrank.worlds import Swap
+        from harmonrank_lab.worlds import Swap
 
         if self.swap is None:
             return world
@@ -151,7 +151,7 @@ def _write_schema(
     """Write schema.toml; a folder of events is a new one, or an old one of ours to be replaced."""
     from harmonrank.support.storage.files import check_output, new_file
     from harmonrank.support.storage.staging import remove
-    from harmonrank.worlds.simulation import SCHEMA
+    from harmonrank.worlds import SCHEMA
 
     if "://" not in address:
         if out is not None:

@@ -17,8 +17,8 @@ from harmonrank.data.reading.parquet import count_rows
 from harmonrank.data.reading.tables import check_columns, column_names
 from harmonrank.support.errors import DataError, UsageError, did_you_mean
 from harmonrank.support.storage.files import read_json, sha256
-from harmonrank.worlds import WORLDS, World, world
-from harmonrank.worlds.simulation import SCHEMA, as_frame, world_schema
+from harmonrank.worlds import SCHEMA, as_frame, world, world_schema
+from harmonrank_lab.worlds import WORLDS, World
 
 _THREE = {"qkvideo": ("click", "like", "follow"), "elive": ("buy", "follow", "long_view")}
 _FIVE = {

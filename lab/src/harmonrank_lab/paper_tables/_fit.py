@@ -13,7 +13,7 @@ from msgspec import Meta
 from harmonrank import __version__
 from harmonrank.data import Log
 from harmonrank.fusion import Method, ceiling_of, method_class
-from harmonrank.metrics import auc, best_score, bootstrap_sums
+from harmonrank.metrics import auc, best_score, bootstrap_areas
 from harmonrank.paper import NetworkOptions
 from harmonrank.support.events import OnEvent
 from harmonrank.support.storage.decoding import decode
@@ -160,14 +160,14 @@ class FitCell(StudyCell):
             "rows": {"train": train.rows, "test": test.rows},
         }
         if self.data.fixed_rows:
-            found["resampled"] = bootstrap_sums(
+            areas = bootstrap_areas(
                 fused,
                 test.known_labels() if test.truth is None else test.truth,
-                objective_weights=weights,
                 groups=test.request,
                 sample_weight=test.sample_weight,
                 replicates=REPLICATES,
-            ).tolist()
+            )
+            found["resampled"] = (areas[:, weights != 0] @ weights[weights != 0]).tolist()
         attention = getattr(model, "attention", lambda _: None)(_some(test))
         found["attention"] = None if attention is None else attention.tolist()
         found["history"] = [list(epoch) for epoch in getattr(model, "history", ())]

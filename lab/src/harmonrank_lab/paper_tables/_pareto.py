@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from harmonrank.metrics import dominance_margin, hypervolume
+from harmonrank.metrics import hypervolume
 from harmonrank_lab.paper_tables._cell import StudyCell
 from harmonrank_lab.paper_tables._experiment import Experiment
 from harmonrank_lab.paper_tables._fit import FitCell
@@ -108,7 +108,7 @@ def _verdicts(group: str, points: Points) -> list[Verdict]:
     margins = None
     if published is not None and rival is not None:
         margins = np.array(
-            [[dominance_margin(*both)] for both in zip(published, rival, strict=True)]
+            [[_dominance_margin(*both)] for both in zip(published, rival, strict=True)]
         )
     ours = minus(_volumes(points["harmonrank"]), _volumes(published))
     return [
@@ -161,3 +161,19 @@ class Pareto(Experiment):
         ]
         title = "Trade-offs of two objectives"
         return study.table(self.key, title, rows, verdicts, notes, curves=curves)
+
+
+def _dominance_margin(points: np.ndarray, others: np.ndarray) -> float:
+    """Return by how much the front of `points` dominates that of `others`, to be maximised.
+
+    The largest amount that could be added to every coordinate of the others so that each of them
+    is still matched by some point: minus the additive ε indicator (Zitzler et al. 2003). Above 0
+    every other point is beaten in all coordinates; below 0 some other point is not.
+
+    >>> _dominance_margin(np.array([[3, 1], [1, 3]]), others=np.array([[2, 0], [0, 1]]))
+    1.0
+    >>> _dominance_margin(np.array([[3, 1], [1, 3]]), others=np.array([[2, 2]]))
+    -1.0
+    """
+    gaps = (points[:, None] - others).min(axis=2)  # (points, others)
+    return float(gaps.max(axis=0).min())

@@ -11,14 +11,14 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import polars as pl
 
-from harmonrank.data import Log, Schema, read_log
-from harmonrank.evaluation.compare import compare
-from harmonrank.evaluation.leaderboard import Leaderboard
-from harmonrank.metrics import auc, calibration_error
+from harmonrank import Comparison, compare
+from harmonrank.data import Schema
+from harmonrank.metrics import auc
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage.files import new_file, sha256, write_json
 from harmonrank_lab.pipeline.steps import Steps
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor, load_predictor, score_log
+from harmonrank_lab.upstream.calibration_error import calibration_error
 from harmonrank_lab.upstream.logs import PARTS, ImportedLog, LogSource, import_log
 from harmonrank_lab.upstream.scoring import SCHEMA
 
@@ -53,17 +53,13 @@ class PipelineResult:
     """What a pipeline came to.
 
     Attributes:
-        board: The fusions in order.
-        train: The scored rows that fusions were fitted on.
-        test: The scored rows that they were measured on.
+        comparison: Of the fusions.
         prediction: Of each objective, how good its score is on the test rows.
         caveats: What a reader of the numbers has to know about the data.
         digest: Of all that a report of this result depends on.
     """
 
-    board: Leaderboard
-    train: Log = field(repr=False)
-    test: Log = field(repr=False)
+    comparison: Comparison = field(repr=False)
     prediction: Mapping[str, Mapping[str, Any]]
     caveats: tuple[str, ...]
     digest: str
@@ -87,9 +83,8 @@ def run_pipeline(
     predictor_digest = run.predict_step(log_digest)
     scores_digest, scored = run.score_step(log_digest, predictor_digest)
     schema = run.schema(scored)
-    train, test = (read_log(run.table(part), schema) for part in ("train", "test"))
-    digest, board = run.compare_step(scores_digest, train, test)
-    return PipelineResult(board, train, test, scored["prediction"], run.caveats(scored), digest)
+    digest, comparison = run.compare_step(scores_digest, schema)
+    return PipelineResult(comparison, scored["prediction"], run.caveats(scored), digest)
 
 
 class _Prediction(TypedDict):
@@ -216,22 +211,22 @@ class _Pipeline:
         """Return where the scored rows of train, valid or test are."""
         return self.folder / "scores" / f"{part}.parquet"
 
-    def compare_step(self, scores: str, train: Log, test: Log) -> tuple[str, Leaderboard]:
+    def compare_step(self, scores: str, schema: Schema) -> tuple[str, Comparison]:
         """Fit the fusions; a fusion whose rows and options are the same is not fitted again."""
         inputs = {
             "scores": scores,
-            "schema": train.schema.to_dict(),
+            "schema": schema.to_dict(),
             "methods": list(self.config.methods),
             "seed": self.config.seed,
         }
-        found: list[Leaderboard] = []
+        found: list[Comparison] = []
 
-        def board(on_event: Callable[[Any], None]) -> Leaderboard:
+        def compared(on_event: Callable[[Any], None]) -> Comparison:
             return compare(
-                train,
-                test,
-                train.schema,
+                self.table("train"),
+                schema,
                 self.config.methods,
+                test=self.table("test"),
                 valid=self.table("valid"),
                 seed=self.config.seed,
                 runs=self.folder / "runs",
@@ -239,13 +234,13 @@ class _Pipeline:
             )
 
         def work() -> None:
-            found.append(board(self.on_event))
+            found.append(compared(self.on_event))
             with new_file(self.folder / "leaderboard.json", overwrite=True) as partial:
-                write_json(partial, found[0].to_dict())
+                write_json(partial, found[0].board.to_dict())
 
         digest, _ = self.steps.run("compare", inputs, ["leaderboard.json", "runs"], work)
         # Kept methods make the board again in a moment, intervals and all.
-        return digest, found[0] if found else board(lambda _: None)
+        return digest, found[0] if found else compared(lambda _: None)
 
     def caveats(self, scored: Mapping[str, Any]) -> tuple[str, ...]:
         """Return what the import noted, and what was left out since."""

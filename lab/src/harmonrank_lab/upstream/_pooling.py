@@ -20,30 +20,23 @@ def pool(
     fields: np.ndarray,
     keys: np.ndarray,
     context: np.ndarray,
-    width: int,
     pooled: np.ndarray,
-    wide: np.ndarray,
 ) -> None:
-    """Sum the table rows of each side of every log row.
-
-    pooled_s = Σ_f table[code_sf, :width] per side s; wide = Σ_s Σ_f table[code_sf, width:].
+    """Sum the table rows of each side of every log row: pooled_s = Σ_f table[code_sf].
 
     Args:
-        table: (table rows, width + objectives).
+        table: (table rows, width).
         flat: Codes of all sides but the context, one after the other.
         starts: Where a side begins in `flat`.
         fields: How many codes an entity of that side has.
         keys: (rows, sides), which entity of each side.
         context: (rows, fields), the codes of the last side as they are.
-        width: Columns that are pooled.
         pooled: (rows, (sides + 1)·width), written.
-        wide: (rows, objectives), written.
     """
     rows, sides = keys.shape
-    own = table.shape[1] - width
+    width = table.shape[1]
     for i in range(rows):
         pooled[i, :] = 0
-        wide[i, :] = 0
         for s in range(sides + 1):
             count = fields[s] if s < sides else context.shape[1]
             for f in range(count):
@@ -51,8 +44,6 @@ def pool(
                 r = flat[starts[s] + keys[i, s] * count + f] if s < sides else context[i, f]
                 for k in range(width):
                     pooled[i, s * width + k] += table[r, k]
-                for k in range(own):
-                    wide[i, k] += table[r, width + k]
 
 
 @kernel
@@ -68,22 +59,21 @@ def step_field(
     fields: np.ndarray,
     keys: np.ndarray,
     context: np.ndarray,
-    width: int,
-    pooled_slope: np.ndarray,
-    wide_slope: np.ndarray,
+    slope: np.ndarray,
     rates: np.ndarray,
 ) -> None:
     """Take one step of row-wise Adagrad on the rows of a field that a batch touched.
 
     g_r = Σ_{i touches r} slope_i + hits_r·shrink_r·table_r;
-    squares_r += mean g_r²; table_r −= rate_f · g_r / √squares_r, embedding and wide part apart.
+    squares_r += mean g_r²; table_r −= rate_f · g_r / √squares_r.
 
-    Fields own disjoint table rows, so that one thread per field meets no other.
+    Fields own disjoint table rows, so that one thread per field meets no other. Arguments are those
+    of `pool`, and:
 
     Args:
         job: Which field, counted over all sides.
-        table: As in `pool`; changed.
-        squares: (table rows, 2), sums of squared gradients; changed.
+        table: Changed.
+        squares: (table rows,), sums of squared gradients; changed.
         scratch: Like the table, all 0 before and after.
         hits: (table rows,), all 0 before and after.
         shrink: (table rows,), the pull towards 0 of each touch.
@@ -92,13 +82,11 @@ def step_field(
         fields: As in `pool`.
         keys: As in `pool`.
         context: As in `pool`.
-        width: As in `pool`.
-        pooled_slope: Of the summed loss by `pooled`.
-        wide_slope: Of the summed loss by `wide`.
+        slope: Of the summed loss by `pooled`.
         rates: (fields,), step length of each field.
     """
     rows, sides = keys.shape
-    total = table.shape[1]
+    width = table.shape[1]
     ends = np.cumsum(np.append(fields, context.shape[1]))
     s = np.searchsorted(ends, job, side="right")
     count = fields[s] if s < sides else context.shape[1]
@@ -113,25 +101,19 @@ def step_field(
             distinct += 1
         hits[r] += 1
         for k in range(width):
-            scratch[r, k] += pooled_slope[i, s * width + k]
-        for k in range(width, total):
-            scratch[r, k] += wide_slope[i, k - width]
+            scratch[r, k] += slope[i, s * width + k]
     for place in range(distinct):
         r = touched[place]
         # A row that comes N times in an epoch is pulled N times by λ/N: once by its whole prior.
         pull = hits[r] * shrink[r]
         hits[r] = 0
-        for part in range(2):
-            low, high = (0, width) if part == 0 else (width, total)
-            if high == low:
-                continue
-            size = np.float32(0)
-            for k in range(low, high):
-                g = scratch[r, k] + pull * table[r, k]
-                scratch[r, k] = g
-                size += g * g
-            squares[r, part] += size / (high - low)
-            step = rates[job] / (np.sqrt(squares[r, part]) + _EPSILON)
-            for k in range(low, high):
-                table[r, k] -= step * scratch[r, k]
-                scratch[r, k] = 0
+        size = np.float32(0)
+        for k in range(width):
+            g = scratch[r, k] + pull * table[r, k]
+            scratch[r, k] = g
+            size += g * g
+        squares[r] += size / width
+        step = rates[job] / (np.sqrt(squares[r]) + _EPSILON)
+        for k in range(width):
+            table[r, k] -= step * scratch[r, k]
+            scratch[r, k] = 0

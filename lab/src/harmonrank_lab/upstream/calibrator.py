@@ -1,18 +1,23 @@
 """Calibrator: scores to probabilities, one map per objective."""
 
-__all__ = ["CalibrationFacts", "Calibrator", "calibration_facts"]
+__all__ = ["CalibrationFacts", "Calibrator", "Whole", "calibration_facts"]
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Self
 
 import numpy as np
+from msgspec import Meta
 
-from harmonrank.metrics import calibration_error, fit_isotonic, fit_logistic, logit, sigmoid
+from harmonrank.metrics import fit_logistic, logit, sigmoid
 from harmonrank.support.errors import DataError
-from harmonrank_lab.upstream.stored import CalibratorForm, Whole
+from harmonrank_lab.upstream.calibration_error import calibration_error
 
 _FEWEST = 20
 _STEPS, _PRECISION = 50, 1e-9
+
+Whole = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Map = tuple[float, float]
+"""Slope and intercept."""
 
 
 @dataclass(frozen=True)
@@ -31,31 +36,28 @@ class CalibrationFacts:
 
 @dataclass(frozen=True)
 class Calibrator:
-    """P(y = 1 | s) per objective: σ(slope·logit(s) + intercept), or an isotonic curve.
+    """P(y = 1 | s) per objective: σ(slope·logit(s) + intercept).
 
     An objective with fewer than 20 positives or negatives keeps its scores as they are: a map
     fitted on so few would be noise.
 
     Attributes:
-        maps: Per objective x and y of the knots, or slope and intercept, or None for neither.
+        maps: Per objective, or None where scores are kept.
     """
 
-    kind: str
-    maps: tuple[tuple[np.ndarray, np.ndarray] | None, ...]
+    maps: tuple[Map | None, ...]
 
     @classmethod
-    def fit(cls, scores: np.ndarray, labels: np.ndarray, kind: str) -> Self:
+    def fit(cls, scores: np.ndarray, labels: np.ndarray) -> Self:
         """Learn the maps, scores and labels being (rows, objectives)."""
-        return cls(
-            kind,
-            tuple(_fit(s, y, kind) for s, y in zip(scores.T, labels.T, strict=True)),
-        )
+        return cls(tuple(_fit(s, y) for s, y in zip(scores.T, labels.T, strict=True)))
 
     def __call__(self, scores: np.ndarray) -> np.ndarray:
         """Return calibrated probabilities, (rows, objectives) float32."""
-        result = np.empty(scores.shape, np.float32)
-        for m, found in enumerate(self.maps):
-            result[:, m] = scores[:, m] if found is None else _apply(self.kind, found, scores[:, m])
+        result = np.array(scores, np.float32)
+        for m, (s, known) in enumerate(zip(scores.T, self.maps, strict=True)):
+            if known is not None:
+                result[:, m] = sigmoid(known[0] * logit(s) + known[1])
         # A probability of exactly 0 or 1 claims more than any data can tell.
         return np.clip(result, 1e-7, 1 - 1e-7)
 
@@ -64,56 +66,26 @@ class Calibrator:
 
         σ(slope·logit(s) + b) with b such that its mean is that of the labels. How sure a network
         may be cannot be told from rows it has learned, since it has learned each of them; what
-        share of them is positive can. Isotonic curves stay as they are.
+        share of them is positive can.
         """
-        if self.kind != "platt":
-            return self
         maps = (
-            None if found is None else (found[0], _intercept(found, s, y))
-            for found, s, y in zip(self.maps, scores.T, labels.T, strict=True)
+            None if known is None else (known[0], _intercept(known, s, y))
+            for known, s, y in zip(self.maps, scores.T, labels.T, strict=True)
         )
-        return type(self)(self.kind, tuple(maps))
+        return type(self)(tuple(maps))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `from_form` reads, as plain values."""
-        maps = [None if m is None else [m[0].tolist(), m[1].tolist()] for m in self.maps]
-        return {"kind": self.kind, "maps": maps}
-
-    @classmethod
-    def from_form(cls, form: CalibratorForm, objectives: int) -> Self:
-        """Build a calibrator from what `to_dict` returned, decoded.
-
-        Raises:
-            DataError: It is of other objectives, or a map is no rising curve of probabilities.
-        """
-        if len(form.maps) != objectives:
-            raise DataError(f"the calibrator must have {objectives} maps, got {len(form.maps)}")
-        maps = [
-            None if m is None else (np.array(m[0], np.float64), np.array(m[1], np.float64))
-            for m in form.maps
-        ]
-        if not all(found is None or _sound(form.kind, *found) for found in maps):
-            raise DataError(f"the calibrator has a map that is not {form.kind}")
-        return cls(form.kind, tuple(maps))
+    def check(self, objectives: int) -> None:
+        """Refuse stored maps of other objectives."""
+        if len(self.maps) != objectives:
+            raise DataError(f"the calibrator must have {objectives} maps, got {len(self.maps)}")
 
 
-def _sound(kind: str, x: np.ndarray, y: np.ndarray) -> bool:
-    """Tell whether stored numbers are slope and intercept, or knots of a rising curve."""
-    finite = bool(np.isfinite(x).all() and np.isfinite(y).all())
-    if kind == "platt":
-        return finite and x.shape == y.shape == ()
-    rising = kind == "isotonic" and x.ndim == 1 and x.shape == y.shape and len(x) > 0
-    return finite and rising and bool((np.diff(x) >= 0).all() and (np.abs(y - 0.5) <= 0.5).all())
-
-
-def calibration_facts(
-    scores: np.ndarray, labels: np.ndarray, kind: str
-) -> tuple[CalibrationFacts, ...]:
+def calibration_facts(scores: np.ndarray, labels: np.ndarray) -> tuple[CalibrationFacts, ...]:
     """Measure the calibration error before and after, without letting a row grade itself."""
     half = np.arange(len(scores)) % 2 == 0
     after = np.empty(scores.shape, np.float32)
     for mine in (half, ~half):
-        after[mine] = Calibrator.fit(scores[~mine], labels[~mine], kind)(scores[mine])
+        after[mine] = Calibrator.fit(scores[~mine], labels[~mine])(scores[mine])
     return tuple(
         CalibrationFacts(
             calibration_error(scores[:, m], labels[:, m]),
@@ -124,20 +96,18 @@ def calibration_facts(
     )
 
 
-def _fit(scores: np.ndarray, labels: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray] | None:
+def _fit(scores: np.ndarray, labels: np.ndarray) -> Map | None:
     positives = int(labels.sum())
-    if kind == "none" or min(positives, len(labels) - positives) < _FEWEST:
+    if min(positives, len(labels) - positives) < _FEWEST:
         return None
-    if kind == "isotonic":
-        return fit_isotonic(scores, labels)
     slope, intercept = fit_logistic(scores, labels)
     # A score that speaks against its label on few rows is noise, not a reason to turn it round.
-    return (np.array(slope), np.array(intercept)) if slope > 0 else None
+    return (float(slope), float(intercept)) if slope > 0 else None
 
 
-def _intercept(found: tuple[np.ndarray, np.ndarray], s: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _intercept(known: Map, s: np.ndarray, y: np.ndarray) -> float:
     """Return b with mean σ(slope·logit(s) + b) = mean y, by Newton's steps of bounded length."""
-    slope, b = found
+    slope, b = known
     z, wanted = slope * logit(s), y.mean()
     for _ in range(_STEPS):
         p = sigmoid(z + b)
@@ -145,10 +115,4 @@ def _intercept(found: tuple[np.ndarray, np.ndarray], s: np.ndarray, y: np.ndarra
         b = b + step
         if abs(step) < _PRECISION:
             break
-    return np.asarray(b)
-
-
-def _apply(kind: str, found: tuple[np.ndarray, np.ndarray], scores: np.ndarray) -> np.ndarray:
-    if kind == "isotonic":
-        return np.asarray(np.interp(scores, found[0], found[1]))
-    return sigmoid(found[0] * logit(scores) + found[1])
+    return float(b)

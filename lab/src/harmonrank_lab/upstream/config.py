@@ -26,13 +26,10 @@ class PredictorConfig:
         embedding: Width of an embedding.
         experts: Shared experts; ESMM has none.
         levels: Extractions of PLE.
-        products: Also give the network the products of user, item and context vectors.
-        first_order: Also give every field value a logit of its own per objective.
         shrinkage: Pull of every embedding row towards 0, in rows' worth of evidence.
         id_rows: Most rows of an ID column of its own; the rarer IDs are hashed to a quarter of it.
         learning_rate: Of AdamW on experts, gates and towers.
         table_rate: Of row-wise Adagrad on embeddings.
-        averaging: Predict with the average of the weights over about the last epoch.
         batch_rows: Rows per step; 8,192 if left out, fewer where an epoch would have less than 64
             steps.
         pool_rows: Rows that are shuffled in memory at a time.
@@ -41,14 +38,11 @@ class PredictorConfig:
             epochs as validation chose; new rows are scored by their mean. With 0 they are scored
             by the mean of the networks that validation chose.
         valid_rows: At most this many validation rows decide when to stop.
-        calibration: 'platt', 'isotonic' or 'none'.
         checkpoint_seconds: About this much work is lost when the process is killed.
     """
 
     network: Literal["mmoe", "ple", "esmm"] = "mmoe"
     embedding: Width = 16
-    products: bool = True
-    first_order: bool = False
     experts: Annotated[int, Meta(ge=1, le=256)] = 4
     expert_width: Width = 64
     tower_width: Width = 32
@@ -59,14 +53,12 @@ class PredictorConfig:
     learning_rate: Rate = 3e-3
     table_rate: Rate = 0.1
     weight_decay: Nonnegative = 1e-4
-    averaging: bool = True
     batch_rows: Count | None = None
     pool_rows: Count = 1 << 20
     epochs: Count = 10
     patience: Count = 2
     refits: Annotated[int, Meta(ge=0, le=500)] = 3
     valid_rows: Count = 500_000
-    calibration: Literal["platt", "isotonic", "none"] = "platt"
     checkpoint_seconds: Seconds = 20.0
 
     def __post_init__(self) -> None:

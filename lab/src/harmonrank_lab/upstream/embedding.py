@@ -95,7 +95,7 @@ class Rows:
 
 
 class Embedding(nn.Module):
-    """Embedding rows of every field in one table: a vector, and a first-order logit per objective.
+    """Embedding rows of every field in one table.
 
     A side (user, item, context) is the sum of its fields' vectors, so that an entity without an
     ID of its own is still told by its features. The table is no parameter: its gradient would be
@@ -106,7 +106,6 @@ class Embedding(nn.Module):
     Args:
         layout: Codes of all entities.
         width: Of the vectors.
-        objectives: M.
         shrinkage: 1/variance of the prior.
         rate: Step length of Adagrad, to be scaled by the field's own.
         spread: Of the first vectors.
@@ -120,7 +119,6 @@ class Embedding(nn.Module):
         self,
         layout: Layout,
         width: int,
-        objectives: int,
         *,
         shrinkage: float = 10.0,
         rate: float = 0.1,
@@ -130,10 +128,9 @@ class Embedding(nn.Module):
         super().__init__()
         self._layout, self.width = layout, width
         size = len(layout.counts)
-        first = torch.zeros(size, width + objectives)
-        first[:, :width].normal_(0, spread, generator=generator)
+        first = torch.empty(size, width).normal_(0, spread, generator=generator)
         self.register_buffer("table", first)
-        self.register_buffer("squares", torch.zeros(size, 2))
+        self.register_buffer("squares", torch.zeros(size))
         self._shrink = (shrinkage / np.maximum(layout.counts, 1)).astype(np.float32)
         self._scratch: np.ndarray | None = None
         self._rates = (rate * layout.rates).astype(np.float32)
@@ -147,18 +144,16 @@ class Embedding(nn.Module):
         """Read the codes of other entities; the table stays."""
         self._layout = layout
 
-    def forward(self, rows: Rows) -> tuple[Tensor, Tensor]:
-        """Return pooled vectors, (rows, sides·width), and first-order logits, (rows, M)."""
-        n, table = len(rows), self.table.numpy()
-        pooled = np.empty((n, self.sides * self.width), np.float32)
-        wide = np.empty((n, table.shape[1] - self.width), np.float32)
+    def forward(self, rows: Rows) -> Tensor:
+        """Return pooled vectors, (rows, sides·width)."""
+        pooled = np.empty((len(rows), self.sides * self.width), np.float32)
         lay = self._layout
         codes = (lay.flat, lay.starts, lay.fields, rows.keys, rows.context)
-        pool(table, *codes, self.width, pooled, wide)
-        return torch.from_numpy(pooled), torch.from_numpy(wide)
+        pool(self.table.numpy(), *codes, pooled)
+        return torch.from_numpy(pooled)
 
-    def step(self, rows: Rows, pooled_slope: Tensor, wide_slope: Tensor) -> None:
-        """Change the touched rows; slopes are those of the loss summed over the rows."""
+    def step(self, rows: Rows, slope: Tensor) -> None:
+        """Change the touched rows; the slope is that of the loss summed over the rows."""
         table = self.table.numpy()
         if self._scratch is None:
             self._scratch = np.zeros_like(table)
@@ -166,13 +161,13 @@ class Embedding(nn.Module):
         lay = self._layout
         state = (table, self.squares.numpy(), self._scratch, self._hits, self._shrink)
         codes = (lay.flat, lay.starts, lay.fields, rows.keys, rows.context)
-        slopes = (pooled_slope.numpy(), wide_slope.numpy(), self._rates)
+        given = (slope.numpy(), self._rates)
         fields = int(lay.fields.sum()) + rows.context.shape[1]
-        each_part(lambda f: step_field(f, *state, *codes, self.width, *slopes), fields)
+        each_part(lambda f: step_field(f, *state, *codes, *given), fields)
 
     def forget_untouched(self) -> None:
         """Put the rows that training never touched at 0, the mean of their prior."""
-        self.table[self.squares[:, 0] == 0] = 0
+        self.table[self.squares == 0] = 0
 
     def release(self) -> None:
         """Give back the memory that only training needs."""

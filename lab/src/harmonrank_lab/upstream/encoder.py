@@ -4,18 +4,18 @@ __all__ = ["Encoder"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import polars as pl
+from msgspec import Meta
 
 from harmonrank.data import ContextEncoder
 from harmonrank.support.errors import DataError
-from harmonrank.support.storage.arrays import Array
+from harmonrank.support.storage import Array
 from harmonrank_lab.upstream.embedding import Layout, Rows
 from harmonrank_lab.upstream.logs import ImportedLog
 from harmonrank_lab.upstream.side import Side, SideFields, typed
-from harmonrank_lab.upstream.stored import EncoderForm
 
 _SAMPLE_ROWS = 500_000
 _SMALL = 1001
@@ -35,16 +35,18 @@ class Encoder:
         context: Codes of the row's own features.
         numeric: Which of those are read as numbers.
         counts: Per part, (table rows,), about how many rows touch each row of the table.
-        sides: The entities, users first.
+        user_side: The users.
+        item_side: The items.
     """
 
-    objectives: tuple[str, ...]
+    objectives: Annotated[tuple[str, ...], Meta(min_length=1, max_length=1000)]
     users: SideFields
     items: SideFields
     context: ContextEncoder
     numeric: tuple[str, ...]
-    counts: Mapping[str, np.ndarray]
-    sides: tuple[Side, Side] = field(repr=False)
+    counts: Annotated[Mapping[str, np.ndarray], Array((), "float32", low=0.0)]
+    user_side: Side = field(repr=False)
+    item_side: Side = field(repr=False)
 
     @classmethod
     def fit(cls, log: ImportedLog, most: int, parts: Sequence[str] = ("train",)) -> Self:
@@ -59,17 +61,17 @@ class Encoder:
         context = ContextEncoder.fit(pl.concat(survey.context.values()))
         sides = _sides(fields, frames)
         counts = {part: _counts(fields, sides, survey, context, part) for part in parts}
-        return cls(c.objectives, fields[0], fields[1], context, c.numeric, counts, sides)
+        return cls(c.objectives, *fields, context, c.numeric, counts, *sides)
 
     def of_log(self, log: ImportedLog) -> Self:
         """Return the same codes with the users and items of another log."""
-        frames = log.users(), log.items()
-        return self._with(_sides([self.users, self.items], frames))
+        users, items = _sides([self.users, self.items], (log.users(), log.items()))
+        return replace(self, user_side=users, item_side=items)
 
-    def _with(self, sides: tuple[Side, Side]) -> Self:
-        return type(self)(
-            self.objectives, self.users, self.items, self.context, self.numeric, self.counts, sides
-        )
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """The entities, users first."""
+        return self.user_side, self.item_side
 
     @property
     def layout(self) -> Layout:
@@ -111,52 +113,13 @@ class Encoder:
             answers = frame.select(pl.col(self.objectives).cast(pl.UInt8)).to_numpy(order="c")
         return Rows(keys, context, answers)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return JSON parts and arrays that `restore` reads."""
-        parts: dict[str, Any] = {
-            "objectives": list(self.objectives),
-            "context": self.context.to_list(),
-            "numeric": list(self.numeric),
-            "parts": list(self.counts),
-        }
-        arrays = {f"counts/{part}": counts for part, counts in self.counts.items()}
-        for name, fields, side in zip(
-            ("users", "items"), (self.users, self.items), self.sides, strict=True
-        ):
-            parts[name], known = fields.state()
-            arrays |= {f"{name}/{key}": value for key, value in known.items()}
-            arrays |= {f"{name}/ids": side.index.known, f"{name}/codes": side.codes}
-        return parts, arrays
-
-    @staticmethod
-    def declare(form: EncoderForm) -> dict[str, Array]:
-        """Declare the arrays that `state` returned."""
-        declared = {f"counts/{part}": Array(("rows",), "float32", low=0.0) for part in form.parts}
-        for name, side in (("users", form.users), ("items", form.items)):
-            for key, array in SideFields.declare(side).items():
-                shape = tuple(s if isinstance(s, int) else f"{name}: {s}" for s in array.shape)
-                declared[f"{name}/{key}"] = replace(array, shape=shape)
-        return declared
-
-    @classmethod
-    def restore(cls, form: EncoderForm, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Take over what `state` returned, decoded, with arrays as declared."""
-        mine = [_within(arrays, f"{name}/") for name in ("users", "items")]
-        users, items = (
-            SideFields.restore(side, known)
-            for side, known in zip((form.users, form.items), mine, strict=True)
-        )
-        sides = (
-            Side.restore(users, mine[0], 0),
-            Side.restore(items, mine[1], sum(users.slots)),
-        )
-        context = ContextEncoder.from_form(form.context, [part.name for part in form.context])
-        counts = _within(arrays, "counts/")
-        rows = sum(users.slots) + sum(items.slots) + sum(context.slots)
-        if "train" not in counts or any(len(count) != rows for count in counts.values()):
+    def check(self) -> None:
+        """Refuse stored parts that do not fit together."""
+        self.user_side.check(self.users, 0)
+        self.item_side.check(self.items, sum(self.users.slots))
+        rows = sum((*self.users.slots, *self.items.slots, *self.context.slots))
+        if "train" not in self.counts or any(c.shape != (rows,) for c in self.counts.values()):
             raise DataError(f"the counts must have {rows} rows, of training rows at least")
-        objectives, numeric = tuple(form.objectives), tuple(form.numeric)
-        return cls(objectives, users, items, context, numeric, counts, sides)
 
 
 class _Survey:
@@ -194,10 +157,6 @@ class _Survey:
 
 def _summed(frames: list[pl.DataFrame], key: str) -> pl.DataFrame:
     return pl.concat(frames).group_by(key).agg(pl.col("count").sum())
-
-
-def _within(arrays: Mapping[str, np.ndarray], start: str) -> dict[str, np.ndarray]:
-    return {k.removeprefix(start): v for k, v in arrays.items() if k.startswith(start)}
 
 
 def _sides(

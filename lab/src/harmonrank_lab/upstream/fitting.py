@@ -3,7 +3,7 @@
 __all__ = ["fit_predictor"]
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from statistics import median_high
@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from harmonrank import __version__
-from harmonrank.engine import Alone, Team, current_engine, in_order
+from harmonrank.engine import current_engine, in_order
 from harmonrank.support.errors import DataError
 from harmonrank.support.events import MemberStarted
 from harmonrank.support.storage.files import resumable_folder
@@ -38,7 +38,6 @@ from harmonrank_lab.upstream.predictor import (
 )
 from harmonrank_lab.upstream.stream import RowStream
 
-_TOGETHER = "together"
 _FINAL_SEEDS = 500
 """Where the seeds of final members begin, beyond those of any folds."""
 
@@ -52,7 +51,6 @@ def fit_predictor(
     by: Literal["user", "time"] | None = None,
     seed: int = 0,
     overwrite: bool = False,
-    data_parallel: bool = False,
     on_event: Callable[[Any], None] = lambda _: None,
 ) -> Predictor:
     """Train on a log and write the predictor to a folder.
@@ -70,8 +68,6 @@ def fit_predictor(
         by: How folds are cut: 'user' or 'time'; as the log was split if left out.
         seed: Decides everything that is drawn.
         overwrite: Replace an earlier predictor.
-        data_parallel: Let all workers of the engine train each network together, every batch
-            divided among them, in place of one network per worker. The weights are the same.
         on_event: Called with the start of each member and its training events.
     """
     config = config or PredictorConfig()
@@ -88,8 +84,7 @@ def fit_predictor(
             log, config.id_rows, ("train", "valid") if config.refits else ("train",)
         )
         cut = Folds.of_log(log, folds, by) if folds else None
-        fitting = _Fitting(log, config, encoder, cut, seed, folder, on_event, data_parallel)
-        fitting.train_together()
+        fitting = _Fitting(log, config, encoder, cut, seed, folder, on_event)
         validated = fitting.validated()
         members = validated | fitting.finals(validated)
         calibrator = fitting.calibrator(validated)
@@ -109,20 +104,6 @@ class _Fitting:
     seed: int
     folder: Path
     on_event: Callable[[Any], None]
-    data_parallel: bool
-    team: Team = field(default_factory=Alone)
-
-    def train_together(self) -> None:
-        """Let all workers train each member that the folder does not hold, if it was asked for.
-
-        They end with the same weights, and the first one leaves them in the folder. If one is lost,
-        all go on from the checkpoint.
-        """
-        names = [FULL, *(f"fold-{k}" for k in range(self._count))]
-        names += [f"{FINAL}{k}" for k in range(self.config.refits)]
-        if self.data_parallel and any(self._kept(name) is None for name in names):
-            place = self.folder.absolute() / _TOGETHER
-            current_engine().together(_train_together, place, replace(self, on_event=_silent))
 
     def validated(self) -> dict[str, Member]:
         """Return the members of training rows, each of its best epoch."""
@@ -154,7 +135,7 @@ class _Fitting:
     def calibrator(self, validated: Mapping[str, Member]) -> Calibrator:
         """Return the map of a mean of members to probabilities, by the validation rows."""
         scores = mean_score(validated, self._valid)
-        return Calibrator.fit(scores, self._valid.labels, self.config.calibration)
+        return Calibrator.fit(scores, self._valid.labels)
 
     def _trained_elsewhere(
         self, members: Sequence[tuple[str, int | None]], typical: str | None = None
@@ -192,19 +173,12 @@ class _Fitting:
         member = kept or train()
         if kept is None:
             member.network.embedding.release()
-        if self.team.rank == 0:
-            if kept is None:
-                member.save(self.folder, name)
-            (self.folder / f"{name}.checkpoint").unlink(missing_ok=True)
+            member.save(self.folder, name)
+        (self.folder / f"{name}.checkpoint").unlink(missing_ok=True)
         return member
 
     def _kept(self, name: str) -> Member | None:
-        """Return what an earlier run has left of a member, if it is whole and all have found it."""
-        found = self._read(name)
-        known = self.team.gathered(np.array([found is not None]))
-        return found if np.concatenate(known).all() else None
-
-    def _read(self, name: str) -> Member | None:
+        """Return what an earlier run has left of a member, if it is whole."""
         if not (self.folder / f"{name}.json").is_file():
             return None
         layout, M = self.encoder.layout, len(self.encoder.objectives)
@@ -216,13 +190,13 @@ class _Fitting:
     def _validated(self, name: str, without: int | None) -> Member:
         seed = 1009 * self.seed + (0 if without is None else 1 + without)
         network, trained = self._train(name, seed, ("train",), self.config, without)
-        raw, valid, kind = network.score(self._valid), self._valid, self.config.calibration
+        raw, valid = network.score(self._valid), self._valid
         facts = replace(
             trained,
             valid_auc=tuple(None if np.isnan(a) else float(a) for a in auc_of(network, valid)),
-            calibration=calibration_facts(raw, valid.labels, kind),
+            calibration=calibration_facts(raw, valid.labels),
         )
-        return Member(network, Calibrator.fit(raw, valid.labels, kind), facts)
+        return Member(network, Calibrator.fit(raw, valid.labels), facts)
 
     def _final(self, name: str, k: int, typical: Member) -> Member:
         config = replace(self.config, epochs=typical.facts.best_epoch + 1)
@@ -243,9 +217,7 @@ class _Fitting:
         """Return a network that learned from some parts of the log, stopped by no part of those."""
         layout, generator = self.encoder.layout_of(*parts), torch.Generator().manual_seed(seed)
         network = PredictorNetwork(layout, _prevalence(self.log, parts), config, generator)
-        stream = RowStream(
-            self.log, self.encoder, config.pool_rows, self.folds, without, parts, self.team
-        )
+        stream = RowStream(self.log, self.encoder, config.pool_rows, self.folds, without, parts)
         clock = Clock()
         for event in train_network(
             network,
@@ -255,7 +227,6 @@ class _Fitting:
             seed=seed,
             checkpoint=self.folder / f"{name}.checkpoint",
             fingerprint=name,
-            team=self.team,
         ):
             clock.hear(event)
             self.on_event(event)
@@ -278,12 +249,6 @@ def _train_elsewhere(
     assert known is not None, "members are finished before the final ones begin"
     assert k is not None, "final members are numbered"
     fitting._member(name, 0, lambda: fitting._final(name, k, known))
-
-
-def _train_together(team: Team, fitting: _Fitting) -> None:
-    """Train all members, one after the other, as one of the workers that do."""
-    mine = replace(fitting, team=team)
-    mine.finals(mine.validated())
 
 
 def _prevalence(log: ImportedLog, parts: tuple[str, ...]) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from msgspec import Meta
 
-from harmonrank.support.errors import UsageError
+from harmonrank.support.errors import DataError, UsageError
 from harmonrank_lab.upstream.logs import ImportedLog
 
 _SAMPLE_ROWS = 1_000_000
@@ -38,7 +38,7 @@ class Folds:
         """Refuse stored edges that do not cut time into that many blocks."""
         wanted = self.count - 1 if self.by == "time" else 0
         if len(self.edges) != wanted or tuple(sorted(self.edges)) != self.edges:
-            raise ValueError(f"`folds` must have {wanted} rising edges, got {self.edges}")
+            raise DataError(f"`folds` must have {wanted} rising edges, got {self.edges}")
 
     @classmethod
     def of_log(

@@ -4,9 +4,12 @@ __all__ = ["IdCodes"]
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
+from msgspec import Meta
+
+from harmonrank.support.storage import Array
 
 _MOST_DENSE = 1 << 25
 _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
@@ -25,8 +28,8 @@ class IdCodes:
     [2, 0, 1]
     """
 
-    known: np.ndarray
-    shared: int = 0
+    known: Annotated[np.ndarray, Array(("ids",), "int64", strictly=True, least=0)]
+    shared: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
 
     @classmethod
     def fit(cls, ids: np.ndarray, counts: np.ndarray, most: int) -> Self:

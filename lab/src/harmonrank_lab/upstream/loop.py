@@ -12,11 +12,10 @@ import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from harmonrank.engine import Alone, Team
 from harmonrank.metrics import auc
 from harmonrank.paper.training import Event, Finished
 from harmonrank.paper.training.checkpoint import Checkpoint, Progress
-from harmonrank.support.errors import DivergenceError, EngineError
+from harmonrank.support.errors import DivergenceError
 from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
 from harmonrank_lab.upstream.average import Average
 from harmonrank_lab.upstream.config import PredictorConfig
@@ -24,7 +23,6 @@ from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.experts import draw_from
 from harmonrank_lab.upstream.network import PredictorNetwork
 from harmonrank_lab.upstream.pieces import Pieces
-from harmonrank_lab.upstream.shares import scores_of_all, slopes_of_all
 from harmonrank_lab.upstream.stream import RowStream
 
 _PIECE_ROWS = 2048
@@ -41,7 +39,6 @@ def train_network(
     seed: int = 0,
     checkpoint: Path | None = None,
     fingerprint: str = "",
-    team: Team | None = None,
 ) -> Iterator[Event]:
     """Train by Σ_m BCE_m, yield what happens, and leave the average weights of the best epoch.
 
@@ -59,23 +56,18 @@ def train_network(
         seed: Decides the order of rows and what dropout leaves out.
         checkpoint: Where state is kept; if the file exists, training goes on from it.
         fingerprint: Of data and options; a checkpoint of another one is refused.
-        team: Who trains the network: every member calls this with the same arguments, computes the
-            slopes of its share of each batch, and has the same weights after every step. The first
-            one keeps the checkpoint. The weights are those of a team of one, bit for bit.
     """
-    team = team or Alone()
     optimizer = torch.optim.AdamW(
         network.top.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
     )
-    average = Average(network, 1 / _AVERAGED if config.averaging else 1.0)
+    average = Average(network, 1 / _AVERAGED)
     state, progress = Checkpoint(average, optimizer), Progress()
     if checkpoint is not None and checkpoint.exists():
         progress = state.load(checkpoint, fingerprint)
         yield Resumed(progress.epoch, progress.step)
-    _require_agreement(team, progress)
 
     def save() -> float:
-        if checkpoint is not None and team.rank == 0:
+        if checkpoint is not None:
             state.save(checkpoint, progress, fingerprint)
         return monotonic()
 
@@ -85,16 +77,15 @@ def train_network(
         for rows in stream.epoch(seed, progress.epoch, progress.step):
             draws = torch.Generator()
             draws.manual_seed(hash((seed, progress.epoch, progress.step)) & 0x7FFFFFFF)
-            progress.add(
-                _pool(network, average, optimizer, rows, config, stream.rows, team, draws), None
-            )
+            loss = _pool(network, average, optimizer, rows, config, stream.rows, draws)
+            progress.add(loss, None)
             if monotonic() - saved_at > config.checkpoint_seconds:
                 saved_at = save()
             yield BatchEnded(progress.epoch, progress.step - 1, pools, config.epochs)
         score = float("nan")
         if valid is not None:
             with average.used():
-                score = float(np.nansum(auc_of(network, valid, team)))
+                score = float(np.nansum(auc_of(network, valid)))
         if valid is None or score > progress.best_valid:
             state.keep_best()
             progress.best_valid, progress.best_epoch = score, progress.epoch
@@ -113,20 +104,10 @@ def train_network(
     yield Finished(progress.best_epoch, progress.best_valid, reason)
 
 
-def auc_of(network: PredictorNetwork, rows: Rows, team: Team | None = None) -> np.ndarray:
+def auc_of(network: PredictorNetwork, rows: Rows) -> np.ndarray:
     """Return the AUC of each objective; nan where there is one class only."""
-    scores = scores_of_all(team or Alone(), network, rows)
+    scores = network.score(rows)
     return np.array([auc(s, y) for s, y in zip(scores.T, rows.labels.T, strict=True)])
-
-
-def _require_agreement(team: Team, progress: Progress) -> None:
-    """Refuse to go on where a member of the team has found another checkpoint."""
-    begun = team.gathered(np.array([[progress.epoch, progress.step]]))
-    if len(np.unique(np.concatenate(begun), axis=0)) > 1:
-        raise EngineError(
-            f"Workers found different checkpoints, by epoch and step {[b[0] for b in begun]}; "
-            "let all machines see the same output folder, and repeat the command."
-        )
 
 
 def _pool(
@@ -136,7 +117,6 @@ def _pool(
     rows: Rows,
     config: PredictorConfig,
     epoch_rows: int,
-    team: Team,
     draws: torch.Generator,
 ) -> float:
     """Take the steps of one pool; return the mean loss."""
@@ -150,7 +130,7 @@ def _pool(
     total = 0.0
     with Pieces() as pieces:
         for step, (low, high) in enumerate(pairwise(edges), start=1):
-            total += _step(network, optimizer, rows.take(slice(low, high)), pieces, team, draws)
+            total += _step(network, optimizer, rows.take(slice(low, high)), pieces, draws)
             if step % every == 0 or step == steps:
                 average.update()
     mean = total / len(rows)
@@ -167,7 +147,6 @@ def _step(
     optimizer: torch.optim.Optimizer,
     batch: Rows,
     pieces: Pieces,
-    team: Team,
     draws: torch.Generator,
 ) -> float:
     """Change all weights by one step; return the summed loss before it."""
@@ -175,19 +154,16 @@ def _step(
     # Pieces are as large as the cache likes, not as there are threads: those change nothing.
     each = batch.pieces(_PIECE_ROWS)
     seeds = torch.randint(1 << 62, (len(each),), generator=draws).tolist()
-    found = slopes_of_all(
-        team,
-        list(zip(each, seeds, strict=True)),
-        lambda mine: pieces.map(lambda given: _slopes(network, parameters, *given), mine),
-        network,
+    found = pieces.map(
+        lambda given: _slopes(network, parameters, *given), zip(each, seeds, strict=True)
     )
     losses, slopes = zip(*found, strict=True)
-    *top, pooled, wide = (list(values) for values in zip(*slopes, strict=True))
+    *top, pooled = (list(values) for values in zip(*slopes, strict=True))
     for parameter, values in zip(parameters, top, strict=True):
         parameter.grad = torch.stack(values).sum(dim=0) / len(batch)
     # Here PyTorch would wake its threads for every tiny root, and wait for them on a busy machine.
     pieces.map(lambda _: optimizer.step(), [None])
-    network.embedding.step(batch, torch.cat(pooled), torch.cat(wide))
+    network.embedding.step(batch, torch.cat(pooled))
     return float(sum(losses))
 
 
@@ -196,11 +172,10 @@ def _slopes(
 ) -> tuple[float, list[torch.Tensor]]:
     """Return the summed loss of a piece, and its slopes by parameters and embedding."""
     draw_from(seed)
-    pooled, wide = network.embedding(rows)
-    pooled.requires_grad_()
-    wide.requires_grad_()
+    pooled = network.embedding(rows).requires_grad_()
     labels = torch.from_numpy(rows.labels).to(torch.float32)
-    loss = binary_cross_entropy_with_logits(network.logits(pooled, wide), labels, reduction="sum")
-    by = [*parameters, pooled, wide]
-    slopes = torch.autograd.grad(loss, by, allow_unused=True, materialize_grads=True)
+    loss = binary_cross_entropy_with_logits(network.logits(pooled), labels, reduction="sum")
+    slopes = torch.autograd.grad(
+        loss, [*parameters, pooled], allow_unused=True, materialize_grads=True
+    )
     return float(loss.detach()), list(slopes)

@@ -16,11 +16,10 @@ from harmonrank.support.errors import DataError
 from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
 from harmonrank.support.storage.arrays import Array, read_arrays, write_arrays
 from harmonrank.support.storage.files import new_file, read_json, sha256, write_json
-from harmonrank_lab.upstream.calibrator import CalibrationFacts, Calibrator
+from harmonrank_lab.upstream.calibrator import CalibrationFacts, Calibrator, Whole
 from harmonrank_lab.upstream.config import PredictorConfig
 from harmonrank_lab.upstream.embedding import Layout, Rows
 from harmonrank_lab.upstream.network import PredictorNetwork
-from harmonrank_lab.upstream.stored import CalibratorForm, Whole
 
 _ONLY_TRAINING = "embedding.squares"
 
@@ -80,7 +79,7 @@ class Clock:
 class _Stored(msgspec.Struct, forbid_unknown_fields=True):
     """A network's calibration and facts, and the checksum of its weights."""
 
-    calibrator: CalibratorForm
+    calibrator: Calibrator
     facts: MemberFacts
     sha256: str
 
@@ -104,7 +103,7 @@ class Member:
         weights = folder / f"{name}.safetensors"
         write_arrays(weights, {k: v.numpy() for k, v in tensors.items()})
         parts = {
-            "calibrator": self.calibrator.to_dict(),
+            "calibrator": asdict(self.calibrator),
             "facts": self.facts.to_dict(),
             "sha256": sha256(weights),
         }
@@ -132,5 +131,5 @@ class Member:
         network.load_state_dict(
             {n: torch.from_numpy(array) for n, array in arrays.items()} | {_ONLY_TRAINING: squares}
         )
-        calibrator = Calibrator.from_form(form.calibrator, objectives)
-        return cls(network, calibrator, form.facts)
+        form.calibrator.check(objectives)
+        return cls(network, form.calibrator, form.facts)

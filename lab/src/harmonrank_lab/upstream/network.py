@@ -155,8 +155,8 @@ class PredictorNetwork(nn.Module):
     """The logit of every objective for the rows of a log.
 
     x = [user, item, context, user⊙item, user⊙context, item⊙context], each the sum of its fields'
-    vectors; logit_m = top_m(x) + Σ_fields first-order logit. The products give the top what a
-    dot product of user and item needs, which relu layers learn only slowly from the two alone.
+    vectors. The products give the top what a dot product of user and item needs, which relu layers
+    learn only slowly from the two alone.
     """
 
     def __init__(
@@ -168,39 +168,33 @@ class PredictorNetwork(nn.Module):
     ) -> None:
         super().__init__()
         objectives = len(prevalence)
-        self._products, self._chained = config.products, config.network == "esmm"
+        self._chained = config.network == "esmm"
         self.embedding = Embedding(
             layout,
             config.embedding,
-            objectives if config.first_order else 0,
             shrinkage=config.shrinkage,
             rate=config.table_rate,
             generator=generator,
         )
         sides = self.embedding.sides
-        pairs = sides * (sides - 1) // 2 if config.products else 0
-        self.top = _KINDS[config.network](
-            (sides + pairs) * config.embedding, objectives, config, generator
-        )
+        inputs = (sides + sides * (sides - 1) // 2) * config.embedding
+        self.top = _KINDS[config.network](inputs, objectives, config, generator)
         p = np.clip(prevalence, 1e-6, 1 - 1e-6)
         if self._chained:
             p = np.concatenate([p[:1], np.minimum(p[1:] / p[:1], 1 - 1e-6)])
         bias = self.top.get_parameter("towers.bias")
         bias.data = torch.from_numpy(np.log(p / (1 - p)).astype(np.float32))
 
-    def logits(self, pooled: Tensor, wide: Tensor) -> Tensor:
+    def logits(self, pooled: Tensor) -> Tensor:
         """Return logits, (rows, objectives), of what the embedding gave."""
-        if self._products:
-            sides = pooled.chunk(self.embedding.sides, dim=1)  # (rows, width) each
-            pooled = torch.cat([pooled, *(a * b for a, b in combinations(sides, 2))], dim=1)
-        logits: Tensor = self.top(pooled)  # (rows, objectives)
-        if wide.shape[1]:
-            logits = logits + wide
+        sides = pooled.chunk(self.embedding.sides, dim=1)  # (rows, width) each
+        x = torch.cat([pooled, *(a * b for a, b in combinations(sides, 2))], dim=1)
+        logits: Tensor = self.top(x)  # (rows, objectives)
         return chained(logits) if self._chained else logits
 
     def forward(self, rows: Rows) -> Tensor:
         """Return logits, (rows, objectives)."""
-        return self.logits(*self.embedding(rows))
+        return self.logits(self.embedding(rows))
 
     def score(self, rows: Rows) -> np.ndarray:
         """Return probabilities, (rows, objectives) float32, in pieces that fit the cache."""

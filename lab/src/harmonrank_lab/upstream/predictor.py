@@ -17,6 +17,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,10 +25,15 @@ import numpy as np
 from harmonrank import __version__
 from harmonrank.metrics import logit, sigmoid
 from harmonrank.support.errors import DataError, ModelFileError, UsageError
-from harmonrank.support.options import checked_options
-from harmonrank.support.storage.arrays import read_arrays, write_arrays
-from harmonrank.support.storage.decoding import check_format
-from harmonrank.support.storage.files import read_json, sha256, write_json
+from harmonrank.support.storage import (
+    check_format,
+    read_arrays,
+    read_json,
+    sha256,
+    write_arrays,
+    write_json,
+)
+from harmonrank.support.storage.stored import declared, restored, stored
 from harmonrank_lab.upstream.calibrator import Calibrator
 from harmonrank_lab.upstream.config import PredictorConfig
 from harmonrank_lab.upstream.embedding import Rows
@@ -35,9 +41,8 @@ from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.folds import Folds
 from harmonrank_lab.upstream.logs import ImportedLog
 from harmonrank_lab.upstream.member import Member
-from harmonrank_lab.upstream.stored import PredictorForm
 
-FORMAT = 3
+FORMAT = 4
 MODEL = "predictor.json"
 """The file that tells a saved predictor from any other folder."""
 
@@ -131,24 +136,27 @@ def mean_score(members: Mapping[str, Member], rows: Rows) -> np.ndarray:
     return sigmoid(np.asarray(total) / len(members)).astype(np.float32)
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """What a predictor's document and arrays hold; its members have files of their own."""
+
+    config: PredictorConfig
+    encoder: Encoder
+    log: str
+    folds: Folds | None
+    calibrator: Calibrator
+    members: tuple[str, ...]
+
+
 def save_predictor(predictor: Predictor, folder: Path) -> None:
     """Write all but the members, which are there already, and the checksums of every file."""
-    parts, arrays = predictor.encoder.state()
+    p = predictor
+    kept = _Kept(p.config, p.encoder, p.log, p.folds, p.calibrator, tuple(p.members))
+    parts, arrays = stored(kept)
     write_arrays(folder / _ENCODER, arrays)
-    folds = predictor.folds
-    document = {
-        "format": FORMAT,
-        "harmonrank": __version__,
-        "config": dataclasses.asdict(predictor.config),
-        "encoder": parts,
-        "log": predictor.log,
-        "folds": None if folds is None else dataclasses.asdict(folds),
-        "members": list(predictor.members),
-        "calibrator": predictor.calibrator.to_dict(),
-    }
-    write_json(folder / MODEL, document)
+    write_json(folder / MODEL, {"format": FORMAT, "harmonrank": __version__, "predictor": parts})
     files = [MODEL, _ENCODER]
-    files += [f"{name}.{end}" for name in predictor.members for end in ("json", "safetensors")]
+    files += [f"{name}.{end}" for name in p.members for end in ("json", "safetensors")]
     write_json(folder / _CHECKSUMS, {name: sha256(folder / name) for name in files})
 
 
@@ -166,9 +174,9 @@ def load_predictor(path: str | Path) -> Predictor:
     try:
         sums = read_json(path / _CHECKSUMS, dict[str, str])
         _check_sum(path, MODEL, sums)
-        header = read_json(path / MODEL, _Header)
-        check_format(f"'{path}' has predictor", header.format, header.harmonrank, FORMAT)
-        return _read(path, read_json(path / MODEL, PredictorForm), sums)
+        document = read_json(path / MODEL, _Document)
+        check_format(f"'{path}' has predictor", document.format, document.harmonrank, FORMAT)
+        return _read(path, document.predictor, sums)
     except ModelFileError:
         raise
     except (DataError, UsageError) as error:
@@ -178,11 +186,12 @@ def load_predictor(path: str | Path) -> Predictor:
         ) from error
 
 
-class _Header(msgspec.Struct):
-    """What every format has."""
+class _Document(msgspec.Struct):
+    """What every format has, and the parts of this one."""
 
     format: int
     harmonrank: str
+    predictor: Any = None
 
 
 def _check_sum(path: Path, name: str, sums: Mapping[str, str]) -> None:
@@ -193,17 +202,17 @@ def _check_sum(path: Path, name: str, sums: Mapping[str, str]) -> None:
         )
 
 
-def _read(path: Path, form: PredictorForm, sums: Mapping[str, str]) -> Predictor:
-    config = PredictorConfig(**checked_options("predict", PredictorConfig, form.config))
-    names = [FULL, *(f"fold-{k}" for k in range(form.folds.count if form.folds else 0))]
-    names += [f"{FINAL}{k}" for k in range(config.refits)]
-    if form.members != names:
-        raise DataError(f"`members` must be {names}, got {form.members}")
-    for name in (_ENCODER, *(f"{n}.{end}" for n in names for end in ("json", "safetensors"))):
+def _read(path: Path, parts: Any, sums: Mapping[str, str]) -> Predictor:
+    _check_sum(path, _ENCODER, sums)
+    kept = restored(_Kept, parts, read_arrays(path / _ENCODER, declared(_Kept, parts)))
+    names = (FULL, *(f"fold-{k}" for k in range(kept.folds.count if kept.folds else 0)))
+    names += tuple(f"{FINAL}{k}" for k in range(kept.config.refits))
+    if kept.members != names:
+        raise DataError(f"`members` must be {names}, got {kept.members}")
+    for name in (f"{n}.{end}" for n in names for end in ("json", "safetensors")):
         _check_sum(path, name, sums)
-    arrays = read_arrays(path / _ENCODER, Encoder.declare(form.encoder))
-    encoder = Encoder.restore(form.encoder, arrays)
-    layout, M = encoder.layout, len(encoder.objectives)
-    members = {n: Member.load(path, n, layout, M, config) for n in names}
-    calibrator = Calibrator.from_form(form.calibrator, M)
-    return Predictor(config, encoder, form.log, form.folds, members, calibrator)
+    kept.encoder.check()
+    layout, M = kept.encoder.layout, len(kept.encoder.objectives)
+    kept.calibrator.check(M)
+    members = {n: Member.load(path, n, layout, M, kept.config) for n in names}
+    return Predictor(kept.config, kept.encoder, kept.log, kept.folds, members, kept.calibrator)

@@ -4,17 +4,16 @@ __all__ = ["Side", "SideFields", "typed"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Self
 
 import numpy as np
 import polars as pl
 
 from harmonrank.data import ContextEncoder
 from harmonrank.support.errors import DataError
-from harmonrank.support.storage.arrays import Array
+from harmonrank.support.storage import Array
 from harmonrank_lab.upstream.ids import IdCodes
 from harmonrank_lab.upstream.logs import FeatureTable
-from harmonrank_lab.upstream.stored import SideForm
 
 _MOST_VALUES = 1000
 
@@ -77,39 +76,6 @@ class SideFields:
             codes[:, 1 + len(self.large) :] = self.small.encode(typed(frame, names, self.numeric))
         return codes
 
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return JSON parts and arrays that `restore` reads."""
-        parts = {
-            "key": self.key,
-            "small": self.small.to_list(),
-            "numeric": list(self.numeric),
-            "shared": {"": self.id.shared, **{n: c.shared for n, c in self.large.items()}},
-        }
-        arrays = {"": self.id.known, **{n: c.known for n, c in self.large.items()}}
-        return parts, {f"known/{name}": values for name, values in arrays.items()}
-
-    @staticmethod
-    def declare(form: SideForm) -> dict[str, Array]:
-        """Declare the arrays of stored fields and of the entities that have them."""
-        ids = {
-            f"known/{n}": Array((f"known {n}",), "int64", strictly=True, least=0)
-            for n in ("", *form.shared)
-        }
-        fields = 1 + len(form.shared) - ("" in form.shared) + len(form.small)
-        return ids | {
-            "ids": Array(("entities",), "int64", strictly=True, least=0),
-            "codes": Array(("entities and one", fields), "int32", low=0),
-        }
-
-    @classmethod
-    def restore(cls, form: SideForm, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Take over stored fields, whose arrays are as declared."""
-        if "" not in form.shared:
-            raise DataError("`shared` lacks the ID itself")
-        codes = {n: IdCodes(arrays[f"known/{n}"], k) for n, k in form.shared.items()}
-        small = ContextEncoder.from_form(form.small, [part.name for part in form.small])
-        return cls(form.key, codes.pop(""), codes, small, tuple(form.numeric))
-
 
 @dataclass(frozen=True)
 class Side:
@@ -121,7 +87,7 @@ class Side:
     """
 
     index: IdCodes
-    codes: np.ndarray
+    codes: Annotated[np.ndarray, Array(("entities and one", "fields"), "int32", low=0)]
 
     @classmethod
     def of(cls, fields: SideFields, frame: pl.DataFrame | None, offset: int) -> "Side":
@@ -137,15 +103,12 @@ class Side:
         starts = offset + np.cumsum([0, *fields.slots[:-1]])
         return cls(IdCodes(ids), (codes + starts).astype(np.int32))
 
-    @classmethod
-    def restore(cls, fields: SideFields, arrays: Mapping[str, np.ndarray], offset: int) -> "Side":
-        """Take over stored entities, whose codes must be rows of their fields."""
-        ids, codes = arrays["ids"], arrays["codes"]
+    def check(self, fields: SideFields, offset: int) -> None:
+        """Refuse stored codes that are not rows of their fields."""
         ends = offset + np.cumsum(fields.slots)
-        below, above = codes < ends - fields.slots, codes >= ends
-        if len(codes) != len(ids) + 1 or below.any() or above.any():
+        whole = self.codes.shape == (len(self.index.known) + 1, len(ends))
+        if not whole or (self.codes < ends - fields.slots).any() or (self.codes >= ends).any():
             raise DataError(f"the codes of '{fields.key}' are not rows of the embedding")
-        return cls(IdCodes(ids), codes)
 
     def find(self, ids: np.ndarray) -> np.ndarray:
         """Return where each ID stands, int32; the last row if it is not there."""

@@ -5,13 +5,12 @@ __all__ = ["RowStream"]
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from harmonrank.data.reading.parquet import count_rows, read_piece
-from harmonrank.engine import Alone, Team
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.folds import Folds
@@ -48,7 +47,6 @@ class RowStream:
         folds: With `without`, rows of that fold are left out.
         without: The fold to leave out.
         parts: Whose rows they are.
-        team: Who reads them: each member its share of every pool, of which all then have all.
     """
 
     def __init__(
@@ -59,9 +57,8 @@ class RowStream:
         folds: Folds | None = None,
         without: int | None = None,
         parts: Sequence[str] = ("train",),
-        team: Team | None = None,
     ) -> None:
-        self._encoder, self._pool_rows, self._team = encoder, pool_rows, team or Alone()
+        self._encoder, self._pool_rows = encoder, pool_rows
         self._folds, self._without = folds, without
         size = min(_GROUP_ROWS, -(-pool_rows // _GROUPS))
         self._groups = [
@@ -83,41 +80,18 @@ class RowStream:
 
     def epoch(self, seed: int, epoch: int, first_pool: int = 0) -> Iterator[Rows]:
         """Yield shuffled pools, each read while the one before it is used."""
-        pools, team = self.pools(seed, epoch), self._team
+        pools = self.pools(seed, epoch)
 
-        def read(number: int) -> list[Rows]:
-            return [self._read(group) for group in pools[number][team.rank :: team.size]]
+        def read(number: int) -> Rows:
+            return Rows.join([self._read(group) for group in pools[number]])
 
         with ThreadPoolExecutor(1) as thread:
             coming = None
             for number in range(first_pool, len(pools)):
-                mine = read(number) if coming is None else coming.result()
+                rows = read(number) if coming is None else coming.result()
                 coming = thread.submit(read, number + 1) if number + 1 < len(pools) else None
-                rows = Rows.join(self._gathered(mine, len(pools[number])))
                 rng = np.random.default_rng([seed, epoch, number])
                 yield rows.take(rng.permutation(len(rows)))
-
-    def _gathered(self, mine: list[Rows], count: int) -> list[Rows]:
-        """Return the groups that all members of the team have read of a pool, in its order."""
-        team, encoder = self._team, self._encoder
-        if team.size == 1:
-            return mine
-        none = Rows(
-            np.empty((0, len(encoder.sides)), np.int32),
-            np.empty((0, len(encoder.context.features)), np.int32),
-            np.empty((0, len(encoder.objectives)), np.uint8),
-        )
-        own = Rows.join([none, *mine])
-        sizes = team.gathered(np.array([len(rows) for rows in mine], np.int64))
-        whole = [
-            Rows(*columns)
-            for columns in zip(
-                *(team.gathered(a) for a in (own.keys, own.context, own.labels)), strict=True
-            )
-        ]
-        cuts = [[0, *accumulate(each.tolist())] for each in sizes]
-        places = [divmod(k, team.size) for k in range(count)]
-        return [whole[r].take(slice(cuts[r][i], cuts[r][i + 1])) for i, r in places]
 
     def _read(self, group: _Group) -> Rows:
         frame = read_piece(group.path, group.first, group.rows, self._columns)

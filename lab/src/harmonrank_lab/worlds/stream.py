@@ -20,9 +20,7 @@ from harmonrank.data import Schema
 from harmonrank.streaming.sources.event_reading import AHEAD
 from harmonrank.streaming.sources.events import EventForm
 from harmonrank.support.errors import UsageError
-from harmonrank.worlds import Sample
-from harmonrank.worlds.every import AnyWorld
-from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank.worlds import AnyWorld, Sample, as_frame, world_schema
 
 _BLOCK = 1 << 16
 _HOUR = 3_600_000_000

@@ -102,13 +102,13 @@ class TrainedWorld:
 
 
 @cache
-def trained_world(redraw: int | None = None) -> TrainedWorld:
+def trained_world(name: str = "trained", redraw: int | None = None) -> TrainedWorld:
     """Return the preset or a redraw; training it takes a minute or more, once per process.
 
     A redraw has other users, items, tastes and labels, and with them other networks.
     """
-    name = "trained" if redraw is None else f"trained-{redraw}"
-    return train_world(name, 0 if redraw is None else 1 + redraw)
+    drawn = name if redraw is None else f"{name}-{redraw}"
+    return train_world(drawn, 0 if redraw is None else 1 + redraw)
 
 
 def train_world(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import click
 
 from harmonrank.cli.parts.options import F, whole
+from harmonrank.cli.parts.verb import setting
 from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def engine_options(function: F) -> F:
             metavar="auto|HOST:PORT",
             help="Ray: of a cluster that runs; if left out, workers are started on this machine.",
         ),
-        click.option("--engine-log", is_flag=True, help="Ray: let it and its workers print."),
+        setting("--engine-log", is_flag=True, help="Ray: let it and its workers print."),
     )
     decorated: Any = verb
     for option in reversed(options):

@@ -1,31 +1,27 @@
-"""Options that verbs share, and the objects they become."""
+"""Options that verbs share, and what is read from them."""
 
 __all__ = [
     "Show",
-    "at_option",
     "baseline_option",
     "count_option",
     "figures_option",
     "format_option",
-    "load_model",
+    "listed_option",
     "method_option",
-    "missing_option",
     "numbers",
     "output",
     "parse_names",
     "parse_pairs",
     "parse_settings",
+    "parse_words",
     "path_option",
-    "predictor_options",
-    "recalibrate",
+    "recalibrate_option",
     "report_option",
     "reports",
     "seed_option",
     "seeds",
     "settings_option",
     "shown",
-    "value",
-    "weights",
     "whole",
 ]
 
@@ -70,6 +66,15 @@ def path_option(*names: str, **rest: Any) -> Callable[[F], F]:
     return click.option(*names, type=click.Path(path_type=Path), **rest)
 
 
+def listed_option(name: str, metavar: str, text: str, **rest: Any) -> Callable[[F], F]:
+    """Return an option with several parts between commas; given again, it adds more of them."""
+
+    def joined(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> str | None:  # noqa: ARG001
+        return ",".join(texts) if texts else None
+
+    return click.option(name, multiple=True, callback=joined, metavar=metavar, help=text, **rest)
+
+
 def settings_option(text: str) -> Callable[[F], F]:
     """Return --set, of which the text says whose options it sets."""
     return click.option(
@@ -77,34 +82,30 @@ def settings_option(text: str) -> Callable[[F], F]:
     )
 
 
-def weights(function: F) -> F:
-    """Add --weights, other ones than those of a fit."""
-    text = "Other weights, for methods that can change them; as fitted if not named."
-    return click.option("--weights", metavar="A=2,B=1", help=text)(function)
-
-
-def at_option(function: F) -> F:
-    """Add --at."""
-    text = "An operating point of the model, as `frontier` saves it: its weights."
-    return click.option("--at", metavar="NAME", help=text)(function)
-
-
-def value(function: F) -> F:
-    """Add --value."""
-    return click.option(
-        "--value",
-        metavar="A=10,B=1",
-        help="What an event is worth, in place of --weights; 0 if not given.",
-    )(function)
-
-
-def baseline_option(function: F) -> F:
-    """Add --baseline."""
-    return click.option(
-        "--baseline",
-        metavar="COLUMN|FORMULA",
-        help="What ranks today: a column, or a formula such as 'p_buy * (1 + 3*p_like)**0.5'.",
-    )(function)
+baseline_option = click.option(
+    "--baseline",
+    metavar="COLUMN|FORMULA",
+    help="What ranks today: a column, or a formula such as 'p_buy * (1 + 3*p_like)**0.5'.",
+)
+recalibrate_option = click.option(
+    "--recalibrate",
+    is_flag=True,
+    help="First recalibrate on these rows, without labels, as after an upstream change.",
+)
+report_option = path_option(
+    "--report", metavar="FILE", help="Also write one HTML page with charts."
+)
+figures_option = path_option(
+    "--figures", metavar="DIR", help="Also write each chart as PNG; needs Chromium."
+)
+format_option = click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "md"]),
+    default="table",
+    show_default=True,
+    help="How the result is printed; md for a pull request.",
+)
 
 
 class _MethodOption(click.Option):
@@ -123,47 +124,6 @@ def method_option(name: str, default: str, text: str, **rest: Any) -> Callable[[
     return click.option(
         name, cls=_MethodOption, default=default, show_default=True, help=text, **rest
     )
-
-
-def missing_option(function: F) -> F:
-    """Add --missing."""
-    return click.option(
-        "--missing",
-        type=click.Choice(["allow", "error"]),
-        help="Scores that are null or NaN: allow them (as the schema, if left out), or refuse.",
-    )(function)
-
-
-def load_model(path: Path, missing: Any = None, at: str | None = None, value: Any = None) -> Any:
-    """Return a saved model at an operating point.
-
-    Args:
-        path: Its folder.
-        missing: Whether it allows missing scores or refuses them, as --missing says.
-        at: The point, as --at names it.
-        value: What --value says, which takes the place of any weights.
-    """
-    from dataclasses import replace
-
-    from harmonrank.fusion import load
-
-    fitted = load(path)
-    if at is not None:
-        if value is not None:
-            raise UsageError("Give either --at or --value, not both: a point is weights on AUCs.")
-        fitted = fitted.at(at)
-    if missing is not None and missing != fitted.schema.missing:
-        fitted._schema = replace(fitted.schema, missing=missing)
-    return fitted
-
-
-def recalibrate(function: F) -> F:
-    """Add --recalibrate."""
-    return click.option(
-        "--recalibrate",
-        is_flag=True,
-        help="First recalibrate on these rows, without labels, as after an upstream change.",
-    )(function)
 
 
 def numbers(function: F) -> F:
@@ -192,52 +152,6 @@ def reports(function: F) -> F:
     return report_option(figures_option(format_option(function)))
 
 
-def report_option(function: F) -> F:
-    """Add --report."""
-    text = "Also write one HTML page with charts."
-    return path_option("--report", metavar="FILE", help=text)(function)
-
-
-def figures_option(function: F) -> F:
-    """Add --figures."""
-    text = "Also write each chart as PNG; needs Chromium."
-    return path_option("--figures", metavar="DIR", help=text)(function)
-
-
-def predictor_options(least_folds: int, text: str) -> Callable[[F], F]:
-    """Return the options of the networks that predict; the text says what folds are."""
-    networks = click.Choice(["mmoe", "ple", "esmm"])
-    cuts = "How folds are cut; as the log was split if left out."
-    options: list[Callable[[F], F]] = [
-        click.option(
-            "--network", type=networks, default="mmoe", show_default=True, help="What predicts."
-        ),
-        click.option("--epochs", type=whole(1), help="At most so many passes."),
-        count_option("--folds", 5, text, least=least_folds),
-        click.option("--by", type=click.Choice(["user", "time"]), help=cuts),
-        settings_option("An option of the predictor, such as embedding=8"),
-    ]
-
-    def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorate
-
-
-def format_option(function: F) -> F:
-    """Add --format."""
-    return click.option(
-        "--format",
-        "style",
-        type=click.Choice(["table", "md"]),
-        default="table",
-        show_default=True,
-        help="How the result is printed; md for a pull request.",
-    )(function)
-
-
 def output(text: str, *, required: bool = True) -> Callable[[F], F]:
     """Add --output, of which the text says what is written there, and --overwrite."""
 
@@ -255,16 +169,33 @@ def parse_pairs(text: str | None, option: str = "--weights") -> dict[str, float]
     if text is None:
         return None
     pairs: dict[str, float] = {}
-    for part in parse_names(text):
-        name, _, number = (word.strip() for word in part.partition("="))
-        if name in pairs:
-            raise UsageError(f"{option} names '{name}' twice; each must be named once.")
+    for name, (number, part) in _pairs(text, option).items():
         try:
             pairs[name] = float(number)
             if option != "--weights" and not isfinite(pairs[name]):
                 raise ValueError  # what a schema says of weights is said there
         except ValueError:
             raise UsageError(f"{option} takes pairs such as buy=2,like=1. Got '{part}'.") from None
+    return pairs
+
+
+def parse_words(text: str, option: str, example: str) -> dict[str, str]:
+    """Read 'p_buy=percent,p_like=logit'."""
+    pairs = _pairs(text, option)
+    for name, (word, part) in pairs.items():
+        if not (name and word):
+            raise UsageError(f"{option} takes pairs such as {example}. Got '{part}'.")
+    return {name: word for name, (word, _) in pairs.items()}
+
+
+def _pairs(text: str, option: str) -> dict[str, tuple[str, str]]:
+    """Return by name what is behind the sign of equality, and both; no name twice."""
+    pairs: dict[str, tuple[str, str]] = {}
+    for part in parse_names(text):
+        name, _, word = (piece.strip() for piece in part.partition("="))
+        if name in pairs:
+            raise UsageError(f"{option} names '{name}' twice; each must be named once.")
+        pairs[name] = word, part
     return pairs
 
 
@@ -278,6 +209,8 @@ def parse_settings(settings: tuple[str, ...]) -> dict[str, Any]:
         if not equals:
             raise UsageError(f"--set takes NAME=VALUE, such as epochs=5. Got '{setting}'.")
         name = key.strip().replace("-", "_")
+        if name in options:
+            raise UsageError(f"--set gives '{name}' twice; give it once.")
         try:
             options[name] = decode_json(value.encode(), object, setting)
         except DataError:

@@ -109,6 +109,14 @@ class Show:
             self._task, description=what, completed=done, total=max(total, 1), note=note
         )
 
+    def rows(self, done: int, total: int) -> None:
+        """Move the bar of rows that are scored."""
+        self.advance("score ", done, total, f"{done:,} rows")
+
+    def files(self, done: int, total: int) -> None:
+        """Move the bar of files that are scored."""
+        self.advance("score ", done, total, f"{done} files")
+
     @singledispatchmethod
     def event(self, event: Any) -> None:
         """Show an event by its type; one that nobody waits for is passed over."""

@@ -4,27 +4,27 @@ __all__ = ["StreamChoice", "stopped_by_signals", "stream_options"]
 
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from harmonrank.cli.parts.column_options import SCHEMA, ColumnChoice, column_options
 from harmonrank.cli.parts.options import (
     F,
-    count_option,
     method_option,
     numbers,
     parse_settings,
     path_option,
     seed_option,
     settings_option,
+    whole,
 )
-from harmonrank.cli.parts.schema_options import SCHEMA, columns, schema_of
+from harmonrank.cli.parts.verb import setting
 from harmonrank.support.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _SET = "An option of the method, or of the learner such as passes=20"
 
 @dataclass(frozen=True)
 class StreamChoice:
-    """What the options of `stream_options` say; `columns` are those that name columns."""
+    """What the options of `stream_options` say."""
 
     source: str
     state: Path
@@ -49,7 +49,7 @@ class StreamChoice:
     lateness: str
     patience: str | None
     chunk: int
-    columns: Mapping[str, Any]
+    columns: ColumnChoice
 
     def config(self) -> "StreamConfig":
         """Return what is learned, and how."""
@@ -87,25 +87,21 @@ class StreamChoice:
         here = "://" not in self.source
         if here and not Path(self.source).is_dir():
             raise DataError(f"There is no folder '{self.source}'; make it, or check its name.")
-        near, columns = Path(self.source) / SCHEMA, dict(self.columns)
-        named = any(columns[part] for part in ("schema", "scores", "labels"))
-        if not named and here and near.is_file():
-            columns["schema"] = near
-        elif not any(columns.values()) and (self.state / SETTINGS).is_file():
+        near, columns = Path(self.source) / SCHEMA, self.columns
+        if not columns.names_objectives and here and near.is_file():
+            columns = ColumnChoice({**columns.given, "schema": near})
+        elif not any(columns.given.values()) and (self.state / SETTINGS).is_file():
             return read_identity(self.state).schema
-        found: Schema = schema_of(**columns, quiet=quiet)
-        return found
+        return columns.schema(quiet=quiet)
 
 
 def stream_options(function: F) -> F:
     """Add the options that say what is learned from which events; the verb gets a `choice`."""
-    ours = {field.name for field in fields(StreamChoice)} - {"columns"}
-    beside = set(signature(function).parameters)
+    ours = {field.name for field in fields(StreamChoice)}
 
     @wraps(function)
     def verb(**given: Any) -> Any:
-        rest, chosen = _taken(given, beside), _taken(given, ours)
-        return function(choice=StreamChoice(**chosen, columns=given), **rest)
+        return function(choice=StreamChoice(**_taken(given, ours)), **given)
 
     decorated: Any = verb
     for decorate in reversed(
@@ -117,7 +113,7 @@ def stream_options(function: F) -> F:
                 help="Events: a folder that grows, or redis://host:port/db/stream?group=NAME.",
             ),
             path_option("--state", required=True, metavar="DIR", help="Folder of the state."),
-            columns,
+            column_options,
             method_option("--method", "harmonrank", "A way to fuse"),
             settings_option(_SET),
             seed_option,
@@ -144,12 +140,12 @@ def stream_options(function: F) -> F:
                 metavar="TIME",
                 help="How far events may be out of order.",
             ),
-            click.option(
+            setting(
                 "--patience",
                 metavar="TIME",
                 help="Try what fails again for so long; 1m if it ends by itself, else forever.",
             ),
-            count_option("--chunk", 100_000, "Events that are read at once.", least=1),
+            setting("--chunk", type=whole(1), default=100_000, help="Events read at once."),
             numbers,
         ]
     ):

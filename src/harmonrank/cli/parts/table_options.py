@@ -1,9 +1,7 @@
-"""Options and arguments that name tables, and where one is cut."""
+"""Options and arguments that name tables."""
 
 __all__ = [
     "Tables",
-    "cut_options",
-    "in_blocks",
     "learning_tables",
     "memory_option",
     "table_argument",
@@ -13,16 +11,12 @@ __all__ = [
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from harmonrank.cli.parts.options import F
 from harmonrank.support.storage.urls import is_url, shown_url
-
-if TYPE_CHECKING:
-    from harmonrank.data import Schema
-    from harmonrank.data.rows.log_blocks import LogBlocks
 
 Tables = Path | str | list[Path | str]
 """A table as the command line names it: a file, a folder, a glob or a URL, or the parts of one."""
@@ -74,26 +68,8 @@ def learning_tables(valid: str, *, required: bool = True) -> Callable[[F], F]:
     return add
 
 
-def memory_option(function: F) -> F:
-    """Add --memory."""
-    text = "Read larger parquet tables in blocks; half of what is free, if left out."
-    return click.option("--memory", metavar="SIZE", help=text)(function)
-
-
-def in_blocks(table: "Tables", schema: "Schema", memory: str | None) -> "LogBlocks | None":
-    """Return a table in blocks if it is too large for memory, as --memory says."""
-    from harmonrank.data.rows.log_blocks import FileBlocks
-    from harmonrank.data.rows.memory import memory_limit, needed_memory
-
-    limit = memory_limit(memory)
-    return FileBlocks(table, schema) if needed_memory(table, schema) > limit else None
-
-
-def cut_options(function: F) -> F:
-    """Add --test-share and --test-from."""
-    for decorate in (
-        click.option("--test-from", metavar="TIME", help="Test on rows from this time on."),
-        click.option("--test-share", type=float, metavar="SHARE", help="Of test rows; else .2."),
-    ):
-        function = decorate(function)
-    return function
+memory_option = click.option(
+    "--memory",
+    metavar="SIZE",
+    help="Read larger parquet tables in blocks; half of what is free, if left out.",
+)

@@ -4,6 +4,7 @@ __all__ = ["Guess", "guess_schema"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,8 +14,9 @@ from harmonrank.data.guess._kinds import graded_pairs, parents
 from harmonrank.data.guess._pairs import PRODUCTION, Pair, pairs_of
 from harmonrank.data.reading.tables import Source, describe, first_rows
 from harmonrank.data.scales import guess_scale
-from harmonrank.data.schema import Schema, toml_value
+from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
+from harmonrank.support.table import Column, Style, Table
 
 _ROWS = 100_000
 _MOST_VALUES = 1000
@@ -40,6 +42,24 @@ class Guess:
     reasons: dict[str, tuple[str, str]]
     baseline: str | None
     rows: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        columns = {name: {"role": role, "why": why} for name, (role, why) in self.reasons.items()}
+        return {"rows": self.rows, "schema": self.schema.to_dict(), "columns": columns}
+
+    def to_table(self) -> Table:
+        """Return a row per column, in the order in which a person checks them."""
+        columns = Column("column"), Column("role"), Column("why", widest=44)
+        scores = [f"score of {label}" for label in self.schema.objectives]
+        order = ["label", *scores, "truth", "request", "time", "context", "sample weight"]
+        order.append("left out")
+        rows = [(name, role, why) for name, (role, why) in self.reasons.items()]
+        rows.sort(key=lambda row: order.index(row[1]))
+        emphasis: dict[int, Style] = {
+            place: "dim" for place, (_, role, _) in enumerate(rows) if role == order[-1]
+        }
+        return Table(columns, tuple(rows), emphasis=emphasis)
 
 
 def guess_schema(source: Source) -> Guess:
@@ -150,7 +170,7 @@ class _Guessing:
         for fact in self._left():
             whole = fact.kind == "integer" and fact.low >= 0
             if fact.words & _PLACE_WORDS and whole and fact.name not in steady:
-                hint = f"position = {toml_value(fact.name)} would correct feedback for it"
+                hint = f"position = {fact.name!r} would correct feedback for it"
                 self._take(fact.name, "left out", f"may be where a row was shown: {hint}")
                 return
 

@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data.clock import clock_part, instants
+from harmonrank.data.reading.faults import Faults
 from harmonrank.data.scales import bounds_of, guess_scale
 from harmonrank.data.schema import Schema
 from harmonrank.support.errors import DataError
-from harmonrank.support.storage.faults import Faults
 
 LAST_PLACE = 2**31 - 1
 """The last place of a request that a position may be."""
@@ -38,32 +38,30 @@ class TableCheck:
         """Scores are numbers of their scale, or missing where the schema allows it."""
         for name, scale in zip(schema.score_columns, schema.scales, strict=True):
             if name in self.frame.columns:
-                self._score(self.frame[name], scale, missing=schema.missing == "allow")
+                self._score(name, scale, missing=schema.missing == "allow")
 
-    def _score(self, series: pl.Series, scale: str, *, missing: bool) -> None:
-        if missing and series.null_count() == len(series):
+    def _score(self, name: str, scale: str, *, missing: bool) -> None:
+        if missing and self.frame[name].null_count() == self.frame.height:
             return  # A column without a value has no type that counts.
-        column, (low, high) = f"Score column '{series.name}'", bounds_of(scale)
+        column, (low, high) = f"Score column '{name}'", bounds_of(scale)
         bounded = isfinite(high)
         between = f"[{low:g}, {high:g}]" if bounded else ""
-        if not self._numeric(series, column, f"numbers in {between}" if bounded else "numbers"):
-            return
-        values = series.alias("")
-        if missing and bounded and _all_within(values, low, high):
+        values = self._numbers(column, name, f"numbers in {between}" if bounded else "numbers")
+        if values is None or (missing and bounded and _all_within(values, low, high)):
             return
         inside = (values >= low) & (values <= high) if bounded else _finite(values)
-        inside = inside | is_lost(values) if missing else _known(series, inside)
-        remedy = _question(series) if scale == "probability" and not inside.all() else None
+        inside = inside | is_lost(values) if missing else _known(inside)
+        remedy = _question(name, values) if scale == "probability" and not inside.all() else None
         rule = f"must lie in {between}" if bounded else "must be finite"
-        self._refuse(series, inside, column, rule, remedy)
+        self._refuse(column, values, inside, rule, remedy)
 
     def probabilities(self, columns: Sequence[str]) -> None:
         """True probabilities are in [0, 1]."""
         for name in columns:
-            series, column = self.frame[name], f"Truth column '{name}'"
-            if self._numeric(series, column, "numbers in [0, 1]"):
-                inside = _known(series, (series >= 0) & (series <= 1))
-                self._refuse(series, inside, column, "must lie in [0, 1]")
+            column = f"Truth column '{name}'"
+            values = self._numbers(column, name, "numbers in [0, 1]")
+            if values is not None:
+                self._refuse(column, values, (values >= 0) & (values <= 1), "must lie in [0, 1]")
 
     def contexts(self, context: Sequence[str]) -> None:
         """Contexts are text or numbers, and what has an hour is a time."""
@@ -93,7 +91,7 @@ class TableCheck:
             self.faults.add(column, f"is no time. {error}")
             return
         # A time that is missing is unknown, as any context value may be.
-        self._refuse(series, known | is_lost(series), column, "must hold times")
+        self._refuse(column, series, known | is_lost(series), "must hold times")
 
     def request(self, name: str | None) -> None:
         """Requests are numbers or text."""
@@ -106,26 +104,20 @@ class TableCheck:
     def labels(self, columns: Sequence[str], shown: np.ndarray | None = None) -> None:
         """Labels are 0 or 1; of a conditional objective where it is shown."""
         for name in columns:
-            if name not in self.frame.columns:
-                continue
-            series, column = self.frame[name], f"Label column '{name}'"
-            if series.dtype == pl.Boolean:
-                allowed = series | ~series
-            elif self._numeric(series, column, "0 and 1"):
-                allowed = (series == 0) | (series == 1)
-            else:
-                continue
-            self._refuse(series, _needed(series, allowed, shown), column, "must be 0 or 1")
+            column = f"Label column '{name}'"
+            values = self._numbers(column, name, "0 and 1", boolean=True)
+            if values is not None:
+                allowed = _needed((values == 0) | (values == 1), shown)
+                self._refuse(column, values, allowed, "must be 0 or 1")
 
     def grades(self, columns: Sequence[str], shown: np.ndarray | None = None) -> None:
         """Labels of graded objectives are finite numbers, where they are shown."""
         for name in columns:
-            if name not in self.frame.columns:
-                continue
-            series, column = self.frame[name], f"Label column '{name}'"
-            if self._numeric(series, column, "numbers, as it is graded"):
-                allowed = _needed(series, _finite(series.alias("")), shown)
-                self._refuse(series, allowed, column, "must be a finite number")
+            column = f"Label column '{name}'"
+            values = self._numbers(column, name, "numbers, as it is graded")
+            if values is not None:
+                allowed = _needed(_finite(values), shown)
+                self._refuse(column, values, allowed, "must be a finite number")
 
     def draws(self, columns: Sequence[str]) -> None:
         """The truth of a graded objective is a list of equally likely values, as long each."""
@@ -136,55 +128,64 @@ class TableCheck:
                 self.faults.add(column, f"{what}. Got type {series.dtype}; convert it first.")
                 continue
             lengths = series.cast(pl.List(pl.Float64)).list.len()
-            same = _known(lengths, (lengths == lengths.max()) & (lengths > 0))
-            self._refuse(lengths, same, column, "must hold lists of one length, from 1 up")
+            same = (lengths == lengths.max()) & (lengths > 0)
+            self._refuse(column, lengths, same, "must hold lists of one length, from 1 up")
 
     def sample_weight(self, name: str | None) -> None:
         """Weights are finite numbers from 0 up, and so is their sum."""
-        if name is None or name not in self.frame.columns:
+        column = f"Weight column '{name}'"
+        values = self._numbers(column, name, "numbers from 0 up")
+        if values is None:
             return
-        series, column = self.frame[name], f"Weight column '{name}'"
-        if not self._numeric(series, column, "numbers from 0 up"):
-            return
-        weight = series.alias("").cast(pl.Float64)
-        allowed = _known(series, (weight >= 0) & _finite(weight))
-        if not self._refuse(series, allowed, column, "must be finite and 0 or more"):
-            return
-        found = weight.to_numpy()
-        if found.mean(dtype=np.longdouble) * len(found) > np.finfo(np.float64).max:
-            self.faults.add(column, "has an infinite sum; divide all weights by the largest.")
+        weight = values.cast(pl.Float64)
+        if self._refuse(
+            column, values, (weight >= 0) & _finite(weight), "must be finite and 0 or more"
+        ):
+            found = weight.to_numpy()
+            if found.mean(dtype=np.longdouble) * len(found) > np.finfo(np.float64).max:
+                self.faults.add(column, "has an infinite sum; divide all weights by the largest.")
 
     def position(self, name: str | None) -> None:
         """Places are whole numbers from 0 up; a row without one was not shown."""
-        if name is None or name not in self.frame.columns:
-            return
-        series, column = self.frame[name], f"Position column '{name}'"
-        if not self._numeric(series, column, "whole numbers from 0 up"):
-            return
-        place = series.alias("").cast(pl.Float64)
-        allowed = (place >= 0) & (place <= LAST_PLACE) & (place.floor() == place)
-        allowed = allowed | is_lost(series.alias(""))
-        self._refuse(series, allowed, column, "must be a whole number from 0 up")
+        column = f"Position column '{name}'"
+        values = self._numbers(column, name, "whole numbers from 0 up")
+        if values is not None:
+            place = values.cast(pl.Float64)
+            allowed = (place >= 0) & (place <= LAST_PLACE) & (place.floor() == place)
+            rule = "must be a whole number from 0 up"
+            self._refuse(column, values, allowed | is_lost(values), rule)
 
-    def _numeric(self, series: pl.Series, column: str, expected: str) -> bool:
-        if series.dtype.is_numeric():
-            return True
-        self.faults.add(column, f"must hold {expected}. Got type {series.dtype}; convert it first.")
-        return False
+    def _numbers(
+        self, column: str, name: str | None, expected: str, *, boolean: bool = False
+    ) -> pl.Series | None:
+        """Return the numbers of a column without its name, which may be a pattern to Polars.
+
+        None if the column is not there, or holds something else, which is noted.
+        """
+        if name is None or name not in self.frame.columns:
+            return None
+        values = self.frame[name].alias("")
+        if boolean and values.dtype == pl.Boolean:
+            return values.cast(pl.UInt8)
+        if values.dtype.is_numeric():
+            return values
+        self.faults.add(column, f"must hold {expected}. Got type {values.dtype}; convert it first.")
+        return None
 
     def _refuse(
         self,
-        series: pl.Series,
-        allowed: pl.Series,
         column: str,
+        values: pl.Series,
+        allowed: pl.Series,
         rule: str,
         remedy: str | None = None,
     ) -> bool:
-        """Note the rows that are not allowed; tell whether there is none."""
+        """Note the rows that are not allowed, or of which it is null; tell if there is none."""
+        allowed = _known(allowed)
         if allowed.all():
             return True
         rows = (~allowed).arg_true()
-        value = "null" if series[rows[0]] is None else series[rows[0]]
+        value = "null" if values[rows[0]] is None else values[rows[0]]
         self.faults.add(
             column,
             f"{rule}. Got {value} in row {self.first_row + rows[0]:,} (counted from 0), and "
@@ -206,14 +207,13 @@ def _all_within(values: pl.Series, low: float, high: float) -> bool:
     return least is not None and least >= low and most <= high
 
 
-def _known(series: pl.Series, allowed: pl.Series) -> pl.Series:
-    # Not `fill_null`, which needs Polars' threads. Without its name, which may be a pattern.
-    return allowed & series.alias("").is_not_null()
+def _known(allowed: pl.Series) -> pl.Series:
+    # Not `fill_null`, which needs Polars' threads.
+    return allowed & allowed.is_not_null()
 
 
-def _needed(series: pl.Series, allowed: pl.Series, shown: np.ndarray | None) -> pl.Series:
+def _needed(allowed: pl.Series, shown: np.ndarray | None) -> pl.Series:
     """Return where a label is allowed or, as its row does not show it, not looked at."""
-    allowed = _known(series, allowed)
     if shown is None:
         return allowed
     fine = allowed.cast(pl.Float64).to_numpy() == 1  # null becomes NaN
@@ -225,7 +225,7 @@ def is_lost(values: pl.Series) -> pl.Series:
     return values.is_null() | values.is_nan() if values.dtype.is_float() else values.is_null()
 
 
-def _question(series: pl.Series) -> str | None:
+def _question(name: str, series: pl.Series) -> str | None:
     """Return what to do about scores that look like those of another scale, if they do."""
     values = series.cast(pl.Float64).to_numpy()
     scale = guess_scale(values)
@@ -234,6 +234,6 @@ def _question(series: pl.Series) -> str | None:
     finite = values[np.isfinite(values)]
     like = "no probability" if scale == "any" else scale
     return (
-        f"{series.name} looks like {like}: {finite.min():.3g} … {finite.max():.3g}; add scale "
-        f"{series.name}={scale}"
+        f"{name} looks like {like}: {finite.min():.3g} … {finite.max():.3g}; add scale "
+        f"{name}={scale}"
     )

@@ -12,11 +12,11 @@ from harmonrank.data.clock import table_columns, with_clock
 from harmonrank.data.kinds import lineage
 from harmonrank.data.log import Log
 from harmonrank.data.reading.checking import TableCheck, is_lost
+from harmonrank.data.reading.faults import Faults
 from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.data.reading.tables import Source, column_names, describe, open_table
 from harmonrank.data.scales import to_probabilities
 from harmonrank.data.schema import Schema
-from harmonrank.support.storage.faults import Faults
 
 _IN_64_BITS = (pl.Int8, pl.Int16, pl.Int32, pl.Int64)
 _TILE_ROWS = 4096
@@ -198,7 +198,7 @@ def request_ids(series: pl.Series, first_row: int = 0) -> np.ndarray:
     if series.dtype in _IN_64_BITS and not series.null_count():
         return series.cast(pl.Int64).to_numpy()
     require_polars_threads(f"A request column of type {series.dtype}")
-    known = series if series.dtype.is_integer() else series.hash(seed=0)
+    known = series if series.dtype in (*_IN_64_BITS, pl.UInt64) else series.hash(seed=0)
     whole = known.reinterpret(signed=True) if known.dtype == pl.UInt64 else known.cast(pl.Int64)
     ids = whole.fill_null(0).to_numpy().copy()
     alone = np.flatnonzero(is_lost(series).to_numpy())

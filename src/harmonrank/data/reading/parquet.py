@@ -24,7 +24,7 @@ from polars.selectors import by_name
 
 from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.data.reading.stores import StoreFile
-from harmonrank.data.reading.table_files import TableFiles, reading
+from harmonrank.data.reading.table_files import TableFiles, reading, scanned
 from harmonrank.data.reading.table_paths import TableFile
 from harmonrank.support.errors import UsageError
 
@@ -41,32 +41,27 @@ def count_rows(path: TableFile | TableFiles) -> int:
     """Return how many rows a parquet file, or a table of several, has."""
     if isinstance(path, TableFiles):
         return sum(map(count_rows, path.paths))
-    if isinstance(path, StoreFile):
-        return path.rows
     require_polars_threads(f"Reading '{path}'")
     with reading(path, "parquet"):
-        return int(pl.scan_parquet(path, glob=False).select(pl.len()).collect().item())
+        return int(scanned(path).select(pl.len()).collect().item())
 
 
 def kept_metadata(path: TableFile) -> dict[str, str]:
     """Return the keys and values that are kept with a parquet file."""
-    if isinstance(path, StoreFile):
-        return path.metadata
     with reading(path, "parquet"):
-        return pl.read_parquet_metadata(path)
+        return pl.read_parquet_metadata(path.url if isinstance(path, StoreFile) else path)
 
 
 def read_piece(
     path: TableFile, first: int, rows: int, columns: Sequence[str] | None = None
 ) -> pl.DataFrame:
     """Return some rows of a parquet file; only the pages that hold them are decoded."""
-    if isinstance(path, StoreFile):
-        return path.read(first, rows, columns)
     with reading(path, "parquet"):
-        lazy = pl.scan_parquet(path, glob=False)
-        if columns is not None:
-            lazy = lazy.select(by_name(*columns))
-        return lazy.slice(first, rows).collect()
+        lazy = scanned(path)
+        names = lazy.collect_schema().names() if columns is None else columns
+        if isinstance(path, StoreFile):
+            return path.read(first, rows, names)
+        return lazy.select(by_name(*names)).slice(first, rows).collect()
 
 
 def pieces(

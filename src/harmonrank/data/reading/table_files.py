@@ -1,6 +1,6 @@
 """TableFiles: one table in one file or many, its columns and its rows."""
 
-__all__ = ["TableFiles", "reading", "side_by_side"]
+__all__ = ["TableFiles", "reading", "scanned", "side_by_side"]
 
 import csv
 import gzip
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from glob import escape
+from pathlib import Path
 from typing import Any, Self
 
 import polars as pl
@@ -18,7 +19,7 @@ import polars as pl
 from polars.selectors import by_name
 
 from harmonrank.data.reading.forks import require_polars_threads
-from harmonrank.data.reading.stores import StoreFile
+from harmonrank.data.reading.stores import StoreFile, store_sentence
 from harmonrank.data.reading.table_paths import Paths, TableFile, table_paths
 from harmonrank.support.errors import DataError, did_you_mean
 
@@ -47,15 +48,10 @@ class TableFiles:
         files = cls(*table_paths(source))
         for path in files.paths:
             with reading(path, files.kind):
-                if _size(path) == 0:
+                if not isinstance(path, StoreFile) and path.stat().st_size == 0:
                     raise DataError(f"'{path}' is empty (0 bytes); expected a {files.kind} table.")
         files._check_same_columns()
         return files
-
-    @property
-    def bytes(self) -> int:
-        """How large the files are."""
-        return sum(map(_size, self.paths))
 
     @cached_property
     def columns(self) -> list[str]:
@@ -64,15 +60,14 @@ class TableFiles:
 
     def _columns_of(self, path: TableFile) -> list[str]:
         with reading(path, self.kind):
-            if isinstance(path, StoreFile) or self.kind != "csv":
+            if self.kind != "csv":
                 return list(self._types_of(path))
-            opener = gzip.open if path.name.lower().endswith(".gz") else open
+            assert isinstance(path, Path), "only parquet is read by URL"
+            opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
             with opener(path, "rt", encoding="utf-8-sig", newline="") as stream:
                 return next(csv.reader(stream), [])
 
     def _types_of(self, path: TableFile) -> dict[str, pl.DataType]:
-        if isinstance(path, StoreFile):
-            return path.types
         return dict(self._scan(path, ()).collect_schema())
 
     def _check_same_columns(self) -> None:
@@ -126,10 +121,9 @@ class TableFiles:
         return pl.concat([part.cast(common) for part in parts])
 
     def _read(self, path: TableFile, columns: list[str], rows: int | None = None) -> pl.DataFrame:
-        if isinstance(path, StoreFile):
-            return path.read(0, path.rows if rows is None else rows, columns)
         with reading(path, self.kind):
             if self.kind == "csv":
+                assert isinstance(path, Path), "only parquet is read by URL"
                 # All rows decide a column's type: one that begins with whole numbers may go on
                 # with fractions. Columns are named by their places.
                 there = self._columns_of(path)
@@ -160,14 +154,12 @@ class TableFiles:
         return [part.cast(common) for part in lazy]
 
     def _scan(self, path: TableFile, text: Sequence[str]) -> pl.LazyFrame:
-        if isinstance(path, StoreFile):
-            return path.scan()
-        # A name with a star in it is the name of a file here.
         if self.kind == "parquet":
-            return pl.scan_parquet(path, glob=False)
+            return scanned(path)
         if self.kind == "arrow":
             # Before 1.35 Polars takes any path here for a pattern.
             return pl.scan_ipc(escape(str(path)))
+        assert isinstance(path, Path), "only parquet is read by URL"
         seen = pl.scan_csv(path, glob=False).collect_schema()
         # The first rows decide a column's type; whole numbers may yet go on with fractions.
         types: dict[str, Any] = {
@@ -177,15 +169,17 @@ class TableFiles:
         return pl.scan_csv(path, schema_overrides=types, glob=False)
 
 
+def scanned(path: TableFile) -> pl.LazyFrame:
+    """Return a parquet file, to be read when it is needed."""
+    # A name with a star in it is the name of a file here.
+    return pl.scan_parquet(path.url if isinstance(path, StoreFile) else path, glob=False)
+
+
 def side_by_side(columns: Mapping[str, pl.Series]) -> pl.DataFrame:
     """Return a frame of columns, with none of Polars' threads."""
     frame = pl.DataFrame(list(columns.values()))
     frame.columns = list(columns)  # an unnamed one would be called by its place
     return frame
-
-
-def _size(path: TableFile) -> int:
-    return path.size if isinstance(path, StoreFile) else path.stat().st_size
 
 
 def _joined(a: pl.DataType, b: pl.DataType, path: TableFile, name: str) -> pl.DataType:
@@ -219,6 +213,8 @@ def reading(path: TableFile, kind: str) -> Iterator[None]:
     try:
         yield
     except (pl.exceptions.PolarsError, OSError, *_BROKEN) as error:
+        if isinstance(path, StoreFile):
+            raise DataError(store_sentence(str(path), error)) from None
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise DataError(
             f"'{path}' cannot be read as {kind}: {reason}; "

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 from harmonrank.data.reading.stores import StoreFile, store_files
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage.staging import is_utf8
-from harmonrank.support.storage.urls import has_pattern, is_url, local_path, shown_url, urls_of
+from harmonrank.support.storage.urls import is_url, local_path, shown_url, urls_of
 
 Paths = str | Path | Sequence[str | Path]
 """A file, a folder, a glob, several of them separated by commas, or a list of such; or URLs."""
@@ -96,17 +96,7 @@ def _named(part: str | Path) -> Sequence[TableFile]:
 def _stored(url: str) -> Sequence[TableFile]:
     if (path := local_path(url)) is not None:
         return _files(path)
-    found = store_files(url, lambda file: _kind(file) is not None)
-    if found is None:
-        return [StoreFile(url)]
-    if not found and has_pattern(url):
-        raise DataError(f"There is no file like '{shown_url(url)}'; check the pattern.")
-    if not found:
-        raise DataError(
-            f"'{shown_url(url)}' is a folder without a table; expected parquet files whose names "
-            "do not begin with a dot or an underscore."
-        )
-    return found
+    return store_files(url)
 
 
 def _files(path: Path) -> list[Path]:

@@ -20,12 +20,12 @@ import polars as pl
 # A column may be called '*' or '^a$', which polars would take for a pattern anywhere else.
 from polars.selectors import by_name
 
+from harmonrank.data.reading.faults import Faults
 from harmonrank.data.reading.forks import require_polars_threads
 from harmonrank.data.reading.table_files import TableFiles, reading, side_by_side
 from harmonrank.data.reading.table_paths import is_paths, shown_name
 from harmonrank.support.errors import DataError, DependencyError
 from harmonrank.support.extras import remedy
-from harmonrank.support.storage.faults import Faults
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,11 +5,12 @@ __all__ = ["concatenated", "joined", "newest", "read_rows", "unlabelled", "write
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from harmonrank.data.log import Log
+from harmonrank.data.log import OPTIONAL, Log
 from harmonrank.data.reading.logs import read_log
 from harmonrank.data.reading.parquet import count_rows, writing
 from harmonrank.data.schema import Schema
@@ -33,27 +34,19 @@ def concatenated(logs: Sequence[Log]) -> Log:
     if len(logs) == 1:
         return first
 
-    def of(role: str) -> np.ndarray | None:
-        found = [getattr(log, role) for log in logs]
-        if all(array is None for array in found):
-            return None
-        if any(array is None for array in found):
+    found: dict[str, np.ndarray | None] = {}
+    for role in OPTIONAL:
+        arrays = [array for log in logs if (array := getattr(log, role)) is not None]
+        if 0 < len(arrays) < len(logs):
             raise DataError(f"Some rows have {role.replace('_', ' ')}, and others have not.")
-        return np.concatenate(found)
-
-    return replace(
-        first,
-        scores=np.concatenate([log.scores for log in logs]),
-        context=_contexts([log.context for log in logs]),
-        labels=of("labels"),
-        request=None if of("request") is None else _renumbered(logs),
-        sample_weight=of("sample_weight"),
-        truth=of("truth"),
-        position=of("position"),
-        inverse=of("inverse"),
-        shown=of("shown"),
-        draws={name: np.concatenate([log.draws[name] for log in logs]) for name in first.draws},
-    )
+        found[role] = np.concatenate(arrays) if arrays else None
+    if found["request"] is not None:
+        found["request"] = _renumbered(logs)
+    scores = np.concatenate([log.scores for log in logs])
+    draws = {name: np.concatenate([log.draws[name] for log in logs]) for name in first.draws}
+    context = _contexts([log.context for log in logs])
+    changed: Any = {"scores": scores, "context": context, "draws": draws, **found}
+    return replace(first, **changed)
 
 
 def newest(log: Log, most: int) -> Log:

@@ -168,11 +168,6 @@ class FileBlocks(LogBlocks):
         """How many rows the table has."""
         return int(self._edges[-1])
 
-    @property
-    def bytes(self) -> int:
-        """How large its files are."""
-        return self._files.bytes
-
     def _part(self, first: int, end: int) -> Log:
         frame = self._frame(first, end)
         return read_log(frame, self.schema, labels=self._labels, first_row=first, name=self.name)

@@ -1,7 +1,7 @@
 """Frontier: the trade-offs that one fit can reach, without another fit."""
 
 from harmonrank.evaluation.frontier._floors import Floor
-from harmonrank.evaluation.frontier._frontier import Front, Frontier, frontier_of
+from harmonrank.evaluation.frontier._frontier import Front, Frontier, frontier, frontier_of
 from harmonrank.evaluation.frontier._guarded import Guarded, guarded_by
 from harmonrank.evaluation.frontier._refit import Refit, refits_of
 from harmonrank.evaluation.frontier._sweep import Sweep
@@ -13,6 +13,7 @@ __all__ = [
     "Guarded",
     "Refit",
     "Sweep",
+    "frontier",
     "frontier_of",
     "guarded_by",
     "refits_of",

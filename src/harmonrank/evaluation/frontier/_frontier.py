@@ -1,20 +1,27 @@
 """Frontier: which AUCs one fit can reach as its weights move, and which of them are unbeaten."""
 
-__all__ = ["Front", "Frontier", "frontier_of"]
+__all__ = ["Front", "Frontier", "frontier", "frontier_of"]
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from harmonrank.data import Source
+from harmonrank.evaluation.frontier._floors import Floor
+from harmonrank.evaluation.frontier._guarded import Guarded, guarded_by
+from harmonrank.evaluation.frontier._refit import Refit, refits_of
 from harmonrank.evaluation.frontier._sweep import Sweep, weights_to_try
+from harmonrank.fusion import Method
 from harmonrank.metrics import hypervolume, knee, pareto_front
 from harmonrank.support.errors import UsageError
 
 MOST_POINTS = 300
 _MOST_DIMENSIONS = 5  # of an exact hypervolume
 _OTHERS = 8
+_REFITS = 5
 CURRENT = 0
 """The number of the point with the weights of the model."""
 
@@ -64,8 +71,11 @@ class Frontier:
         value: What an event is worth, where the model says so.
         named: Numbers of the model's operating points and of further ones, by name.
         unwanted: Objectives of which less is better.
+        guarded: What the search for weights that keep floors found, if there were any.
+        refits: Some of the points, fitted for.
     """
 
+    method: str
     names: tuple[str, ...]
     rows: int
     k: int
@@ -79,6 +89,8 @@ class Frontier:
     named: Mapping[str, int] = field(default_factory=dict)
     exact: bool = False
     unwanted: tuple[str, ...] = ()
+    guarded: Guarded | None = None
+    refits: tuple[Refit, ...] = ()
 
     @property
     def sums(self) -> np.ndarray:
@@ -102,6 +114,31 @@ class Frontier:
                 f"Points are numbered from 0 to {len(self.weights) - 1}. Got {number}."
             )
         return dict(zip(self.names, self.weights[number].tolist(), strict=True))
+
+    @property
+    def usual(self) -> str:
+        """The name of the point that is meant where none is chosen."""
+        if self.guarded is None:
+            return "knee"
+        return "kept" if self.guarded.feasible else "nearest"
+
+    def chosen(self, text: str) -> tuple[int | None, dict[str, float]]:
+        """Return the number of the point that a name or number means, and its weights."""
+        known = {**self.named, "knee": self.auc.knee, "current": CURRENT}
+        if text in known:
+            return known[text], self.point(known[text])
+        if text.isdecimal():
+            return int(text), self.point(int(text))
+        raise UsageError(
+            f"--choose takes {', '.join(known)}, the number of a point or weights such as "
+            f"buy=2,like=1. Got '{text}'."
+        )
+
+    def report(self, path: str | Path, **about: Any) -> None:
+        """Write one HTML page with charts; `about` is a title and the number chosen."""
+        import harmonrank  # by its public name: pages are made of results, and stand above them
+
+        harmonrank.write_report(self, path, **about)
 
     def listed(self) -> dict[int, str]:
         """Return the points that a reader looks at first, and what each is."""
@@ -151,6 +188,7 @@ class Frontier:
             for number, weights in enumerate(self.weights)
         ]
         return {
+            "method": self.method,
             "objectives": list(self.names),
             "unwanted": list(self.unwanted),
             "rows": self.rows,
@@ -163,7 +201,52 @@ class Frontier:
             "fronts": {name: front.to_dict() for name, front in known.items()},
             "best_possible": None if self.best is None else self.best.to_dict(),
             "points": points,
+            "guarded": self.guarded and self.guarded.to_dict(),
+            "refits": [one.to_dict(self.names) for one in self.refits],
         }
+
+
+def frontier(
+    model: Method,
+    table: Source,
+    *,
+    weights: Mapping[str, float] | None = None,
+    k: int = 10,
+    points: int = MOST_POINTS,
+    keep: Sequence[str] = (),
+    level: float = 0.95,
+    refit: Source | None = None,
+    on_step: Callable[[int, int], None] = lambda *_: None,
+    on_refit: Callable[[int], None] = lambda _: None,
+) -> Frontier:
+    """Show what a fitted model can trade between objectives, without another fit.
+
+    Args:
+        model: A fitted method with probabilities.
+        table: Rows with labels, none of which it was fitted on.
+        weights: What the AUC of each objective counts in the sum; those of the model if left out.
+        k: Of the events among the first k of a request.
+        points: Weights to try, at most.
+        keep: Floors, such as 'buy>=0.75' or 'like>=current-0.002': the weights of the best AUC-sum
+            are searched for which all hold.
+        level: Of the interval whose lower end must hold a floor; 0 asks for no margin.
+        refit: Training rows: also fit for the weights of a few points.
+        on_step: Called with the points done and the points in all.
+        on_refit: Called with the number of every point that was fitted for.
+    """
+    sweep = Sweep.of(model, table, count=weights)
+    floors = [Floor.parse(text, sweep.names, sweep.unwanted) for text in keep]
+    guarded = guarded_by(sweep, floors, level=level) if floors else None
+    more = {}
+    if guarded is not None:
+        more = {"kept" if guarded.feasible else "nearest": guarded.point.weights}
+    found = frontier_of(sweep, k=k, points=points, more=more, on_step=on_step)
+    found = replace(found, guarded=guarded)
+    if refit is None:
+        return found
+    at = {number: found.weights[number] for number in list(found.listed())[:_REFITS]}
+    swept = found.auc.figures
+    return replace(found, refits=refits_of(sweep, at, swept, refit, on_refit=on_refit))
 
 
 def frontier_of(
@@ -205,6 +288,7 @@ def frontier_of(
     worth = model.schema.values_with(None)
     chance = np.full(M, 0.5)
     return Frontier(
+        method=model.name,
         names=sweep.names,
         rows=sweep.log.rows,
         k=k,

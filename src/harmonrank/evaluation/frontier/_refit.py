@@ -2,14 +2,13 @@
 
 __all__ = ["Refit", "refits_of"]
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from harmonrank.data import Source
-from harmonrank.evaluation.frontier._frontier import Frontier
 from harmonrank.evaluation.frontier._sweep import Sweep
 
 
@@ -48,21 +47,30 @@ class Refit:
 
 def refits_of(
     sweep: Sweep,
-    frontier: Frontier,
+    points: Mapping[int, np.ndarray],
+    figures: np.ndarray,
     train: Source,
-    numbers: Iterable[int],
     *,
     seed: int = 0,
     on_refit: Callable[[int], None] = lambda _: None,
 ) -> tuple[Refit, ...]:
-    """Fit the method again for the weights of some points, and measure it on the same rows."""
+    """Fit the method again for the weights of some points, and measure it on the same rows.
+
+    Args:
+        sweep: The one fit on the rows.
+        points: The weights of each point, by number.
+        figures: (points, M) the AUCs of the one fit.
+        train: Training rows.
+        seed: Of every fit.
+        on_refit: Called with the number of every point that was fitted for.
+    """
     model, found = sweep.model, []
-    for number in numbers:
-        schema = replace(model.schema, weights=frontier.point(number), value={})
+    for number, weights in points.items():
+        named = dict(zip(sweep.names, weights.tolist(), strict=True))
+        schema = replace(model.schema, weights=named, value={})
         again = type(model)(**asdict(model.config)).fit(train, schema, seed=seed)
         fitted = Sweep.of(again, sweep.log)
-        areas = fitted.shown(fitted.areas(frontier.weights[number] * fitted.signs))
-        swept = frontier.auc.figures[number]
-        found.append(Refit(number, frontier.weights[number], swept, areas))
+        areas = fitted.shown(fitted.areas(weights * fitted.signs))
+        found.append(Refit(number, weights, figures[number], areas))
         on_refit(number)
     return tuple(found)

@@ -67,7 +67,7 @@ class Sweep:
         Raises:
             UsageError: The method has no probabilities, or there is nothing to trade.
         """
-        if not model.gives_probabilities:
+        if not model.traits.probabilities:
             raise UsageError(
                 f"{model.name} gives no probability of an objective, so its weights cannot move "
                 "after the fit and it has no frontier; use a method such as harmonrank."
@@ -78,10 +78,10 @@ class Sweep:
         log.require_both_classes("evaluated")
         labels = outcomes_of(log) if log.truth is None else true_outcomes(log)
         signs, same = model.schema.signs, None
-        parts = np.asfortranarray(model.gains(log, np.ones(len(signs))) * signs)
+        parts = np.asfortranarray(model.fuser.gains(log, np.ones(len(signs))) * signs)
         if model.schema.given:
-            same = np.asfortranarray(model.gains(log, np.eye(len(signs))[0]) * signs)
-        now = model.objective_weights()
+            same = np.asfortranarray(model.fuser.gains(log, np.eye(len(signs))[0]) * signs)
+        now = model.fuser.weights().counted
         counted = now if count is None else model.schema.weights_with(count)
         return cls(model, log, parts, labels, now * signs, counted * signs, signs, same)
 

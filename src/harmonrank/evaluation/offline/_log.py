@@ -131,7 +131,7 @@ def _predicted(log: Log, seed: int) -> np.ndarray:
 
 def _regression(train: Log, rows: Log) -> np.ndarray:
     method = method_class("logistic")()
-    assert method.gives_probabilities
+    assert method.traits.probabilities
     bare = replace(rows, labels=None, truth=None)
     try:
         return method.fit(train.sampled(_MOST_ROWS), train.schema).probabilities(bare)

@@ -74,7 +74,7 @@ class OfflineResult(Tabular):
         """Return a row per objective: what it would earn, and the lift."""
         compared = self.against is not None
         columns = (
-            Column("objective", least=9),
+            Column("objective"),
             *[Column("current", ".4f")] * compared,
             Column("model", ".4f"),
             Column("95 % interval", align="right", spare=compared),

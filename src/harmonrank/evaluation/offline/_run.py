@@ -1,6 +1,6 @@
 """Run: the off-policy estimate of a model's value, alone or against another ranking."""
 
-__all__ = ["estimate_offline"]
+__all__ = ["offline"]
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,11 +24,11 @@ _FEW_EVENTS = 50
 _ENOUGH_SUPPORT = 0.95
 
 
-def estimate_offline(
+def offline(
     model: Method,
     table: Source,
     *,
-    against: Method | Baseline | None = None,
+    against: Method | Baseline | str | None = None,
     k: int = 10,
     randomised: str | None = None,
     position: str | None = None,
@@ -41,7 +41,7 @@ def estimate_offline(
     Args:
         model: Fitted on other rows.
         table: With labels, requests and positions; candidates that were not shown have none.
-        against: What it is compared with, a model or a column or formula; if left out, the order
+        against: What it is compared with, a model, a column or a formula; if left out, the order
             in which rows were shown, unless that was random.
         k: How many places count; each as far as it is looked at.
         randomised: Column that is 1 in requests whose order was random; only these serve then.
@@ -57,6 +57,7 @@ def estimate_offline(
     logged = read_requests(table, _schema(model, position), randomised=randomised, seed=seed)
     worth = model.schema.values_with(value) if weights is None else None
     mine = _Policy(logged, model.score(logged.log, weights=weights, value=value), k, worth)
+    against = Baseline.read(table, against) if isinstance(against, str) else against
     other, name = _other(logged, against, k, worth)
     return _result(model.name, name, k, logged, mine, other)
 
@@ -119,7 +120,9 @@ def _other(
     if isinstance(against, Baseline):
         return _Policy(logged, against.scores[logged.rows], k, worth), against.text
     if against is not None:
-        raise UsageError(f"`against` must be a fitted model or a Baseline. Got {shown(against)}.")
+        raise UsageError(
+            f"`against` must be a fitted model, a column or a formula. Got {shown(against)}."
+        )
     if logged.randomised:
         return None, None
     assert logged.log.position is not None

@@ -85,5 +85,5 @@ def best_formula(
                 yield sorted_rows(fused, block.labels, block.weight)
 
     # An objective that the rows do not show cannot vote.
-    sums = [np.nansum(weights * areas_of(scored(int(k)), rows, len(weights))) for k in few]
+    sums = [np.nansum(weights * areas_of(scored(int(k)), rows)) for k in few]
     return int(few[int(np.argmax(sums))])

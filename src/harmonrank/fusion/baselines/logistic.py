@@ -12,7 +12,7 @@ from harmonrank.data.rows.blocks import Blocks, HeldBlocks
 from harmonrank.fusion.baselines.regression import (
     Design,
     RidgeRows,
-    fit_ridge_blocks,
+    fit_ridge,
     log_loss,
     predict,
 )
@@ -128,7 +128,7 @@ class _Search:
         thetas = []
         # From strong to weak: each ridge starts where the stronger one ended.
         for ridge in sorted(self.ridges, reverse=True):
-            theta = fit_ridge_blocks(rows, _decay(theta.shape, ridge), theta)
+            theta = fit_ridge(rows, _decay(theta.shape, ridge), theta)
             thetas.append(theta)
         losses, _ = valid.total(_log_losses, np.array(thetas), *self.scale)
         low, high = zip(*valid.each(_label_range), strict=True)
@@ -142,14 +142,14 @@ class _Search:
         """Fit a sample of the rows, so that the whole of them takes few steps."""
         pi = counts.prevalence
         theta = np.zeros((1 + len(pi) + sum(self.scale[2]), len(pi)))
-        theta[0] = np.log(pi / (1 - pi))
+        theta[0] = logit(pi)
         if counts.rows < 4 * _FIRST_ROWS:
             return theta
         rng = np.random.default_rng([self.seed, 0x106])
         some = np.sort(rng.choice(counts.rows, _FIRST_ROWS, replace=False, shuffle=False))
         part = HeldBlocks(rows.each(_taken, some))
         decay = _decay(theta.shape, max(self.ridges))
-        return fit_ridge_blocks(part, decay, theta, tolerance=1e-3)
+        return fit_ridge(part, decay, theta, tolerance=1e-3)
 
 
 def logit_scale(rows: Blocks[FitRows]) -> tuple[np.ndarray, np.ndarray]:

@@ -4,13 +4,13 @@ All that is asked of the rows are sums, so they may be in blocks of which one at
 memory; the sums of blocks are added in their order.
 """
 
-__all__ = ["Design", "RidgeRows", "fit_ridge", "fit_ridge_blocks", "log_loss", "predict"]
+__all__ = ["Design", "RidgeRows", "fit_ridge", "log_loss", "predict"]
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from harmonrank.data.rows.blocks import Blocks, HeldBlocks
+from harmonrank.data.rows.blocks import Blocks
 from harmonrank.fusion.baselines.ridge_kernels import (
     HESSIAN_PIECES,
     PIECES,
@@ -19,6 +19,7 @@ from harmonrank.fusion.baselines.ridge_kernels import (
     add_values,
     probabilities,
 )
+from harmonrank.support.newton import Likelihood, Step, maximise
 from harmonrank.support.parallel import each_part, edges_of
 
 _NEWTON_STEPS = 50
@@ -99,103 +100,73 @@ def log_loss(p: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> np.ndarra
 
 
 def fit_ridge(
-    design: Design,
-    labels: np.ndarray,
-    weight: np.ndarray,
-    decay: np.ndarray,
-    start: np.ndarray,
-    tolerance: float = 1e-5,
+    rows: Blocks[RidgeRows], decay: np.ndarray, start: np.ndarray, tolerance: float = 1e-5
 ) -> np.ndarray:
     """Return θ_m minimising Σ_i v_i logloss(y_im, σ(x_i·θ_m)) + ½ Σ_k λ_km θ_km², for each m.
 
-    Newton steps, by conjugate gradients where the context has so
-    many values that the matrix of second derivatives would be large. All objectives step together
-    and share the reading of the rows.
+    Newton steps, by conjugate gradients where the context has so many values that the matrix of
+    second derivatives would be large. All objectives step together and share the reading of the
+    rows.
 
     Args:
-        design: The regressors.
-        labels: (rows, objectives) of 0 and 1; as float64 also between them.
-        weight: v, (rows,).
+        rows: Regressors, labels and weights v.
         decay: λ, how strongly each coefficient is pulled to 0, in rows, (size, objectives).
         start: (size, objectives), the first guess.
         tolerance: Gain per unit of weight that a last step may promise.
 
-    >>> x = np.array([[-1.0], [-1.0], [1.0], [1.0]])
-    >>> design = Design.of(x, np.empty((4, 0), np.int32), ())
-    >>> labels, even = np.array([[0], [1], [0], [1]]), np.zeros((2, 1))
-    >>> theta = fit_ridge(design, labels, np.ones(4), np.ones((2, 1)), even)
-    >>> bool(np.abs(theta).max() < 1e-6)
+    >>> from harmonrank.data.rows.blocks import HeldBlocks
+    >>> x, none = np.array([[-1.0], [-1.0], [1.0], [1.0]]), np.empty((4, 0), np.int32)
+    >>> labels, design = np.array([[0], [1], [0], [1]], np.uint8), Design.of(x, none, ())
+    >>> rows = HeldBlocks([RidgeRows(design.numbers, design.codes, design.size, labels, None)])
+    >>> bool(np.abs(fit_ridge(rows, np.ones((2, 1)), np.full((2, 1), 0.5))).max() < 1e-3)
     True
     """
-    kind = None if labels.dtype == np.float64 else np.uint8
-    known = np.ascontiguousarray(labels, dtype=kind)
-    rows = RidgeRows(design.numbers, design.codes, design.size, known, weight)
-    return fit_ridge_blocks(HeldBlocks([rows]), decay, start, tolerance)
+    mass, decays = 0.0, decay.T  # (objectives, size), as the solver has them
 
+    def penalty(theta: np.ndarray) -> np.ndarray:
+        lost: np.ndarray = 0.5 * (decays * theta**2).sum(axis=1)
+        return lost
 
-def fit_ridge_blocks(
-    rows: Blocks[RidgeRows], decay: np.ndarray, start: np.ndarray, tolerance: float = 1e-5
-) -> np.ndarray:
-    """Return the coefficients of `fit_ridge`, of rows in blocks."""
-    theta = start.copy()
-    loss, slope, diagonal, mass = _objective(rows, theta, decay)
-    for _ in range(_NEWTON_STEPS):
-        step = _newton(rows, theta, diagonal, slope, decay)
-        promise = (slope * step).sum(axis=0)
-        share = np.ones(theta.shape[1])
-        while True:
-            new = _objective(rows, theta - share * step, decay)
-            # Newton may overshoot where probabilities are tiny; half steps always come down.
-            worse = new[0] > loss + 1e-10 * np.abs(loss)
-            if not worse.any() or share.min() < 1e-6:
-                break
-            share[worse] /= 2
-        theta = theta - share * step
-        loss, slope, diagonal, _ = new
+    def look(theta: np.ndarray) -> Likelihood:
+        nonlocal mass
+        value, slope, diagonal, mass = rows.total(_values, theta.T)
+        return Likelihood(value, slope.T, diagonal.T)
+
+    def propose(theta: np.ndarray, there: Likelihood) -> Step:
+        slope = (there.slope - decays * theta).T
+        if len(decay) <= _DENSE_SIZE:
+            step = _solved(rows, theta.T, slope, decay)
+        else:
+            step = _conjugate_gradients(rows, theta.T, slope, there.curvature.T + decay, decay)
         # The error of a Newton step is of the square of what it promised to gain.
-        if (promise <= tolerance * mass).all():
-            break
-    return theta
+        return Step(theta + step.T, penalty, (slope * step).sum(axis=0) <= tolerance * mass)
 
-
-def _objective(
-    rows: Blocks[RidgeRows], theta: np.ndarray, decay: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return loss, gradient, the diagonal of the Hessian, and the weight of all rows."""
-    loss, slope, diagonal, mass = rows.total(_values, theta)
-    loss = loss + 0.5 * (decay * theta**2).sum(axis=0)
-    return loss, slope + decay * theta, diagonal + decay, mass
+    return maximise(look, start.T, propose, _NEWTON_STEPS).checked("A regression").theta.T
 
 
 def _values(rows: RidgeRows, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
-    """Return the loss of a block, its gradient, the Hessian's diagonal and the rows' weight."""
+    """Return log-likelihood, gradient, curvature's diagonal and weight of a block."""
     theta, weight = theta.copy(), rows.weights  # as an engine hands over what is read-only
-    loss = np.zeros((PIECES, theta.shape[1]))
+    value = np.zeros((PIECES, theta.shape[1]))
     slope, diagonal = np.zeros((2, PIECES, *theta.shape))
 
     def work(piece: int) -> None:
         given = rows.numbers, rows.codes, rows.labels, weight, theta
-        add_values(piece, *given, loss, slope, diagonal)
+        add_values(piece, *given, value, slope, diagonal)
 
     each_part(work, PIECES)
-    return loss.sum(axis=0), slope.sum(axis=0), diagonal.sum(axis=0), float(weight.sum())
+    return value.sum(axis=0), slope.sum(axis=0), diagonal.sum(axis=0), float(weight.sum())
 
 
-def _newton(
-    rows: Blocks[RidgeRows],
-    theta: np.ndarray,
-    diagonal: np.ndarray,
-    slope: np.ndarray,
-    decay: np.ndarray,
+def _solved(
+    rows: Blocks[RidgeRows], theta: np.ndarray, slope: np.ndarray, decay: np.ndarray
 ) -> np.ndarray:
-    """Solve H_m x = slope_m for every objective, H the Hessian at θ."""
-    if len(theta) > _DENSE_SIZE:
-        return _conjugate_gradients(rows, theta, diagonal, slope, decay)
+    """Solve H_m x = slope_m for every objective, H the curvature at θ."""
     (upper,) = rows.total(_hessian, theta)
-    # A tiny ridge on all of it keeps a slot that no row has from being singular.
     step: np.ndarray = np.empty_like(slope)
     for m in range(slope.shape[1]):
         H = np.triu(upper[:, :, m]) + np.triu(upper[:, :, m], 1).T
+        # A tiny ridge on all of it keeps a slot that no row has from being singular.
         step[:, m] = np.linalg.solve(H + np.diag(decay[:, m] + 1e-9), slope[:, m])
     return step
 
@@ -214,21 +185,20 @@ def _hessian(rows: RidgeRows, theta: np.ndarray) -> tuple[np.ndarray]:
 def _conjugate_gradients(
     rows: Blocks[RidgeRows],
     theta: np.ndarray,
-    diagonal: np.ndarray,
     slope: np.ndarray,
+    diagonal: np.ndarray,
     decay: np.ndarray,
 ) -> np.ndarray:
     """Solve H_m x = slope_m well enough for a Newton step, scaled by the diagonal."""
     scale = 1 / np.maximum(diagonal, 1e-12)
     x, residual = np.zeros_like(slope), slope.copy()
-    z = scale * residual
-    direction, energy = z, (residual * z).sum(axis=0)
+    direction = scale * residual
+    energy = (residual * direction).sum(axis=0)
     goal = 1e-5 * energy
     for _ in range(_SOLVER_STEPS):
         image = rows.total(_image, theta, direction)[0] + decay * direction
-        along = np.maximum((direction * image).sum(axis=0), 1e-300)
-        x = x + (energy / along) * direction
-        residual = residual - (energy / along) * image
+        share = energy / np.maximum((direction * image).sum(axis=0), 1e-300)
+        x, residual = x + share * direction, residual - share * image
         z = scale * residual
         previous, energy = energy, (residual * z).sum(axis=0)
         if (energy <= goal).all():

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from harmonrank.support.kernel import inline_kernel, kernel
+from harmonrank.support.logistic import sigmoid_and_loss, sigmoid_of
 
 PIECES = 16
 """Sums of a block are taken in so many pieces whatever the threads: they do not depend on them."""
@@ -31,40 +32,41 @@ def _linear(numbers: Any, codes: Any, i: int, theta: Any, found: Any) -> None:
 @inline_kernel
 def _curve(logit: Any, weight: Any) -> Any:
     """Return v p(1−p), the curvature of a row's loss."""
-    small = np.exp(-abs(logit))
-    p = (1.0 if logit >= 0 else small) / (1.0 + small)
+    p = sigmoid_of(logit)
     return weight * p * (1.0 - p)
+
+
+@inline_kernel
+def _add_row(numbers: Any, codes: Any, i: int, each: Any, squared: bool, total: Any) -> None:
+    """Add row i of X, or its squares, times a number per objective."""
+    for m in range(len(each)):
+        total[0, m] += each[m]
+    for k in range(numbers.shape[1]):
+        x = numbers[i, k] * numbers[i, k] if squared else numbers[i, k]
+        for m in range(len(each)):
+            total[1 + k, m] += x * each[m]
+    for c in range(codes.shape[1]):
+        for m in range(len(each)):
+            total[codes[i, c], m] += each[m]
 
 
 @kernel
 def add_values(
-    piece: int, numbers: Any, codes: Any, labels: Any, weight: Any, theta: Any, loss: Any,
+    piece: int, numbers: Any, codes: Any, labels: Any, weight: Any, theta: Any, value: Any,
     slope: Any, diagonal: Any,
 ) -> None:  # fmt: skip
-    """Add a piece's loss, gradient and diagonal of the Hessian."""
-    n, K = numbers.shape
-    M = theta.shape[1]
+    """Add a piece's log-likelihood, gradient and diagonal of the curvature."""
+    n, M = len(numbers), theta.shape[1]
     g, h, logit = np.empty(M), np.empty(M), np.empty(M)
     for i in range(piece * n // PIECES, (piece + 1) * n // PIECES):
         _linear(numbers, codes, i, theta, logit)
         for m in range(M):
-            small = np.exp(-abs(logit[m]))
-            p = (1.0 if logit[m] >= 0 else small) / (1.0 + small)
-            away = max(logit[m], 0.0) - labels[i, m] * logit[m]
-            loss[piece, m] += weight[i] * (np.log1p(small) + away)
-            g[m] = weight[i] * (p - labels[i, m])
+            p, loss = sigmoid_and_loss(logit[m], labels[i, m])
+            value[piece, m] -= weight[i] * loss
+            g[m] = weight[i] * (labels[i, m] - p)
             h[m] = weight[i] * p * (1.0 - p)
-            slope[piece, 0, m] += g[m]
-            diagonal[piece, 0, m] += h[m]
-        for k in range(K):
-            x = numbers[i, k]
-            for m in range(M):
-                slope[piece, 1 + k, m] += x * g[m]
-                diagonal[piece, 1 + k, m] += x * x * h[m]
-        for c in range(codes.shape[1]):
-            for m in range(M):
-                slope[piece, codes[i, c], m] += g[m]
-                diagonal[piece, codes[i, c], m] += h[m]
+        _add_row(numbers, codes, i, g, False, slope[piece])
+        _add_row(numbers, codes, i, h, True, diagonal[piece])
 
 
 @kernel
@@ -92,34 +94,21 @@ def add_hessian(piece: int, numbers: Any, codes: Any, weight: Any, theta: Any, u
 def add_image(
     piece: int, numbers: Any, codes: Any, weight: Any, theta: Any, direction: Any, image: Any
 ) -> None:
-    """Add a piece's share of the Hessian's product with a direction."""
-    n, K = numbers.shape
-    M = direction.shape[1]
+    """Add a piece's share of the curvature's product with a direction."""
+    n, M = len(numbers), direction.shape[1]
     t, logit = np.empty(M), np.empty(M)
     for i in range(piece * n // PIECES, (piece + 1) * n // PIECES):
         _linear(numbers, codes, i, theta, logit)
         _linear(numbers, codes, i, direction, t)
         for m in range(M):
             t[m] *= _curve(logit[m], weight[i])
-            image[piece, 0, m] += t[m]
-        for k in range(K):
-            for m in range(M):
-                image[piece, 1 + k, m] += numbers[i, k] * t[m]
-        for c in range(codes.shape[1]):
-            for m in range(M):
-                image[piece, codes[i, c], m] += t[m]
+        _add_row(numbers, codes, i, t, False, image[piece])
 
 
 @kernel
 def probabilities(low: int, high: int, numbers: Any, codes: Any, theta: Any, p: Any) -> None:
     """Write σ(x·θ_m) of some rows."""
-    K, M = numbers.shape[1], theta.shape[1]
     for i in range(low, high):
-        for m in range(M):
-            logit = theta[0, m]
-            for k in range(K):
-                logit += numbers[i, k] * theta[1 + k, m]
-            for c in range(codes.shape[1]):
-                logit += theta[codes[i, c], m]
-            small = np.exp(-abs(logit))
-            p[i, m] = (1.0 if logit >= 0 else small) / (1.0 + small)
+        _linear(numbers, codes, i, theta, p[i])
+        for m in range(p.shape[1]):
+            p[i, m] = sigmoid_of(p[i, m])

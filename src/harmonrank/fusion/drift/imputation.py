@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from harmonrank.fusion.drift.reference import Reference
-from harmonrank.model.coordinate import logit_of
 from harmonrank.model.density.density import SMALLEST_EIGENVALUE
 from harmonrank.model.missing.gaps import Conditional, distinct_sets
 from harmonrank.support.kernel import kernel
+from harmonrank.support.logistic import score_logit
 
 _REACH = 6.0  # Standard deviations; what is further away is broken, and tells nothing of others.
 
@@ -48,7 +48,7 @@ def _complete(reference: Reference, scores: np.ndarray, codes: np.ndarray) -> No
     """Write a number for every NaN of rows that each have one."""
     missing = np.isnan(scores)
     centre, deviation = (np.broadcast_to(part, scores.shape) for part in reference.place(codes))
-    away = (logit_of(scores) - centre) / np.where(deviation > 0, deviation, 1.0)
+    away = (score_logit(scores) - centre) / np.where(deviation > 0, deviation, 1.0)
     away = np.clip(np.where(missing | (deviation <= 0), 0.0, away), -_REACH, _REACH)
     sets, which = distinct_sets(missing)
     precision = np.linalg.inv(_proper(reference.correlation))

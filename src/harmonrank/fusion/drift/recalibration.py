@@ -8,8 +8,8 @@ import numpy as np
 
 from harmonrank.data import Log, Schema, Source, read_log
 from harmonrank.fusion.drift.reference import RECENT_ROWS, Reference
-from harmonrank.model.coordinate import logit_of
 from harmonrank.support.errors import DataError
+from harmonrank.support.logistic import score_logit
 
 FEWEST_RECENT = 1000
 """Fewer rows cannot tell a change from chance."""
@@ -40,7 +40,7 @@ class Recalibration:
         centre, deviation = self.now.place(codes)
         fit_centre, fit_deviation = self.fit.place(codes)
         alive = (self.now.constant == 0) & (deviation > 0)
-        away = (logit_of(scores) - centre) / np.where(alive, deviation, 1.0)
+        away = (score_logit(scores) - centre) / np.where(alive, deviation, 1.0)
         logits = fit_centre + fit_deviation * np.where(alive, away, 0.0)
         matched: np.ndarray = 1 / (1 + np.exp(-logits))
         return matched

@@ -7,10 +7,10 @@ from typing import Annotated, Self
 
 import numpy as np
 
-from harmonrank.model.coordinate import logit_of
 from harmonrank.model.density.density import MOST_EFFECT
 from harmonrank.model.density.spread import Spread
 from harmonrank.model.missing.density_fit import fit_incomplete_density
+from harmonrank.support.logistic import score_logit
 from harmonrank.support.storage.arrays import Array
 
 RECENT_ROWS = 200_000
@@ -64,7 +64,7 @@ class Reference:
             slots: Codes per feature.
             weight: (rows,) what each counts by itself, whatever its place.
         """
-        logits = logit_of(scores)
+        logits = score_logit(scores)
         raw, M = Spread.of(logits, weight), logits.shape[1]
         # Effects on the whole variance: plain, and good enough to see that scores have moved.
         given = slots, weight, np.zeros(M)
@@ -132,5 +132,5 @@ class Reference:
     def deviations(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return how far each logit is from its median, in standard deviations, (rows, M)."""
         centre, deviation = self.place(codes)
-        away: np.ndarray = (logit_of(scores) - centre) / np.where(deviation > 0, deviation, 1.0)
+        away: np.ndarray = (score_logit(scores) - centre) / np.where(deviation > 0, deviation, 1.0)
         return away

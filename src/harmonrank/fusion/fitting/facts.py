@@ -12,12 +12,13 @@ import numpy as np
 
 from harmonrank.data import ContextEncoder, Log, Schema
 from harmonrank.data.context import QUANTILE_ROWS, Counts, added_counts, value_counts
-from harmonrank.data.label_levels import MOST_LEVELS, LabelLevels, LevelSum
+from harmonrank.data.label_levels import MOST_LEVELS, LabelLevels
 from harmonrank.data.log import require_some_scores, require_two_labels
 from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.data.rows.engine_blocks import with_workers
 from harmonrank.data.rows.kept_rows import joined
 from harmonrank.data.rows.log_blocks import LogBlocks
+from harmonrank.data.rows.sum_tree import PartSum, SumTree
 from harmonrank.fusion.drift.reference import RECENT_ROWS
 from harmonrank.fusion.quality.missing_scores import MissingScores
 from harmonrank.fusion.quality.position_quality import PlaceSums
@@ -184,16 +185,16 @@ def _pass(
     wider = drawn_rows(rows, QUANTILE_ROWS) if wide else drawn[:1]
     looked: Iterator[tuple[_Sums, list[Log], list[LabelLevels]]]
     looked = with_workers(blocks).each_with(_facts_of, list(starts), drawn, wider)
-    totals, sums, parts = [LevelSum() for _ in blocks.schema.graded], [], []
-    for facts, some, levels in looked:
+    totals, sums, parts = [SumTree() for _ in blocks.schema.graded], [], []
+    for number, (facts, some, levels) in enumerate(looked):
         sums.append(facts)
         parts.append(some)
         # One after the other, as those of many blocks would fill the memory.
         for name, total, part in zip(blocks.schema.graded, totals, levels, strict=True):
-            total.add(part)
-            _require_few(name, total.size)
+            total.add(PartSum(number, number + 1, (part,)))
+            _require_few(name, max(len(each.values[0]) for each in total.parts))
     samples: Any = tuple(map(joined, zip(*parts, strict=True)))
-    counted = {n: total.total() for n, total in zip(blocks.schema.graded, totals, strict=True)}
+    counted = {n: total.total()[0] for n, total in zip(blocks.schema.graded, totals, strict=True)}
     for name, every in counted.items():
         _require_few(name, len(every))
     return sums, samples, counted

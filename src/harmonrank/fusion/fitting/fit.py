@@ -80,6 +80,13 @@ class Training:
     missing: MissingScores | None
     position: PositionCorrection | None
 
+    def sentences(self, method: str) -> list[str]:
+        """Return what a person should know of it."""
+        some = self.blocks > 1 or self.fitted_rows < self.rows
+        told = [self.words(method)] if some else []
+        told += [] if self.position is None else [self.position.words()]
+        return told + ([] if self.missing is None else [f"Training rows. {self.missing}"])
+
     def words(self, method: str) -> str:
         """Return what was done, in a sentence or two."""
         if self.fitted_rows < self.rows:
@@ -121,7 +128,7 @@ def learned(
         The schema with the examination curve of the rows, the parts of a model, the state of the
         method, and what the fit has seen.
     """
-    traits = learner.traits
+    traits, in_files = learner.traits, isinstance(blocks, FileBlocks)
     blocks = corrected_blocks(blocks)
     aside = traits.validates and valid is None
     if aside:
@@ -167,7 +174,7 @@ def learned(
     seen = Training(
         rows=facts.rows,
         fitted_rows=fitted_rows,
-        blocks=len(blocks),
+        blocks=len(blocks) if in_files else 1,
         valid_rows=valid_rows if traits.validates else None,
         validated_rows=min(traits.validation_rows or valid_rows, valid_rows),
         aside=aside,

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from harmonrank.data import ContextEncoder, Log
-from harmonrank.model.coordinate import logit_of
+from harmonrank.support.logistic import logit, score_logit, sigmoid
+from harmonrank.support.newton import Likelihood, Prior, Step, maximise
 
 _ROUNDS = 60
 _ENOUGH = 1e-3  # in standard errors
@@ -23,7 +24,7 @@ _MOST_VALUES = 30
 _MOST_SLOPES = 150
 # Coefficients of standardised features; keeps separable rows finite, and hardly more.
 _RIDGE = 1.0
-_FREE = 1e-8
+_FREE = 1e-10
 _BLOCK = 1 << 15
 _LARGEST = 1 - 1e-9
 
@@ -61,86 +62,70 @@ class ClickModel:
             log_chance: (places,) log θ if the curve is known; else it is estimated, up to a
                 factor that feedback cannot tell from relevance: the first place has 1.
         """
-        known = log_chance is not None
         t = np.zeros(int(place.max(initial=0)) + 1) if log_chance is None else log_chance
+        free = len(t) - 1 if log_chance is None else 0
         rate = np.clip((weight @ answered) / (weight @ np.exp(t)[place]), 1e-9, 0.9)
-        beta = np.zeros(features.shape[1])
-        beta[0] = np.log(rate / (1 - rate))
-        rows = _Rows(features, place, answered.astype(np.float64), weight)
-        D, free = len(beta), 0 if known else len(t) - 1
-        decay = np.r_[_FREE, np.full(D - 1, _RIDGE), np.full(free, _FREE)]
-        height = rows.height(beta, t, decay)
-        for _ in range(_ROUNDS):
-            slope, curve = rows.derivatives(beta, t, free)
-            slope[:D] -= decay[:D] * beta
-            spread = np.linalg.inv(curve + np.diag(decay))
-            step = spread @ slope
-            share = 1.0
-            while True:
-                b, s = beta + share * step[:D], t.copy()
-                s[len(t) - free :] += share * step[D:]
-                new = rows.height(b, s, decay)
-                if new >= height - 1e-9 * abs(height) or share < 1e-4:
-                    break
-                share /= 2
-            beta, t, height = b, s, new
-            if np.abs(share * step / np.sqrt(np.diagonal(spread))).max() < _ENOUGH:
-                break
-        error = np.r_[np.zeros(len(t) - free), np.sqrt(np.diagonal(spread)[D:])]
-        return cls(beta, t, error)
+        rows = _Rows(features, place, answered.astype(np.float64), weight, t, free)
+        D = features.shape[1]
+        group = np.r_[1, np.zeros(D - 1, np.int64), np.full(free, 1)]
+        variance = np.empty((1, D + free))
+        prior = Prior(np.zeros(D + free), np.array([_RIDGE, _FREE]), group)
+
+        def propose(theta: np.ndarray, there: Likelihood) -> Step:
+            nonlocal variance
+            target, variance = prior.top(theta, there)
+            last = np.abs((target - theta) / np.sqrt(variance)).max() < _ENOUGH
+            return Step(target, prior.penalty, last)
+
+        start = np.r_[logit(rate), np.zeros(D - 1 + free)][None]
+        found = maximise(rows.likelihood, start, propose, _ROUNDS).checked("The click model")
+        error = np.r_[np.zeros(len(t) - free), np.sqrt(variance[0, D:])]
+        return cls(found.theta[0, :D], rows.log_chance(found.theta[0]), error)
 
     def relevance(self, features: Callable[[slice], np.ndarray], rows: int) -> np.ndarray:
         """Return ρ(x) of each row, (rows,); features are made a block at a time."""
         found = np.empty(rows)
         for first in range(0, rows, _BLOCK):
             block = slice(first, min(first + _BLOCK, rows))
-            found[block] = _sigmoid(features(block) @ self.beta)
+            found[block] = sigmoid(features(block) @ self.beta)
         return np.clip(found, 0.0, _LARGEST)
 
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
+    """Rows, and log θ of each place as far as it is known: the last `free` are coefficients."""
+
     features: np.ndarray
     place: np.ndarray
     answered: np.ndarray
     weight: np.ndarray
+    known: np.ndarray
+    free: int
 
-    def _chances(self, beta: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ρ and θρ of each row."""
-        rho = _sigmoid(self.features @ beta)
-        return rho, np.clip(np.exp(t)[self.place] * rho, 1e-300, _LARGEST)
+    def log_chance(self, theta: np.ndarray) -> np.ndarray:
+        """Return log θ of each place."""
+        return np.append(self.known[: len(self.known) - self.free], theta[len(theta) - self.free :])
 
-    def height(self, beta: np.ndarray, t: np.ndarray, decay: np.ndarray) -> float:
-        """Return the penalised log-likelihood."""
-        _, p = self._chances(beta, t)
-        each = np.where(self.answered > 0, np.log(p), np.log1p(-p))
-        return float(self.weight @ each - 0.5 * decay[: len(beta)] @ beta**2)
-
-    def derivatives(
-        self, beta: np.ndarray, t: np.ndarray, free: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient by β and the free places, and the expected curvature."""
-        rho, p = self._chances(beta, t)
+    def likelihood(self, theta: np.ndarray) -> Likelihood:
+        """Return the log-likelihood of β and the free places, with the expected curvature."""
+        D, places, fixed = self.features.shape[1], len(self.known), len(self.known) - self.free
+        rho = sigmoid(self.features @ theta[0, :D])
+        p = np.clip(np.exp(self.log_chance(theta[0]))[self.place] * rho, 1e-300, _LARGEST)
+        value = self.weight @ np.where(self.answered > 0, np.log(p), np.log1p(-p))
         pull = self.weight * (self.answered - p) / (1 - p)  # by log P
         bend = self.weight * p / (1 - p)
-        D, places, fixed = len(beta), len(t), len(t) - free
-        slope = np.concatenate(
-            [
-                self.features.T @ (pull * (1 - rho)),
-                np.bincount(self.place, pull, places)[fixed:],
-            ]
-        )
-        curve = np.zeros((D + free, D + free))
+        by_place = np.bincount(self.place, pull, places)[fixed:]
+        slope = np.append(self.features.T @ (pull * (1 - rho)), by_place)
+        curve = np.zeros((len(slope), len(slope)))
         for first in range(0, len(rho), _BLOCK):
             block = slice(first, first + _BLOCK)
             x, left = self.features[block], 1 - rho[block]
+            at = self.place[block][:, None] == np.arange(fixed, places)
             curve[:D, :D] += x.T @ (x * (bend[block] * left**2)[:, None])
-            if free:
-                at = self.place[block][:, None] == np.arange(fixed, places)
-                curve[:D, D:] += x.T @ (at * (bend[block] * left)[:, None])
+            curve[:D, D:] += x.T @ (at * (bend[block] * left)[:, None])
         curve[D:, :D] = curve[:D, D:].T
         curve[D:, D:] = np.diag(np.bincount(self.place, bend, places)[fixed:])
-        return slope, curve
+        return Likelihood(np.array([value]), slope[None], curve[None])
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +152,7 @@ class RelevanceFeatures:
     @classmethod
     def of(cls, log: Log) -> "RelevanceFeatures":
         """Measure what features are made of."""
-        logits = logit_of(log.scores)
+        logits = score_logit(log.scores)
         with np.errstate(all="ignore"):
             centre, spread = np.nanmean(logits, axis=0), np.nanstd(logits, axis=0)
         centre, spread = np.nan_to_num(centre), np.where(spread > 0, spread, 1.0)
@@ -177,7 +162,7 @@ class RelevanceFeatures:
 
     def __call__(self, rows: Log) -> np.ndarray:
         """Return the features of rows, (rows, features)."""
-        logits, slots = logit_of(rows.scores), self.encoder.slots
+        logits, slots = score_logit(rows.scores), self.encoder.slots
         x = np.clip((logits - self.centre) / self.spread, -_REACH, _REACH)
         M, gaps = x.shape[1], np.isnan(x)
         by_context = M * sum(slots) <= _MOST_SLOPES
@@ -192,9 +177,3 @@ class RelevanceFeatures:
             if by_context:
                 parts += [one * x[:, [m]] for m in range(M)]
         return np.concatenate(parts, axis=1)
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    small = np.exp(-np.abs(x))
-    p: np.ndarray = np.where(x >= 0, 1.0, small) / (1 + small)
-    return p

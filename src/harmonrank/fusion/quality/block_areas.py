@@ -2,8 +2,8 @@
 
 Fused scores and labels of every block are sorted and kept in a file. The range of scores is then
 cut so that each part of it has so many rows, and the parts are taken in ascending order: a row's
-rank is its rank within the part plus the weight of all parts below (`RunningAuc`). So every AUC is
-that of all rows, to the last digits of a sum.
+rank is its rank within the part plus the weight of all parts below (`whole_totals`). So every AUC
+is that of all rows, to the last digits of a sum.
 """
 
 __all__ = ["SortedRows", "areas_of", "curve_of", "sorted_rows"]
@@ -15,7 +15,13 @@ from pathlib import Path
 import numpy as np
 
 from harmonrank.data.rows.blocks import SpilledBlocks
-from harmonrank.metrics import RunningAuc, isotonic_pools
+from harmonrank.metrics import (
+    isotonic_pools,
+    range_totals,
+    splitters_of,
+    tied_ranges,
+    whole_totals,
+)
 
 _PART_ROWS = 2_000_000
 _EDGES_ROWS = 2_000  # Of each block, by which the range of scores is cut.
@@ -36,19 +42,16 @@ def sorted_rows(fused: np.ndarray, labels: np.ndarray, weight: np.ndarray | None
     return SortedRows(fused[order], labels[order], np.empty(0) if weight is None else weight[order])
 
 
-def areas_of(
-    blocks: Iterable[SortedRows], rows: int, objectives: int, folder: Path | None = None
-) -> np.ndarray:
+def areas_of(blocks: Iterable[SortedRows], rows: int, folder: Path | None = None) -> np.ndarray:
     """Return the AUC of every objective; nan of one without a positive or without a negative.
 
     Args:
         blocks: All rows, in blocks of at least one row each.
         rows: About how many there are in all.
-        objectives: How many labels a row has.
         folder: Where they are kept meanwhile.
     """
     kept, cuts = _kept(blocks, rows, folder)
-    return _areas(kept, cuts, objectives)
+    return _areas(kept, cuts)
 
 
 def curve_of(
@@ -85,19 +88,11 @@ def _kept(
             yield block
 
     kept = SpilledBlocks(seen(), folder)
-    return kept, _cuts(np.concatenate(edges), rows)
+    return kept, splitters_of(np.concatenate(edges), -(-rows // _PART_ROWS))
 
 
 def _weights(rows: SortedRows) -> np.ndarray:
     return rows.weight if len(rows.weight) else np.ones(len(rows.fused))
-
-
-def _cuts(scores: np.ndarray, rows: int) -> np.ndarray:
-    """Return where the range of scores is cut; a score that fills a part is one by itself."""
-    parts = -(-rows // _PART_ROWS)
-    found = np.quantile(scores, np.arange(1, parts) / parts, method="nearest")
-    known, counts = np.unique(found, return_counts=True)
-    return np.unique(np.concatenate([known, np.nextafter(known[counts > 1], np.inf)]))
 
 
 def _ascending(
@@ -107,30 +102,24 @@ def _ascending(
     starts = np.array(
         [[0, *np.searchsorted(kept[n].fused, cuts), len(kept[n].fused)] for n in range(len(kept))]
     )
+    single = tied_ranges(cuts)
     for part in range(starts.shape[1] - 1):
         ends = starts[:, part], starts[:, part + 1]
         slices = [(n, slice(int(a), int(b))) for n, (a, b) in enumerate(zip(*ends, strict=True))]
         some = (kept.part(n, rows) for n, rows in slices if rows.stop > rows.start)
-        yield some, 0 < part < len(cuts) and cuts[part] == np.nextafter(cuts[part - 1], np.inf)
+        yield some, bool(single[part])
 
 
-def _areas(kept: SpilledBlocks[SortedRows], cuts: np.ndarray, M: int) -> np.ndarray:
+def _areas(kept: SpilledBlocks[SortedRows], cuts: np.ndarray) -> np.ndarray:
     """Return the AUCs of all rows, part by part in the order of their scores."""
-    running = RunningAuc(M)
-    for some, single in _ascending(kept, cuts):
-        if single:
-            mass, positive = 0.0, np.zeros(M)
-            for block in some:
-                w = _weights(block)
-                mass, positive = mass + float(w.sum()), positive + w @ block.labels
-            running.add_tied(mass, positive)
-            continue
-        found = list(some)
-        if found:
-            weight = np.concatenate([block.weight for block in found])
-            running.add(
-                np.concatenate([block.fused for block in found]),
-                np.concatenate([block.labels for block in found]),
-                weight if len(weight) else None,
-            )
-    return running.areas()
+    totals, places = [], []
+    for place, (parts, single) in enumerate(_ascending(kept, cuts)):
+        # Rows of one score need no common sort.
+        for some in ([part] for part in parts) if single else [list(parts)]:
+            if some:
+                weight = np.concatenate([part.weight for part in some])
+                fused = np.concatenate([part.fused for part in some])
+                labels = np.concatenate([part.labels for part in some])
+                totals.append(range_totals(fused, labels, weight if len(weight) else None))
+                places.append(place)
+    return whole_totals(totals, places).area

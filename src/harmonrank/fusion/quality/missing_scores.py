@@ -9,7 +9,7 @@ import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.fusion.quality.outcomes import outcomes_of
-from harmonrank.metrics import Interval, auc, paired_difference
+from harmonrank.metrics import Interval, auc, auc_sum_interval
 
 if TYPE_CHECKING:
     from harmonrank.fusion.method import Method
@@ -96,10 +96,10 @@ def _cost(model: "Method", whole: Log, hidden: Log) -> tuple[float, Interval]:
     """Return the AUC-sum of rows as they are, and how much less it is with scores hidden."""
     fused, labels, weights = model.score(whole), outcomes_of(whole), whole.schema.weight_vector
     areas = auc(fused, labels, sample_weight=whole.sample_weight)
-    lost = paired_difference(
+    lost = auc_sum_interval(
         fused,
-        model.score(hidden),
         labels,
+        minus=model.score(hidden),
         objective_weights=weights,
         groups=whole.request,
         sample_weight=whole.sample_weight,

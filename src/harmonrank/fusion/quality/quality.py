@@ -105,7 +105,7 @@ class Quality(Tabular):
         counts = self.value.value if self.value is not None and by_value else self.weights
         others = beside or {}
         columns = (
-            Column("objective", least=12),
+            Column("objective"),
             Column("AUC", ".4f"),
             Column("95 % interval", align="right", spare=len(others) > 1),
             *(Column(title, ".4f") for title in others),

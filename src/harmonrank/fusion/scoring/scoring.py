@@ -73,7 +73,7 @@ def score_file(
     names = files.columns
     context = table_columns(method.schema.context, names)
     check_columns(source, names, [*method.schema.score_columns, *context])
-    method.objective_weights(weights, value)  # refuses what it cannot take before any work
+    method.fuser.weights(weights, value)  # refuses what it cannot take before any work
     if column in names:
         raise UsageError(f"{called} has a column '{column}' already; choose another name.")
     check_output(output, overwrite=overwrite)

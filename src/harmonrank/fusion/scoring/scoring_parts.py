@@ -74,7 +74,7 @@ def score_files(
         )
     context = table_columns(method.schema.context, files.columns)
     check_columns(source, files.columns, [*method.schema.score_columns, *context])
-    method.objective_weights(weights, value)  # refuses what it cannot take before any work
+    method.fuser.weights(weights, value)  # refuses what it cannot take before any work
     if column in files.columns:
         raise UsageError(
             f"{describe(source)} has a column '{column}' already; choose another name."
@@ -135,7 +135,7 @@ def _facts(paths: tuple[TableFile, ...]) -> list[tuple[str, int, int]]:
 
 def _fact(path: TableFile) -> tuple[str, int, int]:
     if isinstance(path, StoreFile):
-        return str(path), path.size, path.stamp
+        return str(path), count_rows(path), 0
     stat = path.stat()
     return str(path.absolute()), stat.st_size, stat.st_mtime_ns
 

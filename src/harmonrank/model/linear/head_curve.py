@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 
 from harmonrank.model.linear.head_columns import OTHERS, HeadColumns
-from harmonrank.model.linear.head_quadratic import Derivatives
+from harmonrank.support.newton import Likelihood, Prior
 from harmonrank.support.parallel import map_parts
 
 # Of fewer context values all columns are inverted together, which takes less.
@@ -29,63 +29,47 @@ class HeadCurve:
 
     Attributes:
         theta: (M, D), the point.
-        slope: (M, D), gradients there.
-        curvature: (M, D, D), negative Hessians.
+        there: The likelihoods at it.
     """
 
     theta: np.ndarray
-    slope: np.ndarray
-    curvature: np.ndarray
+    there: Likelihood
 
-    @classmethod
-    def at(cls, theta: np.ndarray, data: Derivatives) -> "HeadCurve":
-        """Look at all rows once."""
-        return cls(theta, *data.derivatives(theta))
-
-    def top(self, prior: np.ndarray, decay: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def top(self, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients of the largest posterior, and the posterior variances.
 
-        Args:
-            prior: (D,) means.
-            decay: (D,) precisions; that of all context values is the same.
+        All context values have one precision.
         """
-        pull = self.slope - decay * (self.theta - prior)
-        step, spread = self._solved(pull, decay)
-        # A logit that jumps by more than 2 has left the region that the curve describes.
-        reach = np.abs(step[:, :OTHERS]).max(axis=1, keepdims=True)
-        step = step * np.minimum(1.0, 2.0 / np.maximum(reach, 1e-12))
-        return self.theta + step, spread
-
-    def _solved(self, pull: np.ndarray, decay: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the solution for each head, and the diagonal of the inverse."""
         M, D = self.theta.shape
         if D - HeadColumns(M).width < _MANY_VALUES:
-            covariance = np.linalg.inv(self.curvature + np.diag(decay))
-            step = (covariance @ pull[:, :, None])[:, :, 0]
-            return step, np.diagonal(covariance, axis1=1, axis2=2)
-        found = map_parts(lambda m: self._solved_by_axes(m, pull[m], decay), range(M))
-        steps, spreads = zip(*found, strict=True)
-        return np.stack(steps), np.stack(spreads)
+            target, variance = prior.top(self.theta, self.there)
+            step = target - self.theta
+        else:
+            found = map_parts(lambda m: self._solved_by_axes(m, prior), range(M))
+            step, variance = map(np.stack, zip(*found, strict=True))
+        # A logit that jumps by more than 2 has left the region that the curve describes.
+        reach = np.abs(step[:, :OTHERS]).max(axis=1, keepdims=True)
+        return self.theta + step * np.minimum(1.0, 2.0 / np.maximum(reach, 1e-12)), variance
 
     @cached_property
     def _axes(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """The eigenvalues and axes of each head's context values, and B along the axes."""
-        K = HeadColumns(len(self.theta)).width
+        K, curvature = HeadColumns(len(self.theta)).width, self.there.curvature
 
         def turned(m: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            values, axes = np.linalg.eigh(self.curvature[m, K:, K:])
-            return np.maximum(values, 0.0), axes, self.curvature[m, :K, K:] @ axes
+            values, axes = np.linalg.eigh(curvature[m, K:, K:])
+            return np.maximum(values, 0.0), axes, curvature[m, :K, K:] @ axes
 
         return map_parts(turned, range(len(self.theta)))
 
-    def _solved_by_axes(
-        self, m: int, pull: np.ndarray, decay: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        values, axes, across = self._axes[m]
+    def _solved_by_axes(self, m: int, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
+        """Return the step of a head, and the diagonal of the inverse."""
+        (values, axes, across), decay = self._axes[m], prior.decay
+        pull = self.there.slope[m] - decay * (self.theta[m] - prior.mean)
         K = len(across)
         inverse = 1 / (values + decay[K])
         weighed = across * inverse  # (K, values)
-        numbers = self.curvature[m, :K, :K] + np.diag(decay[:K]) - weighed @ across.T
+        numbers = self.there.curvature[m, :K, :K] + np.diag(decay[:K]) - weighed @ across.T
         covariance = np.linalg.inv(numbers)
         turned = pull[K:] @ axes
         first = covariance @ (pull[:K] - weighed @ turned)

@@ -6,21 +6,22 @@ two logs add up to that of both, so rows that were looked at once need not be ke
 docs/default-method.md.
 """
 
-__all__ = ["Derivatives", "HeadQuadratic", "Pooled"]
+__all__ = ["HeadQuadratic", "HeadRows", "Pooled"]
 
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 
 import numpy as np
 
+from harmonrank.support.newton import Likelihood
 from harmonrank.support.storage.arrays import Array
 
 
-class Derivatives(Protocol):
-    """Log-likelihoods of all heads: gradients (M, D) and curvatures (M, D, D) at (M, D) theta."""
+class HeadRows(Protocol):
+    """What is known of rows that heads are fitted on."""
 
-    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return both."""
+    def likelihood(self, theta: np.ndarray) -> Likelihood:
+        """Return the log-likelihoods of all heads at (M, D) theta."""
         ...
 
 
@@ -37,14 +38,16 @@ class HeadQuadratic:
     curvature: Annotated[np.ndarray, Array(("M", "columns", "columns"))]
 
     @classmethod
-    def at(cls, theta: np.ndarray, data: Derivatives) -> "HeadQuadratic":
+    def at(cls, theta: np.ndarray, data: HeadRows) -> "HeadQuadratic":
         """Return the quadratics that touch the likelihoods of some rows at theta."""
-        slope, curvature = data.derivatives(theta)
+        _, slope, curvature = data.likelihood(theta)
         return cls(slope + np.einsum("mij,mj->mi", curvature, theta), curvature)
 
-    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradients and curvatures at theta; no row is looked at."""
-        return self.pull - np.einsum("mij,mj->mi", self.curvature, theta), self.curvature
+    def likelihood(self, theta: np.ndarray) -> Likelihood:
+        """Return the quadratics at theta, but for a constant; no row is looked at."""
+        lost = np.einsum("mij,mj->mi", self.curvature, theta)
+        value = (theta * (self.pull - 0.5 * lost)).sum(axis=1)
+        return Likelihood(value, self.pull - lost, self.curvature)
 
     def __add__(self, other: "HeadQuadratic") -> "HeadQuadratic":
         return HeadQuadratic(self.pull + other.pull, self.curvature + other.curvature)
@@ -66,9 +69,9 @@ class HeadQuadratic:
 class Pooled:
     """The likelihoods of several logs."""
 
-    parts: tuple[Derivatives, ...]
+    parts: tuple[HeadRows, ...]
 
-    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradients and curvatures of all."""
-        slopes, curved = zip(*(part.derivatives(theta) for part in self.parts), strict=True)
-        return np.sum(slopes, axis=0), np.sum(curved, axis=0)
+    def likelihood(self, theta: np.ndarray) -> Likelihood:
+        """Return the sums of all."""
+        found = zip(*(part.likelihood(theta) for part in self.parts), strict=True)
+        return Likelihood(*(np.sum(np.stack(sums), axis=0) for sums in found))

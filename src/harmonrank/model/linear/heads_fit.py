@@ -11,6 +11,7 @@ __all__ = ["BlockSums", "fit_blocks", "fit_heads", "fit_linear"]
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 
 import numpy as np
 
@@ -19,9 +20,9 @@ from harmonrank.model.coordinate import Coordinate, fit_coordinate
 from harmonrank.model.density.density import Density, distinct_contexts
 from harmonrank.model.density.density_sums import DensitySums, density_of
 from harmonrank.model.fit_rows import FitRows, RowCounts, cut_rows, drawn_from
-from harmonrank.model.linear.head_columns import GROUPS, INTERCEPT, OWN, SHARED, HeadColumns
+from harmonrank.model.linear.head_columns import INTERCEPT, OWN, SHARED, HeadColumns
 from harmonrank.model.linear.head_curve import HeadCurve
-from harmonrank.model.linear.head_quadratic import Derivatives
+from harmonrank.model.linear.head_quadratic import HeadRows
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.linear.heads_sums import HeadSums, periods_of
 from harmonrank.model.missing.completions import Completions
@@ -34,15 +35,22 @@ from harmonrank.model.missing.gaps import Gaps
 from harmonrank.model.terms.residual import Residual
 from harmonrank.model.terms.residual_blocks import ResidualBlocks
 from harmonrank.model.terms.residual_fit import fit_residual
+from harmonrank.support.logistic import logit
+from harmonrank.support.newton import (
+    SINGLE_ROUNDING,
+    Likelihood,
+    Prior,
+    Rounds,
+    Step,
+    maximise,
+    settled,
+)
 
 _STEPS = 25
 _START_PRECISION = (4.0, 4.0, 4.0, 4.0, 100.0, 30.0)
-_LEAST, _MOST = 1e-2, 1e6
 # Posterior standard deviations; smaller steps no longer move the ranking.
 _ENOUGH = 0.15
-# Within this many of them the likelihood is as good as quadratic.
-_NEAR = 2.0
-_ROUNDS = 50
+_ROUNDS = Rounds(most=50, enough=_ENOUGH / 10, steady=_ENOUGH / 10, near=2.0)
 _COORDINATE_ROWS = 500_000
 # What a plain calibration of each score would be; the first four groups.
 _PLAIN = np.array([1.0, 0.0, 0.0, 0.0])
@@ -114,10 +122,9 @@ class BlockSums:
 
     blocks: Blocks[HeadSums]
 
-    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradients and curvatures, added up in the order of the blocks."""
-        slope, curvature = self.blocks.total(HeadSums.derivatives, theta)
-        return slope, curvature
+    def likelihood(self, theta: np.ndarray) -> Likelihood:
+        """Return the sums of all blocks, added up in their order."""
+        return Likelihood(*self.blocks.total(HeadSums.likelihood, theta))
 
 
 def _origin(places: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -183,7 +190,7 @@ def _plain(
     """Return the heads that a fit begins with."""
     M = len(density.base)
     theta = np.zeros((M, HeadColumns(M).total(slots)))
-    theta[:, INTERCEPT], theta[:, OWN] = np.log(prevalence / (1 - prevalence)), 1.0
+    theta[:, INTERCEPT], theta[:, OWN] = logit(prevalence), 1.0
     none = Residual.none(M, slots)
     return Heads(coordinate, density, slots, theta, np.array(_START_PRECISION), _PLAIN, none)
 
@@ -241,61 +248,31 @@ def _completed_sums(rows: FitRows, heads: Heads, incomplete: int, log_rows: int)
 
 
 def fit_linear(
-    heads: Heads, data: Derivatives, on_step: Callable[[int], None] = lambda _: None
+    heads: Heads, data: HeadRows, on_step: Callable[[int], None] = lambda _: None
 ) -> Heads:
     """Take Newton steps until they no longer move the ranking."""
+    mean = np.zeros(heads.theta.shape[1])
+    mean[SHARED] = heads.shared
     group = HeadColumns(len(heads.theta)).groups(heads.slots)
-    for step in range(_STEPS):
-        heads, change = _step(heads, HeadCurve.at(heads.theta, data), group)
-        on_step(step + 1)
-        if change < _ENOUGH:
-            break
-    return heads
+    prior, steps = Prior(mean, heads.precision, group), count(1)
+
+    def propose(theta: np.ndarray, there: Likelihood) -> Step:
+        nonlocal prior
+        step, prior, far = settled(theta, prior, HeadCurve(theta, there).top, _updated, _ROUNDS)
+        on_step(next(steps))
+        return step._replace(last=far < _ENOUGH)
+
+    found = maximise(data.likelihood, heads.theta, propose, _STEPS, SINGLE_ROUNDING)
+    theta = found.checked("The linear heads").theta
+    return replace(heads, theta=theta, precision=prior.precision, shared=prior.mean[SHARED])
 
 
-def _step(heads: Heads, curve: HeadCurve, group: np.ndarray) -> tuple[Heads, float]:
-    """Take a Newton step of all heads, and settle what they share; return the largest change.
+def _updated(prior: Prior, theta: np.ndarray, variance: np.ndarray) -> Prior:
+    """Return the prior that fits coefficients best, means of the first four groups included.
 
-    The precisions converge slowly, but need no look at the rows: near the top the curve does for
-    them. Changes are measured in posterior standard deviations.
+    These are the means over objectives, shrunk to (1, 0, 0, 0) as by one more objective which is
+    what a plain calibration would be.
     """
-    for again in range(_ROUNDS):
-        before = heads
-        heads, spread = _update(heads, curve, group)
-        deviation = np.sqrt(spread)
-        change = float((np.abs(heads.theta - curve.theta) / deviation).max())
-        moved = float((np.abs(heads.theta - before.theta) / deviation).max())
-        open_ = before.precision < _MOST / 10
-        drift = np.abs(np.log(heads.precision / before.precision))[open_].max(initial=0)
-        if (again == 0 and change > _NEAR) or max(moved, drift) < _ENOUGH / 10:
-            break
-    return heads, change
-
-
-def _update(heads: Heads, curve: HeadCurve, group: np.ndarray) -> tuple[Heads, np.ndarray]:
-    """Find the top of the curve under the present prior, then the prior that fits it best."""
-    prior = np.zeros(heads.theta.shape[1])
-    prior[SHARED] = heads.shared
-    theta, spread = curve.top(prior, np.where(group >= 0, heads.precision[group], 1e-6))
-    shared = _shared_means(theta)
-    prior[SHARED] = shared
-    precision = heads.precision.copy()
-    for g in range(len(GROUPS)):
-        of_group = group == g
-        if not of_group.any():
-            continue
-        energy = ((theta - prior)[:, of_group] ** 2).sum()
-        # γ and λ of eq. 5 of docs/default-method.md.
-        known = (1 - heads.precision[g] * spread[:, of_group]).sum()
-        precision[g] = np.clip(known / max(energy, 1e-12), _LEAST, _MOST)
-    return replace(heads, theta=theta, precision=precision, shared=shared), spread
-
-
-def _shared_means(theta: np.ndarray) -> np.ndarray:
-    """Return the mean over objectives of the first four groups, shrunk to (1, 0, 0, 0).
-
-    The shrinkage is that of one more objective which is what a plain calibration would be.
-    """
-    total = theta[:, SHARED].sum(axis=0)
-    means: np.ndarray = (total + _PLAIN) / (len(theta) + 1)
-    return means
+    mean = prior.mean.copy()
+    mean[SHARED] = (theta[:, SHARED].sum(axis=0) + _PLAIN) / (len(theta) + 1)
+    return replace(prior, mean=mean).updated(theta, variance)

@@ -35,7 +35,8 @@ from harmonrank.model.linear.heads_sums_kernels import (
     put,
     write_logits,
 )
-from harmonrank.model.linear.row_sums import RowSums, surprises
+from harmonrank.model.linear.row_sums import RowSums, log_losses, surprises
+from harmonrank.support.newton import Likelihood
 from harmonrank.support.parallel import each_part
 
 PERIODS = 8
@@ -158,8 +159,8 @@ class HeadSums:
             # Runs are in the order of their contexts.
             yield block, slice(*np.searchsorted(self.run_context, [block.start, block.stop]))
 
-    def derivatives(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradients (M, D) and negative Hessians (M, D, D) of the heads' log-likelihoods.
+    def likelihood(self, theta: np.ndarray) -> Likelihood:
+        """Return the log-likelihoods of all heads.
 
         Sums over the rows of a context are kept for a block of contexts at a time, and blocks are
         added in order, so that memory is bounded and the result does not depend on the bound.
@@ -169,10 +170,13 @@ class HeadSums:
         """
         M, D = theta.shape
         K = HeadColumns(M).width
-        slopes, curved = np.zeros((M, D)), np.zeros((M, D, D))
+        found = Likelihood(np.zeros(M), np.zeros((M, D)), np.zeros((M, D, D)))
+        value, slopes, curved = found
         for block, runs in self.blocks(M * (M + 1) ** 2):
             surprise = self.surprise(block)
-            gradient, curvature = self._sums(block, runs, *self.affine(theta, block, surprise))
+            given = self.affine(theta, block, surprise)
+            losses, gradient, curvature = self._sums(block, runs, *given)
+            value -= losses
             places = K + self.density.first + self.contexts[block]  # (contexts, features)
 
             def fold(m: int) -> None:
@@ -184,36 +188,13 @@ class HeadSums:
 
             each_part(fold, M)
         curved[:, :K, K:] = np.swapaxes(curved[:, K:, :K], 1, 2)
-        self.few_rows.add(theta, slopes, curved)
-        return slopes, curved
-
-    def log_likelihood(self, theta: np.ndarray) -> float:
-        """Return the log-likelihood of all labels under linear heads."""
-        M, value = len(self.away), 0.0
-        for block, runs in self.blocks(2 * M * M):
-            given = self.affine(theta, block, self.surprise(block))
-            start, context = self.run_start[runs.start : runs.stop + 1], self.run_context[runs]
-            cuts = _chunks(start)
-            found = np.zeros(len(cuts) - 1)
-
-            def add(chunk: int) -> None:
-                low, high = cuts[chunk], cuts[chunk + 1]  # noqa: B023
-                rows = slice(start[low], start[high])  # noqa: B023
-                z = np.empty((M, rows.stop - rows.start), np.float32)
-                number = context - block.start  # noqa: B023
-                write_logits(self.away, start, number, low, high, *given, z)  # noqa: B023
-                # With z minus the logit, log σ(h) = −log(1 + e⁻ʰ), and log(1 − σ(h)) is h less.
-                lost = np.log1p(np.exp(z)) - (1 - self.labels[:, rows]) * z
-                found[chunk] = -(self.weight[rows].astype(np.float64) @ lost.sum(axis=0))  # noqa: B023
-
-            each_part(add, len(cuts) - 1)
-            value += float(found.sum())
-        return value + self.few_rows.log_likelihood(theta)
+        self.few_rows.add(theta, found)
+        return found
 
     def _sums(
         self, block: slice, runs: slice, intercept: np.ndarray, slope: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return Σ g a, (M, contexts, 1 + M), and Σ h a aᵀ, (M, contexts, 1 + M, 1 + M)."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the log losses (M,), Σ g a (M, contexts, 1 + M), and Σ h a aᵀ by context."""
         M = len(self.away)
         pairs = (M + 1) * (M + 2) // 2
         start = self.run_start[runs.start : runs.stop + 1]
@@ -221,20 +202,23 @@ class HeadSums:
         found = np.empty((len(context), M, M + 1 + pairs), np.float32)
         weight = np.atleast_2d(self.weight)  # (1 or M, rows)
         cuts = _chunks(start)
+        losses = np.zeros((len(cuts) - 1, M))
 
         def add(chunk: int) -> None:
             low, high = cuts[chunk], cuts[chunk + 1]
-            z = np.empty((M, start[high] - start[low]), np.float32)
+            rows = slice(start[low], start[high])
+            z = np.empty((M, rows.stop - rows.start), np.float32)
             write_logits(self.away, start, context, low, high, intercept, slope, z)
-            np.exp(z, out=z)  # NumPy's is a vector loop
-            add_runs(self.away, self.labels, weight, start, low, high, z, found)
+            e = np.exp(z)  # NumPy's is a vector loop
+            losses[chunk] = log_losses(z, e, self.labels[:, rows], weight[:, rows])
+            add_runs(self.away, self.labels, weight, start, low, high, e, found)
 
         each_part(add, len(cuts) - 1)
         contexts = block.stop - block.start
         gradient = np.zeros((M, contexts, M + 1))
         curvature = np.zeros((M, contexts, M + 1, M + 1))
         add_to_contexts(found, context, gradient, curvature)
-        return gradient, curvature
+        return losses.sum(axis=0), gradient, curvature
 
     def affine(
         self, theta: np.ndarray, block: slice, surprise: np.ndarray

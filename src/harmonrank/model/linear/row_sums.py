@@ -4,7 +4,7 @@ Of such rows the surprise is kept, which is computed once: the matrix that gives
 context, takes M³ operations, and would serve a row or two.
 """
 
-__all__ = ["RowSums", "surprises"]
+__all__ = ["RowSums", "log_losses", "surprises"]
 
 from dataclasses import dataclass
 
@@ -19,6 +19,7 @@ from harmonrank.model.linear.row_sums_kernels import (
     write_inputs,
     write_row_logits,
 )
+from harmonrank.support.newton import Likelihood
 from harmonrank.support.parallel import each_part
 
 
@@ -95,21 +96,23 @@ class RowSums:
         weight: np.ndarray = self.weight[min(m, len(self.weight) - 1)]
         return weight
 
-    def add(self, theta: np.ndarray, slopes: np.ndarray, curved: np.ndarray) -> None:
-        """Add gradients to (M, D) slopes, and negative Hessians to (M, D, D) curved."""
+    def add(self, theta: np.ndarray, found: Likelihood) -> None:
+        """Add values, gradients and negative Hessians to those of other rows."""
         if not len(self.context):
             return
-        K = HeadColumns(len(self.away)).width
+        (value, slopes, curved), K = found, HeadColumns(len(self.away)).width
         wide = -(-K // SIDE) * SIDE  # What is beyond the last column is never looked at.
 
         def add(m: int) -> None:
             corner, pairs = np.zeros((K, wide)), np.zeros((self.slots, self.slots))
             of_slot = np.zeros((self.slots, K + 1))
-            e = self.logits(m, theta)
-            np.exp(np.negative(e, out=e), out=e)  # NumPy's is a vector loop
+            z = self.logits(m, theta)
+            e = np.exp(np.negative(z, out=z))  # NumPy's is a vector loop
+            labels, weight = self.labels[m], self._weight_of(m)
+            value[m] -= log_losses(z, e, labels[self.first :], weight[self.first :])
             add_tiles(
-                m, K, e, *self._given, self.places, self.labels[m], self._weight_of(m), slopes[m],
-                corner, of_slot, pairs,
+                m, K, e, *self._given, self.places, labels, weight, slopes[m], corner, of_slot,
+                pairs,
             )  # fmt: skip
             slopes[m, K:] += of_slot[:, K]
             lower = np.tril(corner[:, :K], -1)
@@ -119,18 +122,6 @@ class RowSums:
             curved[m, K:, K:] += pairs + pairs.T + np.diag(of_slot[:, 0])
 
         each_part(add, len(self.away))
-
-    def log_likelihood(self, theta: np.ndarray) -> float:
-        """Return the log-likelihood of all labels."""
-        found = np.zeros(len(theta))
-
-        def add(m: int) -> None:
-            z = self.logits(m, theta).astype(np.float64)
-            weight = self._weight_of(m)[self.first :].astype(np.float64)
-            found[m] = weight @ (self.labels[m, self.first :] * z - np.logaddexp(0.0, z))
-
-        each_part(add, len(theta))
-        return float(found.sum())
 
     def write(self, theta: np.ndarray, inputs: np.ndarray, heads: np.ndarray) -> None:
         """Write the residual's inputs, (rows, 2M + 1), and the logits of all heads, (rows, M)."""
@@ -142,3 +133,11 @@ class RowSums:
                 heads[:, m] = self.logits(m, theta)
 
         each_part(write, len(theta) + 1)
+
+
+def log_losses(z: np.ndarray, e: np.ndarray, labels: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the log losses of minus the logits, whose exponentials are given, each head's sum."""
+    # log σ(−z) = −log(1 + eᶻ), and log(1 − σ(−z)) is −z less.
+    losses = weight * (np.log(1 + e) - (1 - labels) * z)
+    total: np.ndarray = losses.sum(axis=-1, dtype=np.float64)
+    return total

@@ -20,6 +20,7 @@ from harmonrank.model.linear.heads_sums import HeadSums
 from harmonrank.model.missing.gaps import Gaps
 from harmonrank.model.scorer.heads_score import HeadScorer
 from harmonrank.support.kernel import kernel
+from harmonrank.support.logistic import sigmoid
 
 # Draws per row: a few correct the bias of one, and rows take as much memory each.
 _DRAWS, _FEWER_DRAWS = 8, 4
@@ -100,7 +101,7 @@ class Completions:
             labels: (rows, M) from 0 to 1.
             shares: (rows, M) what each label counts; all the same if left out.
         """
-        scores = 1 / (1 + np.exp(-heads.coordinate.inverse(self.places)))
+        scores = sigmoid(heads.coordinate.inverse(self.places))
         p = HeadScorer(heads).probabilities(scores, codes[self.row])
         if shares is None:
             fit = np.log(np.maximum(np.where(labels[self.row] > 0, p, 1 - p), 1e-300)).sum(axis=1)

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.model.coordinate import logit_of
 from harmonrank.model.density.density import distinct_contexts
 from harmonrank.model.linear.heads import Heads
 from harmonrank.model.missing.gaps import Gaps
@@ -27,6 +26,7 @@ from harmonrank.model.scorer.head_room import BLOCK, HeadRoom
 from harmonrank.model.scorer.heads_kernels import average_rows
 from harmonrank.model.scorer.heads_tables import HeadTables
 from harmonrank.support.kernel import kernel
+from harmonrank.support.logistic import score_logit
 from harmonrank.support.parallel import each_part, edges_of
 
 _NODES = 16
@@ -48,7 +48,7 @@ class MarginalScorer:
         """Return the probability of each objective, (rows, M), of rows that miss something."""
         heads, (rows, M) = self._heads, scores.shape
         contexts, of_row = distinct_contexts(codes, heads.slots)
-        places = np.ascontiguousarray(heads.coordinate(logit_of(scores)))
+        places = np.ascontiguousarray(heads.coordinate(score_logit(scores)))
         gaps, p = Gaps.of(places, of_row), np.empty((rows, M))
         for block, part in gaps.blocks(self._tables.made + _POINTS * M):
             found = gaps.conditional(heads.density, contexts, block)

@@ -15,8 +15,9 @@ import numpy as np
 
 from harmonrank.metrics import expected_grouped_auc, request_gains
 from harmonrank.model.requests.request_levels import fit_levels
-from harmonrank.model.requests.request_weights import LOWEST, RequestWeights, put_terms, term_count
+from harmonrank.model.requests.request_weights import RequestWeights, put_terms, term_count
 from harmonrank.support.kernel import kernel
+from harmonrank.support.logistic import clipped, logit
 from harmonrank.support.parallel import each_part
 
 _ENDS = (0.001, 0.999)  # Quantiles beyond which z stays as it is.
@@ -45,9 +46,9 @@ def fit_request_weights(
     codes = np.unique(request, return_inverse=True)[1].reshape(-1)
     order = np.argsort(codes, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(codes))])
-    p, codes = np.clip(p[order], LOWEST, 1 - LOWEST), codes[order]
+    p, codes = clipped(p[order]), codes[order]
     w = np.ones(len(p)) if sample_weight is None else sample_weight[order].astype(np.float64)
-    h = np.log(p / (1 - p))
+    h = logit(p)
     inside = fit_levels(h, starts, labels[order], w).probabilities
     target = request_gains(inside, codes) * inside
     centre, unit = h.mean(axis=0), np.maximum(h.std(axis=0), 1e-6)

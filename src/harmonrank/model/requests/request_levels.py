@@ -22,13 +22,16 @@ from typing import Any
 import numpy as np
 
 from harmonrank.support.kernel import inline_kernel, kernel
+from harmonrank.support.logistic import sigmoid, sigmoid_and_loss, sigmoid_of
+from harmonrank.support.newton import Likelihood, Prior, Rounds, Step, maximise, settled
 from harmonrank.support.parallel import each_part
 
 _STEPS = 15
 _INNER_STEPS = 3
 _ENOUGH = 0.05  # Posterior standard deviations.
+_ROUNDS = Rounds(most=1, enough=_ENOUGH)
+_LOST = 1e-3  # Nats that the levels' own steps leave.
 _FARTHEST = 2.0  # A level moves by at most so much at a time.
-_LEAST, _MOST = 1e-2, 1e6
 _SMALLEST_LEVEL, _LARGEST_LEVEL = 1e-4, 9.0  # τ²
 _PROVEN = 2.0  # Standard errors above 0, from which on levels are believed to differ.
 # Groups of coefficients that share a precision: own slope, other slopes, means.
@@ -53,8 +56,7 @@ class RequestLevels:
     @property
     def probabilities(self) -> np.ndarray:
         """Return the probability of each row and objective given its request, (rows, M)."""
-        p: np.ndarray = 1 / (1 + np.exp(-self.logits))
-        return p
+        return sigmoid(self.logits)
 
 
 def fit_levels(
@@ -69,67 +71,51 @@ def fit_levels(
         weight: (rows,) sample weights.
     """
     rows, M = h.shape
-    h = np.ascontiguousarray(h, np.float64)
-    w = np.ones(rows) if weight is None else np.ascontiguousarray(weight, np.float64)
-    y = np.ascontiguousarray(labels.T, np.float64)
     # In units of the heads' spread, coefficients of all objectives are comparable.
     unit = np.maximum(h.std(axis=0), 1e-6)
+    h = np.ascontiguousarray(h / unit, np.float64)
+    w = np.ones(rows) if weight is None else np.ascontiguousarray(weight, np.float64)
+    y = np.ascontiguousarray(labels.T, np.float64)
     mean = np.add.reduceat(h, starts[:-1]) / np.diff(starts)[:, None]
-    prior = np.zeros((M, 1 + 2 * M))
-    prior[:, 1 : 1 + M] = np.eye(M)
-    group = np.full((M, 1 + 2 * M), -1)
-    group[:, 1 : 1 + M] = np.where(np.eye(M, dtype=bool), _OWN, _OTHERS)
-    group[:, 1 + M :] = _MEANS
-    scale = np.concatenate([[1.0], unit, unit])
-    theta, precision = prior.copy(), np.array(_START_PRECISION)
-    variance, level = np.full(M, _SMALLEST_LEVEL), np.zeros((M, len(starts) - 1))
-    slope, curved = np.empty_like(theta), np.empty((M, 1 + 2 * M, 1 + 2 * M))
+    at_rest = np.concatenate([np.zeros((M, 1)), np.diag(unit), np.zeros((M, M))], axis=1)
+    prior = Prior(at_rest, np.array(_START_PRECISION), _groups(M))
+    given = [(h, mean, starts, of_labels, w) for of_labels in y]
+    theta, variance = at_rest, np.full(M, _SMALLEST_LEVEL)
+    level = np.zeros((M, len(starts) - 1))
 
-    def add(m: int) -> None:
-        slope[m], curved[m] = 0.0, 0.0
-        _add(h, mean, starts, y[m], w, theta[m], variance[m], level[m], slope[m], curved[m])
+    def look(theta: np.ndarray) -> Likelihood:
+        there = Likelihood(np.zeros(M), np.zeros(theta.shape), np.zeros((*theta.shape, 1 + 2 * M)))
+
+        def add(m: int) -> None:
+            sums = there.slope[m], there.curvature[m]
+            there.value[m] = _add(*given[m], theta[m], variance[m], level[m], *sums)
+
+        each_part(add, M)
+        return there
+
+    def propose(theta: np.ndarray, there: Likelihood) -> Step:
+        nonlocal prior
+        step, prior, far = settled(
+            theta, prior, lambda prior: prior.top(theta, there), Prior.updated, _ROUNDS
+        )
+        return step._replace(last=far < _ENOUGH)
 
     for levels in (False, True):
         if levels:
             # Slopes without levels leave residuals that tell how far levels differ.
-            sums = [_residuals(h, mean, starts, y[m], w, theta[m]) for m in range(M)]
+            sums = [_residuals(*given[m], theta[m]) for m in range(M)]
             variance = np.array([_level_variance(*of_request) for of_request in sums])
-        for _ in range(_STEPS):
-            each_part(add, M)
-            step, spread, precision = _step(theta, prior, slope, curved, group, scale, precision)
-            theta = theta + step
-            if (np.abs(step) / spread).max() < _ENOUGH:
-                break
+        theta = maximise(look, theta, propose, _STEPS, _LOST).theta
     logits = np.empty((rows, M))
     for m in range(M):
         _write(h, mean, starts, theta[m], level[m], logits[:, m])
-    return RequestLevels(logits, theta, variance)
+    return RequestLevels(logits, theta / np.concatenate([[1.0], unit, unit]), variance)
 
 
-def _step(
-    theta: np.ndarray,
-    prior: np.ndarray,
-    slope: np.ndarray,
-    curved: np.ndarray,
-    group: np.ndarray,
-    scale: np.ndarray,
-    precision: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a Newton step of all objectives, posterior deviations, and the next precisions."""
-    decay = np.where(group >= 0, precision[group], 1e-6) * scale**2
-    width = theta.shape[1]
-    covariance = np.linalg.inv(curved + decay[:, :, None] * np.eye(width))
-    pull = slope - decay * (theta - prior)
-    step = (covariance @ pull[:, :, None])[:, :, 0]
-    variance = np.diagonal(covariance, axis1=1, axis2=2)
-    moved = (theta + step - prior) * scale
-    new = precision.copy()
-    for g in range(len(precision)):
-        of_group = group == g
-        if of_group.any():
-            decided = (1 - decay * variance)[of_group].sum()
-            new[g] = np.clip(decided / max((moved[of_group] ** 2).sum(), 1e-12), _LEAST, _MOST)
-    return step, np.sqrt(variance), new
+def _groups(M: int) -> np.ndarray:
+    """Return the group of each coefficient: intercept, slopes of every head, means."""
+    slopes = np.where(np.eye(M, dtype=bool), _OWN, _OTHERS)
+    return np.concatenate([np.full((M, 1), -1), slopes, np.full((M, M), _MEANS)], axis=1)
 
 
 def _level_variance(residual: np.ndarray, noise: np.ndarray, pull: np.ndarray) -> float:
@@ -169,8 +155,10 @@ def _linear(h: Any, mean: Any, theta: Any) -> float:
 def _add(
     h: Any, mean: Any, starts: Any, y: Any, w: Any, theta: Any, variance: float, level: Any,
     slope: Any, curved: Any,
-) -> None:  # fmt: skip
-    """Bring each level to its top, and add up gradient and curvature of θ and ϑ there.
+) -> float:  # fmt: skip
+    """Bring each level to its top; add up gradient and curvature of θ and ϑ there.
+
+    Return the log-likelihood, levels with their prior.
 
     A level that follows θ takes c cᵀ/k off the curvature, c = Σ v x of its request and k its own
     curvature.
@@ -179,6 +167,7 @@ def _add(
     eta = np.empty(np.max(np.diff(starts)))
     s, c, x = np.empty(M), np.empty(1 + 2 * M), np.empty(1 + 2 * M)
     S = np.empty((M, M))
+    value = 0.0
     for g in range(starts.size - 1):
         first, end = starts[g], starts[g + 1]
         for i in range(first, end):
@@ -187,15 +176,17 @@ def _add(
         for _ in range(_INNER_STEPS):
             pull, k = -b / variance, 1.0 / variance
             for i in range(first, end):
-                p = 1.0 / (1.0 + np.exp(-(eta[i - first] + b)))
+                p = sigmoid_of(eta[i - first] + b)
                 pull += w[i] * (y[i] - p)
                 k += w[i] * p * (1.0 - p)
             b += min(max(pull / k, -_FARTHEST), _FARTHEST)
         level[g] = b
         v, r = 0.0, 0.0
         s[:], S[:], x[:] = 0.0, 0.0, 0.0
+        value -= 0.5 * b * b / variance
         for i in range(first, end):
-            p = 1.0 / (1.0 + np.exp(-(eta[i - first] + b)))
+            p, loss = sigmoid_and_loss(eta[i - first] + b, y[i])
+            value -= w[i] * loss
             miss, spread = w[i] * (y[i] - p), w[i] * p * (1.0 - p)
             r, v = r + miss, v + spread
             for j in range(M):
@@ -221,6 +212,8 @@ def _add(
     for a in range(1 + 2 * M):
         for n in range(a):
             curved[n, a] = curved[a, n]
+    result: float = value
+    return result
 
 
 @kernel
@@ -229,7 +222,7 @@ def _residuals(h: Any, mean: Any, starts: Any, y: Any, w: Any, theta: Any) -> An
     out = np.zeros((3, starts.size - 1))
     for g in range(starts.size - 1):
         for i in range(starts[g], starts[g + 1]):
-            p = 1.0 / (1.0 + np.exp(-_linear(h[i], mean[g], theta)))
+            p = sigmoid_of(_linear(h[i], mean[g], theta))
             out[0, g] += w[i] * (y[i] - p)
             out[1, g] += w[i] * w[i] * p * (1.0 - p)
             out[2, g] += w[i] * p * (1.0 - p)

@@ -10,7 +10,7 @@ with p_m the heads' probabilities and z_j their standardised logits, kept within
 fit. `harmonrank.model.requests.request_fit` finds the coefficients.
 """
 
-__all__ = ["LOWEST", "RequestWeights", "put_terms", "term_count"]
+__all__ = ["RequestWeights", "put_terms", "term_count"]
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -18,10 +18,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from harmonrank.support.kernel import inline_kernel, kernel
+from harmonrank.support.logistic import SMALLEST_PROBABILITY, logit_of
 from harmonrank.support.storage.arrays import Array
-
-LOWEST = 1e-12
-"""Probabilities nearer to 0 or 1 have no other logit."""
 
 _EACH = Array(("M",), low=-1e9, high=1e9)
 
@@ -63,8 +61,7 @@ def put_terms(p: Any, centre: Any, inverse: Any, low: Any, high: Any, z: Any, ou
     M = p.size
     out[0], place = 1.0, 1 + M
     for j in range(M):
-        chance = min(max(p[j], LOWEST), 1.0 - LOWEST)
-        logit = np.log(chance / (1.0 - chance))
+        logit = logit_of(p[j], SMALLEST_PROBABILITY)
         z[j] = min(max((logit - centre[j]) * inverse[j], low[j]), high[j])
         out[1 + j] = z[j]
     for j in range(M):

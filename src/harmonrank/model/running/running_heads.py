@@ -40,6 +40,7 @@ from harmonrank.model.terms.residual_blocks import ResidualBlocks
 from harmonrank.model.terms.residual_fit import fit_residual
 from harmonrank.model.terms.residual_sums import ResidualRows
 from harmonrank.support.errors import DataError
+from harmonrank.support.logistic import SMALLEST_SCORE, clipped, sigmoid
 from harmonrank.support.storage.arrays import Array
 
 HALF_LIVES = (None, 192.0, 48.0, 12.0)
@@ -159,8 +160,7 @@ class RunningHeads:
     def prevalence(self) -> np.ndarray:
         """The share of positives of each objective, (M,)."""
         member = self.members[self.chosen]
-        share: np.ndarray = np.clip(member.positives / member.mass, 1e-9, 1 - 1e-9)
-        return share
+        return clipped(member.positives / member.mass, SMALLEST_SCORE)
 
     @cached_property
     def heads(self) -> Heads:
@@ -217,7 +217,7 @@ class RunningHeads:
         plain = now._linear(moved[self.chosen])
         data = _head_sums(plain, places, codes, labels, weight)
         # Scored before they are learned: the rows choose the half-life.
-        tried = [m.likelihood + data.log_likelihood(m.theta) for m in moved]
+        tried = [m.likelihood + data.likelihood(m.theta).value.sum() for m in moved]
         best = int(np.argmax(tried - _SHORTER * np.arange(len(tried))))
         heads = moved[best].on(plain)
         for _ in range(_LOOKS):
@@ -273,7 +273,7 @@ class RunningHeads:
         lives = [member.half_life for member in self.members]
         half_life = lives[0] if len(lives) == 1 else _SAMPLE_HALF_LIFE
         heads = replace(self.heads, residual=self._none())
-        p = HeadScorer(heads).probabilities(1 / (1 + np.exp(-logits)), codes)
+        p = HeadScorer(heads).probabilities(sigmoid(logits), codes)
         p, places = np.nan_to_num(p, nan=1.0), heads.coordinate(logits)
         return self.reservoir.with_rows(places, codes, labels, weight, p, time, half_life)
 
@@ -379,7 +379,7 @@ def _dispersion(blocks: ResidualBlocks, data: HeadSums) -> np.ndarray:
     """
     rows = ResidualRows.of(data, blocks.slots, blocks.theta, blocks.low, blocks.high)
     w = rows.weight.astype(np.float64)
-    p = 1 / (1 + np.exp(-rows.heads.astype(np.float64)))  # (rows, M)
+    p = sigmoid(rows.heads.astype(np.float64))  # (rows, M)
     varies = w**2 @ (rows.labels.T - p) ** 2
     found: np.ndarray = np.maximum(varies / np.maximum(w @ (p * (1 - p)), 1e-12), 1.0)
     return found

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.model.coordinate import SMALLEST_SCORE
 from harmonrank.support.kernel import lane_function
+from harmonrank.support.logistic import SMALLEST_SCORE
 
 _LN2, _LOG2E = 0.6931471805599453, 1.4426950408889634
 # ln 2 in two parts: the first has few digits, so that k times it is exact.

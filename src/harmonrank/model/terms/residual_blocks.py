@@ -51,14 +51,17 @@ class Look:
     """What is known of a linear head before any group is admitted.
 
     Attributes:
-        value: Log-likelihood.
         periods: (PERIODS, size) gradient of each period of the log.
         blocks: Each group's own block of curvature.
     """
 
-    value: float
     periods: np.ndarray
     blocks: list[np.ndarray]
+
+    def pulls(self, groups: list[Group]) -> list[np.ndarray]:
+        """Return the gradients of each group, (PERIODS, its size)."""
+        own = self.periods[:, self.periods.shape[1] - sum(group.size for group in groups) :]
+        return np.split(own, np.cumsum([group.size for group in groups])[:-1], axis=1)
 
 
 @dataclass(frozen=True)
@@ -105,14 +108,10 @@ class ResidualBlocks:
 
     def looks(self, groups: list[Group]) -> list[Look]:
         """Look at every head and all groups once."""
-        value, periods, *bands = self.data.total(_looked, *self._given, groups)
+        periods, *bands = self.data.total(_looked, *self._given, groups)
         M = len(self.theta)
         return [
-            Look(
-                float(value[m] / d),
-                np.ascontiguousarray(periods[:, :, m]) / d,
-                blocks_of(groups, bands[m] / d),
-            )
+            Look(np.ascontiguousarray(periods[:, :, m]) / d, blocks_of(groups, bands[m] / d))
             for m, d in zip(range(M), self.dispersion, strict=True)
         ]
 
@@ -161,7 +160,7 @@ def _looked(
     for m, every in enumerate(each):
         drawn = rows.sample(rows.heads[:, m], every, m)
         bands.append(rows.bands(groups, *drawn))
-    return (*rows.look(groups), *bands)
+    return (rows.look(groups), *bands)
 
 
 def _answered(

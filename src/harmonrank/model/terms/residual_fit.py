@@ -24,6 +24,17 @@ import numpy as np
 from harmonrank.model.terms.residual import CURVE_KNOTS, SURFACE_KNOTS, Residual, residual_shapes
 from harmonrank.model.terms.residual_blocks import Answer, Ask, Look, ResidualBlocks
 from harmonrank.model.terms.residual_sums import CURVE, KINDS, PAIR, SURFACE, Group, groups_of
+from harmonrank.support.newton import (
+    MOST,
+    SINGLE_ROUNDING,
+    Likelihood,
+    Maximum,
+    Prior,
+    Rounds,
+    Step,
+    maximising,
+    settled,
+)
 
 # Nats that a group must gain, and what is added to them for a head of one positive: of few, the
 # evidence, which takes the likelihood for a quadratic, is less reliable.
@@ -31,10 +42,9 @@ _GAIN, _GAIN_OF_ONE = 3.0, 600.0
 _LENGTH = 0.25  # Part of the range over which a curve may bend.
 _CURVE_DIRECTIONS, _SURFACE_DIRECTIONS = 10, 16
 _PRECISIONS = np.geomspace(1e-2, 1e6, 49)
-_LEAST, _MOST = 1e-2, 1e6
-_NEWTON_STEPS, _ROUNDS = 5, 8
-_CURVATURES = 2  # Steps for which the curvature is added up again; later it hardly changes.
+_NEWTON_STEPS = 20
 _ENOUGH = 0.15  # Posterior standard deviations.
+_ROUNDS = Rounds(most=8, enough=_ENOUGH)
 
 
 def fit_residual(
@@ -81,15 +91,11 @@ class _Look:
     """A first look at a head: what each group alone would gain.
 
     Attributes:
-        value: Log-likelihood of the linear head.
-        gradient: Of all groups there.
         gains: (groups, precisions) evidence, in nats.
         held: (groups,) log-likelihood that each half of the log gains by what the other says.
         enough: What a group must gain by itself.
     """
 
-    value: float
-    gradient: np.ndarray
     gains: np.ndarray
     held: np.ndarray
     enough: float
@@ -121,65 +127,88 @@ def _fit_heads(rows: ResidualBlocks, fits: list[_Steps]) -> Iterator[tuple[int, 
 
 
 def _fit_head(m: int, M: int, groups: list[Group], looks: list[_Look]) -> _Steps:
-    value = looks[m].value
     keep, precision = _admitted(looks, m)
-    theta = np.zeros(len(looks[m].gradient))
-    groups, theta, gradient = _kept(groups, keep, theta, looks[m].gradient, M)
+    groups = [group for group, k in zip(groups, keep, strict=True) if k]
     if not groups:
-        return _Head(groups, theta)
+        return _Head(groups, np.zeros(2 + M))
     # The linear coefficients are a group of their own, but for intercept and own slope.
-    precision = np.concatenate([[1e-6, 10.0, 100.0], precision])
-    answer = yield Ask(m, groups, theta, groups)
-    for step_number in range(_NEWTON_STEPS):
-        if step_number < _CURVATURES:
-            assert answer.curvature is not None
-            prior, curvature = _Prior(groups, M), answer.curvature
-        new, precision, change = _settled(theta, gradient, curvature, prior, precision)
-        ended = change < _ENOUGH
-        again = step_number + 1 < _CURVATURES and not ended
-        keep = [bool(p < _MOST / 10) or not again for p in precision[3:]]
-        left = [group for group, k in zip(groups, keep, strict=True) if k]
-        step, before = 1.0, value - prior.penalty(theta, precision)
+    basis, precision = _Basis(groups, M), np.concatenate([[10.0, 100.0], precision])
+    found, precision = yield from _climbed(m, basis, precision, np.zeros((1, basis.size)), 1)
+    if not found.converged:
+        # The curvature hardly changes from here on.
+        kept = np.append(True, (precision < MOST / 10) | (np.arange(len(precision)) < 2))
+        mask = kept[1 + basis.group]
+        value, slope, curvature = found.there
+        there = Likelihood(value, slope[:, mask], curvature[:, mask][:, :, mask])
+        groups = [group for group, k in zip(groups, kept[3:], strict=True) if k]
+        basis, start = _Basis(groups, M), found.theta[:, mask]
+        given = basis, precision[kept[1:]], start, _NEWTON_STEPS - 1, there
+        found, _ = yield from _climbed(m, *given)
+        found.checked(f"What the linear head {m} leaves")
+    return _Head(groups, basis.coloured(found.theta[0]))
+
+
+def _climbed(
+    m: int,
+    basis: "_Basis",
+    precision: np.ndarray,
+    start: np.ndarray,
+    steps: int,
+    there: Likelihood | None = None,
+) -> Generator[Ask, Answer, tuple[Maximum, np.ndarray]]:
+    """Take steps of head m in ω; the curvature is added up only where there is none to begin with.
+
+    Return where they end, and the precisions there.
+    """
+    prior = Prior(np.zeros(basis.size), precision, basis.group)
+
+    def propose(omega: np.ndarray, here: Likelihood) -> Step:
+        nonlocal prior
+        near = here if there is None else here._replace(curvature=there.curvature)
+        step, prior, far = settled(
+            omega, prior, lambda prior: prior.top(omega, near), _updated, _ROUNDS
+        )
+        return step._replace(last=far < _ENOUGH)
+
+    asking = maximising(start, propose, steps, SINGLE_ROUNDING, there)
+    omega, curved = next(asking), basis.groups if there is None else None
+    try:
         while True:
-            trial = theta + step * (new - theta)
-            answer = yield Ask(m, groups, trial, left if again else None)
-            value = answer.value
-            if value - prior.penalty(trial, precision) > before - 1e-3 or step < 0.1:
-                break
-            step /= 2
-        theta, gradient = trial, answer.gradient
-        if ended:
-            break
-        groups, theta, gradient = _kept(groups, keep, theta, gradient, M)
-        precision = precision[[True] * 3 + keep]
-    return _Head(groups, theta)
+            answer = yield Ask(m, basis.groups, basis.coloured(omega[0]), curved)
+            omega = asking.send(basis.likelihood(answer))
+    except StopIteration as ended:
+        return ended.value, prior.precision
+
+
+def _updated(prior: Prior, omega: np.ndarray, variance: np.ndarray) -> Prior:
+    return prior.updated(omega, variance, kept=1)
 
 
 def _look(found: Look, groups: list[Group], M: int, positives: float, mass: float) -> _Look:
     """Return what every group alone would gain with each precision."""
-    prior = _Prior(groups, M)
+    basis = _Basis(groups, M)
     gains, held = np.empty((len(groups), len(_PRECISIONS))), np.empty(len(groups))
-    dispersion = _pair_dispersion(found, groups, prior)
-    for g, (group, block) in enumerate(zip(groups, found.blocks, strict=True)):
-        halves, curved = _halves(found.periods[:, prior.of_theta(3 + g)]), block
+    dispersion, roots = _pair_dispersion(found, groups), basis.roots[3:]
+    for g, (group, L, pull) in enumerate(zip(groups, roots, found.pulls(groups), strict=True)):
+        halves, curved = _halves(pull), found.blocks[g]
         if group.kind == PAIR:
             halves, curved = halves / dispersion, curved / dispersion
-        if 3 + g in prior.roots:
-            L = prior.roots[3 + g]
-            curved, axes = np.linalg.eigh(L.T @ block.reshape(group.size, group.size) @ L)
+        if L is not None:
+            curved, axes = np.linalg.eigh(L.T @ curved.reshape(group.size, group.size) @ L)
             halves = halves @ L @ axes
         curved = np.maximum(curved, 0.0)
         # The gain of eq. 8 of docs/default-method.md, for every precision at once.
         total = curved + _PRECISIONS[:, None]
-        pull = halves.sum(axis=0)
-        gains[g] = 0.5 * (pull**2 / total - np.log(total / _PRECISIONS[:, None])).sum(axis=1)
+        gains[g] = 0.5 * (
+            halves.sum(axis=0) ** 2 / total - np.log(total / _PRECISIONS[:, None])
+        ).sum(axis=1)
         held[g] = _held(halves[0], halves[1], curved / 2, _PRECISIONS[gains[g].argmax()])
     fewer = max(min(positives, mass - positives), 1.0)
     enough = _GAIN + _GAIN_OF_ONE / fewer
-    return _Look(found.value, found.periods.sum(axis=0), gains, held, enough)
+    return _Look(gains, held, enough)
 
 
-def _pair_dispersion(found: Look, groups: list[Group], prior: "_Prior") -> float:
+def _pair_dispersion(found: Look, groups: list[Group]) -> float:
     """Return how much more the gradient in pairs of context values varies, at least 1.
 
     This is eq. 9 of docs/default-method.md. Of independent rows the gradient has the variance of
@@ -187,11 +216,11 @@ def _pair_dispersion(found: Look, groups: list[Group], prior: "_Prior") -> float
     the period's own would explain.
     """
     varied, curved, count = 0.0, 0.0, len(found.periods)
-    for g, (group, block) in enumerate(zip(groups, found.blocks, strict=True)):
+    for group, block, pull in zip(groups, found.blocks, found.pulls(groups), strict=True):
         if group.kind == PAIR:
             share = block / max(block.sum(), 1e-300)
-            pull = found.periods[:, prior.of_theta(3 + g)] - found.periods[:, :1] * share
-            varied += float(pull.var(axis=0, ddof=1).sum()) * count
+            own = pull - found.periods[:, :1] * share
+            varied += float(own.var(axis=0, ddof=1).sum()) * count
             curved += float(block.sum())
     return max(1.0, varied / max(curved, 1e-300))
 
@@ -230,15 +259,6 @@ def _admitted(looks: list[_Look], m: int) -> tuple[list[bool], np.ndarray]:
     return keep, np.array(precision)
 
 
-def _kept(
-    groups: list[Group], keep: list[bool], theta: np.ndarray, gradient: np.ndarray, M: int
-) -> tuple[list[Group], np.ndarray, np.ndarray]:
-    """Return some groups, with their coefficients and gradients."""
-    chosen = [np.full(g.size, k) for g, k in zip(groups, keep, strict=True)]
-    mask = np.concatenate([np.ones(2 + M, bool), *chosen])
-    return [g for g, k in zip(groups, keep, strict=True) if k], theta[mask], gradient[mask]
-
-
 def _matern_root(knots: int) -> np.ndarray:
     """Return L with L Lᵀ the covariance of a Matérn process (ν = 3/2) at even knots."""
     place = np.linspace(0.0, 1.0, knots)
@@ -259,82 +279,32 @@ _SURFACE_ROOT = _leading(
 )
 
 
-class _Prior:
-    """The prior of a head's coefficients: θ = L ω with ω normal of its group's precision."""
+class _Basis:
+    """The coefficients of a head: θ = L ω, with ω independent a priori."""
 
     def __init__(self, groups: list[Group], M: int) -> None:
         roots = {CURVE: _CURVE_ROOT, SURFACE: _SURFACE_ROOT}
-        self.roots = {3 + i: roots[g.kind] for i, g in enumerate(groups) if g.kind in roots}
         sizes = [1, 1, M, *(g.size for g in groups)]
-        ranks = [self.roots[g].shape[1] if g in self.roots else n for g, n in enumerate(sizes)]
-        self._theta, self._omega = np.cumsum([0, *sizes]), np.cumsum([0, *ranks])
-        self.group = np.repeat(np.arange(len(ranks)), ranks)
-
-    def of_theta(self, g: int) -> slice:
-        return slice(self._theta[g], self._theta[g + 1])
-
-    def _of_omega(self, g: int) -> slice:
-        return slice(self._omega[g], self._omega[g + 1])
+        self.groups = groups
+        self.roots = [None, None, None, *(roots.get(g.kind) for g in groups)]
+        ranks = [n if L is None else L.shape[1] for L, n in zip(self.roots, sizes, strict=True)]
+        self._sizes, self._ranks, self.size = np.cumsum(sizes), np.cumsum(ranks), sum(ranks)
+        # The group of each ω; −1 is the intercept, 0 the own slope, 1 the other linear ones.
+        self.group = np.repeat(np.arange(len(ranks)) - 1, ranks)
 
     def whitened(self, rows: np.ndarray) -> np.ndarray:
         """Return Lᵀ times rows that belong to θ."""
-        white = np.empty((self._omega[-1], *rows.shape[1:]))
-        for g in range(len(self._theta) - 1):
-            part = rows[self.of_theta(g)]
-            white[self._of_omega(g)] = self.roots[g].T @ part if g in self.roots else part
-        return white
+        pairs = zip(self.roots, np.split(rows, self._sizes[:-1]), strict=True)
+        return np.concatenate([part if L is None else L.T @ part for L, part in pairs])
 
     def coloured(self, omega: np.ndarray) -> np.ndarray:
         """Return θ of ω."""
-        theta = np.empty(self._theta[-1])
-        for g in range(len(self._theta) - 1):
-            part = omega[self._of_omega(g)]
-            theta[self.of_theta(g)] = self.roots[g] @ part if g in self.roots else part
-        return theta
+        pairs = zip(self.roots, np.split(omega, self._ranks[:-1]), strict=True)
+        return np.concatenate([part if L is None else L @ part for L, part in pairs])
 
-    def white(self, theta: np.ndarray) -> np.ndarray:
-        """Return ω of θ."""
-        omega = np.empty(self._omega[-1])
-        for g in range(len(self._theta) - 1):
-            part = theta[self.of_theta(g)]
-            if g in self.roots:
-                L = self.roots[g]
-                part = (L.T @ part) / (L**2).sum(axis=0)  # The columns are orthogonal.
-            omega[self._of_omega(g)] = part
-        return omega
-
-    def penalty(self, theta: np.ndarray, precision: np.ndarray) -> float:
-        """Return ½ Σ λ ω²."""
-        return float(0.5 * (precision[self.group] * self.white(theta) ** 2).sum())
-
-
-def _settled(
-    theta: np.ndarray,
-    gradient: np.ndarray,
-    curvature: np.ndarray,
-    prior: _Prior,
-    precision: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return coefficients and precisions that fit each other on the quadratic at theta.
-
-    The change is the largest, in posterior standard deviations.
-    """
-    curved = prior.whitened(prior.whitened(curvature).T)
-    start = prior.white(theta)
-    pull = prior.whitened(gradient) + curved @ start
-    omega = start
-    for _ in range(_ROUNDS):
-        decay = precision[prior.group]
-        covariance = np.linalg.inv(curved + np.diag(decay))
-        before, omega = omega, covariance @ pull
-        spread = np.maximum(np.diagonal(covariance), 1e-30)
-        known = np.bincount(prior.group, 1 - decay * spread)
-        energy = np.bincount(prior.group, omega**2)
-        new = np.clip(np.maximum(known, 1e-3) / np.maximum(energy, 1e-12), _LEAST, _MOST)
-        new[:2] = precision[:2]
-        moved = float((np.abs(omega - before) / np.sqrt(spread)).max())
-        precision = new
-        if moved < _ENOUGH:
-            break
-    change = float((np.abs(omega - start) / np.sqrt(spread)).max())
-    return prior.coloured(omega), precision, change
+    def likelihood(self, answer: Answer) -> Likelihood:
+        """Return the likelihood in ω."""
+        curvature = answer.curvature
+        if curvature is not None:
+            curvature = self.whitened(self.whitened(curvature).T)[None]
+        return Likelihood(np.array([answer.value]), self.whitened(answer.gradient)[None], curvature)

@@ -22,10 +22,10 @@ BAND = (0, 1, SURFACE_KNOTS - 1, SURFACE_KNOTS, SURFACE_KNOTS + 1)
 @kernel
 def add_look(
     begin: int, end: int, labels: Any, weight: Any, period: Any, table: Any, gradient: Any,
-    value: Any, low: Any, per_unit: Any, slots: Any, inputs: Any, contexts: Any, context: Any,
+    low: Any, per_unit: Any, slots: Any, inputs: Any, contexts: Any, context: Any,
     heads: Any,
 ) -> None:  # fmt: skip
-    """Add gradients and log-likelihoods of all heads at their linear logits, of each period.
+    """Add gradients of all heads at their linear logits, of each period.
 
     Heads are side by side, as all touch the same coefficients of a row.
     """
@@ -47,7 +47,7 @@ def add_look(
             for r in range(n):
                 z[r] = heads[first + r, m]
             y, w = labels[m, first : first + n], weight[min(m, len(weight) - 1), first : first + n]
-            value[m] += weigh_labels(n, z, y, w, p, sure, own)
+            weigh_labels(n, z, y, w, p, sure, own)
             for r in range(n):
                 total = gradient[int(period[first + r])]
                 g[r, m] = own[r]
@@ -70,7 +70,7 @@ def add_look(
 
 
 @lane_function
-def _add_heads(flat: Any, to: int, g: Any, at: int, number: float, M: int) -> None:
+def _add_heads(flat: Any, to: Any, g: Any, at: Any, number: float, M: int) -> None:
     """Add what one coefficient of a row adds to the gradient of every head."""
     # Of an unsigned place numba does not ask whether it counts from the end.
     to, at = np.uint64(to), np.uint64(at)

@@ -25,6 +25,7 @@ from harmonrank.model.terms.residual_kernels import (
     fill,
 )
 from harmonrank.model.terms.residual_look_kernels import BAND, add_blocks, add_look
+from harmonrank.support.logistic import sigmoid
 from harmonrank.support.parallel import each_part
 
 KINDS = ("value", "curve", "slope", "surface", "pair")
@@ -32,8 +33,6 @@ KINDS = ("value", "curve", "slope", "surface", "pair")
 
 # Rows are added up in this many parts, whatever the number of threads, so that it does not matter.
 _PARTS = 4
-
-_FARTHEST = np.float32(80.0)
 
 
 @dataclass(frozen=True)
@@ -169,30 +168,30 @@ class ResidualRows:
         each_part(add, _PARTS)
         return float(value.sum()), gradient.sum(axis=0)
 
-    def look(self, groups: list[Group]) -> tuple[np.ndarray, np.ndarray]:
-        """Return log-likelihoods (M,) and gradients (PERIODS, size, M) where all groups are 0.
+    def look(self, groups: list[Group]) -> np.ndarray:
+        """Return gradients (PERIODS, size, M) where all groups are 0.
 
         One pass serves all heads: what a row touches does not depend on the head.
         """
         rows, M = self.heads.shape
         table = _table(groups)
         size = 2 + M + sum(g.size for g in groups)
-        gradient, value = np.zeros((_PARTS, PERIODS, size, M)), np.zeros((_PARTS, M))
+        gradient = np.zeros((_PARTS, PERIODS, size, M))
         weight = np.atleast_2d(self.weight)  # (1 or M, rows)
 
         def add(part: int) -> None:
             low, high = rows * part // _PARTS, rows * (part + 1) // _PARTS
             add_look(
                 low, high, self.labels, weight, self.period, table, gradient[part],
-                value[part], *self._given,
+                *self._given,
             )  # fmt: skip
 
         each_part(add, _PARTS)
-        return value.sum(axis=0), gradient.sum(axis=0)
+        return np.asarray(gradient.sum(axis=0))
 
     def totals(self) -> np.ndarray:
         """Return Σ weight·p(1−p) of every linear head, (M,)."""
-        p = _probability(self.heads)
+        p = sigmoid(self.heads)
         if self.weight.ndim == 2:
             return np.asarray((self.weight.T.astype(np.float64) * (p * (1 - p))).sum(axis=0))
         total: np.ndarray = self.weight.astype(np.float64) @ (p * (1 - p))
@@ -206,7 +205,7 @@ class ResidualRows:
 
         The draw is systematic: at equal distances, near `each`, along the running total.
         """
-        p = _probability(logits)
+        p = sigmoid(logits)
         # Drawn in proportion to h = weight·p(1−p), rows need no weight: Σ h x xᵀ ≈ each · Σ x xᵀ.
         total = np.cumsum(self._weight_of(m) * p * (1 - p), dtype=np.float64)
         # At least one row, which then has to stand for all of them.
@@ -269,9 +268,3 @@ def blocks_of(groups: list[Group], bands: np.ndarray) -> list[np.ndarray]:
 
 def _table(groups: list[Group]) -> np.ndarray:
     return np.array([(g.kind, g.a, g.b, g.size) for g in groups], np.int64).reshape(-1, 4)
-
-
-def _probability(logits: np.ndarray) -> np.ndarray:
-    """Return σ of logits, which a step too far can make larger than float32 has powers of e."""
-    p: np.ndarray = 1.0 / (1.0 + np.exp(np.minimum(-logits, _FARTHEST)))
-    return p

@@ -6,13 +6,12 @@ is differentiable in the scores.
 
 __all__ = [
     "MOST_OBJECTIVES",
-    "AucmSlope",
+    "AucmParts",
+    "LossInputs",
     "Patterns",
     "RankAucParts",
-    "RankAucSlope",
     "aucm_loss",
-    "aucm_slope",
-    "aucm_solved_loss",
+    "aucm_parts",
     "bce_loss",
     "label_aggregation_loss",
     "optimal_label_values",
@@ -20,24 +19,17 @@ __all__ = [
     "pairwise_square_loss",
     "policy_gradient_loss",
     "rank_auc_loss",
-    "rank_auc_slope",
-    "squared_hinge_loss",
+    "rank_auc_parts",
 ]
 
-from harmonrank.paper.losses._aucm import AucmSlope, aucm_loss, aucm_slope, aucm_solved_loss
-from harmonrank.paper.losses._hinge import squared_hinge_loss
+from harmonrank.paper.losses._aucm import AucmParts, aucm_loss, aucm_parts, pairwise_square_loss
+from harmonrank.paper.losses._inputs import LossInputs
+from harmonrank.paper.losses._labels import MOST_OBJECTIVES, Patterns
 from harmonrank.paper.losses._logistic import pairwise_logistic_loss
-from harmonrank.paper.losses._pairwise import pairwise_square_loss
-from harmonrank.paper.losses._patterns import MOST_OBJECTIVES, Patterns
 from harmonrank.paper.losses._pointwise import (
     bce_loss,
     label_aggregation_loss,
     optimal_label_values,
 )
 from harmonrank.paper.losses._policy import policy_gradient_loss
-from harmonrank.paper.losses._rank_auc import (
-    RankAucParts,
-    RankAucSlope,
-    rank_auc_loss,
-    rank_auc_slope,
-)
+from harmonrank.paper.losses._rank_auc import RankAucParts, rank_auc_loss, rank_auc_parts

@@ -1,21 +1,19 @@
 """What every loss checks before it counts: shapes, kinds and ranges of its arrays."""
 
-__all__ = [
-    "LossInputs",
-    "check_inputs",
-    "check_positive",
-    "check_scores",
-    "check_vector",
-    "check_weights",
-]
+__all__ = ["LossInputs", "check_inputs", "check_positive", "check_vector"]
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from harmonrank.paper.losses._labels import Labels, Patterns
 from harmonrank.support.errors import UsageError
+
+Array = NDArray[np.float64]
 
 
 class LossInputs(NamedTuple):
@@ -26,44 +24,78 @@ class LossInputs(NamedTuple):
     that reaches the caller's scores has the dtype of these scores.
     """
 
-    scores: Tensor  # (rows,) or (rows, objectives), part of the caller's graph
-    labels: Tensor  # (rows, objectives)
+    scores: Tensor  # (rows,), part of the caller's graph
+    labels: Labels | Patterns  # (rows, objectives)
     objective_weights: Tensor  # (objectives,)
-    sample_weight: Tensor  # (rows,)
+    sample_weight: Tensor | None  # (rows,)
+
+    @classmethod
+    def of(
+        cls,
+        scores: Tensor,
+        labels: Tensor | Patterns,
+        objective_weights: Tensor,
+        sample_weight: Tensor | None,
+    ) -> Self:
+        """Lift arguments that need no check."""
+        known = labels if isinstance(labels, Patterns) else Labels(labels.double())
+        v = None if sample_weight is None else sample_weight.double()
+        return cls(scores.double(), known, objective_weights, v)
+
+    @property
+    def table(self) -> Tensor:
+        """The labels beside the scores, (rows, objectives)."""
+        return self.labels.labels.to(self.scores)
+
+    @property
+    def row_weights(self) -> Tensor:
+        """What each row counts, (rows,)."""
+        return torch.ones_like(self.scores) if self.sample_weight is None else self.sample_weight
+
+    @property
+    def host(self) -> tuple[Array, Array, Array | None]:
+        """Scores, objective weights and row weights, if there are any, as arrays."""
+        s, w, v = (
+            None if x is None else x.detach().cpu().numpy()
+            for x in (self.scores, self.objective_weights, self.sample_weight)
+        )
+        assert s is not None
+        assert w is not None
+        return s, w, v
 
 
 def check_inputs(
     scores: Tensor,
-    labels: Tensor,
+    labels: Tensor | Patterns,
     objective_weights: Tensor | None = None,
     sample_weight: Tensor | None = None,
-    *,
-    score_per_objective: bool = False,
 ) -> LossInputs:
     """Check and lift the arguments that all losses share.
 
-    Labels of one objective may be `(rows,)`. Missing weights are ones. With `score_per_objective`
-    the scores may also be `(rows, objectives)`.
+    Labels of one objective may be `(rows,)`. Missing objective weights are ones.
 
     >>> check_inputs(torch.zeros(32), torch.zeros(31, 5))
     Traceback (most recent call last):
     harmonrank.support.errors.UsageError: `labels` must have one row per score row, (32, 5). Got
     (31, 5).
     """
-    lifted = check_scores(scores, allowed=(1, 2) if score_per_objective else (1,))
-    labels = _check_labels(labels, lifted)
-    rows, objectives = labels.shape
-    if scores.ndim == 2 and scores.shape != labels.shape:
+    lifted = _check_scores(scores)
+    known = labels if isinstance(labels, Patterns) else Labels(_check_labels(labels, lifted))
+    rows, objectives = known.shape
+    if rows != len(scores):
+        expected = (len(scores), *labels.shape[1:])
         raise UsageError(
-            f"`scores` of two dimensions must have one column per objective, {(rows, objectives)}. "
-            f"Got {tuple(scores.shape)}."
+            f"`labels` must have one row per score row, {expected}. Got {tuple(labels.shape)}."
         )
-    return LossInputs(
-        lifted,
-        labels,
-        check_weights("objective_weights", objective_weights, objectives, lifted),
-        check_weights("sample_weight", sample_weight, rows, lifted),
-    )
+    weights = [
+        None if given is None else _check_weights(name, given, length, lifted)
+        for name, given, length in (
+            ("objective_weights", objective_weights, objectives),
+            ("sample_weight", sample_weight, rows),
+        )
+    ]
+    ones = lifted.new_ones(objectives)
+    return LossInputs(lifted, known, ones if weights[0] is None else weights[0], weights[1])
 
 
 def check_vector(name: str, values: Tensor, length: int, per: str, like: Tensor) -> Tensor:
@@ -95,16 +127,15 @@ def _check_tensor(name: str, value: object) -> None:
         raise UsageError(f"`{name}` must be real. Got {value.dtype}.")
 
 
-def check_scores(scores: Tensor, allowed: tuple[int, ...] = (1,)) -> Tensor:
-    """Return finite scores of an allowed number of axes as float64, part of the same graph."""
+def _check_scores(scores: Tensor) -> Tensor:
+    """Return finite scores as float64, part of the same graph."""
     _check_tensor("scores", scores)
     if not scores.is_floating_point():
         raise UsageError(
             f"`scores` must be floating point. Got {scores.dtype}; use scores.float()."
         )
-    if scores.ndim not in allowed:
-        shapes = "(rows,) or (rows, objectives)" if 2 in allowed else "(rows,)"
-        raise UsageError(f"`scores` must be {shapes}. Got {tuple(scores.shape)}.")
+    if scores.ndim != 1:
+        raise UsageError(f"`scores` must be (rows,). Got {tuple(scores.shape)}.")
     # A sum is one pass; only a suspicious one is worth the second.
     lifted = scores.double()
     if not math.isfinite(lifted.detach().sum()) and not torch.isfinite(scores).all():
@@ -121,11 +152,6 @@ def _check_labels(labels: Tensor, scores: Tensor) -> Tensor:
         raise UsageError(f"`labels` must be (rows, objectives). Got {tuple(labels.shape)}.")
     table = labels.detach().to(scores.device, torch.float64)
     table = table[:, None] if labels.ndim == 1 else table
-    if len(table) != len(scores):
-        expected = (len(scores), *labels.shape[1:])
-        raise UsageError(
-            f"`labels` must have one row per score row, {expected}. Got {tuple(labels.shape)}."
-        )
     if table.numel():
         low, high = (bound.item() for bound in table.aminmax())
         # Written so that nan, which compares false with everything, is refused as well.
@@ -134,10 +160,8 @@ def _check_labels(labels: Tensor, scores: Tensor) -> Tensor:
     return table
 
 
-def check_weights(name: str, weights: Tensor | None, length: int, like: Tensor) -> Tensor:
-    """Return weights that are finite and not negative, ones by default, as float64."""
-    if weights is None:
-        return torch.ones(length, dtype=torch.float64, device=like.device)
+def _check_weights(name: str, weights: Tensor, length: int, like: Tensor) -> Tensor:
+    """Return weights that are finite and not negative."""
     per = "row" if name == "sample_weight" else "objective"
     lifted = check_vector(name, weights, length, per, like).detach()
     if (lifted < 0).any():

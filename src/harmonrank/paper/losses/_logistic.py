@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from harmonrank.paper.losses._classes import host_arrays
 from harmonrank.paper.losses._gradient import with_gradient
 from harmonrank.paper.losses._inputs import LossInputs, check_inputs
+from harmonrank.paper.losses._labels import Patterns
 from harmonrank.support.errors import UsageError
 from harmonrank.support.kernel import kernel
 
@@ -24,7 +24,7 @@ _WIDEST = 64.0
 
 def pairwise_logistic_loss(
     scores: Tensor,
-    labels: Tensor,
+    labels: Tensor | Patterns,
     *,
     objective_weights: Tensor | None = None,
     sample_weight: Tensor | None = None,
@@ -58,7 +58,7 @@ def pairwise_logistic_loss(
 
 def _by_grid(inputs: LossInputs) -> tuple[float, np.ndarray]:
     """Return the loss and its gradient, the classes meeting on a grid."""
-    s, y, v, scale = host_arrays(inputs)
+    s, y, v, scale = _host_arrays(inputs)
     first = s.min() - _STEP * (_NODES // 2 - 1)
     size = int((s.max() - first) / _STEP) + _NODES // 2 + 1
     node, share = _shares(s, first)
@@ -68,6 +68,18 @@ def _by_grid(inputs: LossInputs) -> tuple[float, np.ndarray]:
     # Per unit of a positive and of a negative at each node.
     rise, fall = negative @ slope.T, positive @ slope
     return float(loss), _gather(node, share, y, v, scale[:, None] * (rise + fall), scale @ fall)
+
+
+def _host_arrays(inputs: LossInputs) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return scores, labels, row weights and what a pair of each objective counts, w/(W⁺W⁻).
+
+    An absent objective's pairs count 0.
+    """
+    s, w, v = inputs.host
+    positive, negative = inputs.labels.mass(v)
+    pairs = positive * negative
+    scale = np.divide(w, pairs, out=np.zeros(len(w)), where=pairs > 0)
+    return s, inputs.table.cpu().contiguous().numpy(), np.ones(len(s)) if v is None else v, scale
 
 
 def _curves(size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -147,9 +159,9 @@ def _gather(node: Any, share: Any, y: Any, v: Any, swing: Any, fall: Any) -> Any
 
 def _by_pairs(inputs: LossInputs, block_size: int) -> tuple[Tensor, Tensor]:
     """Return the loss and its gradient, all pairs being visited, `block_size` at a time."""
-    s, v = inputs.scores, inputs.sample_weight
+    s, v = inputs.scores, inputs.row_weights
     loss, gradient = s.new_zeros(()), torch.zeros_like(s)
-    for w, y in zip(inputs.objective_weights, inputs.labels.T, strict=True):
+    for w, y in zip(inputs.objective_weights, inputs.table.T, strict=True):
         p, q = v * y, v * (1 - y)
         positive, negative = p.nonzero().flatten(), q.nonzero().flatten()
         if not (len(positive) and len(negative)):

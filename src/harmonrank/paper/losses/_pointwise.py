@@ -4,7 +4,7 @@ __all__ = ["bce_loss", "label_aggregation_loss", "optimal_label_values"]
 
 import torch
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
+from torch.nn.functional import logsigmoid
 
 from harmonrank.paper.losses._inputs import check_inputs, check_vector
 from harmonrank.support.errors import UsageError
@@ -19,26 +19,19 @@ def bce_loss(
 ) -> Tensor:
     """Σ_m w_m · mean BCE(σ(s), y_m) = Σ_m w_m · mean [−y_m log σ(s) − (1−y_m) log σ(−s)].
 
-    With scores of shape (rows,) this is eq. 9 of docs/network.md: every objective has the same
-    logit, the multi-objective loss of Pantheon; scores of shape (rows, objectives) give each
-    objective its own. Fractional labels are probabilities. An objective with one class only is a
-    valid target and does contribute. The loss of an empty batch, or of weights that are all zero,
-    is 0.
+    This is eq. 9 of docs/network.md: every objective has the same logit, the multi-objective loss
+    of Pantheon. Fractional labels are probabilities. An objective with one class only is a valid
+    target and does contribute. The loss of an empty batch, or of weights that are all zero, is 0.
 
     >>> scores = torch.tensor([0.0, 0.0])
     >>> round(bce_loss(scores, torch.tensor([[1, 0], [0, 0]])).item(), 6)  # 2 log 2
     1.386294
     """
-    inputs = check_inputs(
-        scores, labels, objective_weights, sample_weight, score_per_objective=True
-    )
-    s, w = inputs.scores, inputs.objective_weights
-    if s.ndim == 2:
-        rows = binary_cross_entropy_with_logits(s, inputs.labels, reduction="none") @ w
-    else:
-        # One logit for all: the label sums are enough, and the logarithms are taken once per row.
-        rows = -(inputs.labels @ w) * logsigmoid(s) - ((1 - inputs.labels) @ w) * logsigmoid(-s)
-    return _mean(rows, inputs.sample_weight)
+    inputs = check_inputs(scores, labels, objective_weights, sample_weight)
+    s, y, w = inputs.scores, inputs.table, inputs.objective_weights
+    # One logit for all: the label sums are enough, and the logarithms are taken once per row.
+    rows = -(y @ w) * logsigmoid(s) - ((1 - y) @ w) * logsigmoid(-s)
+    return _mean(rows, inputs.row_weights)
 
 
 def label_aggregation_loss(
@@ -66,8 +59,8 @@ def label_aggregation_loss(
     """
     inputs = check_inputs(scores, labels, None, sample_weight)
     values = check_vector("values", values, inputs.labels.shape[1], "objective", inputs.scores)
-    target = inputs.labels @ values.detach()
-    return _mean((inputs.scores - target).square(), inputs.sample_weight)
+    target = inputs.table @ values.detach()
+    return _mean((inputs.scores - target).square(), inputs.row_weights)
 
 
 def optimal_label_values(prevalence: Tensor, objective_weights: Tensor | None = None) -> Tensor:

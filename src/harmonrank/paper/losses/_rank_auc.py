@@ -1,21 +1,20 @@
-"""The paper's loss, one soft rank for all objectives: its value, and its slope for the kernels."""
+"""The paper's loss: one soft rank for all objectives."""
 
-__all__ = ["RankAucParts", "RankAucSlope", "rank_auc_loss", "rank_auc_slope"]
+__all__ = ["RankAucParts", "rank_auc_loss", "rank_auc_parts"]
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, overload
+from dataclasses import dataclass, replace
+from typing import Literal, overload
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from harmonrank.paper.losses._inputs import check_inputs, check_scores, check_weights
-from harmonrank.paper.losses._patterns import Patterns
-from harmonrank.paper.losses._rank_sums import RankSums
-from harmonrank.paper.losses._request_sums import RequestSums
-from harmonrank.paper.soft_rank import RequestRanks, SoftRanks, request_order, soft_rank
-from harmonrank.support.errors import UsageError
+from harmonrank.paper.losses._gradient import with_gradient
+from harmonrank.paper.losses._inputs import LossInputs, check_inputs
+from harmonrank.paper.losses._labels import Patterns
+from harmonrank.paper.losses._rank_sums import RankSums, RequestSums
+from harmonrank.paper.soft_rank import options_of, request_order
 
 
 @dataclass(frozen=True)
@@ -28,12 +27,14 @@ class RankAucParts:
         absent: Positions of the objectives without a positive or without a negative.
         gradient_share: Share of rows with a non-zero gradient through the soft rank; 0 if every
             objective is absent. A value near 0 says that `strength` is too small to learn from.
+        slope: ∂L/∂s, (rows,), which is computed with the loss.
     """
 
     loss: Tensor
     soft_auc: Tensor
     absent: tuple[int, ...]
     gradient_share: float
+    slope: NDArray[np.float64]
 
 
 @overload
@@ -119,109 +120,38 @@ def rank_auc_loss(
     >>> round(rank_auc_loss(scores, labels, strength=1e-6).item(), 6)  # AUCs 3/4 and 1
     0.25
     """
-    lifted, w, sums = _read(scores, labels, objective_weights, sample_weight, requests)
-    present = torch.from_numpy(sums.present).to(lifted.device)
-    if sums.present.any():
-        ranks, share = soft_rank(
-            lifted,
-            strength=strength,
-            regularization=regularization,
-            weights=sums.weights,
-            groups=requests,
-            return_share=True,
-        )
-        soft_auc = sums.soft_auc(ranks)
-    else:
-        # The product keeps the loss in the caller's graph, so backward() works on any batch.
-        soft_auc, share = lifted.sum() * torch.zeros_like(w), 0.0
-    weights = w * torch.from_numpy(sums.counts(pairs)).to(w)
-    loss = weights.sum() - weights @ soft_auc
-    if not return_parts:
-        return loss
-    seen = torch.where(present, soft_auc.detach(), torch.nan)
-    absent = tuple(np.flatnonzero(~sums.present).tolist())
-    return RankAucParts(loss, seen, absent, float(share))
-
-
-def _read(
-    scores: Tensor,
-    labels: Tensor | Patterns,
-    objective_weights: Tensor | None,
-    sample_weight: Tensor | None,
-    requests: ArrayLike | Tensor | None,
-) -> tuple[Tensor, Tensor, RankSums | RequestSums]:
-    """Check the arguments; return the scores in float64, the objectives' weights, the counts."""
-    if not isinstance(labels, Patterns):
-        inputs = check_inputs(scores, labels, objective_weights, sample_weight)
-        v = None if sample_weight is None else inputs.sample_weight
-        return inputs.scores, inputs.objective_weights, _sums(inputs.labels, v, requests)
-    lifted, rows = check_scores(scores), len(labels)
-    if len(scores) != rows:
-        raise UsageError(f"`labels` must have one row per score row, {len(scores)}. Got {rows}.")
-    w = check_weights("objective_weights", objective_weights, labels.objectives, lifted)
-    v = (
-        None
-        if sample_weight is None
-        else check_weights("sample_weight", sample_weight, rows, lifted)
+    inputs = check_inputs(scores, labels, objective_weights, sample_weight)
+    parts = rank_auc_parts(
+        inputs, strength=strength, regularization=regularization, pairs=pairs, requests=requests
     )
-    return lifted, w, _sums(labels, v, requests)
+    return parts if return_parts else parts.loss
 
 
-def _sums(
-    labels: Tensor | Patterns, weights: Tensor | None, requests: ArrayLike | Tensor | None
-) -> RankSums | RequestSums:
-    """Count labels, over all rows or within requests."""
-    if requests is None:
-        return RankSums(labels, weights)
-    ids = requests.cpu().numpy() if isinstance(requests, Tensor) else requests
-    return RequestSums(labels, *request_order(ids, len(labels)), weights)
-
-
-class RankAucSlope(NamedTuple):
-    """What `rank_auc_slope` returns."""
-
-    loss: float
-    slope: NDArray[np.float32]  # ∂L/∂s, (rows,)
-    gradient_share: float
-
-
-def rank_auc_slope(
-    scores: NDArray[np.float32],
-    labels: Tensor | Patterns,
-    objective_weights: NDArray[np.float64],
+def rank_auc_parts(
+    inputs: LossInputs,
     *,
     strength: float = 1.0,
     regularization: Literal["l2", "kl"] = "l2",
     pairs: Literal["each", "published"] = "each",
-    sample_weight: Tensor | None = None,
-    requests: NDArray[np.int64] | None = None,
-) -> RankAucSlope:
-    """`rank_auc_loss` and the gradient that autograd finds of it, by eq. 10 of docs/soft-ranks.md.
-
-    For a batch of thousands of rows the graph costs more than the sort. Arguments mean the same
-    there; only the scores are checked here, since the others do not change from step to step.
-
-    >>> import torch
-    >>> labels = Patterns.of(torch.tensor([[0], [1], [0], [1]]))
-    >>> found = rank_auc_slope(np.float32([1, 2, 3, 4]), labels, np.ones(1), strength=4.0)
-    >>> round(found.loss, 6)
-    0.276393
-    """
-    v = None if sample_weight is None else sample_weight.double()
-    table = labels.double() if isinstance(labels, Tensor) else labels
-    sums: RankSums | RequestSums = RankSums(table, v)
-    if requests is not None:
-        order, starts = request_order(requests, len(scores))
-        sums = RequestSums(table, order, starts, v)
-    if not sums.present.any():
-        return RankAucSlope(0.0, np.zeros(len(scores), np.float32), 0.0)
-    weights = None if sums.weights is None else sums.weights[None]
-    kl = regularization == "kl"
-    soft: SoftRanks | RequestRanks = SoftRanks(strength, kl, weights=weights)
-    if requests is not None:
-        soft = RequestRanks(order, starts, strength, kl, weights=weights)
-    ranks = soft.solve(scores.astype(np.float64)[None])[0]
-    w = sums.counts(pairs) * objective_weights
-    loss = float(w.sum() - w @ sums.forward(ranks))
-    slope = soft.gradient(sums.backward(-w)[None])[0].astype(np.float32)
-    return RankAucSlope(loss, slope, float(soft.pooled[0]) / len(scores))
+    requests: ArrayLike | Tensor | None = None,
+) -> RankAucParts:
+    """Return `rank_auc_loss` of checked arguments, with what a training log wants to know."""
+    s, w, v = inputs.host
+    soft = replace(options_of(strength, regularization), weights=v)
+    if requests is None:
+        sums: RankSums | RequestSums = RankSums(inputs.labels, v)
+    else:
+        ids = requests.cpu().numpy() if isinstance(requests, Tensor) else requests
+        order, starts = request_order(ids, len(s))
+        soft = replace(soft, order=order, starts=starts)
+        sums = RequestSums(inputs.labels, order, starts, v)
+    w = w * sums.counts(pairs)
+    soft_auc, slope, share = np.zeros(len(w)), np.zeros(len(s)), 0.0
+    if sums.present.any():
+        soft_auc = sums.forward(soft.solve(s))
+        slope = soft.gradient(sums.backward(-w))
+        share = float(soft.pooled.sum()) / len(s)
+    loss = with_gradient(inputs.scores, float(w.sum() - w @ soft_auc), slope)
+    seen = torch.from_numpy(np.where(sums.present, soft_auc, np.nan)).to(loss.device)
+    absent = tuple(np.flatnonzero(~sums.present).tolist())
+    return RankAucParts(loss, seen, absent, share, slope)

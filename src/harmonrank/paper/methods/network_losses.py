@@ -14,17 +14,15 @@ from harmonrank.fusion.fitting.rows import TrainingRows
 from harmonrank.metrics import argsort
 from harmonrank.model.fit_rows import FitRows
 from harmonrank.paper.losses import (
-    AucmSlope,
-    aucm_loss,
-    aucm_slope,
+    LossInputs,
+    aucm_parts,
     bce_loss,
     label_aggregation_loss,
     optimal_label_values,
     pairwise_logistic_loss,
     pairwise_square_loss,
     policy_gradient_loss,
-    rank_auc_loss,
-    rank_auc_slope,
+    rank_auc_parts,
 )
 from harmonrank.paper.methods.harmonrank_paper import PaperConfig
 from harmonrank.paper.methods.neural import NeuralConfig
@@ -37,7 +35,7 @@ from harmonrank.paper.methods.other_losses import (
     PairwiseSquareConfig,
     ReinforceConfig,
 )
-from harmonrank.paper.training import Arrays, LossSlope, LossValue
+from harmonrank.paper.training import Arrays, LossValue
 from harmonrank.support.errors import UsageError
 
 
@@ -90,42 +88,26 @@ class NetworkLoss:
         """Return the loss alone, given what objectives and rows count."""
         raise NotImplementedError
 
-    def slope(self, fused: np.ndarray, batch: Arrays) -> LossSlope:
-        """Return the loss and its slope at once, where that is faster than a graph."""
-        raise NotImplementedError
-
-    @property
-    def has_slope(self) -> bool:
-        """Whether `slope` is there; otherwise autograd finds it."""
-        return type(self).slope is not NetworkLoss.slope
-
     def _counts(self, batch: Arrays) -> dict[str, Any]:
         return {"objective_weights": self.weights, "sample_weight": batch.sample_weight}
+
+    def _inputs(self, fused: Tensor, batch: Arrays) -> LossInputs:
+        """Return the arguments of a loss, which were checked when the fit began."""
+        return LossInputs.of(fused, batch.patterns, self.weights, batch.sample_weight)
 
 
 class RankAucLoss(NetworkLoss):
     """Σ_m w_m (1 − soft AUC_m), one soft rank for all objectives: the paper's own."""
 
     def __call__(self, fused: Tensor, batch: Arrays) -> LossValue:
-        given = {"requests": batch.request, **self._counts(batch), **self._options}
-        parts = rank_auc_loss(fused, batch.patterns, return_parts=True, **given)
-        return LossValue(parts.loss, parts.gradient_share)
-
-    def slope(self, fused: np.ndarray, batch: Arrays) -> LossSlope:
-        found = rank_auc_slope(
-            fused,
-            batch.patterns,
-            self.weights.numpy(),
-            sample_weight=batch.sample_weight,
-            requests=None if batch.request is None else batch.request.numpy(),
-            **self._options,
+        parts = rank_auc_parts(
+            self._inputs(fused, batch),
+            strength=self.config.strength,
+            regularization=self.config.regularization,
+            pairs=self.config.pairs,
+            requests=batch.request,
         )
-        return LossSlope(*found)
-
-    @property
-    def _options(self) -> dict[str, Any]:
-        names = ("strength", "regularization", "pairs")
-        return {name: getattr(self.config, name) for name in names}
+        return LossValue(parts.loss, parts.gradient_share, parts.slope)
 
 
 class BceLoss(NetworkLoss):
@@ -139,14 +121,14 @@ class PairwiseSquareLoss(NetworkLoss):
     """Σ_m w_m mean (margin − (s_i − s_j))² over pairs, without pairs."""
 
     def value(self, fused: Tensor, batch: Arrays, counts: dict[str, Any]) -> Tensor:
-        return pairwise_square_loss(fused, batch.labels, margin=self.config.margin, **counts)
+        return pairwise_square_loss(fused, batch.patterns, margin=self.config.margin, **counts)
 
 
 class PairwiseLogisticLoss(NetworkLoss):
     """Σ_m w_m mean log(1 + exp(−(s_i − s_j))) over pairs."""
 
     def value(self, fused: Tensor, batch: Arrays, counts: dict[str, Any]) -> Tensor:
-        return pairwise_logistic_loss(fused, batch.labels, **counts)
+        return pairwise_logistic_loss(fused, batch.patterns, **counts)
 
 
 class LabelAggregationLoss(NetworkLoss):
@@ -183,33 +165,16 @@ class AucmLoss(NetworkLoss):
         self.memory = {name: zeros.clone() for name in ("a", "b", "alpha")}
 
     def __call__(self, fused: Tensor, batch: Arrays) -> LossValue:
-        # A copy, as the memory changes before the gradient is asked for.
-        inner = {name: value.clone() for name, value in self.memory.items()}
-        given = {**inner, "margin": self.config.margin, **self._counts(batch)}
-        loss = aucm_loss(fused, batch.labels, **given)
-        scores = fused.detach().float().cpu().numpy()
-        self._remember(self._found(scores, batch, np.ones(len(self.weights))))
-        return LossValue(loss)
-
-    def slope(self, fused: np.ndarray, batch: Arrays) -> LossSlope:
-        found = self._found(fused, batch, self.weights.numpy())
-        self._remember(found)
-        return LossSlope(found.loss, found.slope)
-
-    def _remember(self, found: AucmSlope) -> None:
-        a, b, alpha = (self.memory[name] for name in ("a", "b", "alpha"))
-        targets = found.mean_positive, found.mean_negative, self.config.margin - found.mean_gap
-        for value, target in zip((a, b, alpha), targets, strict=True):
-            step = 2 * self.config.inner_rate * (torch.from_numpy(target).to(value) - value)
-            value += torch.where(torch.from_numpy(found.present).to(value.device), step, 0.0)
-        alpha.clamp_(min=0)
-
-    def _found(self, fused: np.ndarray, batch: Arrays, weights: np.ndarray) -> AucmSlope:
-        inner = {name: value.cpu().numpy() for name, value in self.memory.items()}
-        return aucm_slope(
-            fused, batch.patterns, weights, **inner, margin=self.config.margin,
-            sample_weight=batch.sample_weight,
-        )  # fmt: skip
+        inputs = self._inputs(fused, batch)
+        parts = aucm_parts(inputs, **self.memory, margin=self.config.margin)
+        above, below = parts.mean_positive, parts.mean_negative
+        targets = {"a": above, "b": below, "alpha": self.config.margin - above + below}
+        present = torch.from_numpy(parts.present).to(fused.device)
+        for name, value in self.memory.items():
+            step = 2 * self.config.inner_rate * (torch.from_numpy(targets[name]).to(value) - value)
+            value += torch.where(present, step, 0.0)
+        self.memory["alpha"].clamp_(min=0)
+        return LossValue(parts.loss, slope=parts.slope)
 
 
 class PolicyGradientLoss(NetworkLoss):
@@ -219,12 +184,6 @@ class PolicyGradientLoss(NetworkLoss):
         noise, advantage, sigma = self._drawn(fused.detach().cpu().numpy(), batch)
         drawn = torch.from_numpy(noise), torch.from_numpy(advantage)
         return policy_gradient_loss(fused, *drawn, sigma=sigma)
-
-    def slope(self, fused: np.ndarray, batch: Arrays) -> LossSlope:
-        noise, advantage, sigma = self._drawn(fused, batch)
-        # The loss is linear in the scores, so its slope is what they are multiplied by.
-        slope = -(advantage @ noise) / (sigma * len(advantage))
-        return LossSlope(float(slope @ fused), slope.astype(np.float32))
 
     def _drawn(self, fused: np.ndarray, batch: Arrays) -> tuple[np.ndarray, np.ndarray, float]:
         """Return the noise of each draw, its reward less the mean of the others', and σ."""

@@ -205,7 +205,7 @@ class NeuralMethod(Method):
         # Of an objective that these rows show one class of, they tell no prevalence.
         known = (rows.prevalence > 0) & (rows.prevalence < 1)
         prevalence = np.where(known, rows.prevalence, self.prevalence)
-        return newer._with(replace(newer.fitted, prevalence=prevalence, points={}, maps=()))
+        return newer.with_fitted(replace(newer.fitted, prevalence=prevalence, points={}, maps=()))
 
     def rescaled(self, factor: float, shift: float) -> Self:
         """Return the same network with `factor` times its fused score, plus `shift`.
@@ -256,14 +256,15 @@ class NeuralMethod(Method):
         }
         labels = LabelPlaces.of(levels).targets(log).known_labels()
         scores = self.fitted.expected(log.scores, codes, missing=False)
-        rows = FitRows(0, scores, codes, labels, log.sample_weight, request=log.request)
+        request = log.request if self.optimises == "requests" else None
+        rows = FitRows(0, scores, codes, labels, log.sample_weight, request=request)
         return TrainingRows(
             schema=schema,
             train=HeldBlocks([rows]),
             valid=HeldBlocks([rows.taken(slice(0))]),
             rows=log.rows,
             valid_rows=0,
-            encoder=self.encoder,
+            encoder=self.fitted.encoder,
             prevalence=log.prevalence(),
             weights=schema.weight_vector,
             seed=seed,

@@ -85,7 +85,6 @@ def _trained(
         loss,
         _validation(config, rows, valid, looked),
         config,
-        slope=loss.slope if loss.has_slope else None,
         seed=rows.seed,
         checkpoint=rows.checkpoint,
         fingerprint=fingerprint(config, rows, wanted.rows, valid) if rows.checkpoint else "",

@@ -17,7 +17,7 @@ W_before + (w + 1)/2, eq. 5 of docs/soft-ranks.md; copies are always pooled, and
 is w·ρ in both cases.
 """
 
-__all__ = ["pool", "project_rows", "pull_back_rows"]
+__all__ = ["pool", "project", "pull_back"]
 
 from typing import Any
 
@@ -106,117 +106,105 @@ def pool(
 
 
 @kernel
-def project_rows(
+def project(
     ascending: Array,
     order: Array,
     weights: Array | None,
-    centre: Array,
-    factor: Array,
+    centre: float,
+    factor: float,
     kl: bool,
     ranks: Array,
     block: Array,
-    pooled: Array,
-    blocks: Array,
     norm: Array,
-) -> None:
-    """Write the soft ranks of every row, and what the gradient needs.
+) -> tuple[int, int]:
+    """Write the soft ranks of some scores, and what the gradient needs.
 
     Args:
-        ascending: The sorted scores of every row.
+        ascending: The sorted scores.
         order: Where each sorted score came from.
-        weights: (rows, n), in the original order, or None.
-        centre: Per row; z = (score − centre)·factor.
-        factor: Per row.
+        weights: In the original order, or None.
+        centre: z = (score − centre)·factor.
+        factor: See `centre`.
         kl: Entropic instead of quadratic regularisation.
         ranks: Filled with soft ranks, in the original order.
         block: Filled with each item's block, numbered from 1; 0 is for items without a gradient.
-        pooled: Filled, per row, with the number of items that have a gradient.
-        blocks: Filled, per row, with the number of blocks, block 0 included.
-        norm: Filled, per row and block, with Σ w a (a = 1 for l2, r for kl).
+        norm: Filled, per block, with Σ w a (a = 1 for l2, r for kl).
+
+    Returns:
+        How many items have a gradient, and how many blocks there are, block 0 included.
     """
-    rows, n = ascending.shape
-    sorted_weights = None if weights is None else np.empty(n)
+    n = ascending.size
     start, name = np.empty(n + 1, np.int32), np.empty(n, np.uint32)
-    opens = np.empty(n, np.uint8)
+    opens = np.zeros(n, np.uint8)
     base, level, total, weight = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-    for row in range(rows):
-        if weights is not None and sorted_weights is not None:
-            for i in range(n):
-                sorted_weights[i] = weights[row, order[row, i]]
-        end = pool(
-            ascending[row], centre[row], factor[row], sorted_weights, kl,
-            start, base, level, total, weight,
-        )  # fmt: skip
-        start[end] = n
-        last, alone = 0, 0
-        opens[:] = 0
-        for b in range(end):
-            opens[start[b]] = b > 0
-            # One item, or tied items without weight, rank where they stand: no gradient.
-            size = start[b + 1] - start[b]
-            fixed = (size == 1) | (weight[b] < _BARELY)
-            alone += size if fixed else 0
-            last += 0 if fixed else 1
-            name[b] = 0 if fixed else last
-            norm[row, name[b]] = total[b] if kl else weight[b]
-        pooled[row], blocks[row] = n - alone, last + 1
-        # Nobody could predict where blocks end, so for l2 this loop has no branch.
-        here = np.uint64(0)
-        for i in range(n):
-            here += np.uint64(opens[i])
-            step = (ascending[row, i] - centre[row]) * factor[row] - base[here]
-            to = np.uint32(order[row, i])
-            ranks[row, to] = level[here] * np.exp(step) if kl else level[here] + step
-            block[row, to] = name[here]
+    sorted_weights = None if weights is None else weights[order]
+    end = pool(ascending, centre, factor, sorted_weights, kl, start, base, level, total, weight)
+    start[end] = n
+    last, alone = 0, 0
+    for b in range(end):
+        opens[start[b]] = b > 0
+        # One item, or tied items without weight, rank where they stand: no gradient.
+        size = start[b + 1] - start[b]
+        fixed = (size == 1) | (weight[b] < _BARELY)
+        alone += size if fixed else 0
+        last += 0 if fixed else 1
+        name[b] = 0 if fixed else last
+        norm[name[b]] = total[b] if kl else weight[b]
+    # Nobody could predict where blocks end, so for l2 this loop has no branch.
+    here = np.uint64(0)
+    for i in range(n):
+        here += np.uint64(opens[i])
+        step = (ascending[i] - centre) * factor - base[here]
+        to = np.uint32(order[i])
+        ranks[to] = level[here] * np.exp(step) if kl else level[here] + step
+        block[to] = name[here]
+    return n - alone, last + 1
 
 
 @kernel
-def pull_back_rows(
+def pull_back(
     upstream: Array,
     scores: Array,
     ranks: Array,
     weights: Array | None,
-    centre: Array,
-    factor: Array,
-    spread: Array,
+    centre: float,
+    factor: float,
+    spread: float,
     kl: bool,
     block: Array,
-    blocks: Array,
     norm: Array,
     out: Array,
 ) -> None:
-    """Write the gradient with respect to the scores of every row.
+    """Write the gradient with respect to the scores.
 
     With a = 1 (l2) or r (kl), N_B = Σ_B w a and G_B = Σ_B a g, the gradient in z is
     dz_j = a_j (g_j − w_j G_B/N_B), zero in a block of one. z = (s − mean)·factor with
     factor = c/std adds the term through std: ds_j = factor·(dz_j − w_j z_j/(W c²) Σ_k dz_k z_k).
     These are eq. 6 and eq. 7 of docs/soft-ranks.md. The term through the mean is zero, since dz
-    sums to zero in every block. `spread` holds W c², or infinity when the factor is a constant.
+    sums to zero in every block. `spread` is W c², or infinity when the factor is a constant.
     """
-    rows, n = scores.shape
-    for row in range(rows):
-        # Two sums per block, so that one addition need not wait for the last.
-        gains = np.zeros((blocks[row], 2))
-        for i in range(n):
-            a = ranks[row, i] if kl else 1.0
-            gains[block[row, i], np.uint64(i) & np.uint64(1)] += a * upstream[row, i]
-        # From here on a block's mean gain, and 1; zeros for block 0. Nobody could predict a branch.
-        gains[0] = 0.0
-        for b in range(1, blocks[row]):
-            gains[b, 0] = (gains[b, 0] + gains[b, 1]) / norm[row, b]
-            gains[b, 1] = 1.0
-        turn = 0.0
-        for i in range(n):
-            w = 1.0 if weights is None else weights[row, i]
-            a = ranks[row, i] if kl else 1.0
-            b = block[row, i]
-            # eq. 6 of docs/soft-ranks.md
-            dz = a * (gains[b, 1] * upstream[row, i] - w * gains[b, 0])
-            turn += dz * ((scores[row, i] - centre[row]) * factor[row])
-            out[row, i] = dz
-        turn /= spread[row]
-        for i in range(n):
-            w = 1.0 if weights is None else weights[row, i]
-            z = (scores[row, i] - centre[row]) * factor[row]
-            # eq. 7 of docs/soft-ranks.md
-            out[row, i] = factor[row] * (out[row, i] - w * z * turn)
+    n = scores.size
+    # Two sums per block, so that one addition need not wait for the last.
+    gains = np.zeros((norm.size, 2))
+    for i in range(n):
+        a = ranks[i] if kl else 1.0
+        gains[block[i], np.uint64(i) & np.uint64(1)] += a * upstream[i]
+    # From here on a block's mean gain, and 1; zeros for block 0. Nobody could predict a branch.
+    gains[0] = 0.0
+    for b in range(1, norm.size):
+        gains[b, 0] = (gains[b, 0] + gains[b, 1]) / norm[b]
+        gains[b, 1] = 1.0
+    turn = 0.0
+    for i in range(n):
+        w = 1.0 if weights is None else weights[i]
+        a = ranks[i] if kl else 1.0
+        b = block[i]
+        # eq. 6 of docs/soft-ranks.md
+        dz = a * (gains[b, 1] * upstream[i] - w * gains[b, 0])
+        turn += dz * ((scores[i] - centre) * factor)
+        out[i] = dz
+    turn /= spread
+    for i in range(n):
+        w = 1.0 if weights is None else weights[i]
+        # eq. 7 of docs/soft-ranks.md
+        out[i] = factor * (out[i] - w * ((scores[i] - centre) * factor) * turn)

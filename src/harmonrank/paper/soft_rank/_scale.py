@@ -1,6 +1,6 @@
 """How scores become z, the point that a soft rank projects."""
 
-__all__ = ["scale_rows"]
+__all__ = ["scale"]
 
 from typing import Any
 
@@ -62,42 +62,31 @@ def _weighted_extremes(scores: Array, weights: Array) -> tuple[float, float]:
 
 
 @kernel
-def scale_rows(
-    scores: Array,
-    weights: Array | None,
-    strength: float,
-    kl: bool,
-    standardise: bool,
-    low: Array,
-    high: Array,
-    centre: Array,
-    factor: Array,
-    spread: Array,
-) -> bool:
-    """Fill z = (score − centre)·factor for every row; return False if a score is not finite.
+def scale(
+    scores: Array, weights: Array | None, strength: float, kl: bool, standardise: bool
+) -> tuple[bool, float, float, float, float, float]:
+    """Return how scores become z = (score − centre)·factor.
 
     Standardised, factor = c/std with c = W/strength for l2, whose target ranks run to W (the number
     of items or the sum of weights), and c = 1/strength for kl, whose log target ranks have a spread
-    that does not grow with W. `spread` is W c², what the gradient through std divides by. With all
-    scores equal the factor is zero: every item is tied. `low` and `high` are filled with extremes.
+    that does not grow with W. With all scores equal the factor is zero: every item is tied.
+
+    Returns:
+        Whether all scores are finite, the lowest and the highest, centre, factor, and the spread
+        W c², which the gradient through std divides by.
     """
-    for row in range(scores.shape[0]):
-        s, w = scores[row], None if weights is None else weights[row]
-        low[row], high[row], finite = _extremes(s)
-        if not finite:
-            return False
-        centre[row], factor[row], spread[row] = 0.0, 0.0 if standardise else 1 / strength, np.inf
-        bottom, top = (low[row], high[row]) if w is None else _weighted_extremes(s, w)
-        if not standardise or not bottom < top:
-            continue
-        total = float(s.size) if w is None else w.sum()
-        # A power of two near the largest score keeps squares in range and rounds nothing.
-        unit = 2.0 ** min(-np.floor(np.log2(max(-bottom, top))), 1022.0)
-        mean = _moment(s, w, unit, 0.0, False) / total
-        variance = _moment(s, w, unit, mean, True) / total
-        c = (1.0 if kl else total) / strength
-        slope = c / np.sqrt(variance) * unit if variance > 0 else np.inf
-        # Scores that differ by less than float64 can divide by count as equal.
-        if np.isfinite(slope):
-            centre[row], factor[row], spread[row] = mean / unit, slope, total * c * c
-    return True
+    low, high, finite = _extremes(scores)
+    bottom, top = (low, high) if weights is None else _weighted_extremes(scores, weights)
+    if not finite or not standardise or not bottom < top:
+        return finite, low, high, 0.0, 0.0 if standardise else 1 / strength, np.inf
+    total = float(scores.size) if weights is None else weights.sum()
+    # A power of two near the largest score keeps squares in range and rounds nothing.
+    unit = 2.0 ** min(-np.floor(np.log2(max(-bottom, top))), 1022.0)
+    mean = _moment(scores, weights, unit, 0.0, False) / total
+    variance = _moment(scores, weights, unit, mean, True) / total
+    c = (1.0 if kl else total) / strength
+    slope = c / np.sqrt(variance) * unit if variance > 0 else np.inf
+    # Scores that differ by less than float64 can divide by count as equal.
+    if not np.isfinite(slope):
+        return True, low, high, 0.0, 0.0, np.inf
+    return True, low, high, mean / unit, slope, total * c * c

@@ -1,9 +1,9 @@
 """Soft ranks: ranks with a gradient."""
 
-__all__ = ["SoftRanks", "soft_rank"]
+__all__ = ["options_of", "soft_rank"]
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -11,10 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from harmonrank.metrics._sort import sort_rows
-from harmonrank.paper.soft_rank._isotonic import project_rows, pull_back_rows
-from harmonrank.paper.soft_rank._ragged import RequestRanks, request_order
-from harmonrank.paper.soft_rank._scale import scale_rows
+from harmonrank.paper.soft_rank._ranks import SoftRanks, request_order
 from harmonrank.support.errors import UsageError, did_you_mean
 
 Regularization = Literal["l2", "kl"]
@@ -86,74 +83,38 @@ def soft_rank(
     >>> soft_rank(torch.tensor([0.1, 0.9, 0.2, 0.4]), strength=4.0)
     tensor([1.5674, 4.0000, 1.8919, 2.5407])
     """
-    _check(scores, strength, regularization, scale)
-    n = scores.shape[-1]
-    rows = (math.prod(scores.shape[:-1]), n)
-    whole = SoftRanks(
-        strength=float(strength),
-        kl=regularization == "kl",
-        standardise=scale == "std",
-        weights=None if weights is None else _weight_rows(weights, scores.shape).reshape(rows),
-    )
-    problem = whole if groups is None else _within(whole, scores, groups)
+    _check(scores)
+    problem, n = options_of(strength, regularization, scale), scores.shape[-1]
+    if weights is not None:
+        problem = replace(problem, weights=_weight_rows(weights, scores.shape).reshape(-1))
+    if groups is None:
+        rows = math.prod(scores.shape[:-1])
+        problem = replace(problem, starts=np.arange(rows + 1) * n)
+    else:
+        problem = _within(problem, scores, groups)
     ranks: Tensor = _SoftRank.apply(scores, problem)  # type: ignore[no-untyped-call]
     if not return_share:
         return ranks
-    share = problem.pooled / max(n, 1)
     if scores.ndim == 1:
-        return ranks, float(share[0])
-    return ranks, torch.from_numpy(share).to(scores.device).reshape(scores.shape[:-1])
+        return ranks, float(problem.pooled.sum()) / max(n, 1)
+    share = torch.from_numpy(problem.pooled / max(n, 1)).to(scores.device)
+    return ranks, share.reshape(scores.shape[:-1])
 
 
-@dataclass
-class SoftRanks:
-    """`soft_rank` of arrays, without a graph: `solve`, then `gradient` of the same scores.
-
-    Attributes:
-        weights: (rows, n) or None.
-        pooled: After `solve`, how many items of each row have a gradient.
-
-    >>> ranks = SoftRanks(strength=4.0).solve(np.array([[0.1, 0.9, 0.2, 0.4]]))
-    >>> ranks.round(4)
-    array([[1.5674, 4.    , 1.8919, 2.5407]])
-    """
-
-    strength: float = 1.0
-    kl: bool = False
-    standardise: bool = True
-    weights: NDArray[np.float64] | None = None
-
-    def solve(self, scores: Array) -> Array:
-        """Return the soft ranks of each row of contiguous scores, (rows, n)."""
-        rows, n = scores.shape
-        low, high, self.centre, self.factor, self.spread = np.empty((5, rows))
-        if not scale_rows(
-            scores, self.weights, self.strength, self.kl, self.standardise,
-            low, high, self.centre, self.factor, self.spread,
-        ):  # fmt: skip
-            raise _not_finite(scores)
-        self.scores = scores
-        self.pooled, self.blocks = np.empty(rows), np.empty(rows, np.int64)
-        self.block, self.norm = np.empty((rows, n), np.uint32), np.empty((rows, n // 2 + 1))
-        # The gradient of kl multiplies by the ranks, so they keep all their digits.
-        self.ranks = np.empty((rows, n), np.float64 if self.kl else scores.dtype)
-        project_rows(
-            *sort_rows(scores, low, high), self.weights, self.centre, self.factor, self.kl,
-            self.ranks, self.block, self.pooled, self.blocks, self.norm,
-        )  # fmt: skip
-        return self.ranks
-
-    def gradient(self, upstream: Array) -> Array:
-        """Return ∂L/∂scores, given ∂L/∂ranks of the scores that were solved last."""
-        out = np.empty_like(self.scores)
-        pull_back_rows(
-            upstream, self.scores, self.ranks, self.weights, self.centre, self.factor, self.spread,
-            self.kl, self.block, self.blocks, self.norm, out,
-        )  # fmt: skip
-        return out
+def options_of(strength: float, regularization: str, scale: str = "std") -> SoftRanks:
+    """Return a problem with these options, which are checked."""
+    if not 0 < strength < math.inf:
+        raise UsageError(f"`strength` must be positive and finite. Got {strength}.")
+    for name, word, known in (
+        ("regularization", regularization, ("l2", "kl")),
+        ("scale", scale, ("std", "none")),
+    ):
+        if word not in known:
+            raise UsageError(f"Unknown {name} {word!r}. {did_you_mean(str(word), known)}")
+    return SoftRanks(float(strength), regularization == "kl", scale == "std")
 
 
-def _within(whole: SoftRanks, scores: Tensor, groups: ArrayLike | Tensor) -> RequestRanks:
+def _within(problem: SoftRanks, scores: Tensor, groups: ArrayLike | Tensor) -> SoftRanks:
     """Return the same problem request by request."""
     if scores.ndim != 1:
         raise UsageError(
@@ -161,12 +122,12 @@ def _within(whole: SoftRanks, scores: Tensor, groups: ArrayLike | Tensor) -> Req
         )
     ids = groups.cpu().numpy() if isinstance(groups, Tensor) else groups
     order, starts = request_order(ids, len(scores))
-    return RequestRanks(order, starts, whole.strength, whole.kl, whole.standardise, whole.weights)
+    return replace(problem, order=order, starts=starts)
 
 
 class _SoftRank(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, problem: SoftRanks | RequestRanks) -> Tensor:
+    def forward(ctx: Any, scores: Tensor, problem: SoftRanks) -> Tensor:
         ctx.save_for_backward(scores)
         ctx.problem = problem
         return _like(problem.solve(_as_array(scores)), scores)
@@ -198,12 +159,12 @@ class _Once(torch.autograd.Function):
 
 
 def _as_array(tensor: Tensor) -> Array:
-    """View a tensor as (rows, n) float32 or float64 on the host; half widens without loss."""
+    """View a tensor as flat float32 or float64 on the host; half widens without loss."""
     held = tensor.detach()
     if not held.is_cpu or held.dtype not in _KERNEL_DTYPES:
         held = held.to("cpu", torch.promote_types(held.dtype, torch.float32))
     array: Array = held.contiguous().numpy()
-    return array.reshape(math.prod(array.shape[:-1]), array.shape[-1])
+    return array.reshape(-1)
 
 
 def _like(array: Array, tensor: Tensor) -> Tensor:
@@ -229,7 +190,7 @@ def _weight_rows(weights: ArrayLike | Tensor, shape: torch.Size) -> NDArray[np.f
         ) from None
 
 
-def _check(scores: Tensor, strength: float, regularization: str, scale: str) -> None:
+def _check(scores: Tensor) -> None:
     if not isinstance(scores, Tensor) or not scores.is_floating_point():
         kind = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
         raise UsageError(f"`scores` must be a floating-point tensor. Got {kind}: call `.float()`.")
@@ -240,21 +201,3 @@ def _check(scores: Tensor, strength: float, regularization: str, scale: str) -> 
             "`scores` as float16 hold ranks up to 65504. "
             f"Got {scores.shape[-1]} items: call `.float()`."
         )
-    if not 0 < strength < math.inf:
-        raise UsageError(f"`strength` must be positive and finite. Got {strength}.")
-    for name, word, known in (
-        ("regularization", regularization, ("l2", "kl")),
-        ("scale", scale, ("std", "none")),
-    ):
-        if word not in known:
-            raise UsageError(f"Unknown {name} {word!r}. {did_you_mean(str(word), known)}")
-
-
-def _not_finite(scores: Array) -> UsageError:
-    bad = np.argwhere(~np.isfinite(scores))
-    row, position = bad[0].tolist()
-    where = f"{position}" if len(scores) == 1 else f"{position} of row {row}"
-    return UsageError(
-        f"`scores` must be finite. Got {len(bad)} NaN or infinite, the first at position {where}: "
-        "lower the learning rate, or drop these rows."
-    )

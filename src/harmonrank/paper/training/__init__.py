@@ -3,7 +3,7 @@
 from harmonrank.paper.training.arrays import Arrays
 from harmonrank.paper.training.decay import Decay, decayed
 from harmonrank.paper.training.health import HEALTH_ROWS, health_of
-from harmonrank.paper.training.learner import LossSlope, LossValue
+from harmonrank.paper.training.learner import LossValue
 from harmonrank.paper.training.loop import Event, Finished, train
 from harmonrank.paper.training_config import TrainingConfig
 
@@ -13,7 +13,6 @@ __all__ = [
     "Decay",
     "Event",
     "Finished",
-    "LossSlope",
     "LossValue",
     "TrainingConfig",
     "decayed",

@@ -4,12 +4,9 @@ __all__ = [
     "FusedLearner",
     "Learner",
     "LossFunction",
-    "LossSlope",
     "LossValue",
-    "SlopeFunction",
     "StepTaken",
     "TorchLearner",
-    "differentiated",
     "learner_for",
 ]
 
@@ -35,10 +32,18 @@ _SMALL_FIT = 200_000  # Rows seen in a time that is worth a compilation.
 
 @dataclass(frozen=True)
 class LossValue:
-    """A loss, and the share of items that it gives a gradient to, where that is known."""
+    """What a loss says of a batch.
+
+    Attributes:
+        loss: With its graph.
+        gradient_share: The share of items that it gives a gradient to, where that is known.
+        slope: Its gradient by the network's output, where it was computed with the loss; else
+            autograd finds it.
+    """
 
     loss: Tensor
     gradient_share: float | None = None
+    slope: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
@@ -49,20 +54,7 @@ class StepTaken:
     gradient_share: float | None
 
 
-@dataclass(frozen=True)
-class LossSlope:
-    """A loss, ∂loss/∂fused of every row, and the share of items as in `LossValue`.
-
-    The slope is None where the loss does not depend on the scores at all.
-    """
-
-    loss: float
-    slope: NDArray[np.float32] | None
-    gradient_share: float | None = None
-
-
 LossFunction = Callable[[Tensor, Arrays], LossValue]
-SlopeFunction = Callable[[NDArray[np.float32], Arrays], LossSlope]
 
 
 class Learner(Protocol):
@@ -126,20 +118,12 @@ class FusedLearner:
         network: To be trained.
         rows: The training rows.
         config: Optimiser, rate and decay.
-        slope: The loss and its slope at once, where the loss has such a form; else autograd finds
-            the slope.
     """
 
     kind: ClassVar = "fused"
 
-    def __init__(
-        self,
-        network: Network,
-        rows: Arrays,
-        config: TrainingConfig,
-        slope: SlopeFunction | None = None,
-    ) -> None:
-        self._network, self._rows, self._slope = network, rows, slope
+    def __init__(self, network: Network, rows: Arrays, config: TrainingConfig) -> None:
+        self._network, self._rows = network, rows
         scores, context = rows.scores.numpy(), rows.context.numpy()
         self._step = Step(network, scores, context, threads=thread_count())
         self._flat = nn.Parameter(torch.from_numpy(self._step.weights.vector).float())
@@ -153,15 +137,19 @@ class FusedLearner:
         assert self._flat.grad is not None
         with torch_threads(1):
             batch = self._rows.batch(torch.from_numpy(index))
-            fused = self._step.forward(index)
-            found = self._slope(fused, batch) if self._slope else differentiated(loss, fused, batch)
-            if found.slope is not None:
-                self._step.backward(found.slope)
+            fused = torch.from_numpy(self._step.forward(index)).requires_grad_()
+            value = loss(fused, batch)
+            slope = value.slope
+            if slope is None and value.loss.requires_grad:
+                (found,) = torch.autograd.grad(value.loss, fused)
+                slope = found.contiguous().numpy()
+            if slope is not None:
+                self._step.backward(slope.astype(np.float32, copy=False))
                 self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))
                 self._decay.step()
                 self.optimizer.step()
         self._read()
-        return StepTaken(found.loss, found.gradient_share)
+        return StepTaken(float(value.loss.detach()), value.gradient_share)
 
     def publish(self) -> None:
         """Copy the weights into the network."""
@@ -177,22 +165,11 @@ class FusedLearner:
         self._step.weights.vector[:] = self._flat.detach().numpy()
 
 
-def differentiated(loss: LossFunction, fused: NDArray[np.float32], batch: Arrays) -> LossSlope:
-    """Let autograd find the slope of a loss."""
-    scores = torch.from_numpy(fused).requires_grad_()
-    value = loss(scores, batch)
-    if value.loss.requires_grad:
-        value.loss.backward()  # type: ignore[no-untyped-call]
-    slope = None if scores.grad is None else np.ascontiguousarray(scores.grad.numpy())
-    return LossSlope(float(value.loss.detach()), slope, value.gradient_share)
-
-
 def learner_for(
     network: nn.Module,
     rows: Arrays,
     config: TrainingConfig,
     rows_seen: int,
-    slope: SlopeFunction | None = None,
 ) -> Learner:
     """Choose the kernels where they can stand in and are worth it, else PyTorch.
 
@@ -204,13 +181,12 @@ def learner_for(
         rows: The training rows.
         config: Optimiser, rate and decay.
         rows_seen: Rows times epochs; a small fit is over before the kernels are compiled.
-        slope: See `FusedLearner`.
     """
     if not isinstance(network, Network) or not _on_cpu(network, rows):
         return TorchLearner(network, rows, config)
     if not covers(network.config) or rows_seen < _SMALL_FIT:
         return TorchLearner(network, rows, config)
-    return FusedLearner(network, rows, config, slope)
+    return FusedLearner(network, rows, config)
 
 
 def _on_cpu(network: nn.Module, rows: Arrays) -> bool:

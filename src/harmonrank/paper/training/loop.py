@@ -18,7 +18,7 @@ from torch import nn
 
 from harmonrank.paper.training.arrays import Arrays
 from harmonrank.paper.training.checkpoint import Checkpoint, Progress
-from harmonrank.paper.training.learner import Learner, LossFunction, SlopeFunction, learner_for
+from harmonrank.paper.training.learner import Learner, LossFunction, learner_for
 from harmonrank.paper.training.shuffle import random_batches, request_batches
 from harmonrank.paper.training_config import Plan, TrainingConfig
 from harmonrank.support.errors import DivergenceError
@@ -52,7 +52,6 @@ def train(
     validate: Callable[[N], float],
     config: TrainingConfig,
     *,
-    slope: SlopeFunction | None = None,
     seed: int = 0,
     checkpoint: Path | None = None,
     fingerprint: str = "",
@@ -72,7 +71,6 @@ def train(
         loss: Of the network's output and the batch.
         validate: Validation AUC-sum of the network, higher is better.
         config: Optimiser, batches, length.
-        slope: The loss and its slope at once, where there is such a form, for the fused learner.
         seed: Decides the order of rows.
         checkpoint: Where state is kept; if the file exists, training goes on from it.
         fingerprint: Of data and options; a checkpoint of another one is refused.
@@ -81,7 +79,7 @@ def train(
     """
     plan = config.plan(len(rows))
     seen = len(rows) * plan.passes * plan.epochs if rows_seen is None else rows_seen
-    learner = learner_for(network, rows, config, seen, slope)
+    learner = learner_for(network, rows, config, seen)
     state = Checkpoint(network, learner.optimizer)
     fingerprint = f"{fingerprint}/{learner.kind}"
     progress = Progress()

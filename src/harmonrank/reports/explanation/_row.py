@@ -116,9 +116,9 @@ def explain_row(model: Method, log: Log, row: int, add: float = 0.1) -> RowExpla
     def named(values: np.ndarray) -> dict[str, float]:
         return dict(zip(names, values.tolist(), strict=True))
 
-    if model.gives_probabilities:
+    if model.traits.probabilities:
         chances = model.probabilities(own)
-        mean = model.parts(chances, model.weights()).mean(axis=0)
+        mean = model.fuser.parts_of(chances, model.fuser.weights()).mean(axis=0)
         exact = model.contributions(own.take(np.array([here])))[0]
         p, adds, usual = named(chances[here]), named(exact), named(mean)
     return RowExplanation(

@@ -16,13 +16,13 @@ _SPARK = 16
 def pull_table(found: ModelExplanation) -> Table:
     """Return a row per objective: its weight, what its score moves, and how."""
     columns = (
-        Column("objective", least=12),
+        Column("objective"),
         Column("effective", ".1%"),
         Column("moves", ".1%"),
         Column("from", ".3%"),
         Column("to", ".3%"),
         Column("fused score (sd)", align="right"),
-        Column("response", least=_SPARK),
+        Column("response"),
     )
     rows = [
         (
@@ -48,8 +48,8 @@ def context_pull_table(found: ModelExplanation) -> Table:
     """Return a row per context value: what each score moves there."""
     columns = (
         Column("context", heading=True),
-        Column("value", least=8),
-        *(Column(name, ".1%", least=6) for name in found.names),
+        Column("value"),
+        *(Column(name, ".1%") for name in found.names),
     )
     rows = tuple(
         (column, value, *shares)
@@ -66,10 +66,10 @@ def row_table(found: RowExplanation) -> Table:
     said = tuple(found.sentences())[1:]
     adds, p, shares, usual = found.adds, found.probabilities, found.shares, found.usual
     if adds is None or p is None or shares is None or usual is None:
-        plain = (Column("objective", least=12), Column("score", ".4g"))
+        plain = (Column("objective"), Column("score", ".4g"))
         return Table(plain, tuple(found.scores.items()), title, notes=said)
     columns = (
-        Column("objective", least=12),
+        Column("objective"),
         Column("score", ".4g"),
         Column("probability", ".4g"),
         Column("adds", ".4f"),

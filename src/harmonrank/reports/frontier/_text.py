@@ -25,8 +25,8 @@ def frontier_table(
         listed[chosen] = ", ".join(words)
     columns = (
         Column("point"),
-        Column("what", least=7),
-        *(Column(frontier.title(name), ".4f", least=6) for name in frontier.names),
+        Column("what"),
+        *(Column(frontier.title(name), ".4f") for name in frontier.names),
         Column("sum", ".4f"),
         Column("weights", spare=True),
     )
@@ -39,6 +39,12 @@ def frontier_table(
         rows.append((Cell(number, mark=mark), what, *figures, frontier.sums[number], weights))
     styles: dict[int, Style] = {i: "bold" for i, number in enumerate(listed) if number == chosen}
     notes = [*([] if guarded is None else _floor_notes(guarded)), *_notes(frontier)]
+    if frontier.refits:
+        far = max(one.largest for one in frontier.refits)
+        notes.append(
+            f"Fitted again for {len(frontier.refits)} of these points: no AUC differs by over "
+            f"{far:.4f}."
+        )
     title = "" if guarded is None else guarded.sentence()
     return Table(columns, tuple(rows), title, emphasis=styles, notes=tuple(notes))
 

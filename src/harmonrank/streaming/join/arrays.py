@@ -70,7 +70,7 @@ class ShownArrays(NamedTuple):
         base: The number of the first row.
         keys: (rows, 2).
         times: When each was.
-        labels: (rows, words), a bit per objective.
+        labels: (rows, objectives), 0 or 1.
     """
 
     slots: np.ndarray

@@ -1,7 +1,8 @@
 """Aside: events that do not count, each with the reason, kept once."""
 
-__all__ = ["REASONS", "Aside", "AsidePart"]
+__all__ = ["REASONS", "Aside", "AsidePart", "doubts"]
 
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,12 @@ _WHY = {
     code.DUPLICATE_FEEDBACK: ("duplicate", "the feedback was there already"),
     code.UNMATCHED: ("unmatched", "no exposure came"),
     code.MALFORMED: ("malformed", ""),
+}
+_DOUBTS = {
+    "late": ": the watermark had passed them, as when a clock goes backwards",
+    "duplicate": ": they were there before, as when a source sends them twice",
+    "unmatched": ": feedback of which no exposure came",
+    "malformed": "; the column `detail` of the files in the state's folder `aside` says why",
 }
 _ORDER = "\0order"
 
@@ -73,3 +80,17 @@ def _with_reason(part: AsidePart) -> pl.DataFrame:
     return events.with_columns(
         reason.alias("reason"), detail.alias("detail"), pl.Series(_ORDER, part.order)
     )
+
+
+def doubts(before: Mapping[str, int], now: Mapping[str, int], events: int) -> Iterator[str]:
+    """Yield what a person should know if most events of a chunk count for nothing.
+
+    Args:
+        before: What was set aside before this chunk, by reason.
+        now: The same after it.
+        events: Of the chunk.
+    """
+    for reason, total in now.items():
+        count = total - before.get(reason, 0)
+        if 2 * count > events:
+            yield f"{count:,} of {events:,} events were set aside as {reason}{_DOUBTS[reason]}."

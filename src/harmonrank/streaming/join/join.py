@@ -36,7 +36,7 @@ from harmonrank.data import Schema
 from harmonrank.streaming.join import arrays as code
 from harmonrank.streaming.join.arrays import Limits
 from harmonrank.streaming.join.arrived import Arrived
-from harmonrank.streaming.join.aside import AsidePart
+from harmonrank.streaming.join.aside import REASONS, AsidePart
 from harmonrank.streaming.join.intervals import Batch, Exposures, OpenInterval, rows_of
 from harmonrank.streaming.join.join_saved import (
     JoinRecord,
@@ -72,10 +72,15 @@ class Join:
         self._state = JoinState.new(self._form)
 
     @property
-    def watermark(self) -> datetime | None:
-        """The newest event's time, less the allowed lateness; None before the first event."""
+    def newest(self) -> datetime | None:
+        """The newest event's time; None before the first event."""
         newest = self._state.newest
-        return None if newest == NEVER else _EPOCH + (newest - self._lateness) * _MICROSECOND
+        return None if newest == NEVER else _EPOCH + newest * _MICROSECOND
+
+    @property
+    def watermark(self) -> datetime | None:
+        """The newest event's time, less the allowed lateness."""
+        return None if self.newest is None else self.newest - self._lateness * _MICROSECOND
 
     @property
     def counts(self) -> dict[str, int]:
@@ -85,6 +90,11 @@ class Join:
         then what was set aside, by reason.
         """
         return dict(self._state.counts)
+
+    @property
+    def set_aside(self) -> dict[str, int]:
+        """How many events were set aside, by reason."""
+        return {reason: n for reason in REASONS if (n := self._state.counts[reason])}
 
     @property
     def waiting(self) -> dict[str, int]:
@@ -122,7 +132,7 @@ class Join:
         state, kind = self._state, arrived.arrays.kind[first:last]
         answers = _number(kind == code.FEEDBACK)
         state.shown.reserve(_number(kind == code.EXPOSURE), state.open_numbers)
-        state.held.reserve(answers)
+        state.held.reserve(answers, lambda: state.held.waiting)
         shown, held = state.shown, state.held
         settled = np.empty((held.following - held.arrays.base + answers, 2), np.int64)
         count = walk(
@@ -205,7 +215,6 @@ class Join:
         if interval.shown.rows:
             rows = self._rows(number, state.shown.labels(interval.numbers))
             state.ready.append(Batch(*self._span(number), rows))
-            state.shown.forget(interval.numbers)
             state.count(rows=rows.height)
         numbers = interval.held_numbers
         numbers = numbers[state.held.states(numbers) == code.WAITING]

@@ -1,6 +1,6 @@
 """Join kernels: the walk over events, one after the other, and the tables of keys beneath it."""
 
-__all__ = ["chain", "forget", "insert", "walk"]
+__all__ = ["chain", "insert", "walk"]
 
 import numpy as np
 
@@ -29,27 +29,6 @@ def insert(shown: ShownArrays, numbers: np.ndarray) -> None:
         row = number - shown.base
         lo, hi = shown.keys[row, 0], shown.keys[row, 1]
         shown.slots[_find(shown.slots, shown.base, shown.keys, lo, hi)] = number
-
-
-@kernel
-def forget(shown: ShownArrays, numbers: np.ndarray) -> None:
-    """Take exposures out of their table; those behind move up, so that no mark has to stay."""
-    slots, mask = shown.slots, len(shown.slots) - 1
-    for number in numbers:
-        hole = shown.keys[number - shown.base, 0] & mask
-        while slots[hole] != number:
-            hole = (hole + 1) & mask
-        slot = hole
-        while True:
-            slot = (slot + 1) & mask
-            if slots[slot] < 0:
-                break
-            home = shown.keys[slots[slot] - shown.base, 0] & mask
-            # One that belongs behind the hole must stay there.
-            if ((slot - home) & mask) >= ((slot - hole) & mask):
-                slots[hole] = slots[slot]
-                hole = slot
-        slots[hole] = -1
 
 
 @inline_kernel
@@ -84,10 +63,9 @@ def _judged(
     # Both must be in time: when it was given, and when it arrived.
     if time > shown_at + wait or before >= shown_at + wait:
         return code.LATE_WINDOW
-    word, bit = objective >> 6, np.int64(1) << (objective & 63)
-    if labels[word] & bit:
+    if labels[objective]:
         return code.DUPLICATE_FEEDBACK
-    labels[word] |= bit
+    labels[objective] = 1
     return code.COUNTED
 
 
@@ -135,7 +113,11 @@ def walk(
                 outcome[i] = code.LATE_INTERVAL
                 continue
             slot = _find(shown.slots, shown.base, shown.keys, lo, hi)
-            if shown.slots[slot] >= 0:
+            number = shown.slots[slot]
+            # One whose interval has closed stays in the table until another takes its slot.
+            if number >= 0 and not _has_closed(
+                shown.times[number - shown.base], events.before[i], limits
+            ):
                 outcome[i] = code.DUPLICATE_EXPOSURE
                 continue
             outcome[i] = code.ACCEPTED
@@ -156,9 +138,8 @@ def walk(
                 number = held.links[h, 0]
         elif events.kind[i] == code.FEEDBACK:
             number = shown.slots[_find(shown.slots, shown.base, shown.keys, lo, hi)]
-            what = events.objective[i]
-            if number >= 0:
-                row = number - shown.base
+            what, row = events.objective[i], number - shown.base
+            if number >= 0 and not _has_closed(shown.times[row], events.before[i], limits):
                 labels, wait = shown.labels[row], limits.waits[what]
                 outcome[i] = _judged(shown.times[row], labels, time, events.before[i], what, wait)
             elif _has_closed(time, events.before[i], limits):

@@ -163,9 +163,8 @@ class StreamLearner:
         model, kind = self.recipe.fitted(window, seed=seed), self.recipe.continuation
         if kind is None:
             recent = newest(window, max(rows.rows, RECENT)).sampled(RECENT)
-            return replace(
-                counted, fitted=model.with_reference_of(unlabelled(recent)), window=window
-            )
+            fitted = model.fitted.referred_to(unlabelled(recent).counted())
+            return replace(counted, fitted=model.with_fitted(fitted), window=window)
         begun = kind.begun(model, window, self.recipe.settings, seed=seed, at=at)
         if begun is None:
             return replace(counted, fitted=model, window=window)
@@ -183,7 +182,7 @@ class StreamLearner:
         if self.fitted is None or self.window is None:
             return self
         model = self.fitted.recalibrated(rows)
-        window = model.with_scores_of_now(self.window, self.fitted)
+        window = model.fitted.scores_of_now(self.window, self.fitted.fitted)
         return replace(self, fitted=model, window=window)
 
     def facts(self) -> dict[str, Any]:

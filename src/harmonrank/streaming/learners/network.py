@@ -86,7 +86,7 @@ class Network:
         network = self.network.updated(mixed, passes=settings.passes, seed=seed)
         return replace(
             self,
-            network=network.with_reference_of(recent),
+            network=network.with_fitted(network.fitted.referred_to(recent.counted())),
             scale=_scale(network.score(recent), self.model.score(recent)),
             replay=self.replay.with_rows(rows, seed=seed),
             recent=recent,
@@ -97,8 +97,8 @@ class Network:
         before, network = self.network, self.network.recalibrated(rows)
         replay, old = self.replay, self.replay.rows
         if old is not None:
-            replay = replace(replay, rows=network.with_scores_of_now(old, before))
-        recent = network.with_scores_of_now(self.recent, before)
+            replay = replace(replay, rows=network.fitted.scores_of_now(old, before.fitted))
+        recent = network.fitted.scores_of_now(self.recent, before.fitted)
         return replace(self, network=network, replay=replay, recent=recent)
 
     def facts(self) -> dict[str, Any]:

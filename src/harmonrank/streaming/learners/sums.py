@@ -15,13 +15,13 @@ from harmonrank.data import Log
 from harmonrank.fusion import load
 from harmonrank.fusion.harmonrank import MOST_VALUES, DefaultFit, HarmonRank
 from harmonrank.fusion.position.correction import corrected
-from harmonrank.model.coordinate import logit_of
 from harmonrank.model.linear.heads import Heads, head_sizes
 from harmonrank.model.running.running_heads import HALF_LIVES, RunningHeads
 from harmonrank.streaming.config import LearnerSettings
 from harmonrank.streaming.learners.learner import LearnerRecipe
 from harmonrank.streaming.state.commits import Commits, write_part
 from harmonrank.support.errors import DataError
+from harmonrank.support.logistic import score_logit
 from harmonrank.support.storage.arrays import read_arrays, write_arrays
 from harmonrank.support.storage.stored import declared, restored, stored
 
@@ -53,8 +53,8 @@ class Sums:
         one = None if half_life == "never" else half_life
         running = RunningHeads.of(
             model.state.heads,
-            logit_of(log.scores),
-            log.codes(model.encoder),
+            score_logit(log.scores),
+            log.codes(model.fitted.encoder),
             log.known_labels(),
             log.sample_weight,
             time=_hours(at),
@@ -66,11 +66,11 @@ class Sums:
     def learned(self, rows: Log, *, seed: int, at: datetime) -> Self:  # noqa: ARG002
         """Return the sums after these labelled rows, and the model of them."""
         model, running, log = self.model, self.running, _counted(rows, self.model)
-        encoder = model.encoder.grown(log.context, MOST_VALUES)
-        if encoder.slots != model.encoder.slots:
-            running = running.recoded(encoder.recoding(model.encoder), encoder.slots)
+        encoder = model.fitted.encoder.grown(log.context, MOST_VALUES)
+        if encoder.slots != model.fitted.encoder.slots:
+            running = running.recoded(encoder.recoding(model.fitted.encoder), encoder.slots)
         running = running.learned(
-            logit_of(log.scores),
+            score_logit(log.scores),
             log.codes(encoder),
             log.known_labels(),
             log.sample_weight,
@@ -85,8 +85,8 @@ class Sums:
     def recalibrated(self, rows: Log) -> Self:
         """Return the sums for upstream models that have changed."""
         log, model = rows.counted(), self.model.recalibrated(rows)
-        codes = log.codes(model.encoder)
-        running = self.running.recalibrated(logit_of(log.scores), codes, log.sample_weight)
+        codes = log.codes(model.fitted.encoder)
+        running = self.running.recalibrated(score_logit(log.scores), codes, log.sample_weight)
         return type(self)(model, running)
 
     def facts(self) -> dict[str, Any]:

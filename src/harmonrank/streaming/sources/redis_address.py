@@ -20,32 +20,23 @@ class RedisAddress:
     """A stream of a Redis server, and how to read or write it.
 
     Attributes:
-        host: The server.
-        port: Where it listens.
-        database: Which of its databases.
+        server: The URL of the server and one of its databases; a password in it is never shown.
+        shown: The whole address without user and password.
         stream: The key of the stream.
         group: The consumer group; one for each state that is made of the stream.
         consumer: Our name in it.
         batch: How many events a sink puts into an entry.
-        secure: With TLS.
-        user: Who asks.
-        password: Never shown.
     """
 
-    host: str
-    port: int
-    database: int
+    server: str = field(repr=False)
+    shown: str
     stream: str
     group: str = "harmonrank"
     consumer: str = "harmonrank"
     batch: int = 500
-    secure: bool = False
-    user: str | None = None
-    password: str | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        scheme = "rediss" if self.secure else "redis"
-        return f"{scheme}://{self.host}:{self.port}/{self.database}/{self.stream}"
+        return self.shown
 
     @classmethod
     def parse(cls, address: str) -> Self:
@@ -64,45 +55,27 @@ class RedisAddress:
             raise UsageError(
                 f"The address of a Redis stream must name host, database and stream, {_EXPECTED}."
             )
-        options = dict(parse_qsl(parts.query, keep_blank_values=True))
+        options: dict[str, Any] = dict(parse_qsl(parts.query, keep_blank_values=True))
         known = ("group", "consumer", "batch")
         for name in options:
             if name not in known:
                 raise UsageError(
                     f"The address of a Redis stream has no '{name}'. {did_you_mean(name, known)}"
                 )
-        batch = options.pop("batch", "500")
+        batch = options.get("batch", "500")
         if not batch.isdecimal() or not 1 <= int(batch) <= 100_000:
             raise UsageError(f"`batch` must be a whole number from 1 to 100,000. Got '{batch}'.")
-        return cls(
-            parts.hostname,
-            port,
-            int(database),
-            unquote(stream),
-            batch=int(batch),
-            secure=parts.scheme == "rediss",
-            user=None if parts.username is None else unquote(parts.username) or None,
-            password=None if parts.password is None else unquote(parts.password),
-            **options,
-        )
+        server = f"{parts.scheme}://{parts.netloc}/{database}"
+        shown = f"{parts.scheme}://{parts.hostname}:{port}/{database}/{stream}"
+        return cls(server, shown, unquote(stream), **options | {"batch": int(batch)})
 
     def client(self) -> Any:
         """Return a client; it connects when it is first asked something."""
         redis = import_extra("redis", who="A stream at redis://…")
         # A command that is sent twice by itself would be told the second answer only.
         once = redis.retry.Retry(redis.backoff.NoBackoff(), 0)
-        return redis.Redis(
-            self.host,
-            self.port,
-            self.database,
-            username=self.user,
-            password=self.password,
-            ssl=self.secure,
-            socket_timeout=_SECONDS,
-            socket_connect_timeout=_SECONDS,
-            retry=once,
-            protocol=2,
-        )
+        wait = {"socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS}
+        return redis.Redis.from_url(self.server, **wait, retry=once, protocol=2)
 
 
 @contextmanager

@@ -1,43 +1,43 @@
-"""Redis entries: the events that entries of a stream hold."""
+"""Redis entries: the events that entries of a stream hold.
 
-__all__ = ["EntryLines"]
+An entry holds several events as JSON lines in a field `events`, or one as its fields.
+"""
+
+__all__ = ["entries_of", "lines_of"]
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
+import polars as pl
+
+from harmonrank.streaming.sources.event_reading import to_lines
 from harmonrank.streaming.sources.events import EVENT_COLUMNS, EventForm
 
 _EVENTS = b"events"
 _TEXT = frozenset(EVENT_COLUMNS) - {"time", "position"} | {"objective"}
 
 
-class EntryLines:
-    """The events of entries as JSON lines."""
+def entries_of(events: pl.DataFrame, batch: int) -> list[dict[str, Any]]:
+    """Return events as entries of so many events each."""
+    if batch > 1:
+        lines = to_lines(events)
+        starts = range(0, len(lines), batch)
+        return [{"events": b"\n".join(lines[first : first + batch])} for first in starts]
+    plain = events.drop("fault", "raw", strict=False)
+    plain = plain.with_columns(plain["time"].dt.to_string("iso:strict"))
+    return [
+        {name: str(value) for name, value in row.items() if value is not None}
+        for row in plain.iter_rows(named=True)
+    ]
 
-    def __init__(self) -> None:
-        self._lines: list[bytes] = []
-        self._fields: dict[int, dict[str, str]] = {}
 
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return len(self._lines)
-
-    def add(self, fields: Mapping[bytes, bytes]) -> None:
-        """Add the events of an entry."""
-        if _EVENTS in fields:
-            self._lines += [line for line in fields[_EVENTS].split(b"\n") if line.strip()]
-            return
-        self._fields[self.count] = {_text(k): _text(v) for k, v in fields.items()}
-        self._lines.append(b"")
-
-    def lines(self, form: EventForm) -> list[bytes]:
-        """Return them; fields, which Redis keeps as text, as what the form says they are."""
-        for place, fields in self._fields.items():
-            row = {name: _value(form, name, text) for name, text in fields.items()}
-            self._lines[place] = json.dumps(row).encode()
-        return self._lines
+def lines_of(fields: Mapping[bytes, bytes], form: EventForm) -> list[bytes]:
+    """Return the events of an entry as JSON lines; a single one by what the form says of it."""
+    if _EVENTS in fields:
+        return [line for line in fields[_EVENTS].split(b"\n") if line.strip()]
+    row = {_text(name): _text(value) for name, value in fields.items()}
+    return [json.dumps({name: _value(form, name, text) for name, text in row.items()}).encode()]
 
 
 def _text(raw: bytes) -> str:

@@ -15,19 +15,19 @@ __all__ = ["RedisSource", "open_sink", "open_source"]
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+import polars as pl
 from msgspec import Meta, Struct, field, to_builtins
 
 from harmonrank.data import Schema
 from harmonrank.streaming.sources.event_reading import read_lines, settled_by
 from harmonrank.streaming.sources.events import EventForm
 from harmonrank.streaming.sources.redis_address import RedisAddress, asking
-from harmonrank.streaming.sources.redis_entries import EntryLines
-from harmonrank.streaming.sources.redis_sink import RedisSink
+from harmonrank.streaming.sources.redis_entries import entries_of, lines_of
 from harmonrank.streaming.sources.source import EventChunk, Offset
 from harmonrank.support.errors import SourceError
 from harmonrank.support.storage.decoding import decode
 
-_FIRST_COUNT, _MOST_COUNT, _ACKNOWLEDGED = 64, 10_000, 1000
+_FIRST_COUNT, _MOST_COUNT, _ACKNOWLEDGED, _SENT = 64, 10_000, 1000, 256
 
 _Id = tuple[int, int]
 
@@ -60,39 +60,38 @@ class RedisSource:
         """Return the events of the next entries."""
         position = _Position() if after is None else decode(after, _Position, "A position")
         form = self._form.with_kinds(position.kinds)
-        begun, found = position.id, EntryLines()
+        begun, taken, count = position.id, list[Mapping[bytes, bytes]](), 0
         try:
             with asking(self._address):
                 if self._at != _id(position.id):
                     self._go_to(position.id)
                 notes = self._check_removed(position)
-                while found.count < most and (entries := self._entries(most - found.count)):
-                    before = found.count
-                    for _, fields in entries:
-                        found.add(fields)
+                while count < most and (entries := self._entries(most - count)):
+                    more = sum(len(lines_of(fields, form)) for _, fields in entries)
+                    taken += [fields for _, fields in entries]
                     position.id, position.entries = entries[-1][0].decode(), _sum(position, entries)
-                    self._at = _id(position.id)
-                    self._per_entry = max(1.0, (found.count - before) / len(entries))
+                    self._at, count = _id(position.id), count + more
+                    self._per_entry = max(1.0, more / len(entries))
         except SourceError:
             # What was on its way is read again by its ids.
             self._at = None
             raise
         if position.id == begun and not notes:
             return None
-        form = settled_by(form, found.lines(form))
+        form = settled_by(form, _lines(taken, form))
         position.kinds = dict(form.kinds)
-        events = read_lines(form, found.lines(form))
+        events = read_lines(form, _lines(taken, form))
         return EventChunk(events, to_builtins(position), notes)
 
     def _go_to(self, place: str) -> None:
         """Stand behind an entry, whatever the group was given before."""
         name, group = self._address.stream, self._address.group
-        found = {entry["name"].decode(): entry for entry in self._groups()}
-        if group not in found:
+        groups = {entry["name"].decode(): entry for entry in self._groups()}
+        if group not in groups:
             self._client.xgroup_create(name, group, id=place, mkstream=True)
             self._given = _id(place)
         else:
-            self._given = _id(found[group]["last-delivered-id"])
+            self._given = _id(groups[group]["last-delivered-id"])
         self._at = _id(place)
         self._acknowledge(place)
 
@@ -118,8 +117,8 @@ class RedisSource:
     def _groups(self) -> list[dict[str, Any]]:
         if not self._client.exists(self._address.stream):
             return []
-        found: list[dict[str, Any]] = self._client.xinfo_groups(self._address.stream)
-        return found
+        groups: list[dict[str, Any]] = self._client.xinfo_groups(self._address.stream)
+        return groups
 
     def _entries(self, missing: int) -> list[tuple[bytes, Mapping[bytes, bytes]]]:
         """Return the next entries: those that the group was given before, then new ones."""
@@ -172,6 +171,10 @@ class RedisSource:
         self._client.close()
 
 
+def _lines(taken: list[Mapping[bytes, bytes]], form: EventForm) -> list[bytes]:
+    return [line for fields in taken for line in lines_of(fields, form)]
+
+
 def _sum(position: _Position, entries: list[tuple[bytes, Mapping[bytes, bytes]]]) -> int | None:
     return None if position.entries is None else position.entries + len(entries)
 
@@ -179,6 +182,31 @@ def _sum(position: _Position, entries: list[tuple[bytes, Mapping[bytes, bytes]]]
 def _id(text: str | bytes) -> _Id:
     first, _, second = (text.decode() if isinstance(text, bytes) else text).partition("-")
     return int(first), int(second or 0)
+
+
+class RedisSink:
+    """Adds events to a stream.
+
+    What is written again after a lost connection may be there twice; the join takes the first.
+    """
+
+    def __init__(self, address: RedisAddress) -> None:
+        self._address = address
+        self._client = address.client()
+
+    def write(self, events: pl.DataFrame) -> None:
+        """Add events at the end of the stream."""
+        entries = entries_of(events, self._address.batch)
+        with asking(self._address):
+            for first in range(0, len(entries), _SENT):
+                pipeline = self._client.pipeline(transaction=False)
+                for entry in entries[first : first + _SENT]:
+                    pipeline.xadd(self._address.stream, entry)
+                pipeline.execute()
+
+    def close(self) -> None:
+        """Give back the connection."""
+        self._client.close()
 
 
 def open_source(address: str, schema: Schema, kinds: Mapping[str, str]) -> RedisSource:

@@ -27,7 +27,7 @@ from harmonrank.fusion import Method
 from harmonrank.support.errors import DataError, OutputError
 from harmonrank.support.storage.arrays import write_arrays
 from harmonrank.support.storage.digests import file_sums
-from harmonrank.support.storage.files import flush, read_json, write_json
+from harmonrank.support.storage.files import flush, numbered, read_json, write_json
 from harmonrank.support.storage.staging import remove, replace, staged
 
 COMMITS = "commits"
@@ -51,10 +51,7 @@ class Commits:
         self._folder = state / COMMITS
         self._parts: dict[str, Any] = {}
         self._sums: dict[str, str] = {}
-        self.number = max((int(p.name) for p in self._there() if p.name.isdecimal()), default=0)
-
-    def _there(self) -> list[Path]:
-        return list(self._folder.iterdir()) if self._folder.is_dir() else []
+        self.number = max(numbered(self._folder), default=0)
 
     @property
     def folder(self) -> Path | None:
@@ -63,7 +60,8 @@ class Commits:
 
     def sweep(self) -> int:
         """Remove all but the newest commit, and what killed processes left; return how many."""
-        left = [path for path in self._there() if path.name != str(self.number)]
+        there = self._folder.iterdir() if self._folder.is_dir() else []
+        left = [path for path in there if path.name != str(self.number)]
         for path in left:
             remove(path)
         return len(left)

@@ -35,7 +35,7 @@ class TriedRecalibration(_Part, frozen=True):
     replaced: list[str]
 
 
-class CommitRecord(_Part, frozen=True, kw_only=True):
+class CommitRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """What a commit knows beside its parts.
 
     Attributes:

@@ -1,1 +1,63 @@
 """Files: outputs that appear complete, and decoding of what is read back."""
+
+from typing import TYPE_CHECKING
+
+from harmonrank.support.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from harmonrank.support.storage.arrays import Array, read_arrays, write_arrays
+    from harmonrank.support.storage.decoding import check_format, decode, read_toml
+    from harmonrank.support.storage.digests import digest, file_sums
+    from harmonrank.support.storage.files import (
+        check_output,
+        new_file,
+        new_folder,
+        read_json,
+        resumable_folder,
+        sha256,
+        write_json,
+    )
+    from harmonrank.support.storage.staging import remove
+    from harmonrank.support.storage.store import Store
+
+__all__ = [
+    "Array",
+    "Store",
+    "check_format",
+    "check_output",
+    "decode",
+    "digest",
+    "file_sums",
+    "new_file",
+    "new_folder",
+    "read_arrays",
+    "read_json",
+    "read_toml",
+    "remove",
+    "resumable_folder",
+    "sha256",
+    "write_arrays",
+    "write_json",
+]
+
+_PLACES = {
+    "Array": "arrays",
+    "Store": "store",
+    "check_format": "decoding",
+    "check_output": "files",
+    "decode": "decoding",
+    "digest": "digests",
+    "file_sums": "digests",
+    "new_file": "files",
+    "new_folder": "files",
+    "read_arrays": "arrays",
+    "read_json": "files",
+    "read_toml": "decoding",
+    "remove": "staging",
+    "resumable_folder": "files",
+    "sha256": "files",
+    "write_arrays": "arrays",
+    "write_json": "files",
+}
+
+__getattr__ = lazy_names(__name__, _PLACES)

@@ -5,6 +5,7 @@ __all__ = [
     "flush",
     "new_file",
     "new_folder",
+    "numbered",
     "read_json",
     "resumable_folder",
     "sha256",
@@ -148,12 +149,8 @@ def new_file(path: str | Path, *, overwrite: bool = False, begins: str = "") -> 
         with _writing(target):
             yield target
         return
-    with _writing(target), staged(target) as folder:
-        made = folder / target.name
+    with _replacing(target, overwrite, None, begins) as made:
         yield made
-        flush(made)
-        _refuse_existing(target, target, overwrite, None, begins)
-        replace(made, target)
 
 
 @contextmanager
@@ -163,12 +160,20 @@ def new_folder(path: str | Path, *, holds: str, overwrite: bool = False) -> Iter
     Only a folder with the file `holds`, or an empty one, is ever overwritten.
     """
     target = check_output(path, overwrite=overwrite, holds=holds)
-    with _writing(target), staged(target) as folder:
-        made = folder / target.name
+    with _replacing(target, overwrite, holds) as made:
         made.mkdir()
         yield made
+
+
+@contextmanager
+def _replacing(
+    target: Path, overwrite: bool, holds: str | None, begins: str = ""
+) -> Iterator[Path]:
+    with _writing(target), staged(target) as folder:
+        made = folder / target.name
+        yield made
         flush(made)
-        _refuse_existing(target, target, overwrite, holds)
+        _refuse_existing(target, target, overwrite, holds, begins)
         replace(made, target)
 
 
@@ -272,6 +277,12 @@ def read_json(path: Path, kind: Any = Any) -> Any:
     except OSError as error:
         raise DataError(f"'{path}' cannot be read: {error.strerror or error}.") from None
     return decode_json(text, kind, f"'{path}'")
+
+
+def numbered(folder: Path) -> list[int]:
+    """Return the numbers by which files and folders of a folder are named, ascending."""
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    return sorted(int(name) for name in names if name.isascii() and name.isdecimal())
 
 
 def sha256(path: Path) -> str:

@@ -15,7 +15,7 @@ So whoever adds a field has stored, declared and checked it. Nothing is executed
 __all__ = ["declared", "restored", "stored"]
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -30,6 +30,7 @@ from harmonrank.support.storage.decoding import decode
 T = TypeVar("T")
 Arrays = dict[str, np.ndarray]
 Declared = dict[str, Array]
+Plan = Callable[[Mapping[str, np.ndarray]], Any]
 _Size = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -65,9 +66,9 @@ def declared(
             all arrays of one dataclass.
         at: As for `stored`.
     """
-    found: Declared = {}
-    _kind_of(kind).declare(parts, at, found)
-    return {name: _sized(name, array, sizes or {}) for name, array in found.items()}
+    arrays: Declared = {}
+    _kind_of(kind).plan(parts, at, arrays)
+    return {name: _sized(name, array, sizes or {}) for name, array in arrays.items()}
 
 
 def restored(kind: type[T], parts: Any, arrays: Mapping[str, np.ndarray], at: str = "") -> T:
@@ -77,7 +78,7 @@ def restored(kind: type[T], parts: Any, arrays: Mapping[str, np.ndarray], at: st
         DataError: The parts are not those of its fields.
     """
     hint: Any = kind
-    value: T = _kind_of(hint).take(parts, at, arrays)
+    value: T = _kind_of(hint).plan(parts, at, {})(arrays)
     return value
 
 
@@ -96,11 +97,8 @@ class _Kind(Protocol):
     def put(self, value: Any, at: str, arrays: Arrays) -> Any:
         """Add the arrays of a value; return its parts."""
 
-    def declare(self, parts: Any, at: str, found: Declared) -> None:
-        """Add what its arrays must be."""
-
-    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:
-        """Return the value."""
+    def plan(self, parts: Any, at: str, declared: Declared) -> Plan:
+        """Add what its arrays must be; return what makes the value of them."""
 
 
 @cache
@@ -136,11 +134,9 @@ class _Plain:
     def put(self, value: Any, at: str, arrays: Arrays) -> Any:  # noqa: ARG002
         return msgspec.to_builtins(value)
 
-    def declare(self, parts: Any, at: str, found: Declared) -> None:
-        pass
-
-    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:  # noqa: ARG002
-        return decode(parts, self.hint, f"'{at.rstrip('/')}'")
+    def plan(self, parts: Any, at: str, declared: Declared) -> Plan:  # noqa: ARG002
+        value = _decoded(parts, self.hint, at)
+        return lambda _: value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,11 +148,8 @@ class _Custom:
     def put(self, value: Any, at: str, arrays: Arrays) -> Any:  # noqa: ARG002
         return value.to_dict()
 
-    def declare(self, parts: Any, at: str, found: Declared) -> None:
-        pass
-
-    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:  # noqa: ARG002
-        return self.hint.from_dict(parts)
+    def plan(self, parts: Any, at: str, declared: Declared) -> Plan:  # noqa: ARG002
+        return lambda _: self.hint.from_dict(parts)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,11 +162,9 @@ class _OneArray:
         arrays[at.rstrip("/")] = np.asarray(value)
         return True
 
-    def declare(self, parts: Any, at: str, found: Declared) -> None:  # noqa: ARG002
-        found[at.rstrip("/")] = self.array
-
-    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:  # noqa: ARG002
-        return arrays[at.rstrip("/")]
+    def plan(self, parts: Any, at: str, declared: Declared) -> Plan:  # noqa: ARG002
+        declared[at.rstrip("/")] = self.array
+        return lambda arrays: arrays[at.rstrip("/")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,13 +177,10 @@ class _NamedArrays:
         arrays.update({f"{at}{name}": np.asarray(item) for name, item in value.items()})
         return {name: list(item.shape) for name, item in value.items()}
 
-    def declare(self, parts: Any, at: str, found: Declared) -> None:
-        shapes = decode(parts, dict[str, tuple[_Size, ...]], f"'{at.rstrip('/')}'")
-        for name, shape in shapes.items():
-            found[f"{at}{name}"] = dataclasses.replace(self.array, shape=shape)
-
-    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:
-        return {name: arrays[f"{at}{name}"] for name in parts}
+    def plan(self, parts: Any, at: str, declared: Declared) -> Plan:
+        for name, shape in _decoded(parts, dict[str, tuple[_Size, ...]], at).items():
+            declared[f"{at}{name}"] = dataclasses.replace(self.array, shape=shape)
+        return lambda arrays: {name: arrays[f"{at}{name}"] for name in parts}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,31 +189,18 @@ class _Fields:
 
     hint: type
 
-    @property
-    def _kinds(self) -> dict[str, _Kind]:
-        return _kinds_of_fields(self.hint)
-
     def put(self, value: Any, at: str, arrays: Arrays) -> Any:
-        parts = {
-            name: kind.put(getattr(value, name), f"{at}{name}/", arrays)
-            for name, kind in self._kinds.items()
-        }
-        return {n: p for n, p in parts.items() if not isinstance(self._kinds[n], _OneArray)}
+        kinds = _kinds_of_fields(self.hint)
+        parts = {n: k.put(getattr(value, n), f"{at}{n}/", arrays) for n, k in kinds.items()}
+        return {n: part for n, part in parts.items() if not isinstance(kinds[n], _OneArray)}
 
-    def declare(self, parts: Any, at: str, found: Declared) -> None:
-        for name, kind, part in self._each(parts, at):
-            kind.declare(part, f"{at}{name}/", found)
-
-    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:
-        values = {n: k.take(p, f"{at}{n}/", arrays) for n, k, p in self._each(parts, at)}
-        return self.hint(**values)
-
-    def _each(self, parts: Any, at: str) -> list[tuple[str, _Kind, Any]]:
-        known, place = decode(parts, dict[str, Any], f"'{at.rstrip('/')}'"), self._kinds
-        named = {name for name, kind in place.items() if not isinstance(kind, _OneArray)}
+    def plan(self, parts: Any, at: str, declared: Declared) -> Plan:
+        known, kinds = _decoded(parts, dict[str, Any], at), _kinds_of_fields(self.hint)
+        named = {name for name, kind in kinds.items() if not isinstance(kind, _OneArray)}
         for name in sorted(known.keys() ^ named):
             raise DataError(f"'{at}{name}' is {'missing' if name in named else 'not expected'}")
-        return [(name, kind, known.get(name, True)) for name, kind in place.items()]
+        plans = {n: k.plan(known.get(n, True), f"{at}{n}/", declared) for n, k in kinds.items()}
+        return lambda arrays: self.hint(**{name: plan(arrays) for name, plan in plans.items()})
 
 
 @cache
@@ -244,12 +219,8 @@ class _Optional:
     def put(self, value: Any, at: str, arrays: Arrays) -> Any:
         return None if value is None else self.kind.put(value, at, arrays)
 
-    def declare(self, parts: Any, at: str, found: Declared) -> None:
-        if parts is not None:
-            self.kind.declare(parts, at, found)
-
-    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:
-        return None if parts is None else self.kind.take(parts, at, arrays)
+    def plan(self, parts: Any, at: str, declared: Declared) -> Plan:
+        return (lambda _: None) if parts is None else self.kind.plan(parts, at, declared)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,17 +232,10 @@ class _Several:
     def put(self, value: Any, at: str, arrays: Arrays) -> Any:
         return [self.kind.put(item, f"{at}{k}/", arrays) for k, item in enumerate(value)]
 
-    def declare(self, parts: Any, at: str, found: Declared) -> None:
-        for k, part in enumerate(_listed(parts, at)):
-            self.kind.declare(part, f"{at}{k}/", found)
-
-    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:
-        pairs = enumerate(_listed(parts, at))
-        return tuple(self.kind.take(part, f"{at}{k}/", arrays) for k, part in pairs)
-
-
-def _listed(parts: Any, at: str) -> list[Any]:
-    return decode(parts, list[Any], f"'{at.rstrip('/')}'")
+    def plan(self, parts: Any, at: str, declared: Declared) -> Plan:
+        listed = enumerate(_decoded(parts, list[Any], at))
+        plans = [self.kind.plan(part, f"{at}{k}/", declared) for k, part in listed]
+        return lambda arrays: tuple(plan(arrays) for plan in plans)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -281,13 +245,13 @@ class _Named:
     kind: _Kind
 
     def put(self, value: Any, at: str, arrays: Arrays) -> Any:
-        items = enumerate(value.items())
-        return {name: self.kind.put(item, f"{at}{k}/", arrays) for k, (name, item) in items}
+        return dict(zip(value, _Several(self.kind).put(value.values(), at, arrays), strict=True))
 
-    def declare(self, parts: Any, at: str, found: Declared) -> None:
-        for k, part in enumerate(decode(parts, dict[str, Any], f"'{at.rstrip('/')}'").values()):
-            self.kind.declare(part, f"{at}{k}/", found)
+    def plan(self, parts: Any, at: str, declared: Declared) -> Plan:
+        named = _decoded(parts, dict[str, Any], at)
+        values = _Several(self.kind).plan([*named.values()], at, declared)
+        return lambda arrays: dict(zip(named, values(arrays), strict=True))
 
-    def take(self, parts: Any, at: str, arrays: Mapping[str, np.ndarray]) -> Any:
-        items = enumerate(decode(parts, dict[str, Any], f"'{at.rstrip('/')}'").items())
-        return {name: self.kind.take(part, f"{at}{k}/", arrays) for k, (name, part) in items}
+
+def _decoded(parts: Any, kind: Any, at: str) -> Any:
+    return decode(parts, kind, f"'{at.rstrip('/')}'")

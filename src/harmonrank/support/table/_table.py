@@ -23,10 +23,8 @@ class Column:
             digits.
         align: If left out, numbers stand to the right and texts to the left.
         short: A shorter title for a terminal that has no room for the whole one.
-        least: A terminal may cut titles and texts to this many characters, and leaves the column
-            out where even that does not fit.
         widest: In a terminal, longer texts go on in the next line.
-        spare: The first to be left out where a terminal is too narrow.
+        spare: Left out where a terminal is too narrow.
         heading: In a terminal, its text is a line of its own above the rows that share it.
     """
 
@@ -34,7 +32,6 @@ class Column:
     format: str = ""
     align: Literal["left", "right"] | None = None
     short: str = ""
-    least: int | None = None
     widest: int | None = None
     spare: bool = False
     heading: bool = False

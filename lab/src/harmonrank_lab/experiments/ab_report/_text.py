@@ -31,8 +31,8 @@ def ab_table(analysis: Analysis, scale: Scale = "relative") -> Table:
     """
     number = "+.2f" if scale == "relative" else "+.3g"
     columns = (
-        Column("arm", least=6),
-        Column("outcome", least=9),
+        Column("arm"),
+        Column("outcome"),
         Column("control", ".4g"),
         Column("mean", ".4g"),
         Column("lift %" if scale == "relative" else "change", number),

@@ -14,15 +14,15 @@ from harmonrank.data import Schema
 from harmonrank.data.hashing import hash_shares
 from harmonrank.fusion import Method
 from harmonrank.support.errors import DataError, UsageError
-from harmonrank.worlds import World
 from harmonrank.worlds import world as world_named
-from harmonrank.worlds.simulation import world_schema
+from harmonrank.worlds import world_schema
 from harmonrank_lab.experiments.ab import Analysis, analyse
 from harmonrank_lab.experiments.online._arm import Arm, FixedArm, Impressions, rows_of, serve
 from harmonrank_lab.experiments.online._config import ARMS, OnlineConfig
 from harmonrank_lab.experiments.online._ledger import Ledger
 from harmonrank_lab.experiments.online._result import HourEnded, OnlineResult
 from harmonrank_lab.experiments.online._traffic import Hour, Traffic
+from harmonrank_lab.worlds import World
 
 _SHUFFLE = 3
 

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log, Schema
-from harmonrank.worlds import World
-from harmonrank.worlds.simulation import POSITION, world_schema
+from harmonrank.worlds import world_schema
 from harmonrank_lab.experiments.online._arm import serve
 from harmonrank_lab.experiments.online._config import OnlineConfig
 from harmonrank_lab.experiments.online._traffic import Hour, Traffic
+from harmonrank_lab.worlds import POSITION, World
 
 RANDOMISED = "randomised"
 """The column that is 1 in requests that were shown in random order."""

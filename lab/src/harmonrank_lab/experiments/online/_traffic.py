@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harmonrank.worlds import World, draw_candidates
 from harmonrank_lab.experiments.online._config import OnlineConfig
+from harmonrank_lab.worlds import World, draw_candidates
 
 _HOUR = "hour"
 _USERS, _WARMUP, _REQUESTS = 0, 1, 2

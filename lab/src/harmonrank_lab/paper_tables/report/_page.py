@@ -5,7 +5,7 @@ __all__ = ["closer_look", "reproduction_page", "reproduction_sections"]
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harmonrank.evaluation.measured import measured
+from harmonrank import evaluate
 from harmonrank.fusion import method_class
 from harmonrank.reports.facts import Run, collect, run_of
 from harmonrank.reports.html import Card, page
@@ -70,7 +70,7 @@ def closer_look(data: Data) -> list[Section]:
     """
     train, valid, test = data.logs(0, data.objectives)
     model = method_class(_METHOD)().fit(train, train.schema, valid=valid)
-    board = measured(model, test)
+    board = evaluate(model, test).board
     facts = collect("", run_of(""), board, {_METHOD: model}, test, train=train)
     first, *others = sections(facts)
     lead = f"Data: {data.words()}; seed 0. {upper(first.lead)}"

@@ -2,11 +2,12 @@
 
 __all__ = ["LOG_TOML", "FeatureTable", "LogColumns"]
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
+
+import tomli_w
 
 from harmonrank.support.errors import DataError, did_you_mean
 from harmonrank.support.storage.decoding import decode, read_toml
@@ -69,16 +70,10 @@ class LogColumns:
 
     def to_toml(self) -> str:
         """Return the text of log.toml; parts that are not there are left out."""
-        plain, tables = [], []
-        for key, value in asdict(self).items():
-            if value is None or value == {}:
-                continue
-            if isinstance(value, dict):
-                rows = [f"{name} = {_toml(part)}" for name, part in value.items()]
-                tables.append("\n".join([f"[{key}]", *rows]))
-            else:
-                plain.append(f"{key} = {_toml(value)}")
-        return "\n\n".join(["\n".join(plain), *tables]) + "\n"
+        parts = asdict(self)
+        for table in ("users", "items"):
+            parts[table] = parts[table] and _known(parts[table])
+        return tomli_w.dumps(_known(parts))
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
@@ -102,5 +97,5 @@ class LogColumns:
         return columns
 
 
-def _toml(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def _known(parts: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in parts.items() if value is not None and value != {}}

@@ -1,0 +1,170 @@
+"""Evaluate: a model that was fitted before, beside what ranks today."""
+
+__all__ = ["Evaluation", "evaluate", "quality_on"]
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harmonrank.data import Source, read_log
+from harmonrank.engine import current_engine
+from harmonrank.evaluation.baseline import TODAY, Baseline
+from harmonrank.evaluation.comparison import Comparison
+from harmonrank.evaluation.drift_notes import drift_notes
+from harmonrank.evaluation.entry import Entry, entry_of
+from harmonrank.evaluation.leaderboard import leaderboard_of
+from harmonrank.evaluation.table_rows import TableRows
+from harmonrank.fusion import Method, Quality
+from harmonrank.fusion.quality.measurable import require_measurable
+from harmonrank.fusion.quality.missing_scores import missing_of
+from harmonrank.support.table import Table
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation(Comparison):
+    """One model's quality, beside what ranks today.
+
+    Attributes:
+        auc_sum_as_fitted: Its AUC-sum before it was recalibrated on these rows, if it was.
+    """
+
+    auc_sum_as_fitted: float | None = None
+
+    @property
+    def model(self) -> Method:
+        """What was measured."""
+        return next(iter(self.models.values()))
+
+    @property
+    def quality(self) -> Quality:
+        """How well it ranks."""
+        return self.board.qualities[self.model.name]
+
+    @property
+    def title(self) -> str:
+        """What its page is called."""
+        return f"{self.model.name} on {self.board.test_rows:,} rows"
+
+    def to_table(self) -> Table:
+        """Return the quality of each objective beside its score alone, and what ranks today."""
+        board = self.board
+        beside = {"alone": {each: score.auc.estimate for each, score in board.upstream.items()}}
+        notes = ["Alone: AUC by the upstream score of that objective."]
+        if board.baseline is not None:
+            today = board.qualities[TODAY]
+            areas = {each: value.estimate for each, value in today.auc.items()}
+            beside[TODAY] = {**areas, "sum": today.auc_sum.estimate}
+            notes += filter(
+                None, [f"{TODAY.capitalize()}: {board.baseline.text}.", board.baseline.note]
+            )
+        table = self.quality.to_table(beside)
+        sentence = "" if board.verdict is None else board.verdict.sentence
+        return replace(table, title=sentence, notes=(*table.notes, *notes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form that other programs read."""
+        board, quality, lost = self.board, self.quality, self.missing["test"]
+        parts, before, today = board.to_dict(), self.auc_sum_as_fitted, None
+        if board.baseline is not None:
+            today = {**board.baseline.to_dict(), **board.qualities[TODAY].to_dict()}
+        return {
+            "method": self.model.name,
+            **quality.to_dict(),
+            "recalibrated": before is not None,
+            "auc_sum_as_fitted": quality.auc_sum.estimate if before is None else before,
+            **{key: parts[key] for key in ("drift", "upstream", "verdict", "warnings")},
+            "baseline": today,
+            "missing": lost and lost.to_dict(),
+        }
+
+
+def evaluate(
+    model: Method,
+    table: Source,
+    *,
+    weights: Mapping[str, float] | None = None,
+    value: Mapping[str, float] | None = None,
+    k: int = 10,
+    baseline: str | Baseline | None = None,
+    recalibrate: bool = False,
+    train: Source | None = None,
+    memory: str | None = None,
+    on_rows: Callable[[int, int], None] = lambda *_: None,
+) -> Evaluation:
+    """Measure how well a fitted model ranks a table that has labels.
+
+    A parquet table that memory cannot hold is read in blocks, and by workers where an engine with
+    some is in use: AUCs and their intervals are of all rows, all else of some requests.
+
+    Args:
+        model: A fitted model.
+        table: With labels.
+        weights: Other objective weights, for methods that can change them after the fit.
+        value: What an event is worth, in place of weights, for methods with probabilities.
+        k: Value at how many of a request, where events have values.
+        baseline: What ranks today, a column or a formula; the differences to it are resampled.
+        recalibrate: First recalibrate on these rows, without labels.
+        train: What the model was fitted on; a page then shows how scores have drifted since.
+        memory: As for `compare`.
+        on_rows: Called with the rows scored and the rows in all, of a table in blocks.
+    """
+    if current_engine().name != "local":
+        rows = TableRows.by_workers(table, model.schema)
+    else:
+        rows = TableRows.read(table, model.schema, memory)
+        if rows.blocks is not None:
+            require_measurable(model.schema)
+    log, asked = rows.log, {"weights": weights, "value": value}
+    ranked = Baseline.of(baseline, table, rows.places)
+    drift, before = model.drift(log), None
+    notes = [] if rows.sampled is None else [rows.sampled.words()]
+    notes += drift_notes(drift, recalibrated=recalibrate)
+    if recalibrate:
+        before = model.evaluate(log, **asked, k=k).auc_sum.estimate
+        model = model.recalibrated(log)
+        notes.append(f"As fitted, AUC-sum is {before:.4f}.")
+    lost = missing_of(log, model)
+    notes += [] if lost is None else [str(lost)]
+    log.require_both_classes("evaluated")
+    counted = log.counted()
+    fused = model.score(counted, **asked)
+    quality = model.measured(fused, counted, **asked, k=k)
+    entries = [Entry(model.name, None, quality)]
+    merged = model.schema.weights_with(weights)
+    if ranked is not None:
+        worth = model.schema.values_with(value)
+        today = ranked.entry(log, merged, model.prevalence, worth, k)
+        entries = [entry_of(model.name, fused, counted, quality), today]
+    entries[0] = rows.exact(entries[0], model, **asked, on_rows=on_rows)
+    named = dict(zip(model.schema.names, merged.tolist(), strict=True))
+    weighted = replace(counted, schema=replace(model.schema, weights=named, value={}))
+    encoder = model.fitted.encoder
+    board = leaderboard_of(None, weighted, entries, drift, baseline=ranked, encoder=encoder)
+    return Evaluation(
+        board,
+        {model.name: _as_asked(model, weights, value)},
+        tuple(notes),
+        None if train is None else read_log(train, model.schema),
+        log,
+        missing={"test": lost},
+        auc_sum_as_fitted=before,
+    )
+
+
+def _as_asked(
+    model: Method, weights: Mapping[str, float] | None, value: Mapping[str, float] | None
+) -> Method:
+    """Return the model with the weights or values that it was measured with as its own."""
+    if value is not None:
+        return model.valued(value)
+    return model if weights is None else model.reweighted(weights)
+
+
+def quality_on(model: Method, table: Source, memory: str | None = None) -> tuple[Quality, str]:
+    """Return how well a model ranks labelled rows, and how they were read in blocks, if so."""
+    rows = TableRows.read(table, model.schema, memory)
+    if rows.sampled is None:
+        return model.evaluate(rows.log), ""
+    entry = rows.exact(Entry(model.name, None, model.evaluate(rows.log)), model)
+    assert entry.quality is not None
+    return entry.quality, rows.sampled.words()
