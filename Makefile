@@ -89,7 +89,7 @@ $(BENCH_VENV)/.ready: pyproject.toml constraints.txt
 
 bench: $(BENCH_VENV)/.ready ## time ours against its peers; write benchmarks/RESULTS.md
 	$(BENCH_BIN)/harmonrank lab bench all --json benchmarks/results/bench.json --markdown benchmarks/RESULTS.md
-	$(BENCH_BIN)/python benchmarks/results_page.py
+	$(BENCH_BIN)/python benchmarks/tables.py
 
 clean: ## remove .venv and caches
 	rm -rf $(VENV) $(BENCH_VENV) $(OLDEST) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

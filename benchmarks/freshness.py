@@ -126,7 +126,9 @@ def measured(
 
 
 if __name__ == "__main__":
-    given = options(__doc__, world="elive", hours=72, rows=25_000, drift=0.5, swap=66, frozen=24, seed=1)
+    given = options(
+        __doc__, world="elive", hours=72, rows=25_000, drift=0.5, swap=66, frozen=24, seed=1
+    )
     place = world(given.world)
     change = Swap(given.swap / given.hours, place.objectives[1:3], a=1.5, b=-1.0)
     moving = place.drifting(mu_amplitude=given.drift, swap=change)

@@ -20,6 +20,7 @@ result. `--redraw` takes other worlds of the same kinds, on which nothing was ch
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -31,7 +32,14 @@ from harmonrank.fusion import METHODS, Method, method_class
 from harmonrank.support import HarmonRankError
 from harmonrank.worlds import world, world_names
 
-SWAPPED = ["harmonrank", "harmonrank-network", "harmonrank-paper", "closed-form", "logistic", "lightgbm"]
+SWAPPED = [
+    "harmonrank",
+    "harmonrank-network",
+    "harmonrank-paper",
+    "closed-form",
+    "logistic",
+    "lightgbm",
+]
 # The world `requests` has a benchmark of its own, per_request.py.
 EIGHT = [name for name in world_names() if name != "requests"]
 OF_PART: dict[str, tuple[list[str], list[str]]] = {
@@ -68,12 +76,18 @@ def regret(given: Namespace, results: Rows) -> None:
         todo = [m for m in given.methods if not results.has(**cell, method=m)]
         if not todo:
             continue
-        train, valid, test = logs_of(world(cell["world"], redraw=redraw or None), given.rows, cell["seed"])
+        train, valid, test = logs_of(
+            world(cell["world"], redraw=redraw or None), given.rows, cell["seed"]
+        )
         for method in todo:
             row = {**cell, "method": method}
             try:
-                model, seconds, _ = clocked(lambda m=method: fitted(m, train, valid, cell["seed"]))
-                row |= {"regret": ceiling(test) - exact(model.score(test), test), "fit_seconds": seconds}
+                fit = partial(fitted, method, train, valid, cell["seed"])
+                model, seconds, _ = clocked(fit)
+                row |= {
+                    "regret": ceiling(test) - exact(model.score(test), test),
+                    "fit_seconds": seconds,
+                }
                 health = getattr(model, "health", None)
                 results.add(row if health is None else {**row, "health": health.to_dict()})
             except HarmonRankError as error:
@@ -87,7 +101,9 @@ def small(given: Namespace, results: Rows) -> None:
             train, valid, test = logs_of(world(cell["world"]), rows, cell["seed"], 500_000)
             models = {m: fitted(m, train, valid, cell["seed"]) for m in given.methods}
             best = ceiling(test)
-            results.add(cell | {m: best - exact(model.score(test), test) for m, model in models.items()})
+            results.add(
+                cell | {m: best - exact(model.score(test), test) for m, model in models.items()}
+            )
 
 
 def swap(given: Namespace, results: Rows) -> None:
@@ -149,7 +165,9 @@ def schedule(given: Namespace, results: Rows) -> None:
     rates = (("constant", 0.03), ("constant", 0.01), ("cosine", 0.02))
     for name, (kind, rate) in product(given.worlds, rates):
         row = {"world": name, "rows": given.rows, "schedule": kind, "rate": rate}
-        network(results, row, method_class("harmonrank-paper")(schedule=kind, learning_rate=rate), 6)
+        network(
+            results, row, method_class("harmonrank-paper")(schedule=kind, learning_rate=rate), 6
+        )
 
 
 def published(given: Namespace, results: Rows) -> None:

@@ -52,7 +52,11 @@ def measure(name: str, share: float, rows: int, seed: int) -> dict:
 
 if __name__ == "__main__":
     given = options(
-        __doc__, rows=50_000, seed=0, worlds=["elive", "conflict", "tails"], shares=[0.0, 0.03, 0.2, 0.5]
+        __doc__,
+        rows=50_000,
+        seed=0,
+        worlds=["elive", "conflict", "tails"],
+        shares=[0.0, 0.03, 0.2, 0.5],
     )
     results = Rows(given.json, keep=False)
     for name, share in product(given.worlds, given.shares):

@@ -45,7 +45,9 @@ def measure(name: str, rows: int, seed: int, methods: list[str]) -> dict:
             continue
         given = {"optimise": optimise, **BOTH[method]} if method in BOTH else {}
         kind = method_class(method)
-        model, seconds, _ = clocked(lambda k=kind, o=given: k(**o).fit(tables[0], schema, seed=seed))
+        model, seconds, _ = clocked(
+            lambda k=kind, o=given: k(**o).fit(tables[0], schema, seed=seed)
+        )
         key = method if optimise == "all" else f"{method}, {optimise}"
         found[key] = {**regrets(model.score(tables[1])), "seconds": seconds}
     if name == "requests" and "harmonrank" in methods:
@@ -53,7 +55,12 @@ def measure(name: str, rows: int, seed: int, methods: list[str]) -> dict:
         found["perfect heads"] = regrets(best_score(own))
         weights = fit_request_weights(p, train.request, train.labels, np.ones(p.shape[1]))
         found["perfect heads, requests"] = regrets(weights.parts(own).sum(axis=1))
-    head = {"world": name, "rows": rows, "seed": seed, "ceiling": {"within": within, "all": ceiling}}
+    head = {
+        "world": name,
+        "rows": rows,
+        "seed": seed,
+        "ceiling": {"within": within, "all": ceiling},
+    }
     return {**head, "methods": found}
 
 

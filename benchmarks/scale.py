@@ -75,9 +75,7 @@ def run(rows: int, folder: Path, scratch: Path) -> dict:
         rows, "fit", "--train", source, *columns(), "-o", model, *memory, "--json", told
     )
     found["fit"]["blocks"] = json.loads(told.read_text()).get("blocks")
-    found["evaluate"] = run_verb(
-        rows, "evaluate", model, source, *memory, "--json", told
-    )
+    found["evaluate"] = run_verb(rows, "evaluate", model, source, *memory, "--json", told)
     quality = json.loads(told.read_text())
     found["evaluate"] |= {"auc_sum": quality["auc_sum"], "ci": quality["ci"]}
     found["score"] = run_verb(rows, "score", model, source, "-o", out)

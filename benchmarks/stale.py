@@ -17,14 +17,17 @@ WORLDS = [f"{PRODUCT}/worlds", f"{LAB}/worlds"]
 STREAM = [f"{PRODUCT}/streaming", f"{PRODUCT}/model", f"{PRODUCT}/paper", "benchmarks/streaming.py"]
 STAGE = [f"{LAB}/upstream", f"{LAB}/worlds/raw"]
 REGRETS = [*FUSIONS, *WORLDS, "benchmarks/fusion.py"]
-SCRIPTS = ("frontier", "kinds", "missing", "offline", "per_request", "position")
+SCRIPTS = ("frontier", "kinds", "missing", "per_request", "position")
 SOURCES: dict[str, list[str]] = {
-    **dict.fromkeys("regret unseen small swap swap_million skew schedule published".split(), REGRETS),
+    **dict.fromkeys(
+        ["regret", "unseen", "small", "swap", "swap_million", "skew", "schedule", "published"],
+        REGRETS,
+    ),
     **{name: [*FUSIONS, *WORLDS, f"benchmarks/{name}.py"] for name in SCRIPTS},
     "tuning": [*FUSIONS, *WORLDS, "benchmarks/tune_baselines.py"],
     "kuairand_slice": [*FUSIONS, "benchmarks/kuairand_slice.py"],
     "worlds": [*WORLDS, "benchmarks/worlds.py"],
-    "online-elive": [*FUSIONS, *WORLDS, f"{LAB}/experiments"],
+    **dict.fromkeys(("online-elive", "offline"), [*FUSIONS, *WORLDS, f"{LAB}/experiments"]),
     "reproduction": [*FUSIONS, *WORLDS, f"{LAB}/paper_tables", f"{LAB}/experiments"],
     "bench": [*FUSIONS, f"{PRODUCT}/support", f"{LAB}/bench"],
     "serve": [f"{PRODUCT}/serving", f"{LAB}/bench"],
@@ -32,9 +35,9 @@ SOURCES: dict[str, list[str]] = {
     "scale": [*FUSIONS, f"{PRODUCT}/data", "benchmarks/scale.py"],
     "cluster": [*FUSIONS, f"{PRODUCT}/data", f"{PRODUCT}/engine", "benchmarks/cluster.py"],
     "freshness": [f"{PRODUCT}/streaming", f"{PRODUCT}/model", "benchmarks/freshness.py"],
-    **dict.fromkeys("streaming_join streaming_network streaming_default".split(), STREAM),
-    **dict.fromkeys(("prediction", "prediction_speed"), [*STAGE, "benchmarks/prediction.py"]),
-    "out_of_fold": [*STAGE, *FUSIONS, "benchmarks/out_of_fold.py"],
+    **dict.fromkeys(["streaming_join", "streaming_network", "streaming_default"], STREAM),
+    **{key: [*STAGE, "benchmarks/prediction.py"] for key in ("prediction", "prediction_speed")},
+    "out_of_fold": [*STAGE, *FUSIONS, "benchmarks/prediction.py"],
     "large_log": [*STAGE, f"{LAB}/pipeline", "benchmarks/large_log.py"],
     "pipeline_slice": [*STAGE, *FUSIONS, f"{LAB}/pipeline"],
     "torture": [PRODUCT, LAB, "tests"],

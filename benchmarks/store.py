@@ -136,7 +136,9 @@ def log_of(place: AnyWorld, rows: int, seed: int, start: int = 0, *, truth: bool
     return read_log(as_frame(place, sample), world_schema(place))
 
 
-def logs_of(place: AnyWorld, rows: int, seed: int, tested: int | None = None) -> tuple[Log, Log, Log]:
+def logs_of(
+    place: AnyWorld, rows: int, seed: int, tested: int | None = None
+) -> tuple[Log, Log, Log]:
     """Return rows to learn from, half as many to choose by, and test rows with their truth."""
     test = log_of(place, tested or rows // 2, seed, LATER, truth=True)
     return log_of(place, rows, seed), log_of(place, rows // 2, seed, rows), test

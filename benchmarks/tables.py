@@ -4,16 +4,15 @@
     python benchmarks/tables.py --check    # says which are not as stored
 
 A page says where a table stands, between `<!-- table NAME -->` and `<!-- end of table -->`; a
-function of that name, in tables_of_regret.py or tables_of_speed.py, makes it of benchmarks/results. What is measured
-stands in these tables alone: a test holds the pages to them, and sentences to be without numbers of
-seconds, bytes and times.
+function of that name, in tables_of_regret.py or tables_of_speed.py, makes it of benchmarks/results.
+What is measured stands in these tables alone: a test holds the pages to them, and sentences to be
+without numbers of seconds, bytes and times.
 """
 
 import re
 import sys
 from pathlib import Path
 
-import tables_of_regret
 import tables_of_speed  # noqa: F401  # both make their tables known
 from markdown import TABLES
 from store import ROOT

@@ -1,4 +1,4 @@
-"""Tables of regrets and of AUC-sums: what fusion.py, worlds.py and the online experiment measured."""
+"""Tables of regrets and of AUC-sums: what fusion.py, worlds.py and experiments.py measured."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -98,7 +98,9 @@ def swap_table(name: str) -> str:
         for key, value in row.items():
             if key.startswith("lost ") and key != "lost ceiling":
                 method = key.removeprefix("lost ").removesuffix(" recalibrated")
-                found[method][key.removeprefix(f"lost {method}")].append(value - row["lost ceiling"])
+                found[method][key.removeprefix(f"lost {method}")].append(
+                    value - row["lost ceiling"]
+                )
     rows = [
         (f"`{m}`", *(short(of(kinds[k])) for k in ("", " recalibrated") for of in (median, max)),
          len(kinds[""]))
@@ -208,7 +210,7 @@ def network_health() -> str:
         if row["method"] == "harmonrank-network":
             found[row["world"]].append(row["health"])
     rows = [
-        (f"`{w}`", *(span([h[part] for h in found[w]], ".3f") for part in ("relation_aware", "linear")))
+        (f"`{w}`", *(span([h[p] for h in found[w]], ".3f") for p in ("relation_aware", "linear")))
         for w in ORDER
     ]  # fmt: skip
     return markdown(["world", "s1", "s3"], rows)
@@ -223,7 +225,9 @@ def worlds() -> str:
         three = f"{first['three']['ceiling']:.4f}" if "three" in first else ""
         spread = span([r["ceiling"] for r in again], ".4f")
         ceiling = f"{first['ceiling']:.4f}"
-        rows.append([f"`{first['world']}`", ceiling, three, spread, *listed(first["regret"], ".4f")])
+        rows.append(
+            [f"`{first['world']}`", ceiling, three, spread, *listed(first["regret"], ".4f")]
+        )
     names = ["calibrated own score", "logistic on all"]
     return markdown(["world", "ceiling", "of three", "of redraws", *names], rows)
 
@@ -233,8 +237,8 @@ def online_lifts() -> str:
     online = read("online-elive")
     exact = {(one["arm"], one["outcome"]): f"{one['lift']:+.2f}" for one in online["exact"]}
     rows = [
-        (one["arm"], one["outcome"], f"{one['lift']:+.2f}", f"{one['low']:+.2f} … {one['high']:+.2f}",
-         f"{one['p']:.4f}", exact.get((one["arm"], one["outcome"]), "0"))
+        (one["arm"], one["outcome"], f"{one['lift']:+.2f}",
+         f"{one['low']:+.2f} … {one['high']:+.2f}", f"{one['p']:.4f}", exact.get((one["arm"], one["outcome"]), "0"))
         for one in sorted(online["analysis"]["lifts"], key=lambda one: (one["arm"], one["outcome"]))
     ]  # fmt: skip
     head = ["arm", "outcome", "lift %", "95 % interval", "p", "exact lift %"]

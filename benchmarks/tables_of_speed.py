@@ -33,7 +33,9 @@ def bench(pattern: str, file: str = "bench") -> str:
             ours = one["ours_seconds"]
             peers = ", ".join(f"{p} {t / ours:.2f} ×" for p, t in one["peers"].items())
             rate = f"{one['rows'] / ours:,.0f}"
-            rows.append((one["name"], f"{one['rows']:,}", seconds(ours), rate, peers or one.get("note", "")))
+            rows.append(
+                (one["name"], f"{one['rows']:,}", seconds(ours), rate, peers or one.get("note", ""))
+            )
     lines = markdown(["what", "rows", "ours", "rows/s", "peers take, or note"], rows)
     return lines.replace("--:|\n", "---|\n", 1)
 
@@ -85,7 +87,8 @@ def used(run: dict[str, Any]) -> Iterable[str]:
 def scale_file() -> str:
     (one,) = read("scale")["files"]
     rows = [
-        (words, f"{one[n]['seconds']:.1f}", f"{one[n]['cpu_seconds']:.1f}", one[n]["peak_megabytes"])
+        (words, *(f"{one[n][part]:.1f}" for part in ("seconds", "cpu_seconds")),
+         one[n]["peak_megabytes"])
         for n, words in (("harmonrank", "`harmonrank score`"), ("polars", "polars, in memory"),
                          ("polars_streaming", "polars, streaming"))
     ]  # fmt: skip
@@ -105,11 +108,20 @@ def scale_wide() -> str:
 def cluster() -> str:
     rows = []
     for one in read("cluster")["results"]:
-        times = [f"{one[n]:.1f}" for n in ("seconds", "driver_seconds", "worker_seconds", "path_seconds")]
+        times = [
+            f"{one[n]:.1f}" for n in ("seconds", "driver_seconds", "worker_seconds", "path_seconds")
+        ]
         peaks = [f"{one[f'{n}_peak_mb']:,.0f}" for n in ("driver", "worker")]
         sent = [f"{one[f'{n}_bytes'] / 1e6:.1f}" for n in ("sent", "received")]
         rows.append([one["verb"], f"{one['rows']:,}", one["workers"], *times, *peaks, *sent])
-    head = ["clock", "its own processor time", "all workers'", "path", "its own memory", "a worker's"]
+    head = [
+        "clock",
+        "its own processor time",
+        "all workers'",
+        "path",
+        "its own memory",
+        "a worker's",
+    ]
     return markdown(["verb", "rows", "workers", *head, "sent", "received"], rows)
 
 

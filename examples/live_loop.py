@@ -29,8 +29,7 @@ from typing import Any
 import numpy as np
 from live_platform import HOUR, STEPS, Platform, Step
 
-from harmonrank.support.storage.files import check_output, write_json
-from harmonrank.support.storage.staging import remove
+from harmonrank.support.storage import check_output, remove, write_json
 
 WINDOW, LATENESS = timedelta(minutes=30), timedelta(minutes=1)
 HARMONRANK = (sys.executable, "-m", "harmonrank")

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.metrics import auc, best_score
-from harmonrank.streaming.sources.source import open_sink
+from harmonrank.streaming import open_sink
 from harmonrank.worlds import world, world_schema
 from harmonrank_lab.worlds import Swap, World, draw_candidates, examination_curve
 

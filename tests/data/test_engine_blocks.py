@@ -62,6 +62,6 @@ def test_what_is_summed_is_not_written_to(parts):
 def test_each_block_is_given_its_own_number(parts):
     blocks = EngineBlocks(Workers(4), HeldBlocks(parts))
     own = [10 * k for k in range(23)]
-    made = blocks.made_with(numbered, own, 2.0)
+    made = blocks.made(numbered, 2.0, own=own)
     for k, (found, part) in enumerate(zip(made.each(scaled, 1.0), parts, strict=True)):
         np.testing.assert_array_equal(found, part * 2.0 + 10 * k)

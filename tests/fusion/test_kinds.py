@@ -12,7 +12,7 @@ from harmonrank.data import read_log
 from harmonrank.data.label_levels import LabelLevels
 from harmonrank.fusion import installed_methods, method_class
 from harmonrank.fusion.kinds import LabelPlaces
-from harmonrank.metrics import auc, concordance
+from harmonrank.metrics import concordance
 from harmonrank.support.errors import DataError, UsageError
 from kinds_log import SCHEMA, planted
 
@@ -199,12 +199,3 @@ def test_missing_scores_are_averaged_over_for_every_kind():
     found = model.evaluate(planted(4000, seed=2))
     whole = fitted("harmonrank").evaluate(planted(4000, seed=2))
     assert found.auc_sum.estimate == pytest.approx(whole.auc_sum.estimate, abs=0.02)
-
-
-def test_a_plain_log_has_the_bits_it_had():
-    plain = hr.Schema({"click": "p_click", "report": "p_report"}, context=["age"])
-    log = read_log(planted(), plain)
-    assert log.labels.dtype == np.uint8
-    assert log.shown is None
-    areas = auc(log.scores[:, 0], log.labels)
-    assert areas.shape == (2,)

@@ -14,7 +14,7 @@ from harmonrank.data import read_log
 from harmonrank.data.label_levels import LabelLevels
 from harmonrank.data.rows.log_blocks import FileBlocks
 from harmonrank.fusion import method_class
-from harmonrank.support.errors import DataError, UsageError
+from harmonrank.support.errors import UsageError
 from kinds_log import SCHEMA, planted
 
 EXACT = ("harmonrank", "logistic", "closed-form", "prevalence-weights")
@@ -91,14 +91,6 @@ def test_formulas_are_those_of_memory(method, kind, search_rows, tmp_path):
     assert (one / "model.json").read_bytes() == (two / "model.json").read_bytes()
 
 
-def test_isotonic_curves_are_of_the_rows_that_show_an_objective(tmp_path):
-    one, two = both("closed-form", KINDS["both"], tmp_path, calibration="isotonic")
-    a, b = (load_file(folder / "weights.safetensors") for folder in (one, two))
-    assert a.keys() == b.keys()
-    for name, array in a.items():
-        np.testing.assert_allclose(b[name], array, rtol=1e-12, err_msg=name)
-
-
 @pytest.mark.parametrize("least", [0, 1])
 @pytest.mark.parametrize("method", EXACT)
 def test_weights_and_missing_scores_change_last_digits_at_most(method, least, tmp_path):
@@ -127,17 +119,6 @@ def test_trees_are_fitted_on_some_rows(tmp_path, monkeypatch):
     assert model.training.fitted_rows == 3000
     np.testing.assert_array_equal(model.prevalence, read_log(planted(), SCHEMA).prevalence())
     assert np.isfinite(model.score(planted(500, seed=3))).all()
-
-
-def test_an_objective_with_one_label_is_refused(tmp_path):
-    for change, words in (
-        ({"watch": pl.lit(3.0)}, "'watch' has no two different labels among the 4,000 training"),
-        ({"order": pl.lit(0)}, "'order' has no two different labels among the .* that show it"),
-    ):
-        planted().with_columns(**change).write_parquet(tmp_path / "train.parquet")
-        blocks = FileBlocks(tmp_path / "train.parquet", SCHEMA)
-        with pytest.raises(DataError, match=words):
-            hr.HarmonRank().fit(blocks, SCHEMA)
 
 
 def test_more_different_labels_than_are_counted_are_refused(tmp_path, monkeypatch):

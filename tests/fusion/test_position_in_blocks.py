@@ -11,7 +11,6 @@ from harmonrank.engine import LocalEngine, using
 from harmonrank.fusion import method_class
 from harmonrank.fusion.position.correction import corrected, corrected_blocks
 from harmonrank.fusion.quality.position_quality import PositionCorrection
-from harmonrank.support.errors import DataError
 from harmonrank.worlds import as_frame, world, world_schema
 from harmonrank_lab.worlds import POSITION, with_places
 
@@ -79,25 +78,3 @@ def test_the_model_is_that_of_memory(tables, name, tmp_path):
     known = PositionCorrection.of(corrected(read_log(train, PLACED).counted()))
     assert told.positives == known.positives
     assert told.effective == pytest.approx(known.effective, rel=1e-10)
-
-
-def test_validation_rows_in_blocks_are_corrected_under_the_curve_of_training(tables, tmp_path):
-    for name, table in zip(("train", "valid"), tables, strict=True):
-        table.write_parquet(tmp_path / f"{name}.parquet")
-    found = []
-    for valid in ("log", "blocks"):
-        model = method_class("logistic")()
-        exam = FileBlocks(tmp_path / "valid.parquet", PLACED)
-        exam = read_log(tables[1], PLACED) if valid == "log" else exam
-        blocks = FileBlocks(tmp_path / "train.parquet", PLACED)
-        model.fit(blocks, PLACED, valid=exam)
-        found.append(model.score(tables[1]))
-    np.testing.assert_allclose(*found, rtol=1e-9)
-
-
-def test_feedback_without_a_place_is_refused(tables, tmp_path):
-    answered = pl.sum_horizontal(*PLACED.names) > 0
-    broken = pl.when(answered).then(None).otherwise(pl.col(POSITION)).alias(POSITION)
-    tables[0].with_columns(broken).write_parquet(tmp_path / "train.parquet")
-    with pytest.raises(DataError, match="has feedback on rows without a place"):
-        hr.HarmonRank().fit(FileBlocks(tmp_path / "train.parquet", PLACED), PLACED)

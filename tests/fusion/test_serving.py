@@ -6,7 +6,6 @@ import sys
 import pytest
 
 import harmonrank as hr
-from harmonrank.fusion.baselines.logistic import Logistic
 from harmonrank.support.errors import DataError
 
 SCORE = """
@@ -37,14 +36,6 @@ def test_scoring_imports_neither_pytorch_nor_training_code(method, table, schema
     command = [sys.executable, "-c", SCORE, tmp_path / "model", tmp_path / "rows.parquet"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
-
-
-METHODS = [
-    hr.HarmonRank(),
-    hr.HarmonRankNetwork(epochs=1),
-    hr.HarmonRankPaper(epochs=1, buckets=8),
-    Logistic(),
-]
 
 
 def test_weights_of_a_request_are_those_of_a_table(table, schema):

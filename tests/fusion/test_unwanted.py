@@ -1,7 +1,5 @@
 """Unwanted objectives: what counts against a row, in every method and every figure."""
 
-import json
-
 import numpy as np
 import pytest
 
@@ -115,16 +113,3 @@ def test_a_guardrail_lets_an_unwanted_auc_fall_and_not_rise():
     assert "unwanted" in worse["auc buy"].sentence
     better = {c.name: c for c in checks_of(Guardrails(), good, careless, log, None)[0]}
     assert better["auc buy"].passed
-
-
-def test_an_unwanted_objective_from_the_command_line(run, tmp_path):
-    train, test = tmp_path / "train.csv", tmp_path / "test.csv"
-    planted().write_csv(train)
-    planted(2000, seed=2).write_csv(test)
-    names = ["--scores", "p_buy,p_like", "--labels", "buy,like", "--unwanted", "buy"]
-    run("fit", "--train", train, *names, "-o", tmp_path / "m")
-    done = run("evaluate", tmp_path / "m", test, "--json", tmp_path / "q.json")
-    assert "buy ↓" in done.out
-    found = json.loads((tmp_path / "q.json").read_text())
-    assert found["weights"] == {"buy": -1.0, "like": 1.0}
-    assert found["effective_weights"]["buy"] < 0

@@ -74,20 +74,6 @@ def place_of(_block):
     return ray.get_runtime_context().get_node_id()
 
 
-def gather_and_die(team, marker):
-    """Gather arrays of other lengths; one of the workers is killed, the first time."""
-    if team.rank == 1:
-        die_once(None, marker)
-    return [part.tolist() for part in team.gathered(np.full((team.rank + 1, 2), team.rank))]
-
-
-def fail_in_parallel(team):
-    """Let one worker refuse its part, for which the others wait."""
-    if team.rank == 1:
-        fail(7)
-    return team.gathered(np.zeros(1))
-
-
 def die_first(marker, function, *given):
     """Kill the worker, the first time; then do what was asked for."""
     die_once(None, marker)

@@ -1,94 +1,14 @@
 import re
-from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from harmonrank.reports.facts import run_of
 from harmonrank.reports.stream import StreamHistory, stream_page, stream_table
 from harmonrank.reports.stream._charts import drift_plots, learner_plots, pace_plots, quality_plots
 from harmonrank.reports.stream._marks import milliseconds
 from harmonrank.reports.stream._tables import newest_table, version_table
-
-OBJECTIVES = ("buy", "comment", "follow", "like", "long_view")
-AREAS = np.array([0.78, 0.73, 0.76, 0.74, 0.71])
-FIRST = datetime(2026, 3, 1, tzinfo=UTC)
-REFUSAL = "auc buy: AUC changes by -0.0213 (-0.0301 to -0.0125); it may fall by 0.002"
-
-
-class Record(SimpleNamespace):
-    """What is known of an interval, a batch or a version of a stream that nobody ran."""
-
-
-def version_of(number, refused=None, *, recalibrated=False):
-    return Record(version=number, refused=refused, recalibrated=recalibrated)
-
-
-def quality_at(rng, shift, noise, exact=True):
-    areas = AREAS + shift + noise * rng.normal(size=5)
-    wide = 6 * noise + 0.004
-    truth = AREAS + shift
-    return Record(
-        auc=dict(zip(OBJECTIVES, areas, strict=True)),
-        auc_ci={n: (a - wide, a + wide) for n, a in zip(OBJECTIVES, areas, strict=True)},
-        auc_sum=areas.sum(),
-        ci=(areas.sum() - 3 * wide, areas.sum() + 3 * wide),
-        exact_auc=dict(zip(OBJECTIVES, truth, strict=True)) if exact else None,
-        exact_auc_sum=truth.sum() if exact else None,
-        ceiling=AREAS.sum() + 0.11 if exact else None,
-    )
-
-
-def stream_history(hours=72, *, exact=True, swap=40):
-    """Return a stream of some hours; upstream models of two scores are replaced at one of them."""
-    rng, version, intervals, batches, learned = np.random.default_rng(0), 0, [], [], 0
-    for hour in range(hours):
-        end = FIRST + timedelta(hours=hour + 1)
-        jump = hour == swap
-        moves = {}
-        for name in OBJECTIVES:
-            moved = jump and name in ("like", "comment")
-            offset = float(rng.normal(0, 0.01) + 0.9 * moved)
-            psi = float(abs(rng.normal(0.003, 0.002)) + 0.7 * moved)
-            moves[f"p_{name}"] = Record(offset=offset, scale=1.0, psi=psi)
-        offer = None
-        if jump:
-            offer = version_of(version := version + 1, recalibrated=True)
-        change = ["p_comment", "p_like"] if jump else []
-        evidence = ["p_like moved and p_buy did not, though their correlation is +0.41."] * jump
-        moves = moves if hour > 1 else {}
-        intervals.append(
-            Record(end=end, moves=moves, replaced=change, evidence=evidence, version=offer)
-        )
-        rows = int(20_000 + 8_000 * np.sin(hour / 24 * 2 * np.pi))
-        learned += rows
-        loss = -0.03 * max(0, 1 - abs(hour - swap) / 2) if hour >= swap else 0.0
-        shift = 0.015 * (1 - np.exp(-hour / 12)) + loss / 5
-        refused = REFUSAL if hour in (12, 13, 50) else None
-        made = None if hour < 2 else version_of(version := version + 1, refused)
-        batches.append(
-            Record(
-                start=end - timedelta(hours=1),
-                end=end,
-                rows=rows,
-                learned_rows=learned,
-                window=quality_at(rng, shift, 0.001, exact) if hour > 1 else None,
-                batch=quality_at(rng, shift, 0.01, exact) if hour > 1 else None,
-                version=made,
-                held="too few rows for a model yet" if hour < 2 else None,
-                learner={
-                    "learner": "sums",
-                    "learned_rows": learned,
-                    "half_life_hours": 24.0 + hour % 5,
-                },
-                lag_seconds=3720 + float(rng.normal(0, 60)),
-                rows_per_second=210_000 + float(rng.normal(0, 9_000)),
-                aside={"late": 12 * hour, "duplicate": 3 * hour, "malformed": 2},
-            )
-        )
-    return StreamHistory(intervals, batches)
-
+from stream_records import FIRST, OBJECTIVES, REFUSAL, stream_history
 
 RUN = run_of("harmonrank report state -o page.html")
 
@@ -183,7 +103,7 @@ def test_of_many_rows_a_table_shows_the_newest():
 
 
 def test_names_and_reasons_are_escaped(history):
-    batch = Record(**vars(history.batches[-1]) | {"aside": {"<i>late": 3}, "held": "<script>x"})
+    batch = replace(history.batches[-1], aside={"<i>late": 3}, held="<script>x")
     body = body_of(StreamHistory(history.intervals, [batch]), "a <b> stream")
     assert "&lt;i&gt;late" in body
     assert "&lt;script&gt;x" in body
@@ -195,7 +115,6 @@ def test_a_stream_that_has_only_begun_has_a_page_too():
     empty = StreamHistory([], [])
     assert "No batch has been scored by a model yet." in body_of(empty)
     first = stream_history(2)
-    assert isinstance(first.batches[0], Record)
     body = body_of(first)
     assert 'id="pace"' in body
     assert 'id="quality"' not in body

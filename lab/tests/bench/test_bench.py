@@ -4,7 +4,7 @@ import torch
 
 from harmonrank.data import read_log
 from harmonrank.fusion import method_class
-from harmonrank_lab.bench import _child, _fit, _result, _score
+from harmonrank_lab.bench import _child, _result, _score
 from harmonrank_lab.bench._peers import onnx_runtime, peer
 from harmonrank_lab.bench._result import interleaved, measure
 from harmonrank_lab.bench._rows import schema_of, table_of, world_log, write_repeated
@@ -43,7 +43,7 @@ def test_a_package_that_fails_to_load_counts_as_absent(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["harmonrank", "harmonrank-paper"])
 def test_all_runtimes_of_a_contest_give_the_same_scores(name):
     method = _score._fitted(name, 5000)
-    ours, network = _score._both(method)
+    ours, network = _score._both(method, bent=False)
     log = world_log(1000)
     scores, codes = _score._single(log), method.fitted.encoder.encode(log.context)
     with torch.no_grad():
@@ -76,14 +76,6 @@ def test_the_default_is_also_timed_with_what_its_residual_found():
         found = [int(word) for word in result.note.split() if word.isdigit()]
         assert found[1] > 0, "no surface is timed"
         assert found[2] == 5
-
-
-def test_a_fit_is_taken_apart_into_all_that_it_does():
-    size = Size(train_rows=4000, epochs=2, batch_rows=500)
-    found = {case.name: case.run() for case in _fit.profile(size)}
-    assert len(found) == 5
-    assert all(result.ours_seconds > 0 for result in found.values())
-    assert found["fit of harmonrank-paper: reading"].note.endswith("of the steps")
 
 
 def test_a_first_score_finds_no_kernels_where_none_have_been_kept(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 from redis_servers import RedisServer, need_redis_server
 
 from harmonrank import Schema
-from harmonrank.streaming.sources.source import open_source
+from harmonrank.streaming import open_source
 
 SMALL = ("simulate", "conflict", "--rows", 2000, "--hours", 4)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from harmonrank.data.hashing import hash_bits, hash_shares
+from harmonrank.data import hash_bits, hash_shares
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.support.storage.files import to_json
 from harmonrank_lab.experiments.ab import Analysis, Lift, analyse, paired_log_ratio

@@ -130,7 +130,7 @@ def test_another_logs_rows_are_new_whatever_part_they_are_of(log, model, tmp_pat
 
 def change(folder, name, edit):
     """Change a file of a saved predictor and make all checksums right again."""
-    from harmonrank.support.storage.files import sha256
+    from harmonrank.support.storage import sha256
 
     path = folder / name
     if path.suffix == ".json":

@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
+from harmonrank.streaming.sources.event_reading import read_frame
 from harmonrank.streaming.join.intervals import Batch
 from harmonrank.streaming.join.join import Join
 from harmonrank.streaming.join.windows import Windows
-from harmonrank.streaming.sources.event_reading import read_frame
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import as_frame, world
 from harmonrank_lab.worlds import Swap
@@ -56,7 +56,7 @@ def test_most_but_not_all_feedback_comes_within_the_hour(events):
 
 
 def test_the_join_finds_every_label_that_came_in_time(events):
-    join = Join(STREAM.schema, Windows(otherwise=timedelta(hours=48)))
+    join = Join(STREAM.schema, Windows(window=48 * 3600.0))
     last = events.tail(1).with_columns(event=pl.lit("exposure"), item=pl.lit("end"))
     join.add(events)
     join.add(last.with_columns(pl.col("time") + timedelta(hours=60)))

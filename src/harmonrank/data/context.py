@@ -12,7 +12,7 @@ __all__ = [
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Annotated, Any, Self
@@ -39,30 +39,31 @@ _MOST_DENSE = 1 << 20
 _TILE_ROWS = 8192
 
 
-@dataclass(frozen=True)
-class _Feature:
-    """One context column.
-
-    Attributes:
-        kind: 'text' or 'integer' (values are the categories) or 'number' (values are the
-            inner quantile edges).
-    """
+class _Feature(msgspec.Struct, frozen=True, dict=True, tag_field="kind"):
+    """One context column, which is stored as it is."""
 
     name: str
-    kind: str
     values: tuple[Any, ...]
 
     @property
+    def kind(self) -> str:
+        """Which of the kinds below."""
+        return str(self.__struct_config__.tag)
+
+    @property
     def slots(self) -> int:
-        return len(self.values) + (2 if self.kind == "number" else 1)
+        """How many codes there are, that of the unknown included."""
+        return len(self.values) + 1
 
     def encode(self, series: pl.Series) -> np.ndarray:
+        """Return the codes of a column."""
         if series.null_count() == len(series) or self.slots == 1:
             return np.full(len(series), UNKNOWN, dtype=np.int32)
         self._check(series)
-        if self.kind == "text":
-            return self._text(series)
-        return self._integer(series) if self.kind == "integer" else self._number(series)
+        return self._encoded(series)
+
+    def _encoded(self, series: pl.Series) -> np.ndarray:
+        raise NotImplementedError
 
     def _check(self, series: pl.Series) -> None:
         kind = _kind(series.dtype)
@@ -74,21 +75,23 @@ class _Feature:
                 f"{series.dtype}; convert it to the type of the training table."
             )
 
-    def grown(self, series: pl.Series, most_values: int) -> "_Feature":
+    def grown(self, series: pl.Series, most_values: int) -> "Feature":
+        """Return a feature that knows newer values too."""
         if series.null_count() == len(series):
-            return self
+            return self  # type: ignore[return-value]
         if not self.values:
             return _fit_feature(series.alias(self.name), most_values)
         self._check(series)
-        if self.kind == "number":
-            return self
+        return self._with_values(series, most_values)
+
+    def _with_values(self, series: pl.Series, most_values: int) -> "Feature":
         new = _counted(series, self.kind).filter(~pl.col("value").is_in(list(self.values)))
         room = max(most_values - len(self.values), 0)
-        return replace(self, values=tuple(sorted([*self.values, *new["value"].head(room)])))
+        values = tuple(sorted([*self.values, *new["value"].head(room)]))
+        return type(self)(self.name, values)  # type: ignore[return-value]
 
     def recoding(self, older: "_Feature") -> np.ndarray:
-        if self.kind == "number":
-            return np.arange(older.slots)
+        """Return the code that each code of an older feature has now."""
         return np.array([UNKNOWN, *(self._codes[value] for value in older.values)])
 
     def encode_value(self, value: Any) -> int:
@@ -100,20 +103,37 @@ class _Feature:
                 f"Context value '{self.name}' was {self.kind} in training. Got {shown(value)}; "
                 "convert it to the type of the training table."
             )
-        if self.kind == "number":
-            return UNKNOWN if value != value else bisect_right(self.values, value) + 1
+        return self._code(value)
+
+    def _code(self, value: Any) -> int:
         return self._codes.get(value, UNKNOWN)
 
     @cached_property
     def _codes(self) -> dict[Any, int]:
         return {value: code for code, value in enumerate(self.values, 1)}
 
-    def _text(self, series: pl.Series) -> np.ndarray:
+    def label(self, code: int) -> str:
+        """Return how a person would name a code that is known."""
+        return str(self.values[code - 1])
+
+
+class TextFeature(_Feature, frozen=True, dict=True, tag="text", forbid_unknown_fields=True):
+    """A column of text, whose values are categories."""
+
+    values: tuple[str, ...]
+
+    def _encoded(self, series: pl.Series) -> np.ndarray:
         known = series.cast(pl.String).cast(pl.Enum(list(self.values)), strict=False)
         codes = known.to_physical().cast(pl.Int32) + 1
         return _filled(codes, UNKNOWN).to_numpy()
 
-    def _integer(self, series: pl.Series) -> np.ndarray:
+
+class IntegerFeature(_Feature, frozen=True, dict=True, tag="integer", forbid_unknown_fields=True):
+    """A column of whole numbers, which are categories too."""
+
+    values: tuple[Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)], ...]
+
+    def _encoded(self, series: pl.Series) -> np.ndarray:
         known, whole = np.array(self.values, dtype=np.int64), _whole(series)
         raw = _filled(whole, 0).to_numpy()
         if self._dense is not None:
@@ -141,48 +161,41 @@ class _Feature:
         codes[np.array(self.values) - low + 1] = np.arange(1, len(self.values) + 1)
         return codes
 
-    def _number(self, series: pl.Series) -> np.ndarray:
+
+class NumberFeature(_Feature, frozen=True, dict=True, tag="number", forbid_unknown_fields=True):
+    """A column of numbers, cut at the inner edges of its quantiles, which are the values."""
+
+    values: tuple[float, ...]
+
+    @property
+    def slots(self) -> int:
+        """How many codes there are, that of the unknown included."""
+        return len(self.values) + 2
+
+    def _encoded(self, series: pl.Series) -> np.ndarray:
         raw = series.cast(pl.Float64).to_numpy()  # null becomes NaN
         place = np.searchsorted(np.array(self.values, dtype=np.float64), raw, side="right") + 1
         return np.where(np.isnan(raw), UNKNOWN, place).astype(np.int32)
 
+    def _with_values(self, series: pl.Series, most_values: int) -> "Feature":  # noqa: ARG002
+        return self
 
-class _Form(msgspec.Struct, tag_field="kind", forbid_unknown_fields=True):
-    name: str
+    def recoding(self, older: _Feature) -> np.ndarray:
+        """Return the code that each code of an older feature has now."""
+        return np.arange(older.slots)
 
-    @property
-    def kind(self) -> str:
-        return str(self.__struct_config__.tag)
+    def _code(self, value: Any) -> int:
+        return UNKNOWN if value != value else bisect_right(self.values, value) + 1
 
-
-class TextForm(_Form, tag="text"):
-    """A column of text, as it is stored."""
-
-    values: list[str]
-
-
-class IntegerForm(_Form, tag="integer"):
-    """A column of whole numbers, as it is stored."""
-
-    values: list[Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]]
+    def label(self, code: int) -> str:
+        """Return how a person would name a code that is known."""
+        low = f"{self.values[code - 2]:g}" if code > 1 else "-inf"
+        high = f"{self.values[code - 1]:g}" if code <= len(self.values) else "inf"
+        return f"[{low}, {high})"
 
 
-class NumberForm(_Form, tag="number"):
-    """A column of numbers, as it is stored: the edges of its quantiles."""
-
-    values: list[float]
-
-
-ContextForm = list[TextForm | IntegerForm | NumberForm]
-
-
-class EncoderForm(msgspec.Struct, forbid_unknown_fields=True):
-    """An encoder, as it is stored."""
-
-    features: ContextForm
-
-
-"""What is stored of an encoder."""
+Feature = TextFeature | IntegerFeature | NumberFeature
+ContextForm = list[Feature]
 
 
 @dataclass(frozen=True)
@@ -194,7 +207,7 @@ class ContextEncoder:
     array([2, 0, 0], dtype=int32)
     """
 
-    features: tuple[_Feature, ...]
+    features: tuple[Feature, ...]
 
     @property
     def slots(self) -> tuple[int, ...]:
@@ -271,18 +284,12 @@ class ContextEncoder:
 
     def label(self, feature: int, code: int) -> str:
         """Return how a person would name a code, for tables and plots."""
-        kind, values = self.features[feature].kind, self.features[feature].values
-        if code == UNKNOWN:
-            return "unknown"
-        if kind != "number":
-            return str(values[code - 1])
-        low = f"{values[code - 2]:g}" if code > 1 else "-inf"
-        high = f"{values[code - 1]:g}" if code <= len(values) else "inf"
-        return f"[{low}, {high})"
+        return "unknown" if code == UNKNOWN else self.features[feature].label(code)
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return what `from_form` reads, as plain values."""
-        return [{"name": f.name, "kind": f.kind, "values": list(f.values)} for f in self.features]
+        found: list[dict[str, Any]] = msgspec.to_builtins(list(self.features))
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `from_dict` reads, as plain values."""
@@ -296,8 +303,8 @@ class ContextEncoder:
     @classmethod
     def from_dict(cls, parts: Any) -> Self:
         """Build an encoder from what `to_dict` returned."""
-        form = decode(parts, EncoderForm, "The context").features
-        return cls.from_form(form, [feature.name for feature in form])
+        found = decode(parts, ContextEncoder, "The context")
+        return cls.from_form(list(found.features), found.names)
 
     @classmethod
     def from_form(cls, form: ContextForm, columns: Sequence[str]) -> Self:
@@ -306,15 +313,14 @@ class ContextEncoder:
         Raises:
             DataError: The columns are others, or values are repeated or out of order.
         """
-        names = [part.name for part in form]
-        if names != list(columns):
-            raise DataError(f"`context` must be of {list(columns)}, got {names}")
+        found = cls(tuple(form))
+        found.require_columns(columns)
         for part in form:
             values: Sequence[Any] = part.values
             rising = all(a < b for a, b in pairwise(values))
-            if len(set(values)) < len(values) or not (rising or isinstance(part, TextForm)):
+            if len(set(values)) < len(values) or not (rising or isinstance(part, TextFeature)):
                 raise DataError(f"values of context column '{part.name}' must be distinct and rise")
-        return cls(tuple(_Feature(p.name, p.kind, tuple(p.values)) for p in form))
+        return found
 
 
 def _kind(dtype: pl.DataType) -> str:
@@ -368,18 +374,18 @@ def added_counts(a: Counts, b: Counts) -> Counts:
     return ordered.head(_MOST_COUNTED)
 
 
-def _fit_feature(series: pl.Series, most_values: int, known: Counts = None) -> _Feature:
+def _fit_feature(series: pl.Series, most_values: int, known: Counts = None) -> Feature:
     kind, name = _kind(series.dtype), series.name
     series = series.alias("value")  # its own name may be a pattern to polars
     if series.dtype == pl.Null:
-        return _Feature(name, "text", ())
+        return TextFeature(name, ())
     if kind == "number":
         some = series.gather(drawn_rows(len(series), QUANTILE_ROWS))
         finite = some.cast(pl.Float64).drop_nulls().to_numpy()
         finite = finite[np.isfinite(finite)]
         shares = np.linspace(0, 1, _QUANTILES + 1)[1:-1]
         edges = np.unique(np.quantile(finite, shares)) if len(finite) else np.empty(0)
-        return _Feature(name, kind, tuple(edges.tolist()))
+        return NumberFeature(name, tuple(edges.tolist()))
     if kind not in ("integer", "text"):
         raise DataError(
             f"Context column '{name}' must hold text or numbers. Got type {series.dtype}; "
@@ -387,7 +393,8 @@ def _fit_feature(series: pl.Series, most_values: int, known: Counts = None) -> _
         )
     counts = _counted(series, kind) if known is None else known
     kept = counts["value"].head(most_values).sort()
-    return _Feature(name, kind, tuple(kept.to_list()))
+    values = tuple(kept.to_list())
+    return TextFeature(name, values) if kind == "text" else IntegerFeature(name, values)
 
 
 def _counted(series: pl.Series, kind: str) -> pl.DataFrame:

@@ -4,9 +4,10 @@ __all__ = ["Expression"]
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import reduce
 from math import isfinite
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -16,28 +17,27 @@ from harmonrank.support.errors import UsageError, shown
 _MOST_CHARACTERS = 2000
 _MOST_DEPTH = 60
 
-Values = Any
-"""A column, or a number that stands for one of equal values; float64 either way."""
+# A column, or a number that stands for one of equal values; float64 either way.
+_Values = Any
+_Rule = Callable[[Mapping[str, np.ndarray]], _Values]
 
-_BINARY: Mapping[type[ast.operator], Callable[..., Values]] = {
+_OPERATORS: Mapping[type[ast.AST], Callable[..., _Values]] = {
     ast.Add: np.add,
     ast.Sub: np.subtract,
     ast.Mult: np.multiply,
     ast.Div: np.divide,
     ast.Pow: np.power,
-}
-_UNARY: Mapping[type[ast.unaryop], Callable[..., Values]] = {
     ast.USub: np.negative,
     ast.UAdd: np.positive,
 }
 # A function and how many arguments it takes at least and at most.
-_FUNCTIONS: Mapping[str, tuple[Callable[..., Values], int, int]] = {
+_FUNCTIONS: Mapping[str, tuple[Callable[..., _Values], int, int]] = {
     "log": (np.log, 1, 1),
     "exp": (np.exp, 1, 1),
     "sqrt": (np.sqrt, 1, 1),
     "abs": (np.abs, 1, 1),
-    "min": (lambda *parts: _folded(np.minimum, parts), 2, 20),
-    "max": (lambda *parts: _folded(np.maximum, parts), 2, 20),
+    "min": (lambda *parts: reduce(np.minimum, parts), 2, 20),
+    "max": (lambda *parts: reduce(np.maximum, parts), 2, 20),
 }
 _ALLOWED = f"numbers, column names, + - * / **, parentheses and {', '.join(_FUNCTIONS)}"
 
@@ -58,7 +58,7 @@ class Expression:
 
     text: str
     names: tuple[str, ...]
-    _tree: ast.expr
+    _rule: _Rule = field(repr=False, compare=False)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -85,98 +85,73 @@ class Expression:
             raise UsageError(
                 f"The formula {shown(text)} cannot be read: {reason}; it takes {_ALLOWED}."
             ) from None
-        found: dict[str, None] = {}
-        _check(tree, text, found, 0)
-        return cls(text.strip(), tuple(found), tree)
+        reader = _Reader(text)
+        rule = reader.rule(tree, 0)
+        return cls(text.strip(), tuple(reader.names), rule)
 
     def values(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the value in every row; not finite where it divides by 0 or overflows."""
         rows = len(next(iter(columns.values()))) if columns else 1
         known = {name: np.asarray(columns[name], np.float64) for name in self.names}
         with np.errstate(all="ignore"):
-            found = _value(self._tree, known)
+            found = self._rule(known)
         return np.broadcast_to(np.asarray(found, np.float64), (rows,)).copy()
 
 
-def _check(node: ast.AST, text: str, names: dict[str, None], depth: int) -> None:
-    """Refuse what is not on the list, and collect the names of columns."""
-    if depth > _MOST_DEPTH:
-        raise UsageError(
-            f"The formula {shown(text)} is nested deeper than {_MOST_DEPTH}; compute the score "
-            "beforehand and name its column."
-        )
-    if isinstance(node, ast.Name):
-        names.setdefault(node.id)
-        return
-    if isinstance(node, ast.Constant):
-        _check_number(node.value, text)
-        return
-    for part in _parts(node, text):
-        _check(part, text, names, depth + 1)
+class _Reader:
+    """Turns a tree into what computes it, and refuses what is not on the list."""
 
+    def __init__(self, text: str) -> None:
+        self.text, self.names = text, dict[str, None]()
 
-def _parts(node: ast.AST, text: str) -> list[ast.expr]:
-    """Return the operands of an allowed operation."""
-    if isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
-        return [node.left, node.right]
-    if isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
-        return [node.operand]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and not node.keywords:
-        return _arguments(node.func.id, node.args, text)
-    piece = ast.get_source_segment(text.strip(), node) if isinstance(node, ast.expr) else None
-    raise UsageError(
-        f"The formula {shown(text)} has {shown(piece or type(node).__name__)}, which it may not; "
-        f"it takes {_ALLOWED}."
-    )
+    def rule(self, node: ast.expr, depth: int) -> _Rule:
+        """Return what computes a part of the formula."""
+        if depth > _MOST_DEPTH:
+            raise UsageError(
+                f"The formula {shown(self.text)} is nested deeper than {_MOST_DEPTH}; compute the "
+                "score beforehand and name its column."
+            )
+        if isinstance(node, ast.Name):
+            name = node.id
+            self.names.setdefault(name)
+            return lambda columns: columns[name]
+        if isinstance(node, ast.Constant):
+            number = self._number(node.value)
+            return lambda _: number
+        function, parts = self._operation(node)
+        rules = [self.rule(part, depth + 1) for part in parts]
+        return lambda columns: function(*(rule(columns) for rule in rules))
 
+    def _operation(self, node: ast.expr) -> tuple[Callable[..., _Values], list[ast.expr]]:
+        """Return an allowed operation and its operands."""
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            return _OPERATORS[type(node.op)], [node.left, node.right]
+        if isinstance(node, ast.UnaryOp) and type(node.op) in _OPERATORS:
+            return _OPERATORS[type(node.op)], [node.operand]
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.keywords:
+            piece = ast.get_source_segment(self.text.strip(), node) or type(node).__name__
+            self._refuse(f"has {shown(piece)}, which it may not")
+        name, given = node.func.id, len(node.args)
+        if name not in _FUNCTIONS:
+            self._refuse(f"calls '{name}', which it may not")
+        function, least, most = _FUNCTIONS[name]
+        if not least <= given <= most:
+            expected = f"{least}" if least == most else f"{least} to {most}"
+            raise UsageError(
+                f"'{name}' in the formula {shown(self.text)} takes {expected} arguments. "
+                f"Got {given}."
+            )
+        return function, node.args
 
-def _arguments(name: str, arguments: list[ast.expr], text: str) -> list[ast.expr]:
-    if name not in _FUNCTIONS:
-        raise UsageError(
-            f"The formula {shown(text)} calls '{name}', which it may not; it takes {_ALLOWED}."
-        )
-    _, least, most = _FUNCTIONS[name]
-    if not least <= len(arguments) <= most:
-        expected = f"{least}" if least == most else f"{least} to {most}"
-        raise UsageError(
-            f"'{name}' in the formula {shown(text)} takes {expected} arguments. "
-            f"Got {len(arguments)}."
-        )
-    return arguments
+    def _number(self, value: Any) -> np.float64:
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        try:
+            fine = number and isfinite(float(value))
+        except OverflowError:
+            fine = False
+        if not fine:
+            self._refuse(f"has {shown(value)} where a finite number was expected")
+        return np.float64(value)
 
-
-def _check_number(value: Any, text: str) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    try:
-        fine = number and isfinite(float(value))
-    except OverflowError:
-        fine = False
-    if not fine:
-        raise UsageError(
-            f"The formula {shown(text)} has {shown(value)} where a finite number was expected; it "
-            f"takes {_ALLOWED}."
-        )
-
-
-def _value(node: ast.expr, columns: Mapping[str, np.ndarray]) -> Values:
-    """Compute a checked tree."""
-    if isinstance(node, ast.Name):
-        return columns[node.id]
-    if isinstance(node, ast.Constant):
-        return np.float64(node.value)  # type: ignore[arg-type]
-    if isinstance(node, ast.BinOp):
-        left, right = _value(node.left, columns), _value(node.right, columns)
-        return _BINARY[type(node.op)](left, right)
-    if isinstance(node, ast.UnaryOp):
-        return _UNARY[type(node.op)](_value(node.operand, columns))
-    assert isinstance(node, ast.Call)
-    assert isinstance(node.func, ast.Name)
-    function = _FUNCTIONS[node.func.id][0]
-    return function(*(_value(part, columns) for part in node.args))
-
-
-def _folded(function: Callable[..., Values], parts: tuple[Values, ...]) -> Values:
-    result = parts[0]
-    for part in parts[1:]:
-        result = function(result, part)
-    return result
+    def _refuse(self, what: str) -> NoReturn:
+        raise UsageError(f"The formula {shown(self.text)} {what}; it takes {_ALLOWED}.")

@@ -1,6 +1,6 @@
 """Hashing: numbers in [0, 1) and bits by id, the same for the same salt."""
 
-__all__ = ["hash_bits", "hash_shares"]
+__all__ = ["hash_bits", "hash_shares", "mixed"]
 
 from hashlib import sha256
 
@@ -29,10 +29,13 @@ def hash_bits(ids: NDArray[np.integer], salt: str, bits: int) -> NDArray[np.uint
 
 
 def _mixed(words: NDArray[np.uint64], salt: str) -> NDArray[np.uint64]:
-    """Return 64 well-mixed bits per word: the finaliser of SplitMix64, keyed by the salt."""
     key = int.from_bytes(sha256(salt.encode()).digest()[:8], "little")
-    x = words * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key)
+    return mixed(words * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key))
+
+
+def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return 64 well-mixed bits per word: the finaliser of SplitMix64."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
-    return mixed
+    bits: NDArray[np.uint64] = x ^ (x >> np.uint64(31))
+    return bits

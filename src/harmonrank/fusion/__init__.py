@@ -7,18 +7,26 @@ from harmonrank.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from harmonrank.fusion.method import Method
+    from harmonrank.fusion.quality.outcomes import best_terms, true_outcomes
     from harmonrank.fusion.quality.quality import Quality, ceiling_of, quality_of
     from harmonrank.fusion.saved import load
+    from harmonrank.fusion.scoring.scoring import score_file, write_table
+    from harmonrank.fusion.scoring.scoring_parts import score_files
 
 __all__ = [
     "METHODS",
     "Method",
     "Quality",
+    "best_terms",
     "ceiling_of",
     "installed_methods",
     "load",
     "method_class",
     "quality_of",
+    "score_file",
+    "score_files",
+    "true_outcomes",
+    "write_table",
 ]
 
 _PLACES = {
@@ -27,6 +35,11 @@ _PLACES = {
     "ceiling_of": "quality.quality",
     "load": "saved",
     "quality_of": "quality.quality",
+    "score_file": "scoring.scoring",
+    "score_files": "scoring.scoring_parts",
+    "write_table": "scoring.scoring",
+    "best_terms": "quality.outcomes",
+    "true_outcomes": "quality.outcomes",
 }
 
 # The help of the command line lists the methods, and must not wait for what they need.

@@ -1,6 +1,14 @@
 """The published system: buckets, network, losses, training, and its methods."""
 
-__all__ = ["Network", "NetworkConfig", "NetworkOptions", "TrainingConfig"]
+__all__ = [
+    "PUBLISHED",
+    "Network",
+    "NetworkConfig",
+    "NetworkOptions",
+    "NeuralConfig",
+    "NeuralMethod",
+    "TrainingConfig",
+]
 
 from typing import TYPE_CHECKING
 
@@ -8,6 +16,8 @@ from harmonrank.support.lazy import lazy_names
 
 if TYPE_CHECKING:
     from harmonrank.paper.config import NetworkConfig, NetworkOptions
+    from harmonrank.paper.methods.harmonrank_paper import PUBLISHED
+    from harmonrank.paper.methods.neural import NeuralConfig, NeuralMethod
     from harmonrank.paper.network import Network
     from harmonrank.paper.training_config import TrainingConfig
 
@@ -19,5 +29,8 @@ __getattr__ = lazy_names(
         "NetworkConfig": "config",
         "NetworkOptions": "config",
         "TrainingConfig": "training_config",
+        "NeuralConfig": "methods.neural",
+        "NeuralMethod": "methods.neural",
+        "PUBLISHED": "methods.harmonrank_paper",
     },
 )

@@ -1,4 +1,8 @@
-"""Results that people read."""
+"""Results that people read.
+
+Pages of other packages are made of its rooms: `facts` · `plots` and `figures` · `sections` ·
+`html` · `pictures` · `tables`.
+"""
 
 from harmonrank.reports.facts import Facts, MethodFacts, Run, collect, run_of
 from harmonrank.reports.pictures import write_pictures

@@ -9,6 +9,8 @@ from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted, Lo
 from harmonrank.streaming.period import Period
 from harmonrank.streaming.prequential import Prequential
 from harmonrank.streaming.settings import read_identity
+from harmonrank.streaming.sources.event_reading import AHEAD
+from harmonrank.streaming.sources.events import EventForm
 from harmonrank.streaming.sources.source import (
     EventChunk,
     EventSink,
@@ -20,9 +22,11 @@ from harmonrank.streaming.state.history import read_history
 from harmonrank.streaming.stream import stream
 
 __all__ = [
+    "AHEAD",
     "Batch",
     "BatchLearned",
     "EventChunk",
+    "EventForm",
     "EventSink",
     "EventSource",
     "Exposures",

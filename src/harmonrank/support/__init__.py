@@ -1,4 +1,7 @@
-"""What every room stands on; these names are for packages that add to this one."""
+"""What every room stands on, in rooms of its own that other packages may use too.
+
+`errors` · `events` · `options` · `extras` · `table` · `storage` · `kernel`, `threads`, `parallel`
+"""
 
 from typing import TYPE_CHECKING
 

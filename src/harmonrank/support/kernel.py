@@ -11,9 +11,11 @@ __all__ = [
     "watch",
 ]
 
+import gc
 import os
 import platform
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numba
@@ -74,7 +76,25 @@ def _compiled(function: F, **options: Any) -> F:
     # Threads are ours (`together`), never numba's: those do not survive a fork.
     # Nobody calls them from C, so there is no wrapper to compile for that.
     options |= {"nogil": True, "no_cfunc_wrapper": True}
-    return cast(F, cached(numba.njit(**options)(function)))
+    dispatcher = cached(numba.njit(**options)(function))
+    dispatcher.compile = _without_collection(dispatcher.compile)
+    return cast(F, dispatcher)
+
+
+def _without_collection(compile_: Callable[..., Any]) -> Callable[..., Any]:
+    """Leave garbage for later: looking for it takes a quarter of a first call's time in vain."""
+
+    @wraps(compile_)
+    def compiled(*given: Any) -> Any:
+        if not gc.isenabled():
+            return compile_(*given)
+        gc.disable()
+        try:
+            return compile_(*given)
+        finally:
+            gc.enable()
+
+    return compiled
 
 
 def _adding(_typing: Any, address: Any, _amount: Any) -> Any:

@@ -117,9 +117,7 @@ class PlainWorld:
 
     def _drawn(self, seed: int, block: int) -> Draws:
         factors = self.loadings.shape[1]
-        return draw_block(
-            seed, block, self.objectives, self.categories, factors, self.request_rows
-        )
+        return draw_block(seed, block, self.objectives, self.categories, factors, self.request_rows)
 
     def _block(self, draws: Draws, horizon: float, *, with_truth: bool) -> Sample:
         time = draws.request / horizon

@@ -3,17 +3,9 @@
 import numpy as np
 import pytest
 
-from harmonrank.data.rows.blocks import HeldBlocks
-from harmonrank.data.rows.engine_blocks import EngineBlocks
-from harmonrank.engine import LocalEngine
 from harmonrank.fusion.baselines.calibrations import fit_calibrations
 from harmonrank.metrics import fit_logistic, sigmoid
 from harmonrank.model.fit_rows import cut_rows
-
-
-class ThreeWorkers(LocalEngine):
-    name = "three"
-    workers = 3
 
 
 def drawn(rows=2000, objectives=3, seed=0):
@@ -56,11 +48,3 @@ def test_separable_labels_and_labels_of_one_class_stay_finite():
     for m in range(2):
         expected = fit_logistic(scores[:, m], labels[:, m])
         np.testing.assert_allclose(found[m], expected, rtol=1e-5, atol=1e-9)
-
-
-def test_workers_find_the_same_bits():
-    scores, labels, weight = drawn()
-    rows = blocks_of(scores, labels, weight)
-    assert isinstance(rows, HeldBlocks)
-    there = fit_calibrations(EngineBlocks(ThreeWorkers(), rows))
-    np.testing.assert_array_equal(fit_calibrations(rows), there)

@@ -4,7 +4,6 @@ import pytest
 
 from harmonrank import ClosedForm, Schema
 from harmonrank.data import read_log
-from harmonrank.support.errors import UsageError
 from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, world_schema
 
@@ -57,8 +56,3 @@ def test_effective_weights_are_shares_that_favour_the_rare(table, schema):
     shares = ClosedForm().fit(frame, schema, valid=frame).effective_weights
     assert sum(shares.values()) == pytest.approx(1)
     assert shares["buy"] > 2 * shares["like"]
-
-
-def test_an_unknown_calibration_lists_the_known():
-    with pytest.raises(UsageError, match="'calibration' of closed-form must be 'logistic' or 'iso"):
-        ClosedForm(calibration="platt")

@@ -169,26 +169,6 @@ def test_a_score_that_was_constant_at_the_fit_does_not_stand_in_the_way():
     assert len(model.drift(table.with_columns(constant)).replaced) == 2
 
 
-def test_rows_of_weight_0_count_for_nothing(model, usual, moved):
-    schema = replace(world_schema(OLD), sample_weight="weight")
-    train = as_frame(OLD, OLD.sample(30_000, seed=1)).with_columns(weight=pl.lit(1.0))
-    weighted = hr.ClosedForm().fit(train, schema)
-    table = pl.concat(
-        [
-            as_frame(NEW, NEW.sample(30_000, seed=2)).with_columns(weight=pl.lit(0.0)),
-            as_frame(OLD, OLD.sample(30_000, seed=3)).with_columns(weight=pl.lit(2.0)),
-        ]
-    )
-    assert weighted.drift(table).moved == ()
-    assert weighted.drift(table) == weighted.drift(table.filter(pl.col("weight") > 0))
-    assert weighted.drift(table.drop("weight")).moved == ("p_comment", "p_like")
-
-
-def test_a_saved_model_gives_the_same_report(model, moved, tmp_path):
-    model.save(tmp_path / "m")
-    assert hr.load(tmp_path / "m").drift(moved) == model.drift(moved)
-
-
 def replaced(*columns, correlation):
     """Return the finding for columns that moved alike everywhere."""
     everywhere = {"blocks": [np.arange(3)]}

@@ -147,17 +147,3 @@ def test_the_cost_of_gaps_is_what_hiding_scores_of_whole_rows_costs(correlated):
     assert (
         missing_of(replace(without(correlated, 1, rows % 2 == 0), labels=None), model).cost is None
     )
-
-
-def test_spearman_of_columns_with_gaps_is_that_of_the_rows_that_have_both():
-    from harmonrank.metrics import spearman
-
-    x = np.random.default_rng(0).normal(size=(50, 3))
-    x[:, 1] += x[:, 0]
-    holes = x.copy()
-    holes[:20, 0] = np.nan
-    holes[10:30, 2] = np.nan
-    found = spearman(holes)
-    assert found[0, 1] == pytest.approx(spearman(x[20:])[0, 1])
-    assert found[0, 2] == pytest.approx(spearman(x[30:])[0, 2])
-    np.testing.assert_array_equal(found, found.T)

@@ -4,7 +4,6 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import polars as pl
 import pytest
 
 import harmonrank as hr
@@ -12,7 +11,6 @@ from check_method import SMALL
 from harmonrank.data import Log
 from harmonrank.fusion import METHODS, method_class
 from harmonrank.support.errors import DataError
-from harmonrank.worlds.simulation import as_frame, world_schema
 from upstream import NEW, OLD, log_of
 
 
@@ -129,18 +127,6 @@ def test_labels_are_not_looked_at(name, moved):
     blind = Log(moved.schema, moved.scores, moved.context, request=moved.request)
     np.testing.assert_array_equal(
         model.recalibrated(blind).score(moved), model.recalibrated(moved).score(moved)
-    )
-
-
-@pytest.mark.parametrize("name", ["harmonrank", "closed-form"])
-def test_rows_of_weight_0_count_for_nothing(name):
-    schema = replace(world_schema(OLD), sample_weight="weight")
-    train = as_frame(OLD, OLD.sample(5000, seed=1)).with_columns(weight=pl.lit(1.0))
-    new = as_frame(NEW, NEW.sample(5000, seed=2)).with_columns(weight=pl.lit(3.0))
-    lies = as_frame(OLD, OLD.sample(5000, seed=3)).with_columns(weight=pl.lit(0.0))
-    model = method_class(name)().fit(train, schema)
-    np.testing.assert_array_equal(
-        model.recalibrated(pl.concat([lies, new])).score(new), model.recalibrated(new).score(new)
     )
 
 

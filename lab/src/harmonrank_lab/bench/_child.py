@@ -57,7 +57,7 @@ def in_child(task: str, **arguments: Any) -> dict[str, float]:
 def score_file(model: str, data: str, output: str) -> dict[str, float]:
     """Score a parquet file into another one."""
     from harmonrank.fusion import load
-    from harmonrank.fusion.scoring.scoring import score_file as score
+    from harmonrank.fusion import score_file as score
 
     fitted = load(model)
     before, started = _peak_mb(), perf_counter()

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
+from harmonrank import soft_rank
 from harmonrank.fusion import method_class
-from harmonrank.paper.soft_rank import soft_rank
 from harmonrank_lab.bench._child import in_child
 from harmonrank_lab.bench._result import Case, Result, interleaved
 from harmonrank_lab.bench._rows import schema_of, table_of, write_repeated

@@ -16,7 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from harmonrank.paper.training.torch_threads import torch_threads
 from harmonrank_lab.bench._result import Work
 
 Arrays = tuple[np.ndarray, ...]
@@ -43,8 +42,12 @@ def on_one_thread(work: Work) -> Work:
     """
 
     def run() -> None:
-        with torch_threads(1):
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
             work()
+        finally:
+            torch.set_num_threads(threads)
 
     return run
 

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from harmonrank import soft_rank
 from harmonrank.metrics import argsort
-from harmonrank.paper.soft_rank import soft_rank
 from harmonrank_lab.bench._peers import peer
 from harmonrank_lab.bench._result import Accuracy, Case, Result, Work, measure
 from harmonrank_lab.bench._size import Size

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log, Schema, read_log
-from harmonrank.data.reading.parquet import ParquetWriter
+from harmonrank.data.reading import ParquetWriter
 from harmonrank.worlds import as_frame, world, world_schema
 
 _PIECE = 500_000

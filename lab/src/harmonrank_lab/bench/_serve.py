@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from harmonrank import HarmonRank
 from harmonrank.data import Log
 from harmonrank.fusion import Method
-from harmonrank.fusion.harmonrank import HarmonRank
 from harmonrank.support.extras import is_installed
 from harmonrank_lab.bench._load import Load, LoadResult, ask, send_load
 from harmonrank_lab.bench._result import Case, Result
@@ -54,7 +54,7 @@ def _fitted(rows: int) -> Method:
 
 @cache
 def _fitted_paper(rows: int) -> Method:
-    from harmonrank.paper.methods.harmonrank_paper import HarmonRankPaper
+    from harmonrank import HarmonRankPaper
 
     log = world_log(rows)
     return HarmonRankPaper(epochs=1).fit(log, log.schema)

@@ -13,8 +13,15 @@ from torch import Tensor
 from harmonrank.data import ContextEncoder
 from harmonrank.paper import Network, NetworkConfig
 from harmonrank.paper.losses import Patterns, aucm_loss, bce_loss, rank_auc_loss
-from harmonrank.paper.training import Arrays, LossValue, TrainingConfig
-from harmonrank.paper.training.learner import FusedLearner, Learner, LossFunction, TorchLearner
+from harmonrank.paper.training import (
+    Arrays,
+    FusedLearner,
+    Learner,
+    LossFunction,
+    LossValue,
+    TorchLearner,
+    TrainingConfig,
+)
 from harmonrank_lab.bench._head_fit import head_fit
 from harmonrank_lab.bench._peers import compiled, on_one_thread, peer
 from harmonrank_lab.bench._result import Case, Result, Work, measure

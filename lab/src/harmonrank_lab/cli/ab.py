@@ -7,15 +7,16 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.parts.options import (
+from harmonrank.cli.parts import (
     Show,
+    Tables,
     format_option,
     parse_names,
     parse_pairs,
     report_option,
     shown,
+    table_argument,
 )
-from harmonrank.cli.parts.table_options import Tables, table_argument
 from harmonrank.support.errors import UsageError
 from harmonrank_lab.cli.ab_simulate import simulate_command
 

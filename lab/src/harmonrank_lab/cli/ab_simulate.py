@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harmonrank.cli.parts.options import (
-    Show,
-    count_option,
-    format_option,
-    output,
-    seed_option,
-    shown,
-)
+from harmonrank.cli.parts import Show, count_option, format_option, output, seed_option, shown
 from harmonrank.support.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,9 +55,9 @@ def simulate_command(
     experiment measures, and beside it the lift by true chance, which only a simulation knows.
     """
     from harmonrank import load
-    from harmonrank.data.reading.table_paths import file_kind
-    from harmonrank.fusion.scoring.scoring import write_table
-    from harmonrank.support.storage.files import check_output
+    from harmonrank.data.reading import file_kind
+    from harmonrank.fusion import write_table
+    from harmonrank.support.storage import check_output
     from harmonrank_lab.experiments.online import run_online
 
     fitted = load(model)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from harmonrank.cli.parts.options import Show, path_option, shown
+from harmonrank.cli.parts import Show, path_option, shown
 
 
 @click.command("bench")
@@ -25,7 +25,7 @@ def command(what: str, quick: bool, markdown: Path | None, show: Show) -> None:
     that is not installed is left out. `growth` shows time and memory by rows and objectives;
     `serve` asks a service on this machine from another process, beside a plain FastAPI server.
     """
-    from harmonrank.support.storage.files import check_output, new_file
+    from harmonrank.support.storage import check_output, new_file
     from harmonrank_lab import bench
     from harmonrank_lab.bench.report import TITLE, bench_markdown, bench_table, seconds_text
 

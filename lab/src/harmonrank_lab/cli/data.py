@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.parts.options import Show, output, shown, whole
+from harmonrank.cli.parts import Show, output, shown, whole
 from harmonrank.support.errors import UsageError, did_you_mean
 
 
@@ -53,7 +53,7 @@ def import_command(
     hash of the user; user and item features; log.toml, which names the columns; and a manifest.
     The same command goes on where an earlier run was cut short.
     """
-    from harmonrank.support.storage.files import check_output
+    from harmonrank.support.storage import check_output
     from harmonrank_lab.upstream.logs import LOG_TOML, import_log
 
     check_output(out, overwrite=overwrite, holds=LOG_TOML)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.parts.options import (
+from harmonrank.cli.parts import (
     Show,
     count_option,
     figures_option,
@@ -85,7 +85,7 @@ def command(
     """
     from rich.console import Group
 
-    from harmonrank.cli.parts.pages import Pages, can_draw
+    from harmonrank.cli.parts import Pages, can_draw
     from harmonrank.fusion import METHODS
     from harmonrank.reports.tables import prediction_table
     from harmonrank_lab.cli.predict import config_of

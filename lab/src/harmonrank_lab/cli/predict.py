@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
-from harmonrank.cli.parts.options import (
+from harmonrank.cli.parts import (
     Show,
     output,
     parse_settings,
     seed_option,
     shown,
 )
+from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
 from harmonrank_lab.cli.predictor_options import predictor_options
 
 
@@ -50,7 +50,7 @@ def fit_command(
     validation rows too, to score new rows (`--set refits=N`). A fit that was interrupted goes on
     when the command is repeated. With --engine ray every network is trained by one worker.
     """
-    from harmonrank.support.storage.files import check_output
+    from harmonrank.support.storage import check_output
     from harmonrank_lab.pipeline.report import predictor_facts, predictor_table
     from harmonrank_lab.upstream import fit_predictor
     from harmonrank_lab.upstream.logs import ImportedLog

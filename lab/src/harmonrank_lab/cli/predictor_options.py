@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from harmonrank.cli.parts.options import F, count_option, settings_option, whole
+from harmonrank.cli.parts import F, count_option, settings_option, whole
 
 
 def predictor_options(least_folds: int, text: str) -> Callable[[F], F]:

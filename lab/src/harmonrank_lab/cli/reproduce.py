@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.parts.options import Show, figures_option, format_option, path_option, shown
+from harmonrank.cli.parts import Show, figures_option, format_option, path_option, shown
 from harmonrank.support.events import BatchEnded, CellEnded, CellStarted, FitStep
 
 if TYPE_CHECKING:
@@ -88,11 +88,11 @@ def command(
     """
     from dataclasses import replace
 
-    from harmonrank.cli.parts.pages import can_draw
+    from harmonrank.cli.parts import can_draw
     from harmonrank.reports import run_of
     from harmonrank.reports.html import DOCTYPE, plotly_script
     from harmonrank.reports.pictures import LIST, find_browser
-    from harmonrank.support.storage.files import check_output
+    from harmonrank.support.storage import check_output
     from harmonrank_lab.paper_tables import PAPER, QUICK, reproduce
     from harmonrank_lab.paper_tables.report import (
         PAGE,

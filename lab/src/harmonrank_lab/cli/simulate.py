@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harmonrank.cli.parts.column_options import kind_parts
-from harmonrank.cli.parts.options import count_option, numbers, output, parse_names, seeds, whole
+from harmonrank.cli.parts import (
+    count_option,
+    kind_parts,
+    numbers,
+    output,
+    parse_names,
+    seeds,
+    whole,
+)
 from harmonrank.support.errors import UsageError
 from harmonrank_lab.cli.simulate_stream import StreamPlan, simulate_stream, stream_options
 
@@ -79,8 +86,8 @@ def command(
     The folder holds train.parquet, valid.parquet, test.parquet, schema.toml and ceiling.json.
     Of a stream, schema.toml is in the folder of the events, or in the output.
     """
-    from harmonrank.cli.parts.show import Show
-    from harmonrank.support.storage.files import check_output
+    from harmonrank.cli.parts import Show
+    from harmonrank.support.storage import check_output
     from harmonrank.worlds import SCHEMA
     from harmonrank.worlds import world as find_world
     from harmonrank_lab.worlds import World, simulate

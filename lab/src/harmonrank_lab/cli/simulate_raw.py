@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from harmonrank.cli.parts.options import Show, count_option, output, seed_option, shown, whole
+from harmonrank.cli.parts import Show, count_option, output, seed_option, shown, whole
 from harmonrank.support.errors import UsageError, did_you_mean
 
 
@@ -38,7 +38,7 @@ def command(
 
     The folder also holds truth.parquet and truth.json.
     """
-    from harmonrank.support.storage.files import check_output
+    from harmonrank.support.storage import check_output
     from harmonrank_lab.upstream.logs import TENREC_FILES
     from harmonrank_lab.worlds.raw import KuaiRandWorld, TenrecWorld
     from harmonrank_lab.worlds.raw_simulation import TRUTH, simulate_log

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from harmonrank.cli.parts.options import whole
+from harmonrank.cli.parts import whole
 from harmonrank.support.errors import SourceError, UsageError, shown
 
 if TYPE_CHECKING:
-    from harmonrank.cli.parts.show import Show
+    from harmonrank.cli.parts import Show
     from harmonrank.worlds import AnyWorld
     from harmonrank_lab.worlds import World
     from harmonrank_lab.worlds.stream import SimulatedStream
@@ -149,8 +149,7 @@ def _write_schema(
     stream: "SimulatedStream", address: str, out: Path | None, *, overwrite: bool
 ) -> None:
     """Write schema.toml; a folder of events is a new one, or an old one of ours to be replaced."""
-    from harmonrank.support.storage.files import check_output, new_file
-    from harmonrank.support.storage.staging import remove
+    from harmonrank.support.storage import check_output, new_file, remove
     from harmonrank.worlds import SCHEMA
 
     if "://" not in address:
@@ -166,7 +165,7 @@ def _write_schema(
 
 def _sent(stream: "SimulatedStream", plan: StreamPlan, show: "Show") -> dict[str, int]:
     """Send all events, at the rate that was asked for; return how many of each kind."""
-    from harmonrank.streaming.sources.source import open_sink
+    from harmonrank.streaming import open_sink
 
     counts, begun = {"exposures": 0, "feedback": 0}, time.monotonic()
     sink = open_sink(plan.address or "", form=plan.form or "parquet")

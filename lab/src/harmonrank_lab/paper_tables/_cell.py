@@ -8,8 +8,7 @@ from typing import Any, TypedDict
 
 from harmonrank.support.errors import DataError
 from harmonrank.support.events import OnEvent
-from harmonrank.support.storage.decoding import decode
-from harmonrank.support.storage.digests import digest
+from harmonrank.support.storage import decode, digest
 
 
 class _Failed(TypedDict):

@@ -13,10 +13,9 @@ import msgspec
 import numpy as np
 
 from harmonrank.data import Log, Schema, read_log
-from harmonrank.data.reading.parquet import count_rows
-from harmonrank.data.reading.tables import check_columns, column_names
+from harmonrank.data.reading import check_columns, column_names, count_rows
 from harmonrank.support.errors import DataError, UsageError, did_you_mean
-from harmonrank.support.storage.files import read_json, sha256
+from harmonrank.support.storage import read_json, sha256
 from harmonrank.worlds import SCHEMA, as_frame, world, world_schema
 from harmonrank_lab.worlds import WORLDS, World
 

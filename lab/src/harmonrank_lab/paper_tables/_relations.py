@@ -10,7 +10,7 @@ import numpy as np
 
 from harmonrank.metrics import spearman
 from harmonrank.support.events import OnEvent
-from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage import decode
 from harmonrank_lab.paper_tables._cell import StudyCell, require
 from harmonrank_lab.paper_tables._data import Data
 from harmonrank_lab.paper_tables._experiment import Experiment

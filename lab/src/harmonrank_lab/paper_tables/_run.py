@@ -9,7 +9,7 @@ from typing import Any
 
 from harmonrank.support.errors import HarmonRankError, ModelFileError, UsageError, did_you_mean
 from harmonrank.support.events import CellEnded, CellStarted, OnEvent
-from harmonrank.support.storage.store import Store
+from harmonrank.support.storage import Store
 from harmonrank_lab.paper_tables._cell import StudyCell
 from harmonrank_lab.paper_tables._data import data_of
 from harmonrank_lab.paper_tables._experiment import Experiment

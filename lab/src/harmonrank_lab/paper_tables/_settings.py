@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from harmonrank.fusion import method_class
-from harmonrank.paper.methods.harmonrank_paper import PUBLISHED
-from harmonrank.paper.methods.neural import NeuralConfig
+from harmonrank.paper import PUBLISHED, NeuralConfig
 from harmonrank.support.errors import UsageError
 
 _FEWEST_ROWS = 1000

@@ -17,7 +17,7 @@ from harmonrank.data import Log
 from harmonrank.fusion import method_class
 from harmonrank.paper import Network, NetworkConfig
 from harmonrank.support.events import BatchEnded, OnEvent
-from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage import decode
 from harmonrank.support.threads import thread_count
 from harmonrank_lab.bench._result import rounds
 from harmonrank_lab.paper_tables._cell import StudyCell, require

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from msgspec import Meta
 
-from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage import decode
 
 Outcome = Literal["held", "did not hold", "cannot be told"]
 Point = Annotated[list[float], Meta(min_length=2, max_length=2)]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from harmonrank.paper.methods.harmonrank_paper import PaperConfig
+from harmonrank.fusion import method_class
 from harmonrank_lab.paper_tables._cell import StudyCell
 from harmonrank_lab.paper_tables._experiment import Experiment
 from harmonrank_lab.paper_tables._fit import FitCell
@@ -15,6 +15,7 @@ from harmonrank_lab.paper_tables._table import PaperTable
 from harmonrank_lab.paper_tables.claims import BUCKETS, COMPONENTS, LOSSES, verdict
 
 _METHOD = "harmonrank-paper"
+_OWN_BUCKETS = method_class(_METHOD).Config.buckets
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,10 @@ _AS_PRINTED = _Variant(
     source="ours",
 )
 _SMOOTH = _Variant(
-    f"{PaperConfig.buckets} interpolated, on the logit",
+    f"{_OWN_BUCKETS} interpolated, on the logit",
     None,
     "300 buckets of the raw score beat few that are interpolated on the logit",
-    options=_buckets(PaperConfig.buckets, "logit", interpolate=True),
+    options=_buckets(_OWN_BUCKETS, "logit", interpolate=True),
     source="ours",
 )
 _VARIANTS: Mapping[str, list[_Variant]] = {

@@ -15,7 +15,7 @@ from harmonrank import Comparison, compare
 from harmonrank.data import Schema
 from harmonrank.metrics import auc
 from harmonrank.support.errors import DataError
-from harmonrank.support.storage.files import new_file, sha256, write_json
+from harmonrank.support.storage import new_file, sha256, write_json
 from harmonrank_lab.pipeline.steps import Steps
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor, load_predictor, score_log
 from harmonrank_lab.upstream.calibration_error import calibration_error

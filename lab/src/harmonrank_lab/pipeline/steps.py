@@ -12,9 +12,7 @@ from msgspec import Meta
 
 from harmonrank import __version__
 from harmonrank.support.events import StepEnded, StepStarted
-from harmonrank.support.storage.decoding import decode
-from harmonrank.support.storage.digests import digest, file_sums
-from harmonrank.support.storage.store import Store
+from harmonrank.support.storage import Store, decode, digest, file_sums
 
 
 class _Record(msgspec.Struct):

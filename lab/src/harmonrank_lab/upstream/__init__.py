@@ -4,7 +4,7 @@ from harmonrank_lab.upstream.config import NETWORKS, PredictorConfig
 from harmonrank_lab.upstream.fitting import fit_predictor
 from harmonrank_lab.upstream.folds import Folds
 from harmonrank_lab.upstream.predictor import FULL, Predictor, load_predictor
-from harmonrank_lab.upstream.scoring import fusion_schema, score_log, score_rows
+from harmonrank_lab.upstream.scoring import fusion_schema, score_frame, score_log, score_rows
 
 __all__ = [
     "FULL",
@@ -15,6 +15,7 @@ __all__ = [
     "fit_predictor",
     "fusion_schema",
     "load_predictor",
+    "score_frame",
     "score_log",
     "score_rows",
 ]

@@ -54,14 +54,13 @@ class Encoder:
         c = log.columns
         survey = _Survey(log, parts)
         frames = log.users(), log.items()
-        fields = [
-            SideFields.fit(key, *survey.ids(key), frame, table, most)
-            for key, frame, table in zip((c.user, c.item), frames, (c.users, c.items), strict=True)
-        ]
+        users = SideFields.fit(c.user, *survey.ids(c.user), frames[0], c.users, most)
+        items = SideFields.fit(c.item, *survey.ids(c.item), frames[1], c.items, most)
+        fields = [users, items]
         context = ContextEncoder.fit(pl.concat(survey.context.values()))
         sides = _sides(fields, frames)
         counts = {part: _counts(fields, sides, survey, context, part) for part in parts}
-        return cls(c.objectives, *fields, context, c.numeric, counts, *sides)
+        return cls(c.objectives, users, items, context, c.numeric, counts, *sides)
 
     def of_log(self, log: ImportedLog) -> Self:
         """Return the same codes with the users and items of another log."""

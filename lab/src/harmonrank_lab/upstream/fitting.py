@@ -16,7 +16,7 @@ from harmonrank import __version__
 from harmonrank.engine import current_engine, in_order
 from harmonrank.support.errors import DataError
 from harmonrank.support.events import MemberStarted
-from harmonrank.support.storage.files import resumable_folder
+from harmonrank.support.storage import resumable_folder
 from harmonrank_lab.upstream.calibrator import Calibrator, calibration_facts
 from harmonrank_lab.upstream.config import PredictorConfig
 from harmonrank_lab.upstream.embedding import Rows

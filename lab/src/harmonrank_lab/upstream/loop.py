@@ -13,8 +13,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from harmonrank.metrics import auc
-from harmonrank.paper.training import Event, Finished
-from harmonrank.paper.training.checkpoint import Checkpoint, Progress
+from harmonrank.paper.training import Checkpoint, Event, Finished, Progress
 from harmonrank.support.errors import DivergenceError
 from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
 from harmonrank_lab.upstream.average import Average

@@ -14,8 +14,15 @@ import torch
 from harmonrank.paper.training import Event, Finished
 from harmonrank.support.errors import DataError
 from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
-from harmonrank.support.storage.arrays import Array, read_arrays, write_arrays
-from harmonrank.support.storage.files import new_file, read_json, sha256, write_json
+from harmonrank.support.storage import (
+    Array,
+    new_file,
+    read_arrays,
+    read_json,
+    sha256,
+    write_arrays,
+    write_json,
+)
 from harmonrank_lab.upstream.calibrator import CalibrationFacts, Calibrator, Whole
 from harmonrank_lab.upstream.config import PredictorConfig
 from harmonrank_lab.upstream.embedding import Layout, Rows

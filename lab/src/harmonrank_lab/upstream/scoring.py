@@ -11,12 +11,18 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Schema
-from harmonrank.data.reading.parquet import PIECE_ROWS, ParquetWriter, count_rows, pieces
-from harmonrank.data.reading.tables import check_columns, column_names
+from harmonrank.data.reading import (
+    PIECE_ROWS,
+    ParquetWriter,
+    check_columns,
+    column_names,
+    count_rows,
+    pieces,
+)
 from harmonrank.engine import current_engine, in_order
 from harmonrank.support.errors import UsageError
 from harmonrank.support.events import ScoredRows
-from harmonrank.support.storage.files import check_output, new_file, new_folder
+from harmonrank.support.storage import check_output, new_file, new_folder
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.logs import PARTS, ImportedLog
 from harmonrank_lab.upstream.predictor import Predictor, fingerprint

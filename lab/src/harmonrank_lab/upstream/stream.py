@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harmonrank.data.reading.parquet import count_rows, read_piece
+from harmonrank.data.reading import count_rows, read_piece
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.folds import Folds

@@ -121,7 +121,8 @@ class World(PlainWorld):
         if self.drift is not None:
             view.mu[:] += self.drift.at(time)
         for swap in self.swaps:
-            cells = np.ix_(np.flatnonzero(time >= swap.at), self._columns(swap.objectives))
+            columns = np.array(self._columns(swap.objectives))
+            cells = np.ix_(np.flatnonzero(time >= swap.at), columns)
             view.a[cells] *= swap.a
             view.b[cells] += swap.b
             view.tau[cells] *= swap.tau_scale
@@ -221,12 +222,12 @@ class World(PlainWorld):
     ) -> Floats:
         """Return p_m = E[σ(z_m + h_m) | o] over the hidden classes, (rows, objectives).
 
-        In class k, z | o is normal with mean μ_k + ΣA⁻¹(o − μ_k − score_k), with μ_k = μ + chance_k,
+        In class k, z | o is normal with mean μ_k + ΣA⁻¹(o − μ_k − score_k), μ_k = μ + chance_k,
         A = Σ + noise_k² N and N the covariance of the noise. The classes weigh
         share_k · N(o; μ_k + score_k, A). Of requests whose effects are unknown, ΓΓᵀ is added to Σ,
         and EEᵀ to A.
         """
-        hidden, shared, M = self.classes, self.shared_noise, o.shape[1]
+        hidden, shared, _M = self.classes, self.shared_noise, o.shape[1]
         run, firsts = runs_of(view.tau, view.gain)
         loadings = self.loadings * view.gain[firsts, None, :]  # (runs, M, factors)
         prior = loadings @ loadings.transpose(0, 2, 1) + np.diag(self.own**2) + unknown.covariance

@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 import numpy as np
 import polars as pl
 
-from harmonrank.data.reading.parquet import ParquetWriter, writing
+from harmonrank.data.reading import ParquetWriter, writing
 from harmonrank.support.errors import UsageError
-from harmonrank.support.storage.files import new_folder, write_json
+from harmonrank.support.storage import new_folder, write_json
 from harmonrank_lab.worlds.raw import Block, KuaiRandWorld, TenrecWorld, probability
 
 TRUTH = "truth.json"

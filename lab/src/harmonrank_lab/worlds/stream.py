@@ -17,8 +17,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Schema
-from harmonrank.streaming.sources.event_reading import AHEAD
-from harmonrank.streaming.sources.events import EventForm
+from harmonrank.streaming import AHEAD, EventForm
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import AnyWorld, Sample, as_frame, world_schema
 

@@ -79,30 +79,25 @@ class Blocks(ABC, Generic[Block]):
         """
         return in_turn(lambda number: look(number, self[number]), len(self))
 
-    def each(self, work: Callable[..., Found], *given: Any) -> Iterator[Found]:
+    def each(
+        self, work: Callable[..., Found], *given: Any, own: Sequence[Any] | None = None
+    ) -> Iterator[Found]:
         """Yield `work(block, *given)` of every block, in order: results are little, as sums are.
 
         Args:
             work: A function of a module, so that another process can be told to call it.
             given: What all blocks are given, little beside a block.
+            own: What each block is given before that, if anything: `work(block, own, *given)`.
         """
-        return self._visit(lambda _, block: work(block, *given))
-
-    def each_with(
-        self, work: Callable[..., Found], own: Sequence[Any], *given: Any
-    ) -> Iterator[Found]:
-        """Yield `work(block, own[number], *given)` of every block, in order."""
+        if own is None:
+            return self._visit(lambda _, block: work(block, *given))
         return self._visit(lambda number, block: work(block, own[number], *given))
 
-    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
-        """Return what `work(block, *given)` makes of every block, kept where these are kept."""
-        return self._kept(self.each(work, *given))
-
-    def made_with(
-        self, work: Callable[..., Made], own: Sequence[Any], *given: Any
+    def made(
+        self, work: Callable[..., Made], *given: Any, own: Sequence[Any] | None = None
     ) -> "Blocks[Made]":
-        """Return what `work(block, own[number], *given)` makes of every block."""
-        return self._kept(self.each_with(work, own, *given))
+        """Return what the same call makes of every block, kept where these are kept."""
+        return self._kept(self.each(work, *given, own=own))
 
     def total(self, work: Callable[..., Any], *given: Any) -> Any:
         """Return the sums over all blocks; `work` gives a tuple of things that can be added."""

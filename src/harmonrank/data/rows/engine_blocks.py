@@ -61,22 +61,13 @@ class EngineBlocks(Blocks[Block]):
         (block,) = self._engine.get(found)
         return block
 
-    def each(self, work: Callable[..., Found], *given: Any) -> Iterator[Found]:
-        """Yield `work(block, *given)` of every block, in order.
+    def each(
+        self, work: Callable[..., Found], *given: Any, own: Sequence[Any] | None = None
+    ) -> Iterator[Found]:
+        """Yield what a function finds of every block, in order, as `Blocks.each` does.
 
         All workers begin at once, so results wait where they are made until it is their turn.
         """
-        return self._asked(work, None, *given)
-
-    def each_with(
-        self, work: Callable[..., Found], own: Sequence[Any], *given: Any
-    ) -> Iterator[Found]:
-        """Yield `work(block, own[number], *given)` of every block, in order."""
-        return self._asked(work, own, *given)
-
-    def _asked(
-        self, work: Callable[..., Found], own: Sequence[Any] | None, *given: Any
-    ) -> Iterator[Found]:
         shared = [self._engine.put(value) for value in given]
         promises = []
         for numbers, share in self._shares:
@@ -100,19 +91,10 @@ class EngineBlocks(Blocks[Block]):
             ]
         return SumTree(part for promise in promises for part in self._engine.get(promise)).total()
 
-    def made(self, work: Callable[..., Made], *given: Any) -> "Blocks[Made]":
-        """Return what `work(block, *given)` makes of every block; it stays with the workers."""
-        return self._with_step(work, None, *given)
-
-    def made_with(
-        self, work: Callable[..., Made], own: Sequence[Any], *given: Any
-    ) -> "Blocks[Made]":
-        """Return what `work(block, own[number], *given)` makes of every block."""
-        return self._with_step(work, own, *given)
-
-    def _with_step(
-        self, work: Callable[..., Made], own: Sequence[Any] | None, *given: Any
+    def made(
+        self, work: Callable[..., Made], *given: Any, own: Sequence[Any] | None = None
     ) -> "EngineBlocks[Made]":
+        """Return what a function makes of every block; it stays with the workers."""
         other: EngineBlocks[Made] = EngineBlocks.__new__(EngineBlocks)
         other._engine, other._size, other._shares = self._engine, self._size, self._shares
         other._steps = (*self._steps, (next(_numbers), work, own, given))
@@ -137,41 +119,20 @@ class _Share:
         self._known: dict[int, Blocks[Any]] = {}
 
     def block(self, steps: tuple[_Step, ...], number: int) -> Any:
-        """Return what these steps have made of a block."""
-        return self._blocks(steps)[self._numbers.index(number)]
-
-    def _blocks(self, steps: tuple[_Step, ...]) -> Blocks[Any]:
-        """Return what these steps have made; what is not there yet, or no longer, is made now."""
+        """Return what these steps have made of a block; what is not there yet is made now."""
+        held = isinstance(self._source, HeldBlocks)
         if not steps:
-            return _Chosen(self._source, self._numbers)
+            block = self._source[number]
+            # What an engine hands over is read-only, for which kernels would be compiled again.
+            return deepcopy(block) if held else block
         key, work, own, given = steps[-1]
         if key not in self._known:
-            before = self._blocks(steps[:-1])
             results = (
-                work(before[k], *(() if own is None else (own[number],)), *given)
-                for k, number in enumerate(self._numbers)
+                work(self.block(steps[:-1], n), *(() if own is None else (own[n],)), *given)
+                for n in self._numbers
             )
-            held = isinstance(self._source, HeldBlocks)
             self._known[key] = HeldBlocks(results) if held else SpilledBlocks(results)
-        return self._known[key]
-
-
-class _Chosen(Blocks[Block]):
-    """Some blocks of a source."""
-
-    def __init__(self, source: Blocks[Block], numbers: range) -> None:
-        self._source, self._numbers = source, numbers
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, number: int) -> Block:
-        block = self._source[self._numbers[number]]
-        # What an engine hands over is read-only, for which kernels would be compiled once more.
-        return deepcopy(block) if isinstance(self._source, HeldBlocks) else block
-
-    def _kept(self, blocks: Iterable[Made]) -> Blocks[Made]:
-        return HeldBlocks(blocks)
+        return self._known[key][self._numbers.index(number)]
 
 
 def _work_on(

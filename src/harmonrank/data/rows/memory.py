@@ -1,6 +1,6 @@
 """Memory: how much a command may take, and whether a table fits into it."""
 
-__all__ = ["memory_limit", "needed_memory", "sized"]
+__all__ = ["memory_limit", "needed_memory"]
 
 import re
 from pathlib import Path
@@ -56,15 +56,3 @@ def needed_memory(source: Paths, schema: Schema) -> int:
     given = (schema.request, schema.sample_weight, schema.position)
     columns = 2 * len(schema.names) + len(schema.context) + sum(name is not None for name in given)
     return count_rows(files) * columns * _BYTES
-
-
-def sized(size: int) -> str:
-    """Return a number of bytes in words.
-
-    >>> sized(3 << 30)
-    '3.0 GB'
-    """
-    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB")):
-        if size >= unit:
-            return f"{size / unit:.1f} {name}"
-    return f"{size:,} bytes"

@@ -6,20 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harmonrank.data.hashing import mixed
 from harmonrank.data.log import Log
 
 
 def hashed(request: np.ndarray, salt: int = 0) -> np.ndarray:
-    """Return a number in [0, 1) of each request, as good as random (the finaliser of splitmix64).
+    """Return a number in [0, 1) of each request, as good as random.
 
     >>> hashed(np.array([1, 1, 2])).round(3)
     array([0.567, 0.567, 0.591])
     """
     start = np.uint64((salt * 0xD1B54A32D192ED03 + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF)
-    x = request.astype(np.int64).view(np.uint64) + start
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    found: np.ndarray = (x ^ (x >> np.uint64(31))) / 2.0**64
+    found: np.ndarray = mixed(request.astype(np.int64).view(np.uint64) + start) / 2.0**64
     return found
 
 

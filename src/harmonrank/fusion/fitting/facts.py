@@ -184,7 +184,7 @@ def _pass(
     drawn = drawn_rows(rows, RECENT_ROWS)
     wider = drawn_rows(rows, QUANTILE_ROWS) if wide else drawn[:1]
     looked: Iterator[tuple[_Sums, list[Log], list[LabelLevels]]]
-    looked = with_workers(blocks).each_with(_facts_of, list(starts), drawn, wider)
+    looked = with_workers(blocks).each(_facts_of, drawn, wider, own=list(starts))
     totals, sums, parts = [SumTree() for _ in blocks.schema.graded], [], []
     for number, (facts, some, levels) in enumerate(looked):
         sums.append(facts)

@@ -230,7 +230,7 @@ def _coded(
 ) -> Blocks[FitRows]:
     """Return what a coder makes of every block, kept by workers, if there are any and it may."""
     where = with_workers(blocks) if workers else blocks
-    return where.made_with(_code, first, coder, unit)
+    return where.made(_code, coder, unit, own=first)
 
 
 def _code(log: Log, first: int, coder: _Coder, unit: float) -> FitRows:

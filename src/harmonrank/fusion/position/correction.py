@@ -84,7 +84,7 @@ def place_correction(blocks: LogBlocks) -> "PlaceCorrection":
     total.require_shown(blocks.schema)
     starts = np.cumsum([0, *(part.shown for part in counts[:-1])]).tolist()
     wanted = tuple(drawn_rows(total.shown, most) for most in DRAWN)
-    parts = zip(*where.each_with(_shown_among, starts, wanted), strict=True)
+    parts = zip(*where.each(_shown_among, wanted, own=starts), strict=True)
     return PlaceCorrection.of(blocks.schema, total, *map(joined, parts))
 
 

@@ -1,7 +1,7 @@
-"""Loops of the residual's fit: rows touch few coefficients, so sums are scattered, not multiplied.
+"""What the loops of the residual's fit share: records of rows and groups, knots, what a row touches.
 
 A row touches one coefficient of a group of context values, slopes or pairs, two of a curve, four of
-a surface. A table of groups has a row for each: kind, first and second input or feature, size.
+a surface. So sums are scattered, not multiplied.
 """
 
 __all__ = [
@@ -9,15 +9,19 @@ __all__ = [
     "PAIR",
     "SLOPE",
     "SURFACE",
+    "TILE",
+    "TOUCHED",
     "VALUE",
-    "add_curvature",
+    "Affine",
+    "Cells",
+    "GroupTable",
+    "RowTable",
     "fill",
-    "inputs_in",
-    "layout",
-    "places",
+    "find_cells",
+    "touch",
 ]
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,13 +31,84 @@ from harmonrank.support.kernel import inline_kernel, kernel, lane_kernel
 
 VALUE, CURVE, SLOPE, SURFACE, PAIR = range(5)
 
-_TILE = 128  # Rows.
+TILE = 128
+"""Rows at a time, whose intermediate results stay in a near cache."""
+TOUCHED = 4
+"""Coefficients of a group that a row touches, at most."""
+
+
+class RowTable(NamedTuple):
+    """Rows as `ResidualRows` has them.
+
+    Attributes:
+        low, per_unit: (V,) first knot of each input, and one over the range of its knots.
+        slots: Codes per context feature.
+        inputs: (rows, V).
+        contexts: (contexts, features) codes.
+        context: (rows,) which of them a row has.
+        heads: (rows, M) logits.
+    """
+
+    low: np.ndarray
+    per_unit: np.ndarray
+    slots: np.ndarray
+    inputs: np.ndarray
+    contexts: np.ndarray
+    context: np.ndarray
+    heads: np.ndarray
+
+
+class GroupTable(NamedTuple):
+    """Groups in the order of their kinds.
+
+    Attributes:
+        table: (groups, 4) kind, first and second input or feature, and the first coefficient.
+        kinds: Where each kind begins in the table.
+        curved, joined: The inputs that some curve, or surface, looks at.
+    """
+
+    table: np.ndarray
+    kinds: np.ndarray
+    curved: np.ndarray
+    joined: np.ndarray
+
+
+class Cells(NamedTuple):
+    """Between which knots the inputs of a tile of rows lie, (V, TILE) each.
+
+    Attributes:
+        cell, share: The knot of a curve at or below the input, and the share of the next one.
+        wide, part: The same among the knots of surfaces.
+    """
+
+    cell: np.ndarray
+    share: np.ndarray
+    wide: np.ndarray
+    part: np.ndarray
+
+    @classmethod
+    def room(cls, V: int, dtype: Any = np.float64) -> "Cells":
+        """Return room for so many inputs."""
+        shape = V, TILE
+        return cls(
+            np.empty(shape, np.int64), np.empty(shape, dtype),
+            np.empty(shape, np.int64), np.empty(shape, dtype),
+        )  # fmt: skip
+
+
+class Affine(NamedTuple):
+    """What depends on the context, for some contexts (see `HeadSums.affine`)."""
+
+    mean: np.ndarray
+    surprise: np.ndarray
+    intercept: np.ndarray
+    slope: np.ndarray
 
 
 @kernel
 def fill(
-    away: Any, mean: Any, surprise: Any, intercept: Any, slope: Any, start: Any, number: Any,
-    before: int, low: int, high: int, inputs: Any, heads: Any, context: Any,
+    away: Any, given: Any, start: Any, number: Any, before: int, low: int, high: int, inputs: Any,
+    heads: Any, context: Any,
 ) -> None:  # fmt: skip
     """Write inputs, logits of the linear heads and context of some runs (see `inputs_of`).
 
@@ -41,24 +116,25 @@ def fill(
     neighbours in `away`, so loops over them are vector loops.
     """
     M = len(away)
-    r, h, distance = np.empty(_TILE), np.empty(_TILE), np.ones(_TILE)
+    r, h, distance = np.empty(TILE), np.empty(TILE), np.ones(TILE)
     for run in range(low, high):
         c = number[run] - before
-        for first in range(start[run], start[run + 1], _TILE):
-            end = min(first + _TILE, start[run + 1])
+        surprise, slope = given.surprise[c], given.slope[c]
+        for first in range(start[run], start[run + 1], TILE):
+            end = min(first + TILE, start[run + 1])
             n = end - first
             distance[:n] = 0.0
             for j in range(M):
                 # Surprise and head are linear in the same deviations.
-                r[:n], h[:n] = 0.0, intercept[c, j]
+                r[:n], h[:n] = 0.0, given.intercept[c, j]
                 for k in range(M):
-                    _add_products(surprise[c, j, k], slope[c, j, k], away[k, first:end], r, h)
-                own, unit = away[j, first:end], 1.0 / np.sqrt(surprise[c, j, j])
+                    _add_products(surprise[j, k], slope[j, k], away[k, first:end], r, h)
+                own, unit = away[j, first:end], 1.0 / np.sqrt(surprise[j, j])
                 for i in range(n):
                     heads[first + i, j] = h[i]
                     # As r = C⁻¹ away, r·away adds up to the squared Mahalanobis distance.
                     distance[i] += r[i] * own[i]
-                    inputs[first + i, j] = own[i] + mean[c, j]
+                    inputs[first + i, j] = own[i] + given.mean[c, j]
                     inputs[first + i, M + j] = r[i] * unit
             _take_distances(distance, M)
             for i in range(n):
@@ -81,117 +157,54 @@ def _take_distances(distance: Any, M: int) -> None:
 
 
 @kernel
-def layout(table: Any, start: int) -> Any:
-    """Return where each kind begins in the table, and each group's coefficients in theta."""
-    kinds, starts = np.zeros(PAIR + 1, np.int64), np.empty(len(table), np.int64)
-    for t in range(len(table)):
-        starts[t] = start
-        start += table[t, 3]
-        # Groups are in the order of their kinds: each moves the begin of all later kinds.
-        for kind in range(table[t, 0] + 1, PAIR + 1):
-            kinds[kind] += 1
-    return kinds, starts
-
-
-@kernel
-def inputs_in(table: Any, begin: int, end: int, V: int) -> Any:
-    """Return which inputs some curves or surfaces look at."""
-    there = np.zeros(V, np.bool_)
-    for t in range(begin, end):
-        there[table[t, 1]] = there[table[t, 2]] = True
-    return np.flatnonzero(there)
+def find_cells(rows: Any, groups: Any, which: Any, cells: Any) -> None:
+    """Look up the knots of a tile of rows, of the inputs that some group looks at."""
+    _put(rows, which, groups.curved, CURVE_KNOTS, cells.cell, cells.share)
+    _put(rows, which, groups.joined, SURFACE_KNOTS, cells.wide, cells.part)
 
 
 @inline_kernel
-def places(v: Any, low: Any, per_unit: Any, knots: int, cell: Any, share: Any) -> None:
-    """Write the knot at or below each input, and the share of the next one."""
-    for i in range(len(v)):
-        # Beyond the ends the outermost knot counts alone: what was seldom seen is not continued.
-        place = min(max((v[i] - low[i]) * per_unit[i], 0.0), 1.0) * (knots - 1)
-        cell[i] = min(int(place), knots - 2)
-        share[i] = place - cell[i]
+def _put(rows: Any, which: Any, inputs: Any, knots: int, cell: Any, share: Any) -> None:
+    for i in inputs:
+        for r in range(len(which)):
+            # Beyond the ends the outermost knot counts alone: what was seldom seen ends there.
+            away = (rows.inputs[which[r], i] - rows.low[i]) * rows.per_unit[i]
+            place = min(max(away, 0.0), 1.0) * (knots - 1)
+            cell[i, r] = min(int(place), knots - 2)
+            share[i, r] = place - cell[i, r]
 
 
 @inline_kernel
-def _places_of(
-    which: Any, v: Any, low: Any, per_unit: Any, knots: int, cell: Any, share: Any
-) -> None:
-    """Write the same of some inputs."""
-    for i in which:
-        place = min(max((v[i] - low[i]) * per_unit[i], 0.0), 1.0) * (knots - 1)
-        cell[i] = min(int(place), knots - 2)
-        share[i] = place - cell[i]
+def touch(group: Any, rows: Any, row: int, cells: Any, r: int, index: Any, number: Any) -> int:
+    """Write the coefficients of a group that a row touches and their numbers; return how many.
 
-
-@inline_kernel
-def _touch(
-    kind: int, a: int, b: int, v: Any, code: Any, slots: Any, cell: Any, share: Any, wide: Any,
-    part: Any, index: Any, number: Any, n: int, start: int,
-) -> int:  # fmt: skip
-    """Write the coefficients of one group that a row touches, from place n on; return the next."""
+    Args:
+        group: Its row of the table.
+        rows: The rows.
+        row: Which of them.
+        cells: Between which knots the inputs of its tile lie.
+        r: Its place in the tile.
+        index: Is told the coefficients, counted from the group's first.
+        number: Is told what each is multiplied with.
+    """
+    kind, a, b = group[0], group[1], group[2]
     if kind == CURVE:
-        index[n], number[n] = start + cell[a], 1.0 - share[a]
-        index[n + 1], number[n + 1] = start + cell[a] + 1, share[a]
-        return n + 2
+        index[0], number[0] = cells.cell[a, r], 1.0 - cells.share[a, r]
+        index[1], number[1] = cells.cell[a, r] + 1, cells.share[a, r]
+        return 2
     if kind == SURFACE:
         # Bilinear: a corner counts by the area of the rectangle that lies opposite.
-        corner = start + wide[a] * SURFACE_KNOTS + wide[b]
-        index[n], number[n] = corner, (1.0 - part[a]) * (1.0 - part[b])
-        index[n + 1], number[n + 1] = corner + 1, (1.0 - part[a]) * part[b]
-        index[n + 2], number[n + 2] = corner + SURFACE_KNOTS, part[a] * (1.0 - part[b])
-        index[n + 3], number[n + 3] = corner + SURFACE_KNOTS + 1, part[a] * part[b]
-        return n + 4
-    if kind == VALUE:
-        index[n], number[n] = start + code[a], 1.0
-    elif kind == SLOPE:  # The score itself is what the context's slope multiplies.
-        index[n], number[n] = start + code[b], v[a]
-    else:
-        index[n], number[n] = start + code[a] * slots[b] + code[b], 1.0
-    return n + 1
-
-
-@kernel
-def _row(
-    v: Any, code: Any, head: float, M: int, slots: Any, low: Any, per_unit: Any, table: Any,
-    curved: Any, joined: Any, cell: Any, share: Any, wide: Any, part: Any, index: Any, number: Any,
-) -> int:  # fmt: skip
-    """Write all coefficients that a row touches and their numbers; return how many."""
-    index[0], number[0], index[1], number[1] = 0, 1.0, 1, head
-    for j in range(M):
-        index[2 + j], number[2 + j] = 2 + j, v[j]
-    _places_of(curved, v, low, per_unit, CURVE_KNOTS, cell, share)
-    _places_of(joined, v, low, per_unit, SURFACE_KNOTS, wide, part)
-    n, start = 2 + M, 2 + M
-    for t in range(len(table)):
-        n = _touch(
-            table[t, 0], table[t, 1], table[t, 2], v, code, slots, cell, share, wide, part, index,
-            number, n, start,
-        )  # fmt: skip
-        start += table[t, 3]
-    return n
-
-
-@kernel
-def add_curvature(
-    m: int, rows: Any, table: Any, curvature: Any, low: Any, per_unit: Any, slots: Any,
-    inputs: Any, contexts: Any, context: Any, heads: Any,
-) -> None:  # fmt: skip
-    """Add the lower half of Σ x xᵀ over some rows."""
-    M, V = heads.shape[1], inputs.shape[1]
-    cell, share = np.empty(V, np.int64), np.empty(V, np.float32)
-    wide, part = np.empty(V, np.int64), np.empty(V, np.float32)
-    kinds, _ = layout(table, 2 + M)
-    curved = inputs_in(table, kinds[CURVE], kinds[SLOPE], V)
-    joined = inputs_in(table, kinds[SURFACE], kinds[PAIR], V)
-    most = 2 + M + 4 * len(table)
-    index, number = np.empty(most, np.int64), np.empty(most, np.float32)
-    for i in rows:
-        n = _row(
-            inputs[i], contexts[context[i]], heads[i, m], M, slots, low, per_unit, table, curved,
-            joined, cell, share, wide, part, index, number,
-        )  # fmt: skip
-        for k in range(n):
-            row, x = curvature[index[k]], number[k]
-            # Groups come in ascending order, and so do the corners of a surface.
-            for other in range(k + 1):
-                row[index[other]] += x * number[other]
+        corner = cells.wide[a, r] * SURFACE_KNOTS + cells.wide[b, r]
+        x, y = cells.part[a, r], cells.part[b, r]
+        index[0], number[0] = corner, (1.0 - x) * (1.0 - y)
+        index[1], number[1] = corner + 1, (1.0 - x) * y
+        index[2], number[2] = corner + SURFACE_KNOTS, x * (1.0 - y)
+        index[3], number[3] = corner + SURFACE_KNOTS + 1, x * y
+        return 4
+    code = rows.contexts[rows.context[row]]
+    index[0], number[0] = code[a], 1.0
+    if kind == SLOPE:  # The score itself is what the context's slope multiplies.
+        index[0], number[0] = code[b], rows.inputs[row, a]
+    elif kind == PAIR:
+        index[0] = code[a] * rows.slots[b] + code[b]
+    return 1

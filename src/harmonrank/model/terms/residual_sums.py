@@ -6,6 +6,7 @@ row adds to it.
 
 __all__ = ["CURVE", "KINDS", "PAIR", "SURFACE", "Group", "ResidualRows", "blocks_of", "groups_of"]
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,17 +15,25 @@ import numpy as np
 
 from harmonrank.model.linear.heads_sums import PERIODS, HeadSums
 from harmonrank.model.terms.residual import CURVE_KNOTS, SURFACE_KNOTS, context_pairs, surface_pairs
-from harmonrank.model.terms.residual_gradient_kernels import add_gradient
 from harmonrank.model.terms.residual_kernels import (
     CURVE,
     PAIR,
     SLOPE,
     SURFACE,
     VALUE,
-    add_curvature,
+    Affine,
+    Cells,
+    GroupTable,
+    RowTable,
     fill,
 )
-from harmonrank.model.terms.residual_look_kernels import BAND, add_blocks, add_look
+from harmonrank.model.terms.residual_sums_kernels import (
+    BAND,
+    add_blocks,
+    add_curvature,
+    add_gradient,
+    add_look,
+)
 from harmonrank.support.logistic import sigmoid
 from harmonrank.support.parallel import each_part
 
@@ -115,14 +124,14 @@ class ResidualRows:
         context = np.empty(rows, np.int32)
         for block, runs in data.blocks(2 * M * M):
             surprise = data.surprise(block)
-            given = data.mean[block], surprise, *data.affine(theta, block, surprise)
+            given = Affine(data.mean[block], surprise, *data.affine(theta, block, surprise))
             count = runs.stop - runs.start
 
             def take(part: int) -> None:
                 begin = runs.start + count * part // _PARTS  # noqa: B023
                 end = runs.start + count * (part + 1) // _PARTS  # noqa: B023
                 fill(
-                    data.away, *given, data.run_start, data.run_context, block.start,  # noqa: B023
+                    data.away, given, data.run_start, data.run_context, block.start,  # noqa: B023
                     begin, end, inputs, heads, context,
                 )  # fmt: skip
 
@@ -137,11 +146,13 @@ class ResidualRows:
         )  # fmt: skip
 
     @cached_property
-    def _given(self) -> Any:
-        return (
-            self.low, 1.0 / (self.high - self.low), np.array(self.slots, np.int64), self.inputs,
-            self.contexts, self.context, self.heads,
-        )  # fmt: skip
+    def _table(self) -> RowTable:
+        per_unit, slots = 1.0 / (self.high - self.low), np.array(self.slots, np.int64)
+        given = self.inputs, self.contexts, self.context, self.heads
+        return RowTable(self.low, per_unit, slots, *given)
+
+    def _cells(self, dtype: Any = np.float64) -> Cells:
+        return Cells.room(self.inputs.shape[1], dtype)
 
     def at(
         self, m: int, groups: list[Group], theta: np.ndarray, out: np.ndarray
@@ -154,19 +165,15 @@ class ResidualRows:
             theta: 2 + M linear ones, then those of the groups.
             out: (rows,), float32.
         """
-        # Each part has sums of its own, added in a fixed order: threads change no digit.
-        gradient, value = np.zeros((_PARTS, len(theta))), np.zeros(_PARTS)
-        table, rows = _table(groups), len(out)
+        value, table = np.zeros(_PARTS), _table(groups, self.heads.shape[1])
+        given = self.labels[m], self._weight_of(m), self._table, table
 
-        def add(part: int) -> None:
-            low, high = rows * part // _PARTS, rows * (part + 1) // _PARTS
-            value[part] = add_gradient(
-                m, low, high, self.labels[m], self._weight_of(m), table, theta, out, gradient[part],
-                *self._given,
-            )  # fmt: skip
+        def add(part: int, gradient: np.ndarray) -> None:
+            ends = len(out) * part // _PARTS, len(out) * (part + 1) // _PARTS
+            value[part] = add_gradient(m, *ends, *given, self._cells(), theta, out, gradient)
 
-        each_part(add, _PARTS)
-        return float(value.sum()), gradient.sum(axis=0)
+        gradient = _summed(theta.shape, add)
+        return float(value.sum()), gradient
 
     def look(self, groups: list[Group]) -> np.ndarray:
         """Return gradients (PERIODS, size, M) where all groups are 0.
@@ -174,20 +181,15 @@ class ResidualRows:
         One pass serves all heads: what a row touches does not depend on the head.
         """
         rows, M = self.heads.shape
-        table = _table(groups)
         size = 2 + M + sum(g.size for g in groups)
-        gradient = np.zeros((_PARTS, PERIODS, size, M))
         weight = np.atleast_2d(self.weight)  # (1 or M, rows)
+        given = self.labels, weight, self.period, self._table, _table(groups, M)
 
-        def add(part: int) -> None:
-            low, high = rows * part // _PARTS, rows * (part + 1) // _PARTS
-            add_look(
-                low, high, self.labels, weight, self.period, table, gradient[part],
-                *self._given,
-            )  # fmt: skip
+        def add(part: int, gradient: np.ndarray) -> None:
+            ends = rows * part // _PARTS, rows * (part + 1) // _PARTS
+            add_look(*ends, *given, self._cells(), gradient)
 
-        each_part(add, _PARTS)
-        return np.asarray(gradient.sum(axis=0))
+        return _summed((PERIODS, size, M), add)
 
     def totals(self) -> np.ndarray:
         """Return Σ weight·p(1−p) of every linear head, (M,)."""
@@ -216,55 +218,60 @@ class ResidualRows:
 
     def bands(self, groups: list[Group], rows: np.ndarray, each: float) -> np.ndarray:
         """Return each group's own block of curvature, from a sample, as `blocks_of` takes them."""
-        corners = _corners(groups)
-        curvature, table = np.zeros((_PARTS, corners[-1])), _table(groups)
+        corners, table = _corners(groups), _table(groups, self.heads.shape[1])
         pieces = np.array_split(rows, _PARTS)
-        each_part(
-            lambda part: add_blocks(
-                pieces[part], table, corners, curvature[part], *self._given[:-1]
-            ),
-            _PARTS,
-        )
-        found: np.ndarray = each * curvature.sum(axis=0)
-        return found
+
+        def add(part: int, sums: np.ndarray) -> None:
+            add_blocks(pieces[part], self._table, table, self._cells(np.float32), corners, sums)
+
+        return each * _summed((corners[-1],), add)
 
     def curvature(
         self, m: int, groups: list[Group], size: int, rows: np.ndarray, each: float
     ) -> np.ndarray:
         """Return the negative Hessian of head m in all its coefficients, from a sample."""
-        curvature, table = np.zeros((_PARTS, size, size)), _table(groups)
-        pieces = np.array_split(rows, _PARTS)
-        each_part(
-            lambda part: add_curvature(m, pieces[part], table, curvature[part], *self._given),
-            _PARTS,
-        )
-        lower = curvature.sum(axis=0)
-        whole: np.ndarray = each * (lower + np.tril(lower, -1).T)
-        return whole
+        pieces, table = np.array_split(rows, _PARTS), _table(groups, self.heads.shape[1])
+
+        def add(part: int, sums: np.ndarray) -> None:
+            add_curvature(m, pieces[part], self._table, table, self._cells(np.float32), sums)
+
+        lower = _summed((size, size), add)
+        return each * (lower + np.tril(lower, -1).T)
+
+
+def _summed(shape: tuple[int, ...], add: Callable[[int, np.ndarray], None]) -> np.ndarray:
+    """Return what all parts add; each has sums of its own, so that threads change no digit."""
+    sums = np.zeros((_PARTS, *shape))
+    each_part(lambda part: add(part, sums[part]), _PARTS)
+    total: np.ndarray = sums.sum(axis=0)
+    return total
 
 
 def _corners(groups: list[Group]) -> np.ndarray:
     """Return where the numbers of each group begin in `ResidualRows.bands`, and their end."""
-    areas = {CURVE: CURVE_KNOTS, SURFACE: len(BAND)}  # Per coefficient.
-    return np.cumsum([0, *(g.size * areas.get(g.kind, 1) for g in groups)], dtype=np.int64)
+    widths = [len(BAND) if group.kind in (CURVE, SURFACE) else 1 for group in groups]
+    sizes = [group.size * width for group, width in zip(groups, widths, strict=True)]
+    return np.cumsum([0, *sizes], dtype=np.int64)
 
 
 def blocks_of(groups: list[Group], bands: np.ndarray) -> list[np.ndarray]:
     """Return each group's own block of curvature, (size²,) or (size,) where it is a diagonal."""
-    found = []
-    for group, band in zip(groups, np.split(bands, _corners(groups)[1:-1]), strict=True):
-        if group.kind not in (CURVE, SURFACE):
-            found.append(band)
-            continue
-        lower = band.reshape(group.size, -1)
-        if group.kind == SURFACE:
+    found = np.split(bands, _corners(groups)[1:-1])
+    for number, group in enumerate(groups):
+        if group.kind in (CURVE, SURFACE):
             lower = np.zeros((group.size, group.size))
-            for column, apart in zip(band.reshape(group.size, -1).T, BAND, strict=True):
+            for column, apart in zip(found[number].reshape(group.size, -1).T, BAND, strict=True):
                 row = np.arange(apart, group.size)
                 lower[row, row - apart] = column[apart:]
-        found.append((lower + np.tril(lower, -1).T).reshape(-1))
+            found[number] = (lower + np.tril(lower, -1).T).reshape(-1)
     return found
 
 
-def _table(groups: list[Group]) -> np.ndarray:
-    return np.array([(g.kind, g.a, g.b, g.size) for g in groups], np.int64).reshape(-1, 4)
+def _table(groups: list[Group], M: int) -> GroupTable:
+    """Return groups, whose coefficients follow 2 + M linear ones, as the kernels take them."""
+    first = 2 + M + np.cumsum([0, *(g.size for g in groups)])
+    rows = [(g.kind, g.a, g.b, start) for g, start in zip(groups, first, strict=False)]
+    table = np.array(rows, np.int64).reshape(-1, 4)
+    curves, surfaces = (table[table[:, 0] == kind, 1:3] for kind in (CURVE, SURFACE))
+    kinds = np.searchsorted(table[:, 0], np.arange(PAIR + 1))
+    return GroupTable(table, kinds, np.unique(curves), np.unique(surfaces))

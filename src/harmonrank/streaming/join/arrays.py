@@ -5,28 +5,7 @@ in row n − base of their arrays. A key is 128 bits of a request and an item. A
 numbers; it has open addresses with linear probing, and a power of two of slots, −1 where empty.
 """
 
-__all__ = [
-    "ACCEPTED",
-    "BROKEN",
-    "COUNTED",
-    "DUPLICATE_EXPOSURE",
-    "DUPLICATE_FEEDBACK",
-    "EXPOSURE",
-    "FEEDBACK",
-    "HELD",
-    "IGNORED",
-    "LATE_INTERVAL",
-    "LATE_WINDOW",
-    "MALFORMED",
-    "TOO_EARLY",
-    "UNMATCHED",
-    "WAITING",
-    "ZERO",
-    "EventArrays",
-    "HeldArrays",
-    "Limits",
-    "ShownArrays",
-]
+__all__ = ["EventArrays", "HeldArrays", "Limits", "ShownArrays"]
 
 from typing import NamedTuple
 
@@ -52,6 +31,7 @@ class EventArrays(NamedTuple):
         key: (events, 2), of its request and item.
         time: When it was.
         before: The watermark just before it arrived.
+        closed: Intervals before this time were closed then.
         objective: Of feedback.
     """
 
@@ -59,6 +39,7 @@ class EventArrays(NamedTuple):
     key: np.ndarray
     time: np.ndarray
     before: np.ndarray
+    closed: np.ndarray
     objective: np.ndarray
 
 
@@ -107,8 +88,10 @@ class Limits(NamedTuple):
         waits: How long after an exposure feedback on each objective counts.
         every: Length of an interval.
         longest: The longest of the waits.
+        lateness: How far the watermark stays behind the newest event.
     """
 
     waits: np.ndarray
     every: int
     longest: int
+    lateness: int

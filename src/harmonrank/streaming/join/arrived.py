@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.streaming.join import arrays as code
-from harmonrank.streaming.join.arrays import EventArrays
+from harmonrank.streaming.join.arrays import EventArrays, Limits
 from harmonrank.streaming.join.join_state import NEVER
 from harmonrank.streaming.join.tables import keys_of
 
@@ -35,7 +35,7 @@ class Arrived:
 
     @classmethod
     def of(
-        cls, events: pl.DataFrame, objectives: Sequence[str], newest: int, lateness: int
+        cls, events: pl.DataFrame, objectives: Sequence[str], newest: int, limits: Limits
     ) -> Self:
         """Return a chunk that follows events of which the newest time is known."""
         kind = _kinds(events)
@@ -43,7 +43,8 @@ class Arrived:
         # A malformed event does not move the watermark, whatever it says.
         times = np.where(kind == code.BROKEN, NEVER, times)
         latest = np.maximum.accumulate(np.concatenate([[newest], times]))
-        watermark = latest - lateness
+        watermark = latest - limits.lateness
+        closed = (watermark - limits.longest) // limits.every * limits.every
         names = pl.Enum(list(objectives))
         objective = events["objective"].cast(names, strict=False).to_physical()
         arrays = EventArrays(
@@ -51,6 +52,7 @@ class Arrived:
             keys_of(events),
             times,
             watermark[:-1],
+            closed[:-1],
             objective.cast(pl.Int64).fill_null(0).to_numpy(),
         )
         outcome = np.where(kind == code.BROKEN, code.MALFORMED, code.IGNORED).astype(np.int8)

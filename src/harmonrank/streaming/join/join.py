@@ -66,8 +66,8 @@ class Join:
         self._schema = schema
         waits = [_micros(windows.of(name)) for name in schema.names]
         longest = _micros(windows.longest(schema.names))
-        self._limits = Limits(np.array(waits, np.int64), _micros(windows.every), longest)
-        self._lateness = _micros(windows.lateness)
+        every, lateness = _micros(windows.every), _micros(windows.lateness)
+        self._limits = Limits(np.array(waits, np.int64), every, longest, lateness)
         self._form = EventForm(schema)
         self._state = JoinState.new(self._form)
 
@@ -80,7 +80,7 @@ class Join:
     @property
     def watermark(self) -> datetime | None:
         """The newest event's time, less the allowed lateness."""
-        return None if self.newest is None else self.newest - self._lateness * _MICROSECOND
+        return None if self.newest is None else self.newest - self._limits.lateness * _MICROSECOND
 
     @property
     def counts(self) -> dict[str, int]:
@@ -107,7 +107,7 @@ class Join:
         if not events.height:
             return
         state = self._state
-        arrived = Arrived.of(events, self._schema.names, state.newest, self._lateness)
+        arrived = Arrived.of(events, self._schema.names, state.newest, self._limits)
         kind = arrived.arrays.kind
         state.count(
             exposures=_number(kind == code.EXPOSURE),
@@ -139,7 +139,7 @@ class Join:
             first,
             last,
             arrived.arrays,
-            self._limits,
+            self._limits.waits,
             shown.arrays,
             shown.following,
             held.arrays,

@@ -14,7 +14,7 @@ import polars as pl
 from msgspec import Meta, Struct
 
 from harmonrank.data import Schema
-from harmonrank.streaming.join.arrays import WAITING
+from harmonrank.streaming.join import arrays as code
 from harmonrank.streaming.join.intervals import Segments
 from harmonrank.streaming.join.join_state import JoinState
 from harmonrank.streaming.join.tables import keys_of
@@ -54,7 +54,7 @@ def join_frames(state: JoinState) -> dict[str, pl.DataFrame]:
             for place, (_, frame) in enumerate(rows.to_save()):
                 frames[_name(kind, number, place)] = frame
     labels = state.shown.labels(state.open_numbers()).astype(bool)
-    waits = state.held.states(_held_numbers(state)) == WAITING
+    waits = state.held.states(_held_numbers(state)) == code.WAITING
     return frames | {_LABELS: _bits(labels), _WAITS: _bits(waits[:, None])}
 
 
@@ -98,7 +98,7 @@ def restored_join(record: JoinRecord, schema: Schema, every: int, read: Read) ->
     if len({interval.number for interval in record.intervals}) < len(record.intervals):
         raise DataError("An interval of the state is there twice; the state is damaged.")
     shown = dict(_segments(record, "shown", every, read))
-    labels = _restored_bits(read(_LABELS), len(schema.names), shown)
+    labels = _restored_bits(_LABELS, len(schema.names), shown, read)
     for (number, rows), given in zip(shown.items(), labels, strict=True):
         frame = rows.frame()
         numbers = state.shown.put(keys_of(frame), _times(frame), given)
@@ -121,14 +121,16 @@ def _segments(
 
 
 def _restored_bits(
-    bits: pl.DataFrame, columns: int, segments: dict[int, Segments]
+    name: str, columns: int, segments: dict[int, Segments], read: Read
 ) -> list[np.ndarray]:
     """Return the bits of each interval, (rows, columns)."""
-    ends = np.cumsum([rows.rows for rows in segments.values()], dtype=np.int64)
+    if not segments:
+        return []
+    bits, ends = read(name), np.cumsum([rows.rows for rows in segments.values()], dtype=np.int64)
     expected = {str(m): pl.Boolean() for m in range(columns)}
-    if dict(bits.schema) != expected or bits.height != (ends[-1] if len(ends) else 0):
+    if dict(bits.schema) != expected or bits.height != ends[-1]:
         raise DataError("Labels do not fit their rows; the state is damaged.")
-    return np.split(bits.to_numpy(), ends[:-1])[: len(ends)]
+    return np.split(bits.to_numpy(), ends[:-1])
 
 
 def _times(frame: pl.DataFrame) -> np.ndarray:
@@ -139,7 +141,7 @@ def _restore_held(
     state: JoinState, segments: dict[int, Segments], schema: Schema, read: Read
 ) -> None:
     """Take held feedback; of one key, what arrived first must come first again."""
-    waits = _restored_bits(read(_WAITS), 1, segments)
+    waits = _restored_bits(_WAITS, 1, segments, read)
     frames = [
         rows.frame().filter(waiting[:, 0]).with_columns(interval=pl.lit(number))
         for (number, rows), waiting in zip(segments.items(), waits, strict=True)

@@ -5,7 +5,7 @@ __all__ = ["chain", "insert", "walk"]
 import numpy as np
 
 from harmonrank.streaming.join import arrays as code
-from harmonrank.streaming.join.arrays import EventArrays, HeldArrays, Limits, ShownArrays
+from harmonrank.streaming.join.arrays import EventArrays, HeldArrays, ShownArrays
 from harmonrank.support.kernel import inline_kernel, kernel
 
 
@@ -69,18 +69,12 @@ def _judged(
     return code.COUNTED
 
 
-@inline_kernel
-def _has_closed(time: int, watermark: int, limits: Limits) -> bool:
-    """Tell whether the interval of a time was closed at some watermark."""
-    return (time // limits.every + 1) * limits.every + limits.longest <= watermark
-
-
 @kernel
 def walk(
     first: int,
     last: int,
     events: EventArrays,
-    limits: Limits,
+    waits: np.ndarray,
     shown: ShownArrays,
     following: int,
     held: HeldArrays,
@@ -94,7 +88,7 @@ def walk(
         first: The first event.
         last: The one after the last.
         events: All of them.
-        limits: How long things wait.
+        waits: How long after an exposure feedback on each objective counts.
         shown: Open exposures, with room for more.
         following: The number that the next exposure gets.
         held: Held feedback, with room for more.
@@ -109,15 +103,13 @@ def walk(
     for i in range(first, last):
         lo, hi, time = events.key[i, 0], events.key[i, 1], events.time[i]
         if events.kind[i] == code.EXPOSURE:
-            if _has_closed(time, events.before[i], limits):
+            if time < events.closed[i]:
                 outcome[i] = code.LATE_INTERVAL
                 continue
             slot = _find(shown.slots, shown.base, shown.keys, lo, hi)
             number = shown.slots[slot]
             # One whose interval has closed stays in the table until another takes its slot.
-            if number >= 0 and not _has_closed(
-                shown.times[number - shown.base], events.before[i], limits
-            ):
+            if number >= 0 and shown.times[number - shown.base] >= events.closed[i]:
                 outcome[i] = code.DUPLICATE_EXPOSURE
                 continue
             outcome[i] = code.ACCEPTED
@@ -131,7 +123,7 @@ def walk(
                 h = number - held.base
                 if held.state[h] == code.WAITING:
                     given, before, what = held.facts[h, 0], held.facts[h, 1], held.facts[h, 2]
-                    labels, wait = shown.labels[row], limits.waits[what]
+                    labels, wait = shown.labels[row], waits[what]
                     held.state[h] = _judged(time, labels, given, before, what, wait)
                     settled[count, 0], settled[count, 1] = number, i
                     count += 1
@@ -139,10 +131,10 @@ def walk(
         elif events.kind[i] == code.FEEDBACK:
             number = shown.slots[_find(shown.slots, shown.base, shown.keys, lo, hi)]
             what, row = events.objective[i], number - shown.base
-            if number >= 0 and not _has_closed(shown.times[row], events.before[i], limits):
-                labels, wait = shown.labels[row], limits.waits[what]
+            if number >= 0 and shown.times[row] >= events.closed[i]:
+                labels, wait = shown.labels[row], waits[what]
                 outcome[i] = _judged(shown.times[row], labels, time, events.before[i], what, wait)
-            elif _has_closed(time, events.before[i], limits):
+            elif time < events.closed[i]:
                 outcome[i] = code.LATE_INTERVAL
             else:
                 outcome[i] = code.HELD

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from harmonrank.streaming.join.arrays import WAITING, HeldArrays, ShownArrays
+from harmonrank.streaming.join import arrays as code
+from harmonrank.streaming.join.arrays import HeldArrays, ShownArrays
 from harmonrank.streaming.join.kernels import chain, insert
 
 _LEAST = 1 << 12
@@ -111,7 +112,7 @@ class HeldTable(_Table):
     def waiting(self) -> np.ndarray:
         """The numbers of those that still wait, ascending."""
         state = self.arrays.state[: self.following - self.arrays.base]
-        numbers: np.ndarray = self.arrays.base + np.flatnonzero(state == WAITING)
+        numbers: np.ndarray = self.arrays.base + np.flatnonzero(state == code.WAITING)
         return numbers
 
     def put(self, keys: np.ndarray, facts: Sequence[np.ndarray]) -> np.ndarray:
@@ -119,7 +120,7 @@ class HeldTable(_Table):
         self.reserve(len(keys), lambda: self.waiting)
         numbers = self.numbered(len(keys))
         arrays, rows = self.arrays, numbers - self.arrays.base
-        arrays.keys[rows], arrays.state[rows] = keys, WAITING
+        arrays.keys[rows], arrays.state[rows] = keys, code.WAITING
         arrays.facts[rows] = np.stack(facts, axis=1)
         chain(arrays, numbers)
         return numbers

@@ -8,8 +8,11 @@ __all__ = ["Sums"]
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
+
+import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.fusion import load
@@ -19,10 +22,10 @@ from harmonrank.model.linear.heads import Heads, head_sizes
 from harmonrank.model.running.running_heads import HALF_LIVES, RunningHeads
 from harmonrank.streaming.config import LearnerSettings
 from harmonrank.streaming.learners.learner import LearnerRecipe
-from harmonrank.streaming.state.commits import Commits, write_part
+from harmonrank.streaming.state.commits import Commits
 from harmonrank.support.errors import DataError
 from harmonrank.support.logistic import score_logit
-from harmonrank.support.storage.arrays import read_arrays, write_arrays
+from harmonrank.support.storage.arrays import read_arrays
 from harmonrank.support.storage.stored import declared, restored, stored
 
 _MODEL, _ARRAYS = "model", "sums.safetensors"
@@ -94,13 +97,17 @@ class Sums:
         kept = len(self.running.reservoir.weight)
         return {"half_life_hours": self.running.half_life, "reservoir_rows": kept}
 
+    @cached_property
+    def _stored(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return stored(self.running)
+
     def record(self) -> Any:
         """Return the numbers beside the arrays."""
-        return stored(self.running)[0]
+        return self._stored[0]
 
     def parts(self) -> dict[str, Any]:
         """Return the model and the sums."""
-        return {_MODEL: self.model, _ARRAYS: self.running}
+        return {_MODEL: self.model, _ARRAYS: self._stored[1]}
 
     @classmethod
     def restored(cls, record: Any, recipe: LearnerRecipe, commits: Commits) -> Self:  # noqa: ARG003
@@ -110,11 +117,6 @@ class Sums:
             raise DataError(f"The state must hold a model of harmonrank. Got {model.name}.")
         heads = model.state.heads
         return cls(model, commits.read(_ARRAYS, lambda path: _read_running(path, record, heads)))
-
-
-@write_part.register
-def _(part: RunningHeads, path: Path) -> None:
-    write_arrays(path, stored(part)[1])
 
 
 def _read_running(path: Path, parts: Any, heads: Heads) -> RunningHeads:

@@ -1,8 +1,8 @@
 """Event columns: the values of one column of events, whatever type they came in."""
 
-__all__ = ["KINDS", "TYPES", "converted", "kind_of", "kind_of_values", "series_of"]
+__all__ = ["KINDS", "TYPES", "converted", "kind_of", "nulls", "series_of"]
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import polars as pl
@@ -46,16 +46,7 @@ def converted(series: pl.Series, kind: str) -> tuple[pl.Series, pl.Series | None
     if _is_canonical(series, kind):
         return series, None
     known = ~_is_lost(series)
-    if kind == "time":
-        found = _times(series)
-    elif kind in ("id", "text"):
-        found = _texts(series, kind)
-    elif kind == "integer":
-        found = _whole(series)
-    elif kind == "number":
-        found = _numbers(series)
-    else:
-        found = pl.Series("", [None] * len(series), pl.Null)
+    found = _READERS[kind](series)
     bad = known & found.is_null()
     return found, bad if bad.any() else None
 
@@ -76,15 +67,16 @@ def _is_lost(series: pl.Series) -> pl.Series:
     return series.is_null() | series.is_nan() if series.dtype.is_float() else series.is_null()
 
 
-def _nothing(series: pl.Series, kind: pl.DataType) -> pl.Series:
-    return pl.Series("", [None], kind).new_from_index(0, len(series))
+def nulls(kind: pl.DataType, rows: int) -> pl.Series:
+    """Return a column without a value."""
+    return pl.Series("", [None], kind).new_from_index(0, rows)
 
 
 def _times(series: pl.Series) -> pl.Series:
     try:
         micros = _text_times(series) if series.dtype == pl.String else instants(series)
     except DataError:
-        return _nothing(series, TIME)
+        return nulls(TIME, len(series))
     # What is before 1970 is a clock that was never set.
     micros = micros.set(~((micros >= 0) & (micros < _END_OF_TIME)) & micros.is_not_null(), None)
     return micros.alias("").cast(TIME)
@@ -97,16 +89,21 @@ def _text_times(series: pl.Series) -> pl.Series:
     return micros.scatter(rest, instants(series.gather(rest))) if len(rest) else micros
 
 
-def _texts(series: pl.Series, kind: str) -> pl.Series:
-    held = series.dtype
-    if isinstance(held, pl.String | pl.Categorical | pl.Enum):
-        text = series.cast(pl.String)
-        # An id without a letter is none.
-        return text.set(text == "", None) if kind == "id" and (text == "").any() else text
-    if kind == "text":
-        return series.dt.to_string("iso") if held.is_temporal() else _nothing(series, pl.String())
+def _texts(series: pl.Series) -> pl.Series:
+    if isinstance(series.dtype, pl.String | pl.Categorical | pl.Enum):
+        return series.cast(pl.String)
+    if series.dtype.is_temporal():
+        return series.dt.to_string("iso")
+    return nulls(pl.String(), len(series))
+
+
+def _ids(series: pl.Series) -> pl.Series:
     # A truth value is a mistake, where a whole number names something.
-    return _nothing(series, pl.String()) if held == pl.Boolean else _whole(series).cast(pl.String)
+    if series.dtype.is_numeric():
+        return _whole(series).cast(pl.String)
+    text = nulls(pl.String(), len(series)) if series.dtype.is_temporal() else _texts(series)
+    # An id without a letter is none.
+    return text.set(text == "", None) if (text == "").any() else text
 
 
 def _whole(series: pl.Series) -> pl.Series:
@@ -116,14 +113,24 @@ def _whole(series: pl.Series) -> pl.Series:
         exact = (series == series.floor()) & (series.abs() <= _LARGEST_WHOLE)
         series = series.set(~exact, None) if not exact.all() else series
     elif not held.is_integer() and held != pl.Boolean:
-        return _nothing(series, pl.Int64())
+        return nulls(pl.Int64(), len(series))
     return series.cast(pl.Int64, strict=False)
 
 
 def _numbers(series: pl.Series) -> pl.Series:
     if not series.dtype.is_numeric() and series.dtype != pl.Boolean:
-        return _nothing(series, pl.Float64())
+        return nulls(pl.Float64(), len(series))
     return series.cast(pl.Float64).fill_nan(None)
+
+
+_READERS: dict[str, Callable[[pl.Series], pl.Series]] = {
+    "id": _ids,
+    "time": _times,
+    "text": _texts,
+    "integer": _whole,
+    "number": _numbers,
+    "unknown": lambda series: nulls(pl.Null(), len(series)),
+}
 
 
 def series_of(values: Sequence[Any], kind: str) -> tuple[pl.Series, pl.Series | None]:
@@ -133,22 +140,19 @@ def series_of(values: Sequence[Any], kind: str) -> tuple[pl.Series, pl.Series | 
         return converted(pl.Series("", values, _FIRST[kind], strict=True), kind)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         pass
-    found = pl.Series("", [None], TYPES[kind]).new_from_index(0, len(values))
-    bad: list[int] = []
-    places: dict[type, list[int]] = {}
-    for place, value in enumerate(values):
-        held = _type_of(value, kind)
-        if held is not None:
-            places.setdefault(held, []).append(place)
-        elif value is not None:
-            bad.append(place)
-    for held, rows in places.items():
+    found, by_type = nulls(TYPES[kind], len(values)), dict[type, list[int]]()
+    for row, value in enumerate(values):
+        if (held := _type_of(value, kind)) is not None:
+            by_type.setdefault(held, []).append(row)
+    for held, rows in by_type.items():
         part = pl.Series("", [held(values[row]) for row in rows], _BY_TYPE[held], strict=True)
-        made, wrong = converted(part, kind)
-        found = found.scatter(rows, made)
-        bad += [] if wrong is None else [rows[i] for i in wrong.arg_true()]
-    marks = pl.Series("", [False]).new_from_index(0, len(values))
-    return found, marks.scatter(sorted(bad), True) if bad else None
+        found = found.scatter(rows, converted(part, kind)[0])
+    bad = found.is_null() & pl.Series([not _is_nothing(value) for value in values])
+    return found, bad if bad.any() else None
+
+
+def _is_nothing(value: Any) -> bool:
+    return value is None or value != value  # NaN
 
 
 def _type_of(value: Any, kind: str) -> type | None:
@@ -179,17 +183,3 @@ def kind_of(held: pl.DataType) -> str | None:
     if held.is_numeric():
         return "number"
     return None if held == pl.Null else "text"
-
-
-def kind_of_values(values: Sequence[Any]) -> str | None:
-    """Return the kind of context that JSON values are, None if all are null.
-
-    >>> kind_of_values([None, 3, 3.5]), kind_of_values([3, None]), kind_of_values([None])
-    ('number', 'integer', None)
-    """
-    held = {type(value) for value in values} - {type(None)}
-    if not held:
-        return None
-    if held <= {int, bool}:
-        return "integer"
-    return "number" if held <= {int, bool, float} else "text"

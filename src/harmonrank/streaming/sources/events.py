@@ -12,16 +12,16 @@ order, with nulls where a column does not apply:
 
 __all__ = ["EVENT_COLUMNS", "EventForm"]
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import polars as pl
 
 from harmonrank.data import Schema
 from harmonrank.data.clock import clock_part
-from harmonrank.streaming.sources.event_columns import KINDS, TYPES, kind_of, kind_of_values
+from harmonrank.streaming.sources.event_columns import KINDS, TYPES, kind_of
 from harmonrank.support.errors import UsageError, did_you_mean
 
 EVENT_COLUMNS = ("event", "request", "item", "time", "user", "position")
@@ -70,10 +70,8 @@ class EventForm:
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:
-        """The columns of exposures that hold numbers: scores, true probabilities, the weight."""
-        schema = self.schema
-        weight = [] if schema.sample_weight is None else [schema.sample_weight]
-        return (*schema.score_columns, *schema.truth.values(), *weight)
+        """The columns of exposures that hold numbers: scores and true probabilities."""
+        return (*self.schema.score_columns, *self.schema.truth.values())
 
     @cached_property
     def columns(self) -> dict[str, str]:
@@ -82,12 +80,16 @@ class EventForm:
         return dict.fromkeys(self.numbers, "number") | context
 
     @cached_property
+    def kinds_of_all(self) -> dict[str, str]:
+        """The columns of the canonical frame, in order, without faults, and the kind of each."""
+        first = dict.fromkeys(EVENT_COLUMNS, "id") | {"time": "time", "position": "integer"}
+        return {**first, **self.columns, "objective": "id", "value": "number"}
+
+    @cached_property
     def types(self) -> dict[str, pl.DataType]:
         """The columns of the canonical frame, in order, and their types."""
-        text, number = pl.String(), pl.Float64()
-        first = dict.fromkeys(EVENT_COLUMNS, text) | {"time": TYPES["time"], "position": pl.Int64()}
-        own = {name: TYPES[kind] for name, kind in self.columns.items()}
-        return {**first, **own, "objective": text, "value": number, "fault": text, "raw": text}
+        own = {name: TYPES[kind] for name, kind in self.kinds_of_all.items()}
+        return {**own, "fault": pl.String(), "raw": pl.String()}
 
     def empty(self) -> pl.DataFrame:
         """Return the canonical frame without a row."""
@@ -101,15 +103,10 @@ class EventForm:
         """Return the form that knows of more columns what they hold."""
         return replace(self, kinds={**self.kinds, **kinds})
 
-    def settled(self, raw: pl.DataFrame | Mapping[str, Sequence[Any]]) -> Self:
-        """Return the form with the kinds that raw columns tell: of a table, or of JSON values."""
-        found = {}
-        for name in self.unsettled():
-            if isinstance(raw, pl.DataFrame):
-                there = name in raw.columns and raw[name].null_count() < raw.height
-                kind = kind_of(raw.schema[name]) if there else None
-            else:
-                kind = kind_of_values(raw[name])
-            if kind is not None:
-                found[name] = kind
-        return self.with_kinds(found)
+    def settled(self, columns: Mapping[str, pl.Series]) -> Self:
+        """Return the form with the kinds that raw columns tell."""
+        there = {name: columns[name] for name in self.unsettled() if name in columns}
+        kinds = {
+            name: kind_of(raw.dtype) for name, raw in there.items() if raw.null_count() < len(raw)
+        }
+        return self.with_kinds({name: kind for name, kind in kinds.items() if kind is not None})

@@ -148,7 +148,7 @@ class FolderSource:
             raise DataError(f"'{path}' cannot be read as parquet: it is damaged.") from None
         if rows < position.rows:
             raise DataError(f"'{path}' has become shorter; expected {position.rows:,} rows.")
-        form = form.settled(raw)
+        form = form.settled(raw.to_dict())
         events = read_frame(form, raw)
         position.rows += raw.height
         if position.rows >= rows:

@@ -5,13 +5,12 @@ both are on the disk together or not at all. Whatever a killed process was writi
 the next start removes it, and goes on from the newest commit.
 """
 
-__all__ = ["COMMITS", "Commits", "read_frame", "write_part"]
+__all__ = ["COMMITS", "Commits", "read_frame"]
 
 import os
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import singledispatch
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -68,7 +67,8 @@ class Commits:
 
     def check(self) -> None:
         """Refuse a commit whose files are not those that were written."""
-        assert self.folder is not None, "there is no commit yet"
+        if self.folder is None:
+            return
         self._sums = read_json(self.folder / _SUMS, dict[str, str])
         there = [path.name for path in self.folder.iterdir() if path.name != _SUMS]
         sums = file_sums(self.folder, there)
@@ -85,8 +85,7 @@ class Commits:
 
     def find(self, name: str, reader: Callable[[Path], T]) -> T | None:
         """Return a part of the newest commit, if it is there."""
-        assert self.folder is not None, "there is no commit yet"
-        if not (self.folder / name).exists():
+        if self.folder is None or not (self.folder / name).exists():
             return None
         part = self._parts[name] = reader(self.folder / name)
         return part
@@ -114,7 +113,8 @@ class Commits:
                         _link(before / name, made / name)
                         sums |= {n: s for n, s in self._sums.items() if n.split("/")[0] == name}
                     else:
-                        write_part(part, made / name)
+                        write = next(w for kind, w in _WRITERS if isinstance(part, kind))
+                        write(part, made / name)
                         sums |= file_sums(made, [name])
                 write_json(made / _SUMS, sums)
                 flush(made)
@@ -137,36 +137,18 @@ def read_frame(path: Path) -> pl.DataFrame:
         return pl.read_parquet(path, glob=False)
 
 
-@singledispatch
-def write_part(part: Any, path: Path) -> None:
-    """Write a part of a commit; whoever has parts of another type registers how."""
-    raise TypeError(f"no way to commit {type(part)} as {path.name}")
-
-
-@write_part.register
-def _(part: pl.DataFrame, path: Path) -> None:
+def _write_frame(part: pl.DataFrame, path: Path) -> None:
     with writing():
         part.write_parquet(path, compression="lz4", statistics=False)
 
 
-@write_part.register
-def _(part: Log, path: Path) -> None:
-    write_rows(path, part)
-
-
-@write_part.register
-def _(part: Method, path: Path) -> None:
-    part.save(path)
-
-
-@write_part.register
-def _(part: msgspec.Struct, path: Path) -> None:
-    write_json(path, msgspec.to_builtins(part))
-
-
-@write_part.register
-def _(part: dict, path: Path) -> None:  # type: ignore[type-arg]
-    write_arrays(path, part)
+_WRITERS: tuple[tuple[type, Callable[[Any, Path], None]], ...] = (
+    (pl.DataFrame, _write_frame),
+    (Log, lambda part, path: write_rows(path, part)),
+    (Method, lambda part, path: part.save(path)),
+    (msgspec.Struct, lambda part, path: write_json(path, msgspec.to_builtins(part))),
+    (dict, lambda part, path: write_arrays(path, part)),
+)
 
 
 def _damaged(path: Path, what: str) -> DataError:

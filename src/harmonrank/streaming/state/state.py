@@ -16,7 +16,7 @@ from harmonrank.streaming.config import StreamConfig
 from harmonrank.streaming.guard import GuardRows
 from harmonrank.streaming.join.intervals import Batch, Exposures
 from harmonrank.streaming.join.join import Join
-from harmonrank.streaming.learners.learner import StreamLearner, new_learner
+from harmonrank.streaming.learners.learner import LearnerRecipe, StreamLearner, new_learner
 from harmonrank.streaming.prequential import Prequential
 from harmonrank.streaming.replacement import Replacement
 from harmonrank.streaming.settings import StreamIdentity, identity_of, make_folder
@@ -124,7 +124,7 @@ def open_state(
     """
     # What is wrong with the settings is said before anything is written.
     learner = new_learner(config.method, config.options, schema, config.learner)
-    join = Join(schema, config)
+    Join(schema, config)
     make_folder(folder)
     with held(folder) as mine:
         if not mine:
@@ -135,25 +135,19 @@ def open_state(
         commits = Commits(folder)
         identity = identity_of(folder, address, schema, config, empty=not commits.number)
         swept = commits.sweep()
-        if commits.folder is None:
-            training = StreamTraining(schema, config, learner, Prequential(config.quality_batches))
-            history, aside = History(folder, 0), AsideFiles(folder, 0, None)
-            state = StreamState(identity, commits, join, training, history, aside, CommitRecord())
-        else:
-            state = _restored(folder, commits, identity, learner, config)
-        yield state, swept
+        yield _restored(folder, commits, identity, learner.recipe, config), swept
 
 
 def _restored(
     folder: Path,
     commits: Commits,
     identity: StreamIdentity,
-    new: StreamLearner,
+    recipe: LearnerRecipe,
     config: StreamConfig,
 ) -> StreamState:
     commits.check()
-    schema, frame = new.recipe.schema, partial(commits.find, reader=read_frame)
-    record = commits.read(_RECORD, lambda path: read_json(path, CommitRecord))
+    schema, frame = recipe.schema, partial(commits.find, reader=read_frame)
+    record = commits.find(_RECORD, lambda path: read_json(path, CommitRecord)) or CommitRecord()
 
     def rows(kind: str, time: Any) -> Any:
         return commits.read(_name(kind, time), read_frame)
@@ -161,7 +155,7 @@ def _restored(
     training = StreamTraining(
         schema,
         config,
-        StreamLearner.restored(new.recipe, record.learner, commits),
+        StreamLearner.restored(recipe, record.learner, commits),
         Prequential(config.quality_batches, tuple(record.quality)).check(schema),
         GuardRows(frame(_GUARD), record.judged),
         tuple(Replacement(since, rows("replacement", since)) for since in record.replacements),

@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from harmonrank.data.reading.tables import Source
+from harmonrank.data.reading import Source
 from harmonrank.support.errors import UsageError, did_you_mean
 from harmonrank_lab.experiments.ab._chance import holm, two_sided_p
 from harmonrank_lab.experiments.ab._checks import SPLITS, aa_check, sample_ratio

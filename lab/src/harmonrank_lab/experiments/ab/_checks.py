@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from harmonrank.data.hashing import hash_bits
+from harmonrank.data import hash_bits
 from harmonrank.support.errors import UsageError
 from harmonrank_lab.experiments.ab._chance import chi_square_p, two_sided_p
 from harmonrank_lab.experiments.ab._moments import UserMoments, log_ratio, moments_of

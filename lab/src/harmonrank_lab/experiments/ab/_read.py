@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from harmonrank.data.reading.tables import Source, describe, grouped_sums
+from harmonrank.data.reading import Source, describe, grouped_sums
 from harmonrank.support.errors import DataError, UsageError
 
 _ROWS, _COUNT = "rows", "count"

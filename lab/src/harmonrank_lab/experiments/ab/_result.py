@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
-from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage import decode
 
 _NAN = float("nan")
 

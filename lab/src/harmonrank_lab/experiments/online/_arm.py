@@ -19,11 +19,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from harmonrank.data import Log, Schema
-from harmonrank.data.hashing import hash_shares
+from harmonrank.data import Log, Schema, hash_shares
 from harmonrank.fusion import Method, method_class
 from harmonrank.metrics import auc
-from harmonrank.paper.methods.neural import NeuralMethod
+from harmonrank.paper import NeuralMethod
 from harmonrank.support.errors import DataError
 from harmonrank_lab.experiments.online._traffic import Hour
 

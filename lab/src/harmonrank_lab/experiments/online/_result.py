@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import polars as pl
 
-from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage import decode
 from harmonrank_lab.experiments.ab import Analysis, Lift
 
 

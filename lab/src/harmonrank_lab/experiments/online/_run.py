@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from harmonrank.data import Schema
-from harmonrank.data.hashing import hash_shares
+from harmonrank.data import Schema, hash_shares
 from harmonrank.fusion import Method
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.worlds import world as world_named

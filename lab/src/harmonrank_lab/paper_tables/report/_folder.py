@@ -13,7 +13,7 @@ from harmonrank.reports.html import write_page
 from harmonrank.reports.pictures import write_page_pictures
 from harmonrank.reports.sections import Section
 from harmonrank.support.errors import DataError
-from harmonrank.support.storage.files import new_file, read_json, write_json
+from harmonrank.support.storage import new_file, read_json, write_json
 from harmonrank_lab.paper_tables import TABLES, PaperTable
 from harmonrank_lab.paper_tables.report._markdown import reproduction_markdown, with_head
 from harmonrank_lab.paper_tables.report._page import reproduction_page, reproduction_sections

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from harmonrank.data.reading.table_paths import file_kind
-from harmonrank.data.reading.tables import column_names
+from harmonrank.data.reading import column_names, file_kind
 from harmonrank.support.errors import DataError, shown
 
 _MISSING = ["\\N", "NULL", "null", "NaN", "nan"]

@@ -10,7 +10,7 @@ from typing import Any, Self
 import tomli_w
 
 from harmonrank.support.errors import DataError, did_you_mean
-from harmonrank.support.storage.decoding import decode, read_toml
+from harmonrank.support.storage import decode, read_toml
 
 LOG_TOML = "log.toml"
 

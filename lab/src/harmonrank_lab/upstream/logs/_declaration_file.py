@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from harmonrank.support.errors import DataError, did_you_mean
 from harmonrank.support.options import checked_path
-from harmonrank.support.storage.decoding import read_toml
+from harmonrank.support.storage import read_toml
 from harmonrank_lab.upstream.logs._declaration import (
     ColumnRule,
     Declaration,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from harmonrank.data.reading.tables import column_names
+from harmonrank.data.reading import column_names
 from harmonrank.support.errors import DataError, did_you_mean
 from harmonrank_lab.upstream.logs._chunks import cut, read_chunk
 from harmonrank_lab.upstream.logs._columns import FeatureTable

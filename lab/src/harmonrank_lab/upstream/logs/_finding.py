@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from harmonrank.data.reading.tables import column_names
+from harmonrank.data.reading import column_names
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank_lab.upstream.logs._declaration import ColumnRule, Declaration, TableRules
 

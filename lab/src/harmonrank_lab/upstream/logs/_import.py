@@ -10,10 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from harmonrank.data.reading.parquet import writing
+from harmonrank.data.reading import writing
 from harmonrank.support.errors import DataError
 from harmonrank.support.events import ImportStep
-from harmonrank.support.storage.files import resumable_folder, write_json
+from harmonrank.support.storage import resumable_folder, write_json
 from harmonrank_lab.upstream.logs._chunks import Chunk, cut, read_chunk
 from harmonrank_lab.upstream.logs._columns import LOG_TOML, LogColumns
 from harmonrank_lab.upstream.logs._manifest import (

@@ -11,8 +11,7 @@ from typing import Any, Self
 import polars as pl
 
 from harmonrank.support.errors import DataError, UsageError, did_you_mean
-from harmonrank.support.storage.decoding import decode
-from harmonrank.support.storage.files import read_json, sha256
+from harmonrank.support.storage import decode, read_json, sha256
 from harmonrank_lab.upstream.logs._columns import LOG_TOML, FeatureTable, LogColumns
 from harmonrank_lab.upstream.logs._manifest import MANIFEST, Manifest
 from harmonrank_lab.upstream.logs._source import check_labels

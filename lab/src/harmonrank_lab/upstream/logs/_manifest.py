@@ -20,7 +20,7 @@ from typing import Annotated, Any, TypedDict
 import polars as pl
 from msgspec import Meta
 
-from harmonrank.support.storage.files import sha256
+from harmonrank.support.storage import sha256
 from harmonrank_lab.upstream.logs._columns import LogColumns
 from harmonrank_lab.upstream.logs._source import LogSource
 from harmonrank_lab.upstream.logs._split import PARTS

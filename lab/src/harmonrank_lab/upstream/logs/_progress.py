@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypedDict, TypeVar
 from msgspec import Meta
 
 from harmonrank.support.errors import DataError
-from harmonrank.support.storage.files import read_json, write_json
+from harmonrank.support.storage import read_json, write_json
 from harmonrank_lab.upstream.logs._manifest import FileAbout, Name, Rows
 
 T = TypeVar("T")

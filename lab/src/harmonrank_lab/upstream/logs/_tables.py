@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from harmonrank.data.reading.parquet import ParquetWriter
+from harmonrank.data.reading import ParquetWriter
 from harmonrank.support.errors import DataError
 from harmonrank_lab.upstream.logs._chunks import cut, read_chunk
 from harmonrank_lab.upstream.logs._source import TableSource
