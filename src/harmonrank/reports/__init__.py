@@ -7,14 +7,12 @@ Pages of other packages are made of its rooms: `facts` · `plots` and `figures` 
 from harmonrank.reports.facts import Facts, MethodFacts, Run, collect, run_of
 from harmonrank.reports.pictures import write_pictures
 from harmonrank.reports.sections import html_page, write_html
-from harmonrank.reports.tables import explanation_table
 
 __all__ = [
     "Facts",
     "MethodFacts",
     "Run",
     "collect",
-    "explanation_table",
     "html_page",
     "run_of",
     "write_html",

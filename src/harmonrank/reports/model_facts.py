@@ -21,6 +21,7 @@ from harmonrank.data import Log
 from harmonrank.data.context import UNKNOWN, ContextEncoder
 from harmonrank.data.log import taken
 from harmonrank.fusion import Method
+from harmonrank.reports.stability import logit_space
 
 _GRID = 33
 _CONTEXTS = 64
@@ -185,9 +186,7 @@ def attention_of(model: Method, log: Log) -> tuple[tuple[float, ...], ...]:
 def _probe(log: Log) -> tuple[np.ndarray, np.ndarray]:
     """Return the medians (M,) and grids (M, points) of the scores, even steps of the logit."""
     low, middle, high = _quantiles(log, [0.005, 0.5, 0.995])
-    low, high = np.clip([low, high], 1e-6, 1 - 1e-6)
-    steps = np.linspace(np.log(low / (1 - low)), np.log(high / (1 - high)), _GRID, axis=1)
-    return middle, 1 / (1 + np.exp(-steps))
+    return middle, logit_space(low, high, _GRID)
 
 
 def _quantiles(log: Log, shares: list[float]) -> np.ndarray:

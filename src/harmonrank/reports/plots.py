@@ -26,10 +26,10 @@ __all__ = [
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log
 from typing import Any
 from zlib import crc32
 
+from harmonrank.support import logistic
 from harmonrank.support.table import Table
 
 # Paul Tol's vibrant scheme: told apart by every kind of colour vision, on white and on black.
@@ -46,6 +46,7 @@ _TICKS = (1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.97, 0.99, 0.9
 _ROOM = 0.15
 _TICK_GAP = 0.14
 _TITLE = 44
+_SMALLEST = 1e-7
 
 
 @dataclass(frozen=True)
@@ -212,5 +213,4 @@ def logit_axis(title: str, low: float, high: float) -> dict[str, Any]:
 
 def logit(p: float) -> float:
     """Return log(p/(1−p)), bounded where p is 0 or 1."""
-    p = min(max(p, 1e-7), 1 - 1e-7)
-    return log(p / (1 - p))
+    return float(logistic.logit(p, _SMALLEST))

@@ -1,13 +1,15 @@
 """Stability: how far each score's distribution moved from training to test rows."""
 
-__all__ = ["PSI_DRIFTED", "PSI_MOVED", "SHOWN_ROWS", "Stability", "stability_of"]
+__all__ = ["PSI_DRIFTED", "PSI_MOVED", "SHOWN_ROWS", "Stability", "logit_space", "stability_of"]
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from harmonrank.data import Log
 from harmonrank.metrics import population_stability_index
+from harmonrank.support.logistic import logit, sigmoid
 
 PSI_MOVED, PSI_DRIFTED = 0.1, 0.25
 """The customary limits of the population stability index."""
@@ -16,6 +18,7 @@ SHOWN_ROWS = 200_000
 """A page looks at no more rows: pictures would not show the difference."""
 
 _SHOWN_BINS = 30
+_SMALLEST = 1e-6
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ def _stability(name: str, before: np.ndarray, now: np.ndarray) -> Stability:
     distance = np.searchsorted(order, both, "right") / len(before)
     distance -= np.searchsorted(np.sort(now), both, "right") / len(now)
     low, high = np.quantile(both, [0.001, 0.999])
-    edges = _logit_space(low, high, _SHOWN_BINS + 1)
+    edges = logit_space(low, high, _SHOWN_BINS + 1)
     return Stability(
         name=name,
         psi=population_stability_index(before, now),
@@ -77,9 +80,6 @@ def _shares(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
     return shares
 
 
-def _logit_space(low: float, high: float, count: int) -> np.ndarray:
+def logit_space(low: Any, high: Any, count: int) -> np.ndarray:
     """Return scores that are evenly spaced as logits, where probabilities of any size show."""
-    low, high = np.clip([low, high], 1e-6, 1 - 1e-6)
-    logits = np.linspace(np.log(low / (1 - low)), np.log(high / (1 - high)), count)
-    spaced: np.ndarray = 1 / (1 + np.exp(-logits))
-    return spaced
+    return sigmoid(np.linspace(logit(low, _SMALLEST), logit(high, _SMALLEST), count, axis=-1))

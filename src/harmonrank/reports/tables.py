@@ -4,7 +4,6 @@ __all__ = [
     "calibration_table",
     "context_table",
     "drift_table",
-    "explanation_table",
     "objective_table",
     "prediction_table",
     "upstream_table",
@@ -13,50 +12,11 @@ __all__ = [
 from collections.abc import Mapping
 from typing import Any
 
-from harmonrank.paper.health import Health
 from harmonrank.reports.facts import Facts
 from harmonrank.reports.figures.methods import UPSTREAM
 from harmonrank.reports.model_facts import Bin
 from harmonrank.reports.stability import PSI_DRIFTED, PSI_MOVED
 from harmonrank.support.table import Column, Table, table_of
-
-_EXPLAINED = {
-    "value": "g",
-    "weight": ".4g",
-    "prevalence": ".3%",
-    "effective_weight": ".1%",
-    "noise_share": ".0%",
-    "effects": ".0f",
-}
-
-
-def explanation_table(
-    method: str,
-    facts: Mapping[str, Mapping[str, float]],
-    health: Health | None = None,
-    examination: Mapping[int, float] | None = None,
-    optimises: str = "all",
-) -> Table:
-    """Return what a method learned of each objective, an objective per row, and its health.
-
-    Below are the chances that places are looked at, where its feedback was corrected for them.
-    """
-    columns = [Column(f.replace("_", " "), _EXPLAINED.get(f, ".3f"), widest=10) for f in facts]
-    rows = [(name, *(values[name] for values in facts.values())) for name in facts["weight"]]
-    note = "Effective weight: w/(π(1−π)), what a unit of probability counts."
-    if optimises == "requests":
-        note = (
-            "Fitted for AUC within requests. Effective weight: what a unit of probability counts "
-            "in a usual row."
-        )
-    if "value" in facts:
-        note = "Ranked by expected value: a value v is the weight vπ(1−π), effectively v."
-    notes = [note] if health is None else [note, health.words(), health.warning() or ""]
-    if examination:
-        chances = ", ".join(f"{place} {chance:.2f}" for place, chance in examination.items())
-        notes.append(f"Chance that each place is looked at: {chances}.")
-    head, shown = Column("objective"), tuple(n for n in notes if n)
-    return Table((head, *columns), tuple(rows), title=f"Method: {method}", notes=shown)
 
 
 def prediction_table(prediction: Mapping[str, Mapping[str, Any]]) -> Table:

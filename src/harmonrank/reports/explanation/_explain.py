@@ -15,10 +15,14 @@ from harmonrank.fusion import Method
 from harmonrank.reports.explanation._model import ModelExplanation, explain_model
 from harmonrank.reports.explanation._page import explanation_page
 from harmonrank.reports.explanation._row import RowExplanation, explain_row
-from harmonrank.reports.explanation._text import context_pull_table, pull_table, row_table
+from harmonrank.reports.explanation._text import (
+    context_pull_table,
+    learned_table,
+    pull_table,
+    row_table,
+)
 from harmonrank.reports.facts import run_of
 from harmonrank.reports.html import write_page
-from harmonrank.reports.tables import explanation_table
 from harmonrank.support.errors import UsageError
 from harmonrank.support.table import Table
 
@@ -53,17 +57,16 @@ class Explanation:
     def tables(self) -> list[Table]:
         """What a person reads, the last of them as the result."""
         if self.rows is None:
-            return [self._learned()]
+            return [learned_table(self.model, self.facts)]
         if self.row is not None:
             shown = row_table(self.row)
             return [replace(shown, notes=(*self.notes, *shown.notes))]
         by_context = context_pull_table(self.rows)
-        return [self._learned(), pull_table(self.rows), *([by_context] if by_context.rows else [])]
-
-    def _learned(self) -> Table:
-        model, health = self.model, getattr(self.model.state, "health", None)
-        curve = model.schema.examination
-        return explanation_table(model.name, self.facts, health, curve, model.optimises)
+        return [
+            learned_table(self.model, self.facts),
+            pull_table(self.rows),
+            *([by_context] if by_context.rows else []),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form that other programs read."""
@@ -88,7 +91,7 @@ class Explanation:
         if self.rows is None:
             raise UsageError("--row and --report explain rows; add --data TABLE.")
         title = title or f"Why {self.model.name} ranks as it does"
-        table = replace(self._learned(), title="")
+        table = replace(learned_table(self.model, self.facts), title="")
         page = explanation_page(title, table, self.rows, run_of(), self.row, self.notes)
         write_page(page, path)
 

@@ -6,23 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from harmonrank.reports import plots
 from harmonrank.reports.explanation._model import ModelExplanation
 from harmonrank.reports.explanation._row import RowExplanation, ordinal
 from harmonrank.reports.explanation._text import row_table
 from harmonrank.reports.html import Card, Section, page, section
-from harmonrank.reports.plots import (
-    ACCENT,
-    MUTED,
-    PALETTE,
-    ROW,
-    ROWS,
-    Plot,
-    bars,
-    hover_text,
-    plot,
-    scatter,
-    upright,
-)
 from harmonrank.reports.run import Run
 from harmonrank.reports.sections import effect_sections
 from harmonrank.support.table import Table, table_of
@@ -70,7 +58,7 @@ def _effects(found: ModelExplanation) -> Iterator[Section]:
         found.formula: [found.effective[name] for name in names],
         method: [found.pulls[name] for name in names],
     }
-    responses, looks = {method: found.responses}, {method: {"color": ACCENT, "dash": "solid"}}
+    responses, looks = {method: found.responses}, {method: {"color": plots.ACCENT, "dash": "solid"}}
     return effect_sections(names, shares, found.by_context, responses, looks, method)
 
 
@@ -79,23 +67,23 @@ def _row(row: RowExplanation, notes: Sequence[str]) -> Section:
     return section("row", [*_adds(row), _places(row)], [table], notes=notes, row=row)
 
 
-def _adds(row: RowExplanation) -> Iterator[Plot]:
+def _adds(row: RowExplanation) -> Iterator[plots.Plot]:
     """Yield a chart of the parts, of methods that can tell them."""
     if row.adds is None or row.usual is None:
         return
     heads = ("objective", "adds", "usual here")
-    yield plot(
+    yield plots.plot(
         "row-adds",
         "What each objective adds",
-        [_parts("usual here", row.usual, MUTED), _parts("this row", row.adds, ACCENT)],
+        [_parts("usual here", row.usual, plots.MUTED), _parts("this row", row.adds, plots.ACCENT)],
         table_of(
             heads,
             [(name, part, row.usual[name]) for name, part in row.adds.items()],
             dict.fromkeys(heads[1:], ".4f"),
         ),
         x={"title": "part of the fused score"},
-        y=ROWS,
-        height=130 + 2 * ROW * len(row.adds),
+        y=plots.ROWS,
+        height=130 + 2 * plots.ROW * len(row.adds),
         barmode="group",
         showlegend=True,
     )
@@ -103,32 +91,36 @@ def _adds(row: RowExplanation) -> Iterator[Plot]:
 
 def _parts(name: str, parts: Mapping[str, float], color: str) -> dict[str, Any]:
     look = {"marker": {"color": color}}
-    return bars(name, list(parts), list(parts.values()), f"{name} %{{x:.4f}}", **look)
+    return plots.bars(name, list(parts), list(parts.values()), f"{name} %{{x:.4f}}", **look)
 
 
-def _places(row: RowExplanation) -> Plot:
+def _places(row: RowExplanation) -> plots.Plot:
     """Return where the row would be after each change, as dots beside where it is."""
     places = [(f"{c.column} {c.after - c.before:+.3g}", c.place) for c in row.changes]
     labels = [label for label, _ in places]
     colors = [
-        PALETTE[2] if place < row.place else PALETTE[5] if place > row.place else MUTED
+        plots.PALETTE[2]
+        if place < row.place
+        else plots.PALETTE[5]
+        if place > row.place
+        else plots.MUTED
         for _, place in places
     ]
-    dots = scatter(
+    dots = plots.scatter(
         "place",
         [place for _, place in places],
         labels,
         "%{text}<br>place %{x}",
-        text=list(map(hover_text, labels)),
+        text=list(map(plots.hover_text, labels)),
         marker={"size": 11, "color": colors},
     )
-    return plot(
+    return plots.plot(
         "row-places",
         "Where it would be",
         [dots],
         table_of(("change", "place"), places),
         x={"title": f"place of {row.candidates:,}; line: now", "range": [row.candidates + 1, 0]},
-        y=ROWS,
-        height=130 + ROW * len(labels),
-        shapes=[upright(row.place, color=ACCENT, width=2, dash="dot")],
+        y=plots.ROWS,
+        height=130 + plots.ROW * len(labels),
+        shapes=[plots.upright(row.place, color=plots.ACCENT, width=2, dash="dot")],
     )

@@ -1,16 +1,50 @@
 """Explanations as tables for the terminal."""
 
-__all__ = ["context_pull_table", "pull_table", "row_table", "sparkline"]
+__all__ = ["context_pull_table", "learned_table", "pull_table", "row_table", "sparkline"]
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harmonrank.fusion import Method
 from harmonrank.reports.explanation._model import ModelExplanation
 from harmonrank.reports.explanation._row import RowExplanation, ordinal
 from harmonrank.support.table import Column, Style, Table
 
+_EXPLAINED = {
+    "value": "g",
+    "weight": ".4g",
+    "prevalence": ".3%",
+    "effective_weight": ".1%",
+    "noise_share": ".0%",
+    "effects": ".0f",
+}
 _BARS = "▁▂▃▄▅▆▇█"
 _SPARK = 16
+
+
+def learned_table(model: Method, facts: Mapping[str, Mapping[str, float]]) -> Table:
+    """Return what a model learned of each objective, an objective per row, and its health.
+
+    Below are the chances that places are looked at, where its feedback was corrected for them.
+    """
+    columns = [Column(f.replace("_", " "), _EXPLAINED.get(f, ".3f"), widest=10) for f in facts]
+    rows = [(name, *(values[name] for values in facts.values())) for name in facts["weight"]]
+    note = "Effective weight: w/(π(1−π)), what a unit of probability counts."
+    if model.optimises == "requests":
+        note = (
+            "Fitted for AUC within requests. Effective weight: what a unit of probability counts "
+            "in a usual row."
+        )
+    if "value" in facts:
+        note = "Ranked by expected value: a value v is the weight vπ(1−π), effectively v."
+    health = getattr(model.state, "health", None)
+    notes = [note] if health is None else [note, health.words(), health.warning() or ""]
+    if model.schema.examination:
+        looked = model.schema.examination.items()
+        chances = ", ".join(f"{place} {chance:.2f}" for place, chance in looked)
+        notes.append(f"Chance that each place is looked at: {chances}.")
+    head, shown = Column("objective"), tuple(n for n in notes if n)
+    return Table((head, *columns), tuple(rows), title=f"Method: {model.name}", notes=shown)
 
 
 def pull_table(found: ModelExplanation) -> Table:

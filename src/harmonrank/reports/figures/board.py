@@ -8,41 +8,27 @@ from typing import Any
 
 from harmonrank.evaluation.baseline import TODAY
 from harmonrank.evaluation.verdict import relation_of
+from harmonrank.reports import plots
 from harmonrank.reports.facts import Facts
-from harmonrank.reports.plots import (
-    ACCENT,
-    INK,
-    MUTED,
-    PALETTE,
-    ROW,
-    ROWS,
-    Plot,
-    bars,
-    hover_text,
-    plot,
-    scatter,
-    upright,
-    whiskers,
-)
 from harmonrank.support.table import table_of
 
 _LEAST = 1e-6
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 
 
-def leaderboard_plots(facts: Facts) -> list[Plot]:
+def leaderboard_plots(facts: Facts) -> list[plots.Plot]:
     """Paired differences to what ranks today, or else to the best; in a world also the regret."""
     board = facts.board
-    plots = _difference_plot(facts)
+    found = _difference_plot(facts)
     best = board.best_possible
     if best is not None and board.qualities:
         regrets = {name: {"regret": best - total} for name, total in board.totals.items()}
         title = "Regret: what is still to be had"
-        plots.append(regret_plot(title, regrets, facts.focus, board.criterion))
-    return plots
+        found.append(regret_plot(title, regrets, facts.focus, board.criterion))
+    return found
 
 
-def _difference_plot(facts: Facts) -> list[Plot]:
+def _difference_plot(facts: Facts) -> list[plots.Plot]:
     """Each method's AUC-sum, or value, minus that of one of them; ties are hollow."""
     board, criterion = facts.board, facts.board.criterion
     fine = [entry for entry in board.entries if entry.quality is not None]
@@ -53,14 +39,16 @@ def _difference_plot(facts: Facts) -> list[Plot]:
     tied = {name: relation_of(gap) == "tied" for name, gap in gaps.items()}
     values = [gap.estimate for gap in gaps.values()]
     lows, highs = [gap.low for gap in gaps.values()], [gap.high for gap in gaps.values()]
-    colors = [MUTED if tied[n] else ACCENT if n == facts.focus else INK for n in gaps]
-    dots = scatter(
+    colors = [
+        plots.MUTED if tied[n] else plots.ACCENT if n == facts.focus else plots.INK for n in gaps
+    ]
+    dots = plots.scatter(
         "",
         values,
         list(gaps),
-        f"%{{y}}<br>%{{x:+.4f}} to {hover_text(base.name)}<br>%{{text}}",
+        f"%{{y}}<br>%{{x:+.4f}} to {plots.hover_text(base.name)}<br>%{{text}}",
         text=[f"{g.low:+.4f} to {g.high:+.4f}{', a tie' * tied[n]}" for n, g in gaps.items()],
-        error_x=whiskers(values, lows, highs, color=MUTED),
+        error_x=plots.whiskers(values, lows, highs, color=plots.MUTED),
         marker={
             "size": 11,
             "color": colors,
@@ -75,16 +63,16 @@ def _difference_plot(facts: Facts) -> list[Plot]:
     columns = ("difference", "low", "high")
     title = f"{criterion[:1].upper()}{criterion[1:]} against {base.name}"
     return [
-        plot(
+        plots.plot(
             "difference",
             f"{title}: paired differences, 95 % intervals; hollow is a tie",
             [dots],
             table_of(("method", *columns, "verdict"), rows, dict.fromkeys(columns, "+.4f")),
             x={"title": f"{criterion} − that of {base.name}", "tickformat": "+.3~f"},
-            y={**ROWS, "showgrid": True},
-            height=120 + ROW * len(gaps),
+            y={**plots.ROWS, "showgrid": True},
+            height=120 + plots.ROW * len(gaps),
             wide=board.best_possible is None,
-            shapes=[upright(0, color=INK)],
+            shapes=[plots.upright(0, color=plots.INK)],
         )
     ]
 
@@ -94,7 +82,7 @@ def regret_plot(
     regrets: Mapping[str, Mapping[str, float]],
     focus: str | None = None,
     criterion: str = "AUC-sum",
-) -> Plot:
+) -> plots.Plot:
     """Draw each method's regret in each world, a row per method, on a log scale.
 
     Args:
@@ -114,14 +102,14 @@ def regret_plot(
     # A text behind the last dot takes a decade.
     ends = [log10(min(every) / 2), log10(max(every) * (12 if alone else 2))]
     scale = {"type": "log", "range": ends, "dtick": 1, "tickformat": ".6~f"}
-    return plot(
+    return plots.plot(
         "regret",
         title,
         data,
         table_of(("method", *columns), rows, dict.fromkeys(columns, ".5f")),
         x={"title": f"ceiling − {criterion} (log scale)", **scale},
-        y={**ROWS, "showgrid": not alone},
-        height=140 + ROW * len(shown),
+        y={**plots.ROWS, "showgrid": not alone},
+        height=140 + plots.ROW * len(shown),
         wide=not alone,
         showlegend=not alone,
     )
@@ -132,19 +120,22 @@ def _stems(shown: Mapping[str, Mapping[str, float]], start: float | None) -> dic
     ends = {m: (start or min(f.values()), max(f.values())) for m, f in shown.items() if f}
     x = [v for low, high in ends.values() for v in (low, high, None)]
     y = [v for method in ends for v in (method, method, None)]
-    thin = {"color": MUTED, "width": 1}
-    return scatter("", x, y, "", "lines", line=thin, hoverinfo="skip", showlegend=False)
+    thin = {"color": plots.MUTED, "width": 1}
+    return plots.scatter("", x, y, "", "lines", line=thin, hoverinfo="skip", showlegend=False)
 
 
 def _regrets(
     shown: Mapping[str, Mapping[str, float]], world: str, place: int, focus: str | None, alone: bool
 ) -> dict[str, Any]:
     found = {method: each[world] for method, each in shown.items() if world in each}
-    marker: dict[str, Any] = {"size": 11, "color": [ACCENT if m == focus else INK for m in found]}
+    marker: dict[str, Any] = {
+        "size": 11,
+        "color": [plots.ACCENT if m == focus else plots.INK for m in found],
+    }
     if not alone:
         symbol = _SYMBOLS[place % len(_SYMBOLS)]
-        marker = {"size": 10, "color": PALETTE[place % len(PALETTE)], "symbol": symbol}
-    return scatter(
+        marker = {"size": 10, "color": plots.PALETTE[place % len(plots.PALETTE)], "symbol": symbol}
+    return plots.scatter(
         world,
         list(found.values()),
         list(found),
@@ -156,7 +147,7 @@ def _regrets(
     )
 
 
-def auc_plots(facts: Facts) -> list[Plot]:
+def auc_plots(facts: Facts) -> list[plots.Plot]:
     """One panel per objective: the AUC of every method as a bar that starts at chance."""
     board = facts.board
     areas = {}
@@ -174,14 +165,14 @@ def auc_bars(
     areas: Mapping[str, Mapping[str, Sequence[float]]],
     focus: str | None,
     titles: Mapping[str, str] | None = None,
-) -> list[Plot]:
+) -> list[plots.Plot]:
     """Draw a panel per objective of what each way to fuse has: AUC, low and high."""
     every = [value for each in areas.values() for found in each.values() for value in found]
     known = [value for value in every if value == value]
     ends = [min([0.5, *known]) - 0.01, max([0.5, *known]) + 0.01]
     columns = ("AUC", "low", "high")
     return [
-        plot(
+        plots.plot(
             f"{name}-{objective}",
             (titles or {}).get(objective, objective),
             [_auc_bars(found, focus)],
@@ -191,8 +182,8 @@ def auc_bars(
                 dict.fromkeys(columns, ".4f"),
             ),
             x={"title": "AUC (½ is chance)", "range": ends},
-            y=ROWS,
-            height=100 + ROW * len(found),
+            y=plots.ROWS,
+            height=100 + plots.ROW * len(found),
         )
         for objective, found in areas.items()
     ]
@@ -200,13 +191,13 @@ def auc_bars(
 
 def _auc_bars(areas: Mapping[str, Sequence[float]], focus: str | None) -> dict[str, Any]:
     values, lows, highs = zip(*areas.values(), strict=True)
-    return bars(
+    return plots.bars(
         "",
         list(areas),
         [value - 0.5 for value in values],
         "AUC %{customdata:.4f}",
         base=0.5,
         customdata=values,
-        marker={"color": [ACCENT if each == focus else MUTED for each in areas]},
-        error_x=whiskers(values, lows, highs, thickness=1.2, width=3, color=INK),
+        marker={"color": [plots.ACCENT if each == focus else plots.MUTED for each in areas]},
+        error_x=plots.whiskers(values, lows, highs, thickness=1.2, width=3, color=plots.INK),
     )
