@@ -8,8 +8,8 @@ from harmonrank.data import read_log
 from harmonrank.streaming.learners.learner import LearnerRecord, StreamLearner
 from harmonrank.streaming.state.commits import Commits
 from harmonrank.support.storage.files import read_json
-from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank_lab.worlds import lab_world as world
 
 CONFLICT = world("conflict")
 SCHEMA = world_schema(CONFLICT)

@@ -15,8 +15,8 @@ from harmonrank.streaming import (
     read_history,
     stream,
 )
-from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, world_schema
+from harmonrank_lab.worlds import lab_world as world
 
 WORLD = world("conflict").subset(["like", "long_view"])
 SWAPPED = WORLD.with_upstream(("like",), a=1.6, b=-1.0)

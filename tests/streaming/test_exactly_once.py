@@ -39,7 +39,9 @@ class Killing:
 
     def __init__(self, nursery, folder, source, *options):
         self._nursery, self._folder, self._source = nursery, folder, source
-        self._options = ("--set", "first_rows=200", *options)
+        (folder / "settings.toml").write_text("[stream]\nchunk = 1000\n", encoding="utf-8")
+        settings = ("--settings", folder / "settings.toml")
+        self._options = ("--set", "first_rows=200", *settings, *options)
         self.run("first")
         begun = time.monotonic()
         self.expected = self.run("whole")
@@ -50,12 +52,10 @@ class Killing:
         return Place(self._folder / name, None)
 
     def start(self, name, **options):
-        place, settings = self.place(name), self._folder / "settings.toml"
-        settings.write_text("[stream]\nchunk = 1000\n", encoding="utf-8")
+        place = self.place(name)
         folders = ("--registry", place.registry, "--state", place.state)
         return self._nursery.start(
             *("stream", "--source", self._source(name), *folders, "--once", "-q"),
-            *("--settings", settings),
             *self._options,
             within=self._folder / name,
             **options,

@@ -241,7 +241,7 @@ def test_a_state_whose_parts_do_not_fit_is_refused():
     record, frames = join.record(), join.frames()
     first, second = record.intervals
     for wrong, why in (
-        ([first, first], "interval of the state is there twice"),
+        ([first, first], "Events are in the wrong interval"),
         ([second], "Labels do not fit their rows"),
     ):
         wrong = msgspec.structs.replace(record, intervals=wrong)

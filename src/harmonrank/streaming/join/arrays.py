@@ -23,6 +23,10 @@ WAITING = 0
 """The state of feedback that is held; later it is what became of it."""
 
 
+NEVER = -(1 << 62)
+"""A time before all others, from which any window may be taken."""
+
+
 class EventArrays(NamedTuple):
     """Events, one row each.
 

@@ -11,7 +11,6 @@ import polars as pl
 
 from harmonrank.streaming.join import arrays as code
 from harmonrank.streaming.join.arrays import EventArrays, Limits
-from harmonrank.streaming.join.join_state import NEVER
 from harmonrank.streaming.join.tables import keys_of
 
 
@@ -39,9 +38,9 @@ class Arrived:
     ) -> Self:
         """Return a chunk that follows events of which the newest time is known."""
         kind = _kinds(events)
-        times = events["time"].dt.timestamp("us").fill_null(NEVER).to_numpy()
+        times = events["time"].dt.timestamp("us").fill_null(code.NEVER).to_numpy()
         # A malformed event does not move the watermark, whatever it says.
-        times = np.where(kind == code.BROKEN, NEVER, times)
+        times = np.where(kind == code.BROKEN, code.NEVER, times)
         latest = np.maximum.accumulate(np.concatenate([[newest], times]))
         watermark = latest - limits.lateness
         closed = (watermark - limits.longest) // limits.every * limits.every

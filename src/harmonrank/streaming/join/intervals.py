@@ -86,32 +86,28 @@ def _joined(frames: list[pl.DataFrame], *, rechunk: bool = True) -> pl.DataFrame
 
 
 class OpenInterval:
-    """Exposures of an interval that is not closed, and held feedback that is dated in it."""
+    """Exposures of an interval that is not closed.
 
-    def __init__(self) -> None:
-        self.shown, self.held = Segments(), Segments()
-        self._numbers: list[np.ndarray] = []
+    Args:
+        shown: What a commit holds of them.
+        numbers: Those of these exposures in their table.
+    """
+
+    def __init__(self, shown: Segments | None = None, numbers: np.ndarray | None = None) -> None:
+        self.shown = shown or Segments()
+        self._numbers = [np.empty(0, np.int64) if numbers is None else numbers]
 
     def show(self, rows: pl.DataFrame, numbers: np.ndarray) -> None:
         """Add exposures and their numbers in the table."""
         self.shown.add(rows)
         self._numbers.append(numbers)
 
-    def restore(self, shown: Segments, numbers: np.ndarray) -> None:
-        """Take exposures that a commit holds."""
-        self.shown, self._numbers = shown, [numbers]
-
     @property
     def numbers(self) -> np.ndarray:
         """Those of the exposures in their table."""
         # Made one array in place, so that it is done once.
-        self._numbers = [np.concatenate([np.empty(0, np.int64), *self._numbers])]
+        self._numbers = [np.concatenate(self._numbers)]
         return self._numbers[0]
-
-    @property
-    def held_numbers(self) -> np.ndarray:
-        """Those of the held feedback in its table, ascending."""
-        return self.held.frame()["number"].to_numpy() if self.held.rows else np.empty(0, np.int64)
 
 
 def rows_of(schema: Schema, shown: pl.DataFrame, labels: np.ndarray | None) -> pl.DataFrame:

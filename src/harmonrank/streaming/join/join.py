@@ -36,20 +36,22 @@ from harmonrank.data import Schema
 from harmonrank.streaming.join import arrays as code
 from harmonrank.streaming.join.arrays import Limits
 from harmonrank.streaming.join.arrived import Arrived
-from harmonrank.streaming.join.aside import REASONS, AsidePart
+from harmonrank.streaming.join.aside import REASONS, Aside, AsidePart
 from harmonrank.streaming.join.intervals import Batch, Exposures, OpenInterval, rows_of
 from harmonrank.streaming.join.join_saved import (
     JoinRecord,
     Read,
-    join_frames,
-    join_record,
-    restored_join,
+    restored_held,
+    restored_shown,
+    saved_frames,
+    saved_record,
 )
-from harmonrank.streaming.join.join_state import NEVER, JoinState
 from harmonrank.streaming.join.kernels import walk
+from harmonrank.streaming.join.tables import HeldTable, ShownTable
 from harmonrank.streaming.join.windows import Windows
 from harmonrank.streaming.sources.events import EVENT_COLUMNS, EventForm
 
+_COUNTS = ("exposures", "feedback", "counted", "zero", "rows", *REASONS)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -69,13 +71,19 @@ class Join:
         every, lateness = _micros(windows.every), _micros(windows.lateness)
         self._limits = Limits(np.array(waits, np.int64), every, longest, lateness)
         self._form = EventForm(schema)
-        self._state = JoinState.new(self._form)
+        self._shown, self._held = ShownTable(len(schema.names)), HeldTable()
+        self._intervals: dict[int, OpenInterval] = {}  # by their number since 1970
+        self._held_rows: list[pl.DataFrame] = []
+        self._aside = Aside(self._form)
+        self._ready: list[Exposures] = []
+        self._counts = dict.fromkeys(_COUNTS, 0)
+        self._newest = code.NEVER
 
     @property
     def newest(self) -> datetime | None:
         """The newest event's time; None before the first event."""
-        newest = self._state.newest
-        return None if newest == NEVER else _EPOCH + newest * _MICROSECOND
+        known = self._newest != code.NEVER
+        return _EPOCH + self._newest * _MICROSECOND if known else None
 
     @property
     def watermark(self) -> datetime | None:
@@ -89,27 +97,35 @@ class Join:
         `counted` feedback set a label, `zero` said nothing; `rows` were given out with labels;
         then what was set aside, by reason.
         """
-        return dict(self._state.counts)
+        return dict(self._counts)
 
     @property
     def set_aside(self) -> dict[str, int]:
         """How many events were set aside, by reason."""
-        return {reason: n for reason in REASONS if (n := self._state.counts[reason])}
+        return {reason: n for reason in REASONS if (n := self._counts[reason])}
 
     @property
     def waiting(self) -> dict[str, int]:
         """How many exposures are open, and how much feedback is held, now."""
-        shown = sum(interval.shown.rows for interval in self._state.intervals.values())
-        return {"exposures": shown, "feedback": len(self._state.held.waiting)}
+        shown = sum(interval.shown.rows for interval in self._intervals.values())
+        return {"exposures": shown, "feedback": len(self._held.waiting)}
+
+    def _count(self, **counts: int) -> None:
+        for name, number in counts.items():
+            self._counts[name] += int(number)
+
+    def _open_numbers(self) -> np.ndarray:
+        """Return the numbers of all open exposures, by interval."""
+        parts = [interval.numbers for _, interval in sorted(self._intervals.items())]
+        return np.concatenate([np.empty(0, np.int64), *parts])
 
     def add(self, events: pl.DataFrame) -> None:
         """Take events of the canonical frame, the next ones in order."""
         if not events.height:
             return
-        state = self._state
-        arrived = Arrived.of(events, self._schema.names, state.newest, self._limits)
+        arrived = Arrived.of(events, self._schema.names, self._newest, self._limits)
         kind = arrived.arrays.kind
-        state.count(
+        self._count(
             exposures=_number(kind == code.EXPOSURE),
             feedback=_number((kind == code.FEEDBACK) | (kind == code.ZERO)),
             zero=_number(kind == code.ZERO),
@@ -117,7 +133,7 @@ class Join:
         for first, last in self._walks(arrived.watermark):
             self._walk(arrived, first, last)
             self._pass(int(arrived.watermark[first]), int(arrived.watermark[last]))
-        state.newest = arrived.newest
+        self._newest = arrived.newest
 
     def _walks(self, watermark: np.ndarray) -> Iterator[tuple[int, int]]:
         """Yield pieces of a chunk: each ends where an interval may be complete or closed."""
@@ -129,11 +145,10 @@ class Join:
 
     def _walk(self, arrived: Arrived, first: int, last: int) -> None:
         """Take events between which no interval closes."""
-        state, kind = self._state, arrived.arrays.kind[first:last]
+        shown, held, kind = self._shown, self._held, arrived.arrays.kind[first:last]
         answers = _number(kind == code.FEEDBACK)
-        state.shown.reserve(_number(kind == code.EXPOSURE), state.open_numbers)
-        state.held.reserve(answers, lambda: state.held.waiting)
-        shown, held = state.shown, state.held
+        shown.reserve(_number(kind == code.EXPOSURE), self._open_numbers)
+        held.reserve(answers, lambda: held.waiting)
         settled = np.empty((held.following - held.arrays.base + answers, 2), np.int64)
         count = walk(
             first,
@@ -151,46 +166,51 @@ class Join:
         self._show(arrived, first + np.flatnonzero(outcome == code.ACCEPTED))
         self._hold(arrived, first + np.flatnonzero(outcome == code.HELD))
         self._set_aside(arrived, first + np.flatnonzero(outcome > code.HELD), settled[:count])
-        state.count(counted=_number(outcome == code.COUNTED))
+        self._count(counted=_number(outcome == code.COUNTED))
 
     def _show(self, arrived: Arrived, rows: np.ndarray) -> None:
-        numbers = self._state.shown.numbered(len(rows))
+        numbers = self._shown.numbered(len(rows))
         shown = arrived.events.select(*EVENT_COLUMNS[1:], *self._form.columns)
-        for interval, chosen in self._by_interval(arrived.arrays.time[rows]):
-            interval.show(shown[rows[chosen]], numbers[chosen])
+        intervals = self._open(arrived.arrays.time[rows])
+        for number in np.unique(intervals).tolist():
+            chosen = np.flatnonzero(intervals == number)
+            self._intervals[number].show(shown[rows[chosen]], numbers[chosen])
 
     def _hold(self, arrived: Arrived, rows: np.ndarray) -> None:
-        facts = {
-            "before": arrived.arrays.before[rows],
-            "number": self._state.held.numbered(len(rows)),
-        }
+        facts = {"before": arrived.arrays.before[rows], "number": self._held.numbered(len(rows))}
         held = arrived.events.select(*EVENT_COLUMNS, "objective", "value")[rows]
         held = held.with_columns(pl.Series(name, fact) for name, fact in facts.items())
-        for interval, chosen in self._by_interval(arrived.arrays.time[rows]):
-            interval.held.add(held[chosen])
+        self._held_rows += [held] if len(rows) else []
+        self._open(arrived.arrays.time[rows])
 
-    def _by_interval(self, times: np.ndarray) -> Iterator[tuple[OpenInterval, np.ndarray]]:
-        """Yield intervals and which of some times are in each."""
+    def _held_frame(self, numbers: np.ndarray) -> pl.DataFrame:
+        """Return held feedback by its numbers, in their order."""
+        rows = pl.concat(self._held_rows, how="vertical_relaxed")
+        wanted = pl.DataFrame({"number": numbers})
+        return wanted.join(rows, on="number", maintain_order="left").select(rows.columns)
+
+    def _open(self, times: np.ndarray) -> np.ndarray:
+        """Open the intervals of some times; return their numbers."""
         numbers = times // self._limits.every
         for number in np.unique(numbers).tolist():
-            yield self._state.interval(number), np.flatnonzero(numbers == number)
+            self._intervals.setdefault(number, OpenInterval())
+        return numbers
 
     def _set_aside(self, arrived: Arrived, rows: np.ndarray, settled: np.ndarray) -> None:
-        state = self._state
         parts = [AsidePart(arrived.events[rows], arrived.outcome[rows], rows)] if len(rows) else []
         if len(settled):
-            states = state.held.states(settled[:, 0])
-            state.count(counted=_number(states == code.COUNTED))
+            states = self._held.states(settled[:, 0])
+            self._count(counted=_number(states == code.COUNTED))
             numbers, order = settled[states != code.COUNTED].T
             if len(numbers):
-                held = state.held_rows(numbers)
+                held = self._held_frame(numbers)
                 parts.append(AsidePart(held, states[states != code.COUNTED], order))
-        state.count(**state.aside.put(*parts))
+        self._count(**self._aside.put(*parts))
 
     def _pass(self, passed: int, watermark: int) -> None:
         """Give out what is complete or closed, now that the watermark has moved."""
         due = []
-        for number in self._state.intervals:
+        for number in self._intervals:
             end = (number + 1) * self._limits.every
             # Exposures that come after their interval is complete do not complete it again.
             if passed < end <= watermark:
@@ -200,30 +220,30 @@ class Join:
         for _, closes, number in sorted(due):
             if closes:
                 self._close(number)
-            elif self._state.intervals[number].shown.rows:
-                self._state.ready.append(Exposures(*self._span(number), self._rows(number)))
+            elif self._intervals[number].shown.rows:
+                rows = rows_of(self._schema, self._intervals[number].shown.frame(), None)
+                self._ready.append(Exposures(*self._span(number), rows))
 
     def _span(self, number: int) -> tuple[datetime, datetime]:
         every = self._limits.every * _MICROSECOND
         return _EPOCH + number * every, _EPOCH + (number + 1) * every
 
-    def _rows(self, number: int, labels: np.ndarray | None = None) -> pl.DataFrame:
-        return rows_of(self._schema, self._state.intervals[number].shown.frame(), labels)
-
     def _close(self, number: int) -> None:
-        state, interval = self._state, self._state.intervals[number]
+        interval = self._intervals.pop(number)
         if interval.shown.rows:
-            rows = self._rows(number, state.shown.labels(interval.numbers))
-            state.ready.append(Batch(*self._span(number), rows))
-            state.count(rows=rows.height)
-        numbers = interval.held_numbers
-        numbers = numbers[state.held.states(numbers) == code.WAITING]
+            labels = self._shown.labels(interval.numbers)
+            rows = rows_of(self._schema, interval.shown.frame(), labels)
+            self._ready.append(Batch(*self._span(number), rows))
+            self._count(rows=rows.height)
+        numbers, every = self._held.waiting, self._limits.every
+        numbers = numbers[self._held.times(numbers) // every == number]
         if len(numbers):
-            held = state.held_rows(numbers)
             outcomes = np.full(len(numbers), code.UNMATCHED, np.int8)
-            state.count(**state.aside.put(AsidePart(held, outcomes, numbers)))
-            state.held.close(numbers, code.UNMATCHED)
-        del state.intervals[number]
+            part = AsidePart(self._held_frame(numbers), outcomes, numbers)
+            self._count(**self._aside.put(part))
+            self._held.close(numbers, code.UNMATCHED)
+        if self._held_rows:
+            self._held_rows = [self._held_frame(self._held.waiting)]
 
     def ready(self) -> list[Exposures | Batch]:
         """Return what has become complete or closed, each once, in the order of the watermark.
@@ -231,26 +251,40 @@ class Join:
         An interval that is complete comes before one that is closed at the same moment. The order
         does not depend on chunks, so what is done in this order does not either.
         """
-        found, self._state.ready = self._state.ready, []
-        return found
+        ready, self._ready = self._ready, []
+        return ready
 
     def take_aside(self) -> pl.DataFrame:
         """Return what was set aside since the last call: its `reason`, a `detail`, the event."""
-        return self._state.aside.take()
+        return self._aside.take()
 
     def record(self) -> JoinRecord:
         """Return what `frames` do not tell of its state."""
-        return join_record(self._state)
+        held = bool(len(self._held.waiting))
+        return saved_record(self._newest, self._counts, self._intervals, held=held)
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Return the frames of its state; those that have not changed are the same objects."""
-        return join_frames(self._state)
+        assert not self._ready, "what is ready is given out before a join is saved"
+        labels, waiting = self._shown.labels(self._open_numbers()), self._held.waiting
+        held = self._held_frame(waiting) if len(waiting) else None
+        return saved_frames(self._intervals, labels, held)
 
     @classmethod
     def restored(cls, record: JoinRecord, schema: Schema, windows: Windows, read: Read) -> Self:
-        """Return the join of a record and of frames, which are read by name."""
+        """Return the join of a record and of frames, which are read by name.
+
+        Raises:
+            DataError: They do not fit together.
+        """
         join = cls(schema, windows)
-        join._state = restored_join(record, schema, join._limits.every, read)
+        join._newest = record.newest
+        join._counts |= record.counts
+        join._intervals = restored_shown(record, join._shown, join._limits.every, read)
+        if record.held:
+            held = restored_held(join._held, schema, read)
+            join._held_rows.append(held)
+            join._open(join._held.times(held["number"].to_numpy()))
         return join
 
 

@@ -82,7 +82,7 @@ class ShownTable(_Table):
     """The exposures of open intervals: keys, times and labels."""
 
     def __init__(self, objectives: int) -> None:
-        whole, labels = np.int64, (np.uint8, objectives)
+        self.objectives, whole, labels = objectives, np.int64, (np.uint8, objectives)
         super().__init__(ShownArrays, insert, (whole, 2), (whole,), labels)
 
     def put(self, keys: np.ndarray, times: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -131,6 +131,11 @@ class HeldTable(_Table):
         states = self.arrays.state[np.maximum(rows, 0)]
         found: np.ndarray = np.where(rows < 0, np.int8(-1), states)
         return found
+
+    def times(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the times of some of them."""
+        times: np.ndarray = self.arrays.facts[numbers - self.arrays.base, 0]
+        return times
 
     def close(self, numbers: np.ndarray, state: int) -> None:
         """Let some of them wait no longer."""

@@ -154,7 +154,7 @@ _WRITERS: tuple[tuple[type, Callable[[Any, Path], None]], ...] = (
 def _damaged(path: Path, what: str) -> DataError:
     return DataError(
         f"'{path}' {what}: the state is damaged. Begin a new one from the events with "
-        "`harmonrank backfill`."
+        "`harmonrank stream --backfill`."
     )
 
 

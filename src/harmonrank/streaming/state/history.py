@@ -37,7 +37,7 @@ class History:
         if there < length:
             raise DataError(
                 f"'{self._path}' has {there:,} bytes; expected at least {length:,}, as the last "
-                "commit says. Put the file back, or begin a new state with `harmonrank backfill`."
+                "commit says. Put the file back, or begin a new state with `--backfill`."
             )
         if there > length:
             os.truncate(self._path, length)

@@ -9,7 +9,6 @@ import msgspec
 from msgspec import Meta
 
 from harmonrank.streaming.join.join_saved import JoinRecord
-from harmonrank.streaming.join.join_state import NEVER
 from harmonrank.streaming.learners.learner import LearnerRecord
 from harmonrank.streaming.scored_batch import ScoredBatch
 
@@ -73,5 +72,5 @@ class CommitRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     replacements: list[datetime] = []
     steps: list[StepRecord] = []
     quality: list[ScoredBatch] = []
-    join: JoinRecord = JoinRecord(NEVER, {}, [])
+    join: JoinRecord = JoinRecord()
     learner: LearnerRecord = LearnerRecord()
