@@ -107,7 +107,7 @@ class HarmonRankConfig:
 
     name: ClassVar[str] = "harmonrank"
     traits: ClassVar[Traits] = Traits(
-        missing=True, validates=False, workers=True, values=MOST_VALUES
+        missing=True, validates=False, requests=True, workers=True, values=MOST_VALUES
     )
     state: ClassVar[type] = DefaultFit
 
@@ -120,7 +120,8 @@ class HarmonRankConfig:
         if self.optimise == "requests":
             rows.schema.require_plain("A fit with optimise='requests'")
         shared = with_label_shares(rows.train, rows.schema, score_bins(rows))
-        heads = fit_blocks(shared, rows.slots, lambda *n: rows.on_event(FitStep(*n)))
+        steps = lambda *numbers: rows.on_event(FitStep(*numbers))  # noqa: E731
+        heads = fit_blocks(shared, rows.slots, steps, average=True)
         fit = DefaultFit(heads)
         return DefaultFit(heads, _for_requests(fit, rows)) if self.optimise == "requests" else fit
 

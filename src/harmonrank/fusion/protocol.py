@@ -30,6 +30,7 @@ class Traits:
         validates: Whether the fit looks at validation rows; without them some requests are set
             aside.
         validation_rows: At most so many validation rows are looked at; None for all.
+        requests: Whether the fit looks at requests, where a column names them.
         workers: Whether the fit is made of sums over blocks, which workers can find.
         whole: Whether the fit needs its rows in memory at once, so that of many some are drawn.
         values: How many values of each context column it tells apart.
@@ -41,6 +42,7 @@ class Traits:
     missing: bool = False
     validates: bool = True
     validation_rows: int | None = None
+    requests: bool = False
     workers: bool = False
     whole: bool = False
     values: int = 1000

@@ -8,6 +8,8 @@ accepted that is worse, and what has not converged says so.
 
 MacKay's (1992) update λ = γ/Σ(θ − mean)² maximises the evidence for the precision λ of a group of
 coefficients, γ being the number of them that the data decide: eq. 5 of docs/default-method.md.
+Precisions of a pool are alike, but not the same: they are drawn from one gamma distribution, whose
+mean and spread the same evidence tells.
 """
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from math import lgamma
 from typing import Any, NamedTuple
 from warnings import warn
 
@@ -36,6 +39,9 @@ _LEAST, MOST = 1e-2, 1e6
 """The largest precision that the evidence decides on; such coefficients are of no use."""
 _FREE = 1e-6  # The precision of a coefficient that nothing shrinks.
 _HALVINGS = 40
+# So many coefficients may the mean of a pool be worth beside a group's own; about 32 are likeliest.
+_WORTHS, _USUAL, _USUAL_SPREAD = np.geomspace(1, 1024, 11), 32.0, 1.5
+_MEAN_ROUNDS = 10
 _ROUNDING = 1e-9  # Of a log-likelihood in float64: so much less may be what its sum has lost.
 SINGLE_ROUNDING = 1e-3
 """In nats, of one whose terms are float32; it is far below what rows can tell."""
@@ -63,11 +69,13 @@ class Prior:
         mean: (D,) or (M, D).
         precision: (groups,).
         group: (D,) or (M, D) of each coefficient; −1 for one that is free.
+        pools: Groups whose precisions are alike.
     """
 
     mean: np.ndarray
     precision: np.ndarray
     group: np.ndarray
+    pools: tuple[slice, ...] = ()
 
     @property
     def decay(self) -> np.ndarray:
@@ -97,14 +105,48 @@ class Prior:
             kept: So many groups keep their precision.
         """
         group = np.broadcast_to(self.group, theta.shape)
-        known, energy = 1 - self.decay * variance, (theta - self.mean) ** 2
-        precision = self.precision.copy()
-        for g in range(kept, len(precision)):
-            own = group == g
-            if own.any():
-                new = known[own].sum() / max(energy[own].sum(), 1e-12)
-                precision[g] = np.clip(new, _LEAST, MOST)
+        inside, count = group >= 0, len(self.precision)
+
+        def sums(values: np.ndarray) -> np.ndarray:
+            return np.bincount(group[inside], values[inside], count)
+
+        known = sums(1 - self.decay * variance)
+        energy = np.maximum(sums((theta - self.mean) ** 2), 1e-12)
+        there = np.bincount(group[inside], minlength=count) > 0
+        precision = np.where(there, known / energy, self.precision)
+        for pool in self.pools:
+            precision[pool] = pooled_precisions(known[pool], energy[pool])
+        precision = np.where(there, np.clip(precision, _LEAST, MOST), self.precision)
+        precision[:kept] = self.precision[:kept]
         return replace(self, precision=precision)
+
+
+def pooled_precisions(known: np.ndarray, energy: np.ndarray) -> np.ndarray:
+    """Return the precisions of groups that are alike, given what each group says of its own.
+
+    γ coefficients of precision λ have energy E with E λ ~ χ²(γ), and λ is drawn from a gamma
+    distribution of mean μ that is worth a coefficients. Then λ is (γ + a)/(E + a/μ) on average,
+    with the likeliest μ, averaged over a by the evidence: groups that differ more than chance
+    lets them keep their own γ/E, others move towards the shared one.
+
+    >>> pooled_precisions(np.array([50.0, 50.0, 0.1]), np.array([5.0, 5.0, 0.01])).round(1)
+    array([10., 10., 10.])
+    >>> pooled_precisions(np.array([500.0, 500.0]), np.array([5.0, 500.0])).round(1)
+    array([99.7,  1. ])
+    """
+    known, energy = np.maximum(known, 1e-9), np.maximum(energy, 1e-12)
+    worth = _WORTHS[:, None]
+    prior = worth * energy.sum() / known.sum()  # a/μ, from the precision that all would share
+    for _ in range(_MEAN_ROUNDS):
+        average = (known + worth) / (energy + prior)  # (worths, groups)
+        prior = worth / average.mean(axis=1, keepdims=True)
+    counts = np.array([sum(lgamma((g + a) / 2) - lgamma(a / 2) for g in known) for a in _WORTHS])
+    fits = worth * np.log(prior) - (known + worth) * np.log(energy + prior)
+    expected = (np.log(_WORTHS / _USUAL) / _USUAL_SPREAD) ** 2
+    evidence = counts + 0.5 * (fits.sum(axis=1) - expected)
+    say = np.exp(evidence - evidence.max())
+    pooled: np.ndarray = say @ average / say.sum()
+    return pooled
 
 
 class Step(NamedTuple):

@@ -140,7 +140,8 @@ def learned(
     reference = _reference(facts, coder.encoder)
     if not traits.missing:
         coder = replace(coder, reference=reference)
-    if _for_requests(learner, schema, blocks):
+    named = traits.requests and schema.request is not None
+    if _for_requests(learner, schema, blocks) or named:
         coder = replace(coder, requests=True)
     train = _coded(blocks, coder, list(facts.first), facts.weight_unit, workers=traits.workers)
     fitted_rows = facts.rows

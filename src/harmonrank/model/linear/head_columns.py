@@ -23,7 +23,9 @@ GROUPS = ("own", "by context", "surprise", "mean", "others", "context")
 INTERCEPT, OWN, BY_CONTEXT, SURPRISE, MEAN, OTHERS = range(6)
 
 SHARED = slice(OWN, OTHERS)
-"""The groups of one coefficient each, whose means the objectives share."""
+"""The groups of one coefficient each, whose means and precisions the objectives share."""
+
+_SHARED_GROUPS = OTHERS - OWN
 
 
 @dataclass(frozen=True)
@@ -70,13 +72,35 @@ class HeadColumns:
         return self.width + sum(slots)
 
     def groups(self, slots: tuple[int, ...]) -> np.ndarray:
-        """Return the place in `GROUPS` of each column; −1 for the intercept, which is free.
+        """Return which precision each coefficient has, (M, columns); −1 for intercepts, free ones.
 
-        >>> HeadColumns(3).groups((2,))
-        array([-1,  0,  1,  2,  3,  4,  4,  5,  5])
+        Objectives share the precisions of the first four groups. Of the last two each objective
+        has its own: some heads need the other scores or the context, others do not.
+
+        >>> HeadColumns(2).groups((2,))
+        array([[-1,  0,  1,  2,  3,  4,  6,  6],
+               [-1,  0,  1,  2,  3,  5,  7,  7]])
         """
-        found = np.full(self.total(slots), GROUPS.index("context"))
-        found[self.others] = GROUPS.index("others")
-        found[SHARED] = np.arange(OTHERS - OWN)
-        found[INTERCEPT] = -1
-        return found
+        M = self.objectives
+        group = np.empty((M, self.total(slots)), np.int64)
+        group[:, INTERCEPT], group[:, SHARED] = -1, np.arange(_SHARED_GROUPS)
+        group[:, self.others] = (_SHARED_GROUPS + np.arange(M))[:, None]
+        group[:, self.context] = (_SHARED_GROUPS + M + np.arange(M))[:, None]
+        return group
+
+    @property
+    def pools(self) -> tuple[slice, slice]:
+        """The precisions of `groups` that are alike: of others, and of the context."""
+        first, M = _SHARED_GROUPS, self.objectives
+        return slice(first, first + M), slice(first + M, first + 2 * M)
+
+    def flat(self, precision: np.ndarray) -> np.ndarray:
+        """Return the precisions of `groups` from those by head and group, (M, groups)."""
+        own = precision[:, _SHARED_GROUPS:].T.reshape(-1)
+        return np.concatenate([precision[0, :_SHARED_GROUPS], own])
+
+    def by_head(self, precision: np.ndarray) -> np.ndarray:
+        """Return the precisions by head and group, (M, groups), from those of `groups`."""
+        M = self.objectives
+        own = precision[_SHARED_GROUPS:].reshape(-1, M).T
+        return np.hstack([np.tile(precision[:_SHARED_GROUPS], (M, 1)), own])

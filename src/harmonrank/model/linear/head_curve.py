@@ -1,9 +1,9 @@
 """HeadCurve: the heads' log-likelihoods near a point, and their top under any prior.
 
 The precisions of the prior change many times while the curve stays, and most columns are context
-values, which share one precision λ. So their part of the curvature, C = Q Λ Qᵀ, is turned to its
-axes once, and with A the part of the K numbers before them, B the part between both and d the
-precisions of the K numbers, each prior costs K columns in place of all of them:
+values, which share one precision λ in a head. So their part of the curvature, C = Q Λ Qᵀ, is
+turned to its axes once, and with A the part of the K numbers before them, B the part between both
+and d the precisions of the K numbers, each prior costs K columns in place of all of them:
 
     S = A + d − B (C + λ)⁻¹ Bᵀ,    (C + λ)⁻¹ = Q (Λ + λ)⁻¹ Qᵀ.
 """
@@ -38,7 +38,7 @@ class HeadCurve:
     def top(self, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
         """Return the coefficients of the largest posterior, and the posterior variances.
 
-        All context values have one precision.
+        All context values of a head have one precision.
         """
         M, D = self.theta.shape
         if D - HeadColumns(M).width < _MANY_VALUES:
@@ -64,7 +64,7 @@ class HeadCurve:
 
     def _solved_by_axes(self, m: int, prior: Prior) -> tuple[np.ndarray, np.ndarray]:
         """Return the step of a head, and the diagonal of the inverse."""
-        (values, axes, across), decay = self._axes[m], prior.decay
+        (values, axes, across), decay = self._axes[m], prior.decay[m]
         pull = self.there.slope[m] - decay * (self.theta[m] - prior.mean)
         K = len(across)
         inverse = 1 / (values + decay[K])

@@ -37,7 +37,7 @@ from harmonrank.model.terms.residual import Residual, inputs_of, residual_sizes
 from harmonrank.support.storage.arrays import Array
 
 Theta: TypeAlias = Annotated[np.ndarray, Array(("M", "columns"), low=-1e9, high=1e9)]
-Precision: TypeAlias = Annotated[np.ndarray, Array((len(GROUPS),), low=0.0)]
+Precision: TypeAlias = Annotated[np.ndarray, Array(("M", len(GROUPS)), low=0.0)]
 Shared: TypeAlias = Annotated[np.ndarray, Array((SHARED.stop - SHARED.start,))]
 
 
@@ -50,7 +50,8 @@ class Heads:
         density: Of the coordinates.
         slots: Codes per context feature.
         theta: (M, columns) as `HeadColumns` has them: intercept, then the groups in order.
-        precision: λ of each group's prior; a large one says that the data had no use for it.
+        precision: (M, groups) λ of each group's prior in each head; a large one says that the data
+            had no use for it.
         shared: The mean that the objectives share, of the first four groups.
         residual: What is added to the logits that the above give.
     """

@@ -1,10 +1,12 @@
 """Fitting the heads: Newton steps for the coefficients, the evidence for how far to shrink them.
 
-Every group of coefficients has a normal prior whose precision λ all objectives share. MacKay's
-update λ = γ/Σ(θ − mean)² maximises the evidence, γ being the number of coefficients that the data
-decide: eq. 5 of docs/default-method.md. The first four groups also share their mean: a rare
-objective borrows from common ones, and a group that explains nothing is shrunk to nothing. So
-nothing is tuned and no row is set aside.
+Every group of coefficients has a normal prior of precision λ. MacKay's update λ = γ/Σ(θ − mean)²
+maximises the evidence, γ being the number of coefficients that the data decide: eq. 5 of
+docs/default-method.md. Objectives share mean and precision of the first four groups: a rare
+objective borrows from common ones. How far the other scores and the context help differs by
+objective, so there precisions are alike only as far as the evidence of all of them says
+(`pooled_precisions`). A group that explains nothing is shrunk to nothing. So nothing is tuned and
+no row is set aside.
 """
 
 __all__ = ["BlockSums", "fit_blocks", "fit_heads", "fit_linear"]
@@ -20,7 +22,8 @@ from harmonrank.model.coordinate import Coordinate, fit_coordinate
 from harmonrank.model.density.density import Density, distinct_contexts
 from harmonrank.model.density.density_sums import DensitySums, density_of
 from harmonrank.model.fit_rows import FitRows, RowCounts, cut_rows, drawn_from
-from harmonrank.model.linear.head_columns import INTERCEPT, OWN, SHARED, HeadColumns
+from harmonrank.model.linear.averaging import EVIDENCE_FOLDS, averaged, rung_weights
+from harmonrank.model.linear.head_columns import GROUPS, INTERCEPT, OWN, SHARED, HeadColumns
 from harmonrank.model.linear.head_curve import HeadCurve
 from harmonrank.model.linear.head_quadratic import HeadRows
 from harmonrank.model.linear.heads import Heads
@@ -54,6 +57,9 @@ _ROUNDS = Rounds(most=50, enough=_ENOUGH / 10, steady=_ENOUGH / 10, near=2.0)
 _COORDINATE_ROWS = 500_000
 # What a plain calibration of each score would be; the first four groups.
 _PLAIN = np.array([1.0, 0.0, 0.0, 0.0])
+# The precisions of a calibration, whose own slope is free and which has nothing else.
+_CALIBRATION = np.array([1e-3, *[1e9] * (len(GROUPS) - 1)])
+_EVIDENCE_ROWS = 60_000  # At most so many are fitted again, to weigh the rungs of `averaging`.
 
 
 def fit_heads(
@@ -87,15 +93,45 @@ def fit_blocks(
     on_step: Callable[[int, int], None] = lambda *_: None,
     *,
     residual: bool = True,
+    average: bool = False,
 ) -> Heads:
     """Fit the same to rows in blocks, wherever they are kept.
 
     Coordinates are of rows drawn at random, `_COORDINATE_ROWS` of a longer log. All else are sums
-    over all rows, a block at a time.
+    over all rows, a block at a time. With `average` simpler heads count as well, by what they are
+    worth on rows out of the fit.
     """
     counts = RowCounts.of(blocks)
-    M = len(counts.positives)
-    steps = _STEPS + M * residual
+    steps = _STEPS + len(counts.positives) * residual + EVIDENCE_FOLDS * average
+
+    def told(step: int) -> None:
+        on_step(step, steps)
+
+    rungs = _rungs(blocks, counts, slots, told, residual, average)
+    heads = rungs[0]
+    if average:
+        done = steps - EVIDENCE_FOLDS
+        some = drawn_from(blocks, counts.rows, _EVIDENCE_ROWS)
+        weights = rung_weights(
+            some,
+            counts.rows,
+            lambda rows: _rungs(rows, RowCounts.of(rows), slots, lambda _: None, residual, True),
+            lambda fold: told(done + fold),
+        )
+        heads = heads if weights is None else averaged(rungs, weights)
+    told(steps)
+    return heads
+
+
+def _rungs(
+    blocks: Blocks[FitRows],
+    counts: RowCounts,
+    slots: tuple[int, ...],
+    on_step: Callable[[int], None],
+    residual: bool,
+    all_rungs: bool,
+) -> list[Heads]:
+    """Fit the full heads, and those of the other rungs of `averaging` where they are asked for."""
     some = drawn_from(blocks, counts.rows, _COORDINATE_ROWS)
     logits = some.logits()
     coordinate = fit_coordinate(logits, some.labels, some.counts())
@@ -103,17 +139,16 @@ def fit_blocks(
     del some, logits
     density = _density(blocks, counts, coordinate, slots, origin)
     plain = _plain(coordinate, density, slots, counts.prevalence)
-
-    def told(step: int) -> None:
-        on_step(step, steps)
-
     if counts.incomplete:
-        heads = _fit_incomplete(plain, blocks, counts, told, residual)
+        heads, data = _fit_incomplete(plain, blocks, counts, on_step, residual)
     else:
         data = blocks.made(_head_sums, coordinate, density, slots, counts.rows)
-        heads = _fit(plain, data, told, residual)
-    on_step(steps, steps)
-    return heads
+        heads = _fit(plain, data, on_step, residual)
+    if not all_rungs:
+        return [heads]
+    sums = BlockSums(data)
+    logistic = fit_linear(plain, sums, kept=SHARED.stop - SHARED.start)
+    return [heads, logistic, fit_linear(plain, sums, kept=len(GROUPS))]
 
 
 @dataclass(frozen=True)
@@ -192,7 +227,8 @@ def _plain(
     theta = np.zeros((M, HeadColumns(M).total(slots)))
     theta[:, INTERCEPT], theta[:, OWN] = logit(prevalence), 1.0
     none = Residual.none(M, slots)
-    return Heads(coordinate, density, slots, theta, np.array(_START_PRECISION), _PLAIN, none)
+    precision = np.tile(_START_PRECISION, (M, 1))
+    return Heads(coordinate, density, slots, theta, precision, _PLAIN, none)
 
 
 def _fit(
@@ -203,8 +239,7 @@ def _fit(
     if not residual:
         return heads
     rows = ResidualBlocks.of(data, heads.slots, heads.theta)
-    found = fit_residual(rows, lambda m: on_step(_STEPS + m + 1))
-    return replace(heads, residual=found)
+    return replace(heads, residual=fit_residual(rows, lambda m: on_step(_STEPS + m + 1)))
 
 
 def _fit_incomplete(
@@ -213,14 +248,17 @@ def _fit_incomplete(
     counts: RowCounts,
     on_step: Callable[[int], None],
     residual: bool,
-) -> Heads:
-    """Fit heads to rows some of whose coordinates are missing, by the method of weights."""
+) -> tuple[Heads, Blocks[HeadSums]]:
+    """Fit heads to rows some of whose coordinates are missing, by the method of weights.
+
+    Also return the rows that stand for them in the end.
+    """
     data = blocks.made(_filled_sums, heads, counts.rows)
     heads = fit_linear(heads, BlockSums(data))
     for last in (False, True):
         data = blocks.made(_completed_sums, heads, counts.incomplete, counts.rows)
         heads = _fit(heads, data, on_step if last else lambda _: None, residual and last)
-    return heads
+    return heads, data
 
 
 def _completions(rows: FitRows, heads: Heads, incomplete: int) -> Completions:
@@ -248,23 +286,38 @@ def _completed_sums(rows: FitRows, heads: Heads, incomplete: int, log_rows: int)
 
 
 def fit_linear(
-    heads: Heads, data: HeadRows, on_step: Callable[[int], None] = lambda _: None
+    heads: Heads,
+    data: HeadRows,
+    on_step: Callable[[int], None] = lambda _: None,
+    *,
+    kept: int = 0,
 ) -> Heads:
-    """Take Newton steps until they no longer move the ranking."""
+    """Take Newton steps until they no longer move the ranking.
+
+    So many groups of coefficients are `kept` as a calibration has them.
+    """
     mean = np.zeros(heads.theta.shape[1])
-    mean[SHARED] = heads.shared
-    group = HeadColumns(len(heads.theta)).groups(heads.slots)
-    prior, steps = Prior(mean, heads.precision, group), count(1)
+    mean[SHARED] = _PLAIN if kept else heads.shared
+    columns, steps = HeadColumns(len(heads.theta)), count(1)
+    by_head = heads.precision.copy()
+    by_head[:, :kept] = _CALIBRATION[:kept]
+    group, precision = columns.groups(heads.slots), columns.flat(by_head)
+    prior = Prior(mean, precision, group, columns.pools)
+    fixed = kept if kept < len(GROUPS) else len(precision)
+
+    def update(prior: Prior, theta: np.ndarray, variance: np.ndarray) -> Prior:
+        return prior.updated(theta, variance, fixed) if fixed else _updated(prior, theta, variance)
 
     def propose(theta: np.ndarray, there: Likelihood) -> Step:
         nonlocal prior
-        step, prior, far = settled(theta, prior, HeadCurve(theta, there).top, _updated, _ROUNDS)
+        step, prior, far = settled(theta, prior, HeadCurve(theta, there).top, update, _ROUNDS)
         on_step(next(steps))
         return step._replace(last=far < _ENOUGH)
 
-    found = maximise(data.likelihood, heads.theta, propose, _STEPS, SINGLE_ROUNDING)
-    theta = found.checked("The linear heads").theta
-    return replace(heads, theta=theta, precision=prior.precision, shared=prior.mean[SHARED])
+    top = maximise(data.likelihood, heads.theta, propose, _STEPS, SINGLE_ROUNDING)
+    theta = top.checked("The linear heads").theta
+    precision = columns.by_head(prior.precision)
+    return replace(heads, theta=theta, precision=precision, shared=prior.mean[SHARED])
 
 
 def _updated(prior: Prior, theta: np.ndarray, variance: np.ndarray) -> Prior:

@@ -1,4 +1,4 @@
-"""What the loops of the residual's fit share: records of rows and groups, knots, what a row touches.
+"""What the loops of the residual's fit share: records, knots, and what a row touches.
 
 A row touches one coefficient of a group of context values, slopes or pairs, two of a curve, four of
 a surface. So sums are scattered, not multiplied.
@@ -27,7 +27,7 @@ import numpy as np
 
 from harmonrank.model.scorer.elementary import take_logarithms
 from harmonrank.model.terms.residual import CURVE_KNOTS, NEAR, SURFACE_KNOTS
-from harmonrank.support.kernel import inline_kernel, kernel, lane_kernel
+from harmonrank.support.kernel import kernel, lane_function, lane_kernel
 
 VALUE, CURVE, SLOPE, SURFACE, PAIR = range(5)
 
@@ -156,14 +156,14 @@ def _take_distances(distance: Any, M: int) -> None:
     take_logarithms(distance)
 
 
-@kernel
+@lane_kernel
 def find_cells(rows: Any, groups: Any, which: Any, cells: Any) -> None:
     """Look up the knots of a tile of rows, of the inputs that some group looks at."""
     _put(rows, which, groups.curved, CURVE_KNOTS, cells.cell, cells.share)
     _put(rows, which, groups.joined, SURFACE_KNOTS, cells.wide, cells.part)
 
 
-@inline_kernel
+@lane_function
 def _put(rows: Any, which: Any, inputs: Any, knots: int, cell: Any, share: Any) -> None:
     for i in inputs:
         for r in range(len(which)):
@@ -174,37 +174,44 @@ def _put(rows: Any, which: Any, inputs: Any, knots: int, cell: Any, share: Any) 
             share[i, r] = place - cell[i, r]
 
 
-@inline_kernel
-def touch(group: Any, rows: Any, row: int, cells: Any, r: int, index: Any, number: Any) -> int:
-    """Write the coefficients of a group that a row touches and their numbers; return how many.
+@lane_kernel
+def touch(group: Any, rows: Any, which: Any, cells: Any, index: Any, number: Any) -> int:
+    """Write the coefficients of a group that a tile of rows touches; return how many a row does.
 
     Args:
         group: Its row of the table.
         rows: The rows.
-        row: Which of them.
-        cells: Between which knots the inputs of its tile lie.
-        r: Its place in the tile.
-        index: Is told the coefficients, counted from the group's first.
-        number: Is told what each is multiplied with.
+        which: Those of the tile.
+        cells: Between which knots their inputs lie.
+        index: (TOUCHED, TILE) is told the coefficients, counted from the group's first.
+        number: (TOUCHED, TILE) is told what each is multiplied with.
     """
-    kind, a, b = group[0], group[1], group[2]
+    kind, a, b, n = group[0], group[1], group[2], len(which)
     if kind == CURVE:
-        index[0], number[0] = cells.cell[a, r], 1.0 - cells.share[a, r]
-        index[1], number[1] = cells.cell[a, r] + 1, cells.share[a, r]
+        cell, share = cells.cell[a], cells.share[a]
+        for r in range(n):
+            index[0, r], number[0, r] = cell[r], 1.0 - share[r]
+            index[1, r], number[1, r] = cell[r] + 1, share[r]
         return 2
     if kind == SURFACE:
         # Bilinear: a corner counts by the area of the rectangle that lies opposite.
-        corner = cells.wide[a, r] * SURFACE_KNOTS + cells.wide[b, r]
-        x, y = cells.part[a, r], cells.part[b, r]
-        index[0], number[0] = corner, (1.0 - x) * (1.0 - y)
-        index[1], number[1] = corner + 1, (1.0 - x) * y
-        index[2], number[2] = corner + SURFACE_KNOTS, x * (1.0 - y)
-        index[3], number[3] = corner + SURFACE_KNOTS + 1, x * y
+        across, down, x, y = cells.wide[a], cells.wide[b], cells.part[a], cells.part[b]
+        for r in range(n):
+            corner = across[r] * SURFACE_KNOTS + down[r]
+            index[0, r], number[0, r] = corner, (1.0 - x[r]) * (1.0 - y[r])
+            index[1, r], number[1, r] = corner + 1, (1.0 - x[r]) * y[r]
+            index[2, r], number[2, r] = corner + SURFACE_KNOTS, x[r] * (1.0 - y[r])
+            index[3, r], number[3, r] = corner + SURFACE_KNOTS + 1, x[r] * y[r]
         return 4
-    code = rows.contexts[rows.context[row]]
-    index[0], number[0] = code[a], 1.0
+    codes, context, inputs = rows.contexts, rows.context, rows.inputs
     if kind == SLOPE:  # The score itself is what the context's slope multiplies.
-        index[0], number[0] = code[b], rows.inputs[row, a]
+        for r in range(n):
+            index[0, r], number[0, r] = codes[context[which[r]], b], inputs[which[r], a]
     elif kind == PAIR:
-        index[0] = code[a] * rows.slots[b] + code[b]
+        for r in range(n):
+            c = context[which[r]]
+            index[0, r], number[0, r] = codes[c, a] * rows.slots[b] + codes[c, b], 1.0
+    else:
+        for r in range(n):
+            index[0, r], number[0, r] = codes[context[which[r]], a], 1.0
     return 1
