@@ -17,7 +17,7 @@ def test_axes_give_what_inverting_all_columns_does(monkeypatch, M):
     curvature = np.einsum("mri,mrj->mij", rows, rows)
     there = Likelihood(np.zeros(M), rng.normal(size=(M, D)), curvature)
     curve = HeadCurve(rng.normal(size=(M, D)), there)
-    group = np.minimum(np.arange(D), K)
+    group = np.tile(np.minimum(np.arange(D), K), (M, 1))
     prior = Prior(rng.normal(size=D), np.append(rng.uniform(1, 9, K), 2.5), group)
     theta, spread = curve.top(prior)
     monkeypatch.setattr(head_curve, "_MANY_VALUES", 10_000)

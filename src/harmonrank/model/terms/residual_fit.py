@@ -23,6 +23,7 @@ import numpy as np
 
 from harmonrank.model.terms.residual import CURVE_KNOTS, SURFACE_KNOTS, Residual, residual_shapes
 from harmonrank.model.terms.residual_blocks import Answer, Ask, Look, ResidualBlocks
+from harmonrank.model.terms.residual_kernels import SLOPE
 from harmonrank.model.terms.residual_sums import CURVE, KINDS, PAIR, SURFACE, Group, groups_of
 from harmonrank.support.newton import (
     MOST,
@@ -188,11 +189,10 @@ def _look(found: Look, groups: list[Group], M: int, positives: float, mass: floa
     """Return what every group alone would gain with each precision."""
     basis = _Basis(groups, M)
     gains, held = np.empty((len(groups), len(_PRECISIONS))), np.empty(len(groups))
-    dispersion, roots = _pair_dispersion(found, groups), basis.roots[3:]
+    dispersions, roots = _dispersions(found, groups), basis.roots[3:]
     for g, (group, L, pull) in enumerate(zip(groups, roots, found.pulls(groups), strict=True)):
         halves, curved = _halves(pull), found.blocks[g]
-        if group.kind == PAIR:
-            halves, curved = halves / dispersion, curved / dispersion
+        halves, curved = halves / dispersions[group.kind], curved / dispersions[group.kind]
         if L is not None:
             curved, axes = np.linalg.eigh(L.T @ curved.reshape(group.size, group.size) @ L)
             halves = halves @ L @ axes
@@ -208,21 +208,23 @@ def _look(found: Look, groups: list[Group], M: int, positives: float, mass: floa
     return _Look(gains, held, enough)
 
 
-def _pair_dispersion(found: Look, groups: list[Group]) -> float:
-    """Return how much more the gradient in pairs of context values varies, at least 1.
+def _dispersions(look: Look, groups: list[Group]) -> np.ndarray:
+    """Return how much more the gradient of each kind of group varies, at least 1.
 
     This is eq. 9 of docs/default-method.md. Of independent rows the gradient has the variance of
     its curvature, in all and in each period, apart from its mean and from what an intercept of
-    the period's own would explain.
+    the period's own, of slopes a slope, would explain.
     """
-    varied, curved, count = 0.0, 0.0, len(found.periods)
-    for group, block, pull in zip(groups, found.blocks, found.pulls(groups), strict=True):
-        if group.kind == PAIR:
-            share = block / max(block.sum(), 1e-300)
-            own = pull - found.periods[:, :1] * share
-            varied += float(own.var(axis=0, ddof=1).sum()) * count
-            curved += float(block.sum())
-    return max(1.0, varied / max(curved, 1e-300))
+    varied, curved, count = np.zeros(PAIR + 1), np.zeros(PAIR + 1), len(look.periods)
+    for group, block, pull in zip(groups, look.blocks, look.pulls(groups), strict=True):
+        whole = block.reshape(group.size, -1)
+        own = block if whole.shape[1] == 1 else np.diagonal(whole)
+        share = whole.sum(axis=1) / max(whole.sum(), 1e-300)
+        shared = look.periods[:, 2 + group.a if group.kind == SLOPE else 0]
+        rest = pull - shared[:, None] * share
+        varied[group.kind] += float(rest.var(axis=0, ddof=1).sum()) * count
+        curved[group.kind] += float(own.sum())
+    return np.maximum(1.0, varied / np.maximum(curved, 1e-300))
 
 
 def _halves(periods: np.ndarray) -> np.ndarray:
