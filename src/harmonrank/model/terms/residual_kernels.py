@@ -1,4 +1,4 @@
-"""What the loops of the residual's fit share: records of rows and groups, knots, what a row touches.
+"""What loops of the residual's fit share: records of rows and groups, knots, what a row touches.
 
 A row touches one coefficient of a group of context values, slopes or pairs, two of a curve, four of
 a surface. So sums are scattered, not multiplied.

@@ -70,7 +70,7 @@ def add_gradient(
 
     Letters are those of `harmonrank.model.terms.residual`, of eq. 7 of docs/default-method.md.
     """
-    M, table, kinds = rows.heads.shape[1], groups.table, groups.kinds
+    M, table = rows.heads.shape[1], groups.table
     z, g, p, sure = np.zeros(TILE), np.empty(TILE), np.empty(TILE), np.empty(TILE)
     index, number, slope = np.empty(TOUCHED, np.int64), np.empty(TOUCHED), np.empty(M)
     value = 0.0
