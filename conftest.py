@@ -64,8 +64,7 @@ def run(monkeypatch, capsys):
 @pytest.fixture(scope="session")
 def world_folder(tmp_path_factory):
     """Return the files of a small world."""
-    from harmonrank.worlds import world
-    from harmonrank.worlds import simulate
+    from harmonrank.worlds import simulate, world
 
     path = tmp_path_factory.mktemp("world") / "elive"
     simulate(world("elive"), 8000, path, seed=1)

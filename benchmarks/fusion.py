@@ -25,12 +25,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from store import LATER, Rows, ceiling, clocked, exact, log_of, logs_of, options
+from store import EIGHT, LATER, Rows, ceiling, clocked, exact, log_of, logs_of, options
 
 from harmonrank.data import Log
 from harmonrank.fusion import METHODS, Method, method_class
 from harmonrank.support import HarmonRankError
-from harmonrank.worlds import world, world_names
+from harmonrank.worlds import world
 
 SWAPPED = [
     "harmonrank",
@@ -40,8 +40,6 @@ SWAPPED = [
     "logistic",
     "lightgbm",
 ]
-# The world `requests` has a benchmark of its own, per_request.py.
-EIGHT = [name for name in world_names() if name != "requests"]
 OF_PART: dict[str, tuple[list[str], list[str]]] = {
     "regret": (EIGHT, list(METHODS)),
     "small": (EIGHT[:3], ["harmonrank", "closed-form", "prevalence-weights", "logistic"]),

@@ -19,7 +19,6 @@ quarter, in which windows fill and the allocator settles.
 """
 
 import os
-import shutil
 from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable
@@ -43,6 +42,7 @@ from harmonrank.streaming import (
     open_sink,
     open_source,
 )
+from harmonrank.streaming.state.commits import Commits
 from harmonrank.worlds import world
 from harmonrank_lab.worlds.stream import SimulatedStream
 
@@ -124,7 +124,7 @@ class Reader:
         self._place, self.watch = place, Stopwatch()
         self._source = open_source(str(place / "events"), schema)
         self.join, self._offset = Join(schema, Windows()), None
-        self.commits = self.events = self.rows = 0
+        self._commits, self.events, self.rows = Commits(place), 0, 0
 
     def hour(self) -> None:
         """Take all that is there, and commit."""
@@ -143,11 +143,9 @@ class Reader:
             self.join.take_aside()
 
     def _commit(self) -> None:
-        before, made = (self._place / str(self.commits + k) for k in (0, 1))
-        self.commits += 1
-        self.join.save(made, before=before if before.exists() else None)
+        frames = {f"{name}.parquet": frame for name, frame in self.join.frames().items()}
+        self._commits.commit({"join.json": self.join.record(), **frames})
         os.sync()
-        shutil.rmtree(before, ignore_errors=True)
 
 
 def join(given: Namespace) -> dict[str, Any]:

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from store import ceiling, clocked, exact, log_of, options, write
+from store import EIGHT, ceiling, clocked, exact, log_of, options, write
 
 from harmonrank.data import Log
 from harmonrank.fusion import method_class
-from harmonrank.worlds import world, world_names
+from harmonrank.worlds import world
 
 START: dict[str, Any] = {
     "scale": "logit", "buckets": 8, "interpolate": True, "learning_rate": 0.01, "weight_decay": 0.0,
@@ -152,8 +152,7 @@ def mean(regrets: dict[str, float]) -> float:
 
 
 if __name__ == "__main__":
-    eight = [name for name in world_names() if name != "requests"]
-    given = options(__doc__, rows=100_000, seeds=2, worlds=eight, methods=list(OWN))
+    given = options(__doc__, rows=100_000, seeds=2, worlds=EIGHT, methods=list(OWN))
     tuning = Tuning(given.json, given.rows, given.worlds, given.seeds)
     for method in given.methods:
         tuning.tune(method)

@@ -14,7 +14,7 @@ from store import Rows, ceiling, clocked, exact, log_of, options
 
 from harmonrank.fusion import method_class
 from harmonrank.metrics import fit_isotonic
-from harmonrank.worlds import AnyWorld, world, world_names
+from harmonrank.worlds import PRESETS, AnyWorld, world
 
 THREE = {"elive": ("buy", "follow", "long_view"), "qkvideo": ("click", "like", "follow")}
 
@@ -54,7 +54,7 @@ if __name__ == "__main__":
     given = options(__doc__, rows=2_000_000)
     world("elive").sample(1000, seed=0)  # compiles
     results = Rows(given.json, keep=False)
-    for name, redraw in product(world_names(), (None, 1, 2, 3)):
+    for name, redraw in product(PRESETS, (None, 1, 2, 3)):
         found = one(name, redraw, given.rows)
         if redraw is None:
             found["regret"] = regrets(world(name), given.rows // 2)

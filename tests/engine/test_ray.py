@@ -241,7 +241,7 @@ def test_a_worker_killed_while_measuring_changes_no_figure(world_folder, tmp_pat
 
 
 def test_workers_measure_whatever_one_process_does(run, folder, ray_engine, monkeypatch):
-    monkeypatch.setattr("harmonrank.cli.evaluate._WORKER_ROWS", 250)
+    monkeypatch.setattr("harmonrank.evaluation.table_rows._WORKER_ROWS", 250)
     given = ["fit", "--train", folder / "train.parquet", "--schema", folder / "schema.toml", "-q"]
     assert run(*given, "-o", folder / "m").code == 0
     asked = ("--baseline", "p_buy", "--value", "buy=2,like=1", "--recalibrate")

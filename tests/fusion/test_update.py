@@ -45,7 +45,7 @@ def test_a_context_value_that_the_fit_did_not_see_begins_as_the_unknown_one(mode
     grown = model._grown(newer)
     assert np.array_equal(grown.score(newer), model.score(newer))
     updated = model.updated(newer)
-    assert 99 in updated.encoder.features[0].values
+    assert 99 in updated.fitted.encoder.features[0].values
     updated.save(tmp_path / "m")
     assert np.array_equal(load(tmp_path / "m").score(newer), updated.score(newer))
 

@@ -7,7 +7,7 @@ from harmonrank.model.coordinate import fit_coordinate
 from harmonrank.model.density.density import distinct_contexts
 from harmonrank.model.density.density_sums import fit_density
 from harmonrank.model.missing.density_fit import fit_incomplete_density
-from harmonrank.model.missing.gaps import Conditional, Gaps, distinct_sets
+from harmonrank.model.missing.gaps import Gaps, MissingDensity, distinct_sets
 from logs import drawn_logits as drawn
 
 
@@ -21,7 +21,7 @@ def test_the_density_of_what_is_missing_is_the_conditional_normal(M):
     C = covariance(M, M)
     for lost in product([True, False], repeat=M):
         m, o = np.flatnonzero(lost), np.flatnonzero(~np.array(lost))
-        found = Conditional.of(np.linalg.inv(C)[None], np.array([lost]))
+        found = MissingDensity.of(np.linalg.inv(C)[None], np.array([lost]))
         gain, left = np.zeros((M, M)), np.zeros((M, M))
         if len(m):
             # The textbook's form, by the covariance: S_mo S_oo⁻¹ and S_mm − S_mo S_oo⁻¹ S_om.
@@ -38,7 +38,7 @@ def test_conditional_moments_are_those_of_rows_that_look_alike():
     x = np.random.default_rng(0).multivariate_normal(np.zeros(3), C, 400_000)
     value = 0.7 * np.sqrt(C[0, 0])
     near = x[np.abs(x[:, 0] - value) < 0.02 * np.sqrt(C[0, 0])]
-    found = Conditional.of(np.linalg.inv(C)[None], np.array([[False, True, True]]))
+    found = MissingDensity.of(np.linalg.inv(C)[None], np.array([[False, True, True]]))
     mean = found.gain[0] @ [value, 0.0, 0.0]
     error = np.sqrt(np.diag(C) / len(near))
     assert (np.abs(near.mean(axis=0) - mean)[1:] < 4 * error[1:]).all()

@@ -53,6 +53,19 @@ def test_where_room_is_short_the_spare_column_goes_then_columns_stand_below():
     assert max(map(len, narrow.splitlines())) <= 30
 
 
+def test_where_two_columns_tell_rows_apart_the_longer_is_cut_or_both_begin_each_block():
+    names = ("buy", "long_view_seconds_watched")
+    rows = tuple((arm, name, *[0.75] * 5) for name in names for arm in ("new", "old"))
+    table = Table((Column("arm"), Column("outcome"), *WIDE), rows)
+    assert "long_view_seconds_watched" in table.to_text(100)
+    head, *lines = table.to_text(80).splitlines()
+    assert "objective_4" in head
+    assert "new long_view_sec" in lines[2]
+    narrow = table.to_text(40).split("\n\n")
+    assert len(narrow) > 1
+    assert all(block.splitlines()[3].startswith("new  long_view") for block in narrow)
+
+
 def test_long_texts_go_on_in_the_next_line():
     table = Table((Column("what", widest=10), Column("n")), (("one two three four", 1),))
     assert table.to_text().splitlines()[1:] == ["one two     1", "three four"]

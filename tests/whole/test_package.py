@@ -12,9 +12,10 @@ import harmonrank as hr
 
 HEAVY = ("torch", "numba", "polars", "numpy", "pandas", "pyarrow", "safetensors", "scipy")
 PUBLIC = [
-    *("ClosedForm", "HarmonRank", "HarmonRankError", "HarmonRankNetwork", "HarmonRankPaper"),
-    *("Network", "NetworkConfig", "Schema", "__version__", "auc", "compare", "load", "rank"),
-    *("rank_auc_loss", "soft_rank", "world"),
+    *("ClosedForm", "Comparison", "Cut", "HarmonRank", "HarmonRankError", "HarmonRankNetwork"),
+    *("HarmonRankPaper", "Network", "NetworkConfig", "Schema", "__version__", "align", "auc"),
+    *("compare", "evaluate", "explain", "frontier", "guess_schema", "load", "offline", "rank"),
+    *("rank_auc_loss", "soft_rank", "split", "world", "write_figures", "write_report"),
 ]
 
 

@@ -101,7 +101,7 @@ WRONG = {
     "objectives": (size(objectives="a"), "Option 'objectives' of NetworkConfig must be a whole"),
     "width": (size(width="a"), "Option 'width' of NetworkConfig must be a whole number"),
     "slots": (size(context_slots=3), "Option 'context_slots' of NetworkConfig must be a list"),
-    "encoder before a fit": (lambda: hr.HarmonRank().encoder, UNFITTED),
+    "encoder before a fit": (lambda: hr.HarmonRank().fitted.encoder, UNFITTED),
     "network before a fit": (lambda: hr.HarmonRankNetwork().network, UNFITTED),
     "facts before a fit": (lambda: hr.HarmonRankNetwork().explain(), UNFITTED),
 }

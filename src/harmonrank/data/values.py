@@ -85,7 +85,9 @@ def checked_mapping(part: str, value: Any) -> dict[str, Any]:
 
 def _number(one: str, name: str, number: Any) -> float:
     number = number.item() if isinstance(number, np.generic) else number
-    if isinstance(number, bool) or not isinstance(number, int | float) or not isfinite(number):
+    # A whole number may be too large for a float, and so for `isfinite`.
+    whole = isinstance(number, int) and not isinstance(number, bool)
+    if not whole and not (isinstance(number, float) and isfinite(number)):
         raise UsageError(f"The {one} of '{name}' must be a finite number. Got {shown(number)}.")
     if abs(number) > _LARGEST:
         raise UsageError(

@@ -12,7 +12,7 @@ from harmonrank.export.inputs import Inputs
 from harmonrank.export.lookups import count_below, look_up
 from harmonrank.fusion import Method
 from harmonrank.paper.config import NetworkConfig
-from harmonrank.paper.fused import Relation, Weights
+from harmonrank.paper.fused import NetworkWeights, Relation
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -78,7 +78,7 @@ def _relation_aware(
     x: Value, context: list[Value] | None, config: NetworkConfig, arrays: Arrays
 ) -> Value:
     """Return s1, (rows,), by the folded projections of `Relation`."""
-    folded, graph = Relation(Weights(arrays), config), x.graph
+    folded, graph = Relation(NetworkWeights(arrays), config), x.graph
     x_r = attended(x, folded.G) if config.self_attention else x  # (rows, M, d)
     bias = arrays["relation_aware.output.bias"]
     P = None if context is None else graph.concat(context)  # (rows, features)

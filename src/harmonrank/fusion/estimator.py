@@ -20,7 +20,7 @@ class Estimator:
     """
 
     Config: ClassVar[Any]
-    """The frozen options, which can fit (`harmonrank.fusion.protocol.Learner`)."""
+    """The frozen options, which can fit (`harmonrank.fusion.protocol.MethodLearner`)."""
     name: ClassVar[str]
     traits: ClassVar[Traits]
 

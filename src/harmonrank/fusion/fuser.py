@@ -82,7 +82,10 @@ class Fuser:
         return fused if curve is None else _finite(curve(fused))
 
     def fused(self, scores: np.ndarray, codes: np.ndarray, weights: Weights) -> np.ndarray:
-        """Return fused scores: Σ_m w_m p_m/(π_m(1−π_m)) where the method knows p."""
+        """Return fused scores: eq. 10 of docs/default-method.md where the method knows p.
+
+        With the true probabilities it is the best score there is for Σ_m w_m AUC_m.
+        """
         scores = self._expected(scores, codes)
         if not self.traits.probabilities:
             return _finite(self.state.scores(scores, codes))

@@ -166,6 +166,9 @@ def terms_of(
 
 
 def expected_of(schema: Schema, heads: np.ndarray, kinds: Kinds) -> np.ndarray:
-    """Return what is expected of a row, (rows, M): values multiply it (eq. 9 of the same page)."""
+    """Return what is expected of a row, (rows, M), which values multiply.
+
+    Of a graded objective it is E[Y_m | x] in own units, as in eq. 9 of docs/objectives.md.
+    """
     expected: np.ndarray = kinds.amounts(schema, heads) * chances(schema, heads)
     return expected

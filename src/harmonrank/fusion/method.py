@@ -21,7 +21,7 @@ from harmonrank.fusion.drift.drift_measurement import drift_of
 from harmonrank.fusion.drift.recalibration import recent_rows
 from harmonrank.fusion.estimator import Estimator
 from harmonrank.fusion.fitted import Fitted
-from harmonrank.fusion.fitting.fit import Run, Training, evaluation_log, learned, rows_within
+from harmonrank.fusion.fitting.fit import FitRun, Training, evaluation_log, learned, rows_within
 from harmonrank.fusion.fuser import Fuser, require_probabilities
 from harmonrank.fusion.points import checked_point, point_of
 from harmonrank.fusion.protocol import State
@@ -128,7 +128,7 @@ class Method(Estimator):
         require_polars_threads("A fit")
         schema = Schema.of(schema)
         self._require_kinds(schema)
-        run = Run(
+        run = FitRun(
             checked_seed(seed),
             checked_device(device),
             checked_listener(on_event),

@@ -6,7 +6,7 @@ dataclass whose annotated fields say how it is stored (`harmonrank.support.stora
 else that a model can do stands around both once, in `harmonrank.fusion.method`.
 """
 
-__all__ = ["Learner", "Probabilities", "Scores", "State", "Traits"]
+__all__ = ["MethodLearner", "Probabilities", "Scores", "State", "Traits"]
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
@@ -83,7 +83,7 @@ State: TypeAlias = Any
 """
 
 
-class Learner(Protocol):
+class MethodLearner(Protocol):
     """The options of a method."""
 
     name: ClassVar[str]

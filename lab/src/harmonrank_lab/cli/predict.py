@@ -15,6 +15,7 @@ from harmonrank.cli.parts import (
     shown,
 )
 from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
+from harmonrank.support.errors import UsageError
 from harmonrank_lab.cli.predictor_options import predictor_options
 
 
@@ -30,7 +31,7 @@ def command() -> None:
 @output("Folder of the predictor.")
 @engine_options
 @click.option(
-    "--data-parallel", is_flag=True, help="Of no effect: weights are the same however divided."
+    "--data-parallel", is_flag=True, help="Ray: of no effect, as weights are the same anyhow."
 )
 @shown
 def fit_command(
@@ -44,7 +45,7 @@ def fit_command(
     out: Path,
     overwrite: bool,
     engine: EngineChoice,
-    data_parallel: bool,  # noqa: ARG001
+    data_parallel: bool,
     show: Show,
 ) -> None:
     """Train on LOG, a folder that `harmonrank lab data import` wrote.
@@ -60,6 +61,8 @@ def fit_command(
     from harmonrank_lab.upstream.logs import ImportedLog
     from harmonrank_lab.upstream.predictor import MODEL
 
+    if data_parallel and not engine.is_cluster:
+        raise UsageError("--data-parallel is about Ray; add --engine ray.")
     config = config_of(network, epochs, settings)
     check_output(out, overwrite=overwrite, holds=MODEL)
     with engine.used():

@@ -4,13 +4,20 @@ __all__ = ["command"]
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harmonrank.cli.parts import Show, figures_option, format_option, path_option, shown
 from harmonrank.support.events import BatchEnded, FitStep
 from harmonrank_lab.events import CellEnded, CellStarted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harmonrank.reports.sections import Section
+
+_FIRST = "elive"
 
 
 @click.command("reproduce")
@@ -125,8 +132,15 @@ def command(
     merged = add_results(out, found)
     seeds = f"0 to {settings.seeds - 1}" if settings.seeds > 1 else "0"
     run = run_of("\n".join(dict.fromkeys(table.command for table in merged)), seeds)
+    page = can_draw(show)
     written = write_reproduction(
-        out, merged, run, page=can_draw(show), markdown=markdown, figures=figures
+        out,
+        merged,
+        run,
+        page=page,
+        closer=_closer(data, settings.rows, show) if page or figures else (),
+        markdown=markdown,
+        figures=figures,
     )
     for path in written:
         show.line(f"Wrote {path}")
@@ -146,6 +160,20 @@ def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict
             f"{value:g}" if isinstance(value, float) else value,
         ]
     return shlex.join(map(str, parts))
+
+
+def _closer(data: str | None, rows: int, show: Show) -> "Sequence[Section]":
+    """Return what our default learned; data that it cannot be fitted on have had their say."""
+    from harmonrank.support.errors import HarmonRankError
+    from harmonrank_lab.paper_tables import data_of
+    from harmonrank_lab.paper_tables.report import closer_look
+
+    show.line("Drawing the report.")
+    try:
+        return closer_look(data_of(data or _FIRST, rows))
+    except HarmonRankError as error:
+        show.line(f"The page has no closer look at our default: {error}")
+        return ()
 
 
 class _Progress:

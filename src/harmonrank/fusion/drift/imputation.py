@@ -19,7 +19,7 @@ import numpy as np
 
 from harmonrank.fusion.drift.reference import Reference
 from harmonrank.model.density.density import SMALLEST_EIGENVALUE
-from harmonrank.model.missing.gaps import Conditional, distinct_sets
+from harmonrank.model.missing.gaps import MissingDensity, distinct_sets
 from harmonrank.support.kernel import kernel
 from harmonrank.support.logistic import score_logit
 
@@ -52,7 +52,7 @@ def _complete(reference: Reference, scores: np.ndarray, codes: np.ndarray) -> No
     away = np.clip(np.where(missing | (deviation <= 0), 0.0, away), -_REACH, _REACH)
     sets, which = distinct_sets(missing)
     precision = np.linalg.inv(_proper(reference.correlation))
-    gain = Conditional.of(np.tile(precision, (len(sets), 1, 1)), sets).gain
+    gain = MissingDensity.of(np.tile(precision, (len(sets), 1, 1)), sets).gain
     _fill(missing, which, gain, away, centre.copy(), deviation.copy(), scores)
 
 

@@ -1,6 +1,6 @@
-"""Facts: what a fit has to know of all rows before it begins."""
+"""TrainingFacts: what a fit has to know of all rows before it begins."""
 
-__all__ = ["Facts"]
+__all__ = ["TrainingFacts"]
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,7 +42,7 @@ class _Sums(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class TrainingFacts:
     """Sums over the rows that count, and some of these rows.
 
     Attributes:
@@ -82,7 +82,7 @@ class Facts:
     places: PlaceSums | None = None
 
     @classmethod
-    def of(cls, blocks: LogBlocks) -> "Facts":
+    def of(cls, blocks: LogBlocks) -> "TrainingFacts":
         """Look at all rows once; twice if some of them do not count.
 
         Raises:

@@ -1,6 +1,6 @@
 """The fit of any method: checked rows, codes, a reference; then what the method makes of them."""
 
-__all__ = ["Run", "Training", "evaluation_log", "learned", "rows_within"]
+__all__ = ["FitRun", "Training", "evaluation_log", "learned", "rows_within"]
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -17,11 +17,11 @@ from harmonrank.data.rows.row_choice import RequestShare
 from harmonrank.fusion.drift.imputation import imputed
 from harmonrank.fusion.drift.reference import Reference
 from harmonrank.fusion.fitted import Fitted
-from harmonrank.fusion.fitting.facts import Facts, counted
+from harmonrank.fusion.fitting.facts import TrainingFacts, counted
 from harmonrank.fusion.fitting.rows import TrainingRows
 from harmonrank.fusion.kinds import Kinds, LabelPlaces, kinds_of
 from harmonrank.fusion.position.correction import corrected, corrected_blocks
-from harmonrank.fusion.protocol import Learner, State
+from harmonrank.fusion.protocol import MethodLearner, State
 from harmonrank.fusion.quality.missing_scores import MissingScores
 from harmonrank.fusion.quality.position_quality import PositionCorrection
 from harmonrank.fusion.weights import fit_weights
@@ -38,7 +38,7 @@ _BYTES = 48  # Per number: some methods keep a few copies.
 
 
 @dataclass(frozen=True)
-class Run:
+class FitRun:
     """How a fit is to run.
 
     Attributes:
@@ -120,7 +120,7 @@ def evaluation_log(table: Source, schema: Schema) -> Log:
 
 
 def learned(
-    learner: Learner, blocks: LogBlocks, valid: LogBlocks | None, run: Run
+    learner: MethodLearner, blocks: LogBlocks, valid: LogBlocks | None, run: FitRun
 ) -> tuple[Schema, Fitted, State, Training]:
     """Fit a method on the rows of a log, of which one block at a time is in memory.
 
@@ -134,7 +134,7 @@ def learned(
     if aside:
         facts, blocks, valid = _set_aside(blocks, run.seed)
     else:
-        facts = Facts.of(blocks)
+        facts = TrainingFacts.of(blocks)
     schema, places = facts.schema, LabelPlaces.of(facts.levels)
     coder = _Coder(facts.encoder(traits.values), places)
     reference = _reference(facts, coder.encoder)
@@ -238,7 +238,7 @@ def _code(log: Log, first: int, coder: _Coder, unit: float) -> FitRows:
     return coder(log, first, unit)
 
 
-def _set_aside(blocks: LogBlocks, seed: int) -> tuple[Facts, LogBlocks, LogBlocks]:
+def _set_aside(blocks: LogBlocks, seed: int) -> tuple[TrainingFacts, LogBlocks, LogBlocks]:
     """Split rows in two by whole requests; return the facts of the larger part, and both.
 
     Requests are drawn again where the larger part would lack a label, or the other all rows: of
@@ -248,9 +248,9 @@ def _set_aside(blocks: LogBlocks, seed: int) -> tuple[Facts, LogBlocks, LogBlock
         share = RequestShare(VALID_SHARE, seed + attempt)
         rest, valid = blocks.only(replace(share, others=True)), blocks.only(share)
         try:
-            facts = Facts.of(rest)
+            facts = TrainingFacts.of(rest)
         except DataError:
-            Facts.of(blocks)  # which says what all rows lack
+            TrainingFacts.of(blocks)  # which says what all rows lack
             continue
         if _first_rows(valid)[1]:
             return facts, rest, valid
@@ -270,12 +270,12 @@ def _count(log: Log) -> int:
     return log.rows if log.sample_weight is None else int(np.count_nonzero(log.sample_weight))
 
 
-def _reference(facts: Facts, encoder: ContextEncoder) -> Reference:
+def _reference(facts: TrainingFacts, encoder: ContextEncoder) -> Reference:
     some = facts.unit(facts.drawn)
     return Reference.of(some.scores, some.codes(encoder), encoder.slots, some.own_weight)
 
 
-def _for_requests(learner: Learner, schema: Schema, blocks: LogBlocks) -> bool:
+def _for_requests(learner: MethodLearner, schema: Schema, blocks: LogBlocks) -> bool:
     """Tell whether a fit is for AUC within requests; refuse one where no column tells them."""
     if getattr(learner, "optimise", "all") != "requests":
         return False
@@ -292,7 +292,9 @@ def _for_requests(learner: Learner, schema: Schema, blocks: LogBlocks) -> bool:
     return True
 
 
-def _kinds(learner: Learner, facts: Facts, coder: _Coder, state: State) -> Kinds | None:
+def _kinds(
+    learner: MethodLearner, facts: TrainingFacts, coder: _Coder, state: State
+) -> Kinds | None:
     """Return what scoring must know of objectives that are no plain events."""
     schema = facts.schema
     if schema.plain:

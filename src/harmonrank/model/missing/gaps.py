@@ -10,7 +10,7 @@ Both depend on the context and on which are missing, not on the row, so they are
 each such pair; with nothing observed they are the density of the context itself.
 """
 
-__all__ = ["Conditional", "Gaps", "distinct_sets"]
+__all__ = ["Gaps", "MissingDensity", "distinct_sets"]
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _BITS = 62  # So many flags fit into a number.
 
 
 @dataclass(frozen=True)
-class Conditional:
+class MissingDensity:
     """The density of what is missing, for pairs of a context and the set of missing coordinates.
 
     Attributes:
@@ -38,11 +38,11 @@ class Conditional:
     root: np.ndarray
 
     @classmethod
-    def of(cls, precision: np.ndarray, missing: np.ndarray) -> "Conditional":
+    def of(cls, precision: np.ndarray, missing: np.ndarray) -> "MissingDensity":
         """Condition normal draws of precision (pairs, M, M) on what (pairs, M) flags leave.
 
         >>> precision = np.array([[[2.0, -1.0], [-1.0, 2.0]]])
-        >>> found = Conditional.of(precision, np.array([[True, False]]))
+        >>> found = MissingDensity.of(precision, np.array([[True, False]]))
         >>> found.gain[0, 0, 1], found.covariance[0, 0, 0].round(9)
         (np.float64(0.5), np.float64(0.5))
         """
@@ -107,10 +107,10 @@ class Gaps:
             low, high = np.searchsorted(self.pair, [block.start, block.stop])
             yield block, slice(int(low), int(high))
 
-    def conditional(self, density: Density, contexts: np.ndarray, block: slice) -> Conditional:
+    def conditional(self, density: Density, contexts: np.ndarray, block: slice) -> MissingDensity:
         """Return the density of what is missing, in units of the fit, for a block of pairs."""
         precision = density.precision_of(contexts[self.context[block]])
-        return Conditional.of(precision, self.missing[block])
+        return MissingDensity.of(precision, self.missing[block])
 
     def fill(self, places: np.ndarray, density: Density, contexts: np.ndarray) -> None:
         """Write the conditional mean of each missing coordinate in its place."""
@@ -125,7 +125,7 @@ class Gaps:
         contexts: np.ndarray,
         block: slice,
         rows: slice,
-        found: Conditional,
+        found: MissingDensity,
     ) -> None:
         """Write conditional means for the rows of a block of pairs, whose density was found."""
         centre = density.centre_of(contexts[self.context[block]])

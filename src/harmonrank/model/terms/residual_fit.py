@@ -136,7 +136,7 @@ def _fit_head(m: int, M: int, groups: list[Group], looks: list[_Look]) -> _Steps
     basis, precision = _Basis(groups, M), np.concatenate([[10.0, 100.0], precision])
     found, precision = yield from _climbed(m, basis, precision, np.zeros((1, basis.size)), 1)
     if not found.converged:
-        # The curvature hardly changes from here on.
+        # From here on the curvature hardly changes, unless effects are strong.
         kept = np.append(True, (precision < MOST / 10) | (np.arange(len(precision)) < 2))
         mask = kept[1 + basis.group]
         value, slope, curvature = found.there
@@ -144,7 +144,9 @@ def _fit_head(m: int, M: int, groups: list[Group], looks: list[_Look]) -> _Steps
         groups = [group for group, k in zip(groups, kept[3:], strict=True) if k]
         basis, start = _Basis(groups, M), found.theta[:, mask]
         given = basis, precision[kept[1:]], start, _NEWTON_STEPS - 1, there
-        found, _ = yield from _climbed(m, *given)
+        found, precision = yield from _climbed(m, *given)
+        if not found.converged:
+            found, _ = yield from _climbed(m, basis, precision, found.theta, _NEWTON_STEPS)
         found.checked(f"What the linear head {m} leaves")
     return _Head(groups, basis.coloured(found.theta[0]))
 

@@ -2,7 +2,7 @@
 
 from harmonrank.paper.fused._relation import Relation
 from harmonrank.paper.fused._scorer import Scorer, covers
-from harmonrank.paper.fused._step import Step
-from harmonrank.paper.fused._weights import Weights
+from harmonrank.paper.fused._step import FusedStep
+from harmonrank.paper.fused._weights import NetworkWeights
 
-__all__ = ["Relation", "Scorer", "Step", "Weights", "covers"]
+__all__ = ["FusedStep", "NetworkWeights", "Relation", "Scorer", "covers"]

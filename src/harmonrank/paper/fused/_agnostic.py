@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.paper.config import NetworkConfig
-from harmonrank.paper.fused._weights import Weights
+from harmonrank.paper.fused._weights import NetworkWeights
 from harmonrank.support.kernel import kernel
 
 Matrix = NDArray[np.float64]
@@ -24,7 +24,7 @@ class Agnostic:
         columns: l, (objectives · buckets, 1).
     """
 
-    def __init__(self, weights: Weights, config: NetworkConfig, E: Matrix) -> None:
+    def __init__(self, weights: NetworkWeights, config: NetworkConfig, E: Matrix) -> None:
         M, d = config.objectives, config.width
         self._gate, self._linear, self._E = config.gate, config.linear, E  # (M, B, d)
         # What multiplies x: w2, w3 and, the same for all objectives, w.
@@ -45,7 +45,7 @@ class Agnostic:
         l += self._g * self._kept  # noqa: E741
         self.columns = l.reshape(-1, 1)
 
-    def back(self, d_columns: Matrix, dE: Matrix, gradient: Weights) -> None:
+    def back(self, d_columns: Matrix, dE: Matrix, gradient: NetworkWeights) -> None:
         """Add to the table's gradient dE, (M, B, d), and write those of the weights.
 
         The gate's part is eq. 18 of docs/kernels.md.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.paper.config import NetworkConfig
-from harmonrank.paper.fused._weights import Weights
+from harmonrank.paper.fused._weights import NetworkWeights
 
 Matrix = NDArray[np.float64]
 _PATH = "relation_aware."
@@ -27,7 +27,7 @@ class Relation:
             cross-attention (d, objectives), by who listens.
     """
 
-    def __init__(self, weights: Weights, config: NetworkConfig) -> None:
+    def __init__(self, weights: NetworkWeights, config: NetworkConfig) -> None:
         self._weights, self._config, self._scale = weights, config, 1 / sqrt(config.key_width)
         self.G = np.zeros((config.width, config.width))
         if config.self_attention:
@@ -45,7 +45,7 @@ class Relation:
     def _of(self, name: str) -> Matrix:
         return self._weights[f"{_PATH}{name}.weight"]
 
-    def back(self, dG: Matrix, dU: Matrix, dV: Matrix, gradient: Weights) -> None:
+    def back(self, dG: Matrix, dU: Matrix, dV: Matrix, gradient: NetworkWeights) -> None:
         """Write the gradients of all projections, given those of G, U and V.
 
         The chain rule is eqs. 13, 14, 15 and 16 of docs/kernels.md.

@@ -14,7 +14,7 @@ from harmonrank.paper.config import NetworkConfig
 from harmonrank.paper.fused._codes import MOST_CODES, check_shapes, unknown_code
 from harmonrank.paper.fused._forward import score_rows
 from harmonrank.paper.fused._tables import Tables
-from harmonrank.paper.fused._weights import Weights
+from harmonrank.paper.fused._weights import NetworkWeights
 from harmonrank.support.parallel import each_part
 from harmonrank.support.simd import ROWS, SINGLES
 
@@ -63,7 +63,7 @@ class Scorer:
 
     def __init__(self, config: NetworkConfig, weights: Mapping[str, NDArray[Any]]) -> None:
         self._tables = Tables(config, weights["scores.knots"])
-        self._tables.fill(Weights(weights))
+        self._tables.fill(NetworkWeights(weights))
         tables = self._tables
         self._network = (tables.first, *tables.knotted, *tables.network)
         self._rooms = [tables.room()]

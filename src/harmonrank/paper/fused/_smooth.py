@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.paper.config import NetworkConfig
-from harmonrank.paper.fused._weights import Weights
+from harmonrank.paper.fused._weights import NetworkWeights
 
 Matrix = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ class SmoothAgnostic:
         columns: (objectives · rows, 3).
     """
 
-    def __init__(self, weights: Weights, config: NetworkConfig, E: Matrix) -> None:
+    def __init__(self, weights: NetworkWeights, config: NetworkConfig, E: Matrix) -> None:
         M, d = config.objectives, config.width
         self._gate, self._linear, self._E = config.gate, config.linear, E  # (M, rows, d)
         self._W = np.zeros((M, d, 3))
@@ -35,7 +35,7 @@ class SmoothAgnostic:
             columns[:, :, 0] += weights["gated.gate.bias"][0]
         self.columns = columns.reshape(-1, 3)
 
-    def back(self, d_columns: Matrix, dE: Matrix, gradient: Weights) -> None:
+    def back(self, d_columns: Matrix, dE: Matrix, gradient: NetworkWeights) -> None:
         """Add to the table's gradient dE, (M, rows, d), and write those of the weights."""
         d_fields = d_columns.reshape(*self._E.shape[:2], 3)
         dE += d_fields @ self._W.transpose(0, 2, 1)

@@ -1,6 +1,6 @@
-"""Step: the forward and the backward pass of a training step."""
+"""FusedStep: the forward and the backward pass of a training step."""
 
-__all__ = ["Step"]
+__all__ = ["FusedStep"]
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from harmonrank.paper.fused._codes import check_shapes, code_rows
 from harmonrank.paper.fused._forward import step_parts
 from harmonrank.paper.fused._room import aligned
 from harmonrank.paper.fused._tables import Tables
-from harmonrank.paper.fused._weights import Weights
+from harmonrank.paper.fused._weights import NetworkWeights
 from harmonrank.support.parallel import edges_of, together
 from harmonrank.support.simd import ROWS, SINGLES
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _PART_ROWS = 1024  # Some part of a tenth of a millisecond.
 
 
-class Step:
+class FusedStep:
     """Fuses batches of some rows and turns ∂L/∂s into the gradient of every weight.
 
     Args:
@@ -44,7 +44,7 @@ class Step:
         threads: int = 1,
     ) -> None:
         self._threads = threads
-        self.weights, self.gradient = Weights.of(network), Weights.of(network)
+        self.weights, self.gradient = NetworkWeights.of(network), NetworkWeights.of(network)
         self.gradient.vector[:] = 0  # A weight that a switch leaves out has none.
         self._tables = Tables(network.config, network.scores.knots.numpy())
         self._batch = _Batch(self._tables, np.empty(0, np.int64), 1)

@@ -15,7 +15,7 @@ from harmonrank.paper.fused._agnostic import Agnostic
 from harmonrank.paper.fused._relation import Relation
 from harmonrank.paper.fused._room import Room
 from harmonrank.paper.fused._smooth import SmoothAgnostic
-from harmonrank.paper.fused._weights import Weights
+from harmonrank.paper.fused._weights import NetworkWeights
 from harmonrank.support.kernel import kernel
 from harmonrank.support.simd import SINGLES
 
@@ -65,7 +65,7 @@ class Tables:
         self._of_feature = np.repeat(np.eye(len(slots)), slots, axis=0)  # (codes, features)
 
     @np.errstate(over="ignore")  # Weights that diverge are refused where their scores are seen.
-    def fill(self, weights: Weights) -> None:
+    def fill(self, weights: NetworkWeights) -> None:
         """Compute all rows from a network's weights, which must not change before `back`."""
         d, D = self.config.width, self.width
         self._weights = weights
@@ -87,7 +87,9 @@ class Tables:
             self.contexts[0, : len(U)] = U[:, 0]
         self.bias = np.float32(sum(weights[name][0] for name in self._biases))
 
-    def back(self, d_cells: Matrix, d_contexts: Matrix, d_bias: float, gradient: Weights) -> None:
+    def back(
+        self, d_cells: Matrix, d_contexts: Matrix, d_bias: float, gradient: NetworkWeights
+    ) -> None:
         """Write the gradient of all weights, given those of the rows and the bias.
 
         The chain rule of the rows is eq. 12 of docs/kernels.md.
@@ -105,7 +107,7 @@ class Tables:
         for name in self._biases:
             gradient[name][0] = d_bias
 
-    def _back_contexts(self, d_contexts: Matrix, gradient: Weights) -> Matrix:
+    def _back_contexts(self, d_contexts: Matrix, gradient: NetworkWeights) -> Matrix:
         # eq. 17 of docs/kernels.md
         U = self._relation.U
         d_rows = d_contexts[:, : len(U)]

@@ -1,6 +1,6 @@
-"""Weights: all parameters of a network in one vector, each visible under its own name."""
+"""NetworkWeights: all parameters of a network in one vector, each visible under its own name."""
 
-__all__ = ["Weights"]
+__all__ = ["NetworkWeights"]
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 
-class Weights:
+class NetworkWeights:
     """A float64 vector with named views, laid out like a network's parameters.
 
     Args:
         like: Arrays or tensors by name, whose values are taken over.
 
-    >>> weights = Weights({"weight": np.array([[1.0, 2.0]]), "bias": np.array([3.0])})
+    >>> weights = NetworkWeights({"weight": np.array([[1.0, 2.0]]), "bias": np.array([3.0])})
     >>> weights.vector
     array([1., 2., 3.])
     >>> weights["weight"]

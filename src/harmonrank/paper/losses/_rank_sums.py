@@ -62,7 +62,7 @@ class RankSums:
         return 0.5 + self._labels.sums(centred) / self._pairs
 
     def backward(self, slopes: Array) -> Array:
-        """Return v Σ_m y_m slope_m / (W⁺W⁻)_m of every row."""
+        """Return v Σ_m y_m slope_m / (W⁺W⁻)_m of every row; eq. 10 of docs/soft-ranks.md."""
         of_row = self._labels.spread(slopes / self._pairs)
         return of_row if self._v is None else of_row * self._v
 

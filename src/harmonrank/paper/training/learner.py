@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from harmonrank.paper import Network
-from harmonrank.paper.fused import Step, covers
+from harmonrank.paper.fused import FusedStep, covers
 from harmonrank.paper.training.arrays import Arrays
 from harmonrank.paper.training.decay import Decay, decayed, optimizer_of
 from harmonrank.paper.training.torch_threads import torch_threads
@@ -125,7 +125,7 @@ class FusedLearner:
     def __init__(self, network: Network, rows: Arrays, config: TrainingConfig) -> None:
         self._network, self._rows = network, rows
         scores, context = rows.scores.numpy(), rows.context.numpy()
-        self._step = Step(network, scores, context, threads=thread_count())
+        self._step = FusedStep(network, scores, context, threads=thread_count())
         self._flat = nn.Parameter(torch.from_numpy(self._step.weights.vector).float())
         self._flat.grad = torch.zeros_like(self._flat)
         self.optimizer = optimizer_of(config, [self._flat])

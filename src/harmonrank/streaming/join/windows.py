@@ -25,7 +25,7 @@ class Windows:
 
     >>> windows = Windows(windows={"buy": 86_400})
     >>> windows.of("buy"), windows.of("like")
-    (86400, 3600.0)
+    (86400.0, 3600.0)
 
     Attributes:
         every: Seconds of an interval; intervals begin at its multiples since 1970, UTC.

@@ -85,9 +85,9 @@ class LearnerRecipe:
 
             return Sums
         if self.learner == "network":
-            from harmonrank.streaming.learners.network import Network
+            from harmonrank.streaming.learners.network import NetworkContinuation
 
-            return Network
+            return NetworkContinuation
         return None
 
     def fitted(self, log: Log, *, seed: int) -> Method:

@@ -9,7 +9,7 @@ has the median and the width of the model before it, on the newest rows: the ord
 network's, and whoever compares fused scores of two versions compares like with like.
 """
 
-__all__ = ["Network"]
+__all__ = ["NetworkContinuation"]
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -41,7 +41,7 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Network:
+class NetworkContinuation:
     """A network that learns each batch beside a sample of what came before.
 
     Attributes:

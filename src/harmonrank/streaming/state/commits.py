@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import msgspec
 import polars as pl
-from safetensors import SafetensorError
 
 from harmonrank.data import Log
 from harmonrank.data.reading.parquet import writing
@@ -121,7 +120,7 @@ class Commits:
                 replace(made, target)
         except OutputError:
             raise
-        except (OSError, SafetensorError) as error:
+        except OSError as error:
             reason = getattr(error, "strerror", None) or str(error).rstrip(".")
             raise OutputError(f"'{self._folder}' cannot be written: {reason}.") from error
         self.number += 1

@@ -72,11 +72,18 @@ class Array:
 def write_arrays(
     path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, str] | None = None
 ) -> None:
-    """Write arrays as safetensors, with the permissions that any new file gets."""
+    """Write arrays as safetensors, with the permissions that any new file gets.
+
+    Raises:
+        OSError: The disk is full, or gone.
+    """
     path.touch()
     mode = path.stat().st_mode
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    save_file(contiguous, path, metadata=None if header is None else dict(header))
+    try:
+        save_file(contiguous, path, metadata=None if header is None else dict(header))
+    except SafetensorError as error:
+        raise OSError(str(error)) from error
     path.chmod(mode)
 
 

@@ -50,8 +50,8 @@ def _lines(table: Table) -> list[list[str]]:
 def _blocks(table: Table, lines: list[list[str]], width: int) -> list[tuple[dict[int, int], int]]:
     """Return the columns of each block with their widths, and how far apart they are.
 
-    Where not all columns fit, the spare ones go and the texts of the first one, which says what a
-    row is about, are cut; then the others are divided into blocks, each with the first.
+    Where not all columns fit, the spare ones go and the texts of the key, which says what a row is
+    about, are cut; then the others are divided into blocks, each with the key.
     """
 
     def natural(i: int, column: Column, title: str) -> int:
@@ -66,17 +66,32 @@ def _blocks(table: Table, lines: list[list[str]], width: int) -> list[tuple[dict
     for widths, gap in ((whole, 2), (whole, 1), (fewer, 1)):
         if _total(widths, gap) <= width:
             return [(widths, gap)]
-    (first, own), *others = fewer.items()
-    room = width - (_total(fewer, 1) - own)
+    key = _key(table, lines)
+    longest = max(key, key=lambda i: fewer[i])
+    room = width - (_total(fewer, 1) - fewer[longest])
     if room >= _LEAST:
-        return [(fewer | {first: room}, 1)]
-    head = {first: min(own, max(width // 3, 1))}
+        return [(fewer | {longest: room}, 1)]
+    head = {i: min(fewer[i], max(width // (2 + len(key)), 1)) for i in key}
     blocks = [dict(head)]
-    for i, own in others:
-        if len(blocks[-1]) > 1 and _total(blocks[-1] | {i: own}, 2) > width:
+    for i, own in fewer.items():
+        if i in key:
+            continue
+        if len(blocks[-1]) > len(key) and _total(blocks[-1] | {i: own}, 2) > width:
             blocks.append(dict(head))
-        blocks[-1][i] = min(own, max(width - 2 - head[first], 1))
+        blocks[-1][i] = min(own, max(width - 2 - _total(head, 2), 1))
     return [(block, 2) for block in blocks]
+
+
+def _key(table: Table, lines: list[list[str]]) -> list[int]:
+    """Return the columns that say what a row is about: the first one, or two if these do it."""
+    headings = [i for i, column in enumerate(table.columns) if column.heading]
+    shown = [i for i, column in enumerate(table.columns) if not (column.heading or column.spare)]
+
+    def differ(key: list[int]) -> bool:
+        return len({tuple(line[i] for i in headings + key) for line in lines}) == len(lines)
+
+    one, two = shown[:1], shown[:2]
+    return two if differ(two) and not differ(one) else one
 
 
 def _total(widths: dict[int, int], gap: int) -> int:
@@ -94,6 +109,7 @@ def _grid(
         title = column.short if column.short and cell_len(column.title) > width else column.title
         grid.add_column(_set(title, aligned[i], width), no_wrap=not column.widest, max_width=width)
     headings = [i for i, column in enumerate(table.columns) if column.heading]
+    key = _key(table, lines)
     above: list[str] = []
     for index, line in enumerate(lines):
         heading = [line[i] for i in headings]
@@ -101,7 +117,7 @@ def _grid(
             grid.add_row(Text(", ".join(heading), style="italic"))
         above = heading
         name, *others = (_set(line[i], aligned[i], width) for i, width in widths.items())
-        if first or "".join(others).strip():
+        if first or any(line[i].strip() for i in widths if i not in key):
             style = table.emphasis.get(index, "")
             grid.add_row("  " * bool(headings) + name, *others, style=style)
     return grid

@@ -9,6 +9,7 @@ from harmonrank_lab.paper_tables.report._folder import (
 )
 from harmonrank_lab.paper_tables.report._markdown import reproduction_markdown, with_head
 from harmonrank_lab.paper_tables.report._page import (
+    closer_look,
     reproduction_page,
     reproduction_sections,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "REPORT",
     "RESULTS",
     "add_results",
+    "closer_look",
     "reproduction_markdown",
     "reproduction_page",
     "reproduction_sections",

@@ -11,6 +11,7 @@ import msgspec
 from harmonrank.reports.facts import Run
 from harmonrank.reports.html import write_page
 from harmonrank.reports.pictures import write_page_pictures
+from harmonrank.reports.sections import Section
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage import new_file, read_json, write_json
 from harmonrank_lab.made import made_by
@@ -63,6 +64,7 @@ def write_reproduction(
     run: Run,
     *,
     page: bool,
+    closer: Sequence[Section] = (),
     markdown: Path | None = None,
     figures: Path | None = None,
 ) -> list[Path]:
@@ -73,6 +75,7 @@ def write_reproduction(
         tables: All that the folder is to hold.
         run: Command and versions.
         page: Whether to write the page, which needs Plotly.
+        closer: More sections of the page.
         markdown: Another Markdown file, whose head is kept.
         figures: A folder for every chart as PNG, which also needs Chromium.
     """
@@ -91,9 +94,9 @@ def write_reproduction(
         with new_file(path, overwrite=True) as partial:
             partial.write_text(whole, encoding="utf-8")
         written.append(path)
-    whole = reproduction_page(tables, run) if page or figures else ""
+    whole = reproduction_page(tables, run, closer) if page or figures else ""
     if figures is not None:
-        write_page_pictures(whole, reproduction_sections(tables), figures)
+        write_page_pictures(whole, [*reproduction_sections(tables), *closer], figures)
         written.append(figures)
     if page:
         write_page(whole, folder / REPORT)
