@@ -4,13 +4,12 @@ A head may leave a simpler one only as far as unseen rows bear it out. The ladde
 the full head, a plain logistic regression on all scores and the context, and a calibration of the
 objective's own score. Each is fitted without one of three consecutive parts of the log and tried on
 that part. Rows of a request are not independent, so requests are: with ℓ_g the log-likelihoods of
-request g on all rungs, their sum e has covariance C = Σ_g (ℓ_g − ℓ̄)(ℓ_g − ℓ̄)ᵀ, and
+request g on all rungs, their sum e has covariance C = Σ_g (ℓ_g − ℓ̄)(ℓ_g − ℓ̄)ᵀ, and the weights
+E softmax(e + z + prior) with z ~ N(0, C), eq. 16 of docs/default-method.md, are near 1 for a rung
+that is surely the best one (pseudo-BMA+, Yao et al. 2018).
 
-    weight = E softmax(e + z + prior),   z ~ N(0, C)                                            (9)
-
-is near 1 for a rung that is surely the best one and even where nothing can be told (pseudo-BMA+,
-Yao et al. 2018). All rungs are linear in the same numbers but for the residual, so their average on
-the scale of logits is again `Heads`: nothing more is stored, and scoring takes as long.
+All rungs are linear in the same numbers but for the residual, so their average on the scale of
+logits is again `Heads`: nothing more is stored, and scoring takes as long.
 """
 
 __all__ = ["EVIDENCE_FOLDS", "averaged", "rung_weights"]
@@ -61,7 +60,7 @@ def rung_weights(
     fit: Callable[[Blocks[FitRows]], Sequence[Heads]],
     on_fold: Callable[[int], None] = lambda _: None,
 ) -> np.ndarray | None:
-    """Return (rungs, M) weights by eq. 9; None where too few rows have all scores.
+    """Return (rungs, M) weights; None where too few rows have all scores.
 
     Args:
         rows: Some of a log, in its order.
