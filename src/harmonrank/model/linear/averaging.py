@@ -56,15 +56,14 @@ def averaged(rungs: Sequence[Heads], weights: np.ndarray) -> Heads:
 
 def rung_weights(
     rows: FitRows,
-    log_rows: int,
     fit: Callable[[Blocks[FitRows]], Sequence[Heads]],
     on_fold: Callable[[int], None] = lambda _: None,
 ) -> np.ndarray | None:
     """Return (rungs, M) weights; None where too few rows have all scores.
 
     Args:
-        rows: Some of a log, in its order.
-        log_rows: How many rows the log has; its evidence is theirs times as much.
+        rows: Some of a log, in its order. Of few rows rare objectives tell little, so that their
+            full heads, which gain most by more rows, are left alone.
         fit: Returns the rungs that are fitted to some rows.
         on_fold: Called with the number of folds that are done.
     """
@@ -81,8 +80,7 @@ def rung_weights(
     of_row = np.concatenate(parts, axis=1)  # (rungs, rows, M)
     codes = _requests(known)
     evidence = np.stack([_summed(codes, each) for each in of_row])  # (rungs, requests, M)
-    times = log_rows / rows.rows
-    return np.stack([_weights(each, times) for each in np.moveaxis(evidence, 2, 0)], axis=1)
+    return np.stack([_weights(each) for each in np.moveaxis(evidence, 2, 0)], axis=1)
 
 
 def _cut(rows: FitRows) -> Blocks[FitRows]:
@@ -123,22 +121,18 @@ def _summed(codes: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.stack([np.bincount(codes, column) for column in values.T], axis=1)
 
 
-def _weights(evidence: np.ndarray, times: float) -> np.ndarray:
-    """Return the weight of each rung for one objective.
+def _weights(evidence: np.ndarray) -> np.ndarray:
+    """Return the weight of each rung for one objective, by (rungs, requests) log-likelihoods.
 
     >>> better = np.array([[0.0] * 50, [-1.0] * 50])
-    >>> _weights(better, 1.0).round(3)
+    >>> _weights(better).round(3)
     array([1., 0.])
-
-    Args:
-        evidence: (rungs, requests) log-likelihoods.
-        times: How much more the whole log says than these.
     """
-    total = times * evidence.sum(axis=1)
+    total = evidence.sum(axis=1)
     # What all rungs share does not count, and its noise would drown the rest.
     apart = evidence - evidence.mean(axis=0)
     apart -= apart.mean(axis=1, keepdims=True)
-    variance, axes = np.linalg.eigh(times * apart @ apart.T)
+    variance, axes = np.linalg.eigh(apart @ apart.T)
     root = axes * np.sqrt(np.maximum(variance, 0.0))
     drawn = np.random.default_rng(0).standard_normal((_DRAWS, len(total))) @ root.T
     drawn += total - total.max()
