@@ -38,7 +38,7 @@ from harmonrank.support.errors import ConvergenceWarning
 _LEAST, MOST = 1e-2, 1e6
 """The largest precision that the evidence decides on; such coefficients are of no use."""
 _FREE = 1e-6  # The precision of a coefficient that nothing shrinks.
-_HALVINGS = 40
+_HALVINGS = 12
 # So many coefficients may the mean of a pool be worth beside a group's own; about 32 are likeliest.
 _WORTHS, _USUAL, _USUAL_SPREAD = np.geomspace(1, 1024, 11), 32.0, 1.5
 _MEAN_ROUNDS = 10
@@ -277,15 +277,13 @@ def maximising(
     propose: Callable[[np.ndarray, Likelihood], Step | None],
     steps: int,
     rounding: float = 0.0,
-    there: Likelihood | None = None,
 ) -> Generator[np.ndarray, Likelihood, Maximum]:
     """Climb as `maximise` does, but yield each point and be sent the likelihood there.
 
-    So one pass over the rows can serve several ascents. `there` is the likelihood at the start,
-    where it is known.
+    So one pass over the rows can serve several ascents.
     """
     theta = start
-    there = (yield theta) if there is None else there
+    there = yield theta
     done = np.zeros(len(theta), bool)
     for _ in range(steps):
         step = propose(theta, there)

@@ -139,11 +139,10 @@ def _fit_head(m: int, M: int, groups: list[Group], looks: list[_Look]) -> _Steps
         # From here on the curvature hardly changes, unless effects are strong.
         kept = np.append(True, (precision < MOST / 10) | (np.arange(len(precision)) < 2))
         mask = kept[1 + basis.group]
-        value, slope, curvature = found.there
-        there = Likelihood(value, slope[:, mask], curvature[:, mask][:, :, mask])
+        curvature = found.there.curvature[:, mask][:, :, mask]
         groups = [group for group, k in zip(groups, kept[3:], strict=True) if k]
         basis, start = _Basis(groups, M), found.theta[:, mask]
-        given = basis, precision[kept[1:]], start, _NEWTON_STEPS - 1, there
+        given = basis, precision[kept[1:]], start, _NEWTON_STEPS - 1, curvature
         found, precision = yield from _climbed(m, *given)
         if not found.converged:
             found, _ = yield from _climbed(m, basis, precision, found.theta, _NEWTON_STEPS)
@@ -157,9 +156,9 @@ def _climbed(
     precision: np.ndarray,
     start: np.ndarray,
     steps: int,
-    there: Likelihood | None = None,
+    curvature: np.ndarray | None = None,
 ) -> Generator[Ask, Answer, tuple[Maximum, np.ndarray]]:
-    """Take steps of head m in ω; the curvature is added up only where there is none to begin with.
+    """Take steps of head m in ω; the curvature is added up only where none is given.
 
     Return where they end, and the precisions there.
     """
@@ -167,14 +166,14 @@ def _climbed(
 
     def propose(omega: np.ndarray, here: Likelihood) -> Step:
         nonlocal prior
-        near = here if there is None else here._replace(curvature=there.curvature)
+        near = here if curvature is None else here._replace(curvature=curvature)
         step, prior, far = settled(
             omega, prior, lambda prior: prior.top(omega, near), _updated, _ROUNDS
         )
         return step._replace(last=far < _ENOUGH)
 
-    asking = maximising(start, propose, steps, SINGLE_ROUNDING, there)
-    omega, curved = next(asking), basis.groups if there is None else None
+    asking = maximising(start, propose, steps, SINGLE_ROUNDING)
+    omega, curved = next(asking), basis.groups if curvature is None else None
     try:
         while True:
             answer = yield Ask(m, basis.groups, basis.coloured(omega[0]), curved)
