@@ -3,7 +3,7 @@ from itertools import product
 import pytest
 
 from harmonrank.paper import Network, NetworkConfig
-from harmonrank.paper.stored import network_arrays
+from harmonrank.paper.config import network_arrays
 
 SWITCHES = ("self_attention", "personalised", "cross_attention", "gate", "linear")
 

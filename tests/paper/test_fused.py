@@ -7,7 +7,7 @@ import torch
 
 from harmonrank.paper import Network, NetworkConfig
 from harmonrank.paper.fused import Scorer, Step, covers
-from harmonrank.paper.training.torch_threads import torch_threads
+from harmonrank.paper.training.learner import torch_threads
 from harmonrank.support.errors import UsageError
 from harmonrank.support.parallel import claim
 from harmonrank.support.threads import limited_threads

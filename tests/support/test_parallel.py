@@ -7,8 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from harmonrank.support.kernel import claim, finish
-from harmonrank.support.parallel import each_part, edges_of, in_turn, map_parts, together
+from harmonrank.support.parallel import (
+    claim,
+    each_part,
+    edges_of,
+    finish,
+    in_turn,
+    map_parts,
+    together,
+)
 from harmonrank.support.threads import limited_threads, thread_count
 
 

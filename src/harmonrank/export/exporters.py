@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from harmonrank.export.graph import Value
+from harmonrank.export.graph import Value, count_below, interpolate
 from harmonrank.export.heads import head_probabilities
 from harmonrank.export.inputs import Inputs, logits_of
-from harmonrank.export.lookups import count_below, interpolate
-from harmonrank.export.networks import network_scores
-from harmonrank.export.objective_networks import objective_network_probabilities
+from harmonrank.export.networks import network_scores, objective_network_probabilities
 from harmonrank.fusion import METHODS, Method, method_class
 from harmonrank.fusion.baselines.closed_form import Calibrated
 from harmonrank.fusion.baselines.formula import FormulaFit, Scale

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from harmonrank.support.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from harmonrank.paper.config import NetworkConfig, NetworkOptions
-    from harmonrank.paper.methods.harmonrank_paper import PUBLISHED
+    from harmonrank.paper.config import NetworkConfig, NetworkOptions, TrainingConfig
     from harmonrank.paper.methods.neural import NeuralConfig, NeuralMethod
+    from harmonrank.paper.methods.neural_methods import PUBLISHED
     from harmonrank.paper.network import Network
-    from harmonrank.paper.training_config import TrainingConfig
 
 # Scoring needs no PyTorch, which takes longer to import than a model to load.
 __getattr__ = lazy_names(
@@ -28,9 +27,9 @@ __getattr__ = lazy_names(
         "Network": "network",
         "NetworkConfig": "config",
         "NetworkOptions": "config",
-        "TrainingConfig": "training_config",
+        "TrainingConfig": "config",
         "NeuralConfig": "methods.neural",
         "NeuralMethod": "methods.neural",
-        "PUBLISHED": "methods.harmonrank_paper",
+        "PUBLISHED": "methods.neural_methods",
     },
 )

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from harmonrank.paper.config import FARTHEST, REACH, SMALLEST_SCORE, ObjectiveConfig
 from harmonrank.paper.network import Paths
-from harmonrank.paper.objective_config import FARTHEST, REACH, SMALLEST_SCORE, ObjectiveConfig
 
 
 class HeadPaths(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.paper.objective_config import FARTHEST, REACH, SMALLEST_SCORE, ObjectiveConfig
+from harmonrank.paper.config import FARTHEST, REACH, SMALLEST_SCORE, ObjectiveConfig
 from harmonrank.support.errors import DataError
 from harmonrank.support.kernel import lane_function, lane_kernel
 from harmonrank.support.parallel import each_part, edges_of

@@ -12,11 +12,10 @@ import numpy as np
 from harmonrank.fusion.fitting.rows import TrainingRows
 from harmonrank.fusion.method import Method
 from harmonrank.fusion.protocol import Traits
+from harmonrank.paper.config import ObjectiveConfig, require_arrays
 from harmonrank.paper.health import Health
 from harmonrank.paper.methods.neural import NETWORK_TRAITS, History
-from harmonrank.paper.objective_config import ObjectiveConfig
 from harmonrank.paper.objective_scorer import ObjectiveScorer
-from harmonrank.paper.stored import require_arrays
 from harmonrank.support.extras import needs_extras
 from harmonrank.support.options import Count, Positive, Rate, Width
 from harmonrank.support.storage.arrays import Array

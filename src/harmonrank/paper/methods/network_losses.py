@@ -24,15 +24,15 @@ from harmonrank.paper.losses import (
     policy_gradient_loss,
     rank_auc_parts,
 )
-from harmonrank.paper.methods.harmonrank_paper import PaperConfig
 from harmonrank.paper.methods.neural import NeuralConfig
-from harmonrank.paper.methods.other_losses import (
+from harmonrank.paper.methods.neural_methods import (
     AucmConfig,
     LabelAggregationConfig,
     LabelAggregationOptimalConfig,
     MbceConfig,
     PairwiseLogisticConfig,
     PairwiseSquareConfig,
+    PaperConfig,
     ReinforceConfig,
 )
 from harmonrank.paper.training import Arrays, LossValue

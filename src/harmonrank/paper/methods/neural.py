@@ -23,16 +23,17 @@ from harmonrank.fusion.position.correction import corrected
 from harmonrank.fusion.protocol import Traits
 from harmonrank.model.fit_rows import FitRows
 from harmonrank.paper.buckets import Scale
-from harmonrank.paper.config import NetworkConfig, NetworkOptions
-from harmonrank.paper.fused import Scorer
-from harmonrank.paper.health import Health
-from harmonrank.paper.stored import (
+from harmonrank.paper.config import (
+    NetworkConfig,
+    NetworkOptions,
+    TrainingConfig,
     grown_context,
     network_arrays,
     require_arrays,
     rescaled_output,
 )
-from harmonrank.paper.training_config import TrainingConfig
+from harmonrank.paper.fused import Scorer
+from harmonrank.paper.health import Health
 from harmonrank.support.errors import UsageError
 from harmonrank.support.extras import needs_extras
 from harmonrank.support.options import Buckets, Count, Rate, checked_seed, checked_whole

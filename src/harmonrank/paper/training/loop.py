@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from harmonrank.paper.training.arrays import Arrays
+from harmonrank.paper.config import Plan, TrainingConfig
 from harmonrank.paper.training.checkpoint import Checkpoint, Progress
 from harmonrank.paper.training.learner import Learner, LossFunction, learner_for
-from harmonrank.paper.training.shuffle import random_batches, request_batches
-from harmonrank.paper.training_config import Plan, TrainingConfig
+from harmonrank.paper.training.rows import Arrays, random_batches, request_batches
 from harmonrank.support.errors import DivergenceError
 from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
 
