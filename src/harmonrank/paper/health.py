@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 HEALTH_ROWS = 20_000
 """So many rows are looked at, if there are as many."""
 
+_REMEDY = (
+    "try less `weight_decay`, another `learning_rate`, more `steps`, or buckets on another `scale`"
+)
 _LEAST_SPREAD = 1e-3  # of the fused score's
 _LEAST_DISTANCE = 1e-3
 _LEAST_EFFECT = 1e-6
@@ -67,14 +70,11 @@ class Health:
             faults.append("the context has no effect")
         return tuple(faults)
 
-    def warning(self, network: str = "This network") -> str | None:
+    def warning(self, network: str = "This network", remedy: str = _REMEDY) -> str | None:
         """Return one sentence about what is dead and what to try; None if all is alive."""
         if not self.dead:
             return None
-        return (
-            f"{network} is partly dead: {', '.join(self.dead)}; try less `weight_decay`, "
-            "another `learning_rate`, more `steps`, or buckets on another `scale`."
-        )
+        return f"{network} is partly dead: {', '.join(self.dead)}; {remedy}."
 
     def words(self) -> str:
         """Describe all of it in one line."""

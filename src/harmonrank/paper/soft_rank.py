@@ -1,10 +1,10 @@
 """Soft ranks: ranks with a gradient, of all scores or within each request."""
 
-__all__ = ["SoftRanks", "options_of", "request_order", "soft_rank"]
+__all__ = ["SoftRanks", "once", "options_of", "request_order", "soft_rank"]
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 import torch
@@ -116,17 +116,14 @@ def _solve(
     for g in range(starts.size - 1):
         a, b = starts[g], starts[g + 1]
         own = None if weights is None else weights[a:b]
-        finite, ends[0, 0], ends[1, 0], centre, factor, spread = scale(
-            scores[a:b], own, strength, kl, standardise
-        )
+        finite, (ends[0, 0], ends[1, 0]), line = scale(scores[a:b], own, strength, kl, standardise)
         if not finite:
             return False
         part, to, places = scores[a:b], ascending[a:b], order[a:b]
         sort_into(part.reshape(1, -1), ends[0], ends[1], to.reshape(1, -1), places.reshape(1, -1))
-        scales[g] = centre, factor, spread
-        counts[g] = project(
-            to, places, own, centre, factor, kl, ranks[a:b], block[a:b], norm[a // 2 + g :]
-        )
+        scales[g] = line
+        filled = ranks[a:b], block[a:b], norm[a // 2 + g :]
+        counts[g] = project(to, places, own, line[:2], kl, filled)
     return True
 
 
@@ -138,11 +135,9 @@ def _pull_back(
     for g in range(starts.size - 1):
         a, b, first = starts[g], starts[g + 1], starts[g] // 2 + g
         own = None if weights is None else weights[a:b]
-        centre, factor, spread = scales[g]
-        pull_back(
-            upstream[a:b], scores[a:b], ranks[a:b], own, centre, factor, spread, kl, block[a:b],
-            norm[first : first + counts[g, 1]], out[a:b],
-        )  # fmt: skip
+        line = scales[g, 0], scales[g, 1], scales[g, 2]
+        filled = ranks[a:b], block[a:b], norm[first : first + counts[g, 1]]
+        pull_back(upstream[a:b], scores[a:b], own, line, kl, filled, out[a:b])
 
 
 def _not_finite(scores: Array, ends: Array) -> UsageError:
@@ -162,27 +157,21 @@ Scale = Literal["std", "none"]
 _KERNEL_DTYPES = (torch.float32, torch.float64)
 
 
+class _Options(TypedDict, total=False):
+    strength: float
+    regularization: Regularization
+    scale: Scale
+    weights: ArrayLike | Tensor | None
+    groups: ArrayLike | Tensor | None
+
+
 @overload
 def soft_rank(
-    scores: Tensor,
-    *,
-    strength: float = ...,
-    regularization: Regularization = ...,
-    scale: Scale = ...,
-    weights: ArrayLike | Tensor | None = ...,
-    groups: ArrayLike | Tensor | None = ...,
-    return_share: Literal[False] = ...,
+    scores: Tensor, *, return_share: Literal[False] = ..., **options: Unpack[_Options]
 ) -> Tensor: ...
 @overload
 def soft_rank(
-    scores: Tensor,
-    *,
-    strength: float = ...,
-    regularization: Regularization = ...,
-    scale: Scale = ...,
-    weights: ArrayLike | Tensor | None = ...,
-    groups: ArrayLike | Tensor | None = ...,
-    return_share: Literal[True],
+    scores: Tensor, *, return_share: Literal[True], **options: Unpack[_Options]
 ) -> tuple[Tensor, float | Tensor]: ...
 def soft_rank(
     scores: Tensor,
@@ -278,25 +267,27 @@ class _SoftRank(torch.autograd.Function):
         # Unpacking makes torch refuse scores that were changed in place since.
         (scores,) = ctx.saved_tensors
         gradient = _like(ctx.problem.gradient(_as_array(upstream[0])), scores)
-        # Only `create_graph=True` leaves gradients enabled here.
-        if torch.is_grad_enabled():
-            gradient = _Once.apply(gradient, upstream[0], scores)  # type: ignore[no-untyped-call]
-        return gradient, None
+        reason = "soft_rank has no second derivative: its ranks are piecewise smooth in the scores"
+        return once(gradient, reason, upstream[0], scores), None
+
+
+def once(gradient: Tensor, reason: str, *sources: Tensor) -> Tensor:
+    """Return a gradient that depends on its sources, and refuses to be differentiated."""
+    # Only `create_graph=True` leaves gradients enabled where a gradient is computed.
+    if torch.is_grad_enabled():
+        gradient = _Once.apply(gradient, reason, *sources)  # type: ignore[no-untyped-call]
+    return gradient
 
 
 class _Once(torch.autograd.Function):
-    """A gradient that depends on its sources, and refuses to be differentiated."""
-
     @staticmethod
-    def forward(_ctx: Any, gradient: Tensor, *_sources: Tensor) -> Tensor:
+    def forward(ctx: Any, gradient: Tensor, reason: str, *_sources: Tensor) -> Tensor:
+        ctx.reason = reason
         return gradient.clone()
 
     @staticmethod
-    def backward(_ctx: Any, *_upstream: Tensor) -> Tensor:
-        raise UsageError(
-            "soft_rank has no second derivative: its ranks are piecewise smooth in the scores. "
-            "Detach the gradient before building on it."
-        )
+    def backward(ctx: Any, *_upstream: Tensor) -> Tensor:
+        raise UsageError(f"{ctx.reason}. Detach its gradient before building on it.")
 
 
 def _as_array(tensor: Tensor) -> Array:

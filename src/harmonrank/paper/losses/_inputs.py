@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from harmonrank.paper.losses._labels import Labels, Patterns
+from harmonrank.paper.soft_rank import once
 from harmonrank.support.errors import UsageError
 
 
@@ -23,23 +24,9 @@ class _KnownGradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None]:
         scores, gradient = ctx.saved_tensors
-        # Only `create_graph=True` leaves gradients enabled here, and the kept gradient would then
-        # pass as a constant.
-        if torch.is_grad_enabled():
-            gradient = _Once.apply(gradient, scores)  # type: ignore[no-untyped-call]
+        # The kept gradient would otherwise pass as a constant.
+        gradient = once(gradient, "This loss has no second derivative", scores)
         return upstream[0] * gradient, None, None
-
-
-class _Once(torch.autograd.Function):
-    @staticmethod
-    def forward(_ctx: Any, gradient: Tensor, _scores: Tensor) -> Tensor:
-        return gradient.clone()
-
-    @staticmethod
-    def backward(_ctx: Any, *_upstream: Tensor) -> Tensor:
-        raise UsageError(
-            "This loss has no second derivative. Detach its gradient before building on it."
-        )
 
 
 def with_gradient(

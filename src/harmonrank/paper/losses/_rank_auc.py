@@ -3,7 +3,7 @@
 __all__ = ["RankAucParts", "RankSums", "RequestSums", "rank_auc_loss", "rank_auc_parts"]
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 import torch
@@ -163,36 +163,30 @@ class RankAucParts:
     slope: NDArray[np.float64]
 
 
+class _Options(TypedDict, total=False):
+    strength: float
+    regularization: Literal["l2", "kl"]
+    pairs: Literal["each", "published"]
+    objective_weights: Tensor | None
+    sample_weight: Tensor | None
+    requests: ArrayLike | Tensor | None
+
+
+Labelled = Tensor | Patterns
+
+
 @overload
 def rank_auc_loss(
     scores: Tensor,
-    labels: Tensor | Patterns,
+    labels: Labelled,
     *,
-    strength: float = ...,
-    regularization: Literal["l2", "kl"] = ...,
-    pairs: Literal["each", "published"] = ...,
-    objective_weights: Tensor | None = ...,
-    sample_weight: Tensor | None = ...,
-    requests: ArrayLike | Tensor | None = ...,
     return_parts: Literal[False] = ...,
+    **options: Unpack[_Options],
 ) -> Tensor: ...
-
-
 @overload
 def rank_auc_loss(
-    scores: Tensor,
-    labels: Tensor | Patterns,
-    *,
-    strength: float = ...,
-    regularization: Literal["l2", "kl"] = ...,
-    pairs: Literal["each", "published"] = ...,
-    objective_weights: Tensor | None = ...,
-    sample_weight: Tensor | None = ...,
-    requests: ArrayLike | Tensor | None = ...,
-    return_parts: Literal[True],
+    scores: Tensor, labels: Labelled, *, return_parts: Literal[True], **options: Unpack[_Options]
 ) -> RankAucParts: ...
-
-
 def rank_auc_loss(
     scores: Tensor,
     labels: Tensor | Patterns,
