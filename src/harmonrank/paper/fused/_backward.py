@@ -116,19 +116,27 @@ def _derive_question(
 
 @lane_kernel
 def step_parts(
-    claims: Array, who: int, edges: Array, index: Array, codes: Array, shares: Array, D: Array,
-    J: Array, fused: Array, first: Array, cells: Array, contexts: Array, M: int, F: int, d: int,
-    W: int, attend: bool, ask: bool, smooth: bool, bias: Any, place: Array, share: Array,
-    cell: Array, u: Array, A: Array, own: Array, s: Array, turned: Array,
-) -> None:  # fmt: skip
+    claims: Array, who: int, rows: Any, D: Array, J: Array, fused: Array, network: Any, room: Any
+) -> None:
     """Fuse rows part by part, as long as there are parts that no other thread has claimed.
-
-    A part is the rows of a batch between two edges, given as `codes[index]` and `shares[index]`.
-    Their derivatives are kept in J, (rows, derivatives), flat.
 
     All results of a part are written before it counts as finished: the caller may go on as soon
     as all parts are, and before this function returns.
+
+    Args:
+        claims: Of `support.parallel`.
+        who: The number of this thread.
+        rows: Edges of the parts, which rows they are, and the codes and shares of all rows; a part
+            is `codes[index]` and `shares[index]` between two edges.
+        D: Room for the derivatives of sixteen rows.
+        J: Filled with the derivatives of every row, (rows, derivatives), flat.
+        fused: Filled with scores.
+        network: `Tables.network`.
+        room: The fields of a `Room`.
     """
+    edges, index, codes, shares = rows
+    first, cells, contexts, M, F, d, W, attend, ask, smooth, bias = network
+    place, share, cell, u, A, own, s, turned = room
     while True:
         part = claim(claims, who, len(edges) - 1)
         if part >= len(edges) - 1:
@@ -146,18 +154,27 @@ def step_parts(
 
 @lane_kernel
 def scatter_parts(
-    claims: Array, who: int, edges: Array, index: Array, codes: Array, shares: Array, slope: Array,
-    J: Array, M: int, first: Array, smooth: bool, cells: Array, contexts: Array, wide: int,
-    asked: int,
+    claims: Array, who: int, rows: Any, slope: Array, J: Array, M: int, first: Array, smooth: bool,
+    sums: Any,
 ) -> None:  # fmt: skip
     """Add ∂L/∂cells and ∂L/∂contexts of each part, given ∂L/∂s and what `step_parts` kept.
 
     Parts are claimed as there; each has sums of its own, so that it does not matter who makes
     them. They begin at zero and are float64, as a popular bucket takes thousands of terms.
 
-    `cells` is (parts, rows of the table, wide) and `contexts` (parts, rows of the table, asked),
-    both flat; a row is filled up to a multiple of eight numbers.
+    Args:
+        claims: Of `support.parallel`.
+        who: The number of this thread.
+        rows: As for `step_parts`.
+        slope: ∂L/∂s.
+        J: The derivatives of every row.
+        M: How many objectives there are.
+        first: Of `Tables`.
+        smooth: Of `Tables`.
+        sums: `cells`, (parts, rows of the table, wide), and `contexts`, (parts, rows of the table,
+            asked), both flat, a row being filled up to a multiple of eight numbers; wide, asked.
     """
+    (edges, index, codes, shares), (cells, contexts, wide, asked) = rows, sums
     parts = len(edges) - 1
     while True:
         part = claim(claims, who, parts)
@@ -263,31 +280,27 @@ class Step:
             self._batch = _Batch(tables, index, self._threads)
         self._batch.index, batch = index, self._batch
         fused = np.empty(-(-len(index) // ROWS) * ROWS, np.float32)
-        given = (batch.small, index, self._codes, self._shares)
-        step: Any = step_parts
-        together(
-            lambda claims, who: step(
-                claims, who, *given, batch.rows_last[who], batch.J, fused, tables.first,
-                *tables.network, *batch.rooms[who],
-            ),
-            len(batch.small) - 1,
-            self._threads,
-        )  # fmt: skip
+        rows, network = (batch.small, index, self._codes, self._shares), tables.network
+
+        def work(claims: Array, who: int) -> None:
+            kept = batch.rows_last[who], batch.J, fused
+            step_parts(claims, who, rows, *kept, network, tuple(batch.rooms[who]))
+
+        together(work, len(batch.small) - 1, self._threads)
         return fused[: len(index)]
 
     def backward(self, slope: NDArray[np.float32]) -> None:
         """Compute the gradient, given ∂L/∂s of the rows of the last `forward`."""
         tables, batch = self._tables, self._batch
         batch.d_cells[:] = batch.d_contexts[:] = 0
-        given = (batch.large, batch.index, self._codes, self._shares, slope, batch.J)
-        together(
-            lambda claims, who: scatter_parts(
-                claims, who, *given, tables.config.objectives, tables.first, tables.smooth,
-                batch.d_cells, batch.d_contexts, *batch.widths,
-            ),
-            len(batch.large) - 1,
-            self._threads,
-        )  # fmt: skip
+        rows = batch.large, batch.index, self._codes, self._shares
+        network = tables.config.objectives, tables.first, tables.smooth
+        sums = batch.d_cells, batch.d_contexts, *batch.widths
+
+        def work(claims: Array, who: int) -> None:
+            scatter_parts(claims, who, rows, slope, batch.J, *network, sums)
+
+        together(work, len(batch.large) - 1, self._threads)
         wide, asked = batch.widths
         cells = _added(batch.d_cells, tables.cells, wide)
         contexts = _added(batch.d_contexts, tables.contexts, asked)

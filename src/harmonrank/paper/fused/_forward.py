@@ -108,16 +108,26 @@ def _voices(M: int, ask: bool, own: Array) -> Any:
 
 @lane_kernel
 def score_rows(
-    begin: int, end: int, scores: Array, context: Array, columns: int, fused: Array, strange: Array,
-    first: Array, sizes: Array, knots: Array, inner: Array, cells: Array, contexts: Array, M: int,
-    F: int, d: int, W: int, attend: bool, ask: bool, smooth: bool, bias: Any, place: Array,
-    share: Array, cell: Array, u: Array, A: Array, own: Array, s: Array, turned: Array,
+    begin: int, end: int, rows: Any, fused: Array, strange: Array, knotted: Any, network: Any,
+    room: Any,
 ) -> None:  # fmt: skip
     """Write the fused scores of some rows, a multiple of sixteen.
 
-    Context codes that the tables do not have leave something other than zeros in `strange`. Some
-    rows must follow the last one, as eight numbers are read at a time.
+    Some rows must follow the last one, as eight numbers are read at a time.
+
+    Args:
+        begin: The first row.
+        end: After the last one.
+        rows: Scores and context codes, flat, and how many columns the context has.
+        fused: Filled with scores.
+        strange: Filled with something other than zeros by codes that the tables do not have.
+        knotted: `Tables.knotted`.
+        network: `Tables.network`.
+        room: The fields of a `Room`.
     """
+    (scores, context, columns), (sizes, knots, inner) = rows, knotted
+    first, cells, contexts, M, F, d, W, attend, ask, smooth, bias = network
+    place, share, cell, u, A, own, s, turned = room
     for start in range(begin, end, ROWS):
         place_scores(
             scores, context, start, columns, M, first, sizes, knots, inner, smooth, place, share,
@@ -171,9 +181,8 @@ class Scorer:
     def __init__(self, config: NetworkConfig, weights: Mapping[str, NDArray[Any]]) -> None:
         self._tables = Tables(config, weights["scores.knots"])
         self._tables.fill(Weights(weights))
-        tables = self._tables
-        self._network = (tables.first, *tables.knotted, *tables.network)
-        self._rooms = [tables.room()]
+        self._network = self._tables.knotted, self._tables.network
+        self._rooms = [self._tables.room()]
 
     @classmethod
     def of(cls, network: "Network") -> Self:
@@ -191,15 +200,17 @@ class Scorer:
         M = self._tables.config.objectives
         check_shapes(scores, context, M, len(self._tables.first) - M)
         fused, cut = np.empty(len(scores), np.float32), _cut(len(scores))
+        whole = scores, context, fused
         parts = max(1, -(-cut // _PART_ROWS))
         strange = np.zeros((parts, ROWS), np.int32)
 
         def work(part: int) -> None:
             begin, end = part * _PART_ROWS, min((part + 1) * _PART_ROWS, cut)
-            self._fuse(begin, end, scores, context, fused, strange[part])
+            self._fuse(begin, end, whole, strange[part])
             if end == cut and cut < len(scores):
-                rest, last = _filled(scores[cut:]), np.empty(_FILLED, np.float32)
-                self._fuse(0, _FILLED, rest, _filled(context[cut:]), last, strange[part])
+                last = np.empty(_FILLED, np.float32)
+                rest = _filled(scores[cut:]), _filled(context[cut:]), last
+                self._fuse(0, _FILLED, rest, strange[part])
                 fused[cut:] = last[: len(scores) - cut]
 
         each_part(work, parts)
@@ -208,21 +219,16 @@ class Scorer:
         return fused.astype(np.float64)
 
     def _fuse(
-        self,
-        begin: int,
-        end: int,
-        scores: NDArray[np.float32],
-        context: NDArray[np.int32],
-        fused: NDArray[np.float32],
-        strange: NDArray[np.int32],
+        self, begin: int, end: int, whole: tuple[Array, Array, Array], strange: Array
     ) -> None:
-        rows = scores.reshape(-1), context.reshape(-1), context.shape[1], fused, strange
+        scores, context, fused = whole
+        rows = scores.reshape(-1), context.reshape(-1), context.shape[1]
         try:
             room = self._rooms.pop()
         except IndexError:  # All are in use by other threads.
             room = self._tables.room()
-        score: Any = score_rows
-        score(begin, end, *rows, *self._network, *room)
+        # Numba knows the type of a plain tuple at once.
+        score_rows(begin, end, rows, fused, strange, *self._network, tuple(room))
         self._rooms.append(room)
 
 

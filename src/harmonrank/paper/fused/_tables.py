@@ -127,12 +127,12 @@ class Tables:
         return self.sizes, self.knots.reshape(-1), self.inner.reshape(-1)
 
     @property
-    def network(self) -> tuple[Any, Any, int, int, int, int, bool, bool, bool, Any]:
+    def network(self) -> tuple[Any, Any, Any, int, int, int, int, bool, bool, bool, Any]:
         """What a kernel is told of the network; arrays are flat."""
         c, (_, fields), (_, asked) = self.config, self.cells.shape, self.contexts.shape
         sizes = (c.objectives, fields, self.width, asked)
         switches = (c.self_attention, c.cross_attention, self.smooth)
-        return (self._cells, self._contexts, *sizes, *switches, self.bias)
+        return (self.first, self._cells, self._contexts, *sizes, *switches, self.bias)
 
     def room(self) -> Room:
         """Return memory for one thread."""
