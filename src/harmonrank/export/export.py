@@ -28,19 +28,19 @@ from harmonrank.support.logistic import SMALLEST_PROBABILITY
 from harmonrank.support.storage.files import check_output, new_file
 
 
-def weighted_parts(found: RequestWeights, p: Value) -> Value:
+def weighted_parts(fit: RequestWeights, p: Value) -> Value:
     """Return κ_m(z) p_m, (rows, M); see `RequestWeights`."""
-    graph, M = p.graph, len(found.mean)
+    graph, M = p.graph, len(fit.mean)
     chance = p.clip(SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
     rest = graph.op("Sub", np.array(1.0), chance)
-    z = ((chance / rest).log() - found.centre) / found.unit
-    z = graph.op("Min", graph.op("Max", z, found.low), found.high)
+    z = ((chance / rest).log() - fit.centre) / fit.unit
+    z = graph.op("Min", graph.op("Max", z, fit.low), fit.high)
     pairs = [(j, k) for j in range(M) for k in range(j + 1)]
     first, second = (np.array(places) for places in zip(*pairs, strict=True))
     products = z.columns(first) * z.columns(second)
-    straight, bent = found.terms[:, 1 : 1 + M], found.terms[:, 1 + M :]
+    straight, bent = fit.terms[:, 1 : 1 + M], fit.terms[:, 1 + M :]
     kappa = z @ np.ascontiguousarray(straight.T) + products @ np.ascontiguousarray(bent.T)
-    return (kappa + found.terms[:, 0]) * p
+    return (kappa + fit.terms[:, 0]) * p
 
 
 def mapped_scores(model: Method, fused: Value, weights: Value | None = None) -> Value:
@@ -51,14 +51,14 @@ def mapped_scores(model: Method, fused: Value, weights: Value | None = None) -> 
         fused: As the method makes them.
         weights: The input that says how objectives count; None where that cannot change.
     """
-    found = fused
+    mapped = fused
     for each in model.fitted.maps:
         if weights is None:
             return _mapped(each.curve, fused)
         off = fused.graph.op("Abs", weights - each.weights)
         same = fused.graph.op("LessOrEqual", off.sum(0), np.array(0.0))
-        found = fused.graph.op("Where", same, _mapped(each.curve, fused), found)
-    return found
+        mapped = fused.graph.op("Where", same, _mapped(each.curve, fused), mapped)
+    return mapped
 
 
 def _mapped(each: ScoreMap, fused: Value) -> Value:

@@ -75,16 +75,18 @@ class ByFeature:
 
     def _with_residual(self, logits: Value) -> Value:
         """Return the logits with all of the residual that does not bend; see `Residual`."""
-        found, slots = self._heads.residual, self._heads.slots
-        stretch: np.ndarray = 1 + found.linear[:, 1]
-        logits = logits * stretch + found.linear[:, 0] + self._sum(found.value.T)
-        slope = self._sum(np.moveaxis(found.slope, 2, 0)) + found.linear[:, 2:]  # (rows, M, M)
+        residual, slots = self._heads.residual, self._heads.slots
+        stretch: np.ndarray = 1 + residual.linear[:, 1]
+        logits = logits * stretch + residual.linear[:, 0] + self._sum(residual.value.T)
+        slope = (
+            self._sum(np.moveaxis(residual.slope, 2, 0)) + residual.linear[:, 2:]
+        )  # (rows, M, M)
         logits = logits + (slope * self._standard().new_axis(1)).sum(2)
         start = 0
         for f, g in context_pairs(slots):
             cells = slots[f] * slots[g]
             cell = self._inputs.codes[f] * slots[g] + self._inputs.codes[g]
-            logits = logits + cell.of(found.pair[:, start : start + cells].T)
+            logits = logits + cell.of(residual.pair[:, start : start + cells].T)
             start += cells
         return logits
 
@@ -207,19 +209,19 @@ def head_probabilities(model: Method, inputs: Inputs) -> Value:
     heads = model.state.heads
     x = _coordinates(heads.coordinate, logits_of(inputs.scores))  # (rows, M)
     context = _context_map(model, inputs, x)
-    logits, found = context.logits(), heads.residual  # (rows, M)
-    curved = found.curved
-    pairs = np.array(surface_pairs(len(heads.theta)), np.int64).reshape(-1, 2)[found.joined]
+    logits, residual = context.logits(), heads.residual  # (rows, M)
+    curved = residual.curved
+    pairs = np.array(surface_pairs(len(heads.theta)), np.int64).reshape(-1, 2)[residual.joined]
     if not curved.size and not len(pairs):
         return logits.sigmoid()
     v = context.inputs()  # (rows, V)
-    per_unit = 1 / (found.high - found.low)
+    per_unit = 1 / (residual.high - residual.low)
     if curved.size:
-        curves = np.moveaxis(found.curve[:, curved], 0, -1)  # (curves, knots, M)
-        logits = logits + _curves(v, curved, found.low, per_unit, curves)
+        curves = np.moveaxis(residual.curve[:, curved], 0, -1)  # (curves, knots, M)
+        logits = logits + _curves(v, curved, residual.low, per_unit, curves)
     if len(pairs):
-        surfaces = np.moveaxis(found.surface[:, found.joined], 0, -1)  # (pairs, knots, knots, M)
-        logits = logits + _surfaces(v, pairs, found.low, per_unit, surfaces)
+        surfaces = np.moveaxis(residual.surface[:, residual.joined], 0, -1)  # (pairs, …, M)
+        logits = logits + _surfaces(v, pairs, residual.low, per_unit, surfaces)
     return logits.sigmoid()
 
 

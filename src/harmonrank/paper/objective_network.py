@@ -55,8 +55,8 @@ class ObjectiveNetwork(nn.Module):
     def forward(self, scores: Tensor, context: Tensor) -> Tensor:
         """Return the logit of every objective given scores and context codes."""
         l = self.prior.logit(scores)  # (rows, objectives)  # noqa: E741
-        found = self._paths(l, context)
-        residual = (found.s1 + found.s2 + found.s3).T  # (rows, objectives)
+        paths = self._paths(l, context)
+        residual = (paths.s1 + paths.s2 + paths.s3).T  # (rows, objectives)
         z: Tensor = self.prior(l) + self.share * residual  # (rows, objectives)
         return z
 
@@ -118,9 +118,9 @@ class HeadSum(nn.Module):
 
     def paths(self, scores: Tensor, context: Tensor) -> Paths:
         """Return what each path adds to the sum, and the attentions."""
-        found = self.network.paths(scores, context)
-        s1, s2, s3 = (path.sum(0) for path in (found.s1, found.s2, found.s3))  # (rows,)
-        A_r, A_p = (A.permute(2, 0, 1) for A in (found.A_r, found.A_p))  # (rows, M, M)
+        paths = self.network.paths(scores, context)
+        s1, s2, s3 = (path.sum(0) for path in (paths.s1, paths.s2, paths.s3))  # (rows,)
+        A_r, A_p = (A.permute(2, 0, 1) for A in (paths.A_r, paths.A_p))  # (rows, M, M)
         return Paths(s1, s2, s3, A_r, A_p)
 
 

@@ -1,6 +1,6 @@
-"""Together: threads share the parts of one job, each taking the next as long as there are any."""
+"""Parallel: threads share the parts of one job, each taking the next as long as there are any."""
 
-__all__ = ["claim", "each_part", "edges_of", "finish", "in_turn", "map_parts", "together"]
+__all__ = ["claim", "each_part", "edges_of", "finish", "in_parallel", "in_turn", "map_parts"]
 
 import os
 import platform
@@ -22,7 +22,7 @@ from harmonrank.support.kernel import kernel
 from harmonrank.support.threads import thread_count
 
 Given = TypeVar("Given")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 _LOOKS = 20_000  # Some part of a millisecond, longer than a part takes.
 _AT_ONCE = 2  # Large parts, each of which has loops that run on several threads again.
@@ -101,7 +101,7 @@ def edges_of(blocks: int, size: int) -> NDArray[np.int64]:
     return np.append(np.arange(0, blocks, size), blocks)
 
 
-def together(
+def in_parallel(
     work: Callable[[NDArray[np.int64], int], Any], parts: int, threads: int | None = None
 ) -> None:
     """Call `work(claims, who)` on several threads at once, until all parts are done.
@@ -162,27 +162,27 @@ def each_part(work: Callable[[int], Any], parts: int, threads: int | None = None
             work(part)
             finish(claims)
 
-    together(take, parts, threads)
+    in_parallel(take, parts, threads)
 
 
 def map_parts(
-    work: Callable[[Given], Found], items: Sequence[Given], threads: int | None = None
-) -> list[Found]:
+    work: Callable[[Given], Result], items: Sequence[Given], threads: int | None = None
+) -> list[Result]:
     """Return what `work` makes of each item, in order, several at a time.
 
     >>> map_parts(lambda item: item * item, [1, 2, 3])
     [1, 4, 9]
     """
-    found: list[Found | None] = [None] * len(items)
+    results: list[Result | None] = [None] * len(items)
 
     def one(part: int) -> None:
-        found[part] = work(items[part])
+        results[part] = work(items[part])
 
     each_part(one, len(items), threads)
-    return cast(list[Found], found)
+    return cast(list[Result], results)
 
 
-def in_turn(work: Callable[[int], Found], parts: int) -> Iterator[Found]:
+def in_turn(work: Callable[[int], Result], parts: int) -> Iterator[Result]:
     """Yield what `work` makes of each part, in order; one is begun while another is worked on.
 
     For large parts, of which few may be in memory at once: two are, however many threads there are.
@@ -195,7 +195,7 @@ def in_turn(work: Callable[[int], Found], parts: int) -> Iterator[Found]:
     if at_once < 2:  # Nothing to share.
         yield from map(work, range(parts))
         return
-    coming: deque[Future[Found]] = deque()
+    coming: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(at_once, thread_name_prefix="harmonrank-turn") as pool:
         try:
             for part in range(parts):

@@ -12,7 +12,7 @@ from harmonrank.paper.fused._forward import fuse_rows
 from harmonrank.paper.fused._rows import aligned, load_rows, place_codes
 from harmonrank.paper.fused._tables import Tables, check_shapes, code_rows
 from harmonrank.support.kernel import lane_function, lane_kernel
-from harmonrank.support.parallel import claim, edges_of, finish, together
+from harmonrank.support.parallel import claim, edges_of, finish
 from harmonrank.support.simd import ROWS, SINGLES, double_lanes, item, lanes, put_lanes, row_lanes
 from harmonrank.support.simd_maths import of_all, transpose, widened
 
@@ -286,7 +286,7 @@ class Step:
             kept = batch.rows_last[who], batch.J, fused
             step_parts(claims, who, rows, *kept, network, tuple(batch.rooms[who]))
 
-        together(work, len(batch.small) - 1, self._threads)
+        in_parallel(work, len(batch.small) - 1, self._threads)
         return fused[: len(index)]
 
     def backward(self, slope: NDArray[np.float32]) -> None:
@@ -300,7 +300,7 @@ class Step:
         def work(claims: Array, who: int) -> None:
             scatter_parts(claims, who, rows, slope, batch.J, *network, sums)
 
-        together(work, len(batch.large) - 1, self._threads)
+        in_parallel(work, len(batch.large) - 1, self._threads)
         wide, asked = batch.widths
         cells = _added(batch.d_cells, tables.cells, wide)
         contexts = _added(batch.d_contexts, tables.contexts, asked)

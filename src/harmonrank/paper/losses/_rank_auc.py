@@ -111,8 +111,8 @@ class RequestSums:
 
     def forward(self, ranks: Array) -> Array:
         """Return the soft AUCs of ranks, (objectives,)."""
-        found: Array = 0.5 + (ranks - self._middle) @ self._share
-        return found
+        areas: Array = 0.5 + (ranks - self._middle) @ self._share
+        return areas
 
     def backward(self, slopes: Array) -> Array:
         """Return ∂/∂ranks, (rows,), given ∂/∂AUC of each objective."""

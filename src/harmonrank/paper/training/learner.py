@@ -216,8 +216,8 @@ class FusedLearner:
             value = loss(fused, batch)
             slope = value.slope
             if slope is None and value.loss.requires_grad:
-                (found,) = torch.autograd.grad(value.loss, fused)
-                slope = found.contiguous().numpy()
+                (gradient,) = torch.autograd.grad(value.loss, fused)
+                slope = gradient.contiguous().numpy()
             if slope is not None:
                 self._step.backward(slope.astype(np.float32, copy=False))
                 self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))

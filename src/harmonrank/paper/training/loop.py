@@ -130,14 +130,14 @@ def _batches(
     rows: int, requests: NDArray[np.int64] | None, plan: Plan, seed: int, epoch: int
 ) -> list[NDArray[np.int64]]:
     """Return the rows of each step of an epoch."""
-    found: list[NDArray[np.int64]] = []
+    batches: list[NDArray[np.int64]] = []
     for again in range(plan.passes):
         order, each = [seed, epoch, again], plan.steps // plan.passes
         if requests is None:
-            found += random_batches(rows, each, order)
+            batches += random_batches(rows, each, order)
         else:
-            found += request_batches(requests, each, order)
-    return found
+            batches += request_batches(requests, each, order)
+    return batches
 
 
 def _epoch(

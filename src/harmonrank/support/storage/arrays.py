@@ -90,8 +90,8 @@ def read_arrays(path: Path, declared: Mapping[str, Array]) -> dict[str, np.ndarr
         DataError: An array is missing, not declared, or not as declared.
     """
     with _opened(path) as file:
-        found = set(file.keys())
-        for name in sorted(found ^ declared.keys()):
+        names = set(file.keys())
+        for name in sorted(names ^ declared.keys()):
             known = name in declared
             raise DataError(f"array '{name}' is {'missing' if known else 'not expected'}")
         sizes: dict[str, int] = {}

@@ -24,12 +24,12 @@ def digest(value: Any) -> str:
 
 def file_sums(folder: Path, outputs: Iterable[str]) -> dict[str, str]:
     """Return the checksum of every file among the outputs, which may be folders."""
-    found: dict[str, str] = {}
+    sums: dict[str, str] = {}
     for output in outputs:
         path = folder / output
         files = sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]
-        found |= {f.relative_to(folder).as_posix(): sha256(f) for f in files}
-    return found
+        sums |= {f.relative_to(folder).as_posix(): sha256(f) for f in files}
+    return sums
 
 
 T = TypeVar("T")
