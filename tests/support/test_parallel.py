@@ -12,6 +12,7 @@ from harmonrank.support.parallel import (
     each_part,
     edges_of,
     finish,
+    in_parallel,
     in_turn,
     map_parts,
 )

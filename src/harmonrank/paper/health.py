@@ -100,9 +100,6 @@ class Separable(Protocol):
     def config(self) -> Any:
         """Its size, with `context_features`."""
 
-    def __call__(self, scores: "Tensor", context: "Tensor") -> "Tensor":
-        """Return the score of every row."""
-
     def paths(self, scores: "Tensor", context: "Tensor") -> "Paths":
         """Return its parts."""
 
@@ -131,8 +128,9 @@ def health_of(network: Separable, rows: "Arrays", seed: int = 0, most: int = HEA
     context = None
     if network.config.context_features:
         order = torch.from_numpy(np.random.default_rng([seed, 0xC7]).permutation(len(picked)))
+        other = batch.context[order.to(batch.context.device)]
         with torch.no_grad():
-            shuffled = network(batch.scores, batch.context[order.to(batch.context.device)])
+            shuffled = network.paths(batch.scores, other).fused
         both = torch.stack([fused, shuffled], dim=1).double().cpu().numpy()
         context = max(0.0, 1 - float(np.nan_to_num(spearman(both)[0, 1], nan=1.0)))
     return Health(

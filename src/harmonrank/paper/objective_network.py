@@ -2,6 +2,7 @@
 
 __all__ = ["HeadPaths", "HeadSum", "ObjectiveNetwork"]
 
+from dataclasses import dataclass
 from math import pi, sqrt
 from typing import NamedTuple
 
@@ -105,16 +106,16 @@ class ObjectiveNetwork(nn.Module):
                 parameter.uniform_(-bound, bound, generator=generator)
 
 
-class HeadSum(nn.Module):
+@dataclass(frozen=True)
+class HeadSum:
     """The residuals of all heads added up, before t: one score that can be taken apart."""
 
-    def __init__(self, network: ObjectiveNetwork) -> None:
-        super().__init__()
-        self.network, self.config = network, network.config
+    network: ObjectiveNetwork
 
-    def forward(self, scores: Tensor, context: Tensor) -> Tensor:
-        """Return Σ_m (s1 + s2 + s3)_m of every row."""
-        return self.paths(scores, context).fused
+    @property
+    def config(self) -> ObjectiveConfig:
+        """The size of the network."""
+        return self.network.config
 
     def paths(self, scores: Tensor, context: Tensor) -> Paths:
         """Return what each path adds to the sum, and the attentions."""

@@ -106,7 +106,7 @@ def test_both_learners_take_the_same_steps(optimizer, weighted, buckets):
     for _ in range(3):
         # Pointwise, as a last digit cannot move a block boundary of this loss.
         values = [
-            learner.step(index, lambda s, b: LossValue(bce_loss(s, b.labels))).loss
+            learner.step(index, lambda s, b: LossValue(bce_loss(s, b.labels)))[0]
             for learner in learners
         ]
         assert values[0] == pytest.approx(values[1], rel=1e-6)

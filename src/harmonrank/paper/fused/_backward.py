@@ -12,7 +12,7 @@ from harmonrank.paper.fused._forward import fuse_rows
 from harmonrank.paper.fused._rows import aligned, load_rows, place_codes
 from harmonrank.paper.fused._tables import Tables, check_shapes, code_rows
 from harmonrank.support.kernel import lane_function, lane_kernel
-from harmonrank.support.parallel import claim, edges_of, finish
+from harmonrank.support.parallel import claim, edges_of, finish, in_parallel
 from harmonrank.support.simd import ROWS, SINGLES, double_lanes, item, lanes, put_lanes, row_lanes
 from harmonrank.support.simd_maths import of_all, transpose, widened
 

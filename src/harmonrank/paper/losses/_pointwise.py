@@ -35,11 +35,7 @@ def bce_loss(
 
 
 def label_aggregation_loss(
-    scores: Tensor,
-    labels: Tensor,
-    values: Tensor,
-    *,
-    sample_weight: Tensor | None = None,
+    scores: Tensor, labels: Tensor, values: Tensor, *, sample_weight: Tensor | None = None
 ) -> Tensor:
     """Mean of (s − Σ_m v_m y_m)²: regression on one label made of all.
 

@@ -19,13 +19,7 @@ from harmonrank.metrics import logit, sigmoid
 from harmonrank.model.fit_rows import FitRows, RowCounts
 from harmonrank.paper.losses import rank_auc_loss
 from harmonrank.paper.methods.harmonrank_network import HeadsFit, NetworkMethodConfig
-from harmonrank.paper.methods.neural_fit import (
-    fingerprint,
-    report,
-    rows_of,
-    run,
-    validation,
-)
+from harmonrank.paper.methods.neural_fit import fingerprint, report, rows_of, run, validation
 from harmonrank.paper.objective_network import HeadSum, ObjectiveNetwork
 from harmonrank.paper.objective_scorer import ObjectiveScorer
 from harmonrank.paper.training import Arrays, LossValue, TrainingConfig, health_of, train

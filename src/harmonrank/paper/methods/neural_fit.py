@@ -36,14 +36,7 @@ from harmonrank.paper.methods.network_losses import Wanted, loss_of
 from harmonrank.paper.methods.neural import History, NetworkFit, NeuralConfig
 from harmonrank.paper.network import Network
 from harmonrank.paper.soft_rank import request_order
-from harmonrank.paper.training import (
-    HEALTH_ROWS,
-    Arrays,
-    Event,
-    Finished,
-    health_of,
-    train,
-)
+from harmonrank.paper.training import HEALTH_ROWS, Arrays, Event, Finished, health_of, train
 from harmonrank.support.events import HealthMeasured
 
 N = TypeVar("N", bound=nn.Module)

@@ -6,7 +6,6 @@ __all__ = [
     "Learner",
     "LossFunction",
     "LossValue",
-    "StepTaken",
     "TorchLearner",
     "decayed",
     "learner_for",
@@ -121,14 +120,6 @@ class LossValue:
     slope: NDArray[np.float64] | None = None
 
 
-@dataclass(frozen=True)
-class StepTaken:
-    """The loss before a step, and the share of items as in `LossValue`."""
-
-    loss: float
-    gradient_share: float | None
-
-
 LossFunction = Callable[[Tensor, Arrays], LossValue]
 
 
@@ -143,8 +134,11 @@ class Learner(Protocol):
     kind: ClassVar[str]
     optimizer: torch.optim.Optimizer
 
-    def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
-        """Change the weights by one step on these rows; return the loss before it."""
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> tuple[float, float | None]:
+        """Change the weights by one step on these rows.
+
+        Return the loss before it, and the share of items as in `LossValue`.
+        """
 
     def publish(self) -> None:
         """Give the network the present weights."""
@@ -164,7 +158,7 @@ class TorchLearner:
         acts = [(p, torch.ones(())) for name, p in network.named_parameters() if decayed(name)]
         self._decay = Decay(config.weight_decay, self.optimizer, acts)
 
-    def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> tuple[float, float | None]:
         """Call the network, its gradient and the optimiser."""
         self._network.train()
         with torch_threads():
@@ -175,7 +169,7 @@ class TorchLearner:
                 value.loss.backward()  # type: ignore[no-untyped-call]
                 self._decay.step()
                 self.optimizer.step()
-        return StepTaken(float(value.loss.detach()), value.gradient_share)
+        return float(value.loss.detach()), value.gradient_share
 
     def publish(self) -> None:
         """Nothing to do: the weights are the network's."""
@@ -207,7 +201,7 @@ class FusedLearner:
         acts = torch.from_numpy(self._step.weights.marked(decayed)).float()
         self._decay = Decay(config.weight_decay, self.optimizer, [(self._flat, acts)])
 
-    def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> tuple[float, float | None]:
         """Run both kernels around the loss, then the optimiser."""
         assert self._flat.grad is not None
         with torch_threads(1):
@@ -223,8 +217,8 @@ class FusedLearner:
                 self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))
                 self._decay.step()
                 self.optimizer.step()
-        self._read()
-        return StepTaken(float(value.loss.detach()), value.gradient_share)
+        self._step.weights.vector[:] = self._flat.detach().numpy()
+        return float(value.loss.detach()), value.gradient_share
 
     def publish(self) -> None:
         """Copy the weights into the network."""
@@ -236,15 +230,9 @@ class FusedLearner:
         with torch.no_grad():
             self._flat.copy_(torch.from_numpy(self._step.weights.vector))
 
-    def _read(self) -> None:
-        self._step.weights.vector[:] = self._flat.detach().numpy()
-
 
 def learner_for(
-    network: nn.Module,
-    rows: Arrays,
-    config: TrainingConfig,
-    rows_seen: int,
+    network: nn.Module, rows: Arrays, config: TrainingConfig, rows_seen: int
 ) -> Learner:
     """Choose the kernels where they can stand in and are worth it, else PyTorch.
 
@@ -257,11 +245,14 @@ def learner_for(
         config: Optimiser, rate and decay.
         rows_seen: Rows times epochs; a small fit is over before the kernels are compiled.
     """
-    if not isinstance(network, Network) or not _on_cpu(network, rows):
-        return TorchLearner(network, rows, config)
-    if not covers(network.config) or rows_seen < _SMALL_FIT:
-        return TorchLearner(network, rows, config)
-    return FusedLearner(network, rows, config)
+    if (
+        isinstance(network, Network)
+        and _on_cpu(network, rows)
+        and covers(network.config)
+        and rows_seen >= _SMALL_FIT
+    ):
+        return FusedLearner(network, rows, config)
+    return TorchLearner(network, rows, config)
 
 
 def _on_cpu(network: nn.Module, rows: Arrays) -> bool:

@@ -1,10 +1,6 @@
 """The training loop: a function that yields what happens."""
 
-__all__ = [
-    "Event",
-    "Finished",
-    "train",
-]
+__all__ = ["Event", "Finished", "train"]
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -152,11 +148,11 @@ def _epoch(
     for step, index in enumerate(batches[progress.step :], progress.step):
         for group in learner.optimizer.param_groups:
             group["lr"] = config.rate(progress.epoch * plan.steps + step, plan.steps * plan.epochs)
-        taken = learner.step(index, loss)
-        if not np.isfinite(taken.loss):
+        value, share = learner.step(index, loss)
+        if not np.isfinite(value):
             raise DivergenceError(
-                f"The training loss became {taken.loss} in epoch {progress.epoch + 1}; "
+                f"The training loss became {value} in epoch {progress.epoch + 1}; "
                 f"lower `learning_rate`, now {config.learning_rate:g}."
             )
-        progress.add(taken.loss, taken.gradient_share)
+        progress.add(value, share)
         yield BatchEnded(progress.epoch, step, plan.steps, plan.epochs)
