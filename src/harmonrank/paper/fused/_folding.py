@@ -1,6 +1,6 @@
 """Folding: the projections and the paths of a network as small matrices and columns, and back."""
 
-__all__ = ["Agnostic", "Relation", "SmoothAgnostic", "Weights"]
+__all__ = ["Agnostic", "Relation", "Weights"]
 
 from collections.abc import Callable, Mapping
 from math import sqrt
@@ -131,29 +131,34 @@ class Relation:
 
 
 class Agnostic:
-    """l = g (w2 · x) + w3 · x with the gate g = σ(w · x + b), for every row of the score table.
+    """The gate and the linear path of every row x of the score table.
 
-    Some thousand rows of width 2: one loop each way takes less time than the calls of a dozen array
-    operations.
+    l = g κ + t with the gate g = σ(q), where q = w · x + b, κ = w2 · x and t = w3 · x. These three
+    are linear in x, so that mixing two rows of them is exact; l, which is not, is then left to the
+    kernel. Otherwise it is made here: some thousand rows of width 2, for which one loop each way
+    takes less time than the calls of a dozen array operations.
 
     Attributes:
-        columns: l, (objectives · buckets, 1).
+        columns: q, κ and t where rows are mixed, (objectives · rows, 3); else l, (…, 1).
     """
 
-    def __init__(self, weights: Weights, config: NetworkConfig, E: Matrix) -> None:
-        M, d = config.objectives, config.width
-        self._gate, self._linear, self._E = config.gate, config.linear, E  # (M, B, d)
-        # What multiplies x: w2, w3 and, the same for all objectives, w.
-        self._W = np.zeros((3, M, d))
-        bias = 0.0
+    def __init__(self, weights: Weights, config: NetworkConfig, E: Matrix, *, smooth: bool) -> None:
+        (M, d), bias = (config.objectives, config.width), 0.0
+        self._config, self._E, self._smooth = config, E, smooth  # (M, rows, d)
+        self._W = np.zeros((M, d, 3))  # w, the same for all objectives, w2 and w3
         if config.gate:
-            self._W[0] = weights["gated.output.weight"].reshape(M, d)
-            self._W[2] = weights["gated.gate.weight"]
+            self._W[:, :, 0] = weights["gated.gate.weight"]
+            self._W[:, :, 1] = weights["gated.output.weight"].reshape(M, d)
             bias = weights["gated.gate.bias"][0]
         if config.linear:
-            self._W[1] = weights["linear.weight"].reshape(M, d)
-        l, self._g, self._kept = np.empty((3, *self._E.shape[:2]))  # noqa: E741
-        _multiply(self._E, self._W, bias, l, self._g, self._kept)
+            self._W[:, :, 2] = weights["linear.weight"].reshape(M, d)
+        if smooth:
+            fields = E @ self._W  # (M, rows, 3)
+            fields[:, :, 0] += bias
+            self.columns = fields.reshape(-1, 3)
+            return
+        l, self._g, self._kept = np.empty((3, *E.shape[:2]))  # noqa: E741
+        _multiply(E, self._W, bias, l, self._g, self._kept)
         # As a tangent, σ cannot overflow; NumPy's is a vector loop.
         np.tanh(self._g, out=self._g)
         self._g *= 0.5
@@ -162,18 +167,24 @@ class Agnostic:
         self.columns = l.reshape(-1, 1)
 
     def back(self, d_columns: Matrix, dE: Matrix, gradient: Weights) -> None:
-        """Add to the table's gradient dE, (M, B, d), and write those of the weights.
+        """Add to the table's gradient dE, (M, rows, d), and write those of the weights.
 
         The gate's part is eq. 18 of docs/kernels.md.
         """
-        dW, dl = np.zeros_like(self._W), d_columns.reshape(self._E.shape[:2])
-        d_bias = _add_slopes(self._E, self._W, self._g, self._kept, dl, dE, dW)
-        if self._gate:
-            gradient["gated.output.weight"][...] = dW[0].reshape(1, -1)
-            gradient["gated.gate.weight"][0] = dW[2].sum(axis=0)
+        E, W = self._E, self._W
+        if self._smooth:
+            d_fields = d_columns.reshape(*E.shape[:2], 3)
+            dE += d_fields @ W.transpose(0, 2, 1)
+            dW, d_bias = E.transpose(0, 2, 1) @ d_fields, d_fields[:, :, 0].sum()  # (M, d, 3)
+        else:
+            dW, dl = np.zeros_like(W), d_columns.reshape(E.shape[:2])
+            d_bias = _add_slopes(E, W, self._g, self._kept, dl, dE, dW)
+        if self._config.gate:
+            gradient["gated.gate.weight"][0] = dW[:, :, 0].sum(axis=0)
             gradient["gated.gate.bias"][0] = d_bias
-        if self._linear:
-            gradient["linear.weight"][...] = dW[1].reshape(1, -1)
+            gradient["gated.output.weight"][...] = dW[:, :, 1].reshape(1, -1)
+        if self._config.linear:
+            gradient["linear.weight"][...] = dW[:, :, 2].reshape(1, -1)
 
 
 @kernel
@@ -184,9 +195,9 @@ def _multiply(E: Any, W: Any, bias: float, linear: Any, gate: Any, through: Any)
         for b in range(B):
             linear[m, b], gate[m, b], through[m, b] = 0.0, 0.5 * bias, 0.0
             for c in range(d):
-                through[m, b] += W[0, m, c] * E[m, b, c]
-                linear[m, b] += W[1, m, c] * E[m, b, c]
-                gate[m, b] += 0.5 * W[2, m, c] * E[m, b, c]
+                through[m, b] += W[m, c, 1] * E[m, b, c]
+                linear[m, b] += W[m, c, 2] * E[m, b, c]
+                gate[m, b] += 0.5 * W[m, c, 0] * E[m, b, c]
 
 
 @kernel
@@ -200,45 +211,8 @@ def _add_slopes(E: Any, W: Any, g: Any, kept: Any, dl: Any, dE: Any, dW: Any) ->
             d_gate = d_kept * kept[m, b] * (1 - g[m, b])
             d_bias += d_gate
             for c in range(d):
-                dE[m, b, c] += W[0, m, c] * d_kept + W[1, m, c] * dl[m, b] + W[2, m, c] * d_gate
-                dW[0, m, c] += d_kept * E[m, b, c]
-                dW[1, m, c] += dl[m, b] * E[m, b, c]
-                dW[2, m, c] += d_gate * E[m, b, c]
+                dE[m, b, c] += W[m, c, 1] * d_kept + W[m, c, 2] * dl[m, b] + W[m, c, 0] * d_gate
+                dW[m, c, 1] += d_kept * E[m, b, c]
+                dW[m, c, 2] += dl[m, b] * E[m, b, c]
+                dW[m, c, 0] += d_gate * E[m, b, c]
     return d_bias
-
-
-class SmoothAgnostic:
-    """What the gate and the linear path need of a row: q = w · x + b, κ = w2 · x and t = w3 · x.
-
-    All three are linear in x, so that mixing two rows of them is exact; l = σ(q) κ + t, which is
-    not, is left to the kernel.
-
-    Attributes:
-        columns: (objectives · rows, 3).
-    """
-
-    def __init__(self, weights: Weights, config: NetworkConfig, E: Matrix) -> None:
-        M, d = config.objectives, config.width
-        self._gate, self._linear, self._E = config.gate, config.linear, E  # (M, rows, d)
-        self._W = np.zeros((M, d, 3))
-        if config.gate:
-            self._W[:, :, 0] = weights["gated.gate.weight"]
-            self._W[:, :, 1] = weights["gated.output.weight"].reshape(M, d)
-        if config.linear:
-            self._W[:, :, 2] = weights["linear.weight"].reshape(M, d)
-        columns = E @ self._W  # (M, rows, 3)
-        if config.gate:
-            columns[:, :, 0] += weights["gated.gate.bias"][0]
-        self.columns = columns.reshape(-1, 3)
-
-    def back(self, d_columns: Matrix, dE: Matrix, gradient: Weights) -> None:
-        """Add to the table's gradient dE, (M, rows, d), and write those of the weights."""
-        d_fields = d_columns.reshape(*self._E.shape[:2], 3)
-        dE += d_fields @ self._W.transpose(0, 2, 1)
-        dW = self._E.transpose(0, 2, 1) @ d_fields  # (M, d, 3)
-        if self._gate:
-            gradient["gated.gate.weight"][0] = dW[:, :, 0].sum(axis=0)
-            gradient["gated.gate.bias"][0] = d_fields[:, :, 0].sum()
-            gradient["gated.output.weight"][...] = dW[:, :, 1].reshape(1, -1)
-        if self._linear:
-            gradient["linear.weight"][...] = dW[:, :, 2].reshape(1, -1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from harmonrank.paper.buckets import places
 from harmonrank.paper.config import NetworkConfig
-from harmonrank.paper.fused._folding import Agnostic, Relation, SmoothAgnostic, Weights
+from harmonrank.paper.fused._folding import Agnostic, Relation, Weights
 from harmonrank.paper.fused._rows import Room
 from harmonrank.support.errors import UsageError
 from harmonrank.support.kernel import kernel
@@ -71,8 +71,7 @@ class Tables:
         self._relation = Relation(weights, self.config)
         E = self._embedding()
         self._E = E.reshape(-1, d)
-        kind = SmoothAgnostic if self.smooth else Agnostic
-        self._agnostic: Agnostic | SmoothAgnostic = kind(weights, self.config, E)
+        self._agnostic = Agnostic(weights, self.config, E, smooth=self.smooth)
         # x, y and z are linear in the score table: K = [1 | G | V].
         K = np.zeros((d, self._own))
         K[:, :d], K[:, D : D + d], K[:, 2 * D :] = np.eye(d), self._relation.G, self._relation.V
