@@ -1,4 +1,11 @@
-"""The published system: buckets, network, losses, training, and its methods."""
+"""The published system, to be read beside the paper in its own order and letters.
+
+`buckets` (scores to table rows) · `network` (eq. 1 to 4 of docs/network.md) · `soft_rank`, and the
+`projection` beneath it · `losses`: the paper's and those of its rivals · `training` (a loop that
+yields events, by PyTorch or by kernels) · `methods` (what a user fits) · `health` (what each path
+of a network adds). `config` holds the sizes of all. Beside the paper stand `fused`, the network's
+kernels on the CPU, and `objective_network`, the network with one head per objective.
+"""
 
 __all__ = [
     "PUBLISHED",

@@ -260,11 +260,7 @@ class Step:
         self.gradient.vector[:] = 0  # A weight that a switch leaves out has none.
         self._tables = Tables(network.config, network.scores.knots.numpy())
         self._batch = _Batch(self._tables, np.empty(0, np.int64), 1)
-        self.use(scores, context)
-
-    def use(self, scores: NDArray[np.float32], context: NDArray[np.int32]) -> None:
-        """Take other rows in place of those before."""
-        M = self._tables.config.objectives
+        M = network.config.objectives
         check_shapes(scores, context, M, len(self._tables.first) - M)
         codes, shares = code_rows(scores, context, self._tables)
         # Eight numbers are read at a time.
