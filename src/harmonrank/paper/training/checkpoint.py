@@ -169,12 +169,13 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def _progress(text: str) -> Progress:
-    """Return the progress; JSON has no infinity, so what is null is what it was at first."""
+    """Return the progress; JSON has no −∞, so that no best result is null."""
     parts = decode_json(text.encode(), dict[str, Any], "its progress")
     if parts.keys() != vars(Progress()).keys():
         raise DataError("its progress has other parts")
-    known = {name: value for name, value in parts.items() if value is not None}
-    return decode(known, Progress, "its progress")
+    if parts["best_valid"] is None:
+        del parts["best_valid"]
+    return decode(parts, Progress, "its progress")
 
 
 def _like(tensor: Tensor) -> Array:
