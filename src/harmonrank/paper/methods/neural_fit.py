@@ -3,7 +3,6 @@
 __all__ = [
     "fingerprint",
     "fit_network",
-    "forward",
     "mean_attention",
     "report",
     "rows_of",
@@ -160,11 +159,6 @@ def report(health: Health, warning: str | None, rows: TrainingRows) -> None:
     rows.on_event(HealthMeasured(health))
 
 
-def forward(network: Network, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Score by PyTorch, in pieces."""
-    return _forward(network, _tensor(scores, "cpu"), _tensor(codes, "cpu"))
-
-
 @torch.no_grad()
 def mean_attention(network: Network, scores: np.ndarray) -> np.ndarray:
     """Return the mean over rows of A_r, (M, M)."""
@@ -219,15 +213,12 @@ def fingerprint(config: Any, rows: TrainingRows, *parts: FitRows) -> str:
     return digest.hexdigest()
 
 
-def _scores_of(network: Network, rows: Arrays) -> np.ndarray:
-    """Score by the kernels on the CPU, where they cover the network, else by PyTorch."""
-    if rows.scores.is_cpu and covers(network.config):
-        return Scorer.of(network)(rows.scores.numpy(), rows.context.numpy())
-    return _forward(network, rows.scores, rows.context)
-
-
 @torch.no_grad()
-def _forward(network: Network, scores: Tensor, context: Tensor) -> np.ndarray:
+def _scores_of(network: Network, rows: Arrays) -> np.ndarray:
+    """Score by the kernels on the CPU, where they cover the network, else by PyTorch in pieces."""
+    scores, context = rows.scores, rows.context
+    if scores.is_cpu and covers(network.config):
+        return Scorer.of(network)(scores.numpy(), context.numpy())
     network.eval()
     parts = [
         network(scores[i : i + _PIECE], context[i : i + _PIECE])
