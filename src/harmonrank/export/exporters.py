@@ -25,6 +25,9 @@ from harmonrank.support.errors import UsageError
 
 Arrays = Mapping[str, np.ndarray]
 
+Exporter = Callable[[Any, Inputs], Value]
+"""Probabilities (rows, M) of a model that knows them, fused scores (rows,) of any other."""
+
 
 def dots(a: Value, b: Value) -> Value:
     """Return a_i · b_j of each row, (rows, i, j), of (rows, i, d) and (rows, j, d).
@@ -157,10 +160,6 @@ def _relations(x: Value, query: Value, W_r: np.ndarray, output: np.ndarray) -> V
 
 def _flat(x: Value, width: int) -> Value:
     return x.graph.op("Reshape", x, np.array([0, width]))
-
-
-Exporter = Callable[[Any, Inputs], Value]
-"""Probabilities (rows, M) of a model that knows them, fused scores (rows,) of any other."""
 
 
 def _logistic_probabilities(model: Method, inputs: Inputs) -> Value:

@@ -23,6 +23,8 @@ _TYPES = {
 
 Operand = Union["Value", np.ndarray, float]
 
+_STEEP = 1e300  # In place of one over a width of 0.
+
 
 class Value:
     """What a node gives: an operand of further nodes, with the arithmetic of an array."""
@@ -159,9 +161,6 @@ class Graph:
             name = f"{kind.lower()}_{self._count}"
             if name not in self._reserved:
                 return name
-
-
-_STEEP = 1e300  # In place of one over a width of 0.
 
 
 def look_up(place: Value, table: np.ndarray) -> Value:

@@ -30,6 +30,9 @@ from harmonrank.model.terms.residual import (
 # The mean of eigenvalues by their 2²⁸-th powers is within 1e-8 of the largest.
 _ROUNDS, _SQUARINGS = 7, 4
 
+# Maps of all contexts that hold more numbers than this, 64 MB, are not listed but computed.
+_MOST_NUMBERS = 8_000_000
+
 
 class ByFeature:
     """Computes what `Heads.logits` defines from the effects of each context feature.
@@ -147,10 +150,6 @@ def _inverse(A: Value, M: int) -> Value:
         pivot = graph.op("Gather", column, at, axis=1)  # (rows, 1, 1)
         A = A - (column - unit.T) * (row + unit) / pivot
     return A
-
-
-# Maps of all contexts that hold more numbers than this, 64 MB, are not listed but computed.
-_MOST_NUMBERS = 8_000_000
 
 
 def _tabulated_numbers(heads: Heads, tables: HeadTables) -> float:

@@ -30,6 +30,18 @@ from harmonrank.support.storage.arrays import Array
 
 _MOST_CELLS = 1 << 26
 
+REACH = 2.5
+"""The buckets of a score span so many standard deviations of its logit to either side."""
+
+FARTHEST = 8.0
+"""Beyond this a standardised logit tells the upstream model's clipping, not its opinion."""
+
+SMALLEST_SCORE = 1e-7
+"""A score of 0 or 1 has no logit; so close to it float32 still tells scores apart."""
+
+_BOUNDS = {"prior.centre": (-1e3, 1e3), "prior.spread": (1e-6, 1e3), "share": (0.0, 1.0)}
+_EPOCH_STEPS = 10  # Fewer steps than these are not worth a look at the validation rows.
+
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkOptions:
@@ -134,18 +146,6 @@ def _linear(name: str, inputs: int) -> dict[str, tuple[int, ...]]:
     return {f"{name}.weight": (1, inputs), f"{name}.bias": (1,)}
 
 
-REACH = 2.5
-"""The buckets of a score span so many standard deviations of its logit to either side."""
-
-FARTHEST = 8.0
-"""Beyond this a standardised logit tells the upstream model's clipping, not its opinion."""
-
-SMALLEST_SCORE = 1e-7
-"""A score of 0 or 1 has no logit; so close to it float32 still tells scores apart."""
-
-_BOUNDS = {"prior.centre": (-1e3, 1e3), "prior.spread": (1e-6, 1e3), "share": (0.0, 1.0)}
-
-
 @dataclass(frozen=True)
 class ObjectiveConfig:
     """The size of the network.
@@ -212,9 +212,6 @@ class ObjectiveConfig:
         for name, (low, high) in _BOUNDS.items():
             declared[name] = replace(declared[name], low=low, high=high)
         return declared
-
-
-_EPOCH_STEPS = 10  # Fewer steps than these are not worth a look at the validation rows.
 
 
 class Plan(NamedTuple):

@@ -28,6 +28,11 @@ from harmonrank.support.kernel import inline_kernel, kernel
 
 Array = NDArray[Any]
 
+# An item without weight is one whose weight vanishes: too light to move a sum, but with a quotient.
+_NOTHING = 1e-140
+
+_BARELY = 1e-120
+
 
 @kernel
 def _moment(scores: Array, weights: Array | None, unit: float, mean: float, square: bool) -> float:
@@ -107,11 +112,6 @@ def scale(
     if not np.isfinite(slope):
         return True, (low, high), (0.0, 0.0, np.inf)
     return True, (low, high), (mean / unit, slope, total * c * c)
-
-
-# An item without weight is one whose weight vanishes: too light to move a sum, but with a quotient.
-_NOTHING = 1e-140
-_BARELY = 1e-120
 
 
 @inline_kernel

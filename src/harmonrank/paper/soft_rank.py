@@ -18,6 +18,10 @@ from harmonrank.support.kernel import kernel
 
 Array = NDArray[Any]
 
+Regularization = Literal["l2", "kl"]
+Scale = Literal["std", "none"]
+_KERNEL_DTYPES = (torch.float32, torch.float64)
+
 
 def request_order(groups: ArrayLike, rows: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return rows in the order of their requests, and where each request begins, and the end.
@@ -149,12 +153,6 @@ def _not_finite(scores: Array, ends: Array) -> UsageError:
         f"`scores` must be finite. Got {len(bad)} NaN or infinite, the first at position {where}: "
         "lower the learning rate, or drop these rows."
     )
-
-
-Regularization = Literal["l2", "kl"]
-Scale = Literal["std", "none"]
-
-_KERNEL_DTYPES = (torch.float32, torch.float64)
 
 
 class _Options(TypedDict, total=False):

@@ -17,6 +17,13 @@ import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Arithmetic that may be rearranged comes out differently in each copy of a function. A call would
+# reach the copy that was compiled first, in a process that compiles, and the caller's own, in one
+# that loads its machine code: other last digits. A caller that has it inlined has no choice.
+_COPIED = {"forceinline": True}
+
 
 def cached(dispatcher: Any) -> Any:
     """Let a compiled function keep its machine code beside its file, or in the user's cache.
@@ -120,14 +127,6 @@ def _constants(module: dict[str, Any]) -> list[tuple[str, str]]:
 @cache
 def _source_digest(path: str) -> bytes:
     return hashlib.sha256(Path(path).read_bytes()).digest()
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-# Arithmetic that may be rearranged comes out differently in each copy of a function. A call would
-# reach the copy that was compiled first, in a process that compiles, and the caller's own, in one
-# that loads its machine code: other last digits. A caller that has it inlined has no choice.
-_COPIED = {"forceinline": True}
 
 
 def kernel(function: F) -> F:

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
 Style = Literal["", "bold", "dim", "red", "green"]
 
+_RULES = {"left": "---|", "right": "--:|"}
+_AROUND = {"bold": "**", "red": "**"}
+_FEW_COLUMNS = 4
+_LONG = 28
+_END = 8
+_SENTENCE = 60  # A longer text is set in several lines.
+
 
 @dataclass(frozen=True)
 class Column:
@@ -174,10 +181,6 @@ class Tabular(ABC):
         return self.to_table().to_html()
 
 
-_RULES = {"left": "---|", "right": "--:|"}
-_AROUND = {"bold": "**", "red": "**"}
-
-
 def _markdown(table: Table) -> str:
     """Return title, table and notes as paragraphs; a bold row has its texts in bold.
 
@@ -199,12 +202,6 @@ def _bars(texts: Iterable[str]) -> str:
 
 def _safe(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
-
-
-_FEW_COLUMNS = 4
-_LONG = 28
-_END = 8
-_SENTENCE = 60  # A longer text is set in several lines.
 
 
 def _html(table: Table, *, sortable: bool) -> str:

@@ -23,6 +23,8 @@ Array = NDArray[Any]
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 
+_STEP_ROWS = 1024  # Some part of a tenth of a millisecond.
+
 
 @lane_function
 def derive_rows(
@@ -229,9 +231,6 @@ def _scatter_contexts(
             if columns == M:
                 k = of_contexts + f
                 put_lanes(contexts, k, double_lanes(contexts, k) + more)
-
-
-_STEP_ROWS = 1024  # Some part of a tenth of a millisecond.
 
 
 class Step:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Vector = NDArray[np.float64]
 
+Matrix = NDArray[np.float64]
+_PATH = "relation_aware."
+
 
 class Weights:
     """A float64 vector with named views, laid out like a network's parameters.
@@ -67,10 +70,6 @@ class Weights:
 def _parameters(network: "nn.Module") -> dict[str, NDArray[Any]]:
     """Return a network's parameters as arrays that share its memory."""
     return {name: value.detach().numpy() for name, value in network.named_parameters()}
-
-
-Matrix = NDArray[np.float64]
-_PATH = "relation_aware."
 
 
 class Relation:

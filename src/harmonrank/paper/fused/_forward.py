@@ -30,6 +30,9 @@ Array = NDArray[Any]
 
 _ZERO, _ONE, _LEAST = np.float32(0), np.float32(1), np.float32(-np.inf)
 
+_PART_ROWS = 4096  # A request's are one part.
+_FILLED = 2 * ROWS
+
 
 @lane_function
 def fuse_rows(
@@ -136,10 +139,6 @@ def score_rows(
         load_rows(place, share, cells, contexts, M, len(first) - M, F, W, smooth, cell, u, turned)
         fuse_rows(M, F, d, attend, ask, smooth, bias, cell, u, A, own, s)
         put_lanes(fused, start, row_lanes(s, 0))
-
-
-_PART_ROWS = 4096  # A request's are one part.
-_FILLED = 2 * ROWS
 
 
 def covers(config: NetworkConfig) -> bool:

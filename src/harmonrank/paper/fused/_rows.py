@@ -27,6 +27,8 @@ Array = NDArray[Any]
 
 _LINE = 64  # Bytes of a cache line.
 
+_ZERO, _ONE = np.float32(0), np.float32(1)
+
 
 class Room(NamedTuple):
     """Memory for sixteen rows, flat; every thread needs its own."""
@@ -96,9 +98,6 @@ def load_rows(
                 row = row + lanes(contexts, item(place, m * ROWS + r) * W + f)
             put_lanes(turned, r * SINGLES, row)
         turn(turned, 0, SINGLES, u, f * ROWS)
-
-
-_ZERO, _ONE = np.float32(0), np.float32(1)
 
 
 @lane_function

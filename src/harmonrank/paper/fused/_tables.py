@@ -20,6 +20,9 @@ from harmonrank.support.simd import SINGLES
 
 Matrix = NDArray[np.float64]
 
+MOST_CODES = 1 << 16
+_PIECE = 1 << 18
+
 
 class Tables:
     """What the kernels look up for a score's bucket and for a context's code.
@@ -168,10 +171,6 @@ def _take_back(E: Any, K: Any, d_cells: Any, dE: Any, dK: Any) -> None:
                 total += d_cells[row, field] * K[c, field]
                 dK[c, field] += E[row, c] * d_cells[row, field]
             dE[row, c] = total
-
-
-MOST_CODES = 1 << 16
-_PIECE = 1 << 18
 
 
 def code_rows(

@@ -14,6 +14,8 @@ from harmonrank.paper.losses._labels import Labels, Patterns
 from harmonrank.paper.soft_rank import once
 from harmonrank.support.errors import UsageError
 
+Array = NDArray[np.float64]
+
 
 class _KnownGradient(torch.autograd.Function):
     @staticmethod
@@ -49,9 +51,6 @@ def with_gradient(
     )
     result: Tensor = _KnownGradient.apply(scores, value, slope)  # type: ignore[no-untyped-call]
     return result
-
-
-Array = NDArray[np.float64]
 
 
 class LossInputs(NamedTuple):

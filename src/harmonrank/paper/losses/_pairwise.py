@@ -32,6 +32,13 @@ from harmonrank.support.kernel import kernel
 
 Vector = NDArray[np.float64]
 
+# 12 nodes an eighth apart: f has its nearest pole at distance π, so that interpolation leaves
+# an error of (1/8π)^12 times some thousands, which is little more than rounding.
+_STEP = 0.125
+
+_NODES = 12
+_WIDEST = 64.0
+
 
 class AucmParts(NamedTuple):
     """The loss, and the class means of each objective, 0 for one that is not present."""
@@ -183,13 +190,6 @@ class _Squares:
         slope = line * self._s + level
         self.slope = slope if self._v is None else self._v * slope
         return with_gradient(self._inputs.scores, float(w @ losses), self.slope)
-
-
-# 12 nodes an eighth apart: f has its nearest pole at distance π, so that interpolation leaves
-# an error of (1/8π)^12 times some thousands, which is little more than rounding.
-_STEP = 0.125
-_NODES = 12
-_WIDEST = 64.0
 
 
 def pairwise_logistic_loss(

@@ -29,6 +29,9 @@ from harmonrank.paper.fused import Step, covers
 from harmonrank.paper.training.rows import Arrays
 from harmonrank.support.threads import thread_count
 
+_SCALES = ("value.weight", "output.weight", "linear.weight")
+_SMALL_FIT = 200_000  # Rows seen in a time that is worth a compilation.
+
 
 @contextmanager
 def torch_threads(count: int | None = None) -> Iterator[None]:
@@ -45,9 +48,6 @@ def torch_threads(count: int | None = None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-_SCALES = ("value.weight", "output.weight", "linear.weight")
 
 
 def decayed(name: str) -> bool:
@@ -99,9 +99,6 @@ def optimizer_of(config: TrainingConfig, parameters: list[nn.Parameter]) -> torc
     kind = torch.optim.Adam if config.optimizer == "adam" else torch.optim.SGD
     # One call for all parameters: a small network's update is otherwise all overhead.
     return kind(parameters, lr=config.learning_rate, fused=True)
-
-
-_SMALL_FIT = 200_000  # Rows seen in a time that is worth a compilation.
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from harmonrank.support.errors import DataError, OutputError
 from harmonrank.support.storage.files import new_file, read_json, sha256, to_json, write_json
 from harmonrank.support.storage.staging import swept
 
+T = TypeVar("T")
+_BEGINNING = to_json({"key": ""}).partition('""')[0].encode()
+
 
 def digest(value: Any) -> str:
     """Return a checksum of JSON parts, whatever the order of their keys.
@@ -30,11 +33,6 @@ def file_sums(folder: Path, outputs: Iterable[str]) -> dict[str, str]:
         files = sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]
         sums |= {f.relative_to(folder).as_posix(): sha256(f) for f in files}
     return sums
-
-
-T = TypeVar("T")
-
-_BEGINNING = to_json({"key": ""}).partition('""')[0].encode()
 
 
 class Store:
