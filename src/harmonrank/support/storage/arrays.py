@@ -76,7 +76,10 @@ def write_arrays(
     path.touch()
     mode = path.stat().st_mode
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    save_file(contiguous, path, metadata=None if header is None else dict(header))
+    try:
+        save_file(contiguous, path, metadata=None if header is None else dict(header))
+    except SafetensorError as error:  # A full disk, say.
+        raise OSError(str(error)) from error
     path.chmod(mode)
 
 

@@ -24,8 +24,6 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, TypeVar, overload
 
-from safetensors import SafetensorError
-
 from harmonrank.support.errors import DataError, OutputError
 from harmonrank.support.storage.decoding import MOST_BYTES, decode_json, read_bytes
 from harmonrank.support.storage.staging import (
@@ -101,8 +99,8 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except OutputError:
         raise
-    except (OSError, SafetensorError) as error:
-        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+    except OSError as error:
+        reason = error.strerror or str(error).rstrip(".")
         raise OutputError(f"'{path}' cannot be written: {reason}.") from error
 
 
