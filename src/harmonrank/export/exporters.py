@@ -18,7 +18,7 @@ from harmonrank.fusion.baselines.prevalence_weights import AsTheyCome
 from harmonrank.fusion.harmonrank import DefaultFit
 from harmonrank.metrics import SMALLEST_PROBABILITY
 from harmonrank.paper.config import FARTHEST, REACH, SMALLEST_SCORE, NetworkConfig
-from harmonrank.paper.fused import Relation, Weights
+from harmonrank.paper.fused import Relation, WeightVector
 from harmonrank.paper.methods.harmonrank_network import HeadsFit
 from harmonrank.paper.methods.neural import NetworkFit
 from harmonrank.support.errors import UsageError
@@ -90,7 +90,7 @@ def _relation_aware(
     x: Value, context: list[Value] | None, config: NetworkConfig, arrays: Arrays
 ) -> Value:
     """Return s1, (rows,), by the folded projections of `Relation`."""
-    folded, graph = Relation(Weights(arrays), config), x.graph
+    folded, graph = Relation(WeightVector(arrays), config), x.graph
     x_r = attended(x, folded.G) if config.self_attention else x  # (rows, M, d)
     bias = arrays["relation_aware.output.bias"]
     P = None if context is None else graph.concat(context)  # (rows, features)

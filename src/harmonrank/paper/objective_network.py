@@ -44,7 +44,7 @@ class ObjectiveNetwork(nn.Module):
     def __init__(self, config: ObjectiveConfig, generator: torch.Generator | None = None) -> None:
         super().__init__()
         self.config = config
-        self.prior = Prior(config)
+        self.prior = ScorePrior(config)
         self.scores = SmoothBuckets(config)
         self.context = Context(config)
         self.relation_aware = ObjectiveAttention(config)
@@ -125,7 +125,7 @@ class HeadSum:
         return Paths(s1, s2, s3, A_r, A_p)
 
 
-class Prior(nn.Module):
+class ScorePrior(nn.Module):
     """The calibrated own score, a ℓ + b, and the scale on which the paths see scores."""
 
     centre: Tensor

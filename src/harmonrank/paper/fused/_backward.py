@@ -1,13 +1,13 @@
-"""Step: the forward pass of a training step, with each row's derivatives, and the backward pass."""
+"""Training step: fused scores with the derivatives of each row, and the backward pass."""
 
-__all__ = ["Step", "derive_rows", "scatter_parts", "step_parts"]
+__all__ = ["TrainingStep", "derive_rows", "scatter_parts", "step_parts"]
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.paper.fused._folding import Weights
+from harmonrank.paper.fused._folding import WeightVector
 from harmonrank.paper.fused._forward import fuse_rows
 from harmonrank.paper.fused._rows import aligned, load_rows, place_codes
 from harmonrank.paper.fused._tables import Tables, check_shapes, code_rows
@@ -233,7 +233,7 @@ def _scatter_contexts(
                 put_lanes(contexts, k, double_lanes(contexts, k) + more)
 
 
-class Step:
+class TrainingStep:
     """Fuses batches of some rows and turns ∂L/∂s into the gradient of every weight.
 
     Args:
@@ -255,7 +255,7 @@ class Step:
         threads: int = 1,
     ) -> None:
         self._threads = threads
-        self.weights, self.gradient = Weights.of(network), Weights.of(network)
+        self.weights, self.gradient = WeightVector.of(network), WeightVector.of(network)
         self.gradient.vector[:] = 0  # A weight that a switch leaves out has none.
         self._tables = Tables(network.config, network.scores.knots.numpy())
         self._batch = _Batch(self._tables, np.empty(0, np.int64), 1)

@@ -1,6 +1,6 @@
 """Folding: the projections and the paths of a network as small matrices and columns, and back."""
 
-__all__ = ["Agnostic", "Relation", "Weights"]
+__all__ = ["Agnostic", "Relation", "WeightVector"]
 
 from collections.abc import Callable, Mapping
 from math import sqrt
@@ -21,13 +21,13 @@ Matrix = NDArray[np.float64]
 _PATH = "relation_aware."
 
 
-class Weights:
+class WeightVector:
     """A float64 vector with named views, laid out like a network's parameters.
 
     Args:
         like: Arrays or tensors by name, whose values are taken over.
 
-    >>> weights = Weights({"weight": np.array([[1.0, 2.0]]), "bias": np.array([3.0])})
+    >>> weights = WeightVector({"weight": np.array([[1.0, 2.0]]), "bias": np.array([3.0])})
     >>> weights.vector
     array([1., 2., 3.])
     >>> weights["weight"]
@@ -85,7 +85,7 @@ class Relation:
             cross-attention (d, objectives), by who listens.
     """
 
-    def __init__(self, weights: Weights, config: NetworkConfig) -> None:
+    def __init__(self, weights: WeightVector, config: NetworkConfig) -> None:
         self._weights, self._config, self._scale = weights, config, 1 / sqrt(config.key_width)
         self.G = np.zeros((config.width, config.width))
         if config.self_attention:
@@ -103,7 +103,7 @@ class Relation:
     def _of(self, name: str) -> Matrix:
         return self._weights[f"{_PATH}{name}.weight"]
 
-    def back(self, dG: Matrix, dU: Matrix, dV: Matrix, gradient: Weights) -> None:
+    def back(self, dG: Matrix, dU: Matrix, dV: Matrix, gradient: WeightVector) -> None:
         """Write the gradients of all projections, given those of G, U and V.
 
         The chain rule is eqs. 13, 14, 15 and 16 of docs/kernels.md.
@@ -141,7 +141,9 @@ class Agnostic:
         columns: q, κ and t where rows are mixed, (objectives · rows, 3); else l, (…, 1).
     """
 
-    def __init__(self, weights: Weights, config: NetworkConfig, E: Matrix, *, smooth: bool) -> None:
+    def __init__(
+        self, weights: WeightVector, config: NetworkConfig, E: Matrix, *, smooth: bool
+    ) -> None:
         (M, d), bias = (config.objectives, config.width), 0.0
         self._config, self._E, self._smooth = config, E, smooth  # (M, rows, d)
         self._W = np.zeros((M, d, 3))  # w, the same for all objectives, w2 and w3
@@ -165,7 +167,7 @@ class Agnostic:
         l += self._g * self._kept  # noqa: E741
         self.columns = l.reshape(-1, 1)
 
-    def back(self, d_columns: Matrix, dE: Matrix, gradient: Weights) -> None:
+    def back(self, d_columns: Matrix, dE: Matrix, gradient: WeightVector) -> None:
         """Add to the table's gradient dE, (M, rows, d), and write those of the weights.
 
         The gate's part is eq. 18 of docs/kernels.md.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.paper.config import NetworkConfig
-from harmonrank.paper.fused._folding import Weights
+from harmonrank.paper.fused._folding import WeightVector
 from harmonrank.paper.fused._rows import load_rows, place_scores
 from harmonrank.paper.fused._tables import MOST_CODES, Tables, check_shapes, unknown_code
 from harmonrank.support.kernel import lane_function, lane_kernel
@@ -179,7 +179,7 @@ class Scorer:
 
     def __init__(self, config: NetworkConfig, weights: Mapping[str, NDArray[Any]]) -> None:
         self._tables = Tables(config, weights["scores.knots"])
-        self._tables.fill(Weights(weights))
+        self._tables.fill(WeightVector(weights))
         self._network = self._tables.knotted, self._tables.network
         self._rooms = [self._tables.room()]
 

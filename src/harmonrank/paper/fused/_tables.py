@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from harmonrank.paper.buckets import places
 from harmonrank.paper.config import NetworkConfig
-from harmonrank.paper.fused._folding import Agnostic, Relation, Weights
+from harmonrank.paper.fused._folding import Agnostic, Relation, WeightVector
 from harmonrank.paper.fused._rows import Room
 from harmonrank.support.errors import UsageError
 from harmonrank.support.kernel import kernel
@@ -67,7 +67,7 @@ class Tables:
         self._of_feature = np.repeat(np.eye(len(slots)), slots, axis=0)  # (codes, features)
 
     @np.errstate(over="ignore")  # Weights that diverge are refused where their scores are seen.
-    def fill(self, weights: Weights) -> None:
+    def fill(self, weights: WeightVector) -> None:
         """Compute all rows from a network's weights, which must not change before `back`."""
         d, D = self.config.width, self.width
         self._weights = weights
@@ -88,7 +88,9 @@ class Tables:
             self.contexts[0, : len(U)] = U[:, 0]
         self.bias = np.float32(sum(weights[name][0] for name in self._biases))
 
-    def back(self, d_cells: Matrix, d_contexts: Matrix, d_bias: float, gradient: Weights) -> None:
+    def back(
+        self, d_cells: Matrix, d_contexts: Matrix, d_bias: float, gradient: WeightVector
+    ) -> None:
         """Write the gradient of all weights, given those of the rows and the bias.
 
         The chain rule of the rows is eq. 12 of docs/kernels.md.
@@ -106,7 +108,7 @@ class Tables:
         for name in self._biases:
             gradient[name][0] = d_bias
 
-    def _back_contexts(self, d_contexts: Matrix, gradient: Weights) -> Matrix:
+    def _back_contexts(self, d_contexts: Matrix, gradient: WeightVector) -> Matrix:
         # eq. 17 of docs/kernels.md
         U = self._relation.U
         d_rows = d_contexts[:, : len(U)]

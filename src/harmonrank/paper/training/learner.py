@@ -3,9 +3,9 @@
 __all__ = [
     "Decay",
     "FusedLearner",
-    "Learner",
     "LossFunction",
     "LossValue",
+    "NetworkLearner",
     "TorchLearner",
     "decayed",
     "learner_for",
@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from harmonrank.paper import Network
 from harmonrank.paper.config import TrainingConfig
-from harmonrank.paper.fused import Step, covers
+from harmonrank.paper.fused import TrainingStep, covers
 from harmonrank.paper.training.rows import Arrays
 from harmonrank.support.threads import thread_count
 
@@ -120,7 +120,7 @@ class LossValue:
 LossFunction = Callable[[Tensor, Arrays], LossValue]
 
 
-class Learner(Protocol):
+class NetworkLearner(Protocol):
     """What the loop needs: a step, and the weights in the network where others look at them.
 
     Attributes:
@@ -191,7 +191,7 @@ class FusedLearner:
     def __init__(self, network: Network, rows: Arrays, config: TrainingConfig) -> None:
         self._network, self._rows = network, rows
         scores, context = rows.scores.numpy(), rows.context.numpy()
-        self._step = Step(network, scores, context, threads=thread_count())
+        self._step = TrainingStep(network, scores, context, threads=thread_count())
         self._flat = nn.Parameter(torch.from_numpy(self._step.weights.vector).float())
         self._flat.grad = torch.zeros_like(self._flat)
         self.optimizer = optimizer_of(config, [self._flat])
@@ -230,7 +230,7 @@ class FusedLearner:
 
 def learner_for(
     network: nn.Module, rows: Arrays, config: TrainingConfig, rows_seen: int
-) -> Learner:
+) -> NetworkLearner:
     """Choose the kernels where they can stand in and are worth it, else PyTorch.
 
     The choice depends on the network, its device and the size of the fit alone, never on what

@@ -14,7 +14,7 @@ from torch import nn
 
 from harmonrank.paper.config import Plan, TrainingConfig
 from harmonrank.paper.training.checkpoint import Checkpoint, Progress
-from harmonrank.paper.training.learner import Learner, LossFunction, learner_for
+from harmonrank.paper.training.learner import LossFunction, NetworkLearner, learner_for
 from harmonrank.paper.training.rows import Arrays, random_batches, request_batches
 from harmonrank.support.errors import DivergenceError
 from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
@@ -137,7 +137,7 @@ def _batches(
 
 
 def _epoch(
-    learner: Learner,
+    learner: NetworkLearner,
     batches: list[NDArray[np.int64]],
     loss: LossFunction,
     config: TrainingConfig,
