@@ -19,7 +19,7 @@ from store import options, read, write
 from harmonrank.model.scorer import bend_kernels, heads_kernels
 from harmonrank.model.scorer.bends import HEADS, SURFACE_CELLS
 from harmonrank.model.scorer.head_room import BLOCK, HeadRoom, aligned
-from harmonrank.paper.fused import _backward, _fusing, _places
+from harmonrank.paper.fused import _backward, _forward, _rows
 from harmonrank.support.simd import ROWS, SINGLES
 
 M, CONTEXTS, BENT = 5, 200, 8
@@ -177,12 +177,12 @@ def cases() -> dict[str, tuple[Any, Any, tuple[Any, ...], int]]:
     given = (0, 2 * d, M, F, d, True, cell, A, own)
     added = (0, rows, index, codes, shares, slope, J, M, first, True, sums, 0, 16, 0)
     mapped = (context, BLOCK, record, M, table, x, room.maps)
-    ours: Any = _places._search
+    ours: Any = _rows._search
     found = many(ours.py_func), many(search)
     return {
         "linear map of a context": (*pair(heads_kernels._apply, apply), mapped, BLOCK),
         "surfaces of four heads": (*pair(bend_kernels._add_surfaces, surfaces), bent, BLOCK),
-        "self-attention of a network": (*pair(_fusing._hear, attend), given, ROWS),
+        "self-attention of a network": (*pair(_forward._hear, attend), given, ROWS),
         "search of 256 knots": (*found, (640, knots, knots, place, share), share.size),
         "sums of a backward pass": (*pair(_backward._scatter_cells, scatter), added, rows),
     }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harmonrank.paper import Network, NetworkConfig
     from harmonrank.paper.losses import rank_auc_loss
     from harmonrank.paper.methods.harmonrank_network import HarmonRankNetwork
-    from harmonrank.paper.methods.harmonrank_paper import HarmonRankPaper
+    from harmonrank.paper.methods.neural_methods import HarmonRankPaper
     from harmonrank.paper.soft_rank import soft_rank
     from harmonrank.reports.explanation import explain
     from harmonrank.reports.written import write_figures, write_report
@@ -74,7 +74,7 @@ _PLACES = {
     "HarmonRank": "fusion.harmonrank",
     "HarmonRankError": "support.errors",
     "HarmonRankNetwork": "paper.methods.harmonrank_network",
-    "HarmonRankPaper": "paper.methods.harmonrank_paper",
+    "HarmonRankPaper": "paper.methods.neural_methods",
     "Network": "paper",
     "NetworkConfig": "paper",
     "Schema": "data.schema",

@@ -3,7 +3,7 @@ import pytest
 
 from harmonrank.data import read_log
 from harmonrank.fusion import load
-from harmonrank.paper.methods.other_losses import Mbce
+from harmonrank.paper.methods.neural_methods import Mbce
 from harmonrank.worlds import world
 from harmonrank.worlds.simulation import as_frame, world_schema
 

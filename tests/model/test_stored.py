@@ -3,7 +3,6 @@ from itertools import product
 import pytest
 
 from harmonrank.paper import Network, NetworkConfig
-from harmonrank.paper.stored import network_arrays
 
 SWITCHES = ("self_attention", "personalised", "cross_attention", "gate", "linear")
 
@@ -17,7 +16,7 @@ def test_declared_arrays_are_those_of_the_network(slots, buckets):
             objectives=3, context_slots=slots, key_width=4, buckets=buckets, **switches
         )
         state = Network(config).state_dict()
-        declared = network_arrays(config)
+        declared = config.arrays
         assert {n: a.shape for n, a in declared.items()} == {
             n: tuple(v.shape) for n, v in state.items()
         }

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from harmonrank.paper import Network, NetworkConfig
-from harmonrank.paper.fused import FusedStep, Scorer, covers
-from harmonrank.paper.training.torch_threads import torch_threads
+from harmonrank.paper.fused import Scorer, TrainingStep, covers
+from harmonrank.paper.training.learner import torch_threads
 from harmonrank.support.errors import UsageError
 from harmonrank.support.parallel import claim
 from harmonrank.support.threads import limited_threads
@@ -95,7 +95,7 @@ def gradients(network, rows, slope, dtype):
 @pytest.mark.parametrize("config", CONFIGS)
 def test_gradients_are_as_exact_as_those_of_float32_autograd(config):
     network, rows = network_of(config), rows_of(config)
-    step, rng = FusedStep(network, *rows), np.random.default_rng(1)
+    step, rng = TrainingStep(network, *rows), np.random.default_rng(1)
     ours, torchs = {}, {}
     # Over several slopes, as the error of one sum can vanish by chance.
     for _ in range(4):
@@ -122,7 +122,7 @@ def test_scores_equal_those_of_the_network(config):
 def test_training_and_scoring_fuse_alike(scale):
     config = replace(BASE, **scale)
     network, rows = network_of(config), rows_of(config)
-    fused = FusedStep(network, *rows).forward(np.arange(1000))
+    fused = TrainingStep(network, *rows).forward(np.arange(1000))
     np.testing.assert_array_equal(fused, Scorer.of(network)(*rows).astype(np.float32))
 
 
@@ -157,7 +157,7 @@ def test_a_lopsided_attention_neither_overflows_nor_vanishes():
         network.scores.table *= 60
     rows = rows_of(BASE)
     slope = np.ones(1000, np.float32)
-    step = FusedStep(network, *rows)
+    step = TrainingStep(network, *rows)
     fused = step.forward(np.arange(1000))
     step.backward(slope)
     exact, _ = gradients(network, rows, slope, torch.float64)
@@ -169,7 +169,7 @@ def test_a_lopsided_attention_neither_overflows_nor_vanishes():
 def test_threads_change_no_more_than_the_last_digits(threads):
     network, rows = network_of(BASE), rows_of(BASE, n=5000)
     slope = np.random.default_rng(1).standard_normal(5000).astype(np.float32)
-    alone, together = FusedStep(network, *rows), FusedStep(network, *rows, threads=threads)
+    alone, together = TrainingStep(network, *rows), TrainingStep(network, *rows, threads=threads)
     for step in (alone, together):
         fused = step.forward(np.arange(5000))
         step.backward(slope)
@@ -181,7 +181,7 @@ def test_threads_change_no_more_than_the_last_digits(threads):
 
 def test_repeating_a_step_repeats_its_gradient():
     network, rows = network_of(BASE), rows_of(BASE, n=5000)
-    step, found = FusedStep(network, *rows, threads=2), []
+    step, found = TrainingStep(network, *rows, threads=2), []
     for _ in range(3):
         step.forward(np.arange(5000))
         step.backward(np.ones(5000, np.float32))
@@ -193,16 +193,16 @@ def test_repeating_a_step_repeats_its_gradient():
 def test_a_batch_is_the_rows_of_its_index():
     network, (scores, context) = network_of(BASE), rows_of(BASE)
     index = np.random.default_rng(2).permutation(1000)[:333]
-    fused = FusedStep(network, scores, context).forward(index)
+    fused = TrainingStep(network, scores, context).forward(index)
     np.testing.assert_array_equal(
-        fused, FusedStep(network, scores, context).forward(np.arange(1000))[index]
+        fused, TrainingStep(network, scores, context).forward(np.arange(1000))[index]
     )
 
 
 def test_weights_return_to_the_network_unchanged():
     network = network_of(BASE)
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    step = FusedStep(network, *rows_of(BASE))
+    step = TrainingStep(network, *rows_of(BASE))
     step.weights.write(network)
     for name, value in network.state_dict().items():
         assert torch.equal(value, before[name])
@@ -261,7 +261,7 @@ def test_an_unknown_code_is_refused(code):
     with pytest.raises(UsageError, match="code that training did not have; use 0"):
         Scorer.of(network_of(BASE))(scores, context)
     with pytest.raises(UsageError, match="code that training did not have; use 0"):
-        FusedStep(network_of(BASE), scores, context)
+        TrainingStep(network_of(BASE), scores, context)
 
 
 def test_wrong_shapes_are_refused():

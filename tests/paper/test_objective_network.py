@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from harmonrank.paper.objective_config import ObjectiveConfig
+from harmonrank.paper.config import ObjectiveConfig
 from harmonrank.paper.objective_network import ObjectiveNetwork
 from harmonrank.paper.objective_scorer import ObjectiveScorer
 from harmonrank.support.errors import DataError

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from harmonrank.model.scorer import bend_kernels
-from harmonrank.support.kernel_cache import _modules
+from harmonrank.support.kernel import _modules
 
 _HELPER = """
 from harmonrank.support.kernel import kernel

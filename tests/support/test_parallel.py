@@ -7,8 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from harmonrank.support.kernel import claim, finish
-from harmonrank.support.parallel import each_part, edges_of, in_turn, map_parts, together
+from harmonrank.support.parallel import (
+    claim,
+    each_part,
+    edges_of,
+    finish,
+    in_parallel,
+    in_turn,
+    map_parts,
+)
 from harmonrank.support.threads import limited_threads, thread_count
 
 
@@ -22,7 +29,7 @@ def take_all(done, claims, who, parts):
 @pytest.mark.parametrize("parts", [0, 1, 2, 7, 100])
 def test_every_part_is_done_once(parts, threads):
     done = []
-    together(lambda claims, who: take_all(done, claims, who, parts), parts, threads)
+    in_parallel(lambda claims, who: take_all(done, claims, who, parts), parts, threads)
     assert sorted(part for part, _ in done) == list(range(parts))
 
 
@@ -42,11 +49,11 @@ def test_nobody_waits_for_a_thread_that_has_not_begun():
         else:
             take_all([], claims, who, 2)
 
-    together(block, 2, 2)
+    in_parallel(block, 2, 2)
     begun.wait()
     # The other thread is stuck, yet all parts get done.
     done = []
-    together(lambda claims, who: take_all(done, claims, who, 4), 4, 2)
+    in_parallel(lambda claims, who: take_all(done, claims, who, 4), 4, 2)
     blocked.set()
     assert sorted(done) == [(part, 0) for part in range(4)]
 
@@ -97,11 +104,11 @@ def test_jobs_of_several_threads_do_not_mix():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_forked_child_has_threads_of_its_own():
-    together(lambda claims, who: take_all([], claims, who, 4), 4, 2)
+    in_parallel(lambda claims, who: take_all([], claims, who, 4), 4, 2)
     child = os.fork()
     if child == 0:
         done = []
-        together(lambda claims, who: take_all(done, claims, who, 4), 4, 2)
+        in_parallel(lambda claims, who: take_all(done, claims, who, 4), 4, 2)
         os._exit(len(done))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 4
 

@@ -7,7 +7,7 @@ from dataclasses import make_dataclass, replace
 import numpy as np
 import pytest
 
-from harmonrank.paper.methods.other_losses import Mbce
+from harmonrank.paper.methods.neural_methods import Mbce
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.support.threads import limited_threads
 from harmonrank_lab.events import CellEnded, CellStarted

@@ -17,9 +17,8 @@ from harmonrank.fusion import Method, Quality, load
 from harmonrank.fusion.saved import MODEL
 from harmonrank.support.errors import DataError, HarmonRankError
 from harmonrank.support.storage.decoding import decode
-from harmonrank.support.storage.digests import digest
 from harmonrank.support.storage.files import check_output
-from harmonrank.support.storage.store import Store
+from harmonrank.support.storage.store import Store, digest
 
 
 class _Result(msgspec.Struct):

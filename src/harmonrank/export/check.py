@@ -56,9 +56,9 @@ def check_export(made: bytes, model: Method, score_type: str) -> Agreement:
     if model.traits.probabilities:
         cases.append((frame, drawn))
     for rows, weights in cases:
-        found = _run(session, model, rows, weights)
+        exported = _run(session, model, rows, weights)
         for name, ours in _ours(model, rows, weights).items():
-            far = _difference(found[name], ours)
+            far = _difference(exported[name], ours)
             largest[name] = max(largest.get(name, 0.0), far)
             if not far <= TOLERANCE:
                 raise ExportError(
@@ -86,8 +86,8 @@ def _with_gaps(model: Method, frame: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _check_missing(found: dict[str, np.ndarray], rows: int) -> None:
-    if not all(len(values) == rows and np.isnan(values).all() for values in found.values()):
+def _check_missing(outputs: dict[str, np.ndarray], rows: int) -> None:
+    if not all(len(values) == rows and np.isnan(values).all() for values in outputs.values()):
         raise ExportError(
             "The exported model gives scores to rows that miss one, so nothing was written."
         )
@@ -158,8 +158,8 @@ def _ours(model: Method, rows: pl.DataFrame, weights: np.ndarray | None) -> dict
     return ours
 
 
-def _difference(found: np.ndarray, ours: np.ndarray) -> float:
-    if found.shape != ours.shape:
+def _difference(exported: np.ndarray, ours: np.ndarray) -> float:
+    if exported.shape != ours.shape:
         return float("inf")
-    far = np.abs(found - ours) / np.maximum(1.0, np.abs(ours))
-    return float(far.max()) if np.isfinite(found).all() else float("inf")
+    far = np.abs(exported - ours) / np.maximum(1.0, np.abs(ours))
+    return float(far.max()) if np.isfinite(exported).all() else float("inf")

@@ -1,6 +1,6 @@
 """Export: a saved model as one ONNX file, which is checked before it appears."""
 
-__all__ = ["Exported", "export_onnx"]
+__all__ = ["Exported", "export_onnx", "mapped_scores", "weighted_parts"]
 
 import json
 from collections.abc import Sequence
@@ -14,16 +14,60 @@ import onnx
 import harmonrank
 from harmonrank.export.check import TOLERANCE, Agreement, check_export, unknown_of
 from harmonrank.export.exporters import exporter_of
-from harmonrank.export.fused_scores import mapped_scores, weighted_parts
-from harmonrank.export.graph import Graph
+from harmonrank.export.graph import Graph, Value, interpolate
 from harmonrank.export.inputs import WEIGHTS, Inputs, kinds_of
 from harmonrank.fusion import Method
 from harmonrank.fusion.saved import checksums
+from harmonrank.fusion.score_map import ScoreMap
+from harmonrank.model.requests.request_weights import RequestWeights
 from harmonrank.registry.version import MODEL_FOLDER
 from harmonrank.serving.live import load_target, registry_of
 from harmonrank.serving.runtime import FUSED
 from harmonrank.support.errors import UsageError
+from harmonrank.support.logistic import SMALLEST_PROBABILITY
 from harmonrank.support.storage.files import check_output, new_file
+
+
+def weighted_parts(fit: RequestWeights, p: Value) -> Value:
+    """Return κ_m(z) p_m, (rows, M); see `RequestWeights`."""
+    graph, M = p.graph, len(fit.mean)
+    chance = p.clip(SMALLEST_PROBABILITY, 1.0 - SMALLEST_PROBABILITY)
+    rest = graph.op("Sub", np.array(1.0), chance)
+    z = ((chance / rest).log() - fit.centre) / fit.unit
+    z = graph.op("Min", graph.op("Max", z, fit.low), fit.high)
+    pairs = [(j, k) for j in range(M) for k in range(j + 1)]
+    first, second = (np.array(places) for places in zip(*pairs, strict=True))
+    products = z.columns(first) * z.columns(second)
+    straight, bent = fit.terms[:, 1 : 1 + M], fit.terms[:, 1 + M :]
+    kappa = z @ np.ascontiguousarray(straight.T) + products @ np.ascontiguousarray(bent.T)
+    return (kappa + fit.terms[:, 0]) * p
+
+
+def mapped_scores(model: Method, fused: Value, weights: Value | None = None) -> Value:
+    """Return fused scores, (rows,), as the model gives them out.
+
+    Args:
+        model: Perhaps aligned, with several weightings.
+        fused: As the method makes them.
+        weights: The input that says how objectives count; None where that cannot change.
+    """
+    mapped = fused
+    for each in model.fitted.maps:
+        if weights is None:
+            return _mapped(each.curve, fused)
+        off = fused.graph.op("Abs", weights - each.weights)
+        same = fused.graph.op("LessOrEqual", off.sum(0), np.array(0.0))
+        mapped = fused.graph.op("Where", same, _mapped(each.curve, fused), mapped)
+    return mapped
+
+
+def _mapped(each: ScoreMap, fused: Value) -> Value:
+    """Return the piecewise linear map of each score; it goes on straight beyond its ends."""
+    graph, (first, last) = fused.graph, each.slopes
+    inside = interpolate(fused.new_axis(1), [each.x], [each.y]).sum(1)
+    below = graph.op("Min", fused - each.x[0], np.array(0.0)) * first
+    above = graph.op("Max", fused - each.x[-1], np.array(0.0)) * last
+    return inside + below + above
 
 
 @dataclass(frozen=True)

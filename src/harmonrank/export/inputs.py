@@ -7,8 +7,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
-from harmonrank.export.graph import Graph, Value
-from harmonrank.export.lookups import count_below
+from harmonrank.export.graph import Graph, Value, count_below
 from harmonrank.fusion import Method
 from harmonrank.fusion.drift.recalibration import Recalibration
 from harmonrank.fusion.drift.reference import Reference

@@ -1,14 +1,46 @@
-"""Config: the size of the network, and what is left out of it."""
+"""Config: the size of each network, what is stored of it, and how one is trained."""
 
-__all__ = ["NetworkConfig", "NetworkOptions"]
+__all__ = [
+    "FARTHEST",
+    "REACH",
+    "SMALLEST_SCORE",
+    "NetworkConfig",
+    "NetworkOptions",
+    "ObjectiveConfig",
+    "Plan",
+    "TrainingConfig",
+]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import cos, pi
+from typing import Literal, NamedTuple
 
 from harmonrank.paper.buckets import Scale, knot_count
 from harmonrank.support.errors import UsageError
-from harmonrank.support.options import Buckets, Count, Width, check_fields
+from harmonrank.support.options import (
+    Buckets,
+    Count,
+    Nonnegative,
+    Rate,
+    Seconds,
+    Width,
+    check_fields,
+)
+from harmonrank.support.storage.arrays import Array
 
 _MOST_CELLS = 1 << 26
+
+REACH = 2.5
+"""The buckets of a score span so many standard deviations of its logit to either side."""
+
+FARTHEST = 8.0
+"""Beyond this a standardised logit tells the upstream model's clipping, not its opinion."""
+
+SMALLEST_SCORE = 1e-7
+"""A score of 0 or 1 has no logit; so close to it float32 still tells scores apart."""
+
+_BOUNDS = {"prior.centre": (-1e3, 1e3), "prior.spread": (1e-6, 1e3), "share": (0.0, 1.0)}
+_EPOCH_STEPS = 10  # Fewer steps than these are not worth a look at the validation rows.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,3 +112,189 @@ class NetworkConfig(NetworkOptions):
     def knots(self) -> int:
         """How many knots the buckets of each score have."""
         return knot_count(self.buckets, interpolate=self.interpolate) if self.buckets else 0
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """The parameters of `Network` and the knots of its buckets, by name.
+
+        >>> NetworkConfig(objectives=5).arrays["scores.table"].shape
+        (1500, 2)
+        """
+        M, d, k, C = self.objectives, self.width, self.key_width, self.context_features
+        slots = self.context_slots if self.personalised else ()
+        shapes: dict[str, tuple[int, ...]] = {
+            "scores.table": (M * (self.buckets or 1), d),
+            "context.table": (sum(slots), 1),
+            "relation_aware.value.weight": (k, d),
+        }
+        if self.self_attention:
+            shapes |= {f"relation_aware.{name}.weight": (k, d) for name in ("query", "key")}
+        if self.cross_attention:
+            shapes["relation_aware.context_query.weight"] = (k, max(C, 1))
+            shapes |= {f"relation_aware.context_{n}.weight": (k, k) for n in ("key", "value")}
+        shapes |= _linear("relation_aware.output", k if self.cross_attention else M * k + C)
+        if self.gate:
+            shapes |= _linear("gated.gate", d) | _linear("gated.output", M * d)
+        if self.linear:
+            shapes |= _linear("linear", M * d)
+        declared = {name: Array(shape, "float32") for name, shape in shapes.items()}
+        knots = Array((M, self.knots), "float32", low=0.0, high=2.0, strictly=True)
+        return {**declared, "scores.knots": knots}
+
+
+def _linear(name: str, inputs: int) -> dict[str, tuple[int, ...]]:
+    return {f"{name}.weight": (1, inputs), f"{name}.bias": (1,)}
+
+
+@dataclass(frozen=True)
+class ObjectiveConfig:
+    """The size of the network.
+
+    Attributes:
+        objectives: How many scores are fused, and how many heads there are.
+        context_slots: How many codes each context feature has, the unknown one included.
+        width: Width d of a score's embedding.
+        key_width: Width d_k of queries, keys and values.
+        buckets: Rows of each score's table; a score's embedding is interpolated between two.
+        context_width: Width of the embedding of each context feature.
+    """
+
+    objectives: Count
+    context_slots: tuple[Count, ...] = ()
+    width: Width = 8
+    key_width: Width = 16
+    buckets: Width = 16
+    context_width: Width = 8
+
+    @property
+    def context_features(self) -> int:
+        """How many features describe the context."""
+        return len(self.context_slots)
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each array of the network, by name.
+
+        >>> ObjectiveConfig(objectives=5).shapes["scores.table"]
+        (5, 16, 8)
+        """
+        M, d, k, e = self.objectives, self.width, self.key_width, self.context_width
+        slots, features = sum(self.context_slots), len(self.context_slots)
+        return {
+            "prior.centre": (M,),
+            "prior.spread": (M,),
+            "prior.slope": (M,),
+            "prior.intercept": (M,),
+            "share": (M,),
+            "scores.table": (M, self.buckets, d),
+            "context.table": (slots, e),
+            "relation_aware.query": (k, d),
+            "relation_aware.key": (k, d),
+            "relation_aware.value": (k, d),
+            "relation_aware.context_query": (M, k, features * e),
+            "relation_aware.context_bias": (M, k),
+            "relation_aware.context_key": (k, k),
+            "relation_aware.context_value": (k, k),
+            "relation_aware.output": (M, k),
+            "gated.gate": (d,),
+            "gated.bias": (M,),
+            "gated.output": (M, M * d),
+            "linear.output": (M, M * d),
+            "linear.bias": (M,),
+            "linear.offset": (slots, M),
+            "linear.slope": (slots, M, M),
+        }
+
+    @property
+    def arrays(self) -> dict[str, Array]:
+        """What each array of a stored network must be."""
+        declared = {name: Array(shape, "float32") for name, shape in self.shapes.items()}
+        for name, (low, high) in _BOUNDS.items():
+            declared[name] = replace(declared[name], low=low, high=high)
+        return declared
+
+
+class Plan(NamedTuple):
+    """What a config means for some rows."""
+
+    steps: int  # of one epoch
+    passes: int  # over the rows, in one epoch
+    epochs: int
+    patience: int  # in epochs
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How a network is trained.
+
+    What a network learns is a matter of steps, and a small log has few of them in an epoch. So the
+    length of a training and its patience are given in steps, unless told in epochs.
+
+    Attributes:
+        optimizer: 'adam', or 'sgd' as in the paper.
+        learning_rate: The size of a step, at its highest.
+        schedule: 'constant' keeps the rate; 'cosine' lets it rise over the first `warm_up` steps
+            and fall to 0 along a cosine, so that the weights come to rest.
+        warm_up: See `schedule`; at most a tenth of all steps.
+        weight_decay: Decoupled: each step shrinks the weights that it acts on by this times the
+            rate, and the gradient knows nothing of it. See `harmonrank.paper.training.decayed` for
+            which they are.
+        batch_rows: Rows per step; an epoch is cut into equal batches of about this size.
+        steps: About so many are taken, in whole epochs.
+        patience_steps: About so many steps without a better validation AUC-sum end the training.
+        epochs: In place of `steps`: how often each row is seen.
+        patience: In place of `patience_steps`: epochs without a better validation AUC-sum.
+        early_stopping: Stop when the patience is over, and keep the weights of the best epoch;
+            without it all steps are taken and the last weights are kept.
+        checkpoint_seconds: At most this much work is lost when the process is killed.
+    """
+
+    optimizer: Literal["adam", "sgd"] = "adam"
+    learning_rate: Rate = 0.01
+    schedule: Literal["constant", "cosine"] = "constant"
+    warm_up: Count = 50
+    weight_decay: Nonnegative = 0.0
+    batch_rows: Count = 10_240
+    steps: Count = 2_000
+    patience_steps: Count = 400
+    epochs: Count | None = None
+    patience: Count | None = None
+    early_stopping: bool = True
+    checkpoint_seconds: Seconds = 20.0
+
+    def __post_init__(self) -> None:
+        check_fields(type(self).__name__, self)
+
+    def rate(self, step: int, steps: int) -> float:
+        """Return the learning rate of a step, which counts from 0, of so many.
+
+        >>> config = TrainingConfig(learning_rate=1.0, schedule="cosine", warm_up=10)
+        >>> [round(config.rate(step, 1_000), 3) for step in (0, 9, 500, 999)]
+        [0.1, 1.0, 0.5, 0.0]
+        """
+        if self.schedule == "constant":
+            return self.learning_rate
+        warm_up = max(min(self.warm_up, steps // 10), 1)
+        fallen = 0.5 * (1 + cos(pi * min(step / steps, 1.0)))
+        return self.learning_rate * min((step + 1) / warm_up, 1.0) * fallen
+
+    def plan(self, rows: int) -> Plan:
+        """Return what this means for a number of rows.
+
+        An epoch is one pass; where a pass has hardly any steps and epochs were not asked for, it
+        is several.
+
+        >>> TrainingConfig(steps=2_000, patience_steps=400).plan(1_000_000)
+        Plan(steps=98, passes=1, epochs=21, patience=5)
+        >>> TrainingConfig(steps=2_000, patience_steps=400).plan(25_000)
+        Plan(steps=12, passes=4, epochs=167, patience=34)
+        """
+        pass_steps = _over(rows, self.batch_rows)
+        passes = 1 if self.epochs or self.patience else _over(_EPOCH_STEPS, pass_steps)
+        steps = passes * pass_steps
+        epochs = self.epochs or _over(self.steps, steps)
+        return Plan(steps, passes, epochs, self.patience or _over(self.patience_steps, steps))
+
+
+def _over(a: int, b: int) -> int:
+    return -(-a // b)

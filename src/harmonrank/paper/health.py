@@ -1,10 +1,26 @@
 """Health: whether each path of a network does something, measured on rows."""
 
-__all__ = ["Health"]
+__all__ = ["HEALTH_ROWS", "Health", "Separable", "health_of"]
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
+from harmonrank.metrics import spearman
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from harmonrank.paper.network import Paths
+    from harmonrank.paper.training.rows import Arrays
+
+HEALTH_ROWS = 20_000
+"""So many rows are looked at, if there are as many."""
+
+_REMEDY = (
+    "try less `weight_decay`, another `learning_rate`, more `steps`, or buckets on another `scale`"
+)
 _LEAST_SPREAD = 1e-3  # of the fused score's
 _LEAST_DISTANCE = 1e-3
 _LEAST_EFFECT = 1e-6
@@ -39,29 +55,26 @@ class Health:
     @property
     def dead(self) -> tuple[str, ...]:
         """What has no effect, in words."""
-        found = []
+        faults = []
         if not self.fused > 0:
             return ("the fused score is the same for all rows",)
         for name in ("relation_aware", "gated", "linear"):
             spread = getattr(self, name)
             if spread is not None and spread < _LEAST_SPREAD:
-                found.append(f"the {name.replace('_', '-')} path adds nothing")
+                faults.append(f"the {name.replace('_', '-')} path adds nothing")
         for name, letter in (("self_attention", "A_r"), ("cross_attention", "A_p")):
             distance = getattr(self, name)
             if distance is not None and distance < _LEAST_DISTANCE:
-                found.append(f"the {name.replace('_', '-')} {letter} is uniform")
+                faults.append(f"the {name.replace('_', '-')} {letter} is uniform")
         if self.context is not None and self.context < _LEAST_EFFECT:
-            found.append("the context has no effect")
-        return tuple(found)
+            faults.append("the context has no effect")
+        return tuple(faults)
 
-    def warning(self, network: str = "This network") -> str | None:
+    def warning(self, network: str = "This network", remedy: str = _REMEDY) -> str | None:
         """Return one sentence about what is dead and what to try; None if all is alive."""
         if not self.dead:
             return None
-        return (
-            f"{network} is partly dead: {', '.join(self.dead)}; try less `weight_decay`, "
-            "another `learning_rate`, more `steps`, or buckets on another `scale`."
-        )
+        return f"{network} is partly dead: {', '.join(self.dead)}; {remedy}."
 
     def words(self) -> str:
         """Describe all of it in one line."""
@@ -78,3 +91,63 @@ class Health:
     def to_dict(self) -> dict[str, Any]:
         """Return the figures and what is dead, for JSON."""
         return {**asdict(self), "dead": list(self.dead)}
+
+
+class Separable(Protocol):
+    """A network whose score is the sum of paths."""
+
+    @property
+    def config(self) -> Any:
+        """Its size, with `context_features`."""
+
+    def paths(self, scores: "Tensor", context: "Tensor") -> "Paths":
+        """Return its parts."""
+
+
+def health_of(network: Separable, rows: "Arrays", seed: int = 0, most: int = HEALTH_ROWS) -> Health:
+    """Measure the paths of a network on some of the rows, evenly spread.
+
+    Args:
+        network: On the device of the rows.
+        rows: Scores and context; labels are not looked at.
+        seed: Decides how the context is shuffled.
+        most: How many rows are looked at.
+    """
+    import torch
+
+    picked = torch.linspace(0, max(len(rows) - 1, 0), min(len(rows), most)).long()
+    batch = rows.batch(picked.to(rows.scores.device))
+    with torch.no_grad():
+        paths = network.paths(batch.scores, batch.context)
+    fused = paths.fused
+    unit = float(fused.std(correction=0)) if len(picked) else 0.0
+
+    def spread(path: "Tensor | None") -> float | None:
+        return None if path is None else float(path.std(correction=0)) / (unit or 1.0)
+
+    context = None
+    if network.config.context_features:
+        order = torch.from_numpy(np.random.default_rng([seed, 0xC7]).permutation(len(picked)))
+        other = batch.context[order.to(batch.context.device)]
+        with torch.no_grad():
+            shuffled = network.paths(batch.scores, other).fused
+        both = torch.stack([fused, shuffled], dim=1).double().cpu().numpy()
+        context = max(0.0, 1 - float(np.nan_to_num(spearman(both)[0, 1], nan=1.0)))
+    return Health(
+        rows=len(picked),
+        fused=unit,
+        relation_aware=spread(paths.relation_aware) or 0.0,
+        gated=spread(paths.gated),
+        linear=spread(paths.linear),
+        self_attention=_from_uniform(paths.A_r),
+        cross_attention=_from_uniform(paths.A_p),
+        context=context,
+    )
+
+
+def _from_uniform(attention: "Tensor | None") -> float | None:
+    """Return the mean of ½ Σ_j |A_ij − 1/M|; None for one objective, which cannot choose."""
+    if attention is None or attention.shape[-1] < 2:
+        return None
+    distance = (attention - 1 / attention.shape[-1]).abs().sum(dim=-1) / 2
+    return float(distance.mean())

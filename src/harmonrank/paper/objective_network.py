@@ -2,14 +2,15 @@
 
 __all__ = ["HeadPaths", "HeadSum", "ObjectiveNetwork"]
 
+from dataclasses import dataclass
 from math import pi, sqrt
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from harmonrank.paper.config import FARTHEST, REACH, SMALLEST_SCORE, ObjectiveConfig
 from harmonrank.paper.network import Paths
-from harmonrank.paper.objective_config import FARTHEST, REACH, SMALLEST_SCORE, ObjectiveConfig
 
 
 class HeadPaths(NamedTuple):
@@ -55,8 +56,8 @@ class ObjectiveNetwork(nn.Module):
     def forward(self, scores: Tensor, context: Tensor) -> Tensor:
         """Return the logit of every objective given scores and context codes."""
         l = self.prior.logit(scores)  # (rows, objectives)  # noqa: E741
-        found = self._paths(l, context)
-        residual = (found.s1 + found.s2 + found.s3).T  # (rows, objectives)
+        paths = self._paths(l, context)
+        residual = (paths.s1 + paths.s2 + paths.s3).T  # (rows, objectives)
         z: Tensor = self.prior(l) + self.share * residual  # (rows, objectives)
         return z
 
@@ -105,22 +106,22 @@ class ObjectiveNetwork(nn.Module):
                 parameter.uniform_(-bound, bound, generator=generator)
 
 
-class HeadSum(nn.Module):
+@dataclass(frozen=True)
+class HeadSum:
     """The residuals of all heads added up, before t: one score that can be taken apart."""
 
-    def __init__(self, network: ObjectiveNetwork) -> None:
-        super().__init__()
-        self.network, self.config = network, network.config
+    network: ObjectiveNetwork
 
-    def forward(self, scores: Tensor, context: Tensor) -> Tensor:
-        """Return Σ_m (s1 + s2 + s3)_m of every row."""
-        return self.paths(scores, context).fused
+    @property
+    def config(self) -> ObjectiveConfig:
+        """The size of the network."""
+        return self.network.config
 
     def paths(self, scores: Tensor, context: Tensor) -> Paths:
         """Return what each path adds to the sum, and the attentions."""
-        found = self.network.paths(scores, context)
-        s1, s2, s3 = (path.sum(0) for path in (found.s1, found.s2, found.s3))  # (rows,)
-        A_r, A_p = (A.permute(2, 0, 1) for A in (found.A_r, found.A_p))  # (rows, M, M)
+        paths = self.network.paths(scores, context)
+        s1, s2, s3 = (path.sum(0) for path in (paths.s1, paths.s2, paths.s3))  # (rows,)
+        A_r, A_p = (A.permute(2, 0, 1) for A in (paths.A_r, paths.A_p))  # (rows, M, M)
         return Paths(s1, s2, s3, A_r, A_p)
 
 

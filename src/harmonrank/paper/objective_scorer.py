@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from harmonrank.paper.objective_config import FARTHEST, REACH, SMALLEST_SCORE, ObjectiveConfig
+from harmonrank.paper.config import FARTHEST, REACH, SMALLEST_SCORE, ObjectiveConfig
 from harmonrank.support.errors import DataError
 from harmonrank.support.kernel import lane_function, lane_kernel
 from harmonrank.support.parallel import each_part, edges_of
@@ -71,21 +71,20 @@ class ObjectiveScorer:
         codes = np.ascontiguousarray(codes, np.int32)
         self._check(scores, codes)
         p, edges = np.empty(scores.shape), edges_of(len(scores), _PART_ROWS)
-        given = (scores, codes, self._first, self._flat, self.context.shape[1])
-        score: Any = _score
+        rows, context = (scores, codes), (self._first, self._flat, self.context.shape[1])
 
         def work(part: int) -> None:
             ends = edges[part], edges[part + 1]
-            score(*ends, *given, *self.prior, *self.paths, p, *self._room())
+            _score(*ends, rows, context, self.prior, self.paths, p, self._room())
 
         each_part(work, len(edges) - 1)
         return p
 
-    def _room(self) -> list[NDArray[np.float32]]:
+    def _room(self) -> tuple[NDArray[np.float32], ...]:
         """Return memory for sixteen rows, flat, the row being the last axis."""
         M, tokens = self.config.objectives, self.config.objectives * self.config.width
         columns = (tokens, tokens, M, M, M, M, self.context.shape[1] + SINGLES, SINGLES)
-        return [np.empty(n * ROWS, np.float32) for n in columns]
+        return tuple(np.empty(n * ROWS, np.float32) for n in columns)
 
     def _check(self, scores: NDArray[Any], codes: NDArray[Any]) -> None:
         M, features = self.config.objectives, len(self._slots)
@@ -124,12 +123,13 @@ def _context_table(config: ObjectiveConfig, w: Mapping[str, NDArray[Any]]) -> ND
 
 @lane_kernel
 def _score(
-    begin: int, end: int, scores: Any, codes: Any, first: Any, context: Any, width: int,
-    centre: Any, spread: Any, slope: Any, intercept: Any, share: Any, table: Any, W_r: Any,
-    output: Any, gate: Any, gate_bias: Any, gated: Any, linear: Any, p: Any, x: Any, y: Any, A: Any,
-    z: Any, v: Any, g: Any, asked: Any, turned: Any,
-) -> None:  # fmt: skip
+    begin: int, end: int, rows: Any, asking: Any, prior: Any, paths: Any, p: Any, room: Any
+) -> None:
     """Score some rows, sixteen at a time; beyond the last row that one is repeated."""
+    (scores, codes), (first, context, width) = rows, asking
+    centre, spread, slope, intercept, share = prior
+    table, W_r, output, gate, gate_bias, gated, linear = paths
+    x, y, A, z, v, g, asked, turned = room
     M, d = len(centre), len(gate)
     for start in range(begin, end, ROWS):
         _embed(scores, start, M, d, centre, spread, slope, intercept, table, x, z)

@@ -22,8 +22,8 @@ from msgspec import Meta
 
 from harmonrank.model.density.spread import Spread
 from harmonrank.support.errors import DataError, ModelFileError
-from harmonrank.support.storage.digests import digest, file_sums
 from harmonrank.support.storage.files import read_json, write_json
+from harmonrank.support.storage.store import digest, file_sums
 
 RECORD = "version.json"
 """The file that holds a version's record; it is written last."""

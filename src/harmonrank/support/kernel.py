@@ -1,29 +1,21 @@
 """The one way this package compiles a loop: numba, cached on disk, no Python objects inside."""
 
-__all__ = [
-    "claim",
-    "finish",
-    "inline_kernel",
-    "kernel",
-    "lane_function",
-    "lane_kernel",
-    "sum_kernel",
-    "watch",
-]
+__all__ = ["cached", "inline_kernel", "kernel", "lane_function", "lane_kernel", "sum_kernel"]
 
 import gc
+import hashlib
 import os
-import platform
+import sys
 from collections.abc import Callable
-from functools import wraps
+from contextlib import suppress
+from functools import cache, wraps
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from llvmlite import ir
+import numpy as np
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
-from numba.extending import intrinsic
-
-from harmonrank.support.kernel_cache import cached
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,6 +23,110 @@ F = TypeVar("F", bound=Callable[..., Any])
 # reach the copy that was compiled first, in a process that compiles, and the caller's own, in one
 # that loads its machine code: other last digits. A caller that has it inlined has no choice.
 _COPIED = {"forceinline": True}
+
+
+def cached(dispatcher: Any) -> Any:
+    """Let a compiled function keep its machine code beside its file, or in the user's cache.
+
+    Where nothing can be written, what lies there is read all the same: kernels may have been
+    compiled when the package was installed (`harmonrank warm`). Where there is nothing, every
+    process compiles. A shared temporary folder would be no substitute: what lies there could be
+    someone else's code.
+    """
+    try:
+        dispatcher._cache = _KernelCache(dispatcher.py_func)
+    except (RuntimeError, OSError):  # Numba finds no place to write.
+        return dispatcher
+    return dispatcher
+
+
+def _watchful(locator: Any) -> Any:
+    """Return a place where numba keeps machine code as one that notices every change.
+
+    By itself numba notices a change of the kernel's own file only, and asks that the folder can be
+    written.
+    """
+
+    class Locator(locator):  # type: ignore[misc]
+        def __init__(self, function: Any, file: str) -> None:
+            super().__init__(function, file)
+            self._kernels, self._stamp = f"{Path(file).stem}.*.nbi", stamp(function.__globals__)
+
+        def get_source_stamp(self) -> str:
+            return self._stamp
+
+        def ensure_cache_path(self) -> None:
+            try:
+                super().ensure_cache_path()
+            except OSError:
+                if not any(Path(self.get_cache_path()).glob(self._kernels)):
+                    raise
+
+    return Locator
+
+
+class _Places(CompileResultCacheImpl):
+    """Where NUMBA_CACHE_DIR says, beside the file, in the user's cache: the first that serves."""
+
+    _locator_classes = [*map(_watchful, CompileResultCacheImpl._locator_classes[:3])]  # noqa: RUF012
+
+
+class _KernelCache(FunctionCache):
+    """Numba's cache, for which a damaged file or a full disk is no error."""
+
+    _impl_class = _Places
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the machine code of a signature, or None; a damaged file counts as none."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # Unpickling a damaged file raises almost anything.
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep the machine code of a signature if the disk can be written and has room for it."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
+
+def stamp(module: dict[str, Any]) -> str:
+    """Return a digest of all that the kernels of a module are made of.
+
+    That is its source, the source of every module whose kernels it calls, theirs in turn, and
+    the constants that each has imported.
+
+    Args:
+        module: Its names so far; what a kernel takes from elsewhere is imported above it.
+    """
+    digest = hashlib.sha256()
+    for name, names in sorted(_modules(module, {}).items()):
+        digest.update(_source_digest(names["__file__"]))
+        digest.update(f"{name}:{_constants(names)}".encode())
+    return digest.hexdigest()
+
+
+def _modules(module: dict[str, Any], known: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Add a module and those whose kernels or intrinsics it names, by name."""
+    known[module["__name__"]] = module
+    for value in list(module.values()):
+        made_of = getattr(value, "py_func", None) or getattr(value, "_defn", None)
+        home = getattr(made_of, "__module__", None)
+        if home is not None and home not in known and home in sys.modules:
+            _modules(vars(sys.modules[home]), known)
+    return known
+
+
+def _constants(module: dict[str, Any]) -> list[tuple[str, str]]:
+    plain = (bool, int, float, np.generic)
+    names = [name for name, value in module.items() if isinstance(value, plain)]
+    return [(name, repr(module[name])) for name in sorted(names)]
+
+
+@cache
+def _source_digest(path: str) -> bytes:
+    return hashlib.sha256(Path(path).read_bytes()).digest()
 
 
 def kernel(function: F) -> F:
@@ -73,7 +169,7 @@ def sum_kernel(function: F) -> F:
 
 
 def _compiled(function: F, **options: Any) -> F:
-    # Threads are ours (`together`), never numba's: those do not survive a fork.
+    # Threads are ours (`in_parallel`), never numba's: those do not survive a fork.
     # Nobody calls them from C, so there is no wrapper to compile for that.
     options |= {"nogil": True, "no_cfunc_wrapper": True}
     dispatcher = cached(numba.njit(**options)(function))
@@ -95,70 +191,6 @@ def _without_collection(compile_: Callable[..., Any]) -> Callable[..., Any]:
             gc.enable()
 
     return compiled
-
-
-def _adding(_typing: Any, address: Any, _amount: Any) -> Any:
-    """Add to an int64 that other threads change too; return what it was."""
-
-    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        pointer = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
-        return builder.atomic_rmw("add", pointer, arguments[1], "seq_cst")
-
-    return numba.int64(address, numba.int64), emit
-
-
-def _pausing(_typing: Any) -> Any:
-    """Tell the processor "I am only waiting": it leaves the core to its other thread."""
-
-    def emit(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
-        if platform.machine() in ("x86_64", "AMD64"):
-            pause = ir.FunctionType(ir.VoidType(), [])
-            builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), pause), [])
-        return context.get_dummy_value()
-
-    return numba.none(), emit
-
-
-_add: Any = intrinsic(_adding)
-_pause: Any = intrinsic(_pausing)
-
-
-@kernel
-def claim(claims: Any, who: int, parts: int) -> int:
-    """Return the next part for thread `who`, or `parts` if none is left.
-
-    Every thread has a range of its own, so that it finds in its cache what it left there; when
-    that is done it takes from those of the others.
-
-    Args:
-        claims: int64, (threads + 1, 8), zeros at first, each row a cache line: how many parts of
-            each thread's range are claimed, and how many are finished in all.
-        who: From 0 to threads − 1.
-        parts: How many there are.
-    """
-    threads = len(claims) - 1
-    for hop in range(threads):
-        t = (who + hop) % threads
-        part: int = parts * t // threads + _add(claims.ctypes.data + 64 * t, 1)
-        if part < parts * (t + 1) // threads:
-            return part
-    return parts
-
-
-@kernel
-def finish(claims: Any) -> None:
-    """Count a claimed part as done."""
-    _add(claims.ctypes.data + 64 * (len(claims) - 1), 1)
-
-
-@kernel
-def watch(claims: Any, parts: int, looks: int) -> bool:
-    """Tell whether so many parts are finished before having looked so often."""
-    for _ in range(looks):
-        if _add(claims.ctypes.data + 64 * (len(claims) - 1), 0) >= parts:
-            return True
-        _pause()
-    return False
 
 
 if hasattr(os, "register_at_fork"):

@@ -251,8 +251,8 @@ def maximise(
     >>> def propose(theta, there):
     ...     target, _ = free.top(theta, there)
     ...     return Step(target, free.penalty, abs(target - theta)[:, 0] < 1e-6)
-    >>> found = maximise(look, np.zeros((1, 1)), propose, 20)
-    >>> np.exp(found.theta).round(4), found.converged
+    >>> maximum = maximise(look, np.zeros((1, 1)), propose, 20)
+    >>> np.exp(maximum.theta).round(4), maximum.converged
     (array([[3.]]), array([ True]))
 
     Args:

@@ -204,8 +204,8 @@ def _bounds(meta: msgspec.Meta) -> str:
         "lt": "below",
         "le": "to" if meta.ge is not None else "up to",
     }
-    found = [(word, getattr(meta, kind)) for kind, word in words.items()]
-    text = "".join(f" {word} {_number(bound)}" for word, bound in found if bound is not None)
+    bounds = [(word, getattr(meta, kind)) for kind, word in words.items()]
+    text = "".join(f" {word} {_number(bound)}" for word, bound in bounds if bound is not None)
     return text if meta.min_length is None else f"{text}, with {meta.min_length} or more of them"
 
 

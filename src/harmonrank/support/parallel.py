@@ -1,8 +1,9 @@
-"""Together: threads share the parts of one job, each taking the next as long as there are any."""
+"""Parallel: threads share the parts of one job, each taking the next as long as there are any."""
 
-__all__ = ["each_part", "edges_of", "in_turn", "map_parts", "together"]
+__all__ = ["claim", "each_part", "edges_of", "finish", "in_parallel", "in_turn", "map_parts"]
 
 import os
+import platform
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -11,17 +12,84 @@ from contextvars import copy_context
 from functools import cache
 from typing import Any, TypeVar, cast
 
+import numba
 import numpy as np
+from llvmlite import ir
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from harmonrank.support.kernel import claim, finish, watch
+from harmonrank.support.kernel import kernel
 from harmonrank.support.threads import thread_count
 
 Given = TypeVar("Given")
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 _LOOKS = 20_000  # Some part of a millisecond, longer than a part takes.
 _AT_ONCE = 2  # Large parts, each of which has loops that run on several threads again.
+
+
+def _adding(_typing: Any, address: Any, _amount: Any) -> Any:
+    """Add to an int64 that other threads change too; return what it was."""
+
+    def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        pointer = builder.inttoptr(arguments[0], ir.IntType(64).as_pointer())
+        return builder.atomic_rmw("add", pointer, arguments[1], "seq_cst")
+
+    return numba.int64(address, numba.int64), emit
+
+
+def _pausing(_typing: Any) -> Any:
+    """Tell the processor "I am only waiting": it leaves the core to its other thread."""
+
+    def emit(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+        if platform.machine() in ("x86_64", "AMD64"):
+            pause = ir.FunctionType(ir.VoidType(), [])
+            builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), pause), [])
+        return context.get_dummy_value()
+
+    return numba.none(), emit
+
+
+_add: Any = intrinsic(_adding)
+_pause: Any = intrinsic(_pausing)
+
+
+@kernel
+def claim(claims: Any, who: int, parts: int) -> int:
+    """Return the next part for thread `who`, or `parts` if none is left.
+
+    Every thread has a range of its own, so that it finds in its cache what it left there; when
+    that is done it takes from those of the others.
+
+    Args:
+        claims: int64, (threads + 1, 8), zeros at first, each row a cache line: how many parts of
+            each thread's range are claimed, and how many are finished in all.
+        who: From 0 to threads − 1.
+        parts: How many there are.
+    """
+    threads = len(claims) - 1
+    for hop in range(threads):
+        t = (who + hop) % threads
+        part: int = parts * t // threads + _add(claims.ctypes.data + 64 * t, 1)
+        if part < parts * (t + 1) // threads:
+            return part
+    return parts
+
+
+@kernel
+def finish(claims: Any) -> None:
+    """Count a claimed part as done."""
+    _add(claims.ctypes.data + 64 * (len(claims) - 1), 1)
+
+
+@kernel
+def _watch(claims: Any, parts: int, looks: int) -> bool:
+    """Tell whether so many parts are finished before having looked so often."""
+    for _ in range(looks):
+        if _add(claims.ctypes.data + 64 * (len(claims) - 1), 0) >= parts:
+            return True
+        _pause()
+    return False
 
 
 def edges_of(blocks: int, size: int) -> NDArray[np.int64]:
@@ -33,7 +101,7 @@ def edges_of(blocks: int, size: int) -> NDArray[np.int64]:
     return np.append(np.arange(0, blocks, size), blocks)
 
 
-def together(
+def in_parallel(
     work: Callable[[NDArray[np.int64], int], Any], parts: int, threads: int | None = None
 ) -> None:
     """Call `work(claims, who)` on several threads at once, until all parts are done.
@@ -63,7 +131,7 @@ def together(
     except BaseException:
         wait(_begun(others))
         raise
-    if others and not watch(claims, parts, _LOOKS):
+    if others and not _watch(claims, parts, _LOOKS):
         for other in _begun(others):
             other.result()
 
@@ -94,27 +162,27 @@ def each_part(work: Callable[[int], Any], parts: int, threads: int | None = None
             work(part)
             finish(claims)
 
-    together(take, parts, threads)
+    in_parallel(take, parts, threads)
 
 
 def map_parts(
-    work: Callable[[Given], Found], items: Sequence[Given], threads: int | None = None
-) -> list[Found]:
+    work: Callable[[Given], Result], items: Sequence[Given], threads: int | None = None
+) -> list[Result]:
     """Return what `work` makes of each item, in order, several at a time.
 
     >>> map_parts(lambda item: item * item, [1, 2, 3])
     [1, 4, 9]
     """
-    found: list[Found | None] = [None] * len(items)
+    results: list[Result | None] = [None] * len(items)
 
     def one(part: int) -> None:
-        found[part] = work(items[part])
+        results[part] = work(items[part])
 
     each_part(one, len(items), threads)
-    return cast(list[Found], found)
+    return cast(list[Result], results)
 
 
-def in_turn(work: Callable[[int], Found], parts: int) -> Iterator[Found]:
+def in_turn(work: Callable[[int], Result], parts: int) -> Iterator[Result]:
     """Yield what `work` makes of each part, in order; one is begun while another is worked on.
 
     For large parts, of which few may be in memory at once: two are, however many threads there are.
@@ -127,7 +195,7 @@ def in_turn(work: Callable[[int], Found], parts: int) -> Iterator[Found]:
     if at_once < 2:  # Nothing to share.
         yield from map(work, range(parts))
         return
-    coming: deque[Future[Found]] = deque()
+    coming: deque[Future[Result]] = deque()
     with ThreadPoolExecutor(at_once, thread_name_prefix="harmonrank-turn") as pool:
         try:
             for part in range(parts):

@@ -5,12 +5,11 @@ import pytest
 import torch
 
 from harmonrank.paper import Network, NetworkConfig
-from harmonrank.paper.fused import _scorer
+from harmonrank.paper.fused import _forward
 from harmonrank.paper.losses import bce_loss, rank_auc_loss
 from harmonrank.paper.training import Arrays, Finished, LossValue, TrainingConfig, train
 from harmonrank.paper.training import learner as learner_module
-from harmonrank.paper.training.learner import FusedLearner, TorchLearner, learner_for
-from harmonrank.paper.training.torch_threads import torch_threads
+from harmonrank.paper.training.learner import FusedLearner, TorchLearner, learner_for, torch_threads
 from harmonrank.support.events import EpochEnded, Resumed
 from harmonrank.support.threads import limited_threads
 
@@ -74,7 +73,7 @@ def test_a_small_fit_is_left_to_torch_and_a_large_one_to_the_kernels():
 
 
 def test_a_network_of_too_many_codes_is_trained_by_torch_and_says_so_once(caplog):
-    _scorer._say.cache_clear()
+    _forward._say.cache_clear()
     network = new_network(config=replace(CONFIG, buckets=70_000))
     with caplog.at_level("INFO", logger="harmonrank"):
         for _ in range(2):
@@ -107,7 +106,7 @@ def test_both_learners_take_the_same_steps(optimizer, weighted, buckets):
     for _ in range(3):
         # Pointwise, as a last digit cannot move a block boundary of this loss.
         values = [
-            learner.step(index, lambda s, b: LossValue(bce_loss(s, b.labels))).loss
+            learner.step(index, lambda s, b: LossValue(bce_loss(s, b.labels)))[0]
             for learner in learners
         ]
         assert values[0] == pytest.approx(values[1], rel=1e-6)

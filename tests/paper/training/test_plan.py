@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harmonrank.paper.training import TrainingConfig
-from harmonrank.paper.training.shuffle import random_batches
+from harmonrank.paper.training.rows import random_batches
 from harmonrank.support.errors import UsageError
 
 

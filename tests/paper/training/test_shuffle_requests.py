@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from harmonrank.paper.training.shuffle import request_batches
+from harmonrank.paper.training.rows import request_batches
 from harmonrank.support.errors import UsageError
 
 

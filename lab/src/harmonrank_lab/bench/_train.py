@@ -16,9 +16,9 @@ from harmonrank.paper.losses import Patterns, aucm_loss, bce_loss, rank_auc_loss
 from harmonrank.paper.training import (
     Arrays,
     FusedLearner,
-    Learner,
     LossFunction,
     LossValue,
+    NetworkLearner,
     TorchLearner,
     TrainingConfig,
 )
@@ -77,7 +77,7 @@ class _Steps:
         learner = TorchLearner(network, self._rows, TrainingConfig())
         return self._stepping(learner, lambda s, b: LossValue(loss(s, b.labels)))
 
-    def _stepping(self, learner: Learner, value: LossFunction) -> Work:
+    def _stepping(self, learner: NetworkLearner, value: LossFunction) -> Work:
         """Return a function that takes the next step of an epoch that never ends."""
 
         def index() -> Iterator[np.ndarray]:

@@ -3,23 +3,25 @@
 The arithmetic here is float64 and its cost does not depend on the rows; docs/kernels.md derives it.
 """
 
-__all__ = ["Tables"]
+__all__ = ["MOST_CODES", "Tables", "check_shapes", "code_rows", "unknown_code"]
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from harmonrank.paper.buckets import places
 from harmonrank.paper.config import NetworkConfig
-from harmonrank.paper.fused._agnostic import Agnostic
-from harmonrank.paper.fused._relation import Relation
-from harmonrank.paper.fused._room import Room
-from harmonrank.paper.fused._smooth import SmoothAgnostic
-from harmonrank.paper.fused._weights import NetworkWeights
+from harmonrank.paper.fused._folding import Agnostic, Relation, WeightVector
+from harmonrank.paper.fused._rows import Room
+from harmonrank.support.errors import UsageError
 from harmonrank.support.kernel import kernel
 from harmonrank.support.simd import SINGLES
 
 Matrix = NDArray[np.float64]
+
+MOST_CODES = 1 << 16
+_PIECE = 1 << 18
 
 
 class Tables:
@@ -65,15 +67,14 @@ class Tables:
         self._of_feature = np.repeat(np.eye(len(slots)), slots, axis=0)  # (codes, features)
 
     @np.errstate(over="ignore")  # Weights that diverge are refused where their scores are seen.
-    def fill(self, weights: NetworkWeights) -> None:
+    def fill(self, weights: WeightVector) -> None:
         """Compute all rows from a network's weights, which must not change before `back`."""
         d, D = self.config.width, self.width
         self._weights = weights
         self._relation = Relation(weights, self.config)
         E = self._embedding()
         self._E = E.reshape(-1, d)
-        kind = SmoothAgnostic if self.smooth else Agnostic
-        self._agnostic: Agnostic | SmoothAgnostic = kind(weights, self.config, E)
+        self._agnostic = Agnostic(weights, self.config, E, smooth=self.smooth)
         # x, y and z are linear in the score table: K = [1 | G | V].
         K = np.zeros((d, self._own))
         K[:, :d], K[:, D : D + d], K[:, 2 * D :] = np.eye(d), self._relation.G, self._relation.V
@@ -88,7 +89,7 @@ class Tables:
         self.bias = np.float32(sum(weights[name][0] for name in self._biases))
 
     def back(
-        self, d_cells: Matrix, d_contexts: Matrix, d_bias: float, gradient: NetworkWeights
+        self, d_cells: Matrix, d_contexts: Matrix, d_bias: float, gradient: WeightVector
     ) -> None:
         """Write the gradient of all weights, given those of the rows and the bias.
 
@@ -107,7 +108,7 @@ class Tables:
         for name in self._biases:
             gradient[name][0] = d_bias
 
-    def _back_contexts(self, d_contexts: Matrix, gradient: NetworkWeights) -> Matrix:
+    def _back_contexts(self, d_contexts: Matrix, gradient: WeightVector) -> Matrix:
         # eq. 17 of docs/kernels.md
         U = self._relation.U
         d_rows = d_contexts[:, : len(U)]
@@ -130,12 +131,12 @@ class Tables:
         return self.sizes, self.knots.reshape(-1), self.inner.reshape(-1)
 
     @property
-    def network(self) -> tuple[Any, Any, int, int, int, int, bool, bool, bool, Any]:
+    def network(self) -> tuple[Any, Any, Any, int, int, int, int, bool, bool, bool, Any]:
         """What a kernel is told of the network; arrays are flat."""
         c, (_, fields), (_, asked) = self.config, self.cells.shape, self.contexts.shape
         sizes = (c.objectives, fields, self.width, asked)
         switches = (c.self_attention, c.cross_attention, self.smooth)
-        return (self._cells, self._contexts, *sizes, *switches, self.bias)
+        return (self.first, self._cells, self._contexts, *sizes, *switches, self.bias)
 
     def room(self) -> Room:
         """Return memory for one thread."""
@@ -172,3 +173,41 @@ def _take_back(E: Any, K: Any, d_cells: Any, dE: Any, dK: Any) -> None:
                 total += d_cells[row, field] * K[c, field]
                 dK[c, field] += E[row, c] * d_cells[row, field]
             dE[row, c] = total
+
+
+def code_rows(
+    scores: NDArray[np.float32], context: NDArray[np.int32], tables: "Tables"
+) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
+    """Return (rows, objectives + features) codes, and the share of the next row of each score.
+
+    The codes are the table rows of the scores (see `harmonrank.paper.buckets`), then those of the
+    context. There are no shares where rows are not mixed.
+    """
+    M, sizes = scores.shape[1], tables.sizes
+    features = len(sizes) - M
+    codes = np.empty((len(scores), len(sizes)), np.uint16)
+    shares = np.empty((len(scores) if tables.smooth else 0, M), np.float32)
+    # In pieces, so that the intermediate integers take little memory.
+    for start in range(0, len(scores), _PIECE):
+        piece = slice(start, start + _PIECE)
+        codes[piece, :M], share = places(tables.knots, scores[piece], interpolate=tables.smooth)
+        if tables.smooth:
+            shares[piece] = share
+        given = context[piece, :features]
+        if ((given < 0) | (given >= sizes[M:])).any():
+            raise unknown_code()
+        codes[piece, M:] = given
+    return codes, shares
+
+
+def check_shapes(scores: NDArray[np.float32], context: NDArray[np.int32], M: int, C: int) -> None:
+    """Refuse arrays that a kernel would read beyond their end."""
+    if scores.ndim != 2 or scores.shape[1] != M:
+        raise UsageError(f"`scores` must be (rows, {M}). Got {scores.shape}.")
+    if context.ndim != 2 or len(context) != len(scores) or context.shape[1] < C:
+        raise UsageError(f"`context` must be ({len(scores)}, {C}). Got {context.shape}.")
+
+
+def unknown_code() -> UsageError:
+    """Return what to say about a context code that the tables do not have."""
+    return UsageError("`context` holds a code that training did not have; use 0, the unknown.")

@@ -22,14 +22,19 @@ __all__ = [
     "rank_auc_parts",
 ]
 
-from harmonrank.paper.losses._aucm import AucmParts, aucm_loss, aucm_parts, pairwise_square_loss
 from harmonrank.paper.losses._inputs import LossInputs
 from harmonrank.paper.losses._labels import MOST_OBJECTIVES, Patterns
-from harmonrank.paper.losses._logistic import pairwise_logistic_loss
+from harmonrank.paper.losses._pairwise import (
+    AucmParts,
+    aucm_loss,
+    aucm_parts,
+    pairwise_logistic_loss,
+    pairwise_square_loss,
+)
 from harmonrank.paper.losses._pointwise import (
     bce_loss,
     label_aggregation_loss,
     optimal_label_values,
+    policy_gradient_loss,
 )
-from harmonrank.paper.losses._policy import policy_gradient_loss
 from harmonrank.paper.losses._rank_auc import RankAucParts, rank_auc_loss, rank_auc_parts

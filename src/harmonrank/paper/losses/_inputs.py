@@ -1,9 +1,9 @@
-"""What every loss checks before it counts: shapes, kinds and ranges of its arrays."""
+"""What every loss checks before it counts, and how it hands on its gradient."""
 
-__all__ = ["LossInputs", "check_inputs", "check_positive", "check_vector"]
+__all__ = ["LossInputs", "check_inputs", "check_positive", "check_vector", "with_gradient"]
 
 import math
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -11,9 +11,46 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from harmonrank.paper.losses._labels import Labels, Patterns
+from harmonrank.paper.soft_rank import once
 from harmonrank.support.errors import UsageError
 
 Array = NDArray[np.float64]
+
+
+class _KnownGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, loss: Tensor, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(scores, gradient)
+        return loss.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None]:
+        scores, gradient = ctx.saved_tensors
+        # The kept gradient would otherwise pass as a constant.
+        gradient = once(gradient, "This loss has no second derivative", scores)
+        return upstream[0] * gradient, None, None
+
+
+def with_gradient(
+    scores: Tensor, loss: Tensor | float, gradient: Tensor | NDArray[np.float64]
+) -> Tensor:
+    """Return `loss`, a number already computed, with d loss / d scores = `gradient`.
+
+    Pair losses know value and gradient after one sweep over the pairs. Keeping the gradient, one
+    number per row, replaces the n⁺ × n⁻ intermediates that autograd would store. A second
+    derivative is refused, not silently zero.
+
+    >>> scores = torch.tensor([1.0, 2.0], requires_grad=True)
+    >>> loss = with_gradient(scores, torch.tensor(7.0), torch.tensor([3.0, 4.0]))
+    >>> loss.backward()
+    >>> loss.item(), scores.grad
+    (7.0, tensor([3., 4.]))
+    """
+    value, slope = (
+        torch.as_tensor(x, dtype=scores.dtype, device=scores.device) for x in (loss, gradient)
+    )
+    result: Tensor = _KnownGradient.apply(scores, value, slope)  # type: ignore[no-untyped-call]
+    return result
 
 
 class LossInputs(NamedTuple):

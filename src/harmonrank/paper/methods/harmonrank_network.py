@@ -2,24 +2,19 @@
 
 __all__ = ["HarmonRankNetwork", "HeadsFit", "NetworkMethodConfig"]
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
 from harmonrank.fusion.fitting.rows import TrainingRows
-from harmonrank.fusion.method import Method
 from harmonrank.fusion.protocol import Traits
-from harmonrank.paper.health import Health
-from harmonrank.paper.methods.neural import NETWORK_TRAITS, History
-from harmonrank.paper.objective_config import ObjectiveConfig
+from harmonrank.paper.config import ObjectiveConfig
+from harmonrank.paper.methods.neural import NETWORK_TRAITS, NetworkMethod, TrainedNetwork
 from harmonrank.paper.objective_scorer import ObjectiveScorer
-from harmonrank.paper.stored import require_arrays
 from harmonrank.support.extras import needs_extras
 from harmonrank.support.options import Count, Positive, Rate, Width
-from harmonrank.support.storage.arrays import Array
 
 if TYPE_CHECKING:
     from harmonrank.paper.objective_network import ObjectiveNetwork
@@ -28,29 +23,10 @@ _SIZE = ("width", "key_width", "buckets", "context_width")
 
 
 @dataclass(frozen=True, eq=False)
-class HeadsFit:
-    """A trained network with one head per objective.
-
-    Attributes:
-        config: Its size.
-        weights: Its arrays by name.
-        history: What each epoch of the training gave.
-        health: Whether each path of the network does something.
-    """
+class HeadsFit(TrainedNetwork):
+    """A trained network with one head per objective."""
 
     config: ObjectiveConfig
-    weights: Annotated[Mapping[str, np.ndarray], Array((), "float32")]
-    history: History
-    health: Health
-
-    @property
-    def slots(self) -> tuple[int, ...]:
-        """How many codes each context feature has."""
-        return self.config.context_slots
-
-    def check(self, M: int, slots: tuple[int, ...]) -> None:  # noqa: ARG002
-        """Refuse stored arrays that are not those of the config."""
-        require_arrays(self.config.arrays, self.weights, self.config.objectives, M)
 
     def probabilities(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the probability of each objective, (rows, M)."""
@@ -68,12 +44,9 @@ class HeadsFit:
     @cached_property
     def network(self) -> "ObjectiveNetwork":
         """The network in PyTorch, with these arrays."""
-        import torch
-
         from harmonrank.paper.objective_network import ObjectiveNetwork
 
-        network = ObjectiveNetwork(self.config).eval()
-        network.load_state_dict({n: torch.tensor(array) for n, array in self.weights.items()})
+        network: ObjectiveNetwork = self.loaded(ObjectiveNetwork(self.config))
         return network
 
 
@@ -115,7 +88,7 @@ class NetworkMethodConfig:
         return fit_heads(self, rows)
 
 
-class HarmonRankNetwork(Method):
+class HarmonRankNetwork(NetworkMethod):
     """Fuses s = Σ_m w_m p_m/(π_m(1−π_m)), eq. 12 of docs/network.md, p_m by a head of the network.
 
     Scores pass smooth buckets on their logit, self-attention between objectives, cross-attention
@@ -133,15 +106,3 @@ class HarmonRankNetwork(Method):
         with needs_extras("The network itself"):
             network: ObjectiveNetwork = state.network
         return network
-
-    @property
-    def health(self) -> Health:
-        """Whether each path of the network does something."""
-        health: Health = self.state.health
-        return health
-
-    @property
-    def history(self) -> History:
-        """Of every epoch its loss, validation AUC-sum and share of items with a gradient."""
-        history: History = self.state.history
-        return history

@@ -2,10 +2,8 @@
 
 __all__ = ["fit_heads"]
 
-import logging
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import count
 
 import numpy as np
 import torch
@@ -16,18 +14,15 @@ from harmonrank.data.rows.blocks import Blocks
 from harmonrank.fusion.baselines.calibrations import fit_calibrations
 from harmonrank.fusion.baselines.logistic import logit_scale
 from harmonrank.fusion.fitting.rows import TrainingRows
-from harmonrank.fusion.quality.outcomes import outcomes_of_rows
 from harmonrank.fusion.weights import weighted_sum
-from harmonrank.metrics import auc, logit, sigmoid
+from harmonrank.metrics import logit, sigmoid
 from harmonrank.model.fit_rows import FitRows, RowCounts
 from harmonrank.paper.losses import rank_auc_loss
 from harmonrank.paper.methods.harmonrank_network import HeadsFit, NetworkMethodConfig
-from harmonrank.paper.methods.neural import History
-from harmonrank.paper.methods.neural_fit import fingerprint, rows_of
+from harmonrank.paper.methods.neural_fit import fingerprint, report, rows_of, run, validation
 from harmonrank.paper.objective_network import HeadSum, ObjectiveNetwork
 from harmonrank.paper.objective_scorer import ObjectiveScorer
-from harmonrank.paper.training import Arrays, Finished, LossValue, TrainingConfig, health_of, train
-from harmonrank.support.events import HealthMeasured
+from harmonrank.paper.training import Arrays, LossValue, TrainingConfig, health_of, train
 
 _HALVINGS = 30
 
@@ -40,34 +35,27 @@ def fit_heads(config: NetworkMethodConfig, rows: TrainingRows) -> HeadsFit:
     _set_prior(network, rows.train)
     network.to(rows.device)
     # On the way the weights are noisy, so those of the end are kept.
-    training = TrainingConfig(
+    options = TrainingConfig(
         learning_rate=config.learning_rate,
         schedule="cosine",
         early_stopping=False,
         batch_rows=config.batch_rows or min(max(len(seen) // 160, 256), 4096),
         epochs=config.epochs,
     )
-    history: History = ()
-    for event in train(
+    training = train(
         network,
         seen,
         _loss(config, rows, network),
-        _validation(rows, valid),
-        training,
+        validation(rows, valid, _fused(rows, valid)),
+        options,
         seed=rows.seed,
         checkpoint=rows.checkpoint,
-        fingerprint=fingerprint(config, rows, sample, valid) if rows.checkpoint else "",
-    ):
-        if isinstance(event, Finished):
-            history = event.history
-        rows.on_event(event)
+        fingerprint=fingerprint(config, rows, sample, valid),
+    )
+    history = run(training, rows)
     health = health_of(HeadSum(network), seen, rows.seed)
-    if health.dead:
-        remedy = "try more `epochs` or a smaller `ridge`"
-        logging.getLogger("harmonrank").warning(
-            f"The network of `{config.name}` is partly dead: {', '.join(health.dead)}; {remedy}."
-        )
-    rows.on_event(HealthMeasured(health))
+    remedy = "try more `epochs` or a smaller `ridge`"
+    report(health, health.warning(f"The network of `{config.name}`", remedy), rows)
     weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
     fit = HeadsFit(size, weights, history, health)
     if config.loss == "likelihood":
@@ -120,20 +108,14 @@ def _per_unit(weights: np.ndarray, prevalence: np.ndarray) -> np.ndarray:
     return counted
 
 
-def _validation(rows: TrainingRows, valid: FitRows) -> Callable[[ObjectiveNetwork], float]:
-    """Return the validation AUC-sum of a network; without rows a later network is a better one."""
-    later, per_unit = count(), _per_unit(rows.weights, rows.prevalence)
-    labels = outcomes_of_rows(valid, rows.schema)
+def _fused(rows: TrainingRows, valid: FitRows) -> Callable[[ObjectiveNetwork], np.ndarray]:
+    """Return the fused scores that a network gives to the validation rows."""
+    per_unit = _per_unit(rows.weights, rows.prevalence)
 
-    def auc_sum(network: ObjectiveNetwork) -> float:
-        if not valid.rows:
-            return float(next(later))
-        p = ObjectiveScorer.of(network)(valid.scores, valid.codes)
-        areas = auc(weighted_sum(p, per_unit), labels, sample_weight=valid.weight)
-        # An objective that the validation rows do not show cannot vote.
-        return float(np.nansum(rows.weights * areas))
+    def fused(network: ObjectiveNetwork) -> np.ndarray:
+        return weighted_sum(ObjectiveScorer.of(network)(valid.scores, valid.codes), per_unit)
 
-    return auc_sum
+    return fused
 
 
 def _shares(fit: HeadsFit, valid: FitRows) -> np.ndarray:

@@ -24,17 +24,7 @@ from harmonrank.paper.losses import (
     policy_gradient_loss,
     rank_auc_parts,
 )
-from harmonrank.paper.methods.harmonrank_paper import PaperConfig
 from harmonrank.paper.methods.neural import NeuralConfig
-from harmonrank.paper.methods.other_losses import (
-    AucmConfig,
-    LabelAggregationConfig,
-    LabelAggregationOptimalConfig,
-    MbceConfig,
-    PairwiseLogisticConfig,
-    PairwiseSquareConfig,
-    ReinforceConfig,
-)
 from harmonrank.paper.training import Arrays, LossValue
 from harmonrank.support.errors import UsageError
 
@@ -204,21 +194,21 @@ class PolicyGradientLoss(NetworkLoss):
         return noise, rewards - others, sigma
 
 
-_LOSSES: dict[type[NeuralConfig], type[NetworkLoss]] = {
-    PaperConfig: RankAucLoss,
-    MbceConfig: BceLoss,
-    PairwiseSquareConfig: PairwiseSquareLoss,
-    PairwiseLogisticConfig: PairwiseLogisticLoss,
-    LabelAggregationConfig: LabelAggregationLoss,
-    LabelAggregationOptimalConfig: LabelAggregationLoss,
-    AucmConfig: AucmLoss,
-    ReinforceConfig: PolicyGradientLoss,
+_LOSSES: dict[str, type[NetworkLoss]] = {
+    "harmonrank-paper": RankAucLoss,
+    "mbce": BceLoss,
+    "pairwise-square": PairwiseSquareLoss,
+    "pairwise-logistic": PairwiseLogisticLoss,
+    "label-aggregation": LabelAggregationLoss,
+    "label-aggregation-optimal": LabelAggregationLoss,
+    "aucm": AucmLoss,
+    "reinforce": PolicyGradientLoss,
 }
 
 
 def loss_of(config: NeuralConfig, wanted: Wanted, device: str) -> NetworkLoss:
     """Return the loss of a method."""
-    return _LOSSES[type(config)](config, wanted, device)
+    return _LOSSES[config.name](config, wanted, device)
 
 
 def auc_sums(

@@ -3,13 +3,21 @@
 PyTorch is imported when a network is trained or looked into, and not to score with it.
 """
 
-__all__ = ["NETWORK_TRAITS", "History", "NetworkFit", "NeuralConfig", "NeuralMethod"]
+__all__ = [
+    "NETWORK_TRAITS",
+    "History",
+    "NetworkFit",
+    "NetworkMethod",
+    "NeuralConfig",
+    "NeuralMethod",
+    "TrainedNetwork",
+]
 
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -23,22 +31,17 @@ from harmonrank.fusion.position.correction import corrected
 from harmonrank.fusion.protocol import Traits
 from harmonrank.model.fit_rows import FitRows
 from harmonrank.paper.buckets import Scale
-from harmonrank.paper.config import NetworkConfig, NetworkOptions
+from harmonrank.paper.config import NetworkConfig, NetworkOptions, TrainingConfig
 from harmonrank.paper.fused import Scorer
 from harmonrank.paper.health import Health
-from harmonrank.paper.stored import (
-    grown_context,
-    network_arrays,
-    require_arrays,
-    rescaled_output,
-)
-from harmonrank.paper.training_config import TrainingConfig
-from harmonrank.support.errors import UsageError
+from harmonrank.support.errors import DataError, UsageError
 from harmonrank.support.extras import needs_extras
 from harmonrank.support.options import Buckets, Count, Rate, checked_seed, checked_whole
 from harmonrank.support.storage.arrays import Array
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from harmonrank.paper.network import Network
 
 History = tuple[tuple[float, float, float | None], ...]
@@ -51,17 +54,17 @@ NETWORK_TRAITS = Traits(
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkFit:
-    """A trained network.
+class TrainedNetwork:
+    """What training leaves of a network of any kind.
 
     Attributes:
         config: Its size and switches.
-        weights: Its parameters by name, and the knots of its buckets.
+        weights: Its arrays by name.
         history: What each epoch of the training gave.
         health: Whether each path of the network does something.
     """
 
-    config: NetworkConfig
+    config: Any
     weights: Annotated[Mapping[str, np.ndarray], Array((), "float32")]
     history: History
     health: Health
@@ -69,11 +72,38 @@ class NetworkFit:
     @property
     def slots(self) -> tuple[int, ...]:
         """How many codes each context feature has."""
-        return self.config.context_slots
+        slots: tuple[int, ...] = self.config.context_slots
+        return slots
 
     def check(self, M: int, slots: tuple[int, ...]) -> None:  # noqa: ARG002
         """Refuse stored arrays that are not those of the config."""
-        require_arrays(network_arrays(self.config), self.weights, self.config.objectives, M)
+        declared, arrays = self.config.arrays, self.weights
+        if self.config.objectives != M:
+            fused = self.config.objectives
+            raise DataError(f"the network fuses {fused} scores, and the model has {M}")
+        for name in sorted(declared.keys() ^ arrays.keys()):
+            state = "missing" if name in declared else "not expected"
+            raise DataError(f"array '{name}' is {state}")
+        for name, array in declared.items():
+            if arrays[name].shape != array.shape:
+                raise DataError(
+                    f"array '{name}' must be of shape {array.shape}, got {arrays[name].shape}"
+                )
+            array.check(name, arrays[name])
+
+    def loaded(self, network: "nn.Module") -> Any:
+        """Return a network in PyTorch with these arrays."""
+        import torch
+
+        network.load_state_dict({n: torch.tensor(array) for n, array in self.weights.items()})
+        return network.eval()
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkFit(TrainedNetwork):
+    """A trained network of the paper; its arrays are parameters, and the knots of its buckets."""
+
+    config: NetworkConfig
 
     def scores(self, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the fused score of each row, (rows,)."""
@@ -87,27 +117,43 @@ class NetworkFit:
     @cached_property
     def network(self) -> "Network":
         """The network in PyTorch, with these weights."""
-        import torch
-
         from harmonrank.paper.network import Network
 
-        network = Network(self.config, knots=self.weights["scores.knots"]).eval()
-        network.load_state_dict({n: torch.tensor(array) for n, array in self.weights.items()})
+        network: Network = self.loaded(Network(self.config, knots=self.weights["scores.knots"]))
         return network
 
     def rescaled(self, factor: float, shift: float) -> Self:
         """Return the network with `factor` times its fused score, plus `shift`."""
-        return replace(self, weights=rescaled_output(self.weights, factor, shift))
+        changed = {
+            name: (array * factor).astype(np.float32)
+            for name, array in self.weights.items()
+            if name.rpartition(".")[0] in ("relation_aware.output", "gated.output", "linear")
+        }
+        # The paths add up, so that one of them takes the shift of all.
+        bias = "relation_aware.output.bias"
+        changed[bias] = (changed[bias] + shift).astype(np.float32)
+        return replace(self, weights={**self.weights, **changed})
 
     def grown(self, slots: tuple[int, ...], codes: Sequence[np.ndarray]) -> Self:
-        """Return the network with a place for more context values, each like the unknown one.
+        """Return the network with a place for more context values, which change no score.
 
         Args:
             slots: How many codes each feature has now.
-            codes: By feature, the code that each code of before has now.
+            codes: By feature, the code that each code of before has now; a new one begins as the
+                unknown one.
         """
-        weights = grown_context(self.weights, slots, codes)
-        return replace(self, config=replace(self.config, context_slots=slots), weights=weights)
+        config, table = replace(self.config, context_slots=slots), self.weights["context.table"]
+        if not len(table):  # a network that is not personalised
+            return replace(self, config=config)
+        first, parts = 0, []
+        for size, places in zip(slots, codes, strict=True):
+            before = table[first : first + len(places)]
+            part = np.repeat(before[:1], size, axis=0)
+            part[places] = before
+            parts.append(part)
+            first += len(places)
+        weights = {**self.weights, "context.table": np.concatenate(parts)}
+        return replace(self, config=config, weights=weights)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,16 +204,8 @@ class NeuralConfig(NetworkOptions, TrainingConfig):
         return fit_network(self, rows)
 
 
-class NeuralMethod(Method):
-    """Trains the paper's network; the type of its config says by which loss."""
-
-    @property
-    def network(self) -> "Network":
-        """The network with the fitted weights."""
-        state = self.state
-        with needs_extras("The network itself"):
-            network: Network = state.network
-        return network
+class NetworkMethod(Method):
+    """A method that trains a network."""
 
     @property
     def health(self) -> Health:
@@ -180,6 +218,18 @@ class NeuralMethod(Method):
         """Of every epoch its loss, validation AUC-sum and share of items with a gradient."""
         history: History = self.state.history
         return history
+
+
+class NeuralMethod(NetworkMethod):
+    """Trains the paper's network; the type of its config says by which loss."""
+
+    @property
+    def network(self) -> "Network":
+        """The network with the fitted weights."""
+        state = self.state
+        with needs_extras("The network itself"):
+            network: Network = state.network
+        return network
 
     def updated(self, table: Source, *, passes: int = 20, seed: int = 0) -> Self:
         """Return a new model that went on learning: some passes over newer rows.

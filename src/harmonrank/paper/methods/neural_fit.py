@@ -1,32 +1,44 @@
 """Neural fit: train a method's network, and look into it, with PyTorch."""
 
-__all__ = ["fingerprint", "fit_network", "forward", "mean_attention", "rows_of", "update_network"]
+__all__ = [
+    "fingerprint",
+    "fit_network",
+    "mean_attention",
+    "report",
+    "rows_of",
+    "run",
+    "update_network",
+    "validation",
+]
 
 import hashlib
 import json
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import asdict, replace
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from harmonrank.fusion.fitting.rows import TrainingRows
 from harmonrank.fusion.quality.outcomes import outcomes_of_rows
 from harmonrank.metrics import auc, grouped_auc
 from harmonrank.model.fit_rows import FitRows
 from harmonrank.paper.fused import Scorer, covers
+from harmonrank.paper.health import Health
 from harmonrank.paper.methods.network_losses import Wanted, loss_of
 from harmonrank.paper.methods.neural import History, NetworkFit, NeuralConfig
 from harmonrank.paper.network import Network
 from harmonrank.paper.soft_rank import request_order
-from harmonrank.paper.training import HEALTH_ROWS, Arrays, Finished, health_of, train
+from harmonrank.paper.training import HEALTH_ROWS, Arrays, Event, Finished, health_of, train
 from harmonrank.support.events import HealthMeasured
+
+N = TypeVar("N", bound=nn.Module)
 
 _PIECE = 65_536
 _MEMORY = "memory"
@@ -78,60 +90,73 @@ def _trained(
     seen, looked = (rows_of(part, rows.device) for part in (wanted.rows, valid))
     loss = loss_of(config, wanted, rows.device)
     _attach(network, loss.memory)
-    history: History = ()
-    for event in train(
+    within = config.optimise == "requests"
+    training = train(
         network,
         seen,
         loss,
-        _validation(config, rows, valid, looked),
+        validation(rows, valid, lambda network: _scores_of(network, looked), within=within),
         config,
         seed=rows.seed,
         checkpoint=rows.checkpoint,
-        fingerprint=fingerprint(config, rows, wanted.rows, valid) if rows.checkpoint else "",
+        fingerprint=fingerprint(config, rows, wanted.rows, valid),
         rows_seen=rows_seen,
         requests=requests,
-    ):
-        if isinstance(event, Finished):
-            history = event.history
-        rows.on_event(event)
+    )
+    history = run(training, rows)
     delattr(network, _MEMORY)
     # An update is followed by others soon; a fit is looked at more closely.
     some, most = (looked, HEALTH_ROWS) if len(looked) else (seen, _UPDATE_HEALTH_ROWS)
     health = health_of(network, some, rows.seed, most)
-    warning = health.warning(f"The network of `{config.name}`")
-    if warning:
-        logging.getLogger("harmonrank").warning(warning)
-    rows.on_event(HealthMeasured(health))
+    report(health, health.warning(f"The network of `{config.name}`"), rows)
     weights = {name: value.cpu().numpy() for name, value in network.state_dict().items()}
     return NetworkFit(network.config, weights, history, health)
 
 
-def _validation(
-    config: NeuralConfig, rows: TrainingRows, valid: FitRows, looked: Arrays
-) -> Callable[[Network], float]:
+def run(training: Iterator[Event], rows: TrainingRows) -> History:
+    """Hand on what a training yields, and return what each epoch gave."""
+    history: History = ()
+    for event in training:
+        if isinstance(event, Finished):
+            history = event.history
+        rows.on_event(event)
+    return history
+
+
+def validation(
+    rows: TrainingRows, valid: FitRows, fused: Callable[[N], np.ndarray], *, within: bool = False
+) -> Callable[[N], float]:
     """Return the validation AUC-sum of a network, over all rows or within requests.
 
     Without validation rows a later network is a better one.
+
+    Args:
+        rows: Tell the weights.
+        valid: The validation rows.
+        fused: The scores that a network gives to them.
+        within: Whether requests are ranked each by itself.
     """
     later, labels = count(), outcomes_of_rows(valid, rows.schema)
 
-    def auc_sum(network: Network) -> float:
+    def auc_sum(network: N) -> float:
         if not valid.rows:
             return float(next(later))
-        fused = _scores_of(network, looked)
-        if config.optimise == "requests" and valid.request is not None:
-            areas = grouped_auc(fused, labels, valid.request, sample_weight=valid.weight).auc
+        given = fused(network), labels
+        if within and valid.request is not None:
+            areas = grouped_auc(*given, valid.request, sample_weight=valid.weight).auc
         else:
-            areas = auc(fused, labels, sample_weight=valid.weight)
+            areas = auc(*given, sample_weight=valid.weight)
         # An objective that the validation rows do not show cannot vote.
         return float(np.nansum(rows.weights * areas))
 
     return auc_sum
 
 
-def forward(network: Network, scores: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Score by PyTorch, in pieces."""
-    return _forward(network, _tensor(scores, "cpu"), _tensor(codes, "cpu"))
+def report(health: Health, warning: str | None, rows: TrainingRows) -> None:
+    """Tell the health of a network; a path that does nothing is a warning."""
+    if warning:
+        logging.getLogger("harmonrank").warning(warning)
+    rows.on_event(HealthMeasured(health))
 
 
 @torch.no_grad()
@@ -176,7 +201,9 @@ def _attach(network: Network, memory: dict[str, Tensor]) -> None:
 
 
 def fingerprint(config: Any, rows: TrainingRows, *parts: FitRows) -> str:
-    """Return a digest of all that decides the fit's result."""
+    """Return a digest of all that decides a fit's result; of one that keeps no checkpoint, none."""
+    if rows.checkpoint is None:
+        return ""
     options = [config.name, asdict(config), rows.seed, rows.weights.tolist()]
     digest = hashlib.sha256(json.dumps(options).encode())
     for part in parts:
@@ -186,15 +213,12 @@ def fingerprint(config: Any, rows: TrainingRows, *parts: FitRows) -> str:
     return digest.hexdigest()
 
 
-def _scores_of(network: Network, rows: Arrays) -> np.ndarray:
-    """Score by the kernels on the CPU, where they cover the network, else by PyTorch."""
-    if rows.scores.is_cpu and covers(network.config):
-        return Scorer.of(network)(rows.scores.numpy(), rows.context.numpy())
-    return _forward(network, rows.scores, rows.context)
-
-
 @torch.no_grad()
-def _forward(network: Network, scores: Tensor, context: Tensor) -> np.ndarray:
+def _scores_of(network: Network, rows: Arrays) -> np.ndarray:
+    """Score by the kernels on the CPU, where they cover the network, else by PyTorch in pieces."""
+    scores, context = rows.scores, rows.context
+    if scores.is_cpu and covers(network.config):
+        return Scorer.of(network)(scores.numpy(), context.numpy())
     network.eval()
     parts = [
         network(scores[i : i + _PIECE], context[i : i + _PIECE])

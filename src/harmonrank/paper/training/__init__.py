@@ -1,18 +1,20 @@
 """Training loops as functions that yield events."""
 
-from harmonrank.paper.training.arrays import Arrays
+from harmonrank.paper.config import TrainingConfig
+from harmonrank.paper.health import HEALTH_ROWS, health_of
 from harmonrank.paper.training.checkpoint import Checkpoint, Progress
-from harmonrank.paper.training.decay import Decay, decayed
-from harmonrank.paper.training.health import HEALTH_ROWS, health_of
 from harmonrank.paper.training.learner import (
+    Decay,
     FusedLearner,
-    Learner,
     LossFunction,
     LossValue,
+    NetworkLearner,
     TorchLearner,
+    decayed,
+    torch_threads,
 )
 from harmonrank.paper.training.loop import Event, Finished, train
-from harmonrank.paper.training_config import TrainingConfig
+from harmonrank.paper.training.rows import Arrays
 
 __all__ = [
     "HEALTH_ROWS",
@@ -22,13 +24,14 @@ __all__ = [
     "Event",
     "Finished",
     "FusedLearner",
-    "Learner",
     "LossFunction",
     "LossValue",
+    "NetworkLearner",
     "Progress",
     "TorchLearner",
     "TrainingConfig",
     "decayed",
     "health_of",
+    "torch_threads",
     "train",
 ]

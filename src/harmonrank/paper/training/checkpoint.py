@@ -7,7 +7,7 @@ import re
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import torch
@@ -40,12 +40,12 @@ class Progress:
             a gradient.
     """
 
-    epoch: int = 0
-    step: int = 0
+    epoch: Whole = 0
+    step: Whole = 0
     loss_sum: float = 0.0
     share_sum: float = 0.0
-    shares: int = 0
-    best_epoch: int = 0
+    shares: Whole = 0
+    best_epoch: Whole = 0
     best_valid: float = float("-inf")
     history: list[tuple[float, float, float | None]] = field(default_factory=list)
 
@@ -121,7 +121,7 @@ class Checkpoint:
             texts = {"progress": header.progress, "fingerprint": header.fingerprint}
             if digest(arrays, texts) != header.sha256:
                 raise DataError("it does not match its checksum")
-            progress = decode_json(header.progress.encode(), _Stored, "its progress").progress()
+            progress = _progress(header.progress)
         except DataError as error:
             reason = str(error).rstrip(".")
             raise ModelFileError(
@@ -142,10 +142,10 @@ class Checkpoint:
             array = _like(value)
             declared |= {f"now/{name}": array, f"best/{name}": array}
         parameters = [p for group in self._optimizer.param_groups for p in group["params"]]
-        known = [re.fullmatch(rf"{_OPTIMIZER}(\d{{1,9}})/(\w+)", name) for name in names]
-        found = [match for match in known if match and int(match[1]) < len(parameters)]
+        matches = [re.fullmatch(rf"{_OPTIMIZER}(\d{{1,9}})/(\w+)", name) for name in names]
+        known = [match for match in matches if match and int(match[1]) < len(parameters)]
         # An optimiser knows the same of every parameter that it has moved.
-        for index, key in product({m[1] for m in found}, {m[2] for m in found}):
+        for index, key in product({m[1] for m in known}, {m[2] for m in known}):
             like = torch.zeros(()) if key == "step" else parameters[int(index)]
             declared[f"{_OPTIMIZER}{index}/{key}"] = _like(like)
         return declared
@@ -168,31 +168,14 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
     sha256: str
 
 
-class _Stored(msgspec.Struct, forbid_unknown_fields=True):
-    """`Progress` as JSON, which has no infinity."""
-
-    epoch: Whole
-    step: Whole
-    loss_sum: float | None
-    share_sum: float | None
-    shares: Whole
-    best_epoch: Whole
-    best_valid: float | None
-    history: list[tuple[float | None, float | None, float | None]]
-
-    def progress(self) -> Progress:
-        """Return the progress; what was not finite was none, or worse than any."""
-        nan = float("nan")
-        return Progress(
-            self.epoch,
-            self.step,
-            nan if self.loss_sum is None else self.loss_sum,
-            nan if self.share_sum is None else self.share_sum,
-            self.shares,
-            self.best_epoch,
-            float("-inf") if self.best_valid is None else self.best_valid,
-            [(nan if a is None else a, nan if b is None else b, c) for a, b, c in self.history],
-        )
+def _progress(text: str) -> Progress:
+    """Return the progress; JSON has no −∞, so that no best result is null."""
+    parts = decode_json(text.encode(), dict[str, Any], "its progress")
+    if parts.keys() != vars(Progress()).keys():
+        raise DataError("its progress has other parts")
+    if parts["best_valid"] is None:
+        del parts["best_valid"]
+    return decode(parts, Progress, "its progress")
 
 
 def _like(tensor: Tensor) -> Array:

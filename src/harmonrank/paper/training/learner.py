@@ -1,16 +1,20 @@
 """Learner: takes one training step on some rows, by PyTorch or by the fused kernels."""
 
 __all__ = [
+    "Decay",
     "FusedLearner",
-    "Learner",
     "LossFunction",
     "LossValue",
-    "StepTaken",
+    "NetworkLearner",
     "TorchLearner",
+    "decayed",
     "learner_for",
+    "optimizer_of",
+    "torch_threads",
 ]
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -20,14 +24,81 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from harmonrank.paper import Network
-from harmonrank.paper.fused import FusedStep, covers
-from harmonrank.paper.training.arrays import Arrays
-from harmonrank.paper.training.decay import Decay, decayed, optimizer_of
-from harmonrank.paper.training.torch_threads import torch_threads
-from harmonrank.paper.training_config import TrainingConfig
+from harmonrank.paper.config import TrainingConfig
+from harmonrank.paper.fused import TrainingStep, covers
+from harmonrank.paper.training.rows import Arrays
 from harmonrank.support.threads import thread_count
 
+_SCALES = ("value.weight", "output.weight", "linear.weight")
 _SMALL_FIT = 200_000  # Rows seen in a time that is worth a compilation.
+
+
+@contextmanager
+def torch_threads(count: int | None = None) -> Iterator[None]:
+    """Let PyTorch use so many threads within, `thread_count()` if left out.
+
+    On a batch's few numbers one is best, as others only wait for each other.
+    """
+    before, count = torch.get_num_threads(), thread_count() if count is None else count
+    if count == before:
+        yield
+        return
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def decayed(name: str) -> bool:
+    """Tell whether decay acts on a parameter of the network, by its name.
+
+    The rank loss does not change when the fused score is scaled, so it does not hold against a
+    decay of weights that only set that scale: it would shrink them, step by step, to nothing but
+    rounding. These are the output layers w1, w2, w3, and the value projections W_V and W_Vp before
+    w1, which set the scale of the relation-aware path. They are left alone, and so are the biases.
+    What remains decides the shape of the score: the tables, and the weights inside a softmax or
+    sigmoid (queries, keys, gate).
+
+    >>> decayed("scores.table"), decayed("relation_aware.query.weight")
+    (True, True)
+    >>> decayed("relation_aware.context_value.weight"), decayed("gated.gate.bias")
+    (False, False)
+    """
+    return not name.endswith((".bias", *_SCALES))
+
+
+class Decay:
+    """Multiplies weights by 1 − rate · decay, where decay acts (Loshchilov & Hutter, 2019).
+
+    Args:
+        decay: How much, at a rate of 1.
+        optimizer: Its rate of the moment counts.
+        weights: Each with 1 where decay acts and 0 elsewhere, or one of both for all of it.
+    """
+
+    def __init__(
+        self,
+        decay: float,
+        optimizer: torch.optim.Optimizer,
+        weights: Iterable[tuple[Tensor, Tensor]],
+    ) -> None:
+        self._decay, self._optimizer = decay, optimizer
+        self._weights = list(weights) if decay else []
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Shrink the weights once."""
+        size = self._decay * self._optimizer.param_groups[0]["lr"]
+        for weight, acts in self._weights:
+            weight.mul_(1 - size * acts)
+
+
+def optimizer_of(config: TrainingConfig, parameters: list[nn.Parameter]) -> torch.optim.Optimizer:
+    """Return the optimiser of some parameters, which knows nothing of decay."""
+    kind = torch.optim.Adam if config.optimizer == "adam" else torch.optim.SGD
+    # One call for all parameters: a small network's update is otherwise all overhead.
+    return kind(parameters, lr=config.learning_rate, fused=True)
 
 
 @dataclass(frozen=True)
@@ -46,18 +117,10 @@ class LossValue:
     slope: NDArray[np.float64] | None = None
 
 
-@dataclass(frozen=True)
-class StepTaken:
-    """The loss before a step, and the share of items as in `LossValue`."""
-
-    loss: float
-    gradient_share: float | None
-
-
 LossFunction = Callable[[Tensor, Arrays], LossValue]
 
 
-class Learner(Protocol):
+class NetworkLearner(Protocol):
     """What the loop needs: a step, and the weights in the network where others look at them.
 
     Attributes:
@@ -68,8 +131,11 @@ class Learner(Protocol):
     kind: ClassVar[str]
     optimizer: torch.optim.Optimizer
 
-    def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
-        """Change the weights by one step on these rows; return the loss before it."""
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> tuple[float, float | None]:
+        """Change the weights by one step on these rows.
+
+        Return the loss before it, and the share of items as in `LossValue`.
+        """
 
     def publish(self) -> None:
         """Give the network the present weights."""
@@ -89,7 +155,7 @@ class TorchLearner:
         acts = [(p, torch.ones(())) for name, p in network.named_parameters() if decayed(name)]
         self._decay = Decay(config.weight_decay, self.optimizer, acts)
 
-    def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> tuple[float, float | None]:
         """Call the network, its gradient and the optimiser."""
         self._network.train()
         with torch_threads():
@@ -100,7 +166,7 @@ class TorchLearner:
                 value.loss.backward()  # type: ignore[no-untyped-call]
                 self._decay.step()
                 self.optimizer.step()
-        return StepTaken(float(value.loss.detach()), value.gradient_share)
+        return float(value.loss.detach()), value.gradient_share
 
     def publish(self) -> None:
         """Nothing to do: the weights are the network's."""
@@ -125,14 +191,14 @@ class FusedLearner:
     def __init__(self, network: Network, rows: Arrays, config: TrainingConfig) -> None:
         self._network, self._rows = network, rows
         scores, context = rows.scores.numpy(), rows.context.numpy()
-        self._step = FusedStep(network, scores, context, threads=thread_count())
+        self._step = TrainingStep(network, scores, context, threads=thread_count())
         self._flat = nn.Parameter(torch.from_numpy(self._step.weights.vector).float())
         self._flat.grad = torch.zeros_like(self._flat)
         self.optimizer = optimizer_of(config, [self._flat])
         acts = torch.from_numpy(self._step.weights.marked(decayed)).float()
         self._decay = Decay(config.weight_decay, self.optimizer, [(self._flat, acts)])
 
-    def step(self, index: NDArray[np.int64], loss: LossFunction) -> StepTaken:
+    def step(self, index: NDArray[np.int64], loss: LossFunction) -> tuple[float, float | None]:
         """Run both kernels around the loss, then the optimiser."""
         assert self._flat.grad is not None
         with torch_threads(1):
@@ -141,15 +207,15 @@ class FusedLearner:
             value = loss(fused, batch)
             slope = value.slope
             if slope is None and value.loss.requires_grad:
-                (found,) = torch.autograd.grad(value.loss, fused)
-                slope = found.contiguous().numpy()
+                (gradient,) = torch.autograd.grad(value.loss, fused)
+                slope = gradient.contiguous().numpy()
             if slope is not None:
                 self._step.backward(slope.astype(np.float32, copy=False))
                 self._flat.grad.copy_(torch.from_numpy(self._step.gradient.vector))
                 self._decay.step()
                 self.optimizer.step()
-        self._read()
-        return StepTaken(float(value.loss.detach()), value.gradient_share)
+        self._step.weights.vector[:] = self._flat.detach().numpy()
+        return float(value.loss.detach()), value.gradient_share
 
     def publish(self) -> None:
         """Copy the weights into the network."""
@@ -161,16 +227,10 @@ class FusedLearner:
         with torch.no_grad():
             self._flat.copy_(torch.from_numpy(self._step.weights.vector))
 
-    def _read(self) -> None:
-        self._step.weights.vector[:] = self._flat.detach().numpy()
-
 
 def learner_for(
-    network: nn.Module,
-    rows: Arrays,
-    config: TrainingConfig,
-    rows_seen: int,
-) -> Learner:
+    network: nn.Module, rows: Arrays, config: TrainingConfig, rows_seen: int
+) -> NetworkLearner:
     """Choose the kernels where they can stand in and are worth it, else PyTorch.
 
     The choice depends on the network, its device and the size of the fit alone, never on what
@@ -182,11 +242,14 @@ def learner_for(
         config: Optimiser, rate and decay.
         rows_seen: Rows times epochs; a small fit is over before the kernels are compiled.
     """
-    if not isinstance(network, Network) or not _on_cpu(network, rows):
-        return TorchLearner(network, rows, config)
-    if not covers(network.config) or rows_seen < _SMALL_FIT:
-        return TorchLearner(network, rows, config)
-    return FusedLearner(network, rows, config)
+    if (
+        isinstance(network, Network)
+        and _on_cpu(network, rows)
+        and covers(network.config)
+        and rows_seen >= _SMALL_FIT
+    ):
+        return FusedLearner(network, rows, config)
+    return TorchLearner(network, rows, config)
 
 
 def _on_cpu(network: nn.Module, rows: Arrays) -> bool:

@@ -1,10 +1,6 @@
 """The training loop: a function that yields what happens."""
 
-__all__ = [
-    "Event",
-    "Finished",
-    "train",
-]
+__all__ = ["Event", "Finished", "train"]
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from harmonrank.paper.training.arrays import Arrays
+from harmonrank.paper.config import Plan, TrainingConfig
 from harmonrank.paper.training.checkpoint import Checkpoint, Progress
-from harmonrank.paper.training.learner import Learner, LossFunction, learner_for
-from harmonrank.paper.training.shuffle import random_batches, request_batches
-from harmonrank.paper.training_config import Plan, TrainingConfig
+from harmonrank.paper.training.learner import LossFunction, NetworkLearner, learner_for
+from harmonrank.paper.training.rows import Arrays, random_batches, request_batches
 from harmonrank.support.errors import DivergenceError
 from harmonrank.support.events import BatchEnded, EpochEnded, Resumed
 
@@ -131,18 +126,18 @@ def _batches(
     rows: int, requests: NDArray[np.int64] | None, plan: Plan, seed: int, epoch: int
 ) -> list[NDArray[np.int64]]:
     """Return the rows of each step of an epoch."""
-    found: list[NDArray[np.int64]] = []
+    batches: list[NDArray[np.int64]] = []
     for again in range(plan.passes):
         order, each = [seed, epoch, again], plan.steps // plan.passes
         if requests is None:
-            found += random_batches(rows, each, order)
+            batches += random_batches(rows, each, order)
         else:
-            found += request_batches(requests, each, order)
-    return found
+            batches += request_batches(requests, each, order)
+    return batches
 
 
 def _epoch(
-    learner: Learner,
+    learner: NetworkLearner,
     batches: list[NDArray[np.int64]],
     loss: LossFunction,
     config: TrainingConfig,
@@ -153,11 +148,11 @@ def _epoch(
     for step, index in enumerate(batches[progress.step :], progress.step):
         for group in learner.optimizer.param_groups:
             group["lr"] = config.rate(progress.epoch * plan.steps + step, plan.steps * plan.epochs)
-        taken = learner.step(index, loss)
-        if not np.isfinite(taken.loss):
+        value, share = learner.step(index, loss)
+        if not np.isfinite(value):
             raise DivergenceError(
-                f"The training loss became {taken.loss} in epoch {progress.epoch + 1}; "
+                f"The training loss became {value} in epoch {progress.epoch + 1}; "
                 f"lower `learning_rate`, now {config.learning_rate:g}."
             )
-        progress.add(taken.loss, taken.gradient_share)
+        progress.add(value, share)
         yield BatchEnded(progress.epoch, step, plan.steps, plan.epochs)

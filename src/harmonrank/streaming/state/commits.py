@@ -24,9 +24,9 @@ from harmonrank.data.rows.kept_rows import write_rows
 from harmonrank.fusion import Method
 from harmonrank.support.errors import DataError, OutputError
 from harmonrank.support.storage.arrays import write_arrays
-from harmonrank.support.storage.digests import file_sums
 from harmonrank.support.storage.files import flush, numbered, read_json, write_json
 from harmonrank.support.storage.staging import remove, replace, staged
+from harmonrank.support.storage.store import file_sums
 
 COMMITS = "commits"
 """The folder of a state in which its commits are."""

@@ -7,7 +7,6 @@ from harmonrank.support.lazy import lazy_names
 if TYPE_CHECKING:
     from harmonrank.support.storage.arrays import Array, read_arrays, write_arrays
     from harmonrank.support.storage.decoding import check_format, decode, read_toml
-    from harmonrank.support.storage.digests import digest, file_sums
     from harmonrank.support.storage.files import (
         check_output,
         new_file,
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
         write_json,
     )
     from harmonrank.support.storage.staging import remove
-    from harmonrank.support.storage.store import Store
+    from harmonrank.support.storage.store import Store, digest, file_sums
 
 __all__ = [
     "Array",
@@ -46,8 +45,8 @@ _PLACES = {
     "check_format": "decoding",
     "check_output": "files",
     "decode": "decoding",
-    "digest": "digests",
-    "file_sums": "digests",
+    "digest": "store",
+    "file_sums": "store",
     "new_file": "files",
     "new_folder": "files",
     "read_arrays": "arrays",

@@ -72,17 +72,13 @@ class Array:
 def write_arrays(
     path: Path, arrays: Mapping[str, np.ndarray], header: Mapping[str, str] | None = None
 ) -> None:
-    """Write arrays as safetensors, with the permissions that any new file gets.
-
-    Raises:
-        OSError: The disk is full, or gone.
-    """
+    """Write arrays as safetensors, with the permissions that any new file gets."""
     path.touch()
     mode = path.stat().st_mode
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     try:
         save_file(contiguous, path, metadata=None if header is None else dict(header))
-    except SafetensorError as error:
+    except SafetensorError as error:  # A full disk, say.
         raise OSError(str(error)) from error
     path.chmod(mode)
 
@@ -97,8 +93,8 @@ def read_arrays(path: Path, declared: Mapping[str, Array]) -> dict[str, np.ndarr
         DataError: An array is missing, not declared, or not as declared.
     """
     with _opened(path) as file:
-        found = set(file.keys())
-        for name in sorted(found ^ declared.keys()):
+        names = set(file.keys())
+        for name in sorted(names ^ declared.keys()):
             known = name in declared
             raise DataError(f"array '{name}' is {'missing' if known else 'not expected'}")
         sizes: dict[str, int] = {}

@@ -23,10 +23,10 @@ T = TypeVar("T")
 def read_bytes(path: Path, most: int = MOST_TEXT) -> bytes:
     """Return what a file holds; one that is larger, or has no end as a device, is refused."""
     with path.open("rb") as stream:
-        found = stream.read(most + 1)
-    if len(found) > most:
+        content = stream.read(most + 1)
+    if len(content) > most:
         raise DataError(f"'{path}' has more than {most:,} bytes; expected a smaller file.")
-    return found
+    return content
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def decode_json(text: bytes, kind: type[T], what: str) -> T:
         raise DataError(f"{what} is not JSON: {_reason(error)}.") from None
 
 
-def check_format(what: str, found: int, writer: str, expected: int) -> None:
+def check_format(what: str, version: int, writer: str, expected: int) -> None:
     """Refuse what another version of the package wrote in another format.
 
     >>> check_format("'m' has model", 3, "9.0", 2)
@@ -91,11 +91,11 @@ def check_format(what: str, found: int, writer: str, expected: int) -> None:
     harmonrank.support.errors.ModelFileError: 'm' has model format 3, written by harmonrank 9.0;
     harmonrank 0.1.0 reads format 2, so update it.
     """
-    if found == expected:
+    if version == expected:
         return
-    remedy = "update it" if found > expected else "fit it again"
+    remedy = "update it" if version > expected else "fit it again"
     raise ModelFileError(
-        f"{what} format {found}, written by harmonrank {writer}; harmonrank {__version__} reads "
+        f"{what} format {version}, written by harmonrank {writer}; harmonrank {__version__} reads "
         f"format {expected}, so {remedy}."
     )
 

@@ -100,7 +100,7 @@ def _writing(path: Path) -> Iterator[None]:
     except OutputError:
         raise
     except OSError as error:
-        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
+        reason = error.strerror or str(error).rstrip(".")
         raise OutputError(f"'{path}' cannot be written: {reason}.") from error
 
 

@@ -75,11 +75,11 @@ def swept(path: Path) -> None:
     """
     left = re.compile(rf"\.{re.escape(path.name[:200])}\.[0-9a-f]{{8}}\.({_PARTIAL}|{_REPLACED})")
     for folder in sorted(path.parent.iterdir()):
-        found = left.fullmatch(folder.name)
-        if not found or not folder.is_dir():
+        match = left.fullmatch(folder.name)
+        if not match or not folder.is_dir():
             continue
         with suppress(OSError), held(folder) as free:
-            if free and found[1] == _REPLACED and not path.exists():
+            if free and match[1] == _REPLACED and not path.exists():
                 folder.rename(path)
             elif free:
                 remove(folder)

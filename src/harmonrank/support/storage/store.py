@@ -1,20 +1,38 @@
-"""Store: finished work in a folder, found again by its key."""
+"""Store: finished work in a folder, found again by its key, and checksums of contents."""
 
-__all__ = ["Store"]
+__all__ = ["Store", "digest", "file_sums"]
 
+import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
 from harmonrank.support.errors import DataError, OutputError
-from harmonrank.support.storage.digests import digest
-from harmonrank.support.storage.files import new_file, read_json, to_json, write_json
+from harmonrank.support.storage.files import new_file, read_json, sha256, to_json, write_json
 from harmonrank.support.storage.staging import swept
 
 T = TypeVar("T")
-
 _BEGINNING = to_json({"key": ""}).partition('""')[0].encode()
+
+
+def digest(value: Any) -> str:
+    """Return a checksum of JSON parts, whatever the order of their keys.
+
+    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def file_sums(folder: Path, outputs: Iterable[str]) -> dict[str, str]:
+    """Return the checksum of every file among the outputs, which may be folders."""
+    sums: dict[str, str] = {}
+    for output in outputs:
+        path = folder / output
+        files = sorted(f for f in path.rglob("*") if f.is_file()) if path.is_dir() else [path]
+        sums |= {f.relative_to(folder).as_posix(): sha256(f) for f in files}
+    return sums
 
 
 class Store:

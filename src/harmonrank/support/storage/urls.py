@@ -92,4 +92,4 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("403, url='https://logs.example/a?signature=abc'")
     "403, url='https://logs.example/a'"
     """
-    return re.sub(rf"{_BEGIN}[^\s'\"<>)]+", lambda found: shown_url(found[0]), text)
+    return re.sub(rf"{_BEGIN}[^\s'\"<>)]+", lambda match: shown_url(match[0]), text)

@@ -1,10 +1,11 @@
-"""Table: columns with a number format, rows of numbers and texts, notes below."""
+"""One table for people, written for a terminal, as Markdown and as HTML."""
 
-__all__ = ["Cell", "Column", "Style", "Table", "Tabular", "table_of"]
+__all__ = ["Cell", "Column", "Style", "Table", "Tabular", "cut", "table_of"]
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,13 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
 Style = Literal["", "bold", "dim", "red", "green"]
+
+_RULES = {"left": "---|", "right": "--:|"}
+_AROUND = {"bold": "**", "red": "**"}
+_FEW_COLUMNS = 4
+_LONG = 28
+_END = 8
+_SENTENCE = 60  # A longer text is set in several lines.
 
 
 @dataclass(frozen=True)
@@ -87,21 +95,17 @@ class Table:
 
     def to_text(self, width: int = 80) -> str:
         """Return the table as plain lines that fit the width."""
-        from harmonrank.support.table._terminal import plain
+        from harmonrank.support.terminal import plain
 
         return plain(self, width)
 
     def to_markdown(self) -> str:
         """Return a Markdown table with its notes, for a pull request."""
-        from harmonrank.support.table._markdown import markdown
-
-        return markdown(self)
+        return _markdown(self)
 
     def to_html(self, *, sortable: bool = False) -> str:
         """Return an HTML table; the page's script sorts a sortable one by its heads."""
-        from harmonrank.support.table._html import html
-
-        return html(self, sortable=sortable)
+        return _html(self, sortable=sortable)
 
     def __str__(self) -> str:
         return self.to_text()
@@ -110,7 +114,7 @@ class Table:
         return self.to_html()
 
     def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
-        from harmonrank.support.table._terminal import parts
+        from harmonrank.support.terminal import parts
 
         yield from parts(self, options.max_width)
 
@@ -175,3 +179,87 @@ class Tabular(ABC):
 
     def _repr_html_(self) -> str:
         return self.to_table().to_html()
+
+
+def _markdown(table: Table) -> str:
+    """Return title, table and notes as paragraphs; a bold row has its texts in bold.
+
+    A line break within a cell becomes a space, and a bar is escaped.
+    """
+    lines = [_bars(column.title for column in table.columns)]
+    lines.append(f"|{''.join(_RULES[side] for side in table.aligned())}")
+    for index, (row, texts) in enumerate(zip(table.rows, table.texts(), strict=True)):
+        around = _AROUND.get(table.emphasis.get(index, ""), "")
+        marked = (f"{text} {mark_of(cell)}".rstrip() for cell, text in zip(row, texts, strict=True))
+        lines.append(_bars(f"{around}{text}{around}" if text else "" for text in marked))
+    notes = [*(f"**{_safe(line)}**" for line in table.alarms), *map(_safe, table.notes)]
+    return "\n\n".join(filter(None, [_safe(table.title), "\n".join(lines), "  \n".join(notes)]))
+
+
+def _bars(texts: Iterable[str]) -> str:
+    return f"| {' | '.join(map(_safe, texts))} |"
+
+
+def _safe(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _html(table: Table, *, sortable: bool) -> str:
+    """Return a table element with its notes; a page's style gives its classes a look.
+
+    A number carries its value, by which a script can sort.
+    """
+    sides = table.aligned()
+    heads = zip(table.columns, sides, strict=True)
+    head = "".join(_head(column.title, side, sortable) for column, side in heads)
+    body = "".join(
+        _row(row, texts, sides, table.emphasis.get(index, ""))
+        for index, (row, texts) in enumerate(zip(table.rows, table.texts(), strict=True))
+    )
+    title = f"<caption>{escape(table.title)}</caption>" if table.title else ""
+    lines = [f"<b>{escape(line)}</b>" for line in table.alarms] + list(map(escape, table.notes))
+    notes = f"<p class=about>{'<br>'.join(lines)}</p>" if lines else ""
+    small = " small" * (len(table.columns) <= _FEW_COLUMNS)
+    kind = " class=sortable" * sortable
+    return (
+        f'<div class="scroll{small}"><table{kind}>{title}<thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>{notes}"
+    )
+
+
+def _head(title: str, side: str, sortable: bool) -> str:
+    shown = escape(cut(title))
+    text = f"<button type=button>{shown}</button>" if sortable else shown
+    return f"<th scope=col{' class=number' * (side == 'right')}{_whole(title)}>{text}</th>"
+
+
+def cut(name: str) -> str:
+    """Return a long name without its middle, since names often differ at their ends alone.
+
+    A text of several words is no name, and stays whole.
+
+    >>> cut("is_effective_view_of_at_least_thirty_seconds_3")
+    'is_effective_view_o…econds_3'
+    """
+    if len(name) <= _LONG or any(sign.isspace() for sign in name):
+        return name
+    return f"{name[: _LONG - _END - 1]}…{name[-_END:]}"
+
+
+def _whole(text: str) -> str:
+    return f' title="{escape(text)}"' if cut(text) != text else ""
+
+
+def _row(row: tuple[Any, ...], texts: list[str], sides: list[Any], style: Style) -> str:
+    cells = "".join(map(_cell, row, texts, sides))
+    return f"<tr class={style}>{cells}</tr>" if style else f"<tr>{cells}</tr>"
+
+
+def _cell(cell: Any, text: str, side: str) -> str:
+    value, mark = value_of(cell), escape(mark_of(cell))
+    kind = " class=number" * (side == "right")
+    kind += " class=words" * (len(text) > _SENTENCE and " " in text)
+    if isinstance(value, int | float):
+        kind += f' data-value="{value!r}"'
+    kind += _whole(text)
+    return f"<td{kind}>{escape(cut(text))}{f'<i>&nbsp;{mark}</i>' if mark else ''}</td>"

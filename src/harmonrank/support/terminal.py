@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from harmonrank.support.table._table import Column, Table, mark_of
+from harmonrank.support.table import Column, Table, mark_of
 
 _LEAST = 12  # Characters by which a row is still known.
 

@@ -1,8 +1,8 @@
-"""The solver beneath soft ranks: pool adjacent violators on sorted scores, and its gradient.
+"""The projection beneath soft ranks: how scores become z, and z ranks, with the gradient of both.
 
-The projection of ascending z onto the permutahedron of the target ranks ρ cuts the items into
-blocks. Within a block B the soft ranks follow the scores, and sum to what the block's target ranks
-sum to (weights w, one each if there are none):
+The projection of ascending z onto the permutahedron of the target ranks ρ, by pooling adjacent
+violators, cuts the items into blocks. Within a block B the soft ranks follow the scores, and sum to
+what the block's target ranks sum to (weights w, one each if there are none):
 
     l2:  r_i = z_i + c_B         with  Σ_B w r = Σ_B w ρ
     kl:  r_i = exp(z_i + c_B)    with  Σ_B w r = Σ_B w ρ
@@ -17,7 +17,7 @@ W_before + (w + 1)/2, eq. 5 of docs/soft-ranks.md; copies are always pooled, and
 is w·ρ in both cases.
 """
 
-__all__ = ["pool", "project", "pull_back"]
+__all__ = ["pool", "project", "pull_back", "scale"]
 
 from typing import Any
 
@@ -30,7 +30,88 @@ Array = NDArray[Any]
 
 # An item without weight is one whose weight vanishes: too light to move a sum, but with a quotient.
 _NOTHING = 1e-140
+
 _BARELY = 1e-120
+
+
+@kernel
+def _moment(scores: Array, weights: Array | None, unit: float, mean: float, square: bool) -> float:
+    """Return Σ w (s·unit − mean), or its square's sum."""
+    # Four sums side by side, so that one addition need not wait for the last.
+    sums = np.zeros(4)
+    a = b = c = d = 0.0
+    n = scores.size
+    for i in range(0, n - n % 4, 4):
+        p, q = scores[i] * unit - mean, scores[i + 1] * unit - mean
+        r, s = scores[i + 2] * unit - mean, scores[i + 3] * unit - mean
+        if square:
+            p, q, r, s = p * p, q * q, r * r, s * s
+        if weights is not None:
+            p, q, r, s = p * weights[i], q * weights[i + 1], r * weights[i + 2], s * weights[i + 3]
+        a, b, c, d = a + p, b + q, c + r, d + s
+    for i in range(n - n % 4, n):
+        p = scores[i] * unit - mean
+        sums[i % 4] = (p * p if square else p) * (1.0 if weights is None else weights[i])
+    return float((a + sums[0]) + (b + sums[1]) + ((c + sums[2]) + (d + sums[3])))
+
+
+@kernel
+def _extremes(scores: Array) -> tuple[float, float, bool]:
+    """Return the lowest and the highest score, and whether all are finite."""
+    n, bad = scores.size, 0
+    for i in range(n):
+        bad += scores[i] - scores[i] != 0
+    # Two of each side by side, for the same reason as above.
+    a = c = np.inf
+    b = d = -np.inf
+    for i in range(0, n - n % 2, 2):
+        p, q = float(scores[i]), float(scores[i + 1])
+        a, b = p if p < a else a, p if p > b else b
+        c, d = q if q < c else c, q if q > d else d
+    if n % 2:
+        a, b = min(a, float(scores[n - 1])), max(b, float(scores[n - 1]))
+    return min(a, c), max(b, d), bad == 0
+
+
+@kernel
+def _weighted_extremes(scores: Array, weights: Array) -> tuple[float, float]:
+    """Return the lowest and the highest score that has weight."""
+    low, high = np.inf, -np.inf
+    for i in range(scores.size):
+        if weights[i] > 0:
+            low, high = min(low, float(scores[i])), max(high, float(scores[i]))
+    return low, high
+
+
+@kernel
+def scale(
+    scores: Array, weights: Array | None, strength: float, kl: bool, standardise: bool
+) -> tuple[bool, tuple[float, float], tuple[float, float, float]]:
+    """Return how scores become z = (score − centre)·factor.
+
+    Standardised, factor = c/std with c = W/strength for l2, whose target ranks run to W (the number
+    of items or the sum of weights), and c = 1/strength for kl, whose log target ranks have a spread
+    that does not grow with W. With all scores equal the factor is zero: every item is tied.
+
+    Returns:
+        Whether all scores are finite, the lowest and the highest, centre, factor, and the spread
+        W c², which the gradient through std divides by.
+    """
+    low, high, finite = _extremes(scores)
+    bottom, top = (low, high) if weights is None else _weighted_extremes(scores, weights)
+    if not finite or not standardise or not bottom < top:
+        return finite, (low, high), (0.0, 0.0 if standardise else 1 / strength, np.inf)
+    total = float(scores.size) if weights is None else weights.sum()
+    # A power of two near the largest score keeps squares in range and rounds nothing.
+    unit = 2.0 ** min(-np.floor(np.log2(max(-bottom, top))), 1022.0)
+    mean = _moment(scores, weights, unit, 0.0, False) / total
+    variance = _moment(scores, weights, unit, mean, True) / total
+    c = (1.0 if kl else total) / strength
+    slope = c / np.sqrt(variance) * unit if variance > 0 else np.inf
+    # Scores that differ by less than float64 can divide by count as equal.
+    if not np.isfinite(slope):
+        return True, (low, high), (0.0, 0.0, np.inf)
+    return True, (low, high), (mean / unit, slope, total * c * c)
 
 
 @inline_kernel
@@ -53,24 +134,20 @@ def _join(
 
 
 @kernel
-def pool(
-    ascending: Array,
-    centre: float,
-    factor: float,
-    weights: Array | None,
-    kl: bool,
-    start: Array,
-    base: Array,
-    level: Array,
-    total: Array,
-    weight: Array,
-) -> int:
-    """Cut sorted scores, with z = (score − centre)·factor, into blocks and return their number.
+def pool(ascending: Array, line: Any, weights: Array | None, kl: bool, blocks: Any) -> int:
+    """Cut sorted scores into blocks and return their number.
 
     Fills, per block, where it starts, its base and level, and level = total/weight: the sums
-    Σ w(ρ − z + base) and Σ w for l2, Σ w ρ and Σ w exp(z − base) for kl. `weights` are in sorted
-    order, or None. Every array has room for one block per item.
+    Σ w(ρ − z + base) and Σ w for l2, Σ w ρ and Σ w exp(z − base) for kl.
+
+    Args:
+        ascending: The sorted scores.
+        line: Centre and factor, z = (score − centre)·factor.
+        weights: In sorted order, or None.
+        kl: Entropic instead of quadratic regularisation.
+        blocks: Start, base, level, total and weight, arrays with room for one block per item.
     """
+    (centre, factor), (start, base, level, total, weight) = line, blocks
     if ascending.size == 0:
         return 0
     top, one, before = np.uint64(0), np.uint64(1), 0.0
@@ -107,15 +184,7 @@ def pool(
 
 @kernel
 def project(
-    ascending: Array,
-    order: Array,
-    weights: Array | None,
-    centre: float,
-    factor: float,
-    kl: bool,
-    ranks: Array,
-    block: Array,
-    norm: Array,
+    ascending: Array, order: Array, weights: Array | None, line: Any, kl: bool, filled: Any
 ) -> tuple[int, int]:
     """Write the soft ranks of some scores, and what the gradient needs.
 
@@ -123,22 +192,20 @@ def project(
         ascending: The sorted scores.
         order: Where each sorted score came from.
         weights: In the original order, or None.
-        centre: z = (score − centre)·factor.
-        factor: See `centre`.
+        line: Centre and factor, z = (score − centre)·factor.
         kl: Entropic instead of quadratic regularisation.
-        ranks: Filled with soft ranks, in the original order.
-        block: Filled with each item's block, numbered from 1; 0 is for items without a gradient.
-        norm: Filled, per block, with Σ w a (a = 1 for l2, r for kl).
+        filled: With soft ranks, in the original order; with each item's block, numbered from 1, 0
+            being for items without a gradient; per block, with Σ w a (a = 1 for l2, r for kl).
 
     Returns:
         How many items have a gradient, and how many blocks there are, block 0 included.
     """
-    n = ascending.size
+    n, (centre, factor), (ranks, block, norm) = ascending.size, line, filled
     start, name = np.empty(n + 1, np.int32), np.empty(n, np.uint32)
     opens = np.zeros(n, np.uint8)
     base, level, total, weight = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     sorted_weights = None if weights is None else weights[order]
-    end = pool(ascending, centre, factor, sorted_weights, kl, start, base, level, total, weight)
+    end = pool(ascending, line, sorted_weights, kl, (start, base, level, total, weight))
     start[end] = n
     last, alone = 0, 0
     for b in range(end):
@@ -163,27 +230,27 @@ def project(
 
 @kernel
 def pull_back(
-    upstream: Array,
-    scores: Array,
-    ranks: Array,
-    weights: Array | None,
-    centre: float,
-    factor: float,
-    spread: float,
-    kl: bool,
-    block: Array,
-    norm: Array,
+    upstream: Array, scores: Array, weights: Array | None, line: Any, kl: bool, filled: Any,
     out: Array,
-) -> None:
+) -> None:  # fmt: skip
     """Write the gradient with respect to the scores.
 
     With a = 1 (l2) or r (kl), N_B = Σ_B w a and G_B = Σ_B a g, the gradient in z is
     dz_j = a_j (g_j − w_j G_B/N_B), zero in a block of one. z = (s − mean)·factor with
     factor = c/std adds the term through std: ds_j = factor·(dz_j − w_j z_j/(W c²) Σ_k dz_k z_k).
     These are eq. 6 and eq. 7 of docs/soft-ranks.md. The term through the mean is zero, since dz
-    sums to zero in every block. `spread` is W c², or infinity when the factor is a constant.
+    sums to zero in every block.
+
+    Args:
+        upstream: g.
+        scores: s.
+        weights: Of the items, or None.
+        line: Centre, factor, and the spread W c², or infinity when the factor is a constant.
+        kl: Entropic instead of quadratic regularisation.
+        filled: What `project` filled.
+        out: Filled with ds.
     """
-    n = scores.size
+    n, (centre, factor, spread), (ranks, block, norm) = scores.size, line, filled
     # Two sums per block, so that one addition need not wait for the last.
     gains = np.zeros((norm.size, 2))
     for i in range(n):
