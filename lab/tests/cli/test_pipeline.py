@@ -4,10 +4,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from declared_logs import write_shop
 
 import harmonrank as hr
 from browser import need_browser
-from declared_logs import write_shop
 
 SLICE = Path(__file__).parents[4] / "shared" / "data" / "kuairand27k-slice"
 QUICK = [

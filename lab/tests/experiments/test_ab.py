@@ -13,8 +13,13 @@ from harmonrank.data import hash_bits, hash_shares
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.support.storage.files import to_json
 from harmonrank_lab.experiments.ab import Analysis, Lift, analyse, paired_log_ratio
-from harmonrank_lab.experiments.ab._chance import chi_square_p, holm, two_sided_p
-from harmonrank_lab.experiments.ab._checks import aa_p_values, sample_ratio
+from harmonrank_lab.experiments.ab._checks import (
+    aa_p_values,
+    chi_square_p,
+    holm,
+    sample_ratio,
+    two_sided_p,
+)
 from harmonrank_lab.experiments.ab._moments import log_ratio, moments_of
 from reference import bootstrap_log_ratios
 
@@ -245,7 +250,7 @@ def test_a_file_that_is_read_in_pieces_gives_the_same(tmp_path, monkeypatch, end
     path, log = tmp_path / f"log.{ending}", log_of()
     getattr(log, {"arrow": "write_ipc"}.get(ending, f"write_{ending}"))(path)
     whole = analyse(path, outcomes=["buy"])
-    monkeypatch.setattr("harmonrank_lab.experiments.ab._sums._PIECE_ROWS", 170)
+    monkeypatch.setattr("harmonrank_lab.experiments.ab._read._PIECE_ROWS", 170)
     assert analyse(path, outcomes=["buy"]) == whole
 
 

@@ -25,7 +25,7 @@ from harmonrank_lab.paper_tables import (
 from harmonrank_lab.paper_tables._data import data_of
 from harmonrank_lab.paper_tables._fit import FitCell, fewer_positives
 from harmonrank_lab.paper_tables._speed import SpeedCell, _sizes
-from harmonrank_lab.paper_tables.claims import estimate_of, judge, student_quantile, verdict
+from harmonrank_lab.paper_tables._table import estimate_of, judge, student_quantile, verdict
 
 TINY = replace(QUICK, rows=2000, seeds=2, epochs=1, shares=(0.5,), seconds=0.0)
 FITS = ("main", "losses", "components", "buckets", "skew", "pareto", "relations")

@@ -14,9 +14,15 @@ import torch
 from harmonrank import soft_rank
 from harmonrank.fusion import method_class
 from harmonrank_lab.bench._child import in_child
-from harmonrank_lab.bench._result import Case, Result, interleaved
-from harmonrank_lab.bench._rows import schema_of, table_of, write_repeated
-from harmonrank_lab.bench._size import Size
+from harmonrank_lab.bench._result import (
+    Case,
+    Result,
+    Size,
+    interleaved,
+    schema_of,
+    table_of,
+    write_repeated,
+)
 
 _EPOCHS = 5
 _OBJECTIVES = 5

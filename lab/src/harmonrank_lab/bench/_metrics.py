@@ -13,8 +13,7 @@ from harmonrank.metrics import (
     grouped_auc,
 )
 from harmonrank_lab.bench._peers import peer
-from harmonrank_lab.bench._result import Case, Result, Work, measure
-from harmonrank_lab.bench._size import Size
+from harmonrank_lab.bench._result import Case, Result, Size, Work, measure
 
 _PREVALENCES = [0.001, 0.02, 0.01, 0.03, 0.25]
 _REQUEST_ROWS = 20

@@ -13,8 +13,7 @@ from torch import Tensor
 from harmonrank import soft_rank
 from harmonrank.metrics import argsort
 from harmonrank_lab.bench._peers import peer
-from harmonrank_lab.bench._result import Accuracy, Case, Result, Work, measure
-from harmonrank_lab.bench._size import Size
+from harmonrank_lab.bench._result import Accuracy, Case, Result, Size, Work, measure
 
 _TYPES = (torch.float32, torch.float64)
 _STRENGTHS = (1.0, 3.0, 10.0)

@@ -19,11 +19,8 @@ from harmonrank.fusion import Method, method_class
 from harmonrank.model import Residual
 from harmonrank.paper.fused import Scorer
 from harmonrank_lab.bench._child import first_score
-from harmonrank_lab.bench._peers import compiled, on_one_thread, onnx_runtime
-from harmonrank_lab.bench._result import Case, Result, Work, measure
-from harmonrank_lab.bench._rows import world_log
-from harmonrank_lab.bench._size import Size
-from harmonrank_lab.bench._torch_heads import TorchHeads
+from harmonrank_lab.bench._peers import TorchHeads, compiled, on_one_thread, onnx_runtime
+from harmonrank_lab.bench._result import Case, Result, Size, Work, measure, world_log
 
 _NAMES = ("harmonrank", "harmonrank-paper")
 _BENT = "harmonrank with residual"

@@ -22,10 +22,8 @@ from harmonrank import HarmonRank
 from harmonrank.data import Log
 from harmonrank.fusion import Method
 from harmonrank.support.extras import is_installed
-from harmonrank_lab.bench._load import Load, LoadResult, ask, send_load
-from harmonrank_lab.bench._result import Case, Result
-from harmonrank_lab.bench._rows import world_log
-from harmonrank_lab.bench._size import Size
+from harmonrank_lab.bench._child import Load, LoadResult, ask, send_load
+from harmonrank_lab.bench._result import Case, Result, Size, world_log
 
 _PEER = "FastAPI + torch-eager"
 _CONNECTIONS = 4

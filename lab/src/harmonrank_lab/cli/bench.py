@@ -23,7 +23,7 @@ def command(what: str, quick: bool, markdown: Path | None, show: Show) -> None:
     """
     from harmonrank.support.storage import check_output, new_file
     from harmonrank_lab import bench
-    from harmonrank_lab.bench.report import TITLE, bench_table, seconds_text
+    from harmonrank_lab.bench._run import TITLE, bench_table, seconds_text
 
     if markdown is not None:
         check_output(markdown, overwrite=True, begins=TITLE)

@@ -18,7 +18,7 @@ from harmonrank.cli.parts import (
     shown,
 )
 from harmonrank.support.errors import DataError, UsageError
-from harmonrank_lab.cli.predictor_options import predictor_options
+from harmonrank_lab.cli.predict import predictor_options
 
 _DECLARATION = "declaration.toml"
 
@@ -89,8 +89,7 @@ def command(
     from harmonrank.fusion import METHODS
     from harmonrank.reports.tables import prediction_table
     from harmonrank_lab.cli.predict import config_of
-    from harmonrank_lab.pipeline.pipeline import PIPELINE_STEPS, PipelineConfig, run_pipeline
-    from harmonrank_lab.pipeline.steps import Steps
+    from harmonrank_lab.pipeline.pipeline import PIPELINE_STEPS, PipelineConfig, Steps, run_pipeline
 
     config = PipelineConfig(
         predictor=config_of(network, epochs, settings),

@@ -1,13 +1,13 @@
-"""Data: the logs an experiment runs on, new rows of a world per seed or a folder of files."""
+"""The logs an experiment runs on, and the study cell: one experiment, which is never run again."""
 
-__all__ = ["Data", "FolderData", "Logs", "WorldData", "data_of"]
+__all__ = ["Data", "Logs", "StudyCell", "data_of", "require"]
 
 import tomllib
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import msgspec
 import numpy as np
@@ -15,7 +15,8 @@ import numpy as np
 from harmonrank.data import Log, Schema, read_log
 from harmonrank.data.reading import check_columns, column_names, count_rows
 from harmonrank.support.errors import DataError, UsageError, did_you_mean
-from harmonrank.support.storage import read_json, sha256
+from harmonrank.support.events import OnEvent
+from harmonrank.support.storage import decode, digest, read_json, sha256
 from harmonrank.worlds import SCHEMA, as_frame, world, world_schema
 from harmonrank_lab.worlds import WORLDS, World
 
@@ -28,6 +29,61 @@ _FIVE = {
 _LATER = 40_000_000
 _TABLES = ("train", "valid", "test")
 _WORDS = {"train": "training", "valid": "validation", "test": "test"}
+
+
+class _Failed(TypedDict):
+    """The result of a cell that the data or settings do not allow."""
+
+    error: str
+
+
+class StudyCell(ABC):
+    """One experiment with its own file of results."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """A short name for people, unlike that of most other cells."""
+
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """Return all that decides the result, as JSON parts."""
+
+    @abstractmethod
+    def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:
+        """Do the experiment; return numbers as JSON parts."""
+
+    @abstractmethod
+    def check(self, content: Any) -> dict[str, Any]:
+        """Return what `run` returned, after a way through JSON; refuse anything else."""
+
+    def decoded(self, content: Any) -> dict[str, Any]:
+        """Return a stored result, which may be the error that the cell ended with."""
+        if isinstance(content, dict) and "error" in content:
+            return dict(decode(content, _Failed, self.name))
+        return self.check(content)
+
+    @property
+    def key(self) -> str:
+        """The name of its file: unlike that of any other cell."""
+        slug = "".join(c if c.isalnum() or c in "-._" else "-" for c in self.name)
+        return f"{slug[:100]}-{self.digest[:10]}"
+
+    @property
+    def digest(self) -> str:
+        """A checksum of all that decides the result."""
+        return digest(self.identity())
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Cells in this order share their rows with the one before, where they can."""
+        return (self.name,)
+
+
+def require(condition: bool, what: str) -> None:
+    """Refuse a stored result whose parts do not fit the cell."""
+    if not condition:
+        raise DataError(f"A stored result must have {what}.")
 
 
 class Logs(NamedTuple):

@@ -17,8 +17,7 @@ from harmonrank.metrics import auc, best_score, bootstrap_areas
 from harmonrank.paper import NetworkOptions
 from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import decode
-from harmonrank_lab.paper_tables._cell import StudyCell, require
-from harmonrank_lab.paper_tables._data import Data, Logs
+from harmonrank_lab.paper_tables._data import Data, Logs, StudyCell, require
 from harmonrank_lab.paper_tables._table import Epoch
 
 REPLICATES = 200

@@ -2,12 +2,10 @@
 
 __all__ = ["Main"]
 
-from harmonrank_lab.paper_tables._cell import StudyCell
-from harmonrank_lab.paper_tables._experiment import Experiment
+from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
-from harmonrank_lab.paper_tables._study import NAMES, Results, Study, minus
-from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict
-from harmonrank_lab.paper_tables.claims import MAIN, verdict
+from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
+from harmonrank_lab.paper_tables._table import MAIN, PaperTable, Row, Verdict, verdict
 
 _METHODS = ("mbce", "label-aggregation", "reinforce", "harmonrank-paper", "harmonrank")
 _RIVALS = _METHODS[:3]

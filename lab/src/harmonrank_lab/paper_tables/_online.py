@@ -13,12 +13,17 @@ import numpy as np
 from harmonrank import __version__
 from harmonrank.support.events import FitStep, OnEvent
 from harmonrank_lab.experiments.online import HourEnded, OnlineResult, run_online
-from harmonrank_lab.paper_tables._cell import StudyCell, require
-from harmonrank_lab.paper_tables._data import Data
-from harmonrank_lab.paper_tables._experiment import Experiment
-from harmonrank_lab.paper_tables._study import NAMES, Results, Study
-from harmonrank_lab.paper_tables._table import Estimate, PaperTable, Row, Verdict
-from harmonrank_lab.paper_tables.claims import ONLINE, estimate_of, verdict
+from harmonrank_lab.paper_tables._data import Data, StudyCell, require
+from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study
+from harmonrank_lab.paper_tables._table import (
+    ONLINE,
+    Estimate,
+    PaperTable,
+    Row,
+    Verdict,
+    estimate_of,
+    verdict,
+)
 
 _ARMS = {"base": "mbce", "rl": "reinforce", "paper": "harmonrank-paper", "ours": "harmonrank"}
 _EXACT = "by true chance"

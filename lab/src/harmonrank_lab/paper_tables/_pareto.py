@@ -7,12 +7,10 @@ from itertools import combinations
 import numpy as np
 
 from harmonrank.metrics import hypervolume
-from harmonrank_lab.paper_tables._cell import StudyCell
-from harmonrank_lab.paper_tables._experiment import Experiment
+from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
-from harmonrank_lab.paper_tables._study import NAMES, Results, Study, minus
-from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict
-from harmonrank_lab.paper_tables.claims import PAIRS, estimate_of, verdict
+from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
+from harmonrank_lab.paper_tables._table import PAIRS, PaperTable, Row, Verdict, estimate_of, verdict
 
 _TRAINED = ("mbce", "harmonrank-paper")
 _METHODS = (*_TRAINED, "harmonrank")

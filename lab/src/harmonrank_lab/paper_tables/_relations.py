@@ -11,12 +11,9 @@ import numpy as np
 from harmonrank.metrics import spearman
 from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import decode
-from harmonrank_lab.paper_tables._cell import StudyCell, require
-from harmonrank_lab.paper_tables._data import Data
-from harmonrank_lab.paper_tables._experiment import Experiment
-from harmonrank_lab.paper_tables._study import Results, Study
-from harmonrank_lab.paper_tables._table import PaperTable, Row
-from harmonrank_lab.paper_tables.claims import estimate_of, verdict
+from harmonrank_lab.paper_tables._data import Data, StudyCell, require
+from harmonrank_lab.paper_tables._study import Experiment, Results, Study
+from harmonrank_lab.paper_tables._table import PaperTable, Row, estimate_of, verdict
 
 _NETWORK = "harmonrank-paper"
 _LABELS, _LATENT, _ATTENTION = "labels (Spearman)", "true latent logits", "attention A_r"

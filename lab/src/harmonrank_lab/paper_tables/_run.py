@@ -11,18 +11,16 @@ from harmonrank.support.errors import HarmonRankError, ModelFileError, UsageErro
 from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import Store
 from harmonrank_lab.events import CellEnded, CellStarted
-from harmonrank_lab.paper_tables._cell import StudyCell
-from harmonrank_lab.paper_tables._data import data_of
-from harmonrank_lab.paper_tables._experiment import Experiment
+from harmonrank_lab.paper_tables._data import StudyCell, data_of
 from harmonrank_lab.paper_tables._main import Main
 from harmonrank_lab.paper_tables._online import Online
 from harmonrank_lab.paper_tables._pareto import Pareto
 from harmonrank_lab.paper_tables._relations import Relations
 from harmonrank_lab.paper_tables._settings import PAPER, Settings
 from harmonrank_lab.paper_tables._skew import Skew
-from harmonrank_lab.paper_tables._study import Results, Study
+from harmonrank_lab.paper_tables._speed import Timed
+from harmonrank_lab.paper_tables._study import Experiment, Results, Study
 from harmonrank_lab.paper_tables._table import PaperTable
-from harmonrank_lab.paper_tables._timed import Timed
 from harmonrank_lab.paper_tables._variants import Variants
 
 EXPERIMENTS: tuple[Experiment, ...] = (

@@ -4,12 +4,10 @@ __all__ = ["Skew"]
 
 import numpy as np
 
-from harmonrank_lab.paper_tables._cell import StudyCell
-from harmonrank_lab.paper_tables._experiment import Experiment
+from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
-from harmonrank_lab.paper_tables._study import NAMES, Results, Study, minus
-from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict
-from harmonrank_lab.paper_tables.claims import SKEW, estimate_of, verdict
+from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
+from harmonrank_lab.paper_tables._table import SKEW, PaperTable, Row, Verdict, estimate_of, verdict
 
 _METHODS = ("mbce", "pairwise-logistic", "harmonrank-paper", "harmonrank")
 _AS_IS = 1_000

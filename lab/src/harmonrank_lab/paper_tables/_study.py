@@ -1,19 +1,18 @@
-"""Study: which cells an experiment needs, and how their results become rows."""
+"""Study: which cells an experiment needs, and how their results become the rows of a table."""
 
-__all__ = ["NAMES", "Results", "Study", "minus"]
+__all__ = ["NAMES", "Experiment", "Results", "Study", "minus"]
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from harmonrank_lab.paper_tables._cell import StudyCell
-from harmonrank_lab.paper_tables._data import Data
+from harmonrank_lab.paper_tables._data import Data, StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._settings import Settings
-from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict
-from harmonrank_lab.paper_tables.claims import estimate_of
+from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict, estimate_of
 
 NAMES = {
     "mbce": "MBCE",
@@ -162,3 +161,27 @@ def _numbers(values: Sequence[float | None]) -> list[float]:
 def minus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
     """Return the difference per seed, where both are there."""
     return None if a is None or b is None else a - b
+
+
+class Experiment(ABC):
+    """What can be made again on its own.
+
+    Attributes:
+        key: The name by which the command knows it.
+        worlds: What stands in for the paper's data, a table each.
+    """
+
+    key: str
+    worlds: tuple[str, ...] = ("elive",)
+
+    def refusal(self, data: Data) -> str:  # noqa: ARG002
+        """Return why some data cannot serve; empty if they can."""
+        return ""
+
+    @abstractmethod
+    def cells(self, study: Study) -> Sequence[StudyCell]:
+        """Return what has to be run; experiments that share a cell run it once."""
+
+    @abstractmethod
+    def table(self, study: Study, results: Results) -> PaperTable:
+        """Return the table and the verdicts from what the cells found."""

@@ -20,10 +20,14 @@ from harmonrank.worlds import (
     mean_sigmoid,
     runs_of,
 )
-from harmonrank_lab.worlds.changes import Floats, Swap, WorldDrift
-from harmonrank_lab.worlds.hidden import Hidden
-from harmonrank_lab.worlds.interactions import Interactions
-from harmonrank_lab.worlds.request_effects import RequestEffects
+from harmonrank_lab.worlds.parts import (
+    Floats,
+    Hidden,
+    Interactions,
+    RequestEffects,
+    Swap,
+    WorldDrift,
+)
 
 _NEGLIGIBLE = 1e-14
 """Hidden classes less likely than this change no probability by 1e-13."""
@@ -86,7 +90,7 @@ class World(PlainWorld):
     requests: RequestEffects | None = None
 
     def __post_init__(self) -> None:
-        from harmonrank_lab.worlds.checks import check_parts
+        from harmonrank_lab.worlds.parts import check_parts
 
         check_parts(self)
 

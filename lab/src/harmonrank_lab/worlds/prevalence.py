@@ -9,7 +9,7 @@ import numpy as np
 
 from harmonrank.support import UsageError
 from harmonrank.worlds import normal_nodes
-from harmonrank_lab.worlds.changes import Floats
+from harmonrank_lab.worlds.parts import Floats
 
 if TYPE_CHECKING:
     from harmonrank_lab.worlds.full_world import World

@@ -1,15 +1,14 @@
 """Checks: is the split what it was meant to be, and do two halves of the same arm agree?"""
 
-__all__ = ["aa_check", "aa_p_values", "sample_ratio"]
+__all__ = ["aa_check", "aa_p_values", "chi_square_p", "holm", "sample_ratio", "two_sided_p"]
 
 from collections.abc import Mapping, Sequence
-from math import sqrt
+from math import erfc, exp, lgamma, log, sqrt
 
 import numpy as np
 
 from harmonrank.data import hash_bits
 from harmonrank.support.errors import UsageError
-from harmonrank_lab.experiments.ab._chance import chi_square_p, two_sided_p
 from harmonrank_lab.experiments.ab._moments import UserMoments, log_ratio, moments_of
 from harmonrank_lab.experiments.ab._result import AACheck, SampleRatio
 
@@ -20,6 +19,50 @@ _LEVEL = 0.05
 _CHUNK = 16_384
 _MOST = 1e100
 """Of a part of the split, so that their sum is finite."""
+
+
+def two_sided_p(z: float) -> float:
+    """Return P(|Z| ≥ |z|) for a standard normal Z.
+
+    >>> round(two_sided_p(-1.959964), 6)
+    0.05
+    """
+    return erfc(abs(z) / sqrt(2))
+
+
+def chi_square_p(x: float, degrees: int) -> float:
+    """Return P(χ² ≥ x), the regularised upper gamma Q(degrees/2, x/2).
+
+    Q(½, h) = erfc √h, Q(1, h) = e^−h, and Q(a + 1, h) = Q(a, h) + h^a e^−h / Γ(a + 1).
+
+    >>> round(chi_square_p(5.991465, degrees=2), 6), chi_square_p(0.0, degrees=3)
+    (0.05, 1.0)
+    """
+    h = x / 2
+    if h <= 0:
+        return 1.0
+    a, q = (0.5, erfc(sqrt(h))) if degrees % 2 else (1.0, exp(-h))
+    while a < degrees / 2:
+        q += exp(a * log(h) - h - lgamma(a + 1))
+        a += 1
+    return min(q, 1.0)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted so that the chance of any false alarm stays below the level.
+
+    The smallest is multiplied by their number, the next by one less, and none may fall below the
+    one before it (Holm 1979). What is not a number stays so and does not count.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    known = sorted((p, i) for i, p in enumerate(p_values) if p == p)
+    adjusted, highest = [float("nan")] * len(p_values), 0.0
+    for place, (p, i) in enumerate(known):
+        highest = max(highest, min(1.0, p * (len(known) - place)))
+        adjusted[i] = highest
+    return adjusted
 
 
 def sample_ratio(users: Mapping[str, int], split: Mapping[str, float] | None) -> SampleRatio:

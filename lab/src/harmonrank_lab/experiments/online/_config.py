@@ -1,17 +1,20 @@
-"""OnlineConfig: the size and the rules of a simulated experiment."""
+"""OnlineConfig and OnlineResult: the rules of a simulated experiment, and what it came to."""
 
-__all__ = ["ARMS", "BASE", "DELAYS", "FULL", "QUICK", "OnlineConfig"]
+__all__ = ["ARMS", "DELAYS", "HourEnded", "OnlineConfig", "OnlineResult"]
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import ceil
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import polars as pl
 
 from harmonrank.fusion import METHODS
 from harmonrank.support.errors import UsageError, did_you_mean
 from harmonrank.support.options import Count, Nonnegative, check_fields
+from harmonrank.support.storage import decode
+from harmonrank_lab.experiments.ab import Analysis, Lift
 
 BASE = "base"
 """The arm that lifts are measured against."""
@@ -33,14 +36,6 @@ DELAYS = {
 _OTHER_DELAY = 0.5
 # A share e⁻⁴ = 1.8 % of the positives comes later than this many mean delays, and is lost.
 _PATIENCE = 4
-
-QUICK: dict[str, Any] = {
-    "users": 10_000,
-    "requests_per_hour": 1_500,
-    "retrain_hours": 4,
-    "window_rows": 60_000,
-}
-FULL: dict[str, Any] = {"users": 100_000, "requests_per_hour": 10_000}
 
 
 @dataclass(frozen=True)
@@ -125,3 +120,63 @@ class OnlineConfig:
     def wait(self, objectives: tuple[str, ...]) -> int:
         """Return after how many hours the labels of a row are taken as they are."""
         return ceil(_PATIENCE * float(self.delay(objectives).max()))
+
+
+@dataclass(frozen=True)
+class HourEnded:
+    """An hour of the experiment is over; `hour` counts from 0."""
+
+    hour: int
+    hours: int
+
+
+@dataclass(frozen=True)
+class OnlineResult:
+    """A simulated experiment.
+
+    Attributes:
+        arms: Name of each arm and its method.
+        settings: The config's numbers, the examination of each place and the wait for labels.
+        requests: Of the experiment.
+        analysis: What a platform would measure: each user saw one arm. All lifts in percent.
+        exact: What only a simulation knows: every arm ranks all requests, and answers are counted
+            by their true chance. Each arm's models still learned from its own users alone.
+        log: A row per user and day, as `harmonrank lab ab analyse` reads it; not in the JSON.
+        seconds: How long it took.
+    """
+
+    world: str
+    seed: int
+    objectives: tuple[str, ...]
+    arms: Mapping[str, str]
+    settings: Mapping[str, Any]
+    requests: int
+    analysis: Analysis
+    exact: tuple[Lift, ...]
+    log: pl.DataFrame | None = field(default=None, compare=False, repr=False)
+    seconds: float = field(default=0.0, compare=False)
+
+    def exact_lift(self, arm: str, outcome: str) -> Lift:
+        """Return the exact lift of one arm and outcome."""
+        return next(x for x in self.exact if (x.arm, x.outcome) == (arm, outcome))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form that other programs read."""
+        parts = {name: value for name, value in vars(self).items() if name != "log"}
+        return {
+            **parts,
+            "arms": dict(self.arms),
+            "settings": dict(self.settings),
+            "analysis": self.analysis.to_dict(),
+            "exact": [asdict(lift) for lift in self.exact],
+        }
+
+    @classmethod
+    def from_dict(cls, parts: Mapping[str, Any]) -> Self:
+        """Build a result, without its log, from what `to_dict` returned."""
+        restored = {
+            **parts,
+            "analysis": Analysis.from_dict(parts["analysis"]),
+            "exact": [Lift.from_dict(lift) for lift in parts["exact"]],
+        }
+        return decode(restored, cls, "A simulated experiment")

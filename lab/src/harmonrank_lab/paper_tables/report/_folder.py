@@ -1,6 +1,14 @@
-"""Folder: the results of one or many runs together, with the page and the Markdown made of them."""
+"""The folder of the results of one or many runs, with the page and the Markdown made of them."""
 
-__all__ = ["PAGE", "REPORT", "RESULTS", "add_results", "write_reproduction"]
+__all__ = [
+    "PAGE",
+    "REPORT",
+    "RESULTS",
+    "add_results",
+    "reproduction_markdown",
+    "with_head",
+    "write_reproduction",
+]
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,15 +19,67 @@ import msgspec
 from harmonrank.reports.facts import Run
 from harmonrank.reports.html import write_page
 from harmonrank.reports.pictures import write_page_pictures
-from harmonrank.support.errors import DataError
+from harmonrank.support.errors import DataError, OutputError
 from harmonrank.support.storage import new_file, read_json, write_json
 from harmonrank_lab.made import made_by
 from harmonrank_lab.paper_tables import TABLES, PaperTable
-from harmonrank_lab.paper_tables.report._markdown import reproduction_markdown, with_head
-from harmonrank_lab.paper_tables.report._page import reproduction_page, reproduction_sections
+from harmonrank_lab.paper_tables.report._charts import reproduction_page, reproduction_sections
+from harmonrank_lab.paper_tables.report._tables import (
+    SUMMARY,
+    heading,
+    matrix_table,
+    number_table,
+    overview_table,
+    sentence,
+)
+
+MARK = "<!-- Written by `harmonrank lab reproduce` from here on; what stands above is kept. -->"
+_TITLE = "# The paper, made again"
 
 RESULTS, PAGE, REPORT = "results.json", "reproduction.md", "report.html"
 _FORMAT = 1
+
+
+def reproduction_markdown(tables: Sequence[PaperTable], run: Run) -> str:
+    """Return what stands below the mark: a summary, then every table with its verdicts."""
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    parts = [f"Last written {run.made}; {versions}.", SUMMARY, overview_table(tables).to_markdown()]
+    for table in tables:
+        parts += [f"## {heading(table)}", *_section(table)]
+    return "\n\n".join(parts) + "\n"
+
+
+def with_head(path: Path, text: str) -> str:
+    """Return the text under the head that a file has already, or under a title.
+
+    Raises:
+        OutputError: The file was never written by us: it has no mark.
+    """
+    head = _TITLE
+    if path.is_file() and path.stat().st_size:
+        before, mark, _ = path.read_text(encoding="utf-8", errors="replace").partition(MARK)
+        if not mark:
+            raise OutputError(
+                f"'{path}' was not written by `harmonrank lab reproduce`, so it is not "
+                f"overwritten; choose another name, or add the line {MARK} to it."
+            )
+        head = before.rstrip()
+    return f"{head}\n\n{MARK}\n\n{text}"
+
+
+def _section(table: PaperTable) -> list[str]:
+    facts = [f"Data: {table.data}.", f"Settings: {table.settings}."]
+    if table.command:
+        facts.append(f"Command: `{table.command}`.")
+    parts = ["  \n".join(facts), number_table(table).to_markdown() if table.rows else ""]
+    parts += [matrix_table(name, table).to_markdown() for name in table.matrices]
+    parts.append("\n".join(f"- {sentence(v)}" + _whose(v.source) for v in table.verdicts))
+    parts += table.notes
+    return [part for part in parts if part]
+
+
+def _whose(source: str) -> str:
+    return " *(not a claim of the paper)*" if source == "ours" else ""
 
 
 class _Results(msgspec.Struct):

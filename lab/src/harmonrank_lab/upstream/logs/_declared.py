@@ -1,9 +1,10 @@
-"""Declared logs: the files of a folder, found and understood by a declaration."""
+"""Declared logs, your own and those whose declaration is in this package."""
 
-__all__ = ["find_declared"]
+__all__ = ["SHIPPED", "TENREC_FILES", "find_declared", "find_kuairand", "find_tenrec", "shipped"]
 
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -11,28 +12,35 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from harmonrank.support.errors import DataError, shown
-from harmonrank_lab.upstream.logs._columns import LogColumns
-from harmonrank_lab.upstream.logs._declaration import Declaration
-from harmonrank_lab.upstream.logs._declaration_file import read_declaration as _read
+from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
+from harmonrank_lab.upstream.logs._columns import LogColumns, LogSource, TableSource, check_folder
+from harmonrank_lab.upstream.logs._declaration import Declaration, read_declaration
+from harmonrank_lab.upstream.logs._declaration import read_declaration as _read
 from harmonrank_lab.upstream.logs._declared_tables import (
     declared_columns,
     declared_table,
-    joined_table,
-)
-from harmonrank_lab.upstream.logs._finding import (
     found_files,
+    joined_table,
     no_files,
     one_version,
     shared_columns,
     table_file,
 )
-from harmonrank_lab.upstream.logs._rules import Made, cleaned, counted
-from harmonrank_lab.upstream.logs._source import LogSource, TableSource, check_folder
-from harmonrank_lab.upstream.logs._transforms import RowClock, second_of, user_bucket
+from harmonrank_lab.upstream.logs._rules import (
+    Made,
+    RowClock,
+    cleaned,
+    counted,
+    second_of,
+    user_bucket,
+)
 
 _HOUR_MS, _HOURS = 3_600_000, 2_000_000
 _ROLES = ("labels", "categorical", "multi", "numeric", "feedback", "history")
+
+SHIPPED = ("kuairand", "tenrec")
+"""Public logs whose declarations are here."""
+TENREC_FILES = ("QK-video.csv", "QB-video.csv", "sbr_data_1M.csv", "ctr_data_1M.csv")
 
 
 def find_declared(
@@ -227,3 +235,53 @@ def _table(declared: Declaration, part: str, path: Path) -> TableSource:
     assert rules is not None
     key = declared.user if part == "users" else declared.item
     return declared_table(declared, rules, f"{part}.parquet", key, path)
+
+
+@cache
+def shipped(kind: str) -> Declaration:
+    """Return the declaration of a public log."""
+    return read_declaration(Path(__file__).parent / "declarations" / f"{kind}.toml")
+
+
+def find_kuairand(folder: str | Path, *, random: bool = True) -> LogSource:
+    """Find the files of one version of KuaiRand in a folder or in its folder `data`.
+
+    Args:
+        folder: Where the download was unpacked.
+        random: Also read log_random_*, whose videos were shown at random.
+
+    Raises:
+        DataError: A file or a column is missing.
+    """
+    left_out = None if random else "*log_random*"
+    declared = shipped("kuairand")
+    return find_declared(folder, declared, leave_out=left_out, settings={"random": random})
+
+
+def find_tenrec(folder: str | Path, *, file: str | None = None, long_view: int = 2) -> LogSource:
+    """Find a video file of Tenrec in a folder.
+
+    Args:
+        folder: Where the download was unpacked.
+        file: Which file; needed only where there is more than one, since they overlap.
+        long_view: A view is long if the user entered the video at least so often.
+
+    Raises:
+        DataError: The file or a column is missing.
+        UsageError: There is more than one file, and none is named.
+    """
+    if long_view < 1:
+        raise UsageError(f"`long_view` must be at least 1. Got {long_view}.")
+    if file is not None and file not in TENREC_FILES:
+        raise UsageError(f"Tenrec has no video file '{file}'. {did_you_mean(file, TENREC_FILES)}")
+    declared = shipped("tenrec")
+    rule = msgspec.structs.replace(declared.rule("long_view"), at_least=long_view)
+    first, *others = declared.notes
+    said = first.text.replace("at least 2", f"at least {long_view}")
+    declared = msgspec.structs.replace(
+        declared,
+        files=declared.files if file is None else [file],
+        columns={**declared.columns, "long_view": rule},
+        notes=[msgspec.structs.replace(first, text=said), *others],
+    )
+    return find_declared(folder, declared, settings={"long_view": long_view})

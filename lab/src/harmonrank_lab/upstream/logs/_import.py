@@ -14,12 +14,10 @@ from harmonrank.data.reading import writing
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage import new_folder, write_json
 from harmonrank_lab.events import ImportStep
-from harmonrank_lab.upstream.logs._chunks import Chunk, cut, read_chunk
-from harmonrank_lab.upstream.logs._columns import LOG_TOML, LogColumns
-from harmonrank_lab.upstream.logs._manifest import FORMAT, MANIFEST, about
-from harmonrank_lab.upstream.logs._source import LogSource, check_labels
+from harmonrank_lab.upstream.logs._chunks import Chunk, cut, read_chunk, write_table
+from harmonrank_lab.upstream.logs._columns import LOG_TOML, LogColumns, LogSource, check_labels
+from harmonrank_lab.upstream.logs._imported import FORMAT, MANIFEST, about
 from harmonrank_lab.upstream.logs._split import PARTS, Cuts, KeyCounts
-from harmonrank_lab.upstream.logs._tables import write_table
 
 _CHUNK_BYTES = 48 << 20
 _TABLES = ("users.parquet", "items.parquet")

@@ -1,21 +1,67 @@
-"""ImportedLog: an imported log, read part by part."""
+"""ImportedLog: an imported log, read part by part, and the manifest of its files."""
 
-__all__ = ["ImportedLog", "reading"]
+__all__ = ["FORMAT", "MANIFEST", "ImportedLog", "about"]
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypedDict
 
 import polars as pl
+from msgspec import Meta
 
 from harmonrank.support.errors import DataError, UsageError, did_you_mean
 from harmonrank.support.storage import decode, read_json, sha256
-from harmonrank_lab.upstream.logs._columns import LOG_TOML, FeatureTable, LogColumns
-from harmonrank_lab.upstream.logs._manifest import MANIFEST, Manifest
-from harmonrank_lab.upstream.logs._source import check_labels
+from harmonrank_lab.upstream.logs._columns import LOG_TOML, FeatureTable, LogColumns, check_labels
 from harmonrank_lab.upstream.logs._split import PARTS
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+_Rows = Annotated[int, Meta(ge=0, le=2**53)]
+_Name = Annotated[str, Meta(pattern=r"^((train|valid|test)/)?[\w-]+\.parquet$")]
+
+
+class _FileAbout(TypedDict):
+    """A file of an imported log."""
+
+    bytes: _Rows
+    sha256: str
+    rows: _Rows
+
+
+class _Counts(TypedDict):
+    """A number for each part."""
+
+    train: _Rows
+    valid: _Rows
+    test: _Rows
+
+
+class _Positives(TypedDict):
+    """The positives of each objective in each part."""
+
+    train: dict[str, _Rows]
+    valid: dict[str, _Rows]
+    test: dict[str, _Rows]
+
+
+class Manifest(TypedDict):
+    """The manifest, as far as it is read again; the rest is for people."""
+
+    format: int
+    kind: str
+    rows: _Counts
+    positives: _Positives
+    notes: list[str]
+    oddities: dict[str, _Rows]
+    files: dict[_Name, _FileAbout]
+
+
+def about(path: Path) -> dict[str, Any]:
+    """Return the size and checksum of a file."""
+    return {"bytes": path.stat().st_size, "sha256": sha256(path)}
 
 
 @contextmanager

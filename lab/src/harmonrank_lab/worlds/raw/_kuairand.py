@@ -9,9 +9,18 @@ import numpy as np
 import polars as pl
 
 from harmonrank_lab.worlds.raw import _kuairand_tables as tables
-from harmonrank_lab.worlds.raw._block import Block, BlockUsers, LogFile, blocks, feedback
-from harmonrank_lab.worlds.raw._features import choose, zipf
-from harmonrank_lab.worlds.raw._truth import Objective, Truth, draw_truth
+from harmonrank_lab.worlds.raw._truth import (
+    Block,
+    BlockUsers,
+    LogFile,
+    Objective,
+    Truth,
+    blocks,
+    choose,
+    draw_truth,
+    feedback,
+    zipf,
+)
 
 _OBJECTIVES = (
     Objective("is_click", 0.46, 1.2, 0.03),

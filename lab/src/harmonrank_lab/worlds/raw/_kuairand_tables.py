@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import numpy as np
 import polars as pl
 
-from harmonrank_lab.worlds.raw._features import choose, draw_vectors, log_normal, zipf
+from harmonrank_lab.worlds.raw._truth import choose, draw_vectors, log_normal, zipf
 
 _WIDTH = 4
 

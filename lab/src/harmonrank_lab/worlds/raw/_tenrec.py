@@ -8,9 +8,19 @@ import numpy as np
 import polars as pl
 
 from harmonrank_lab.upstream.logs import TENREC_FILES
-from harmonrank_lab.worlds.raw._block import Block, BlockUsers, LogFile, blocks, feedback
-from harmonrank_lab.worlds.raw._features import choose, draw_vectors, zipf
-from harmonrank_lab.worlds.raw._truth import Objective, Truth, draw_truth
+from harmonrank_lab.worlds.raw._truth import (
+    Block,
+    BlockUsers,
+    LogFile,
+    Objective,
+    Truth,
+    blocks,
+    choose,
+    draw_truth,
+    draw_vectors,
+    feedback,
+    zipf,
+)
 
 _OBJECTIVES = (
     Objective("click", 0.46, 1.2, 0.03),
