@@ -1,4 +1,4 @@
-"""Experts, gates and towers: what MMoE, PLE and ESMM are made of, and the loops below them."""
+"""Experts, gates and towers: what MMoE, PLE and ESMM are made of."""
 
 __all__ = ["GroupedLinear", "Thinned", "Towers", "draw_from", "mix"]
 
@@ -11,93 +11,10 @@ import torch
 from numpy.random import SFC64
 from torch import Tensor, nn
 
-from harmonrank.support.kernel import inline_kernel, kernel
+from harmonrank.support.kernel import kernel
 
 _OWN = 0.5
 """How fast an objective's own part of its tower is learned, beside the common part."""
-
-
-@inline_kernel
-def _product(a: np.ndarray, b: np.ndarray) -> np.float32:
-    # Eight sums side by side fill a vector register; one alone would wait for itself.
-    z = np.float32(0)
-    s0, s1, s2, s3, s4, s5, s6, s7 = z, z, z, z, z, z, z, z
-    whole = len(a) // 8 * 8
-    for k in range(0, whole, 8):
-        s0 += a[k] * b[k]
-        s1 += a[k + 1] * b[k + 1]
-        s2 += a[k + 2] * b[k + 2]
-        s3 += a[k + 3] * b[k + 3]
-        s4 += a[k + 4] * b[k + 4]
-        s5 += a[k + 5] * b[k + 5]
-        s6 += a[k + 6] * b[k + 6]
-        s7 += a[k + 7] * b[k + 7]
-    for k in range(whole, len(a)):
-        s0 += a[k] * b[k]
-    return ((s0 + s1) + (s2 + s3)) + ((s4 + s5) + (s6 + s7))
-
-
-@kernel
-def blend(gates: np.ndarray, experts: np.ndarray, shares: np.ndarray, mixed: np.ndarray) -> None:
-    """Write shares = softmax(gates) and mixed_m = Σ_e shares_me · experts_e.
-
-    Args:
-        gates: (rows, objectives, experts).
-        experts: (rows, experts, width).
-        shares: Like the gates, written.
-        mixed: (objectives, rows, width), written.
-    """
-    rows, M, E = gates.shape
-    H = experts.shape[2]
-    for i in range(rows):
-        for m in range(M):
-            top = gates[i, m, 0]
-            for e in range(1, E):
-                top = max(top, gates[i, m, e])
-            total = np.float32(0)
-            for e in range(E):
-                shares[i, m, e] = np.exp(gates[i, m, e] - top)
-                total += shares[i, m, e]
-            for e in range(E):
-                shares[i, m, e] /= total
-            for k in range(H):
-                mixed[m, i, k] = shares[i, m, 0] * experts[i, 0, k]
-            for e in range(1, E):
-                share = shares[i, m, e]
-                for k in range(H):
-                    mixed[m, i, k] += share * experts[i, e, k]
-
-
-@kernel
-def blend_slope(
-    slope: np.ndarray,
-    shares: np.ndarray,
-    experts: np.ndarray,
-    gate_slope: np.ndarray,
-    expert_slope: np.ndarray,
-) -> None:
-    """Write the slopes by gates and experts, given that by `mixed`.
-
-    ∂/∂experts_e = Σ_m shares_me · slope_m; ∂/∂gates_me = shares_me (a_me − Σ_j shares_mj a_mj)
-    with a_me = slope_m · experts_e.
-    """
-    rows, M, E = shares.shape
-    H = experts.shape[2]
-    for i in range(rows):
-        for e in range(E):
-            for k in range(H):
-                expert_slope[i, e, k] = 0
-        for m in range(M):
-            mean = np.float32(0)
-            for e in range(E):
-                share = shares[i, m, e]
-                for k in range(H):
-                    expert_slope[i, e, k] += share * slope[m, i, k]
-                along = _product(slope[m, i], experts[i, e])
-                gate_slope[i, m, e] = along
-                mean += share * along
-            for e in range(E):
-                gate_slope[i, m, e] = shares[i, m, e] * (gate_slope[i, m, e] - mean)
 
 
 @kernel
@@ -244,25 +161,4 @@ def mix(gates: Tensor, experts: Tensor) -> Tensor:
     >>> even.tolist()
     [[[2.0]]]
     """
-    mixed: Tensor = _Mix.apply(gates, experts)  # type: ignore[no-untyped-call]
-    return mixed
-
-
-class _Mix(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, gates: Tensor, experts: Tensor) -> Tensor:
-        rows, M, _ = gates.shape
-        shares = np.empty(gates.shape, np.float32)
-        mixed = np.empty((M, rows, experts.shape[2]), np.float32)
-        values = experts.detach().contiguous().numpy()
-        blend(gates.detach().contiguous().numpy(), values, shares, mixed)
-        ctx.saved = shares, values
-        return torch.from_numpy(mixed)
-
-    @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor]:
-        shares, values = ctx.saved
-        gate_slope, expert_slope = np.empty_like(shares), np.empty_like(values)
-        slope = slopes[0].contiguous().numpy()
-        blend_slope(slope, shares, values, gate_slope, expert_slope)
-        return torch.from_numpy(gate_slope), torch.from_numpy(expert_slope)
+    return torch.bmm(torch.softmax(gates, dim=2), experts).transpose(0, 1)
