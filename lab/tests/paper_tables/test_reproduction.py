@@ -141,7 +141,7 @@ def test_an_experiment_that_fails_is_told_and_the_others_go_on(tmp_path, monkeyp
     def fails(*_, **__):
         raise DataError("These rows cannot be learned from.")
 
-    monkeypatch.setattr("harmonrank.fusion.base.Method.fit", fails)
+    monkeypatch.setattr("harmonrank.fusion.method.Method.fit", fails)
     (table,) = reproduce(["losses"], TINY, runs=tmp_path)
     failed = [row for row in table.rows if row.name != "best possible"]
     assert all(row.ours is None and "cannot be learned from" in row.note for row in failed)

@@ -78,15 +78,12 @@ def fit(method: str, data: str, objectives: int, options: dict[str, Any]) -> dic
     from harmonrank_lab.bench._result import schema_of, table_of
 
     schema, kind = schema_of(objectives), method_class(method)
-    kind(**_enough(options)).fit(table_of(_WARM_ROWS, objectives), schema)
+    # A network's fit on few rows would not use the kernels.
+    enough = {**options, "epochs": 20, "patience": 20} if "epochs" in options else options
+    kind(**enough).fit(table_of(_WARM_ROWS, objectives), schema)
     before, started = _peak_mb(), perf_counter()
     kind(**options).fit(data, schema)
     return {"seconds": perf_counter() - started, "before_mb": before, "peak_mb": _peak_mb()}
-
-
-def _enough(options: dict[str, Any]) -> dict[str, Any]:
-    # A network's fit on few rows would not use the kernels.
-    return {**options, "epochs": 20, "patience": 20} if "epochs" in options else options
 
 
 def _peak_mb() -> float:

@@ -1,15 +1,13 @@
 """Peers: packages that do the same work, and our default as a network of PyTorch."""
 
-__all__ = ["TorchHeads", "compiled", "on_one_thread", "onnx_runtime", "peer"]
+__all__ = ["TorchHeads", "compiled", "on_one_thread", "peer"]
 
 import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,6 @@ from torch import Tensor, nn
 
 from harmonrank.model import INTERCEPT, SHARED, Coordinate, HeadColumns, Heads
 from harmonrank_lab.bench._result import Work
-
-Arrays = tuple[np.ndarray, ...]
 
 
 def peer(name: str) -> Any | None:
@@ -64,37 +60,6 @@ def compiled(network: nn.Module, example: tuple[Tensor, ...]) -> nn.Module | Non
             return None
     assert isinstance(fast, nn.Module)
     return fast
-
-
-def onnx_runtime(
-    network: nn.Module, example: tuple[Tensor, ...]
-) -> Callable[[Arrays], np.ndarray] | None:
-    """Return a function that runs the exported network in ONNX Runtime, if it is installed."""
-    runtime = peer("onnxruntime")
-    if runtime is None or peer("onnx") is None or peer("onnxscript") is None:
-        return None
-    with TemporaryDirectory() as folder, _hushed():
-        path = Path(folder) / "network.onnx"
-        try:
-            _export(network, example, path)
-            session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-        except Exception:
-            return None
-    names = [entry.name for entry in session.get_inputs()]
-
-    def run(arrays: Arrays) -> np.ndarray:
-        fused: np.ndarray = session.run(None, dict(zip(names, arrays, strict=True)))[0]
-        return fused
-
-    return run
-
-
-def _export(network: nn.Module, example: tuple[Tensor, ...], path: Path) -> None:
-    rows = torch.export.Dim("rows", min=2)
-    shapes = tuple({0: rows} for _ in example)
-    program = torch.onnx.export(network, example, dynamo=True, dynamic_shapes=shapes, verbose=False)
-    assert program is not None
-    program.save(str(path))
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ __all__ = [
     "Result",
     "Size",
     "Work",
+    "fitted",
     "interleaved",
     "measure",
     "rounds",
@@ -30,6 +31,7 @@ import polars as pl
 
 from harmonrank.data import Log, Schema, read_log
 from harmonrank.data.reading import ParquetWriter
+from harmonrank.fusion import Method, method_class
 from harmonrank.worlds import as_frame, world, world_schema
 
 Work = Callable[[], object]
@@ -49,7 +51,6 @@ class Size:
     Attributes:
         seconds: How long each case is repeated.
         compile: Whether torch.compile takes part; to compile takes longer than all the rest.
-        epochs: Of a network's fit in which all that happens is timed.
         file_rows: Of the file that is scored from parquet to parquet.
         objective_rows: Rows of the fits with few and many objectives.
         serve_seconds: How long a service is asked.
@@ -62,7 +63,6 @@ class Size:
     rank_rows: tuple[int, ...] = (10_240, 1_024_000)
     metric_rows: int = 500_000
     train_rows: int = 1_000_000
-    epochs: int = 20
     head_rows: int = 200_000
     score_rows: int = 1_000_000
     request_rows: int = 1000
@@ -81,7 +81,6 @@ QUICK = Size(
     rank_rows=(10_240, 102_400),
     metric_rows=50_000,
     train_rows=200_000,
-    epochs=2,
     head_rows=20_000,
     score_rows=100_000,
     file_rows=300_000,
@@ -212,6 +211,14 @@ def world_log(rows: int, name: str = "elive") -> Log:
     place = world(name)
     sample = place.sample(rows, seed=0, with_truth=False)
     return read_log(as_frame(place, sample), world_schema(place))
+
+
+@cache
+def fitted(name: str, rows: int, world_name: str = "elive") -> Method:
+    """Return a method that was fitted on rows of a world, a network by one pass."""
+    options = {"epochs": 1} if name == "harmonrank-paper" else {}
+    log = world_log(rows, world_name)
+    return method_class(name)(**options).fit(log, log.schema, valid=log)
 
 
 def schema_of(objectives: int) -> Schema:

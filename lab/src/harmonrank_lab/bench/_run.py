@@ -32,7 +32,7 @@ PARTS = ("rank", "metrics", "train", "score", "growth", "serve")
 """What can be measured on its own; 'all' is everything."""
 _PACKAGES = (
     "harmonrank", "numpy", "numba", "torch", "polars",
-    "torchsort", "onnxruntime", "scikit-learn", "libauc", "uvicorn", "fastapi",
+    "torchsort", "scikit-learn", "libauc", "uvicorn", "fastapi",
 )  # fmt: skip
 
 TITLE = "# Speed"

@@ -11,19 +11,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from harmonrank import HarmonRank
 from harmonrank.data import Log
 from harmonrank.fusion import Method
 from harmonrank.support.extras import is_installed
 from harmonrank_lab.bench._child import Load, LoadResult, ask, send_load
-from harmonrank_lab.bench._result import Case, Result, Size, world_log
+from harmonrank_lab.bench._result import Case, Result, Size, fitted, world_log
 
 _PEER = "FastAPI + torch-eager"
 _CONNECTIONS = 4
@@ -42,20 +41,6 @@ def cases(size: Size) -> list[Case]:
         Case("serve, start to first answer", partial(_start, size)),
         Case("serve, start to first answer, harmonrank-paper", partial(_start, size, paper=True)),
     ]
-
-
-@cache
-def _fitted(rows: int) -> Method:
-    log = world_log(rows)
-    return HarmonRank().fit(log, log.schema)
-
-
-@cache
-def _fitted_paper(rows: int) -> Method:
-    from harmonrank import HarmonRankPaper
-
-    log = world_log(rows)
-    return HarmonRankPaper(epochs=1).fit(log, log.schema)
 
 
 def _ours(model: Path, port: int) -> list[str]:
@@ -121,7 +106,7 @@ def _both(size: Size, rate: float | None) -> dict[str, LoadResult]:
     servers = {"ours": _ours}
     if is_installed("fastapi") and is_installed("torch"):
         servers[_PEER] = _plain
-    model = _fitted(size.head_rows)
+    model = fitted("harmonrank", size.head_rows)
     request = _json_request(world_log(size.request_rows))
     return {
         name: _measured(server, model, request, size.serve_seconds, rate)
@@ -148,7 +133,9 @@ def _throughput(size: Size) -> Result:
 def _wide(size: Size) -> Result:
     rows = size.serve_rows
     request = _binary_request(world_log(rows))
-    found = _measured(_ours, _fitted(size.head_rows), request, size.serve_seconds, None)
+    found = _measured(
+        _ours, fitted("harmonrank", size.head_rows), request, size.serve_seconds, None
+    )
     note = (
         f"{found.answered * rows / found.seconds:,.0f} candidates/s, p99 {1e3 * found.p99:.1f} ms."
     )
@@ -157,7 +144,8 @@ def _wide(size: Size) -> Result:
 
 def _start(size: Size, *, paper: bool = False) -> Result:
     """Time from the command to the first ranking; kernels were compiled by a start before."""
-    model = _fitted_paper(size.request_rows * 10) if paper else _fitted(size.head_rows)
+    name = "harmonrank-paper" if paper else "harmonrank"
+    model = fitted(name, size.request_rows * 10 if paper else size.head_rows)
     request, took = _json_request(world_log(size.request_rows)), []
     with TemporaryDirectory() as place:
         model.save(Path(place) / "model")

@@ -49,16 +49,13 @@ def simulate_command(
     world: str,
     model: Path,
     points: tuple[str, ...],
-    users: int,
-    days: int,
-    hours: int,
     requests: int,
     k: int,
-    seed: int,
     out: Path | None,
     overwrite: bool,
     style: str,
     show: Show,
+    **size: int,
 ) -> None:
     """Try operating points of MODEL on a simulated platform, before anyone sees them.
 
@@ -83,14 +80,11 @@ def simulate_command(
         check_output(out, overwrite=overwrite)
     result = run_online(
         world,
-        users=users,
-        days=days,
-        hours=hours,
         requests_per_hour=requests,
         top_k=k,
-        seed=seed,
         arms=arms,
         progress=lambda done: show.advance("hours ", done.hour + 1, done.hours),
+        **size,
     )
     if out is not None and result.log is not None:
         write_table(result.log, out, overwrite=overwrite)
@@ -174,18 +168,13 @@ def analyse_command(
     log: Tables,
     outcomes: str,
     unwanted: str | None,
-    user: str,
-    arm: str,
-    control: str | None,
     split: str | None,
-    aa_arm: str | None,
-    per: str,
-    impressions: str | None,
     scale: Any,
     common_axis: bool,
     report: Path | None,
     style: str,
     show: Show,
+    **names: Any,
 ) -> None:
     """Compare the arms of the experiment in LOG.
 
@@ -202,15 +191,10 @@ def analyse_command(
     check_page(report)
     analysis = analyse(
         log,
-        user=user,
-        arm=arm,
         outcomes=parse_names(outcomes),
         unwanted=parse_names(unwanted or ""),
-        control=control,
         split=parse_pairs(split, "--split"),
-        per=per,
-        impressions=impressions,
-        aa_arm=aa_arm,
+        **names,
     )
     if report is not None:
         write_page(ab_page(analysis, run_of(), scale=scale, common_axis=common_axis), report)

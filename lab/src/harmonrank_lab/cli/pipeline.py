@@ -65,17 +65,12 @@ def command(
     kind: str,
     declaration: Path | None,
     file: str | None,
-    network: str,
-    epochs: int | None,
-    folds: int,
-    by: Any,
-    settings: tuple[str, ...],
-    fusion_rows: int,
     methods: str,
-    seed: int,
+    config: Any,
     figures: Path | None,
     style: str,
     show: Show,
+    **how: Any,
 ) -> None:
     """Go from the raw logs in RAW to a comparison of fusions and a report.
 
@@ -88,22 +83,18 @@ def command(
     from harmonrank.cli.parts import Pages, can_draw
     from harmonrank.fusion import METHODS
     from harmonrank.reports.tables import prediction_table
-    from harmonrank_lab.cli.predict import config_of
     from harmonrank_lab.pipeline.pipeline import PIPELINE_STEPS, PipelineConfig, Steps, run_pipeline
 
-    config = PipelineConfig(
-        predictor=config_of(network, epochs, settings),
-        folds=folds,
-        by=by,
-        fusion_rows=fusion_rows,
+    plan = PipelineConfig(
+        predictor=config,
         methods=METHODS if methods == "all" else tuple(parse_names(methods)),
-        seed=seed,
+        **how,
     )
     source = _find(raw, kind, declaration, file)
     page = out / "report.html" if can_draw(show) else None
     drawn, pictured = Pages(page, None, show), Pages(None, figures, show)
     steps = Steps(out, PIPELINE_STEPS, show.event)
-    result = run_pipeline(source, out, config, steps=steps, on_event=show.event)
+    result = run_pipeline(source, out, plan, steps=steps, on_event=show.event)
 
     about = {
         "title": f"From {source.columns.kind} logs to a fused ranking",

@@ -3,8 +3,9 @@
 __all__ = ["predictor_options"]
 
 from collections.abc import Callable
+from functools import reduce, wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -21,9 +22,15 @@ from harmonrank.cli.parts import (
 )
 from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
 
+if TYPE_CHECKING:
+    from harmonrank_lab.upstream import PredictorConfig
+
 
 def predictor_options(least_folds: int, text: str) -> Callable[[F], F]:
-    """Return the options of the networks that predict; the text says what folds are."""
+    """Return the options of the networks that predict; a verb gets `config`, `folds` and `by`.
+
+    The text says what folds are.
+    """
     networks = click.Choice(["mmoe", "ple", "esmm"])
     cuts = "How folds are cut; as the log was split if left out."
     options: list[Callable[[F], F]] = [
@@ -37,11 +44,24 @@ def predictor_options(least_folds: int, text: str) -> Callable[[F], F]:
     ]
 
     def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
+        @wraps(function)
+        def verb(**given: Any) -> Any:
+            how = [given.pop(name) for name in ("network", "epochs", "settings")]
+            return function(config=_config(*how), **given)
+
+        return cast(F, reduce(lambda made, option: option(made), reversed(options), verb))
 
     return decorate
+
+
+def _config(network: str, epochs: int | None, settings: tuple[str, ...]) -> "PredictorConfig":
+    from harmonrank.support.options import checked_options
+    from harmonrank_lab.upstream import PredictorConfig
+
+    options = {"network": network, **parse_settings(settings)}
+    if epochs is not None:
+        options["epochs"] = epochs
+    return PredictorConfig(**checked_options("predict", PredictorConfig, options))
 
 
 @click.group("predict")
@@ -56,22 +76,17 @@ def command() -> None:
 @output("Folder of the predictor.")
 @engine_options
 @click.option(
-    "--data-parallel", is_flag=True, help="Of no effect: weights are the same however divided."
-)
+    "--data-parallel", is_flag=True, expose_value=False,
+    help="Of no effect: weights are the same however divided.",
+)  # fmt: skip
 @shown
 def fit_command(
     log: Path,
-    network: str,
-    epochs: int | None,
-    folds: int,
-    by: Any,
-    settings: tuple[str, ...],
-    seed: int,
     out: Path,
     overwrite: bool,
     engine: EngineChoice,
-    data_parallel: bool,  # noqa: ARG001
     show: Show,
+    **how: Any,
 ) -> None:
     """Train on LOG, a folder that `harmonrank lab data import` wrote.
 
@@ -86,33 +101,14 @@ def fit_command(
     from harmonrank_lab.upstream.logs import ImportedLog
     from harmonrank_lab.upstream.predictor import MODEL
 
-    config = config_of(network, epochs, settings)
     check_output(out, overwrite=overwrite, holds=MODEL)
     with engine.used():
         predictor = fit_predictor(
-            ImportedLog.open(log),
-            out,
-            config,
-            folds=folds,
-            by=by,
-            seed=seed,
-            overwrite=overwrite,
-            on_event=show.event,
+            ImportedLog.open(log), out, overwrite=overwrite, on_event=show.event, **how
         )
     show.line(f"Wrote {out}.")
     facts = predictor_facts(predictor)
     show.result(predictor_table(facts), facts)
-
-
-def config_of(network: str, epochs: int | None, settings: tuple[str, ...]) -> Any:
-    """Return the options of a predictor, checked."""
-    from harmonrank.support.options import checked_options
-    from harmonrank_lab.upstream import PredictorConfig
-
-    options = {"network": network, **parse_settings(settings)}
-    if epochs is not None:
-        options["epochs"] = epochs
-    return PredictorConfig(**checked_options("predict", PredictorConfig, options))
 
 
 @command.command("score")

@@ -155,10 +155,7 @@ class Arm:
 
     def score(self, hour: Hour) -> np.ndarray:
         """Return the fused scores of an hour's items, (requests, items)."""
-        requests, items, M = hour.scores.shape
-        context = pl.DataFrame({n: np.repeat(v, items) for n, v in hour.context.items()})
-        log = Log(self._schema, hour.scores.reshape(-1, M), context)
-        return self._model.score(log).reshape(requests, items)
+        return _scores(hour, self._schema, self._model.score)
 
     def remember(self, rows: Impressions) -> None:
         """Add an hour to the log."""
@@ -212,10 +209,13 @@ def shown_requests(world: World, config: OnlineConfig, seed: int) -> Hour:
 
 def candidate_scores(hour: Hour, world: World, score: Callable[[Log], np.ndarray]) -> np.ndarray:
     """Return what a model makes of all candidates, (requests, items)."""
-    requests, items, M = hour.scores.shape
     known = world_schema(world)
+    return _scores(hour, Schema(known.objectives, known.context), score)
+
+
+def _scores(hour: Hour, schema: Schema, score: Callable[[Log], np.ndarray]) -> np.ndarray:
+    requests, items, M = hour.scores.shape
     context = pl.DataFrame({name: np.repeat(v, items) for name, v in hour.context.items()})
-    schema = Schema(known.objectives, known.context)
     return score(Log(schema, hour.scores.reshape(-1, M), context)).reshape(requests, items)
 
 

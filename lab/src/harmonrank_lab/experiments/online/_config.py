@@ -3,7 +3,7 @@
 __all__ = ["ARMS", "DELAYS", "HourEnded", "OnlineConfig", "OnlineResult"]
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import ceil
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from harmonrank.support.errors import UsageError, did_you_mean
 from harmonrank.support.options import Count, Nonnegative, check_fields
 from harmonrank.support.storage import decode
 from harmonrank_lab.experiments.ab import Analysis, Lift
+from harmonrank_lab.experiments.ab._result import with_nan
 
 BASE = "base"
 """The arm that lifts are measured against."""
@@ -162,21 +163,10 @@ class OnlineResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form that other programs read."""
-        parts = {name: value for name, value in vars(self).items() if name != "log"}
-        return {
-            **parts,
-            "arms": dict(self.arms),
-            "settings": dict(self.settings),
-            "analysis": self.analysis.to_dict(),
-            "exact": [asdict(lift) for lift in self.exact],
-        }
+        parts = asdict(replace(self, log=None))
+        return {name: value for name, value in parts.items() if name != "log"}
 
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Self:
         """Build a result, without its log, from what `to_dict` returned."""
-        restored = {
-            **parts,
-            "analysis": Analysis.from_dict(parts["analysis"]),
-            "exact": [Lift.from_dict(lift) for lift in parts["exact"]],
-        }
-        return decode(restored, cls, "A simulated experiment")
+        return decode(with_nan(parts), cls, "A simulated experiment")
