@@ -25,12 +25,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from store import LATER, Rows, ceiling, clocked, exact, log_of, logs_of, options
+from store import Rows, ceiling, clocked, exact, options
 
 from harmonrank.data import Log
 from harmonrank.fusion import METHODS, Method, method_class
 from harmonrank.support import HarmonRankError
 from harmonrank.worlds import world, world_names
+from harmonrank_lab.worlds import LATER, log_of, logs_of
 
 SWAPPED = [
     "harmonrank",

@@ -29,10 +29,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from harmonrank.data import Log, Schema, read_log
+from harmonrank.data import Log, Schema
 from harmonrank.data.reading import ParquetWriter
 from harmonrank.fusion import Method, method_class
-from harmonrank.worlds import as_frame, world, world_schema
+from harmonrank.worlds import world
+from harmonrank_lab.worlds import log_of
 
 Work = Callable[[], object]
 
@@ -208,9 +209,7 @@ def measure(
 @cache
 def world_log(rows: int, name: str = "elive") -> Log:
     """Return rows of a world: in 'elive' five objectives and four context features."""
-    place = world(name)
-    sample = place.sample(rows, seed=0, with_truth=False)
-    return read_log(as_frame(place, sample), world_schema(place))
+    return log_of(world(name), rows, 0)
 
 
 @cache

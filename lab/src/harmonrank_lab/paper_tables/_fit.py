@@ -133,8 +133,9 @@ class FitCell(StudyCell):
         found = decode(content, _Fitted, self.name)
         M = len(self.objectives)
         require(len(found["auc"]) == len(found["positives"]) == M, "a number per objective")
-        attention = found["attention"]
-        if attention is not None or _attends(self._built()):
+        attention, model = found["attention"], self._built()
+        attends = hasattr(model, "attention") and getattr(model.config, "self_attention", False)
+        if attention is not None or attends:
             sizes = [len(row) for row in attention or ()]
             require(sizes == [M] * M, "attention between all objectives")
         resampled, swept = found.get("resampled"), (found.get("points"), found.get("best"))
@@ -167,7 +168,8 @@ class FitCell(StudyCell):
                 replicates=REPLICATES,
             )
             found["resampled"] = (areas[:, weights != 0] @ weights[weights != 0]).tolist()
-        attention = getattr(model, "attention", lambda _: None)(_some(test))
+        some = test.take(np.arange(min(test.rows, _ATTENTION_ROWS)))
+        attention = getattr(model, "attention", lambda _: None)(some)
         found["attention"] = None if attention is None else attention.tolist()
         found["history"] = [list(epoch) for epoch in getattr(model, "history", ())]
         if self.sweep:
@@ -190,14 +192,6 @@ def _areas(fused: np.ndarray, test: Log) -> list[float]:
     labels = test.known_labels() if test.truth is None else test.truth
     areas: list[float] = auc(fused, labels, sample_weight=test.sample_weight).tolist()
     return areas
-
-
-def _attends(model: Method) -> bool:
-    return hasattr(model, "attention") and getattr(model.config, "self_attention", False) is True
-
-
-def _some(log: Log) -> Log:
-    return log.take(np.arange(min(log.rows, _ATTENTION_ROWS)))
 
 
 def fewer_positives(log: Log, column: int, odds: int, seed: int) -> Log:

@@ -7,7 +7,14 @@ import numpy as np
 from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
-from harmonrank_lab.paper_tables._table import SKEW, PaperTable, Row, Verdict, estimate_of, verdict
+from harmonrank_lab.paper_tables._table import (
+    SKEW,
+    PaperTable,
+    Row,
+    Verdict,
+    known_estimate,
+    verdict,
+)
 
 _METHODS = ("mbce", "pairwise-logistic", "harmonrank-paper", "harmonrank")
 _AS_IS = 1_000
@@ -33,10 +40,6 @@ def _fits(study: Study) -> dict[str, dict[int, list[FitCell]]]:
         }
         for method in _METHODS
     }
-
-
-def _drop_groups() -> list[str]:
-    return [f"drop at {_WORDS[odds]}" for odds in _ODDS]
 
 
 def _drop(results: Results, fits: dict[int, list[FitCell]], odds: int) -> np.ndarray | None:
@@ -112,10 +115,18 @@ class Skew(Experiment):
                 rows.append(results.row(words, NAMES[method], paper, fits[method][odds]))
         drops = {(m, odds): _drop(results, fits[m], odds) for m in _METHODS for odds in _ODDS}
         for (method, odds), drop in drops.items():
-            ours = None if drop is None else estimate_of(drop)
             group = f"drop at {_WORDS[odds]}"
-            rows.append(Row(group, NAMES[method], "%", _paper_drop(study, method, odds), ours))
-        rows.sort(key=lambda row: [*_WORDS.values(), *_drop_groups()].index(row.group))
+            rows.append(
+                Row(
+                    group,
+                    NAMES[method],
+                    "%",
+                    _paper_drop(study, method, odds),
+                    known_estimate(drop),
+                )
+            )
+        drop_groups = [f"drop at {_WORDS[odds]}" for odds in _ODDS]
+        rows.sort(key=lambda row: [*_WORDS.values(), *drop_groups].index(row.group))
         verdicts = [v for odds in _ODDS for v in _verdicts(study, results, fits, drops, odds)]
         title = f"Robustness to skewed labels of {_skewed(study)}"
         return study.table(self.key, title, rows, verdicts, _notes(study, results, fits))

@@ -12,7 +12,7 @@ import numpy as np
 from harmonrank_lab.paper_tables._data import Data, StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._settings import Settings
-from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict, estimate_of
+from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict, estimate_of, known_estimate
 
 NAMES = {
     "mbce": "MBCE",
@@ -113,7 +113,9 @@ class Results:
         for cell in cells:
             weights = cell.weights or (1.0,) * len(cell.objectives)
             total = float(np.dot(weights, self[cell]["auc"]))
-            rows.append([total, *_numbers(self[cell].get("resampled", []))])
+            # A resampled log in which an objective lost a class has no sum; it is null in the file.
+            drawn = self[cell].get("resampled", [])
+            rows.append([total, *(float("nan") if value is None else value for value in drawn)])
         return np.array(rows)
 
     def regrets(self, cells: Sequence[FitCell]) -> np.ndarray | None:
@@ -122,8 +124,7 @@ class Results:
         ceilings = [self[cell].get("ceiling") for cell in cells]
         if totals is None or any(ceiling is None for ceiling in ceilings):
             return None
-        regrets: np.ndarray = np.array(ceilings, dtype=float)[:, None] - totals[:, :1]
-        return regrets
+        return np.asarray(np.array(ceilings, dtype=float)[:, None] - totals[:, :1])
 
     def row(self, group: str, name: str, paper: float | None, cells: Sequence[FitCell]) -> Row:
         """Return the row of one method."""
@@ -133,8 +134,8 @@ class Results:
             name,
             "AUC-sum",
             paper,
-            None if totals is None else estimate_of(totals),
-            None if regrets is None else estimate_of(regrets),
+            known_estimate(totals),
+            known_estimate(regrets),
             self.error(cells),
         )
 
@@ -151,11 +152,6 @@ class Results:
             return []
         best = estimate_of(np.array(found, dtype=float)[:, None])
         return [Row(group, "best possible", "AUC-sum", None, best)]
-
-
-def _numbers(values: Sequence[float | None]) -> list[float]:
-    # A resampled log in which an objective lost a class has no sum; it is null in the file.
-    return [float("nan") if value is None else value for value in values]
 
 
 def minus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:

@@ -18,6 +18,7 @@ __all__ = [
     "Verdict",
     "estimate_of",
     "judge",
+    "known_estimate",
     "student_quantile",
     "verdict",
 ]
@@ -287,6 +288,11 @@ def estimate_of(values: np.ndarray) -> Estimate:
     return Estimate(mean, mean - sqrt(variance), mean + sqrt(variance), seeds)
 
 
+def known_estimate(values: np.ndarray | None) -> Estimate | None:
+    """Return the estimate, where there are values."""
+    return None if values is None else estimate_of(values)
+
+
 def judge(ours: Estimate | None) -> Outcome:
     """Return what becomes of a claim whose difference should be above 0.
 
@@ -309,5 +315,5 @@ def verdict(
     source: Literal["paper", "ours"] = "paper",
 ) -> Verdict:
     """Judge a claim by its difference per seed; None where a part of it could not be had."""
-    ours = None if values is None else estimate_of(values)
+    ours = known_estimate(values)
     return Verdict(claim, source, judge(ours), unit, paper, ours)

@@ -188,8 +188,7 @@ def _counts(
 def _context_codes(context: ContextEncoder, frame: pl.DataFrame) -> np.ndarray:
     """Return codes, (rows, fields), each field counting on from the one before it."""
     starts = np.cumsum([0, *context.slots], dtype=np.int64)[:-1]
-    codes: np.ndarray = context.encode(frame) + starts
-    return codes
+    return np.asarray(context.encode(frame) + starts)
 
 
 def _ids(series: pl.Series) -> np.ndarray:

@@ -67,8 +67,7 @@ class IdCodes:
             return np.full(len(ids), -1, np.int32)
         if self._dense is not None:
             low, high = self.known[0] - 1, self.known[-1] + 1
-            found: np.ndarray = self._dense[np.clip(ids, low, high) - low]
-            return found
+            return np.asarray(self._dense[np.clip(ids, low, high) - low])
         place = np.minimum(np.searchsorted(self.known, ids), len(self.known) - 1)
         return np.where(self.known[place] == ids, place, -1).astype(np.int32)
 

@@ -5,9 +5,18 @@ from harmonrank_lab.worlds.candidates import draw_candidates
 from harmonrank_lab.worlds.full_world import World
 from harmonrank_lab.worlds.parts import Swap
 from harmonrank_lab.worlds.redraws import WORLDS, lab_world
-from harmonrank_lab.worlds.simulation import POSITION, examination_curve, simulate, with_places
+from harmonrank_lab.worlds.simulation import (
+    LATER,
+    POSITION,
+    examination_curve,
+    log_of,
+    logs_of,
+    simulate,
+    with_places,
+)
 
 __all__ = [
+    "LATER",
     "POSITION",
     "WORLDS",
     "Swap",
@@ -15,6 +24,8 @@ __all__ = [
     "draw_candidates",
     "examination_curve",
     "lab_world",
+    "log_of",
+    "logs_of",
     "simulate",
     "with_places",
     "world",

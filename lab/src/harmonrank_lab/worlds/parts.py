@@ -36,8 +36,7 @@ class WorldDrift:
     def at(self, time: Floats) -> Floats:
         """Return Δμ at every row, (rows, objectives)."""
         turn = np.sin(2 * np.pi * (time[:, None] + self.phase)) - np.sin(2 * np.pi * self.phase)
-        moved: Floats = self.slope * time[:, None] + self.wave * turn
-        return moved
+        return np.asarray(self.slope * time[:, None] + self.wave * turn)
 
     def take(self, columns: Sequence[int]) -> "WorldDrift":
         """Keep these objectives."""
@@ -219,25 +218,21 @@ class RequestEffects:
 
     def chances(self, drawn: Floats) -> Floats:
         """Return Γf, what is added to the latent logits, (rows, objectives)."""
-        moved: Floats = drawn[:, : self.chance.shape[1]] @ self.chance.T
-        return moved
+        return np.asarray(drawn[:, : self.chance.shape[1]] @ self.chance.T)
 
     def scores(self, drawn: Floats) -> Floats:
         """Return Γf + Ee, what is added to what upstream observes, (rows, objectives)."""
-        moved: Floats = self.chances(drawn) + drawn[:, self.chance.shape[1] :] @ self.score.T
-        return moved
+        return np.asarray(self.chances(drawn) + drawn[:, self.chance.shape[1] :] @ self.score.T)
 
     @property
     def covariance(self) -> Floats:
         """ΓΓᵀ, (objectives, objectives)."""
-        covariance: Floats = self.chance @ self.chance.T
-        return covariance
+        return np.asarray(self.chance @ self.chance.T)
 
     @property
     def noise(self) -> Floats:
         """EEᵀ, (objectives, objectives)."""
-        noise: Floats = self.score @ self.score.T
-        return noise
+        return np.asarray(self.score @ self.score.T)
 
     def take(self, columns: Sequence[int]) -> "RequestEffects":
         """Keep these objectives."""

@@ -94,8 +94,7 @@ def with_interactions(world: World, rng: np.random.Generator) -> World:
 
 def _observed_spread(world: World) -> Floats:
     """Return the usual spread of o in a context: of Σ and the noise at the mean of log τ."""
-    spread: Floats = np.sqrt(np.diag(world.covariance) + np.exp(2 * world.log_tau.base))
-    return spread
+    return np.asarray(np.sqrt(np.diag(world.covariance) + np.exp(2 * world.log_tau.base)))
 
 
 def _cell(rng: np.random.Generator, f: Floats, g: Floats, M: int, spread: float) -> Floats:

@@ -1,6 +1,16 @@
 """Simulations whose labels are of other kinds, or whose rows were shown one below the other."""
 
-__all__ = ["POSITION", "Placed", "examination_curve", "placed", "simulate", "with_places"]
+__all__ = [
+    "LATER",
+    "POSITION",
+    "Placed",
+    "examination_curve",
+    "log_of",
+    "logs_of",
+    "placed",
+    "simulate",
+    "with_places",
+]
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,9 +21,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from harmonrank.data import Schema, chances_at, lineage, read_log
+from harmonrank.data import Log, Schema, chances_at, lineage, read_log
 from harmonrank.fusion import ceiling_of
-from harmonrank.worlds import AnyWorld, Sample, Simulation, world_schema
+from harmonrank.worlds import AnyWorld, Sample, Simulation, as_frame, world_schema
 
 UNIT_SECONDS = 60.0
 """The scale of a graded label."""
@@ -24,6 +34,9 @@ _GLANCE = 0x100C
 
 POSITION = "position"
 """The column of places, where rows are shown one below the other."""
+
+LATER = 40_000_000
+"""Where test rows begin in a world's endless stream, whatever the number of the others."""
 
 _PLACES = 30
 
@@ -72,8 +85,7 @@ def with_kinds(
 
 def _seconds(share: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Return the quantile of an exponential label with a mean that grows with p."""
-    seconds: np.ndarray = -np.log1p(-share) * UNIT_SECONDS * (0.25 + p)
-    return seconds
+    return np.asarray(-np.log1p(-share) * UNIT_SECONDS * (0.25 + p))
 
 
 def _density(p: np.ndarray) -> np.ndarray:
@@ -202,6 +214,20 @@ def simulate(
         how.schema.require_plain("A simulation with --position-bias")
         how = _WithPlaces(world, seed, position_bias)
     return how.write(rows, path, overwrite=overwrite, on_table=on_table)
+
+
+def log_of(place: AnyWorld, rows: int, seed: int, start: int = 0, *, truth: bool = False) -> Log:
+    """Return rows of a world as methods read them."""
+    sample = place.sample(rows, seed=seed, start=start, with_truth=truth)
+    return read_log(as_frame(place, sample), world_schema(place))
+
+
+def logs_of(
+    place: AnyWorld, rows: int, seed: int, tested: int | None = None
+) -> tuple[Log, Log, Log]:
+    """Return rows to learn from, half as many to choose by, and test rows with their truth."""
+    test = log_of(place, tested or rows // 2, seed, LATER, truth=True)
+    return log_of(place, rows, seed), log_of(place, rows // 2, seed, rows), test
 
 
 def with_places(

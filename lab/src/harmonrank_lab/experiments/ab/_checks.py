@@ -125,8 +125,7 @@ def aa_p_values(count: np.ndarray, sums: np.ndarray, splits: int, salt: str = "a
     ratio, error = log_ratio(_added(wholes).without(half), half)
     with np.errstate(invalid="ignore", divide="ignore"):
         z = ratio / error
-    p_values: np.ndarray = np.vectorize(two_sided_p, otypes=[float])(z)
-    return p_values
+    return np.asarray(np.vectorize(two_sided_p, otypes=[float])(z))
 
 
 def _added(parts: Sequence[UserMoments]) -> UserMoments:

@@ -31,8 +31,7 @@ class UserMoments:
     def mean(self) -> Array:
         """μ = Σy/Σn, (…, outcomes)."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            mean: Array = self.y / self.n[..., None]
-        return mean
+            return np.asarray(self.y / self.n[..., None])
 
     @property
     def variance(self) -> Array:
@@ -41,8 +40,7 @@ class UserMoments:
         squares = self.yy - 2 * mean * self.ny + mean**2 * self.nn[..., None]
         with np.errstate(invalid="ignore", divide="ignore"):
             scale = self.users / (self.users - 1) / self.n**2
-            variance: Array = np.maximum(squares, 0) * scale[..., None]
-        return variance
+            return np.asarray(np.maximum(squares, 0) * scale[..., None])
 
     def without(self, part: "UserMoments") -> "UserMoments":
         """Return the moments of the users that are not in a part of these."""

@@ -255,5 +255,4 @@ def true_values(hour: Hour, fused: np.ndarray, config: OnlineConfig) -> np.ndarr
     """Return the expected events of each objective per request, (M,), which no log tells."""
     order = np.argsort(-fused, axis=1, kind="stable")[:, : config.top_k]
     chance = hour.chance[np.arange(len(order))[:, None], order]
-    found: np.ndarray = np.einsum("k,rkm->m", config.examination(), chance) / len(order)
-    return found
+    return np.asarray(np.einsum("k,rkm->m", config.examination(), chance) / len(order))

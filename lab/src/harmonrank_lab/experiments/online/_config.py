@@ -110,8 +110,7 @@ class OnlineConfig:
         >>> OnlineConfig(top_k=3).examination().round(3)
         array([1.   , 0.631, 0.5  ])
         """
-        curve: np.ndarray = 1 / np.log2(1 + np.arange(1, self.top_k + 1))
-        return curve
+        return np.asarray(1 / np.log2(1 + np.arange(1, self.top_k + 1)))
 
     def delay(self, objectives: tuple[str, ...]) -> np.ndarray:
         """Return the mean delay of each objective, in hours."""
