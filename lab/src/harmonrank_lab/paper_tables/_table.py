@@ -42,31 +42,15 @@ Epoch = Annotated[list[float | None], Meta(min_length=3, max_length=3)]
 
 LEVEL = 0.95
 
+_METHODS = ("mbce", "label-aggregation", "reinforce", "harmonrank-paper")
 MAIN = {
-    ("qkvideo", 3): {
-        "mbce": 2.2420,
-        "label-aggregation": 2.4040,
-        "reinforce": 2.2488,
-        "harmonrank-paper": 2.4617,
-    },
-    ("qkvideo", 5): {
-        "mbce": 3.6465,
-        "label-aggregation": 3.8311,
-        "reinforce": 3.9074,
-        "harmonrank-paper": 3.9186,
-    },
-    ("elive", 3): {
-        "mbce": 2.1555,
-        "label-aggregation": 2.0765,
-        "reinforce": 2.1930,
-        "harmonrank-paper": 2.2191,
-    },
-    ("elive", 5): {
-        "mbce": 3.6682,
-        "label-aggregation": 3.6883,
-        "reinforce": 3.7467,
-        "harmonrank-paper": 3.7522,
-    },
+    setting: dict(zip(_METHODS, sums, strict=True))
+    for setting, sums in {
+        ("qkvideo", 3): (2.2420, 2.4040, 2.2488, 2.4617),
+        ("qkvideo", 5): (3.6465, 3.8311, 3.9074, 3.9186),
+        ("elive", 3): (2.1555, 2.0765, 2.1930, 2.2191),
+        ("elive", 5): (3.6682, 3.6883, 3.7467, 3.7522),
+    }.items()
 }
 """AUC-sum by data set, number of objectives and method."""
 
@@ -105,21 +89,13 @@ SKEW = {
 PAIRS = (("buy", "follow"), ("comment", "buy"), ("comment", "follow"), ("long_view", "follow"))
 """The pairs of the trade-off figure; the paper prints no numbers for them."""
 
+_OUTCOMES = ("buy", "comment", "follow", "long_view", "like")
 ONLINE = {
-    "reinforce": {
-        "buy": 1.547,
-        "comment": -0.253,
-        "follow": 0.302,
-        "long_view": -0.238,
-        "like": 0.817,
-    },
-    "harmonrank-paper": {
-        "buy": 2.635,
-        "comment": 3.034,
-        "follow": 0.451,
-        "long_view": 0.290,
-        "like": 1.673,
-    },
+    method: dict(zip(_OUTCOMES, lifts, strict=True))
+    for method, lifts in {
+        "reinforce": (1.547, -0.253, 0.302, -0.238, 0.817),
+        "harmonrank-paper": (2.635, 3.034, 0.451, 0.290, 1.673),
+    }.items()
 }
 """Lift over MBCE in per cent; the paper's watch time is our long view."""
 

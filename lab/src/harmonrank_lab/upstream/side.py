@@ -1,6 +1,6 @@
 """Side: users or items, each with an ID and features, as rows of codes."""
 
-__all__ = ["IdCodes", "Side", "SideFields", "typed"]
+__all__ = ["IdCodes", "Side", "SideFields", "spread", "typed"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +20,12 @@ _MOST_DENSE = 1 << 25
 _FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
 
 _MOST_VALUES = 1000
+
+
+def spread(ids: np.ndarray | pl.Series) -> np.ndarray:
+    """Return a hash of whole numbers in 32 bits, by Fibonacci's multiplication."""
+    whole = np.asarray(ids).astype(np.int64).view(np.uint64)
+    return np.asarray((whole * _FIBONACCI) >> np.uint64(32))
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,7 @@ class IdCodes:
         place = self.find(ids)
         other = np.zeros(len(ids), np.int32)
         if self.shared:
-            mixed = (ids.astype(np.uint64) * _FIBONACCI) >> np.uint64(32)
-            other = (1 + len(self.known) + mixed % np.uint64(self.shared)).astype(np.int32)
+            other = 1 + len(self.known) + (spread(ids) % np.uint64(self.shared)).astype(np.int32)
         return np.where(place >= 0, place + 1, other).astype(np.int32)
 
     def find(self, ids: np.ndarray) -> np.ndarray:

@@ -18,9 +18,9 @@ from harmonrank.support.errors import DataError, UsageError
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.encoder import Encoder
 from harmonrank_lab.upstream.logs import ImportedLog
+from harmonrank_lab.upstream.side import spread
 
 _SAMPLE_ROWS = 1_000_000
-_FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
 
 # About the row groups that Polars writes, so that hardly a page is decoded twice.
 _GROUP_ROWS = 131_072
@@ -81,8 +81,7 @@ class Folds:
         values = frame[self.column].to_numpy()
         if self.by == "time":
             return np.searchsorted(self.edges, values, side="right")
-        mixed = (values.astype(np.int64).view(np.uint64) * _FIBONACCI) >> np.uint64(32)
-        return (mixed % np.uint64(self.count)).astype(np.int64)
+        return (spread(values) % np.uint64(self.count)).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -91,12 +91,6 @@ class Ledger:
 def run_online(
     world: World | str,
     *,
-    users: int = 100_000,
-    days: int = 5,
-    hours: int = 24,
-    requests_per_hour: int = 10_000,
-    candidates: int = 20,
-    top_k: int = 5,
     seed: int = 0,
     arms: Mapping[str, str | Method] | Sequence[str] = tuple(ARMS),
     progress: Callable[[HourEnded], None] | None = None,
@@ -112,22 +106,16 @@ def run_online(
 
     Args:
         world: Where requests and answers come from, or its name.
-        users: Split evenly among the arms.
-        days: Of the experiment.
-        hours: Per day.
-        requests_per_hour: On average.
-        candidates: Per request.
-        top_k: Shown per request.
         seed: Decides everything that is drawn.
         arms: Method of each arm by name, the control first; or names of `ARMS` or of methods. A
             fitted model in place of a method ranks as it is and learns nothing.
         progress: Called after every hour.
-        rules: Other fields of `OnlineConfig`.
+        rules: Other fields of `OnlineConfig`: users, days, hours, requests_per_hour, and more.
     """
     given = dict(arms) if isinstance(arms, Mapping) else {a: ARMS.get(a, a) for a in arms}
     fixed = {name: arm for name, arm in given.items() if isinstance(arm, Method)}
     named = {name: arm.name if isinstance(arm, Method) else arm for name, arm in given.items()}
-    config = OnlineConfig(users, days, hours, requests_per_hour, candidates, top_k, named, **rules)
+    config = OnlineConfig(arms=named, **rules)
     place = world_named(world) if isinstance(world, str) else world
     return _Experiment(place, config, seed, fixed).run(progress or (lambda _: None))
 

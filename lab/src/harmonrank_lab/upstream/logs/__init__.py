@@ -1,9 +1,10 @@
 """Interaction logs: raw files in, understood by a declaration, one layout of parquet out."""
 
-from harmonrank_lab.upstream.logs._columns import LOG_TOML, FeatureTable, LogColumns, LogSource
+from harmonrank_lab.upstream.logs._columns import LOG_TOML, FeatureTable, LogColumns
 from harmonrank_lab.upstream.logs._declared import (
     SHIPPED,
     TENREC_FILES,
+    LogSource,
     find_declared,
     find_kuairand,
     find_tenrec,

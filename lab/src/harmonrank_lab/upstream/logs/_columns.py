@@ -4,7 +4,6 @@ __all__ = [
     "LOG_TOML",
     "FeatureTable",
     "LogColumns",
-    "LogSource",
     "TableSource",
     "check_folder",
     "check_labels",
@@ -15,7 +14,6 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
 import polars as pl
 import tomli_w
 
@@ -128,43 +126,6 @@ class TableSource:
     reads: tuple[str, ...]
     clean: Callable[[pl.DataFrame], pl.DataFrame]
     count: Callable[[pl.DataFrame], dict[str, int]]
-
-
-@dataclass(frozen=True)
-class LogSource:
-    """Raw files, found and understood.
-
-    Attributes:
-        files: The log files in the order in which rows are numbered.
-        columns: The roles of the columns to be written.
-        reads: The source columns that `clean` needs.
-        key_column: The source column that decides a row's part of the split.
-        key: From that column to whole numbers: a row with a smaller one is never in a later part.
-        texts: The source columns that are read as text; all others hold whole numbers.
-        split_by: What the split goes by, in words.
-        clean: From source columns to the columns to be written but for the row number and the
-            truth.
-        count: How often each oddity was met in the source columns.
-        notes: What a reader of the result has to know.
-        tables: Files of features.
-        truth: True probabilities in the order of the rows, where the files were simulated.
-        joined: Files whose columns `clean` adds to the rows.
-    """
-
-    files: tuple[Path, ...]
-    columns: LogColumns
-    reads: tuple[str, ...]
-    key_column: str
-    key: Callable[[pl.Series], np.ndarray]
-    split_by: str
-    clean: Callable[[pl.DataFrame], pl.DataFrame]
-    count: Callable[[pl.DataFrame], dict[str, int]]
-    notes: tuple[str, ...] = ()
-    tables: tuple[TableSource, ...] = ()
-    truth: Path | None = None
-    settings: Mapping[str, object] = field(default_factory=dict)
-    texts: frozenset[str] = frozenset()
-    joined: tuple[Path, ...] = ()
 
 
 def check_folder(folder: str | Path) -> Path:

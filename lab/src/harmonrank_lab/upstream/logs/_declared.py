@@ -1,8 +1,16 @@
 """Declared logs, your own and those whose declaration is in this package."""
 
-__all__ = ["SHIPPED", "TENREC_FILES", "find_declared", "find_kuairand", "find_tenrec", "shipped"]
+__all__ = [
+    "SHIPPED",
+    "TENREC_FILES",
+    "LogSource",
+    "find_declared",
+    "find_kuairand",
+    "find_tenrec",
+    "shipped",
+]
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from hashlib import sha256
@@ -13,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
-from harmonrank_lab.upstream.logs._columns import LogColumns, LogSource, TableSource, check_folder
+from harmonrank_lab.upstream.logs._columns import LogColumns, TableSource, check_folder
 from harmonrank_lab.upstream.logs._declaration import Declaration, read_declaration
 from harmonrank_lab.upstream.logs._declaration import read_declaration as _read
 from harmonrank_lab.upstream.logs._declared_tables import (
@@ -49,7 +57,7 @@ def find_declared(
     *,
     leave_out: str | None = None,
     settings: Mapping[str, object] | None = None,
-) -> LogSource:
+) -> "LogSource":
     """Find the files of a declared log in a folder.
 
     Args:
@@ -67,10 +75,11 @@ def find_declared(
     files = [f for f in files if leave_out is None or not fnmatchcase(f.name, leave_out)]
     if not files:
         raise no_files(folder, declared)
+    sides = (("users", declared.user, declared.users), ("items", declared.item, declared.items))
     tables = {
-        part: table_file(folder, home, declared, table)
-        for part, table in (("users", declared.users), ("items", declared.items))
-        if table is not None
+        part: table_file(folder, home, declared, rules)
+        for part, _, rules in sides
+        if rules is not None
     }
     joined = {
         name: table_file(folder, home, declared, rules) for name, rules in declared.joins.items()
@@ -78,31 +87,45 @@ def find_declared(
     one_version(declared, [*files, *tables.values(), *joined.values()])
     digest = {"declaration": sha256(msgspec.json.encode(declared)).hexdigest()[:16]}
     truth = folder / "truth.parquet"
-    rows = _Rows(declared, files, joined)
     return LogSource(
-        files=tuple(files),
-        columns=rows.columns,
-        reads=rows.reads,
-        texts=frozenset(rows.texts),
-        key_column=rows.key_column,
-        key=rows.key,
-        split_by=rows.split_by,
-        clean=rows.clean,
-        count=rows.count,
-        notes=rows.notes,
-        tables=tuple(_table(declared, part, path) for part, path in tables.items()),
-        joined=tuple(joined.values()),
-        truth=truth if truth.is_file() else None,
-        settings=digest if settings is None else settings,
+        declared,
+        files,
+        joined,
+        tuple(
+            declared_table(declared, rules, f"{part}.parquet", key, tables[part])
+            for part, key, rules in sides
+            if rules is not None
+        ),
+        truth if truth.is_file() else None,
+        digest if settings is None else settings,
     )
 
 
-class _Rows:
-    """The rows of a log: what is read, and what becomes of it."""
+class LogSource:
+    """The files of a raw log, and how their rows become ours.
+
+    Attributes:
+        files: Those of the rows, in order.
+        columns: Which column is what, but for tables and truth.
+        reads: The source columns that `clean` needs.
+        texts: Those that are read as text.
+        tables: Features of users and items.
+        joined: Files of other tables, whose features become those of the rows.
+        truth: File of the true probabilities of all rows, where the log was simulated.
+        settings: What the caller chose.
+    """
 
     def __init__(
-        self, declared: Declaration, files: Sequence[Path], joined: Mapping[str, Path]
+        self,
+        declared: Declaration,
+        files: Sequence[Path],
+        joined: Mapping[str, Path],
+        tables: tuple[TableSource, ...],
+        truth: Path | None,
+        settings: Mapping[str, object],
     ) -> None:
+        self.files, self.tables, self.joined = tuple(files), tables, tuple(joined.values())
+        self.truth, self.settings = truth, settings
         self._declared = d = declared
         there = shared_columns(d, files)
         named = {"user": [d.user], "item": [d.item], "time": [d.time] if d.time else []}
@@ -187,13 +210,11 @@ class _Rows:
         """The source column that decides a row's part."""
         return self.clock.column if self._by_time and self.clock else self._user.source
 
-    @property
-    def key(self) -> Callable[[pl.Series], np.ndarray]:
-        """From that column to whole numbers."""
-        return self._second if self._by_time else self._bucket
-
-    def _second(self, column: pl.Series) -> np.ndarray:
-        assert self.clock is not None
+    def key(self, column: pl.Series) -> np.ndarray:
+        """Return what decides a row's part, from that column: its second, or a hash of its user."""
+        if not self._by_time or self.clock is None:
+            user = cleaned(column.to_frame(), [self._user], None).to_series()
+            return user_bucket(user.to_numpy())
         (time,) = [m for m in self._made if m.role == "time"]
         ms = cleaned(column.to_frame(), [time], self.clock).to_series()
         lost = column.is_not_null() & ms.is_null()
@@ -203,9 +224,6 @@ class _Rows:
                 f"{shown(column.filter(lost)[0])}; declare its `transform` (ms or s) or `format`."
             )
         return second_of(ms.to_numpy())
-
-    def _bucket(self, column: pl.Series) -> np.ndarray:
-        return user_bucket(cleaned(column.to_frame(), [self._user], None).to_series().to_numpy())
 
     @property
     def split_by(self) -> str:
@@ -219,22 +237,13 @@ class _Rows:
         """What a reader of the result has to know."""
         d, made = self._declared, {m.name for m in self._made}
         said = [n for n in d.notes if n.when is None and n.unless is None]
-        others = [n for n in d.notes if n not in said and self._holds(n.when, n.unless)]
+        there = (None, *self._there)
+        others = [n for n in d.notes if n not in said and n.when in there]
+        others = [n for n in others if n.unless not in self._there]
         wanted = [*d.labels, *d.categorical, *d.numeric, *d.feedback, *d.multi]
         lacking = [name for name in wanted if name not in made]
         text = f"The log has no {', '.join(lacking)}: left out of the rows and of log.toml."
         return (*(n.text for n in said), *[text] * bool(lacking), *(n.text for n in others))
-
-    def _holds(self, when: str | None, unless: str | None) -> bool:
-        return (when is None or when in self._there) and unless not in self._there
-
-
-def _table(declared: Declaration, part: str, path: Path) -> TableSource:
-    """Return how the table of users or of items is read."""
-    rules = declared.users if part == "users" else declared.items
-    assert rules is not None
-    key = declared.user if part == "users" else declared.item
-    return declared_table(declared, rules, f"{part}.parquet", key, path)
 
 
 @cache

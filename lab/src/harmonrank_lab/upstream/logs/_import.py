@@ -15,7 +15,8 @@ from harmonrank.support.errors import DataError
 from harmonrank.support.storage import new_folder, write_json
 from harmonrank_lab.events import ImportStep
 from harmonrank_lab.upstream.logs._chunks import Chunk, cut, read_chunk, write_table
-from harmonrank_lab.upstream.logs._columns import LOG_TOML, LogColumns, LogSource, check_labels
+from harmonrank_lab.upstream.logs._columns import LOG_TOML, LogColumns, check_labels
+from harmonrank_lab.upstream.logs._declared import LogSource
 from harmonrank_lab.upstream.logs._imported import FORMAT, MANIFEST, about
 from harmonrank_lab.upstream.logs._split import PARTS, Cuts, KeyCounts
 

@@ -5,6 +5,7 @@ __all__ = [
     "BlockUsers",
     "LogFile",
     "Objective",
+    "RawWorld",
     "Truth",
     "blocks",
     "choose",
@@ -25,6 +26,7 @@ import polars as pl
 _USER, _ITEM, _CROSS, _SCENARIO, _HOUR = 0.27, 0.41, 0.10, 0.17, 0.05
 """Shares of a logit's variance; an objective's own part is taken from the first two."""
 
+_SAMPLE_ROWS = 1 << 18
 _TILT = 0.2
 """How far the directions of two objectives differ; at 0 all rank users and items alike."""
 
@@ -147,6 +149,27 @@ class Truth:
         z = self.logits(user, item, hour, scenario).astype(np.float64)
         shift = [_shift(z[:, m], o.rate) for m, o in enumerate(self.objectives)]
         return replace(self, intercept=self.intercept + np.array(shift, np.float32))
+
+
+class RawWorld:
+    """Users who come by a log-normal activity, and items shown by a popularity of rank^(−0.7)."""
+
+    truth: Truth
+
+    def _draw_traffic(self, rng: np.random.Generator, users: int, items: int) -> None:
+        self.users, self.items = users, items
+        self._activity = rng.lognormal(0.0, 0.6, users)
+        self._activity /= self._activity.sum()
+        self._popularity = rng.permutation(zipf(items, 0.7))
+
+    def _truth_with_rates(
+        self, rng: np.random.Generator, truth: Truth, *contexts: np.ndarray | None
+    ) -> Truth:
+        """Return the truth with the rates of its objectives, over shown rows at drawn contexts."""
+        nothing = np.zeros(_SAMPLE_ROWS, np.int64)
+        user, item = (choose(rng, s, _SAMPLE_ROWS) for s in (self._activity, self._popularity))
+        others = (nothing if s is None else choose(rng, s, _SAMPLE_ROWS) for s in contexts)
+        return truth.with_rates(user, item, *others)
 
 
 def probability(z: np.ndarray) -> np.ndarray:
