@@ -16,10 +16,11 @@ from harmonrank_lab.experiments.ab._checks import (
     aa_p_values,
     chi_square_p,
     holm,
+    log_ratio,
+    moments_of,
     sample_ratio,
     two_sided_p,
 )
-from harmonrank_lab.experiments.ab._moments import log_ratio, moments_of
 from reference import bootstrap_log_ratios
 
 

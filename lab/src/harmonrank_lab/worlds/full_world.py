@@ -257,7 +257,7 @@ class World(PlainWorld):
 
     def with_prevalence(self, prevalence: Sequence[float]) -> Self:
         """Return the world whose intercepts give each objective this share of positives."""
-        from harmonrank_lab.worlds.prevalence import intercepts
+        from harmonrank_lab.worlds.redraws import intercepts
 
         return replace(self, mu=Additive(intercepts(self, prevalence), self.mu.effects))
 

@@ -11,8 +11,16 @@ import numpy as np
 
 from harmonrank.data.reading import Source
 from harmonrank.support.errors import UsageError, did_you_mean
-from harmonrank_lab.experiments.ab._checks import SPLITS, aa_check, holm, sample_ratio, two_sided_p
-from harmonrank_lab.experiments.ab._moments import UserMoments, log_ratio, moments_of
+from harmonrank_lab.experiments.ab._checks import (
+    SPLITS,
+    UserMoments,
+    aa_check,
+    holm,
+    log_ratio,
+    moments_of,
+    sample_ratio,
+    two_sided_p,
+)
 from harmonrank_lab.experiments.ab._read import read_users
 from harmonrank_lab.experiments.ab._result import Analysis, Lift, Mean
 

@@ -7,8 +7,8 @@ from harmonrank_lab.experiments.online._arm import (
     shown_requests,
     true_values,
 )
-from harmonrank_lab.experiments.online._config import HourEnded, OnlineConfig, OnlineResult
 from harmonrank_lab.experiments.online._run import run_online
+from harmonrank_lab.experiments.online._traffic import HourEnded, OnlineConfig, OnlineResult
 
 __all__ = [
     "RANDOMISED",

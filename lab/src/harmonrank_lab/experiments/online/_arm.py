@@ -29,8 +29,7 @@ from harmonrank.metrics import auc
 from harmonrank.paper import NeuralMethod
 from harmonrank.support.errors import DataError
 from harmonrank.worlds import world_schema
-from harmonrank_lab.experiments.online._config import OnlineConfig
-from harmonrank_lab.experiments.online._traffic import Hour, Traffic
+from harmonrank_lab.experiments.online._traffic import Hour, OnlineConfig, Traffic
 from harmonrank_lab.worlds import POSITION, World
 
 _HELD_OUT = 0.1

@@ -17,8 +17,14 @@ from harmonrank.worlds import world as world_named
 from harmonrank.worlds import world_schema
 from harmonrank_lab.experiments.ab import Lift, analyse, lift_of, paired_log_ratio
 from harmonrank_lab.experiments.online._arm import Arm, FixedArm, Impressions, rows_of, serve
-from harmonrank_lab.experiments.online._config import ARMS, HourEnded, OnlineConfig, OnlineResult
-from harmonrank_lab.experiments.online._traffic import Hour, Traffic
+from harmonrank_lab.experiments.online._traffic import (
+    ARMS,
+    Hour,
+    HourEnded,
+    OnlineConfig,
+    OnlineResult,
+    Traffic,
+)
 from harmonrank_lab.worlds import World
 
 LEVEL = 0.95

@@ -1,6 +1,6 @@
 """Interaction logs: raw files in, understood by a declaration, one layout of parquet out."""
 
-from harmonrank_lab.upstream.logs._columns import LOG_TOML, FeatureTable, LogColumns
+from harmonrank_lab.upstream.logs._columns import LOG_TOML, PARTS, FeatureTable, LogColumns
 from harmonrank_lab.upstream.logs._declared import (
     SHIPPED,
     TENREC_FILES,
@@ -11,7 +11,6 @@ from harmonrank_lab.upstream.logs._declared import (
 )
 from harmonrank_lab.upstream.logs._import import import_log
 from harmonrank_lab.upstream.logs._imported import ImportedLog
-from harmonrank_lab.upstream.logs._split import PARTS
 
 __all__ = [
     "LOG_TOML",

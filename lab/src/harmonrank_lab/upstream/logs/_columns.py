@@ -2,6 +2,7 @@
 
 __all__ = [
     "LOG_TOML",
+    "PARTS",
     "FeatureTable",
     "LogColumns",
     "TableSource",
@@ -21,6 +22,7 @@ from harmonrank.support.errors import DataError, did_you_mean
 from harmonrank.support.storage import decode, read_toml
 
 LOG_TOML = "log.toml"
+PARTS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,13 @@ from msgspec import Meta
 
 from harmonrank.support.errors import DataError, UsageError, did_you_mean
 from harmonrank.support.storage import decode, read_json, sha256
-from harmonrank_lab.upstream.logs._columns import LOG_TOML, FeatureTable, LogColumns, check_labels
-from harmonrank_lab.upstream.logs._split import PARTS
+from harmonrank_lab.upstream.logs._columns import (
+    LOG_TOML,
+    PARTS,
+    FeatureTable,
+    LogColumns,
+    check_labels,
+)
 
 FORMAT = 1
 MANIFEST = "manifest.json"
