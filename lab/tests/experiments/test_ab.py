@@ -14,7 +14,6 @@ from harmonrank.support.storage.files import to_json
 from harmonrank_lab.experiments.ab import Analysis, analyse, paired_log_ratio
 from harmonrank_lab.experiments.ab._checks import (
     aa_p_values,
-    chi_square_p,
     holm,
     log_ratio,
     moments_of,
@@ -101,13 +100,6 @@ def test_paired_error_is_that_of_a_bootstrap_over_users_who_saw_both():
     again = np.log(treated[drawn, 0].sum(axis=1) / base[drawn, 0].sum(axis=1))
     assert ratio.item() == pytest.approx(np.log(1.05), abs=0.01)
     assert error.item() == pytest.approx(again.std(), rel=0.1)
-
-
-@given(st.floats(0, 200), st.integers(1, 12))
-def test_chi_square_is_that_of_scipy(x, degrees):
-    assert chi_square_p(x, degrees) == pytest.approx(
-        stats.chi2.sf(x, degrees), rel=1e-9, abs=1e-300
-    )
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))

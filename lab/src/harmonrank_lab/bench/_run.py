@@ -92,7 +92,10 @@ def run(
     if what not in (*PARTS, "all"):
         raise UsageError(f"There is no benchmark '{what}'. {did_you_mean(what, [*PARTS, 'all'])}")
     facts = machine()
-    cases = [case for part in (PARTS if what == "all" else (what,)) for case in _cases(part, size)]
+    parts = PARTS if what == "all" else (what,)
+    # A part loads what it measures, which the others do without.
+    modules = [import_module(f"harmonrank_lab.bench._{part}") for part in parts]
+    cases: list[Case] = [case for module in modules for case in module.cases(size)]
     found: list[Result | Accuracy | Failure] = []
     for index, case in enumerate(cases):
         on_event(CaseStarted(case.name, index, len(cases)))
@@ -111,12 +114,6 @@ def _measured(case: Case) -> Result | Accuracy | Failure:
         return case.run()
     except Exception as error:
         return Failure(case.name, f"{type(error).__name__}: {error}")
-
-
-def _cases(part: str, size: Size) -> list[Case]:
-    # A part loads what it measures, which the others do without.
-    found: list[Case] = import_module(f"harmonrank_lab.bench._{part}").cases(size)
-    return found
 
 
 def machine() -> dict[str, Any]:
@@ -162,12 +159,12 @@ def bench_table(report: Report) -> Table:
     )
     rows = []
     for result in report.results:
-        rest = [f"{name} {ratio}" for name, ratio in _ratios(result).items()]
+        ours = result.ours_seconds
+        rest = [f"{name} {times_text(took / ours)}" for name, took in result.peers.items()]
         if result.memory_mb is not None:
             rest.append(f"peak {result.memory_mb:,.0f} MB")
         notes = [] if rest or result.note is None else [result.note]
-        ours = seconds_text(result.ours_seconds)
-        rows.append((result.name, result.rows, ours, "\n".join(rest + notes)))
+        rows.append((result.name, result.rows, seconds_text(ours), "\n".join(rest + notes)))
     return Table(columns, tuple(rows), notes=tuple(_lines(report)))
 
 
@@ -180,10 +177,6 @@ def _lines(report: Report) -> Iterator[str]:
         yield f"{failure.name} failed: {failure.error}"
     facts = report.machine
     yield f"{facts['processor']}, {facts['cores']} cores, load {facts.get('load', '–')}."
-
-
-def _ratios(result: Result) -> dict[str, str]:
-    return {name: times_text(took / result.ours_seconds) for name, took in result.peers.items()}
 
 
 def seconds_text(seconds: float) -> str:

@@ -119,8 +119,11 @@ class SideFields:
         id_codes = IdCodes.fit(ids, counts, most)
         if frame is None or table is None:
             return cls(key, id_codes, {}, ContextEncoder(()), ())
+        values = {
+            name: frame[name].drop_nulls().value_counts(name="count") for name in table.categorical
+        }
         large = {
-            name: _id_codes(frame[name], most)
+            name: IdCodes.fit(values[name][name].to_numpy(), values[name]["count"].to_numpy(), most)
             for name in table.categorical
             if frame.schema[name].is_integer() and frame[name].n_unique() > _MOST_VALUES
         }
@@ -183,11 +186,6 @@ class Side:
         """Return where each ID stands, int32; the last row if it is not there."""
         place = self.index.find(ids)
         return np.where(place >= 0, place, len(self.codes) - 1).astype(np.int32)
-
-
-def _id_codes(series: pl.Series, most: int) -> IdCodes:
-    counts = series.drop_nulls().value_counts(name="count")
-    return IdCodes.fit(counts[series.name].to_numpy(), counts["count"].to_numpy(), most)
 
 
 def typed(frame: pl.DataFrame, names: Sequence[str], numeric: Sequence[str]) -> pl.DataFrame:

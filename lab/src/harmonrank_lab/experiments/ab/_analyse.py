@@ -156,7 +156,7 @@ def lift_of(arm: str, outcome: str, ratio: float, error: float, level: float) ->
     """
     normal = NormalDist()
     z = normal.inv_cdf((1 + level) / 2)
-    p = two_sided_p(ratio / error) if error > 0 else 1.0 if ratio == 0 else _NAN
+    p = float(two_sided_p(ratio / error)) if error > 0 else 1.0 if ratio == 0 else _NAN
     return Lift(
         arm,
         outcome,

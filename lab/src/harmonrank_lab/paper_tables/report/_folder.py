@@ -73,13 +73,14 @@ def _section(table: PaperTable) -> list[str]:
         facts.append(f"Command: `{table.command}`.")
     parts = ["  \n".join(facts), number_table(table).to_markdown() if table.rows else ""]
     parts += [matrix_table(name, table).to_markdown() for name in table.matrices]
-    parts.append("\n".join(f"- {sentence(v)}" + _whose(v.source) for v in table.verdicts))
+    parts.append(
+        "\n".join(
+            f"- {sentence(v)}" + " *(not a claim of the paper)*" * (v.source == "ours")
+            for v in table.verdicts
+        )
+    )
     parts += table.notes
     return [part for part in parts if part]
-
-
-def _whose(source: str) -> str:
-    return " *(not a claim of the paper)*" if source == "ours" else ""
 
 
 class _Results(msgspec.Struct):
