@@ -31,10 +31,10 @@ def cases(size: Size) -> list[Case]:
         "probabilities": probabilities,
         "three digits": np.round(probabilities, 3),
     }
-    found = []
+    all_cases = []
     for shape, scores in shapes.items():
         name = f"auc, {shape}"
-        found.append(Case(name, partial(_against_sklearn, name, scores, labels, size.seconds)))
+        all_cases.append(Case(name, partial(_against_sklearn, name, scores, labels, size.seconds)))
     requests = rng.integers(0, max(rows // _REQUEST_ROWS, 1), rows)
     other = logits + rng.normal(size=rows)
     alone: dict[str, Work] = {
@@ -47,10 +47,10 @@ def cases(size: Size) -> list[Case]:
         # The bootstraps repeat themselves.
         least = 1 if "bootstrap" in name else 3
         work = {"ours": run}
-        found.append(
+        all_cases.append(
             Case(name, partial(measure, "metrics", name, rows, work, size.seconds, least=least))
         )
-    return found
+    return all_cases
 
 
 def _against_sklearn(name: str, scores: np.ndarray, labels: np.ndarray, seconds: float) -> Result:

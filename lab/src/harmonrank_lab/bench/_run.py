@@ -96,16 +96,16 @@ def run(
     # A part loads what it measures, which the others do without.
     modules = [import_module(f"harmonrank_lab.bench._{part}") for part in parts]
     cases: list[Case] = [case for module in modules for case in module.cases(size)]
-    found: list[Result | Accuracy | Failure] = []
+    results: list[Result | Accuracy | Failure] = []
     for index, case in enumerate(cases):
         on_event(CaseStarted(case.name, index, len(cases)))
-        found.append(_measured(case))
-        on_event(CaseEnded(case.name, index, len(cases), found[-1]))
+        results.append(_measured(case))
+        on_event(CaseEnded(case.name, index, len(cases), results[-1]))
     return Report(
         facts,
-        tuple(one for one in found if isinstance(one, Result)),
-        tuple(one for one in found if isinstance(one, Accuracy)),
-        tuple(one for one in found if isinstance(one, Failure)),
+        tuple(one for one in results if isinstance(one, Result)),
+        tuple(one for one in results if isinstance(one, Accuracy)),
+        tuple(one for one in results if isinstance(one, Failure)),
     )
 
 
@@ -130,7 +130,7 @@ def machine() -> dict[str, Any]:
     }
     if hasattr(os, "getloadavg"):
         facts["load"] = round(os.getloadavg()[0], 2)
-    return facts | {name: found for name in _PACKAGES if (found := _version(name))}
+    return facts | {name: number for name in _PACKAGES if (number := _version(name))}
 
 
 def _version(package: str) -> str | None:

@@ -30,19 +30,19 @@ Score = Callable[[np.ndarray, np.ndarray], object]
 
 def cases(size: Size) -> list[Case]:
     """Batches, many rows, one request, and the first score of a new process."""
-    found = []
+    all_cases = []
     for name in (*_NAMES, _BENT):
-        found += [
+        all_cases += [
             Case(f"score, {name}", partial(_arrays, name, size.batch_rows, size)),
             Case(f"score, {name}", partial(_arrays, name, size.score_rows, size)),
             Case(f"score a request, {name}", partial(_request, name, size)),
         ]
     for name in _NAMES:
-        found += [
+        all_cases += [
             Case(f"cold start, {name}", partial(_cold_start, name, size)),
             Case(f"first score ever, {name}", partial(_cold_start, name, size, compiling=True)),
         ]
-    return found
+    return all_cases
 
 
 def _world(name: str) -> str:
@@ -64,10 +64,10 @@ class _Contest:
         example = torch.from_numpy(_single(log)), torch.from_numpy(self.codes(log.context))
         with torch.no_grad():
             fast = compiled(self.network, example) if size.compile else None
-        found: dict[str, Score] = {"torch-eager": partial(_run, self.network)}
+        runtimes: dict[str, Score] = {"torch-eager": partial(_run, self.network)}
         if fast is not None:
-            found["torch.compile"] = partial(_run, fast)
-        return found
+            runtimes["torch.compile"] = partial(_run, fast)
+        return runtimes
 
 
 @torch.no_grad()

@@ -96,10 +96,10 @@ def _measured(
         file.write_bytes(request)
         with _running(server, folder, request) as port:
             send_load(Load(port, str(file), _CONNECTIONS, min(seconds, 1.0)))  # warms up
-            found = send_load(Load(port, str(file), _CONNECTIONS, seconds, rate))
-    if found.failed:
-        raise RuntimeError(f"{found.failed} of {found.answered} requests failed")
-    return found
+            answers = send_load(Load(port, str(file), _CONNECTIONS, seconds, rate))
+    if answers.failed:
+        raise RuntimeError(f"{answers.failed} of {answers.answered} requests failed")
+    return answers
 
 
 def _both(size: Size, rate: float | None) -> dict[str, LoadResult]:
@@ -115,17 +115,17 @@ def _both(size: Size, rate: float | None) -> dict[str, LoadResult]:
 
 
 def _latency(size: Size) -> Result:
-    found = _both(size, _RATE)
-    ours, peers = _split({name: answers.p99 for name, answers in found.items()})
-    rates = {n: f"{a.answered / a.seconds:.0f} requests/s" for n, a in found.items()}
+    loads = _both(size, _RATE)
+    ours, peers = _split({name: answers.p99 for name, answers in loads.items()})
+    rates = {n: f"{a.answered / a.seconds:.0f} requests/s" for n, a in loads.items()}
     note = f"Seconds are the 99th percentile. Reached: {_listed(rates)}."
     return Result("serve", cases(size)[0].name, size.request_rows, ours, peers, note=note)
 
 
 def _throughput(size: Size) -> Result:
-    found = _both(size, None)
-    ours, peers = _split({name: a.seconds / a.answered for name, a in found.items()})
-    tails = {name: f"{1e3 * a.p99:.1f} ms" for name, a in found.items()}
+    answers = _both(size, None)
+    ours, peers = _split({name: a.seconds / a.answered for name, a in answers.items()})
+    tails = {name: f"{1e3 * a.p99:.1f} ms" for name, a in answers.items()}
     note = f"{_CONNECTIONS} connections, one worker. p99: {_listed(tails)}."
     return Result("serve", cases(size)[1].name, size.request_rows, ours, peers, note=note)
 
@@ -133,13 +133,9 @@ def _throughput(size: Size) -> Result:
 def _wide(size: Size) -> Result:
     rows = size.serve_rows
     request = _binary_request(world_log(rows))
-    found = _measured(
-        _ours, fitted("harmonrank", size.head_rows), request, size.serve_seconds, None
-    )
-    note = (
-        f"{found.answered * rows / found.seconds:,.0f} candidates/s, p99 {1e3 * found.p99:.1f} ms."
-    )
-    return Result("serve", cases(size)[2].name, rows, found.seconds / found.answered, note=note)
+    load = _measured(_ours, fitted("harmonrank", size.head_rows), request, size.serve_seconds, None)
+    note = f"{load.answered * rows / load.seconds:,.0f} candidates/s, p99 {1e3 * load.p99:.1f} ms."
+    return Result("serve", cases(size)[2].name, rows, load.seconds / load.answered, note=note)
 
 
 def _start(size: Size, *, paper: bool = False) -> Result:

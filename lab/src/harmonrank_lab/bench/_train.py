@@ -223,10 +223,10 @@ def _aucm_step(size: Size) -> Result:
         terms = [libauc.AUCMLoss(device="cpu") for _ in range(objectives)]
 
         def theirs(fused: Tensor, labels: Tensor) -> Tensor:
-            found: Tensor = sum(
+            total: Tensor = sum(
                 (term(fused, y) for term, y in zip(terms, labels.T, strict=True)), torch.zeros(())
             )
-            return found
+            return total
 
         work["libauc"] = steps.torch(theirs)
     note = "a, b and α stay as they are; LibAUC's loss runs once per objective."

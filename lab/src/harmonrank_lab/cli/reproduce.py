@@ -113,7 +113,7 @@ def command(
         check_output(figures, overwrite=True, holds=LIST)
     add_results(out, ())
     progress = _Progress(show)
-    found = reproduce(
+    made = reproduce(
         wanted,
         settings,
         runs=runs or out / "runs",
@@ -122,7 +122,7 @@ def command(
         on_event=progress.event,
     )
     progress.end()
-    merged = add_results(out, found)
+    merged = add_results(out, made)
     seeds = f"0 to {settings.seeds - 1}" if settings.seeds > 1 else "0"
     run = run_of("\n".join(dict.fromkeys(table.command for table in merged)), seeds)
     written = write_reproduction(
@@ -130,8 +130,8 @@ def command(
     )
     for path in written:
         show.line(f"Wrote {path}")
-    text = reproduction_tables(found) if style == "table" else reproduction_markdown(found, run)
-    show.result(text, {"tables": [table.to_dict() for table in found]})
+    text = reproduction_tables(made) if style == "table" else reproduction_markdown(made, run)
+    show.result(text, {"tables": [table.to_dict() for table in made]})
 
 
 def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict[str, Any]) -> str:

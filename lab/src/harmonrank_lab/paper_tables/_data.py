@@ -238,13 +238,13 @@ class FolderData(Data):
 @lru_cache(maxsize=1)
 def _read(path: Path, schema_text: str, rows: int | None) -> Logs:
     schema = Schema.from_dict(tomllib.loads(schema_text))
-    found = [read_log(path / name, schema) for name in _FILES]
+    parts = [read_log(path / name, schema) for name in _FILES]
     if rows is not None:
         limits = (rows, rows // 2, rows // 2)
-        found = [
-            log.take(np.arange(min(n, log.rows))) for log, n in zip(found, limits, strict=True)
+        parts = [
+            log.take(np.arange(min(n, log.rows))) for log, n in zip(parts, limits, strict=True)
         ]
-    logs = Logs(*found)
+    logs = Logs(*parts)
     logs.train.require_both_classes("training")
     logs.test.require_both_classes("test")
     return logs

@@ -130,15 +130,15 @@ class FitCell(StudyCell):
 
     def check(self, content: Any) -> dict[str, Any]:
         """Return measurements of as many objectives, replicates and sweeps as the cell has."""
-        found = decode(content, _Fitted, self.name)
+        fitted = decode(content, _Fitted, self.name)
         M = len(self.objectives)
-        require(len(found["auc"]) == len(found["positives"]) == M, "a number per objective")
-        attention, model = found["attention"], self._built()
+        require(len(fitted["auc"]) == len(fitted["positives"]) == M, "a number per objective")
+        attention, model = fitted["attention"], self._built()
         attends = hasattr(model, "attention") and getattr(model.config, "self_attention", False)
         if attention is not None or attends:
             sizes = [len(row) for row in attention or ()]
             require(sizes == [M] * M, "attention between all objectives")
-        resampled, swept = found.get("resampled"), (found.get("points"), found.get("best"))
+        resampled, swept = fitted.get("resampled"), (fitted.get("points"), fitted.get("best"))
         fixed = self.data.fixed_rows
         require((resampled is not None) == fixed, "resampled sums of a folder's rows alone")
         require(resampled is None or len(resampled) == REPLICATES, "a sum per replicate")
@@ -146,14 +146,14 @@ class FitCell(StudyCell):
             require((points is not None) == bool(self.sweep), "points where weights are swept")
             require(not points or len(points) == len(self.sweep), "a point per swept weight")
             require(all(len(p) == M for p in points or ()), "an AUC per objective and point")
-        require(not self.sweep or bool(found["points"]), "a point per swept weight")
-        return dict(found)
+        require(not self.sweep or bool(fitted["points"]), "a point per swept weight")
+        return dict(fitted)
 
     def _measured(self, model: Method, train: Log, logs: Logs) -> dict[str, Any]:
         test = logs.test
         weights = np.ones(len(self.objectives)) if self.weights is None else np.array(self.weights)
         fused = model.score(test)
-        found: dict[str, Any] = {
+        measured: dict[str, Any] = {
             "auc": _areas(fused, test),
             "ceiling": ceiling_of(test, weights),
             "positives": train.known_labels().sum(axis=0).tolist(),
@@ -167,14 +167,14 @@ class FitCell(StudyCell):
                 sample_weight=test.sample_weight,
                 replicates=REPLICATES,
             )
-            found["resampled"] = (areas[:, weights != 0] @ weights[weights != 0]).tolist()
+            measured["resampled"] = (areas[:, weights != 0] @ weights[weights != 0]).tolist()
         some = test.take(np.arange(min(test.rows, _ATTENTION_ROWS)))
         attention = getattr(model, "attention", lambda _: None)(some)
-        found["attention"] = None if attention is None else attention.tolist()
-        found["history"] = [list(epoch) for epoch in getattr(model, "history", ())]
+        measured["attention"] = None if attention is None else attention.tolist()
+        measured["history"] = [list(epoch) for epoch in getattr(model, "history", ())]
         if self.sweep:
-            found |= self._swept(model, test)
-        return found
+            measured |= self._swept(model, test)
+        return measured
 
     def _swept(self, model: Method, test: Log) -> dict[str, Any]:
         """Return AUCs at other weights, and the best there are."""

@@ -23,7 +23,7 @@ def _verdicts(
     group: str, paper: dict[str, float], fits: dict[str, list[FitCell]], results: Results
 ) -> list[Verdict]:
     published = results.sums(fits["harmonrank-paper"])
-    found = [
+    verdicts = [
         verdict(
             f"HarmonRank beats {NAMES[rival]}, {group}",
             minus(published, results.sums(fits[rival])),
@@ -33,7 +33,7 @@ def _verdicts(
     ]
     ours = minus(results.sums(fits["harmonrank"]), published)
     claim = f"our default harmonrank beats the paper's HarmonRank, {group}"
-    return [*found, verdict(claim, ours, source="ours")]
+    return [*verdicts, verdict(claim, ours, source="ours")]
 
 
 class Main(Experiment):

@@ -88,8 +88,8 @@ def _volumes(points: np.ndarray | None) -> np.ndarray | None:
 def _rows(group: str, points: Points, best: np.ndarray | None) -> list[Row]:
     ceiling = _volumes(best)
     rows = []
-    for method, found in points.items():
-        volumes = _volumes(found)
+    for method, fronts in points.items():
+        volumes = _volumes(fronts)
         both = known_estimate(volumes), known_estimate(minus(ceiling, volumes))
         rows.append(Row(group, NAMES[method], "hypervolume", None, *both))
     if ceiling is not None:
@@ -125,11 +125,11 @@ class Pareto(Experiment):
 
     def cells(self, study: Study) -> list[StudyCell]:
         """Return a fit per pair, share and method; one of ours serves all."""
-        found: list[StudyCell] = []
+        cells: list[StudyCell] = []
         for method in _TRAINED:
             for pair in _pairs(study):
-                found += [cell for fits in _trained(study, method, pair) for cell in fits]
-        return [*found, *_swept(study)]
+                cells += [cell for fits in _trained(study, method, pair) for cell in fits]
+        return [*cells, *_swept(study)]
 
     def table(self, study: Study, results: Results) -> PaperTable:
         """Return hypervolumes, fronts and what becomes of the claims."""

@@ -58,12 +58,12 @@ class RelationsCell(StudyCell):
 
     def check(self, content: Any) -> dict[str, Any]:
         """Return square matrices of all objectives."""
-        found = decode(content, _Matrices, self.name)
+        matrices = decode(content, _Matrices, self.name)
         M = len(self.data.objectives)
-        for matrix in filter(None, (found["labels"], found["latent"])):
+        for matrix in filter(None, (matrices["labels"], matrices["latent"])):
             require([len(row) for row in matrix] == [M] * M, "a number per pair of objectives")
-        require(bool(found["labels"]), "a number per pair of objectives")
-        return dict(found)
+        require(bool(matrices["labels"]), "a number per pair of objectives")
+        return dict(matrices)
 
 
 def _facts(study: Study) -> list[RelationsCell]:
@@ -73,12 +73,12 @@ def _facts(study: Study) -> list[RelationsCell]:
 def _likeness(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the correlation of both matrices' pairs, (seeds, 1); 0 where one has no spread."""
     upper = np.triu_indices(a.shape[1], k=1)
-    found = []
+    correlations = []
     for one, other in zip(a, b, strict=True):
         x, y = (((m + m.T) / 2)[upper] for m in (one, other))
         flat = np.ptp(x) == 0 or np.ptp(y) == 0
-        found.append([0.0 if flat else float(np.corrcoef(x, y)[0, 1])])
-    return np.array(found)
+        correlations.append([0.0 if flat else float(np.corrcoef(x, y)[0, 1])])
+    return np.array(correlations)
 
 
 class Relations(Experiment):

@@ -61,8 +61,7 @@ def reproduce(
     """
     planned = _planned(tables, settings, data, command)
     cells = {c.key: c for experiment, study in planned for c in experiment.cells(study)}
-    found = _run_all(sorted(cells.values(), key=_place), Store(runs), on_event)
-    results = Results(found)
+    results = Results(_run_all(sorted(cells.values(), key=_place), Store(runs), on_event))
     return tuple(experiment.table(study, results) for experiment, study in planned)
 
 
@@ -100,7 +99,7 @@ def _place(cell: StudyCell) -> tuple[str, ...]:
 def _run_all(
     cells: Sequence[StudyCell], store: Store, on_event: OnEvent
 ) -> dict[str, dict[str, Any]]:
-    found = {}
+    results = {}
     for index, cell in enumerate(cells):
         result = store.find(cell.key, cell.digest, cell.decoded)
         kept, started = result is not None, perf_counter()
@@ -111,8 +110,8 @@ def _run_all(
             _checkpoint(cell, store).unlink(missing_ok=True)
         seconds = perf_counter() - started
         on_event(CellEnded(cell.name, index, len(cells), seconds, result, kept))
-        found[cell.key] = result
-    return found
+        results[cell.key] = result
+    return results
 
 
 def _checkpoint(cell: StudyCell, store: Store) -> Path:

@@ -62,22 +62,22 @@ def _verdicts(
     drops: dict[tuple[str, int], np.ndarray | None],
     odds: int,
 ) -> list[Verdict]:
-    found, ours = [], "harmonrank-paper"
+    verdicts, ours = [], "harmonrank-paper"
     for rival in ("mbce", "pairwise-logistic"):
         figures = [_paper_drop(study, m, odds) for m in (rival, ours)]
         gap = None if figures[0] is None or figures[1] is None else figures[0] - figures[1]
         claim = f"HarmonRank drops less than {NAMES[rival]} at {_WORDS[odds]}"
         difference = minus(drops[rival, odds], drops[ours, odds])
-        found.append(verdict(claim, difference, paper=gap, unit="%"))
+        verdicts.append(verdict(claim, difference, paper=gap, unit="%"))
     for rival in ("mbce", "pairwise-logistic"):
         known = study.data.paper == "elive"
         claim = f"HarmonRank beats {NAMES[rival]} at {_WORDS[odds]}"
         level = minus(results.sums(fits[ours][odds]), results.sums(fits[rival][odds]))
         gap = SKEW[ours][odds] - SKEW[rival][odds] if known else None
-        found.append(verdict(claim, level, paper=gap))
+        verdicts.append(verdict(claim, level, paper=gap))
     claim = f"our default harmonrank drops less than the paper's HarmonRank at {_WORDS[odds]}"
     difference = minus(drops[ours, odds], drops["harmonrank", odds])
-    return [*found, verdict(claim, difference, unit="%", source="ours")]
+    return [*verdicts, verdict(claim, difference, unit="%", source="ours")]
 
 
 def _notes(study: Study, results: Results, fits: dict[str, dict[int, list[FitCell]]]) -> list[str]:
@@ -85,9 +85,9 @@ def _notes(study: Study, results: Results, fits: dict[str, dict[int, list[FitCel
     column = study.data.objectives.index(rare)
     kept = []
     for odds, words in _WORDS.items():
-        found = results[fits["harmonrank"][odds][0]]
-        if "positives" in found:
-            kept.append(f"{words} {found['positives'][column]:,}")
+        fitted = results[fits["harmonrank"][odds][0]]
+        if "positives" in fitted:
+            kept.append(f"{words} {fitted['positives'][column]:,}")
     return [
         f"Training rows positive for {rare}, seed 0: {', '.join(kept)}. Validation and test rows "
         "are untouched. Drops are in per cent of the same method's AUC-sum as is.",

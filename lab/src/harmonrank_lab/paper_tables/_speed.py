@@ -104,10 +104,10 @@ class SpeedCell(StudyCell):
 
     def check(self, content: Any) -> dict[str, Any]:
         """Return rates of the same rounds for every method."""
-        found = decode(content, _Speeds, self.name)
-        require(set(found["rates"]) == set(self._timed), "a rate per method")
-        require(len({len(each) for each in found["rates"].values()}) == 1, "the same rounds")
-        return dict(found)
+        speeds = decode(content, _Speeds, self.name)
+        require(set(speeds["rates"]) == set(self._timed), "a rate per method")
+        require(len({len(each) for each in speeds["rates"].values()}) == 1, "the same rounds")
+        return dict(speeds)
 
 
 def rates(work: Mapping[str, Rate], seconds: float) -> dict[str, list[float]]:
@@ -116,16 +116,16 @@ def rates(work: Mapping[str, Rate], seconds: float) -> dict[str, list[float]]:
     What disturbs the machine then disturbs all of them alike. The first round warms up and is not
     counted; rounds end when the time is used up.
 
-    >>> {name: len(found) for name, found in rates({"a": lambda: 1.0}, 0.0).items()}
+    >>> {name: len(speeds) for name, speeds in rates({"a": lambda: 1.0}, 0.0).items()}
     {'a': 5}
     """
     for run in work.values():
         run()
-    found: dict[str, list[float]] = {name: [] for name in work}
+    speeds: dict[str, list[float]] = {name: [] for name in work}
     for _ in rounds(seconds, _FEWEST_ROUNDS, _MOST_ROUNDS):
         for name, run in work.items():
-            found[name].append(run())
-    return found
+            speeds[name].append(run())
+    return speeds
 
 
 def _trainer(name: str, log: Log) -> Rate:
@@ -204,9 +204,9 @@ def _measured(rounds: int) -> str:
 
 
 def _trained(
-    speeds: dict[str, np.ndarray], found: dict[str, Any]
+    speeds: dict[str, np.ndarray], measured: dict[str, Any]
 ) -> tuple[list[Row], list[Verdict]]:
-    group = f"batches of {found['batch']:,}"
+    group = f"batches of {measured['batch']:,}"
     rows = [
         Row(group, NAMES[name], "rows/s", SPEED[name], estimate_of(values))
         for name, values in speeds.items()
@@ -225,9 +225,9 @@ def _trained(
 
 
 def _scored(
-    speeds: dict[str, np.ndarray], found: dict[str, Any]
+    speeds: dict[str, np.ndarray], measured: dict[str, Any]
 ) -> tuple[list[Row], list[Verdict]]:
-    batch = found["batch"]
+    batch = measured["batch"]
     group = f"batches of {batch:,}"
     times = {name: 1e3 * batch / values for name, values in speeds.items()}
     paper = {name: INFERENCE if name == "harmonrank-paper" else {} for name in speeds}
@@ -239,7 +239,7 @@ def _scored(
         Row(group, f"{NAMES[n]}: throughput", "rows/s", paper[n].get("rows/s"), estimate_of(v))
         for n, v in speeds.items()
     ]
-    for unit, count in found["sizes"].items():
+    for unit, count in measured["sizes"].items():
         exact = estimate_of(np.array([[count], [count]]))
         rows.append(Row("network", unit, unit, INFERENCE[unit], exact))
     published = "harmonrank-paper"
@@ -272,20 +272,20 @@ class Timed(Experiment):
 
     def table(self, study: Study, results: Results) -> PaperTable:
         """Return speeds beside the paper's, which were measured on another machine."""
-        found = results[_cell(study, self.key)]
-        if "error" in found:
+        measured = results[_cell(study, self.key)]
+        if "error" in measured:
             return study.table(
-                self.key, _TITLES[self.key], [], [], [found["error"]], settings=_measured(0)
+                self.key, _TITLES[self.key], [], [], [measured["error"]], settings=_measured(0)
             )
-        speeds = {name: np.array(values)[:, None] for name, values in found["rates"].items()}
+        speeds = {name: np.array(values)[:, None] for name, values in measured["rates"].items()}
         rounds = len(next(iter(speeds.values())))
-        load = "" if found["load"] is None else f", load {found['load']:.1f} when it began"
-        threads = f"{found['threads']} thread{'s' * (found['threads'] > 1)}"
+        load = "" if measured["load"] is None else f", load {measured['load']:.1f} when it began"
+        threads = f"{measured['threads']} thread{'s' * (measured['threads'] > 1)}"
         notes = [
             f"{threads} of {os.cpu_count()} cores{load}; "
-            f"batches of {found['batch']:,} rows. " + _MORE[self.key]
+            f"batches of {measured['batch']:,} rows. " + _MORE[self.key]
         ]
         make = _trained if self.key == "training-speed" else _scored
-        rows, verdicts = make(speeds, found)
+        rows, verdicts = make(speeds, measured)
         settings = _measured(rounds)
         return study.table(self.key, _TITLES[self.key], rows, verdicts, notes, settings=settings)

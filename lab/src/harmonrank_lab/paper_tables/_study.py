@@ -95,11 +95,11 @@ class Study:
 class Results:
     """What the cells found, by cell."""
 
-    def __init__(self, found: Mapping[str, dict[str, Any]]) -> None:
-        self._found = found
+    def __init__(self, results: Mapping[str, dict[str, Any]]) -> None:
+        self._results = results
 
     def __getitem__(self, cell: StudyCell) -> dict[str, Any]:
-        return self._found[cell.key]
+        return self._results[cell.key]
 
     def error(self, cells: Sequence[StudyCell]) -> str:
         """Return why some of the cells have no result; empty if all have one."""
@@ -142,15 +142,15 @@ class Results:
     def areas(self, cells: Sequence[FitCell]) -> list[list[float | None]]:
         """Return the AUC of each objective, mean over seeds with its interval."""
         areas = np.array([self[cell]["auc"] for cell in cells])
-        found = [estimate_of(values[:, None]) for values in areas.T]
-        return [[each.mean, each.low, each.high] for each in found]
+        estimates = [estimate_of(values[:, None]) for values in areas.T]
+        return [[each.mean, each.low, each.high] for each in estimates]
 
     def ceiling(self, group: str, cells: Sequence[FitCell]) -> list[Row]:
         """Return the row of the best possible, where it is known."""
-        found = [self[cell].get("ceiling") for cell in cells]
-        if any(ceiling is None for ceiling in found):
+        ceilings = [self[cell].get("ceiling") for cell in cells]
+        if any(ceiling is None for ceiling in ceilings):
             return []
-        best = estimate_of(np.array(found, dtype=float)[:, None])
+        best = estimate_of(np.array(ceilings, dtype=float)[:, None])
         return [Row(group, "best possible", "AUC-sum", None, best)]
 
 

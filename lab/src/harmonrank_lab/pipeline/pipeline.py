@@ -91,9 +91,9 @@ class Steps:
         if record is None:
             self._on_event(StepStarted(name, index, steps))
             started = perf_counter()
-            found = work()
+            outcome = work()
             seconds = perf_counter() - started
-            record = _Record(seconds, file_sums(self.folder, outputs), found)
+            record = _Record(seconds, file_sums(self.folder, outputs), outcome)
             self._store.put(name, key, msgspec.structs.asdict(record))
         self._on_event(StepEnded(name, index, steps, record.seconds, kept))
         return digest(record.outputs), record.facts
@@ -302,7 +302,7 @@ class _Pipeline:
             "methods": list(self.config.methods),
             "seed": self.config.seed,
         }
-        found: list[Comparison] = []
+        comparisons: list[Comparison] = []
 
         def compared(on_event: Callable[[Any], None]) -> Comparison:
             return compare(
@@ -317,13 +317,13 @@ class _Pipeline:
             )
 
         def work() -> None:
-            found.append(compared(self.on_event))
+            comparisons.append(compared(self.on_event))
             with new_file(self.folder / "leaderboard.json", overwrite=True) as partial:
-                write_json(partial, found[0].board.to_dict())
+                write_json(partial, comparisons[0].board.to_dict())
 
         digest, _ = self.steps.run("compare", inputs, ["leaderboard.json", "runs"], work)
         # Kept methods make the board again in a moment, intervals and all.
-        return digest, found[0] if found else compared(lambda _: None)
+        return digest, comparisons[0] if comparisons else compared(lambda _: None)
 
     def caveats(self, scored: Mapping[str, Any]) -> tuple[str, ...]:
         """Return what the import noted, and what was left out since."""

@@ -224,10 +224,10 @@ def _step(
     # Pieces are as large as the cache likes, not as there are threads: those change nothing.
     each = batch.pieces(_PIECE_ROWS)
     seeds = torch.randint(1 << 62, (len(each),), generator=draws).tolist()
-    found = pieces.map(
+    outcomes = pieces.map(
         lambda given: _slopes(network, parameters, *given), zip(each, seeds, strict=True)
     )
-    losses, slopes = zip(*found, strict=True)
+    losses, slopes = zip(*outcomes, strict=True)
     *top, pooled = (list(values) for values in zip(*slopes, strict=True))
     for parameter, values in zip(parameters, top, strict=True):
         parameter.grad = torch.stack(values).sum(dim=0) / len(batch)

@@ -35,7 +35,7 @@ _MOST_WEIGHTS = 1 << 26
 _MOST_ROWS, _FEWEST_ROWS, _FEWEST_STEPS = 8192, 256, 64
 
 Given = TypeVar("Given")
-Found = TypeVar("Found")
+Made = TypeVar("Made")
 
 SCORED_ROWS = 4096
 """How many rows are scored at a time."""
@@ -132,7 +132,7 @@ class Pieces:
     def __exit__(self, *error: object) -> None:
         self._pool.shutdown()
 
-    def map(self, work: Callable[[Given], Found], given: Iterable[Given]) -> list[Found]:
+    def map(self, work: Callable[[Given], Made], given: Iterable[Given]) -> list[Made]:
         """Return what the work makes of each, in order."""
         return list(self._pool.map(work, given))
 
@@ -314,8 +314,8 @@ class PredictorNetwork(nn.Module):
         """Return probabilities, (rows, objectives) float32, in pieces that fit the cache."""
         self.eval()
         with Pieces() as pieces:
-            found = pieces.map(self._score, rows.pieces(SCORED_ROWS))
-        return np.concatenate(found) if found else np.empty((0, 0), np.float32)
+            scores = pieces.map(self._score, rows.pieces(SCORED_ROWS))
+        return np.concatenate(scores) if scores else np.empty((0, 0), np.float32)
 
     @torch.no_grad()
     def _score(self, rows: Rows) -> np.ndarray:

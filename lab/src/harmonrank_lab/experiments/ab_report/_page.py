@@ -77,11 +77,11 @@ def scaled(lift: Lift, scale: Scale) -> tuple[float, float, float]:
 def verdicts(analysis: Analysis) -> Iterator[str]:
     """Yield a sentence per arm: which outcomes are better, which worse, which unclear."""
     for arm in analysis.arms:
-        found = [lift for lift in analysis.lifts if lift.arm == arm and lift.verdict != "A/A"]
+        lifts = [lift for lift in analysis.lifts if lift.arm == arm and lift.verdict != "A/A"]
         parts = [
             f"{len(names)} {word} ({', '.join(names)})"
             for word in ("better", "worse", "unclear")
-            if (names := [lift.outcome for lift in found if lift.verdict == word])
+            if (names := [lift.outcome for lift in lifts if lift.verdict == word])
         ]
         if parts:
             yield f"{arm} against {analysis.control}: {', '.join(parts)}."

@@ -72,8 +72,8 @@ def _areas(table: PaperTable) -> dict[str, dict[str, list[Any]]]:
     """Return AUCs by objective and way to fuse; without an interval both ends are the mean."""
     return {
         f"AUC of {objective}": {
-            name: [found[index][0] if value is None else value for value in found[index]]
-            for name, found in table.areas.items()
+            name: [areas[index][0] if value is None else value for value in areas[index]]
+            for name, areas in table.areas.items()
         }
         for index, objective in enumerate(table.objectives)
     }
@@ -110,10 +110,11 @@ def _ceiling_line(ceiling: float) -> dict[str, Any]:
 
 
 def _ours(rows: Sequence[Row], unit: str) -> dict[str, Any]:
-    found = [row.ours for row in rows if row.ours is not None]
-    means = [each.mean for each in found]
+    estimates = [row.ours for row in rows if row.ours is not None]
+    means = [each.mean for each in estimates]
     ends = (
-        [m + sign * (e.reach or 0) for m, e in zip(means, found, strict=True)] for sign in (-1, 1)
+        [m + sign * (e.reach or 0) for m, e in zip(means, estimates, strict=True)]
+        for sign in (-1, 1)
     )
     return scatter(
         "here, 95 % interval",
@@ -200,11 +201,11 @@ def _keys(names: Sequence[str]) -> list[str]:
     >>> _keys(["main", "main", "skew"])
     ['main', 'main-2', 'skew']
     """
-    found: list[str] = []
+    keys: list[str] = []
     for index, name in enumerate(names):
         before = names[:index].count(name)
-        found.append(f"{name}-{before + 1}" if before else name)
-    return found
+        keys.append(f"{name}-{before + 1}" if before else name)
+    return keys
 
 
 def _cards(tables: Sequence[PaperTable]) -> list[Card]:

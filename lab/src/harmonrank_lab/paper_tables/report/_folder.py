@@ -104,13 +104,13 @@ def _stored(path: Path) -> list[PaperTable]:
     if not path.is_file():
         return []
     try:
-        found = read_json(path, _Results)
+        results = read_json(path, _Results)
     except DataError as error:
         reason = str(error).rstrip(".")
     else:
-        strange = [table.key for table in found.tables if table.key not in TABLES]
+        strange = [table.key for table in results.tables if table.key not in TABLES]
         if not strange:
-            return found.tables
+            return results.tables
         reason = f"there is no table '{strange[0]}'"
     raise DataError(
         f"'{path}' does not hold results of `harmonrank lab reproduce` ({reason}); choose another "

@@ -56,23 +56,23 @@ def number(value: float | None, unit: str, sign: str = "") -> str:
     return f"{value:{sign}{_FORMATS.get(unit, '.4f')}}".replace("-", "−")
 
 
-def estimate(found: Estimate | None, unit: str, sign: str = "") -> str:
+def estimate(ours: Estimate | None, unit: str, sign: str = "") -> str:
     """Return a mean with half its interval; with one seed, the mean alone.
 
     >>> estimate(Estimate(3.75, 3.74, 3.76, 3), "AUC-sum")
     '3.7500 ± 0.0100'
     """
-    if found is None:
+    if ours is None:
         return "failed"
-    mean = number(found.mean, unit, sign)
-    return mean if not found.reach else f"{mean} ± {number(found.reach, unit)}"
+    mean = number(ours.mean, unit, sign)
+    return mean if not ours.reach else f"{mean} ± {number(ours.reach, unit)}"
 
 
 def sentence(verdict: Verdict) -> str:
     """Return a claim with its verdict and numbers.
 
-    >>> found = Estimate(0.05, 0.04, 0.06, 3)
-    >>> sentence(Verdict("A beats B", "paper", "held", "AUC-sum", 0.084, found))
+    >>> ours = Estimate(0.05, 0.04, 0.06, 3)
+    >>> sentence(Verdict("A beats B", "paper", "held", "AUC-sum", 0.084, ours))
     'Held: A beats B (paper +0.0840, here +0.0500 ± 0.0100).'
     """
     suffix = _SUFFIX.get(verdict.unit, "")
@@ -98,8 +98,8 @@ def upper(text: str) -> str:
 
 def counts(tables: Sequence[PaperTable], source: str = "paper") -> dict[Outcome, int]:
     """Return how many claims had each outcome."""
-    found = Counter(v.outcome for table in tables for v in table.verdicts if v.source == source)
-    return {outcome: found.get(outcome, 0) for outcome in COUNTS}
+    outcomes = Counter(v.outcome for table in tables for v in table.verdicts if v.source == source)
+    return {outcome: outcomes.get(outcome, 0) for outcome in COUNTS}
 
 
 def number_table(table: PaperTable) -> Table:
@@ -124,8 +124,8 @@ def _row(row: Row, groups: bool, known: bool, units: list[str]) -> tuple[Any, ..
     return (*[row.group] * groups, name, paper, _cell(row.ours, row.unit), *[regret] * known)
 
 
-def _cell(found: Estimate | None, unit: str, sign: str = "") -> Cell:
-    return Cell(None if found is None else found.mean, estimate(found, unit, sign))
+def _cell(ours: Estimate | None, unit: str, sign: str = "") -> Cell:
+    return Cell(None if ours is None else ours.mean, estimate(ours, unit, sign))
 
 
 def matrix_table(name: str, table: PaperTable) -> Table:

@@ -102,18 +102,18 @@ def _typed(columns: list[pl.Series], texts: Container[str], path: Path) -> pl.Da
 def _whole(series: pl.Series, path: Path) -> pl.Series:
     number = series.cast(pl.Float64, strict=False)
     fits = (number == number.floor()) & (number.abs() < 2.0**63)
-    found = number.set(~fits, None).cast(pl.Int64)
+    whole = number.set(~fits, None).cast(pl.Int64)
     if not series.dtype.is_float():
         # As it is where it can be: a float has too few digits for a large id.
         exact = series.cast(pl.Int64, strict=False)
-        found = exact.zip_with(exact.is_not_null(), found)
-    wrong = series.is_not_null() & found.is_null()
+        whole = exact.zip_with(exact.is_not_null(), whole)
+    wrong = series.is_not_null() & whole.is_null()
     if wrong.any():
         raise DataError(
             f"Column '{series.name}' of '{path}' must hold whole numbers of 64 bits. "
             f"Got {shown(series.filter(wrong)[0])}; repair or drop such rows."
         )
-    return found
+    return whole
 
 
 def read_features(source: TableSource, odd: Counter[str] | None = None) -> pl.DataFrame:
@@ -130,10 +130,10 @@ def read_features(source: TableSource, odd: Counter[str] | None = None) -> pl.Da
     if not frames:
         raise DataError(f"'{source.path}' has no rows; expected at least one.")
     whole = pl.concat(frames)
-    found = whole.unique(key, keep="first", maintain_order=True)
-    if odd is not None and found.height < whole.height:
-        odd[f"{key} repeated in {source.path.name}: first kept"] += whole.height - found.height
-    return found
+    distinct = whole.unique(key, keep="first", maintain_order=True)
+    if odd is not None and distinct.height < whole.height:
+        odd[f"{key} repeated in {source.path.name}: first kept"] += whole.height - distinct.height
+    return distinct
 
 
 def write_table(source: TableSource, target: Path, odd: Counter[str]) -> int:

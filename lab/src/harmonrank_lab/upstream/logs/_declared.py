@@ -130,24 +130,24 @@ class LogSource:
         there = shared_columns(d, files)
         named = {"user": [d.user], "item": [d.item], "time": [d.time] if d.time else []}
         named |= {role: getattr(d, role) for role in _ROLES}
-        found = {r: declared_columns(d, d, r, names, files[0], there) for r, names in named.items()}
-        if not found["labels"]:
+        made = {r: declared_columns(d, d, r, names, files[0], there) for r, names in named.items()}
+        if not made["labels"]:
             raise DataError(
                 f"'{files[0]}' has none of the objectives; expected one of {', '.join(d.labels)}."
             )
         self.clock = None
         if d.time is not None:
-            (time,) = found["time"]
+            (time,) = made["time"]
             self.clock = RowClock(time.source, time.rule, d.utc_offset)
         self._joins = [
             joined_table(d, name, d.joins[name], path, files[0], there)
             for name, path in joined.items()
         ]
-        self._user, request = found["user"][0], self._request(there, files[0])
-        self.columns = self._columns(found)
+        self._user, request = made["user"][0], self._request(there, files[0])
+        self.columns = self._columns(made)
         order = ["user", "item", "time", "request", "categorical", "multi", "numeric", "labels"]
         self._made = [
-            m for r in [*order, "feedback", "history"] for m in (found | request).get(r, [])
+            m for r in [*order, "feedback", "history"] for m in (made | request).get(r, [])
         ]
         read = [m for m in [*self._made, *(join.on for join in self._joins)] if m.source]
         self.reads = tuple(dict.fromkeys(m.source for m in read))
@@ -168,8 +168,8 @@ class LogSource:
             return {}
         return {"request": declared_columns(d, d, "request", [d.request], file, there)}
 
-    def _columns(self, found: Mapping[str, list[Made]]) -> LogColumns:
-        d, names = self._declared, {r: tuple(m.name for m in made) for r, made in found.items()}
+    def _columns(self, by_role: Mapping[str, list[Made]]) -> LogColumns:
+        d, names = self._declared, {r: tuple(m.name for m in made) for r, made in by_role.items()}
         tables = [join.source.table for join in self._joins]
         return LogColumns(
             kind=d.kind,
@@ -186,16 +186,16 @@ class LogSource:
 
     def clean(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the columns to be written."""
-        found = cleaned(frame, [*self._made, *(join.on for join in self._joins)], self.clock)
+        rows = cleaned(frame, [*self._made, *(join.on for join in self._joins)], self.clock)
         for join in self._joins:
-            found = join.join(found).drop(join.on.name)
+            rows = join.join(rows).drop(join.on.name)
         d = self._declared
-        if self.columns.request in found.columns:
-            return found
+        if self.columns.request in rows.columns:
+            return rows
         hours = pl.col(d.time or "") // _HOUR_MS
-        place = found.columns.index(d.time or "") + 1
-        made = found.select((pl.col(d.user) * _HOURS + hours).alias(self.columns.request))
-        return found.insert_column(place, made.to_series())
+        place = rows.columns.index(d.time or "") + 1
+        made = rows.select((pl.col(d.user) * _HOURS + hours).alias(self.columns.request))
+        return rows.insert_column(place, made.to_series())
 
     def count(self, frame: pl.DataFrame) -> dict[str, int]:
         """Return how often each oddity was met."""

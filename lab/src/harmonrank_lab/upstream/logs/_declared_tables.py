@@ -39,18 +39,18 @@ def found_files(folder: Path, declared: Declaration) -> tuple[Path, list[Path]]:
     """Return the files of the first folder that has some."""
     for home in (folder / name for name in declared.folders):
         for patterns in (declared.files, declared.instead):
-            found = [path for pattern in patterns for path in sorted(home.glob(pattern))]
-            found = [path for path in dict.fromkeys(found) if path.is_file()]
-            if declared.one_file and len(found) > 1:
-                names = ", ".join(path.name for path in found)
+            paths = [path for pattern in patterns for path in sorted(home.glob(pattern))]
+            paths = [path for path in dict.fromkeys(paths) if path.is_file()]
+            if declared.one_file and len(paths) > 1:
+                names = ", ".join(path.name for path in paths)
                 raise UsageError(
                     f"'{folder}' holds {names}, which overlap; choose one with --file (in Python, "
                     "file=)."
                 )
-            if found:
-                _check_endings(found)
-                one_version(declared, found)
-                return home, found
+            if paths:
+                _check_endings(paths)
+                one_version(declared, paths)
+                return home, paths
     raise no_files(folder, declared)
 
 
@@ -84,11 +84,11 @@ def no_files(folder: Path, declared: Declaration, pattern: str = "") -> DataErro
 def table_file(folder: Path, home: Path, declared: Declaration, table: TableRules) -> Path:
     """Return the file of a table of features, which is where the log is."""
     patterns = [table.file] if isinstance(table.file, str) else table.file
-    found = [path for pattern in patterns for path in sorted(home.glob(pattern))]
-    if not found:
+    paths = [path for pattern in patterns for path in sorted(home.glob(pattern))]
+    if not paths:
         raise no_files(folder, declared, patterns[0])
-    _check_endings(found[:1])
-    return found[0]
+    _check_endings(paths[:1])
+    return paths[0]
 
 
 def one_version(declared: Declaration, files: Sequence[Path]) -> None:
@@ -96,10 +96,10 @@ def one_version(declared: Declaration, files: Sequence[Path]) -> None:
     if declared.one_version is None:
         return
     matches = [re.search(declared.one_version, file.stem) for file in files]
-    found = {match[1] for match in matches if match}
-    if len(found) > 1:
+    versions = {match[1] for match in matches if match}
+    if len(versions) > 1:
         raise UsageError(
-            f"The folder holds files of more than one version: {', '.join(sorted(found))}; "
+            f"The folder holds files of more than one version: {', '.join(sorted(versions))}; "
             "keep each in a folder of its own, since they number users and videos differently."
         )
 
@@ -165,14 +165,14 @@ def declared_table(
         path: Where it is.
     """
     there = column_names(path)
-    found = {
+    by_role = {
         role: declared_columns(declared, rules, role, getattr(rules, role), path, there)
         for role in ("categorical", "multi", "numeric")
     }
     (own,) = declared_columns(declared, rules, "id", [rules.id], path, there)
     own = Made(key, "id", own.rule, own.source)
-    made = [own, *found["categorical"], *found["multi"], *found["numeric"]]
-    names = {role: tuple(m.name for m in columns) for role, columns in found.items()}
+    made = [own, *by_role["categorical"], *by_role["multi"], *by_role["numeric"]]
+    names = {role: tuple(m.name for m in columns) for role, columns in by_role.items()}
     return TableSource(
         path,
         FeatureTable(file, key, names["categorical"] + names["multi"], names["numeric"]),

@@ -85,18 +85,18 @@ def _check_kinds(path: Path, of: LogColumns | FeatureTable) -> None:
     Only its footer is read.
     """
     with reading(path):
-        found = pl.read_parquet_schema(path)
+        kinds = pl.read_parquet_schema(path)
     if isinstance(of, LogColumns):
         whole = [of.row, of.user, of.item, of.request, *of.objectives]
         whole += [of.time] if of.time else []
         fractions = list(of.truth.values())
     else:
         whole, fractions = [of.id], []
-    _require(path, found, whole, lambda kind: kind.is_integer(), "whole numbers")
+    _require(path, kinds, whole, lambda kind: kind.is_integer(), "whole numbers")
     numbers = [*of.numeric, *fractions]
-    _require(path, found, numbers, lambda kind: kind.is_numeric(), "numbers")
+    _require(path, kinds, numbers, lambda kind: kind.is_numeric(), "numbers")
     _require(
-        path, found, of.categorical,
+        path, kinds, of.categorical,
         lambda kind: kind.is_integer() or kind in (pl.String, pl.Boolean),
         "text or whole numbers",
     )  # fmt: skip
@@ -104,17 +104,17 @@ def _check_kinds(path: Path, of: LogColumns | FeatureTable) -> None:
 
 def _require(
     path: Path,
-    found: Mapping[str, pl.DataType],
+    kinds: Mapping[str, pl.DataType],
     columns: Iterable[str],
     allowed: Callable[[pl.DataType], bool],
     expected: str,
 ) -> None:
     for name in columns:
-        if name not in found:
+        if name not in kinds:
             raise DataError(f"'{path}' has no column '{name}'; import the log again.")
-        if not allowed(found[name]):
+        if not allowed(kinds[name]):
             raise DataError(
-                f"Column '{name}' of '{path}' must hold {expected}. Got type {found[name]}; import "
+                f"Column '{name}' of '{path}' must hold {expected}. Got type {kinds[name]}; import "
                 "the log again."
             )
 

@@ -58,9 +58,9 @@ class RowClock:
             return number if how != "s" else (number * 1000).cast(pl.Int64, strict=False)
         local = int(self.utc_offset * _HOUR_MS)
         if self.rule.format is not None:
-            found = value.str.to_datetime(self.rule.format, strict=False, time_unit="ms")
+            time = value.str.to_datetime(self.rule.format, strict=False, time_unit="ms")
             aware = "%z" in self.rule.format
-            return found.cast(pl.Int64) - (0 if aware else local)
+            return time.cast(pl.Int64) - (0 if aware else local)
         return _iso(value, local)
 
     def hour(self) -> pl.Expr:
@@ -87,8 +87,8 @@ def _iso(value: pl.Expr, local: int) -> pl.Expr:
     without = text.str.replace(r"(Z|[+-]\d{2}:?\d{2})$", "")
     bare = pl.when(shift.is_not_null()).then(without).otherwise(text).str.strip_chars()
     tried = [bare.str.to_datetime(form, strict=False, time_unit="ms") for form in _TIMES]
-    found = reduce(lambda a, b: pl.coalesce(a, b), tried).cast(pl.Int64)
-    return found - (shift * 60_000).fill_null(local)
+    ms = reduce(lambda a, b: pl.coalesce(a, b), tried).cast(pl.Int64)
+    return ms - (shift * 60_000).fill_null(local)
 
 
 def transformed(name: str, rule: ColumnRule, column: str, clock: RowClock | None) -> pl.Expr:
@@ -155,8 +155,8 @@ def _hashed(series: pl.Series) -> pl.Series:
         return number
     codes = [(1 << 62) | int.from_bytes(_digest(word), "big") >> 2 for word in words]
     table = pl.DataFrame({"word": words, "code": pl.Series(codes, dtype=pl.Int64)})
-    found = series.rename("word").to_frame().join(table, "word", "left", maintain_order="left")
-    return number.zip_with(plain.fill_null(value=False), found["code"])
+    coded = series.rename("word").to_frame().join(table, "word", "left", maintain_order="left")
+    return number.zip_with(plain.fill_null(value=False), coded["code"])
 
 
 def _digest(word: str) -> bytes:
@@ -279,7 +279,7 @@ def _completed(rule: ColumnRule, role: str, *, is_code: bool) -> ColumnRule:
 def cleaned(frame: pl.DataFrame, made: Sequence[Made], clock: RowClock | None) -> pl.DataFrame:
     """Return the columns to be written."""
     try:
-        found = frame.select(m.expression(clock) for m in made)
+        columns = frame.select(m.expression(clock) for m in made)
     except pl.exceptions.PolarsError as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise DataError(
@@ -287,12 +287,12 @@ def cleaned(frame: pl.DataFrame, made: Sequence[Made], clock: RowClock | None) -
         ) from None
     for m in made:
         if m.role == "labels" and m.source:
-            _check_words(frame[m.source], found[m.name], m)
-        if m.role == "user" and not m.rule.whole and (lost := found[m.name].null_count()):
+            _check_words(frame[m.source], columns[m.name], m)
+        if m.role == "user" and not m.rule.whole and (lost := columns[m.name].null_count()):
             raise DataError(
                 f"User column '{m.source}' has {lost:,} missing values; drop those rows."
             )
-    return found
+    return columns
 
 
 def _check_words(raw: pl.Series, label: pl.Series, made: Made) -> None:
@@ -308,13 +308,13 @@ def counted(
     frame: pl.DataFrame, made: Sequence[Made], roles: Roles, clock: RowClock | None
 ) -> dict[str, int]:
     """Return how often each oddity was met."""
-    found: dict[str, int] = {}
+    oddities: dict[str, int] = {}
     for m in sorted(made, key=lambda m: m.source):
         text, where = oddity(m.name, m.rule, m.source, clock) if m.source else ("", pl.lit(0))
         if text:
-            found[text] = int(frame.select(where.sum()).item())
+            oddities[text] = int(frame.select(where.sum()).item())
     missing = {c: frame[c].null_count() for c in frame.columns}
-    return found | _missing(missing, roles.count_missing)
+    return oddities | _missing(missing, roles.count_missing)
 
 
 def _missing(missing: Mapping[str, int], wanted: Sequence[str] | None) -> dict[str, int]:
