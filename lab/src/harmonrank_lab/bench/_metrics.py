@@ -6,12 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from harmonrank.metrics import (
-    auc,
-    auc_sum_interval,
-    bootstrap_auc_sum,
-    grouped_auc,
-)
+from harmonrank.metrics import auc, auc_sum_interval, bootstrap_auc_sum, grouped_auc
 from harmonrank_lab.bench._peers import peer
 from harmonrank_lab.bench._result import Case, Result, Size, Work, measure
 

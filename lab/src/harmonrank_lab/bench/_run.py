@@ -1,7 +1,6 @@
 """Run: the cases of a benchmark one after another, and what they found as a table."""
 
 __all__ = [
-    "PARTS",
     "TITLE",
     "CaseEnded",
     "CaseStarted",

@@ -1,6 +1,6 @@
 """`harmonrank lab ab`."""
 
-__all__ = ["command", "simulate_command"]
+__all__ = ["command"]
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

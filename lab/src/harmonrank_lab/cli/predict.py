@@ -81,12 +81,7 @@ def command() -> None:
 )  # fmt: skip
 @shown
 def fit_command(
-    log: Path,
-    out: Path,
-    overwrite: bool,
-    engine: EngineChoice,
-    show: Show,
-    **how: Any,
+    log: Path, out: Path, overwrite: bool, engine: EngineChoice, show: Show, **how: Any
 ) -> None:
     """Train on LOG, a folder that `harmonrank lab data import` wrote.
 

@@ -46,10 +46,7 @@ from harmonrank_lab.events import CellEnded, CellStarted
     show_default=True,
     help="Folder of report.html, reproduction.md and results.json; tables add up in it.",
 )
-@path_option(
-    "--runs",
-    help="Folder that keeps finished experiments. [runs in the output folder]",
-)
+@path_option("--runs", help="Folder that keeps finished experiments. [runs in the output folder]")
 @path_option(
     "--markdown",
     metavar="FILE",
@@ -114,12 +111,7 @@ def command(
     add_results(out, ())
     progress = _Progress(show)
     made = reproduce(
-        wanted,
-        settings,
-        runs=runs or out / "runs",
-        data=data,
-        command=how,
-        on_event=progress.event,
+        wanted, settings, runs=runs or out / "runs", data=data, command=how, on_event=progress.event
     )
     progress.end()
     merged = add_results(out, made)

@@ -33,11 +33,7 @@ if TYPE_CHECKING:
     least=4,
 )
 @click.option(
-    "--seed",
-    type=seeds,
-    default=0,
-    show_default=True,
-    help="Draws other rows of the same world.",
+    "--seed", type=seeds, default=0, show_default=True, help="Draws other rows of the same world."
 )
 @click.option("--redraw", type=whole(0), help="Draws another world of the same kind.")
 @click.option("--objectives", metavar="A,B", help="Only these objectives.")

@@ -126,7 +126,7 @@ class Relations(Experiment):
             "Correlation (Pearson) over the pairs of different objectives between two matrices; "
             "attention is averaged over test rows and over both directions of a pair. The paper "
             "shows its matrices as pictures and calls their similarity remarkable; here a claim of "
-            "resemblance holds if the correlation is above 0.",
+            "resemblance holds if the correlation is above 0."
         ]
         # Labels and attention side by side, as the paper shows them.
         order = [name for name in (_LABELS, _ATTENTION, _LATENT) if name in seen]

@@ -180,10 +180,7 @@ def _sizes(log: Log) -> dict[str, float]:
     attention = 6 * M * d * k + 4 * M * M * k
     cross = 2 * max(features, 1) * k + 4 * M * k * k + 4 * M * k + 2 * k + 1
     agnostic = M * (2 * d + 1) + M * d + 2 * (2 * M * d + 1) + 2
-    return {
-        "parameters": float(parameters),
-        "FLOPs": float(BATCH * (attention + cross + agnostic)),
-    }
+    return {"parameters": float(parameters), "FLOPs": float(BATCH * (attention + cross + agnostic))}
 
 
 def _cell(study: Study, kind: Kind) -> SpeedCell:

@@ -217,7 +217,6 @@ class Embedding(nn.Module):
         width: Of the vectors.
         shrinkage: 1/variance of the prior.
         rate: Step length of Adagrad, to be scaled by the field's own.
-        spread: Of the first vectors.
         generator: Draws them.
     """
 
@@ -231,13 +230,12 @@ class Embedding(nn.Module):
         *,
         shrinkage: float = 10.0,
         rate: float = 0.1,
-        spread: float = 0.1,
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self._layout, self.width = layout, width
         size = len(layout.counts)
-        first = torch.empty(size, width).normal_(0, spread, generator=generator)
+        first = torch.empty(size, width).normal_(0, 0.1, generator=generator)
         self.register_buffer("table", first)
         self.register_buffer("squares", torch.zeros(size))
         self._shrink = (shrinkage / np.maximum(layout.counts, 1)).astype(np.float32)

@@ -1,6 +1,6 @@
 """Candidates: items drawn for requests whose context is given, with the chance of each label."""
 
-__all__ = ["DrawnCandidates", "draw_candidates"]
+__all__ = ["draw_candidates"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -3,7 +3,6 @@
 __all__ = [
     "LATER",
     "POSITION",
-    "Placed",
     "examination_curve",
     "log_of",
     "logs_of",

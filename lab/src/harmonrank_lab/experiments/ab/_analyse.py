@@ -1,6 +1,6 @@
 """Analyse: from a log to lifts with intervals, and to the checks that say whether to trust them."""
 
-__all__ = ["CONTROLS", "analyse", "lift_of"]
+__all__ = ["analyse", "lift_of"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

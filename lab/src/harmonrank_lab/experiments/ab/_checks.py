@@ -202,7 +202,7 @@ def aa_check(
     return AACheck(splits, named, usual, bool(np.any(below > usual[1])))
 
 
-def aa_p_values(count: np.ndarray, sums: np.ndarray, splits: int, salt: str = "aa") -> np.ndarray:
+def aa_p_values(count: np.ndarray, sums: np.ndarray, splits: int) -> np.ndarray:
     """Return the p-value of every split and outcome, (splits, outcomes); nan where it has none.
 
     Users are told apart by their place in the arrays.
@@ -211,7 +211,7 @@ def aa_p_values(count: np.ndarray, sums: np.ndarray, splits: int, salt: str = "a
     for first in range(0, len(count), _CHUNK):
         rows = slice(first, first + _CHUNK)
         ids = np.arange(first, min(first + _CHUNK, len(count)))
-        halves = hash_bits(ids, salt, splits).T
+        halves = hash_bits(ids, "aa", splits).T
         parts.append(moments_of(halves, count[rows], sums[rows]))
         wholes.append(moments_of(np.ones((1, len(ids))), count[rows], sums[rows]))
     half = _added(parts)

@@ -1,6 +1,6 @@
 """The page of made-again tables, with charts: dots with intervals, fronts, matrices."""
 
-__all__ = ["charts", "reproduction_page", "reproduction_sections"]
+__all__ = ["reproduction_page", "reproduction_sections"]
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

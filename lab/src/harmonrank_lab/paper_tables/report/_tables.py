@@ -31,13 +31,7 @@ SUMMARY = (
     "rows) lies above 0, did not hold if it lies below, else it cannot be told. Of claims about "
     "equals, one in twenty gets a verdict by chance."
 )
-_FORMATS = {
-    "%": ".2f",
-    "ms": ".2f",
-    "rows/s": ",.0f",
-    "parameters": ",.0f",
-    "correlation": ".3f",
-}
+_FORMATS = {"%": ".2f", "ms": ".2f", "rows/s": ",.0f", "parameters": ",.0f", "correlation": ".3f"}
 _SUFFIX = {"%": " %", "ms": " ms"}
 
 _STYLES = {"held": "green", "did not hold": "red", "cannot be told": "yellow"}
@@ -96,9 +90,9 @@ def upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def counts(tables: Sequence[PaperTable], source: str = "paper") -> dict[Outcome, int]:
+def counts(tables: Sequence[PaperTable]) -> dict[Outcome, int]:
     """Return how many claims had each outcome."""
-    outcomes = Counter(v.outcome for table in tables for v in table.verdicts if v.source == source)
+    outcomes = Counter(v.outcome for table in tables for v in table.verdicts if v.source == "paper")
     return {outcome: outcomes.get(outcome, 0) for outcome in COUNTS}
 
 

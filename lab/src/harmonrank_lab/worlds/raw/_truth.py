@@ -6,7 +6,6 @@ __all__ = [
     "LogFile",
     "Objective",
     "RawWorld",
-    "Truth",
     "blocks",
     "choose",
     "draw_truth",
