@@ -84,45 +84,39 @@ def command(
     from harmonrank.reports.html import DOCTYPE, plotly_script
     from harmonrank.reports.pictures import LIST, find_browser
     from harmonrank.support.storage import check_output
-    from harmonrank_lab.paper_tables import PAPER, QUICK, reproduce
-    from harmonrank_lab.paper_tables.report import (
-        PAGE,
-        REPORT,
-        RESULTS,
-        add_results,
-        reproduction_markdown,
-        reproduction_tables,
-        with_head,
-        write_reproduction,
-    )
+    from harmonrank_lab.paper_tables import PAPER, QUICK, report, reproduce
 
     given = {name: value for name, value in changes.items() if value is not None}
     settings = replace(QUICK if quick else PAPER, **given)
     wanted = tables or ("all",)
     how = _command(wanted, data, quick, given)
-    check_output(out / RESULTS, overwrite=True)
-    check_output(out / REPORT, overwrite=True, begins=DOCTYPE)
-    for path in filter(None, [out / PAGE, markdown]):
-        with_head(check_output(path, overwrite=True), "")
+    check_output(out / report.RESULTS, overwrite=True)
+    check_output(out / report.REPORT, overwrite=True, begins=DOCTYPE)
+    for path in filter(None, [out / report.PAGE, markdown]):
+        report.with_head(check_output(path, overwrite=True), "")
     if figures is not None:
         plotly_script()
         find_browser()
         check_output(figures, overwrite=True, holds=LIST)
-    add_results(out, ())
+    report.add_results(out, ())
     progress = _Progress(show)
     made = reproduce(
         wanted, settings, runs=runs or out / "runs", data=data, command=how, on_event=progress.event
     )
     progress.end()
-    merged = add_results(out, made)
+    merged = report.add_results(out, made)
     seeds = f"0 to {settings.seeds - 1}" if settings.seeds > 1 else "0"
     run = run_of("\n".join(dict.fromkeys(table.command for table in merged)), seeds)
-    written = write_reproduction(
+    written = report.write_reproduction(
         out, merged, run, page=can_draw(show), markdown=markdown, figures=figures
     )
     for path in written:
         show.line(f"Wrote {path}")
-    text = reproduction_tables(made) if style == "table" else reproduction_markdown(made, run)
+    text = (
+        report.reproduction_tables(made)
+        if style == "table"
+        else report.reproduction_markdown(made, run)
+    )
     show.result(text, {"tables": [table.to_dict() for table in made]})
 
 

@@ -26,7 +26,6 @@ from harmonrank_lab.paper_tables._table import (
 )
 
 _ARMS = {"base": "mbce", "rl": "reinforce", "paper": "harmonrank-paper", "ours": "harmonrank"}
-_EXACT = "by true chance"
 
 
 @dataclass(frozen=True)
@@ -74,10 +73,6 @@ class OnlineCell(StudyCell):
 
 def _cells(study: Study) -> list[OnlineCell]:
     return [OnlineCell(study.data, seed, study.settings.online) for seed in study.seeds]
-
-
-def _words(rules: Mapping[str, int]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in rules.items())
 
 
 def _paper(study: Study, arm: str, outcome: str) -> float | None:
@@ -155,7 +150,9 @@ class Online(Experiment):
         title = "Online experiment: lifts over MBCE"
         world = study.data.words().partition(",")[0]
         data = f"{world}, other users and candidates for every seed"
-        settings = f"closed loop: {_words(study.settings.online)}; {len(each)} seeds"
+        rules = study.settings.online.items()
+        told = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in rules)
+        settings = f"closed loop: {told}; {len(each)} seeds"
         if error := results.error(each):
             return study.table(self.key, title, [], [], [error], settings=settings, data=data)
         loops = [OnlineResult.from_dict(results[cell]) for cell in each]
@@ -166,16 +163,10 @@ class Online(Experiment):
             if arm != "base"
             for name in outcomes
         }
-        rows = [
-            Row(
-                f"{NAMES[_ARMS[arm]]}, {_EXACT}",
-                name,
-                "%",
-                _paper(study, arm, name),
-                estimate_of(v),
-            )
-            for (arm, name), v in lifts.items()
-        ]
+        rows = []
+        for (arm, name), lift in lifts.items():
+            group, paper = f"{NAMES[_ARMS[arm]]}, by true chance", _paper(study, arm, name)
+            rows.append(Row(group, name, "%", paper, estimate_of(lift)))
         rows += _measured(loops[0])
         verdicts, notes = _verdicts(study, lifts, outcomes), _notes(loops)
         return study.table(self.key, title, rows, verdicts, notes, settings=settings, data=data)

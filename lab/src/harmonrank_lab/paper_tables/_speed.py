@@ -239,20 +239,12 @@ def _scored(
     for unit, count in measured["sizes"].items():
         exact = estimate_of(np.array([[count], [count]]))
         rows.append(Row("network", unit, unit, INFERENCE[unit], exact))
-    published = "harmonrank-paper"
     limit = INFERENCE["ms"] * batch / BATCH
+    claim = f"scores a batch within the paper's {limit:.3g} ms"
+    left = {name: limit - took for name, took in times.items()}
     verdicts = [
-        verdict(
-            f"HarmonRank scores a batch within the paper's {limit:.3g} ms",
-            limit - times[published],
-            unit="ms",
-        ),
-        verdict(
-            f"our default scores a batch within the paper's {limit:.3g} ms",
-            limit - times["harmonrank"],
-            unit="ms",
-            source="ours",
-        ),
+        verdict(f"HarmonRank {claim}", left["harmonrank-paper"], unit="ms"),
+        verdict(f"our default {claim}", left["harmonrank"], unit="ms", source="ours"),
     ]
     return rows, verdicts
 
@@ -270,10 +262,9 @@ class Timed(Experiment):
     def table(self, study: Study, results: Results) -> PaperTable:
         """Return speeds beside the paper's, which were measured on another machine."""
         measured = results[_cell(study, self.key)]
-        if "error" in measured:
-            return study.table(
-                self.key, _TITLES[self.key], [], [], [measured["error"]], settings=_measured(0)
-            )
+        title = _TITLES[self.key]
+        if error := measured.get("error"):
+            return study.table(self.key, title, [], [], [error], settings=_measured(0))
         speeds = {name: np.array(values)[:, None] for name, values in measured["rates"].items()}
         rounds = len(next(iter(speeds.values())))
         load = "" if measured["load"] is None else f", load {measured['load']:.1f} when it began"
@@ -283,6 +274,6 @@ class Timed(Experiment):
             f"batches of {measured['batch']:,} rows. " + _MORE[self.key]
         ]
         make = _trained if self.key == "training-speed" else _scored
-        rows, verdicts = make(speeds, measured)
-        settings = _measured(rounds)
-        return study.table(self.key, _TITLES[self.key], rows, verdicts, notes, settings=settings)
+        return study.table(
+            self.key, title, *make(speeds, measured), notes, settings=_measured(rounds)
+        )
