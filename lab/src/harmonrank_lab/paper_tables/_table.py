@@ -1,4 +1,10 @@
-"""PaperTable: the paper's figures, what came out here, and what becomes of its claims."""
+"""PaperTable: the paper's figures, what came out here, and what becomes of its claims.
+
+The rule is one for all: a claim is a difference that should be above 0. Its 95 % interval comes
+from seeds, which in a world draw other rows too; on a folder, whose rows stay the same, resampled
+requests are added. All above 0: held. All below: did not hold. Else, or with one seed, which
+says nothing about chance: cannot be told.
+"""
 
 __all__ = [
     "BUCKETS",

@@ -1,4 +1,8 @@
-"""PredictorNetwork: embeddings below, MMoE, PLE or ESMM above, and how it is built and trained."""
+"""PredictorNetwork: embeddings below, MMoE, PLE or ESMM above, and how it is built and trained.
+
+Each of these maps what the embeddings gave to a logit per objective, and begins with all
+objectives alike.
+"""
 
 __all__ = [
     "ESMM",

@@ -1,4 +1,8 @@
-"""The rules of a simulated experiment, what it came to, and who comes when."""
+"""The rules of a simulated experiment, what it came to, and who comes when.
+
+Nothing of the traffic depends on the arms: every draw belongs to a request and an item, so that
+two arms that show the same item at the same place get the same answer.
+"""
 
 __all__ = ["ARMS", "Hour", "HourEnded", "OnlineConfig", "OnlineResult", "Traffic"]
 

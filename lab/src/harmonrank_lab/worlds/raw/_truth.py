@@ -25,10 +25,10 @@ import polars as pl
 _USER, _ITEM, _CROSS, _SCENARIO, _HOUR = 0.27, 0.41, 0.10, 0.17, 0.05
 """Shares of a logit's variance; an objective's own part is taken from the first two."""
 
-_SAMPLE_ROWS = 1 << 18
 _TILT = 0.2
 """How far the directions of two objectives differ; at 0 all rank users and items alike."""
 
+_SAMPLE_ROWS = 1 << 18
 _ROWS = 1 << 18
 """A block ends with the user who fills it, so that memory does not grow with the log."""
 
