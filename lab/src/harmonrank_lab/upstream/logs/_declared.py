@@ -27,8 +27,8 @@ from harmonrank_lab.upstream.logs._declaration import read_declaration as _read
 from harmonrank_lab.upstream.logs._declared_tables import (
     declared_columns,
     declared_table,
-    found_files,
     joined_table,
+    log_files,
     no_files,
     one_version,
     shared_columns,
@@ -71,7 +71,7 @@ def find_declared(
     """
     declared = declaration if isinstance(declaration, Declaration) else _read(declaration)
     folder = check_folder(folder)
-    home, files = found_files(folder, declared)
+    home, files = log_files(folder, declared)
     files = [f for f in files if leave_out is None or not fnmatchcase(f.name, leave_out)]
     if not files:
         raise no_files(folder, declared)

@@ -3,8 +3,8 @@
 __all__ = [
     "declared_columns",
     "declared_table",
-    "found_files",
     "joined_table",
+    "log_files",
     "no_files",
     "one_version",
     "shared_columns",
@@ -35,7 +35,7 @@ from harmonrank_lab.upstream.logs._rules import Made, cleaned, counted, resolved
 _ENDINGS = (".csv", ".parquet")
 
 
-def found_files(folder: Path, declared: Declaration) -> tuple[Path, list[Path]]:
+def log_files(folder: Path, declared: Declaration) -> tuple[Path, list[Path]]:
     """Return the files of the first folder that has some."""
     for home in (folder / name for name in declared.folders):
         for patterns in (declared.files, declared.instead):
