@@ -102,8 +102,14 @@ def test_the_markdown_keeps_the_head_of_a_file(run, out, tmp_path):
     [
         (["loses"], "There is no table 'loses'. Did you mean 'losses'?"),
         (["main", "--data", "elife"], "There is no world or folder 'elife'. Did you mean 'elive'?"),
-        (["main", "--rows", "5"], "`rows` must be at least 1,000. Got 5."),
-        (["main", "--seeds", "0"], "`seeds` must be at least 1. Got 0."),
+        (
+            ["main", "--rows", "5"],
+            "Option 'rows' of reproduce must be a whole number from 1,000. Got 5.",
+        ),
+        (
+            ["main", "--seeds", "0"],
+            "Option 'seeds' of reproduce must be a whole number from 1 to 2,147,483,647. Got 0.",
+        ),
         (["main", "--learning-rate", "0"], "0.0 is not in the range x>0"),
         (["main", "--protocol", "best"], "'best' is not one of"),
     ],

@@ -213,12 +213,15 @@ def test_a_budget_changes_what_it_says_and_the_words_say_it():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rows": 10}, "`rows` must be at least 1,000. Got 10."),
-        ({"seeds": 0}, "`seeds` must be at least 1. Got 0."),
-        ({"epochs": 0}, "`epochs` must be at least 1. Got 0."),
-        ({"losses": "max"}, "`losses` must be 'mean' or 'sum'. Got 'max'."),
+        ({"rows": 10}, "Option 'rows' of reproduce must be a whole number from 1,000. Got 10."),
+        ({"seeds": 0}, "Option 'seeds' of reproduce must be a whole number from 1 to .* Got 0."),
+        ({"epochs": 0}, "Option 'epochs' of reproduce must be a whole number from 1 to .* Got 0."),
+        ({"losses": "max"}, "Option 'losses' of reproduce must be 'mean' or 'sum'. Got 'max'."),
         ({"losses": "sum", "protocol": "tuned"}, "Summed losses belong to the paper protocol"),
-        ({"protocol": "best"}, "`protocol` must be 'paper' or 'tuned'. Got 'best'."),
+        (
+            {"protocol": "best"},
+            "Option 'protocol' of reproduce must be 'paper' or 'tuned'. Got 'best'.",
+        ),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(change, message):

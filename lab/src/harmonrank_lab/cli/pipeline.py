@@ -3,12 +3,11 @@
 __all__ = ["command"]
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harmonrank.cli.parts import (
-    Show,
     count_option,
     figures_option,
     format_option,
@@ -18,7 +17,10 @@ from harmonrank.cli.parts import (
     shown,
 )
 from harmonrank.support.errors import DataError, UsageError
-from harmonrank_lab.cli.predict import predictor_options
+from harmonrank_lab.cli.predictor_options import predictor_options
+
+if TYPE_CHECKING:
+    from harmonrank.cli.parts import Show
 
 _DECLARATION = "declaration.toml"
 
@@ -69,7 +71,7 @@ def command(
     config: Any,
     figures: Path | None,
     style: str,
-    show: Show,
+    show: "Show",
     **how: Any,
 ) -> None:
     """Go from the raw logs in RAW to a comparison of fusions and a report.
