@@ -48,7 +48,7 @@ def first_score(model: Path, data: Path, *, compiling: bool = False) -> float:
     return float(done.stdout)
 
 
-def in_child(task: str, *, timeout: float | None = None, **arguments: Any) -> dict[str, float]:
+def in_child(task: str, *, timeout: float | None = None, **arguments: Any) -> dict[str, Any]:
     """Run a task of this file in a new process; return its numbers."""
     text = json.dumps(arguments, default=str)
     done = subprocess.run(
@@ -57,7 +57,7 @@ def in_child(task: str, *, timeout: float | None = None, **arguments: Any) -> di
     )  # fmt: skip
     if done.returncode:
         raise RuntimeError(f"the {task} of {text} failed: {done.stderr.strip()[-500:]}")
-    numbers: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    numbers: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return numbers
 
 

@@ -138,7 +138,7 @@ def two_sided_p(z: float | Array) -> Any:
     >>> round(two_sided_p(-1.959964), 6)
     0.05
     """
-    return erfc(abs(z) / sqrt(2))
+    return erfc(np.abs(z) / sqrt(2))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
