@@ -135,7 +135,7 @@ def paired_log_ratio(control: Array, treated: Array) -> tuple[Array, Array]:
 def two_sided_p(z: float | Array) -> Any:
     """Return P(|Z| ≥ |z|) for a standard normal Z.
 
-    >>> round(two_sided_p(-1.959964), 6)
+    >>> round(float(two_sided_p(-1.959964)), 6)
     0.05
     """
     return erfc(np.abs(z) / sqrt(2))
