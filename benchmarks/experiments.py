@@ -25,7 +25,6 @@ from harmonrank.fusion import Method, method_class
 from harmonrank.metrics import spearman
 from harmonrank.worlds import world, world_schema
 from harmonrank_lab.experiments.online import (
-    FULL,
     RANDOMISED,
     OnlineConfig,
     candidate_scores,
@@ -179,7 +178,7 @@ def scorer(model: Method, weights: dict | None):
 if __name__ == "__main__":
     given = options(__doc__, "part", world="elive", requests=6_000, runs=100, pair_requests=30_000)
     if given.part == "online":
-        result = run_online(given.world, progress=lambda e: print(e, flush=True), **FULL)
+        result = run_online(given.world, progress=lambda e: print(e, flush=True))
         for lift in result.analysis.lifts:
             print(lift)
         write(given.json, result.to_dict())

@@ -25,12 +25,13 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from store import EIGHT, LATER, Rows, ceiling, clocked, exact, log_of, logs_of, options
+from store import EIGHT, Rows, ceiling, clocked, exact, options
 
 from harmonrank.data import Log
 from harmonrank.fusion import METHODS, Method, method_class
 from harmonrank.support import HarmonRankError
 from harmonrank.worlds import world
+from harmonrank_lab.worlds import LATER, log_of, logs_of
 
 SWAPPED = [
     "harmonrank",

@@ -38,7 +38,7 @@ from harmonrank_lab.upstream import (
     fusion_schema,
     score_frame,
 )
-from harmonrank_lab.upstream.calibration_error import calibration_error
+from harmonrank_lab.upstream.calibrator import calibration_error
 from harmonrank_lab.upstream.logs import ImportedLog, LogColumns, find_kuairand, import_log
 from harmonrank_lab.worlds.raw import KuaiRandWorld
 from harmonrank_lab.worlds.raw_simulation import simulate_log

@@ -21,9 +21,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from store import log_of, options, resident, write
+from store import options, resident, write
 
 import harmonrank as hr
+from harmonrank_lab.worlds import log_of
 
 BODIES = 20
 ELIVE = hr.world("elive")

@@ -1,19 +1,18 @@
-"""What benchmarks share: options, rows of worlds, and results that say which code made them."""
+"""What benchmarks share: options, results that say which code made them, tables of Markdown."""
 
 import argparse
 import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from harmonrank.data import Log, read_log
+from harmonrank.data import Log
 from harmonrank.metrics import auc, best_score
-from harmonrank.worlds import AnyWorld, as_frame, world_schema
 from harmonrank_lab.bench import machine
 from harmonrank_lab.made import made_by
 from harmonrank_lab.worlds import WORLDS
@@ -129,24 +128,6 @@ def clocked(work: Callable[[], Any]) -> tuple[Any, float, float]:
     return value, time.perf_counter() - wall, time.process_time() - cpu
 
 
-LATER = 40_000_000
-"""Where test rows begin in a world's endless stream, whatever the number of the others."""
-
-
-def log_of(place: AnyWorld, rows: int, seed: int, start: int = 0, *, truth: bool = False) -> Log:
-    """Return rows of a world as methods read them."""
-    sample = place.sample(rows, seed=seed, start=start, with_truth=truth)
-    return read_log(as_frame(place, sample), world_schema(place))
-
-
-def logs_of(
-    place: AnyWorld, rows: int, seed: int, tested: int | None = None
-) -> tuple[Log, Log, Log]:
-    """Return rows to learn from, half as many to choose by, and test rows with their truth."""
-    test = log_of(place, tested or rows // 2, seed, LATER, truth=True)
-    return log_of(place, rows, seed), log_of(place, rows // 2, seed, rows), test
-
-
 def exact(fused: np.ndarray, log: Log) -> float:
     """Return the AUC-sum by true probabilities."""
     return float(auc(fused, log.truth).sum())
@@ -155,3 +136,34 @@ def exact(fused: np.ndarray, log: Log) -> float:
 def ceiling(log: Log) -> float:
     """Return the best possible one."""
     return exact(best_score(log.truth), log)
+
+
+TABLES: dict[str, Callable[[], str]] = {}
+"""How the tables of pages are made, by the names by which pages ask for them."""
+
+
+def table(make: Callable[[], str]) -> Callable[[], str]:
+    """Make a function known by its name, with dashes."""
+    TABLES[make.__name__.replace("_", "-")] = make
+    return make
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[object]], texts: int = 1) -> str:
+    """Return a table whose first columns are texts and whose others stand to the right."""
+    lines = [f"| {' | '.join(head)} |", "|---" * texts + "|--:" * (len(head) - texts) + "|"]
+    return "\n".join([*lines, *(f"| {' | '.join(map(str, row))} |" for row in rows)])
+
+
+def short(value: float, digits: int = 4) -> str:
+    """Return a number without its leading zero."""
+    return f"{value:.{digits}f}".replace("0.", ".", 1)
+
+
+def span(values: Sequence[float], form: str) -> str:
+    """Return the least and the largest of some values."""
+    return f"{min(values):{form}}–{max(values):{form}}"
+
+
+def listed(values: dict[str, Any], form: str) -> list[str]:
+    """Return values in a format."""
+    return [format(value, form) for value in values.values()]

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import tables_of_regret  # noqa: F401  # both make their tables known
 import tables_of_speed  # noqa: F401
-from markdown import TABLES
-from store import ROOT
+from store import ROOT, TABLES
 
 BLOCK = re.compile(r"(<!-- table ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 

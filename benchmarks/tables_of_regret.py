@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable
 from statistics import mean, median
 from typing import Any
 
-from markdown import listed, markdown, short, span, table
-from store import read
+from store import listed, markdown, read, short, span, table
 
 FEW = ("harmonrank", "harmonrank-network", "lightgbm", "logistic", "harmonrank-paper")
 ORDER = ("elive", "qkvideo", "conflict", "backbone", "tails", "interactions", "leak", "trained")

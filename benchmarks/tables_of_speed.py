@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable
 from statistics import mean
 from typing import Any
 
-from markdown import TABLES, markdown, short, span, table
-from store import read
+from store import TABLES, markdown, read, short, span, table
 
 OBJECTIVES = ("is_click", "long_view", "is_like", "is_comment", "is_follow", "is_forward")
 MEAN, FINAL = "mmoe, mean of 6 validated", "mmoe, as predict score gives it"

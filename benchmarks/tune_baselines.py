@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from store import EIGHT, ceiling, clocked, exact, log_of, options, write
+from store import EIGHT, ceiling, clocked, exact, options, write
 
 from harmonrank.data import Log
 from harmonrank.fusion import method_class
 from harmonrank.worlds import world
+from harmonrank_lab.worlds import log_of
 
 START: dict[str, Any] = {
     "scale": "logit", "buckets": 8, "interpolate": True, "learning_rate": 0.01, "weight_decay": 0.0,

@@ -10,11 +10,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from store import Rows, ceiling, clocked, exact, log_of, options
+from store import Rows, ceiling, clocked, exact, options
 
 from harmonrank.fusion import method_class
 from harmonrank.metrics import fit_isotonic
 from harmonrank.worlds import PRESETS, AnyWorld, world
+from harmonrank_lab.worlds import log_of
 
 THREE = {"elive": ("buy", "follow", "long_view"), "qkvideo": ("click", "like", "follow")}
 

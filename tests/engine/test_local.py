@@ -48,9 +48,3 @@ def test_without_the_extra_it_is_one_sentence(monkeypatch):
         DependencyError, match=r"^--engine ray needs the package 'ray'; install it with `pip"
     ):
         next(open_engine("ray").gen)
-
-
-def test_one_process_has_nobody_to_train_in_parallel_with(run, tmp_path):
-    done = run("lab", "predict", "fit", tmp_path, "-o", tmp_path / "out", "--data-parallel")
-    assert done.code == 2
-    assert "--data-parallel is about Ray; add --engine ray." in done.err

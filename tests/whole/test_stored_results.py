@@ -45,7 +45,7 @@ def test_every_table_is_that_of_a_stored_result(benchmarks):
 def test_every_table_that_can_be_made_stands_on_a_page(benchmarks):
     texts = [page.read_text("utf-8") for page in benchmarks("tables").pages()]
     asked = {name for text in texts for name in re.findall(r"<!-- table ([\w-]+) -->", text)}
-    assert asked == set(benchmarks("markdown").TABLES)
+    assert asked == set(benchmarks("store").TABLES)
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.name)

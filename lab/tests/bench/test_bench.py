@@ -5,10 +5,17 @@ import torch
 from harmonrank.data import read_log
 from harmonrank.fusion import method_class
 from harmonrank_lab.bench import _child, _result, _score
-from harmonrank_lab.bench._peers import onnx_runtime, peer
-from harmonrank_lab.bench._result import interleaved, measure
-from harmonrank_lab.bench._rows import schema_of, table_of, world_log, write_repeated
-from harmonrank_lab.bench._size import Size
+from harmonrank_lab.bench._peers import peer
+from harmonrank_lab.bench._result import (
+    Size,
+    fitted,
+    interleaved,
+    measure,
+    schema_of,
+    table_of,
+    world_log,
+    write_repeated,
+)
 
 
 def test_work_is_done_in_turn_after_a_call_that_warms_up(monkeypatch):
@@ -42,7 +49,7 @@ def test_a_package_that_fails_to_load_counts_as_absent(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["harmonrank", "harmonrank-paper"])
 def test_all_runtimes_of_a_contest_give_the_same_scores(name):
-    method = _score._fitted(name, 5000)
+    method = fitted(name, 5000)
     ours, network = _score._both(method, bent=False)
     log = world_log(1000)
     scores, codes = _score._single(log), method.fitted.encoder.encode(log.context)
@@ -51,15 +58,10 @@ def test_all_runtimes_of_a_contest_give_the_same_scores(name):
         theirs = network(*example).numpy()
     fused = ours(scores, codes)
     np.testing.assert_allclose(fused, theirs, atol=1e-4 * fused.std())
-    run = onnx_runtime(network, example)
-    if run is not None:
-        np.testing.assert_allclose(run((scores, codes)), theirs, atol=1e-4 * fused.std())
 
 
 def test_a_repeated_log_has_the_rows_and_columns_asked_for(tmp_path, monkeypatch):
-    from harmonrank_lab.bench import _rows
-
-    monkeypatch.setattr(_rows, "_PIECE", 400)
+    monkeypatch.setattr(_result, "_PIECE", 400)
     size = write_repeated(tmp_path / "log.parquet", 1000, objectives=3)
     log = read_log(tmp_path / "log.parquet", schema_of(3))
     assert log.scores.shape == (1000, 3)

@@ -1,7 +1,7 @@
 from rich.console import Console
 
 from harmonrank_lab.bench import Accuracy, Report, Result
-from harmonrank_lab.bench.report import bench_table
+from harmonrank_lab.bench._run import bench_table
 
 REPORT = Report(
     {"processor": "Abacus", "cores": 2, "platform": "x", "python": "3.11", "load": 0.1},

@@ -5,7 +5,7 @@ from threading import Thread
 
 import pytest
 
-from harmonrank_lab.bench._load import Load, send_load
+from harmonrank_lab.bench._child import Load, send_load
 
 REQUEST = b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}"
 

@@ -15,7 +15,7 @@ from harmonrank_lab.paper_tables._relations import RelationsCell
 from harmonrank_lab.paper_tables._speed import SpeedCell
 from harmonrank_lab.paper_tables._table import Row, Verdict
 from harmonrank_lab.paper_tables.report._folder import RESULTS, add_results
-from harmonrank_lab.pipeline.steps import Steps
+from harmonrank_lab.pipeline.pipeline import Steps
 
 M = 5
 NUMBERS = [0.6, 0.7, 0.8, 0.65, 0.75]

@@ -1,7 +1,7 @@
 import pytest
 
 from harmonrank_lab.events import StepEnded
-from harmonrank_lab.pipeline.steps import Steps
+from harmonrank_lab.pipeline.pipeline import Steps
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from harmonrank_lab.upstream.average import Average
+from harmonrank_lab.upstream.loop import Average
 
 
 def weights_of(average):

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from harmonrank_lab.upstream.calibration_error import calibration_error
-from harmonrank_lab.upstream.calibrator import Calibrator, calibration_facts
+from harmonrank_lab.upstream.calibrator import Calibrator, calibration_error, calibration_facts
 
 
 def drawn(rows=20_000, seed=0):

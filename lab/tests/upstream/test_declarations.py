@@ -8,7 +8,8 @@ import pytest
 
 from declared_logs import DECLARATION, write_shop
 from harmonrank.support.errors import DataError
-from harmonrank_lab.upstream.logs import ImportedLog, find_declared, import_log, shipped
+from harmonrank_lab.upstream.logs import ImportedLog, find_declared, import_log
+from harmonrank_lab.upstream.logs._declared import shipped
 from raw_logs import read_part
 
 

@@ -3,9 +3,8 @@ import polars as pl
 
 from harmonrank.support.storage.stored import restored, stored
 from harmonrank_lab.upstream.encoder import Encoder
-from harmonrank_lab.upstream.folds import Folds
-from harmonrank_lab.upstream.ids import IdCodes
-from harmonrank_lab.upstream.stream import RowStream
+from harmonrank_lab.upstream.side import IdCodes
+from harmonrank_lab.upstream.stream import Folds, RowStream
 
 
 def test_ids_have_rows_of_their_own_until_there_are_too_many():

@@ -271,14 +271,7 @@ def test_log_toml_reads_back(tmp_path):
 
 def test_damage_is_found(tmp_path):
     log = imported(tmp_path)
-    log.verify()
-    file = log.parts("test")[0]
-    data = bytearray(file.read_bytes())
-    data[len(data) // 2] ^= 1
-    file.write_bytes(data)
-    with pytest.raises(DataError, match="is damaged; import the log again"):
-        log.verify()
-    file.unlink()
+    log.parts("test")[0].unlink()
     with pytest.raises(DataError, match="is missing or damaged"):
         ImportedLog.open(log.folder)
     with pytest.raises(DataError, match="is not an imported log: expected log.toml"):

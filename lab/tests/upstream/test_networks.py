@@ -3,9 +3,8 @@ import pytest
 import torch
 
 from harmonrank.support.errors import UsageError
-from harmonrank_lab.upstream.config import NETWORKS, PredictorConfig
 from harmonrank_lab.upstream.experts import GroupedLinear, Thinned, mix
-from harmonrank_lab.upstream.network import ESMM, PLE, MMoE, chained
+from harmonrank_lab.upstream.network import ESMM, NETWORKS, PLE, MMoE, PredictorConfig, chained
 
 TOPS = {"mmoe": MMoE, "ple": PLE, "esmm": ESMM}
 SIZES = PredictorConfig(experts=2, expert_width=8, tower_width=4, dropout=0.0)

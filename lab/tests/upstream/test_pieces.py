@@ -6,7 +6,7 @@ from harmonrank.paper.training.torch_threads import torch_threads
 from harmonrank.support.threads import limited_threads
 from harmonrank_lab.upstream import PredictorConfig, fit_predictor
 from harmonrank_lab.upstream.experts import Thinned, draw_from
-from harmonrank_lab.upstream.pieces import Pieces
+from harmonrank_lab.upstream.network import Pieces
 from harmonrank_lab.upstream.scoring import score_frame
 
 SMALL = PredictorConfig(epochs=1, batch_rows=6000, embedding=4, expert_width=8, tower_width=4)

@@ -14,13 +14,13 @@ from harmonrank.support.errors import ModelFileError, UsageError
 from harmonrank.support.events import EpochEnded, Resumed
 from harmonrank_lab.events import MemberStarted
 from harmonrank_lab.upstream import (
-    NETWORKS,
     PredictorConfig,
     fit_predictor,
     load_predictor,
     score_log,
     score_rows,
 )
+from harmonrank_lab.upstream.network import NETWORKS
 from harmonrank_lab.upstream.scoring import score_frame
 
 QUICK = PredictorConfig(

@@ -5,7 +5,8 @@ import pytest
 
 from harmonrank.data import chances_at
 from harmonrank.worlds import world
-from harmonrank_lab.worlds import examination_curve, placed
+from harmonrank_lab.worlds import examination_curve
+from harmonrank_lab.worlds.simulation import placed
 
 
 def test_rows_that_are_not_looked_at_have_no_feedback():

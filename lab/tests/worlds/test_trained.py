@@ -8,8 +8,7 @@ from harmonrank.metrics import auc, best_score, logit, sigmoid
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import as_frame, block_generator, simulate, world_names, world_schema
 from harmonrank_lab.worlds.raw import probability
-from harmonrank_lab.worlds.redrawn import RedrawnTruth
-from harmonrank_lab.worlds.trained import train_world
+from harmonrank_lab.worlds.trained import RedrawnTruth, train_world
 
 
 @pytest.fixture(scope="module")

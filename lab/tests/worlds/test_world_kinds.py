@@ -8,7 +8,8 @@ import pytest
 from harmonrank.metrics import auc, expected_grouped_auc
 from harmonrank.support.errors import UsageError
 from harmonrank.worlds import world
-from harmonrank_lab.worlds import Hidden, RequestEffects, draw_candidates
+from harmonrank_lab.worlds import draw_candidates
+from harmonrank_lab.worlds.parts import Hidden, RequestEffects
 
 ROWS = 100_000
 REDRAWS = (None, 1, 2)

@@ -1,21 +1,17 @@
 """Bench: our speed beside that of the peers that are installed."""
 
-from harmonrank_lab.bench._result import Accuracy, Case, Result
-from harmonrank_lab.bench._run import PARTS, CaseEnded, CaseStarted, Failure, Report, machine, run
-from harmonrank_lab.bench._size import FULL, QUICK, Size
+from harmonrank_lab.bench._result import FULL, QUICK, Accuracy, Result
+from harmonrank_lab.bench._run import CaseEnded, CaseStarted, Failure, Report, machine, run
 
 __all__ = [
     "FULL",
-    "PARTS",
     "QUICK",
     "Accuracy",
-    "Case",
     "CaseEnded",
     "CaseStarted",
     "Failure",
     "Report",
     "Result",
-    "Size",
     "machine",
     "run",
 ]

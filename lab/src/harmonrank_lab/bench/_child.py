@@ -1,16 +1,22 @@
-"""Child: work in a process of its own, whose memory and start can be measured."""
+"""Child: work in a process of its own, whose memory, start and answers can be measured."""
 
-__all__ = ["first_score", "in_child"]
+__all__ = ["Load", "first_score", "in_child", "send_load"]
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
+
+import numpy as np
 
 _MEGABYTE = 1e6
 _WARM_ROWS = 20_000
@@ -42,15 +48,16 @@ def first_score(model: Path, data: Path, *, compiling: bool = False) -> float:
     return float(done.stdout)
 
 
-def in_child(task: str, **arguments: Any) -> dict[str, float]:
+def in_child(task: str, *, timeout: float | None = None, **arguments: Any) -> dict[str, Any]:
     """Run a task of this file in a new process; return its numbers."""
     text = json.dumps(arguments, default=str)
     done = subprocess.run(
-        [sys.executable, "-m", __spec__.name, task, text], capture_output=True, text=True
-    )
+        [sys.executable, "-m", __spec__.name, task, text],
+        capture_output=True, text=True, timeout=timeout,
+    )  # fmt: skip
     if done.returncode:
         raise RuntimeError(f"the {task} of {text} failed: {done.stderr.strip()[-500:]}")
-    numbers: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    numbers: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return numbers
 
 
@@ -68,18 +75,15 @@ def score_file(model: str, data: str, output: str) -> dict[str, float]:
 def fit(method: str, data: str, objectives: int, options: dict[str, Any]) -> dict[str, float]:
     """Fit a method on a file; its kernels are loaded before the clock starts."""
     from harmonrank.fusion import method_class
-    from harmonrank_lab.bench._rows import schema_of, table_of
+    from harmonrank_lab.bench._result import schema_of, table_of
 
     schema, kind = schema_of(objectives), method_class(method)
-    kind(**_enough(options)).fit(table_of(_WARM_ROWS, objectives), schema)
+    # A network's fit on few rows would not use the kernels.
+    enough = {**options, "epochs": 20, "patience": 20} if "epochs" in options else options
+    kind(**enough).fit(table_of(_WARM_ROWS, objectives), schema)
     before, started = _peak_mb(), perf_counter()
     kind(**options).fit(data, schema)
     return {"seconds": perf_counter() - started, "before_mb": before, "peak_mb": _peak_mb()}
-
-
-def _enough(options: dict[str, Any]) -> dict[str, Any]:
-    # A network's fit on few rows would not use the kernels.
-    return {**options, "epochs": 20, "patience": 20} if "epochs" in options else options
 
 
 def _peak_mb() -> float:
@@ -90,9 +94,97 @@ def _peak_mb() -> float:
     return peak / _MEGABYTE if sys.platform == "darwin" else peak * 1024 / _MEGABYTE
 
 
+@dataclass(frozen=True)
+class Load:
+    """How to ask.
+
+    Attributes:
+        request: The file that holds the bytes of a request.
+        rate: Requests a second in all; None for each as soon as the last answer has come.
+        seconds: How long.
+        most: How many at most.
+    """
+
+    port: int
+    request: str
+    connections: int
+    seconds: float
+    rate: float | None = None
+    most: int = 100_000
+
+
+@dataclass(frozen=True)
+class LoadResult:
+    """What came back; seconds count from when a request was due, so that waiting counts."""
+
+    answered: int
+    failed: int
+    seconds: float
+    p50: float
+    p99: float
+
+
+def send_load(load: Load) -> LoadResult:
+    """Send it from another process."""
+    return LoadResult(**in_child("ask_often", timeout=load.seconds + 120, **asdict(load)))
+
+
+def ask_often(**how: Any) -> dict[str, float]:
+    """Ask as a `Load` of these fields says."""
+    load = Load(**how)
+    request, times = Path(load.request).read_bytes(), []
+    failed, lock, sent = [0], threading.Lock(), [0]
+    begun = time.perf_counter()
+
+    def due() -> float | None:
+        """Return when the next request is due; None when there are no more."""
+        with lock:
+            number, now = sent[0], time.perf_counter() - begun
+            at = now if load.rate is None else number / load.rate
+            if number >= load.most or max(at, now) >= load.seconds:
+                return None
+            sent[0] += 1
+            return begun + at
+
+    def client() -> None:
+        with socket.create_connection(("127.0.0.1", load.port), timeout=60) as connection:
+            while (at := due()) is not None:
+                if (wait := at - time.perf_counter()) > 0:
+                    time.sleep(wait)
+                good = ask(connection, request)
+                times.append(time.perf_counter() - at)
+                failed[0] += not good
+
+    threads = [threading.Thread(target=client) for _ in range(load.connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    p50, p99 = np.quantile(times, [0.5, 0.99]).tolist()
+    took = time.perf_counter() - begun
+    return asdict(LoadResult(len(times), failed[0], took, p50, p99))
+
+
+def ask(connection: socket.socket, request: bytes) -> bool:
+    """Send a request, read its answer, and return whether its status is 200."""
+    connection.sendall(request)
+    got = b""
+    while b"\r\n\r\n" not in got:
+        piece = connection.recv(1 << 18)
+        if not piece:
+            raise ConnectionResetError("the server has closed the connection")
+        got += piece
+    head, _, rest = got.partition(b"\r\n\r\n")
+    left = int(head.lower().partition(b"content-length:")[2].split()[0]) - len(rest)
+    while left > 0:
+        left -= len(connection.recv(1 << 18))
+    return head.split()[1] == b"200"
+
+
 _TASKS: dict[str, Callable[..., dict[str, float]]] = {
     "score_file": score_file,
     "fit": fit,
+    "ask_often": ask_often,
 }
 
 if __name__ == "__main__":

@@ -14,9 +14,15 @@ import torch
 from harmonrank import soft_rank
 from harmonrank.fusion import method_class
 from harmonrank_lab.bench._child import in_child
-from harmonrank_lab.bench._result import Case, Result, interleaved
-from harmonrank_lab.bench._rows import schema_of, table_of, write_repeated
-from harmonrank_lab.bench._size import Size
+from harmonrank_lab.bench._result import (
+    Case,
+    Result,
+    Size,
+    interleaved,
+    schema_of,
+    table_of,
+    write_repeated,
+)
 
 _EPOCHS = 5
 _OBJECTIVES = 5
@@ -28,19 +34,19 @@ _METHODS: Mapping[str, dict[str, Any]] = {
 
 def cases(size: Size) -> list[Case]:
     """Fits by rows and by objectives, soft ranks by rows, and a long file that is scored."""
-    found = []
+    all_cases = []
     for method in _METHODS:
         sizes = [(rows, _OBJECTIVES) for rows in size.growth_rows]
         sizes += [(size.objective_rows, objectives) for objectives in size.growth_objectives]
         for rows, objectives in sizes:
             name = f"fit {method}, {objectives} objectives"
-            found.append(Case(name, partial(_fit, name, method, rows, objectives)))
-    found += [Case("soft_rank float32", partial(_soft_rank, rows)) for rows in size.growth_rows]
-    found += [
+            all_cases.append(Case(name, partial(_fit, name, method, rows, objectives)))
+    all_cases += [Case("soft_rank float32", partial(_soft_rank, rows)) for rows in size.growth_rows]
+    all_cases += [
         Case(f"score a file, {method}", partial(_file, method, size.file_rows))
         for method in _METHODS
     ]
-    return found
+    return all_cases
 
 
 def _fit(name: str, method: str, rows: int, objectives: int) -> Result:

@@ -6,15 +6,9 @@ from functools import partial
 
 import numpy as np
 
-from harmonrank.metrics import (
-    auc,
-    auc_sum_interval,
-    bootstrap_auc_sum,
-    grouped_auc,
-)
+from harmonrank.metrics import auc, auc_sum_interval, bootstrap_auc_sum, grouped_auc
 from harmonrank_lab.bench._peers import peer
-from harmonrank_lab.bench._result import Case, Result, Work, measure
-from harmonrank_lab.bench._size import Size
+from harmonrank_lab.bench._result import Case, Result, Size, Work, measure
 
 _PREVALENCES = [0.001, 0.02, 0.01, 0.03, 0.25]
 _REQUEST_ROWS = 20
@@ -32,10 +26,10 @@ def cases(size: Size) -> list[Case]:
         "probabilities": probabilities,
         "three digits": np.round(probabilities, 3),
     }
-    found = []
+    all_cases = []
     for shape, scores in shapes.items():
         name = f"auc, {shape}"
-        found.append(Case(name, partial(_against_sklearn, name, scores, labels, size.seconds)))
+        all_cases.append(Case(name, partial(_against_sklearn, name, scores, labels, size.seconds)))
     requests = rng.integers(0, max(rows // _REQUEST_ROWS, 1), rows)
     other = logits + rng.normal(size=rows)
     alone: dict[str, Work] = {
@@ -48,10 +42,10 @@ def cases(size: Size) -> list[Case]:
         # The bootstraps repeat themselves.
         least = 1 if "bootstrap" in name else 3
         work = {"ours": run}
-        found.append(
+        all_cases.append(
             Case(name, partial(measure, "metrics", name, rows, work, size.seconds, least=least))
         )
-    return found
+    return all_cases
 
 
 def _against_sklearn(name: str, scores: np.ndarray, labels: np.ndarray, seconds: float) -> Result:

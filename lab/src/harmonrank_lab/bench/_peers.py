@@ -1,24 +1,21 @@
-"""Peers: packages that do the same work, where they are installed."""
+"""Peers: packages that do the same work, and our default as a network of PyTorch."""
 
-__all__ = ["compiled", "on_one_thread", "onnx_runtime", "peer"]
+__all__ = ["TorchHeads", "compiled", "on_one_thread", "peer"]
 
 import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from harmonrank.model import INTERCEPT, SHARED, Coordinate, HeadColumns, Heads
 from harmonrank_lab.bench._result import Work
-
-Arrays = tuple[np.ndarray, ...]
 
 
 def peer(name: str) -> Any | None:
@@ -65,37 +62,6 @@ def compiled(network: nn.Module, example: tuple[Tensor, ...]) -> nn.Module | Non
     return fast
 
 
-def onnx_runtime(
-    network: nn.Module, example: tuple[Tensor, ...]
-) -> Callable[[Arrays], np.ndarray] | None:
-    """Return a function that runs the exported network in ONNX Runtime, if it is installed."""
-    runtime = peer("onnxruntime")
-    if runtime is None or peer("onnx") is None or peer("onnxscript") is None:
-        return None
-    with TemporaryDirectory() as folder, _hushed():
-        path = Path(folder) / "network.onnx"
-        try:
-            _export(network, example, path)
-            session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-        except Exception:
-            return None
-    names = [entry.name for entry in session.get_inputs()]
-
-    def run(arrays: Arrays) -> np.ndarray:
-        fused: np.ndarray = session.run(None, dict(zip(names, arrays, strict=True)))[0]
-        return fused
-
-    return run
-
-
-def _export(network: nn.Module, example: tuple[Tensor, ...], path: Path) -> None:
-    rows = torch.export.Dim("rows", min=2)
-    shapes = tuple({0: rows} for _ in example)
-    program = torch.onnx.export(network, example, dynamo=True, dynamic_shapes=shapes, verbose=False)
-    assert program is not None
-    program.save(str(path))
-
-
 @contextlib.contextmanager
 def _hushed() -> Iterator[None]:
     """Keep what peers print and warn of away from the tables."""
@@ -107,3 +73,112 @@ def _hushed() -> Iterator[None]:
             yield
     finally:
         logging.disable(disabled)
+
+
+class TorchHeads(nn.Module):
+    """Probabilities and their weighted sum, as `harmonrank.model.linear.heads` defines them.
+
+    What the density of the logits says of each context is in tables, as in our kernels; what is
+    learned (intercept, four groups, the other scores, context effects) is applied per row.
+    """
+
+    first: Tensor
+    strides: Tensor
+    centre: Tensor
+    mean: Tensor
+    variance: Tensor
+    precision: Tensor
+    scale: Tensor
+    base_variance: Tensor
+    effective: Tensor
+
+    def __init__(self, heads: Heads, effective: np.ndarray) -> None:
+        super().__init__()
+        density, slots, columns = heads.density, heads.slots, HeadColumns(len(heads.theta))
+        self.coordinate = _TorchCoordinate(heads.coordinate)
+        every = np.stack(np.unravel_index(np.arange(int(np.prod(slots))), slots), axis=1)
+        tables = {
+            "centre": density.centre_of(every),
+            "mean": density.mean_of(every),
+            "variance": density.variance_of(every),
+            "precision": density.precision_of(every),
+            "scale": density.scale,
+            "base_variance": np.exp(density.log_variance),
+            "effective": effective,
+        }
+        for name, value in tables.items():
+            self.register_buffer(name, torch.tensor(value, dtype=torch.float32))
+        strides = np.cumprod([1, *slots[:0:-1]])[::-1].copy()
+        self.register_buffer("strides", torch.from_numpy(strides))
+        self.register_buffer("first", torch.from_numpy(density.first))
+        theta = torch.tensor(heads.theta, dtype=torch.float32)
+        self.intercept = nn.Parameter(theta[:, INTERCEPT].clone())  # (M,)
+        self.groups = nn.Parameter(theta[:, SHARED].T.contiguous())  # (4, M)
+        self.others = nn.Parameter(_spread(theta[:, columns.others]))  # (M, M), diagonal 0
+        self.effects = nn.Parameter(theta[:, columns.context].T.contiguous())  # (slots, M)
+
+    def forward(self, scores: Tensor, codes: Tensor) -> Tensor:
+        """Return the fused score of each row."""
+        p = torch.sigmoid(self.logits(*self.numbers(scores, codes), codes))  # (rows, M)
+        return p @ self.effective  # (rows,)
+
+    def numbers(self, scores: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return what the heads are linear in and is not learned."""
+        c = (codes * self.strides).sum(dim=1)  # (rows,)
+        s = scores.clamp(1e-9, 1 - 1e-7)
+        deviation = self.base_variance.sqrt()
+        places = self.coordinate(torch.log(s / (1 - s)))  # (rows, M)
+        away = (places - self.centre[c]) / self.scale  # (rows, M)
+        r = (self.precision[c] @ away.unsqueeze(2)).squeeze(2)  # (rows, M)
+        groups = [
+            away + self.mean[c],
+            (self.variance[c] - self.base_variance) * r,
+            self.base_variance * r,
+            self.mean[c],
+        ]
+        return torch.stack(groups, dim=1) / deviation, away / deviation  # (rows, 4, M), (rows, M)
+
+    def logits(self, groups: Tensor, away: Tensor, codes: Tensor) -> Tensor:
+        """Return each head's logit, (rows, M)."""
+        own = (groups * self.groups).sum(dim=1)  # (rows, M)
+        context = nn.functional.embedding(codes + self.first, self.effects).sum(dim=1)  # (rows, M)
+        return self.intercept + own + away @ self.others.T + context  # (rows, M)
+
+
+class _TorchCoordinate(nn.Module):
+    """A rising map of each logit: a table over an even grid, straight lines beyond it."""
+
+    low: Tensor
+    high: Tensor
+    table: Tensor
+    below: Tensor
+    above: Tensor
+    first: Tensor
+
+    def __init__(self, coordinate: Coordinate) -> None:
+        super().__init__()
+        for name in ("low", "high", "table", "below", "above"):
+            value = getattr(coordinate, name)
+            self.register_buffer(name, torch.tensor(value, dtype=torch.float32))
+        M, self.cells = coordinate.table.shape
+        self.register_buffer("first", torch.arange(M) * self.cells)
+
+    def forward(self, x: Tensor) -> Tensor:
+        place = (x - self.low) / (self.high - self.low) * (self.cells - 1)  # (rows, M)
+        cell = place.clamp(0, self.cells - 2).long()  # (rows, M)
+        inside = place.clamp(0, self.cells - 1) - cell  # (rows, M)
+        left = self.table.flatten()[cell + self.first]  # (rows, M)
+        right = self.table.flatten()[cell + self.first + 1]  # (rows, M)
+        beyond = self.below * (x - self.low).clamp(max=0) + self.above * (x - self.high).clamp(
+            min=0
+        )
+        result: Tensor = left + inside * (right - left) + beyond  # (rows, M)
+        return result
+
+
+def _spread(others: Tensor) -> Tensor:
+    """Put each head's M − 1 coefficients of the other scores around a diagonal of zeros."""
+    M = len(others)
+    full = torch.zeros(M, M)
+    full[~torch.eye(M, dtype=torch.bool)] = others.reshape(-1)
+    return full

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 
 from harmonrank.fusion import load
-from harmonrank_lab.bench._torch_heads import TorchHeads
+from harmonrank_lab.bench._peers import TorchHeads
 
 
 class Body(BaseModel):

@@ -13,8 +13,7 @@ from torch import Tensor
 from harmonrank import soft_rank
 from harmonrank.metrics import argsort
 from harmonrank_lab.bench._peers import peer
-from harmonrank_lab.bench._result import Accuracy, Case, Result, Work, measure
-from harmonrank_lab.bench._size import Size
+from harmonrank_lab.bench._result import Accuracy, Case, Result, Size, Work, measure
 
 _TYPES = (torch.float32, torch.float64)
 _STRENGTHS = (1.0, 3.0, 10.0)
@@ -22,19 +21,23 @@ _STRENGTHS = (1.0, 3.0, 10.0)
 
 def cases(size: Size) -> list[Case]:
     """Soft ranks and the sort beneath at each number of rows, then errors at the largest."""
-    found = []
+    all_cases = []
     for rows in size.rank_rows:
         for dtype in _TYPES:
             kind = str(dtype).removeprefix("torch.")
             for strength in _STRENGTHS:
                 name = f"soft_rank {kind} strength {strength:g}"
-                found.append(Case(name, partial(_speed, name, rows, dtype, strength, size.seconds)))
-            found.append(Case(f"argsort {kind}", partial(_sort, rows, dtype, size.seconds)))
+                all_cases.append(
+                    Case(name, partial(_speed, name, rows, dtype, strength, size.seconds))
+                )
+            all_cases.append(Case(f"argsort {kind}", partial(_sort, rows, dtype, size.seconds)))
     for dtype in _TYPES:
         for strength in (1.0, 10.0):
             name = f"error {str(dtype).removeprefix('torch.')} strength {strength:g}"
-            found.append(Case(name, partial(_error, name, max(size.rank_rows), dtype, strength)))
-    return found
+            all_cases.append(
+                Case(name, partial(_error, name, max(size.rank_rows), dtype, strength))
+            )
+    return all_cases
 
 
 def _draw(rows: int, dtype: torch.dtype, count: int) -> Tensor:

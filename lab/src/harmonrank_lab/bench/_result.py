@@ -1,17 +1,95 @@
-"""Result: how long something takes us, and how long the same takes others."""
+"""What is measured, on which rows, and how long it takes us and others."""
 
-__all__ = ["Accuracy", "Case", "Result", "Work", "interleaved", "measure", "rounds"]
+__all__ = [
+    "FULL",
+    "QUICK",
+    "Accuracy",
+    "Case",
+    "Result",
+    "Size",
+    "Work",
+    "fitted",
+    "interleaved",
+    "measure",
+    "rounds",
+    "schema_of",
+    "table_of",
+    "world_log",
+    "write_repeated",
+]
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import Any
+
+import numpy as np
+import polars as pl
+
+from harmonrank.data import Log, Schema
+from harmonrank.data.reading import ParquetWriter
+from harmonrank.fusion import Method, method_class
+from harmonrank.worlds import world
+from harmonrank_lab.worlds import log_of
 
 Work = Callable[[], object]
 
 _OURS = "ours"
 _TURN_SECONDS = 0.1
+
+_PIECE = 500_000
+_REQUEST_ROWS = 20
+_SLOTS = {"hour": 24, "app_version": 10, "age": 8, "gender": 3}
+
+
+@dataclass(frozen=True)
+class Size:
+    """Rows of every part.
+
+    Attributes:
+        seconds: How long each case is repeated.
+        compile: Whether torch.compile takes part; to compile takes longer than all the rest.
+        file_rows: Of the file that is scored from parquet to parquet.
+        objective_rows: Rows of the fits with few and many objectives.
+        serve_seconds: How long a service is asked.
+        serve_rows: Candidates of a request by binary tensors.
+    """
+
+    seconds: float = 2.0
+    compile: bool = True
+    batch_rows: int = 10_240
+    rank_rows: tuple[int, ...] = (10_240, 1_024_000)
+    metric_rows: int = 500_000
+    train_rows: int = 1_000_000
+    head_rows: int = 200_000
+    score_rows: int = 1_000_000
+    request_rows: int = 1000
+    file_rows: int = 20_000_000
+    growth_rows: tuple[int, ...] = (10_000, 100_000, 1_000_000, 10_000_000)
+    growth_objectives: tuple[int, ...] = (2, 5, 10, 20)
+    objective_rows: int = 100_000
+    serve_seconds: float = 10.0
+    serve_rows: int = 10_000
+
+
+FULL = Size()
+QUICK = Size(
+    seconds=0.3,
+    compile=False,
+    rank_rows=(10_240, 102_400),
+    metric_rows=50_000,
+    train_rows=200_000,
+    head_rows=20_000,
+    score_rows=100_000,
+    file_rows=300_000,
+    growth_rows=(10_000, 100_000),
+    growth_objectives=(2, 5),
+    objective_rows=10_000,
+    serve_seconds=1.5,
+)
 
 
 @dataclass(frozen=True)
@@ -126,3 +204,53 @@ def measure(
     medians = interleaved(work, seconds, least=least)
     ours = medians.pop(_OURS)
     return Result(group, name, rows, ours, medians, note=note)
+
+
+@cache
+def world_log(rows: int, name: str = "elive") -> Log:
+    """Return rows of a world: in 'elive' five objectives and four context features."""
+    return log_of(world(name), rows, 0)
+
+
+@cache
+def fitted(name: str, rows: int, world_name: str = "elive") -> Method:
+    """Return a method that was fitted on rows of a world, a network by one pass."""
+    options = {"epochs": 1} if name == "harmonrank-paper" else {}
+    log = world_log(rows, world_name)
+    return method_class(name)(**options).fit(log, log.schema, valid=log)
+
+
+def schema_of(objectives: int) -> Schema:
+    """Return the schema of `table_of`."""
+    names = {f"y{m}": f"p{m}" for m in range(objectives)}
+    return Schema(names, context=tuple(_SLOTS), request="request_id")
+
+
+def table_of(rows: int, objectives: int, seed: int = 0) -> pl.DataFrame:
+    """Draw a plain log: a shared and an own part of each logit, labels by the probabilities."""
+    rng = np.random.default_rng(seed)
+    columns: dict[str, np.ndarray] = {"request_id": np.arange(rows) // _REQUEST_ROWS}
+    for name, slots in _SLOTS.items():
+        columns[name] = rng.integers(0, slots, rows, dtype=np.int16)
+    shared = rng.normal(size=rows)
+    for m in range(objectives):
+        logit = shared + rng.normal(size=rows) - 3.0
+        seen = logit + 0.5 * rng.normal(size=rows)
+        columns[f"p{m}"] = 1 / (1 + np.exp(-seen))
+        columns[f"y{m}"] = (rng.random(rows) < 1 / (1 + np.exp(-logit))).astype(np.uint8)
+    return pl.DataFrame(columns)
+
+
+def write_repeated(path: Path, rows: int, objectives: int = 5, *, labels: bool = True) -> int:
+    """Write such a log of any length by repeating its first rows; return its bytes in memory."""
+    piece = table_of(min(rows, _PIECE), objectives)
+    if not labels:
+        piece = piece.drop(schema_of(objectives).names)
+    total = 0
+    with ParquetWriter(path) as writer:
+        for start in range(0, rows, _PIECE):
+            request = pl.col("request_id") + start // _REQUEST_ROWS
+            part = piece.head(rows - start).with_columns(request)
+            writer.put(part)
+            total += int(part.estimated_size())
+    return total

@@ -1,10 +1,20 @@
-"""Run: the cases of a benchmark one after another, and what they found."""
+"""Run: the cases of a benchmark one after another, and what they found as a table."""
 
-__all__ = ["PARTS", "CaseEnded", "CaseStarted", "Failure", "Report", "machine", "run"]
+__all__ = [
+    "TITLE",
+    "CaseEnded",
+    "CaseStarted",
+    "Failure",
+    "Report",
+    "bench_table",
+    "machine",
+    "run",
+    "seconds_text",
+]
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -13,16 +23,19 @@ from typing import Any
 
 from harmonrank.support.errors import UsageError, did_you_mean
 from harmonrank.support.events import Part
-from harmonrank_lab.bench._result import Accuracy, Case, Result
-from harmonrank_lab.bench._size import FULL, Size
+from harmonrank.support.table import Column, Table
+from harmonrank_lab.bench._result import FULL, Accuracy, Case, Result, Size
 from harmonrank_lab.made import made_by
 
 PARTS = ("rank", "metrics", "train", "score", "growth", "serve")
 """What can be measured on its own; 'all' is everything."""
 _PACKAGES = (
     "harmonrank", "numpy", "numba", "torch", "polars",
-    "torchsort", "onnxruntime", "scikit-learn", "libauc", "uvicorn", "fastapi",
+    "torchsort", "scikit-learn", "libauc", "uvicorn", "fastapi",
 )  # fmt: skip
+
+TITLE = "# Speed"
+"""What a page of speeds begins with, and a file that it may replace."""
 
 
 @dataclass(frozen=True)
@@ -78,17 +91,20 @@ def run(
     if what not in (*PARTS, "all"):
         raise UsageError(f"There is no benchmark '{what}'. {did_you_mean(what, [*PARTS, 'all'])}")
     facts = machine()
-    cases = [case for part in (PARTS if what == "all" else (what,)) for case in _cases(part, size)]
-    found: list[Result | Accuracy | Failure] = []
+    parts = PARTS if what == "all" else (what,)
+    # A part loads what it measures, which the others do without.
+    modules = [import_module(f"harmonrank_lab.bench._{part}") for part in parts]
+    cases: list[Case] = [case for module in modules for case in module.cases(size)]
+    results: list[Result | Accuracy | Failure] = []
     for index, case in enumerate(cases):
         on_event(CaseStarted(case.name, index, len(cases)))
-        found.append(_measured(case))
-        on_event(CaseEnded(case.name, index, len(cases), found[-1]))
+        results.append(_measured(case))
+        on_event(CaseEnded(case.name, index, len(cases), results[-1]))
     return Report(
         facts,
-        tuple(one for one in found if isinstance(one, Result)),
-        tuple(one for one in found if isinstance(one, Accuracy)),
-        tuple(one for one in found if isinstance(one, Failure)),
+        tuple(one for one in results if isinstance(one, Result)),
+        tuple(one for one in results if isinstance(one, Accuracy)),
+        tuple(one for one in results if isinstance(one, Failure)),
     )
 
 
@@ -97,12 +113,6 @@ def _measured(case: Case) -> Result | Accuracy | Failure:
         return case.run()
     except Exception as error:
         return Failure(case.name, f"{type(error).__name__}: {error}")
-
-
-def _cases(part: str, size: Size) -> list[Case]:
-    # A part loads what it measures, which the others do without.
-    found: list[Case] = import_module(f"harmonrank_lab.bench._{part}").cases(size)
-    return found
 
 
 def machine() -> dict[str, Any]:
@@ -119,7 +129,7 @@ def machine() -> dict[str, Any]:
     }
     if hasattr(os, "getloadavg"):
         facts["load"] = round(os.getloadavg()[0], 2)
-    return facts | {name: found for name in _PACKAGES if (found := _version(name))}
+    return facts | {name: number for name in _PACKAGES if (number := _version(name))}
 
 
 def _version(package: str) -> str | None:
@@ -136,3 +146,55 @@ def _processor() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def bench_table(report: Report) -> Table:
+    """Return one row per result: our time, and how many times as long each peer takes."""
+    columns = (
+        Column("what", widest=31),
+        Column("rows"),
+        Column("ours", align="right"),
+        Column("peers take / note", widest=27),
+    )
+    rows = []
+    for result in report.results:
+        ours = result.ours_seconds
+        rest = [f"{name} {times_text(took / ours)}" for name, took in result.peers.items()]
+        if result.memory_mb is not None:
+            rest.append(f"peak {result.memory_mb:,.0f} MB")
+        notes = [] if rest or result.note is None else [result.note]
+        rows.append((result.name, result.rows, seconds_text(ours), "\n".join(rest + notes)))
+    return Table(columns, tuple(rows), notes=tuple(_lines(report)))
+
+
+def _lines(report: Report) -> Iterator[str]:
+    for error in report.errors:
+        peers = "".join(f", {name} {value:.2g}" for name, value in error.peers.items())
+        what = f"{error.name}, {error.rows:,} rows"
+        yield f"{what}: at most {error.ours_ranks:.2g} ranks{peers}"
+    for failure in report.failures:
+        yield f"{failure.name} failed: {failure.error}"
+    facts = report.machine
+    yield f"{facts['processor']}, {facts['cores']} cores, load {facts.get('load', '–')}."
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a time in the unit that suits it.
+
+    >>> seconds_text(0.00012), seconds_text(0.0123), seconds_text(1.5), seconds_text(150)
+    ('0.120 ms', '12.3 ms', '1.50 s', '150 s')
+    """
+    if seconds < 1:
+        value = 1e3 * seconds
+        return f"{value:.3f} ms" if value < 1 else f"{value:#.3g} ms".replace(". ", " ")
+    return f"{seconds:.2f} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
+def times_text(ratio: float) -> str:
+    """Return a ratio with two or three digits.
+
+    >>> times_text(0.834), times_text(12.34), times_text(345.6)
+    ('0.83×', '12.3×', '346×')
+    """
+    digits = 2 if ratio < 10 else 1 if ratio < 100 else 0
+    return f"{ratio:.{digits}f}×"

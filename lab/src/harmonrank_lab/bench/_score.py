@@ -1,10 +1,10 @@
-"""Scoring by tables, against the same networks in PyTorch and ONNX Runtime."""
+"""Scoring by tables, against the same networks in PyTorch."""
 
 __all__ = ["cases"]
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -15,15 +15,11 @@ import torch
 from torch import nn
 
 from harmonrank.data import Log
-from harmonrank.fusion import Method, method_class
 from harmonrank.model import Residual
 from harmonrank.paper.fused import Scorer
 from harmonrank_lab.bench._child import first_score
-from harmonrank_lab.bench._peers import compiled, on_one_thread, onnx_runtime
-from harmonrank_lab.bench._result import Case, Result, Work, measure
-from harmonrank_lab.bench._rows import world_log
-from harmonrank_lab.bench._size import Size
-from harmonrank_lab.bench._torch_heads import TorchHeads
+from harmonrank_lab.bench._peers import TorchHeads, compiled, on_one_thread
+from harmonrank_lab.bench._result import Case, Result, Size, Work, fitted, measure, world_log
 
 _NAMES = ("harmonrank", "harmonrank-paper")
 _BENT = "harmonrank with residual"
@@ -34,37 +30,30 @@ Score = Callable[[np.ndarray, np.ndarray], object]
 
 def cases(size: Size) -> list[Case]:
     """Batches, many rows, one request, and the first score of a new process."""
-    found = []
+    all_cases = []
     for name in (*_NAMES, _BENT):
-        found += [
+        all_cases += [
             Case(f"score, {name}", partial(_arrays, name, size.batch_rows, size)),
             Case(f"score, {name}", partial(_arrays, name, size.score_rows, size)),
             Case(f"score a request, {name}", partial(_request, name, size)),
         ]
     for name in _NAMES:
-        found += [
+        all_cases += [
             Case(f"cold start, {name}", partial(_cold_start, name, size)),
             Case(f"first score ever, {name}", partial(_cold_start, name, size, compiling=True)),
         ]
-    return found
+    return all_cases
 
 
 def _world(name: str) -> str:
     return _BENT_WORLD if name == _BENT else "elive"
 
 
-@cache
-def _fitted(name: str, rows: int) -> Method:
-    options = {"epochs": 1} if name == "harmonrank-paper" else {}
-    log = world_log(rows, _world(name))
-    return method_class(name.partition(" ")[0])(**options).fit(log, log.schema, valid=log)
-
-
 class _Contest:
     """The same fitted model in every runtime; all take float32 scores and codes."""
 
     def __init__(self, name: str, size: Size) -> None:
-        model: Any = _fitted(name, size.head_rows)
+        model: Any = fitted(name.partition(" ")[0], size.head_rows, _world(name))
         self.model, self.codes = model, model.fitted.encoder.encode
         self.ours, self.network = _both(model, bent=name == _BENT)
 
@@ -75,12 +64,10 @@ class _Contest:
         example = torch.from_numpy(_single(log)), torch.from_numpy(self.codes(log.context))
         with torch.no_grad():
             fast = compiled(self.network, example) if size.compile else None
-        found: dict[str, Score] = {"torch-eager": partial(_run, self.network)}
+        runtimes: dict[str, Score] = {"torch-eager": partial(_run, self.network)}
         if fast is not None:
-            found["torch.compile"] = partial(_run, fast)
-        if (onnx := onnx_runtime(self.network, example)) is not None:
-            found["onnxruntime"] = lambda scores, codes: onnx((scores, codes))
-        return found
+            runtimes["torch.compile"] = partial(_run, fast)
+        return runtimes
 
 
 @torch.no_grad()
@@ -158,7 +145,7 @@ def _cold_start(name: str, size: Size, *, compiling: bool = False) -> Result:
     """Start a process, load a model and score a request; kernels are in the cache, or compiled."""
     with TemporaryDirectory() as place:
         folder = Path(place)
-        _fitted(name, size.head_rows).save(folder / "model")
+        fitted(name.partition(" ")[0], size.head_rows, _world(name)).save(folder / "model")
         log = world_log(size.request_rows)
         frame = log.context.with_columns(
             **dict(zip(log.schema.score_columns, log.scores.T, strict=True))

@@ -11,21 +11,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from harmonrank import HarmonRank
 from harmonrank.data import Log
 from harmonrank.fusion import Method
 from harmonrank.support.extras import is_installed
-from harmonrank_lab.bench._load import Load, LoadResult, ask, send_load
-from harmonrank_lab.bench._result import Case, Result
-from harmonrank_lab.bench._rows import world_log
-from harmonrank_lab.bench._size import Size
+from harmonrank_lab.bench._child import Load, LoadResult, ask, send_load
+from harmonrank_lab.bench._result import Case, Result, Size, fitted, world_log
 
 _PEER = "FastAPI + torch-eager"
 _CONNECTIONS = 4
@@ -44,20 +41,6 @@ def cases(size: Size) -> list[Case]:
         Case("serve, start to first answer", partial(_start, size)),
         Case("serve, start to first answer, harmonrank-paper", partial(_start, size, paper=True)),
     ]
-
-
-@cache
-def _fitted(rows: int) -> Method:
-    log = world_log(rows)
-    return HarmonRank().fit(log, log.schema)
-
-
-@cache
-def _fitted_paper(rows: int) -> Method:
-    from harmonrank import HarmonRankPaper
-
-    log = world_log(rows)
-    return HarmonRankPaper(epochs=1).fit(log, log.schema)
 
 
 def _ours(model: Path, port: int) -> list[str]:
@@ -113,17 +96,17 @@ def _measured(
         file.write_bytes(request)
         with _running(server, folder, request) as port:
             send_load(Load(port, str(file), _CONNECTIONS, min(seconds, 1.0)))  # warms up
-            found = send_load(Load(port, str(file), _CONNECTIONS, seconds, rate))
-    if found.failed:
-        raise RuntimeError(f"{found.failed} of {found.answered} requests failed")
-    return found
+            answers = send_load(Load(port, str(file), _CONNECTIONS, seconds, rate))
+    if answers.failed:
+        raise RuntimeError(f"{answers.failed} of {answers.answered} requests failed")
+    return answers
 
 
 def _both(size: Size, rate: float | None) -> dict[str, LoadResult]:
     servers = {"ours": _ours}
     if is_installed("fastapi") and is_installed("torch"):
         servers[_PEER] = _plain
-    model = _fitted(size.head_rows)
+    model = fitted("harmonrank", size.head_rows)
     request = _json_request(world_log(size.request_rows))
     return {
         name: _measured(server, model, request, size.serve_seconds, rate)
@@ -132,17 +115,17 @@ def _both(size: Size, rate: float | None) -> dict[str, LoadResult]:
 
 
 def _latency(size: Size) -> Result:
-    found = _both(size, _RATE)
-    ours, peers = _split({name: answers.p99 for name, answers in found.items()})
-    rates = {n: f"{a.answered / a.seconds:.0f} requests/s" for n, a in found.items()}
+    loads = _both(size, _RATE)
+    ours, peers = _split({name: answers.p99 for name, answers in loads.items()})
+    rates = {n: f"{a.answered / a.seconds:.0f} requests/s" for n, a in loads.items()}
     note = f"Seconds are the 99th percentile. Reached: {_listed(rates)}."
     return Result("serve", cases(size)[0].name, size.request_rows, ours, peers, note=note)
 
 
 def _throughput(size: Size) -> Result:
-    found = _both(size, None)
-    ours, peers = _split({name: a.seconds / a.answered for name, a in found.items()})
-    tails = {name: f"{1e3 * a.p99:.1f} ms" for name, a in found.items()}
+    answers = _both(size, None)
+    ours, peers = _split({name: a.seconds / a.answered for name, a in answers.items()})
+    tails = {name: f"{1e3 * a.p99:.1f} ms" for name, a in answers.items()}
     note = f"{_CONNECTIONS} connections, one worker. p99: {_listed(tails)}."
     return Result("serve", cases(size)[1].name, size.request_rows, ours, peers, note=note)
 
@@ -150,16 +133,15 @@ def _throughput(size: Size) -> Result:
 def _wide(size: Size) -> Result:
     rows = size.serve_rows
     request = _binary_request(world_log(rows))
-    found = _measured(_ours, _fitted(size.head_rows), request, size.serve_seconds, None)
-    note = (
-        f"{found.answered * rows / found.seconds:,.0f} candidates/s, p99 {1e3 * found.p99:.1f} ms."
-    )
-    return Result("serve", cases(size)[2].name, rows, found.seconds / found.answered, note=note)
+    load = _measured(_ours, fitted("harmonrank", size.head_rows), request, size.serve_seconds, None)
+    note = f"{load.answered * rows / load.seconds:,.0f} candidates/s, p99 {1e3 * load.p99:.1f} ms."
+    return Result("serve", cases(size)[2].name, rows, load.seconds / load.answered, note=note)
 
 
 def _start(size: Size, *, paper: bool = False) -> Result:
     """Time from the command to the first ranking; kernels were compiled by a start before."""
-    model = _fitted_paper(size.request_rows * 10) if paper else _fitted(size.head_rows)
+    name = "harmonrank-paper" if paper else "harmonrank"
+    model = fitted(name, size.request_rows * 10 if paper else size.head_rows)
     request, took = _json_request(world_log(size.request_rows)), []
     with TemporaryDirectory() as place:
         model.save(Path(place) / "model")

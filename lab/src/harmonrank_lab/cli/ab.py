@@ -3,22 +3,121 @@
 __all__ = ["command"]
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harmonrank.cli.parts import (
     Show,
     Tables,
+    count_option,
     format_option,
+    output,
     parse_names,
     parse_pairs,
     report_option,
+    seed_option,
     shown,
     table_argument,
 )
 from harmonrank.support.errors import UsageError
-from harmonrank_lab.cli.ab_simulate import simulate_command
+
+if TYPE_CHECKING:
+    from harmonrank.support.table import Table
+    from harmonrank_lab.experiments.online import OnlineResult
+
+_CONTROL = "current"
+
+
+@click.command("simulate")
+@click.argument("world")
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option(
+    "--at", "points", multiple=True, required=True, metavar="NAME",
+    help="An operating point of the model, which gets an arm; may be repeated.",
+)  # fmt: skip
+@count_option("--users", 20_000, "Split evenly among the arms.")
+@count_option("--days", 1)
+@count_option("--hours", 24, "Of a day.")
+@count_option("--requests", 1_000, "Of an hour.")
+@count_option("-k", 5, "Shown of the 20 candidates of a request.")
+@seed_option
+@output("Log to write: parquet, csv or arrow, as `ab analyse` reads it.", required=False)
+@format_option
+@shown
+def simulate_command(
+    world: str,
+    model: Path,
+    points: tuple[str, ...],
+    requests: int,
+    k: int,
+    out: Path | None,
+    overwrite: bool,
+    style: str,
+    show: Show,
+    **size: int,
+) -> None:
+    """Try operating points of MODEL on a simulated platform, before anyone sees them.
+
+    WORLD is a world with the columns of MODEL. The arm `current` ranks with the weights of the
+    model, each other one with those of a point; none of them learns. The table shows what the
+    experiment measures, and beside it the lift by true chance, which only a simulation knows.
+    """
+    from harmonrank import load
+    from harmonrank.data.reading import file_kind
+    from harmonrank.fusion import write_table
+    from harmonrank.support.storage import check_output
+    from harmonrank_lab.experiments.online import run_online
+
+    fitted = load(model)
+    arms = {_CONTROL: fitted, **{point: fitted.at(point) for point in points}}
+    if len(arms) <= len(points):
+        raise UsageError(
+            f"--at must name different points, none of them '{_CONTROL}'. Got {', '.join(points)}."
+        )
+    if out is not None:
+        file_kind(out)
+        check_output(out, overwrite=overwrite)
+    result = run_online(
+        world,
+        requests_per_hour=requests,
+        top_k=k,
+        arms=arms,
+        progress=lambda done: show.advance("hours ", done.hour + 1, done.hours),
+        **size,
+    )
+    if out is not None and result.log is not None:
+        write_table(result.log, out, overwrite=overwrite)
+        show.line(f"Log: {out}")
+    show.result(_table(result), result.to_dict(), style=style)
+
+
+def _table(result: "OnlineResult") -> "Table":
+    """Return a row per arm and outcome: the lift as measured, and by true chance."""
+    from harmonrank.support.table import Column, Table
+
+    columns = (
+        Column("arm"),
+        Column("outcome"),
+        Column("lift %", "+.2f"),
+        Column("95 % interval", align="right"),
+        Column("exact lift %", "+.2f"),
+        Column("verdict"),
+    )
+    rows = tuple(
+        (
+            lift.arm,
+            lift.outcome,
+            lift.lift,
+            f"{lift.low:+.2f} … {lift.high:+.2f}",
+            result.exact_lift(lift.arm, lift.outcome).lift,
+            lift.verdict,
+        )
+        for lift in result.analysis.lifts
+        if lift.verdict != "A/A"
+    )
+    note = f"{result.requests:,} requests in {result.world}; lifts over '{_CONTROL}'."
+    return Table(columns, rows, notes=(note,))
 
 
 @click.group("ab")
@@ -69,18 +168,13 @@ def analyse_command(
     log: Tables,
     outcomes: str,
     unwanted: str | None,
-    user: str,
-    arm: str,
-    control: str | None,
     split: str | None,
-    aa_arm: str | None,
-    per: str,
-    impressions: str | None,
     scale: Any,
     common_axis: bool,
     report: Path | None,
     style: str,
     show: Show,
+    **names: Any,
 ) -> None:
     """Compare the arms of the experiment in LOG.
 
@@ -97,15 +191,10 @@ def analyse_command(
     check_page(report)
     analysis = analyse(
         log,
-        user=user,
-        arm=arm,
         outcomes=parse_names(outcomes),
         unwanted=parse_names(unwanted or ""),
-        control=control,
         split=parse_pairs(split, "--split"),
-        per=per,
-        impressions=impressions,
-        aa_arm=aa_arm,
+        **names,
     )
     if report is not None:
         write_page(ab_page(analysis, run_of(), scale=scale, common_axis=common_axis), report)

@@ -17,13 +17,13 @@ from harmonrank.cli.parts import Show, path_option, shown
 def command(what: str, quick: bool, markdown: Path | None, show: Show) -> None:
     """Time ours against peers in this process, in turn; print medians.
 
-    Peers are torchsort, PyTorch eager, torch.compile, ONNX Runtime, scikit-learn and LibAUC; one
+    Peers are torchsort, PyTorch eager, torch.compile, scikit-learn and LibAUC; one
     that is not installed is left out. `growth` shows time and memory by rows and objectives;
     `serve` asks a service on this machine from another process, beside a plain FastAPI server.
     """
     from harmonrank.support.storage import check_output, new_file
     from harmonrank_lab import bench
-    from harmonrank_lab.bench.report import TITLE, bench_table, seconds_text
+    from harmonrank_lab.bench._run import TITLE, bench_table, seconds_text
 
     if markdown is not None:
         check_output(markdown, overwrite=True, begins=TITLE)

@@ -38,12 +38,10 @@ def import_command(
     train_rows: int | None,
     valid_rows: int | None,
     test_rows: int | None,
-    no_random: bool,
-    file: str | None,
-    long_view: int | None,
     out: Path,
     overwrite: bool,
     show: Show,
+    **how: Any,
 ) -> None:
     """Turn the raw log in DIR into partitioned parquet.
 
@@ -56,18 +54,16 @@ def import_command(
     from harmonrank_lab.upstream.logs import LOG_TOML, import_log
 
     check_output(out, overwrite=overwrite, holds=LOG_TOML)
-    source = _find(kind, folder, no_random=no_random, file=file, long_view=long_view)
+    source = _find(kind, folder, **how)
     rows = (train_rows, valid_rows, test_rows)
     for note in source.notes:
         show.line(note)
-
-    def on_step(step: Any) -> None:
-        show.advance(f"{step.stage} ", step.done, step.total, f"{step.rows:,} rows")
-
-    manifest = import_log(source, out, rows=rows, overwrite=overwrite, on_step=on_step)
+    manifest = import_log(source, out, rows=rows, overwrite=overwrite, on_step=show.event)
     for what, count in manifest["oddities"].items():
         show.line(f"{count:,} × {what}.")
-    show.result(_result(manifest, out), {k: v for k, v in manifest.items() if k != "files"})
+    counts = ", ".join(f"{count:,} {part}" for part, count in manifest["rows"].items())
+    text = f"Wrote {counts} rows to {out}, divided by {manifest['split']['by']}."
+    show.result(text, {k: v for k, v in manifest.items() if k != "files"})
 
 
 def _find(
@@ -92,8 +88,3 @@ def _find(
     if kind == "kuairand":
         return find_kuairand(folder, random=not no_random)
     return find_tenrec(folder, file=file, long_view=long_view or 2)
-
-
-def _result(manifest: dict[str, Any], out: Path) -> str:
-    rows = ", ".join(f"{count:,} {part}" for part, count in manifest["rows"].items())
-    return f"Wrote {rows} rows to {out}, divided by {manifest['split']['by']}."

@@ -31,8 +31,8 @@ class _Verbs(click.Group):
         if name not in _VERBS:
             return None
         module = import_module(f"harmonrank_lab.cli.{_MODULES.get(name, name)}")
-        found: click.Command = module.command
-        return found
+        verb: click.Command = module.command
+        return verb
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Verbs"):

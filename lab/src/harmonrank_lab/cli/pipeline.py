@@ -3,12 +3,11 @@
 __all__ = ["command"]
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from harmonrank.cli.parts import (
-    Show,
     count_option,
     figures_option,
     format_option,
@@ -19,6 +18,9 @@ from harmonrank.cli.parts import (
 )
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank_lab.cli.predictor_options import predictor_options
+
+if TYPE_CHECKING:
+    from harmonrank.cli.parts import Show
 
 _DECLARATION = "declaration.toml"
 
@@ -65,17 +67,12 @@ def command(
     kind: str,
     declaration: Path | None,
     file: str | None,
-    network: str,
-    epochs: int | None,
-    folds: int,
-    by: Any,
-    settings: tuple[str, ...],
-    fusion_rows: int,
     methods: str,
-    seed: int,
+    config: Any,
     figures: Path | None,
     style: str,
-    show: Show,
+    show: "Show",
+    **how: Any,
 ) -> None:
     """Go from the raw logs in RAW to a comparison of fusions and a report.
 
@@ -88,23 +85,18 @@ def command(
     from harmonrank.cli.parts import Pages, can_draw
     from harmonrank.fusion import METHODS
     from harmonrank.reports.tables import prediction_table
-    from harmonrank_lab.cli.predict import config_of
-    from harmonrank_lab.pipeline.pipeline import PIPELINE_STEPS, PipelineConfig, run_pipeline
-    from harmonrank_lab.pipeline.steps import Steps
+    from harmonrank_lab.pipeline.pipeline import PIPELINE_STEPS, PipelineConfig, Steps, run_pipeline
 
-    config = PipelineConfig(
-        predictor=config_of(network, epochs, settings),
-        folds=folds,
-        by=by,
-        fusion_rows=fusion_rows,
+    plan = PipelineConfig(
+        predictor=config,
         methods=METHODS if methods == "all" else tuple(parse_names(methods)),
-        seed=seed,
+        **how,
     )
     source = _find(raw, kind, declaration, file)
     page = out / "report.html" if can_draw(show) else None
     drawn, pictured = Pages(page, None, show), Pages(None, figures, show)
     steps = Steps(out, PIPELINE_STEPS, show.event)
-    result = run_pipeline(source, out, config, steps=steps, on_event=show.event)
+    result = run_pipeline(source, out, plan, steps=steps, on_event=show.event)
 
     about = {
         "title": f"From {source.columns.kind} logs to a fused ranking",

@@ -10,12 +10,10 @@ import click
 from harmonrank.cli.parts import (
     Show,
     output,
-    parse_settings,
     seed_option,
     shown,
 )
 from harmonrank.cli.parts.engine_options import EngineChoice, engine_options
-from harmonrank.support.errors import UsageError
 from harmonrank_lab.cli.predictor_options import predictor_options
 
 
@@ -30,23 +28,9 @@ def command() -> None:
 @seed_option
 @output("Folder of the predictor.")
 @engine_options
-@click.option(
-    "--data-parallel", is_flag=True, help="Ray: of no effect, as weights are the same anyhow."
-)
 @shown
 def fit_command(
-    log: Path,
-    network: str,
-    epochs: int | None,
-    folds: int,
-    by: Any,
-    settings: tuple[str, ...],
-    seed: int,
-    out: Path,
-    overwrite: bool,
-    engine: EngineChoice,
-    data_parallel: bool,
-    show: Show,
+    log: Path, out: Path, overwrite: bool, engine: EngineChoice, show: Show, **how: Any
 ) -> None:
     """Train on LOG, a folder that `harmonrank lab data import` wrote.
 
@@ -61,35 +45,14 @@ def fit_command(
     from harmonrank_lab.upstream.logs import ImportedLog
     from harmonrank_lab.upstream.predictor import MODEL
 
-    if data_parallel and not engine.is_cluster:
-        raise UsageError("--data-parallel is about Ray; add --engine ray.")
-    config = config_of(network, epochs, settings)
     check_output(out, overwrite=overwrite, holds=MODEL)
     with engine.used():
         predictor = fit_predictor(
-            ImportedLog.open(log),
-            out,
-            config,
-            folds=folds,
-            by=by,
-            seed=seed,
-            overwrite=overwrite,
-            on_event=show.event,
+            ImportedLog.open(log), out, overwrite=overwrite, on_event=show.event, **how
         )
     show.line(f"Wrote {out}.")
     facts = predictor_facts(predictor)
     show.result(predictor_table(facts), facts)
-
-
-def config_of(network: str, epochs: int | None, settings: tuple[str, ...]) -> Any:
-    """Return the options of a predictor, checked."""
-    from harmonrank.support.options import checked_options
-    from harmonrank_lab.upstream import PredictorConfig
-
-    options = {"network": network, **parse_settings(settings)}
-    if epochs is not None:
-        options["epochs"] = epochs
-    return PredictorConfig(**checked_options("predict", PredictorConfig, options))
 
 
 @command.command("score")

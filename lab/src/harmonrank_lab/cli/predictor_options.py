@@ -3,14 +3,22 @@
 __all__ = ["predictor_options"]
 
 from collections.abc import Callable
+from functools import reduce, wraps
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from harmonrank.cli.parts import F, count_option, settings_option, whole
+from harmonrank.cli.parts import F, count_option, parse_settings, settings_option, whole
+
+if TYPE_CHECKING:
+    from harmonrank_lab.upstream import PredictorConfig
 
 
 def predictor_options(least_folds: int, text: str) -> Callable[[F], F]:
-    """Return the options of the networks that predict; the text says what folds are."""
+    """Return the options of the networks that predict; a verb gets `config`, `folds` and `by`.
+
+    The text says what folds are.
+    """
     networks = click.Choice(["mmoe", "ple", "esmm"])
     cuts = "How folds are cut; as the log was split if left out."
     options: list[Callable[[F], F]] = [
@@ -24,8 +32,21 @@ def predictor_options(least_folds: int, text: str) -> Callable[[F], F]:
     ]
 
     def decorate(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
+        @wraps(function)
+        def verb(**given: Any) -> Any:
+            how = [given.pop(name) for name in ("network", "epochs", "settings")]
+            return function(config=_config(*how), **given)
+
+        return cast(F, reduce(lambda made, option: option(made), reversed(options), verb))
 
     return decorate
+
+
+def _config(network: str, epochs: int | None, settings: tuple[str, ...]) -> "PredictorConfig":
+    from harmonrank.support.options import checked_options
+    from harmonrank_lab.upstream import PredictorConfig
+
+    options = {"network": network, **parse_settings(settings)}
+    if epochs is not None:
+        options["epochs"] = epochs
+    return PredictorConfig(**checked_options("predict", PredictorConfig, options))

@@ -4,20 +4,13 @@ __all__ = ["command"]
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from harmonrank.cli.parts import Show, figures_option, format_option, path_option, shown
 from harmonrank.support.events import BatchEnded, FitStep
 from harmonrank_lab.events import CellEnded, CellStarted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from harmonrank.reports.sections import Section
-
-_FIRST = "elive"
 
 
 @click.command("reproduce")
@@ -53,10 +46,7 @@ _FIRST = "elive"
     show_default=True,
     help="Folder of report.html, reproduction.md and results.json; tables add up in it.",
 )
-@path_option(
-    "--runs",
-    help="Folder that keeps finished experiments. [runs in the output folder]",
-)
+@path_option("--runs", help="Folder that keeps finished experiments. [runs in the output folder]")
 @path_option(
     "--markdown",
     metavar="FILE",
@@ -94,58 +84,40 @@ def command(
     from harmonrank.reports.html import DOCTYPE, plotly_script
     from harmonrank.reports.pictures import LIST, find_browser
     from harmonrank.support.storage import check_output
-    from harmonrank_lab.paper_tables import PAPER, QUICK, reproduce
-    from harmonrank_lab.paper_tables.report import (
-        PAGE,
-        REPORT,
-        RESULTS,
-        add_results,
-        reproduction_markdown,
-        reproduction_tables,
-        with_head,
-        write_reproduction,
-    )
+    from harmonrank_lab.paper_tables import PAPER, QUICK, report, reproduce
 
     given = {name: value for name, value in changes.items() if value is not None}
     settings = replace(QUICK if quick else PAPER, **given)
     wanted = tables or ("all",)
     how = _command(wanted, data, quick, given)
-    check_output(out / RESULTS, overwrite=True)
-    check_output(out / REPORT, overwrite=True, begins=DOCTYPE)
-    for path in filter(None, [out / PAGE, markdown]):
-        with_head(check_output(path, overwrite=True), "")
+    check_output(out / report.RESULTS, overwrite=True)
+    check_output(out / report.REPORT, overwrite=True, begins=DOCTYPE)
+    for path in filter(None, [out / report.PAGE, markdown]):
+        report.with_head(check_output(path, overwrite=True), "")
     if figures is not None:
         plotly_script()
         find_browser()
         check_output(figures, overwrite=True, holds=LIST)
-    add_results(out, ())
+    report.add_results(out, ())
     progress = _Progress(show)
-    found = reproduce(
-        wanted,
-        settings,
-        runs=runs or out / "runs",
-        data=data,
-        command=how,
-        on_event=progress.event,
+    made = reproduce(
+        wanted, settings, runs=runs or out / "runs", data=data, command=how, on_event=progress.event
     )
     progress.end()
-    merged = add_results(out, found)
+    merged = report.add_results(out, made)
     seeds = f"0 to {settings.seeds - 1}" if settings.seeds > 1 else "0"
     run = run_of("\n".join(dict.fromkeys(table.command for table in merged)), seeds)
-    page = can_draw(show)
-    written = write_reproduction(
-        out,
-        merged,
-        run,
-        page=page,
-        closer=_closer(data, settings.rows, show) if page or figures else (),
-        markdown=markdown,
-        figures=figures,
+    written = report.write_reproduction(
+        out, merged, run, page=can_draw(show), markdown=markdown, figures=figures
     )
     for path in written:
         show.line(f"Wrote {path}")
-    text = reproduction_tables(found) if style == "table" else reproduction_markdown(found, run)
-    show.result(text, {"tables": [table.to_dict() for table in found]})
+    text = (
+        report.reproduction_tables(made)
+        if style == "table"
+        else report.reproduction_markdown(made, run)
+    )
+    show.result(text, {"tables": [table.to_dict() for table in made]})
 
 
 def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict[str, Any]) -> str:
@@ -160,20 +132,6 @@ def _command(tables: tuple[str, ...], data: str | None, quick: bool, given: dict
             f"{value:g}" if isinstance(value, float) else value,
         ]
     return shlex.join(map(str, parts))
-
-
-def _closer(data: str | None, rows: int, show: Show) -> "Sequence[Section]":
-    """Return what our default learned; data that it cannot be fitted on have had their say."""
-    from harmonrank.support.errors import HarmonRankError
-    from harmonrank_lab.paper_tables import data_of
-    from harmonrank_lab.paper_tables.report import closer_look
-
-    show.line("Drawing the report.")
-    try:
-        return closer_look(data_of(data or _FIRST, rows))
-    except HarmonRankError as error:
-        show.line(f"The page has no closer look at our default: {error}")
-        return ()
 
 
 class _Progress:

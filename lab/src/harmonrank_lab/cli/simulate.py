@@ -4,7 +4,7 @@ __all__ = ["command"]
 
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,7 +21,7 @@ from harmonrank.support.errors import UsageError
 from harmonrank_lab.cli.simulate_stream import StreamPlan, simulate_stream, stream_options
 
 if TYPE_CHECKING:
-    from harmonrank_lab.worlds import World
+    pass
 
 
 @click.command("simulate")
@@ -33,11 +33,7 @@ if TYPE_CHECKING:
     least=4,
 )
 @click.option(
-    "--seed",
-    type=seeds,
-    default=0,
-    show_default=True,
-    help="Draws other rows of the same world.",
+    "--seed", type=seeds, default=0, show_default=True, help="Draws other rows of the same world."
 )
 @click.option("--redraw", type=whole(0), help="Draws another world of the same kind.")
 @click.option("--objectives", metavar="A,B", help="Only these objectives.")
@@ -69,13 +65,11 @@ def command(
     objectives: str | None,
     drift: float,
     position_bias: float | None,
-    unwanted: str | None,
-    graded: str | None,
-    given: str | None,
     out: Path | None,
     overwrite: bool,
     json_file: str | None,
     quiet: bool,
+    **kind_texts: str | None,
 ) -> None:
     """Write the log of WORLD to a folder, or its events to a stream.
 
@@ -92,9 +86,11 @@ def command(
     from harmonrank.worlds import world as find_world
     from harmonrank_lab.worlds import World, simulate
 
-    kinds = kind_parts(unwanted, graded, given)
+    kinds = kind_parts(**kind_texts)
     if world == "trained":
-        _refuse(world, {"--objectives": objectives, "--drift": drift or None, "--swap": plan.swap})
+        given = {"--objectives": objectives, "--drift": drift or None, "--swap": plan.swap}
+        for option in (name for name, value in given.items() if value is not None):
+            raise UsageError(f"{option} does not apply to the world '{world}'; leave it out.")
     if not isfinite(drift):
         raise UsageError(f"--drift must be a finite number. Got {drift}.")
     if plan.address is None:
@@ -112,17 +108,12 @@ def command(
             show.line("Training the upstream networks on a simulated log.")
         place = find_world(world, redraw=redraw)
         if isinstance(place, World):
-            place = plan.changed(_changed(place, objectives, drift))
+            place = place.subset(parse_names(objectives)) if objectives else place
+            place = plan.changed(place.drifting(mu_amplitude=drift) if drift else place)
         if plan.address is not None:
+            facts = {"drift": drift, "redraw": redraw}
             simulate_stream(
-                place,
-                rows,
-                plan,
-                out,
-                show,
-                seed=seed,
-                overwrite=overwrite,
-                facts={"drift": drift, "redraw": redraw},
+                place, rows, plan, out, show, seed=seed, overwrite=overwrite, facts=facts
             )
             return
 
@@ -153,15 +144,3 @@ def _required(out: Path | None) -> Path:
     if out is None:
         raise UsageError("A log needs a folder to be written to; name one with -o.")
     return out
-
-
-def _changed(world: "World", objectives: str | None, drift: float) -> "World":
-    if objectives:
-        world = world.subset(parse_names(objectives))
-    return world.drifting(mu_amplitude=drift) if drift else world
-
-
-def _refuse(world: str, given: dict[str, Any]) -> None:
-    for option, value in given.items():
-        if value is not None:
-            raise UsageError(f"{option} does not apply to the world '{world}'; leave it out.")

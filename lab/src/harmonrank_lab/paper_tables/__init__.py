@@ -1,6 +1,5 @@
 """The paper's tables and figures, made again, each claim with its verdict."""
 
-from harmonrank_lab.paper_tables._data import Data, data_of
 from harmonrank_lab.paper_tables._run import TABLES, reproduce
 from harmonrank_lab.paper_tables._settings import PAPER, QUICK, Settings
 from harmonrank_lab.paper_tables._table import Estimate, Outcome, PaperTable, Row, Verdict
@@ -9,13 +8,11 @@ __all__ = [
     "PAPER",
     "QUICK",
     "TABLES",
-    "Data",
     "Estimate",
     "Outcome",
     "PaperTable",
     "Row",
     "Settings",
     "Verdict",
-    "data_of",
     "reproduce",
 ]

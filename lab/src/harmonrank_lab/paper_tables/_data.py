@@ -1,13 +1,13 @@
-"""Data: the logs an experiment runs on, new rows of a world per seed or a folder of files."""
+"""The logs an experiment runs on, and the study cell: one experiment, which is never run again."""
 
-__all__ = ["Data", "FolderData", "Logs", "WorldData", "data_of"]
+__all__ = ["Data", "Logs", "StudyCell", "data_of", "require"]
 
 import tomllib
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import msgspec
 import numpy as np
@@ -15,19 +15,73 @@ import numpy as np
 from harmonrank.data import Log, Schema, read_log
 from harmonrank.data.reading import check_columns, column_names, count_rows
 from harmonrank.support.errors import DataError, UsageError, did_you_mean
-from harmonrank.support.storage import read_json, sha256
-from harmonrank.worlds import SCHEMA, as_frame, world, world_schema
-from harmonrank_lab.worlds import WORLDS, World
+from harmonrank.support.events import OnEvent
+from harmonrank.support.storage import decode, digest, read_json, sha256
+from harmonrank.worlds import SCHEMA, world
+from harmonrank_lab.worlds import WORLDS, logs_of
 
 _THREE = {"qkvideo": ("click", "like", "follow"), "elive": ("buy", "follow", "long_view")}
 _FIVE = {
     "qkvideo": {"click", "like", "follow", "share", "long_view"},
     "elive": {"buy", "comment", "follow", "like", "long_view"},
 }
-# Test rows lie far behind the others in a world's endless stream, whatever their number.
-_LATER = 40_000_000
-_TABLES = ("train", "valid", "test")
 _WORDS = {"train": "training", "valid": "validation", "test": "test"}
+_FILES = tuple(f"{name}.parquet" for name in _WORDS)
+
+
+class _Failed(TypedDict):
+    """The result of a cell that the data or settings do not allow."""
+
+    error: str
+
+
+class StudyCell(ABC):
+    """One experiment with its own file of results."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """A short name for people, unlike that of most other cells."""
+
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """Return all that decides the result, as JSON parts."""
+
+    @abstractmethod
+    def run(self, on_event: OnEvent, checkpoint: Path) -> dict[str, Any]:
+        """Do the experiment; return numbers as JSON parts."""
+
+    @abstractmethod
+    def check(self, content: Any) -> dict[str, Any]:
+        """Return what `run` returned, after a way through JSON; refuse anything else."""
+
+    def decoded(self, content: Any) -> dict[str, Any]:
+        """Return a stored result, which may be the error that the cell ended with."""
+        if isinstance(content, dict) and "error" in content:
+            return dict(decode(content, _Failed, self.name))
+        return self.check(content)
+
+    @property
+    def key(self) -> str:
+        """The name of its file: unlike that of any other cell."""
+        slug = "".join(c if c.isalnum() or c in "-._" else "-" for c in self.name)
+        return f"{slug[:100]}-{self.digest[:10]}"
+
+    @property
+    def digest(self) -> str:
+        """A checksum of all that decides the result."""
+        return digest(self.identity())
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """Cells in this order share their rows with the one before, where they can."""
+        return (self.name,)
+
+
+def require(condition: bool, what: str) -> None:
+    """Refuse a stored result whose parts do not fit the cell."""
+    if not condition:
+        raise DataError(f"A stored result must have {what}.")
 
 
 class Logs(NamedTuple):
@@ -112,24 +166,12 @@ class WorldData(Data):
         """Return Σ_mn/√(Σ_mm Σ_nn) with Σ = ΛΛᵀ + diag σ²."""
         covariance = self._world.covariance
         spread = np.sqrt(np.diag(covariance))
-        correlation: np.ndarray = covariance / np.outer(spread, spread)
-        return correlation
+        return np.asarray(covariance / np.outer(spread, spread))
 
 
 @lru_cache(maxsize=1)
 def _drawn(name: str, rows: int, seed: int, objectives: tuple[str, ...]) -> Logs:
-    place = world(name).subset(objectives)
-    half = rows // 2
-    return Logs(
-        _sample(place, rows, seed, 0, truth=False),
-        _sample(place, half, seed, rows, truth=False),
-        _sample(place, half, seed, _LATER, truth=True),
-    )
-
-
-def _sample(place: World, rows: int, seed: int, start: int, *, truth: bool) -> Log:
-    sample = place.sample(rows, seed=seed, start=start, with_truth=truth)
-    return read_log(as_frame(place, sample), world_schema(place))
+    return Logs(*logs_of(world(name).subset(objectives), rows, seed))
 
 
 class _Ceiling(msgspec.Struct):
@@ -144,48 +186,37 @@ class FolderData(Data):
     fixed_rows = True
 
     def __init__(self, path: Path, rows: int | None) -> None:
-        missing = [n for n in (SCHEMA, *_files()) if not (path / n).is_file()]
+        missing = [n for n in (SCHEMA, *_FILES) if not (path / n).is_file()]
         if missing:
             raise DataError(
                 f"The folder '{path}' has no {' and no '.join(missing)}; expected {SCHEMA}, "
-                f"{', '.join(_files())}, as `harmonrank simulate` writes them."
+                f"{', '.join(_FILES)}, as `harmonrank simulate` writes them."
             )
         self._path, self._rows = path, rows
         self._schema = Schema.read(path / SCHEMA)
         self.name, self.objectives = str(path), self._schema.names
         ceiling = path / "ceiling.json"
         self._simulated = read_json(ceiling, _Ceiling).world if ceiling.is_file() else None
-        self.paper = self._stands_for()
+        alike = (name for name, names in _FIVE.items() if names == set(self.objectives))
+        self.paper = next(alike, None)
+        if self._simulated is not None:
+            self.paper = self._simulated if self._simulated in _FIVE else None
         if len(self.objectives) < 2:
             raise DataError(f"'{path / SCHEMA}' names one objective; expected at least two.")
-        self._check_columns()
-
-    def _check_columns(self) -> None:
-        """Refuse files without the labels and scores that the schema names, before any work."""
-        schema = self._schema
-        wanted = (*schema.names, *schema.score_columns, *schema.context)
-        for path in (self._path / name for name in _files()):
-            check_columns(path, column_names(path), wanted)
-
-    def _stands_for(self) -> str | None:
-        if self._simulated is not None:
-            return self._simulated if self._simulated in _FIVE else None
-        known = (name for name, names in _FIVE.items() if names == set(self.objectives))
-        return next(known, None)
+        wanted = (*self._schema.names, *self._schema.score_columns, *self._schema.context)
+        for file in (path / name for name in _FILES):
+            check_columns(file, column_names(file), wanted)
 
     def words(self) -> str:
         """Say which folder."""
         about = f", a simulation of the world ‘{self._simulated}’" if self._simulated else ""
-        counts = []
-        for name, most in zip(_TABLES, self._most(), strict=True):
-            count = count_rows(self._path / f"{name}.parquet")
-            counts.append(f"{min(count, most or count):,} {_WORDS[name]}")
-        rows = f"{counts[0]}, {counts[1]} and {counts[2]} rows"
+        counts = [count_rows(self._path / name) for name in _FILES]
+        if self._rows is not None:
+            most = (self._rows, self._rows // 2, self._rows // 2)
+            counts = [min(both) for both in zip(counts, most, strict=True)]
+        told = [f"{n:,} {word}" for n, word in zip(counts, _WORDS.values(), strict=True)]
+        rows = f"{told[0]}, {told[1]} and {told[2]} rows"
         return f"folder ‘{self._path.name}’{about}, {rows}, the same for every seed"
-
-    def _most(self) -> tuple[int | None, ...]:
-        half = None if self._rows is None else self._rows // 2
-        return (self._rows, half, half)
 
     def identity(self) -> dict[str, Any]:
         """Return checksums of the files."""
@@ -193,7 +224,7 @@ class FolderData(Data):
 
     @cached_property
     def _sums(self) -> dict[str, str]:
-        return {name: sha256(self._path / name) for name in (SCHEMA, *_files())}
+        return {name: sha256(self._path / name) for name in (SCHEMA, *_FILES)}
 
     def logs(self, seed: int, objectives: tuple[str, ...]) -> Logs:  # noqa: ARG002
         """Read the rows; those last read are kept."""
@@ -207,20 +238,16 @@ class FolderData(Data):
 @lru_cache(maxsize=1)
 def _read(path: Path, schema_text: str, rows: int | None) -> Logs:
     schema = Schema.from_dict(tomllib.loads(schema_text))
-    found = [read_log(path / name, schema) for name in _files()]
+    parts = [read_log(path / name, schema) for name in _FILES]
     if rows is not None:
         limits = (rows, rows // 2, rows // 2)
-        found = [
-            log.take(np.arange(min(n, log.rows))) for log, n in zip(found, limits, strict=True)
+        parts = [
+            log.take(np.arange(min(n, log.rows))) for log, n in zip(parts, limits, strict=True)
         ]
-    logs = Logs(*found)
+    logs = Logs(*parts)
     logs.train.require_both_classes("training")
     logs.test.require_both_classes("test")
     return logs
-
-
-def _files() -> tuple[str, ...]:
-    return tuple(f"{name}.parquet" for name in _TABLES)
 
 
 def data_of(name: str, rows: int | None) -> Data:

@@ -17,8 +17,7 @@ from harmonrank.metrics import auc, best_score, bootstrap_areas
 from harmonrank.paper import NetworkOptions
 from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import decode
-from harmonrank_lab.paper_tables._cell import StudyCell, require
-from harmonrank_lab.paper_tables._data import Data, Logs
+from harmonrank_lab.paper_tables._data import Data, Logs, StudyCell, require
 from harmonrank_lab.paper_tables._table import Epoch
 
 REPLICATES = 200
@@ -131,14 +130,15 @@ class FitCell(StudyCell):
 
     def check(self, content: Any) -> dict[str, Any]:
         """Return measurements of as many objectives, replicates and sweeps as the cell has."""
-        found = decode(content, _Fitted, self.name)
+        fitted = decode(content, _Fitted, self.name)
         M = len(self.objectives)
-        require(len(found["auc"]) == len(found["positives"]) == M, "a number per objective")
-        attention = found["attention"]
-        if attention is not None or _attends(self._built()):
+        require(len(fitted["auc"]) == len(fitted["positives"]) == M, "a number per objective")
+        attention, model = fitted["attention"], self._built()
+        attends = hasattr(model, "attention") and getattr(model.config, "self_attention", False)
+        if attention is not None or attends:
             sizes = [len(row) for row in attention or ()]
             require(sizes == [M] * M, "attention between all objectives")
-        resampled, swept = found.get("resampled"), (found.get("points"), found.get("best"))
+        resampled, swept = fitted.get("resampled"), (fitted.get("points"), fitted.get("best"))
         fixed = self.data.fixed_rows
         require((resampled is not None) == fixed, "resampled sums of a folder's rows alone")
         require(resampled is None or len(resampled) == REPLICATES, "a sum per replicate")
@@ -146,14 +146,14 @@ class FitCell(StudyCell):
             require((points is not None) == bool(self.sweep), "points where weights are swept")
             require(not points or len(points) == len(self.sweep), "a point per swept weight")
             require(all(len(p) == M for p in points or ()), "an AUC per objective and point")
-        require(not self.sweep or bool(found["points"]), "a point per swept weight")
-        return dict(found)
+        require(not self.sweep or bool(fitted["points"]), "a point per swept weight")
+        return dict(fitted)
 
     def _measured(self, model: Method, train: Log, logs: Logs) -> dict[str, Any]:
         test = logs.test
         weights = np.ones(len(self.objectives)) if self.weights is None else np.array(self.weights)
         fused = model.score(test)
-        found: dict[str, Any] = {
+        measured: dict[str, Any] = {
             "auc": _areas(fused, test),
             "ceiling": ceiling_of(test, weights),
             "positives": train.known_labels().sum(axis=0).tolist(),
@@ -167,13 +167,14 @@ class FitCell(StudyCell):
                 sample_weight=test.sample_weight,
                 replicates=REPLICATES,
             )
-            found["resampled"] = (areas[:, weights != 0] @ weights[weights != 0]).tolist()
-        attention = getattr(model, "attention", lambda _: None)(_some(test))
-        found["attention"] = None if attention is None else attention.tolist()
-        found["history"] = [list(epoch) for epoch in getattr(model, "history", ())]
+            measured["resampled"] = (areas[:, weights != 0] @ weights[weights != 0]).tolist()
+        some = test.take(np.arange(min(test.rows, _ATTENTION_ROWS)))
+        attention = getattr(model, "attention", lambda _: None)(some)
+        measured["attention"] = None if attention is None else attention.tolist()
+        measured["history"] = [list(epoch) for epoch in getattr(model, "history", ())]
         if self.sweep:
-            found |= self._swept(model, test)
-        return found
+            measured |= self._swept(model, test)
+        return measured
 
     def _swept(self, model: Method, test: Log) -> dict[str, Any]:
         """Return AUCs at other weights, and the best there are."""
@@ -191,14 +192,6 @@ def _areas(fused: np.ndarray, test: Log) -> list[float]:
     labels = test.known_labels() if test.truth is None else test.truth
     areas: list[float] = auc(fused, labels, sample_weight=test.sample_weight).tolist()
     return areas
-
-
-def _attends(model: Method) -> bool:
-    return hasattr(model, "attention") and getattr(model.config, "self_attention", False) is True
-
-
-def _some(log: Log) -> Log:
-    return log.take(np.arange(min(log.rows, _ATTENTION_ROWS)))
 
 
 def fewer_positives(log: Log, column: int, odds: int, seed: int) -> Log:

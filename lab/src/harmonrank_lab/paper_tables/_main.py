@@ -2,12 +2,10 @@
 
 __all__ = ["Main"]
 
-from harmonrank_lab.paper_tables._cell import StudyCell
-from harmonrank_lab.paper_tables._experiment import Experiment
+from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
-from harmonrank_lab.paper_tables._study import NAMES, Results, Study, minus
-from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict
-from harmonrank_lab.paper_tables.claims import MAIN, verdict
+from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
+from harmonrank_lab.paper_tables._table import MAIN, PaperTable, Row, Verdict, verdict
 
 _METHODS = ("mbce", "label-aggregation", "reinforce", "harmonrank-paper", "harmonrank")
 _RIVALS = _METHODS[:3]
@@ -25,7 +23,7 @@ def _verdicts(
     group: str, paper: dict[str, float], fits: dict[str, list[FitCell]], results: Results
 ) -> list[Verdict]:
     published = results.sums(fits["harmonrank-paper"])
-    found = [
+    verdicts = [
         verdict(
             f"HarmonRank beats {NAMES[rival]}, {group}",
             minus(published, results.sums(fits[rival])),
@@ -35,7 +33,7 @@ def _verdicts(
     ]
     ours = minus(results.sums(fits["harmonrank"]), published)
     claim = f"our default harmonrank beats the paper's HarmonRank, {group}"
-    return [*found, verdict(claim, ours, source="ours")]
+    return [*verdicts, verdict(claim, ours, source="ours")]
 
 
 class Main(Experiment):

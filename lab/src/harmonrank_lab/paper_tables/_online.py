@@ -13,15 +13,19 @@ import numpy as np
 from harmonrank import __version__
 from harmonrank.support.events import FitStep, OnEvent
 from harmonrank_lab.experiments.online import HourEnded, OnlineResult, run_online
-from harmonrank_lab.paper_tables._cell import StudyCell, require
-from harmonrank_lab.paper_tables._data import Data
-from harmonrank_lab.paper_tables._experiment import Experiment
-from harmonrank_lab.paper_tables._study import NAMES, Results, Study
-from harmonrank_lab.paper_tables._table import Estimate, PaperTable, Row, Verdict
-from harmonrank_lab.paper_tables.claims import ONLINE, estimate_of, verdict
+from harmonrank_lab.paper_tables._data import Data, StudyCell, require
+from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study
+from harmonrank_lab.paper_tables._table import (
+    ONLINE,
+    Estimate,
+    PaperTable,
+    Row,
+    Verdict,
+    estimate_of,
+    verdict,
+)
 
 _ARMS = {"base": "mbce", "rl": "reinforce", "paper": "harmonrank-paper", "ours": "harmonrank"}
-_EXACT = "by true chance"
 
 
 @dataclass(frozen=True)
@@ -54,15 +58,15 @@ class OnlineCell(StudyCell):
             on_event(FitStep(event.hour + 1, event.hours))
 
         rules: dict[str, Any] = dict(self.rules)
-        found = run_online(self.data.name, seed=self.seed, arms=_ARMS, progress=progress, **rules)
-        return found.to_dict()
+        result = run_online(self.data.name, seed=self.seed, arms=_ARMS, progress=progress, **rules)
+        return result.to_dict()
 
     def check(self, content: Any) -> dict[str, Any]:
         """Return a result with the lifts of every arm and objective."""
-        found = OnlineResult.from_dict(content)
-        require(found.objectives == self.data.objectives, "the world's objectives")
-        needed = {(arm, name) for arm in _ARMS if arm != "base" for name in found.objectives}
-        for lifts in (found.exact, found.analysis.lifts):
+        result = OnlineResult.from_dict(content)
+        require(result.objectives == self.data.objectives, "the world's objectives")
+        needed = {(arm, name) for arm in _ARMS if arm != "base" for name in result.objectives}
+        for lifts in (result.exact, result.analysis.lifts):
             require(needed <= {(x.arm, x.outcome) for x in lifts}, "a lift per arm and objective")
         return dict(content)
 
@@ -71,20 +75,16 @@ def _cells(study: Study) -> list[OnlineCell]:
     return [OnlineCell(study.data, seed, study.settings.online) for seed in study.seeds]
 
 
-def _words(rules: Mapping[str, int]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in rules.items())
-
-
 def _paper(study: Study, arm: str, outcome: str) -> float | None:
     return study.paper(ONLINE.get(_ARMS[arm], {}), outcome)
 
 
-def _measured(found: OnlineResult) -> list[Row]:
+def _measured(result: OnlineResult) -> list[Row]:
     """Return what a platform would see, users split among the arms."""
     rows = []
     for arm, method in _ARMS.items():
-        for name in found.objectives if arm != "base" else ():
-            lift = found.analysis.lift(arm, name)
+        for name in result.objectives if arm != "base" else ():
+            lift = result.analysis.lift(arm, name)
             if not isfinite(lift.low + lift.lift + lift.high):
                 # Nobody in the control did it, so there is nothing to compare with.
                 continue
@@ -96,12 +96,12 @@ def _measured(found: OnlineResult) -> list[Row]:
 def _verdicts(
     study: Study, lifts: Mapping[tuple[str, str], np.ndarray], outcomes: tuple[str, ...]
 ) -> list[Verdict]:
-    found = []
+    verdicts = []
     for name in outcomes:
         paper, rival = _paper(study, "paper", name), _paper(study, "rl", name)
         gap = None if paper is None or rival is None else paper - rival
         above = lifts["paper", name]
-        found += [
+        verdicts += [
             verdict(f"HarmonRank raises {name} over MBCE", above, paper=paper, unit="%"),
             verdict(
                 f"HarmonRank raises {name} more than RL", above - lifts["rl", name],
@@ -112,11 +112,11 @@ def _verdicts(
                 unit="%", source="ours",
             ),
         ]  # fmt: skip
-    return found
+    return verdicts
 
 
-def _notes(found: list[OnlineResult]) -> list[str]:
-    checks = [one.analysis for one in found]
+def _notes(results: list[OnlineResult]) -> list[str]:
+    checks = [one.analysis for one in results]
     ratio = sum(check.sample_ratio.alarm for check in checks)
     same = sum(check.aa.alarm for check in checks)
     return [
@@ -125,8 +125,8 @@ def _notes(found: list[OnlineResult]) -> list[str]:
         "learns again from its own log. By true chance: all arms rank all requests, and answers "
         "are counted by their probability, so that verdicts need no luck with users. As measured: "
         "what a platform of this size would see. Long view stands in for watch time.",
-        f"Alarms of the sample-ratio check: {ratio} of {len(found)}; of the A/A check: {same} of "
-        f"{len(found)}.",
+        f"Alarms of the sample-ratio check: {ratio} of {len(results)}; of the A/A check: {same} of "
+        f"{len(results)}.",
     ]
 
 
@@ -150,27 +150,23 @@ class Online(Experiment):
         title = "Online experiment: lifts over MBCE"
         world = study.data.words().partition(",")[0]
         data = f"{world}, other users and candidates for every seed"
-        settings = f"closed loop: {_words(study.settings.online)}; {len(each)} seeds"
+        rules = study.settings.online.items()
+        told = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in rules)
+        settings = f"closed loop: {told}; {len(each)} seeds"
         if error := results.error(each):
             return study.table(self.key, title, [], [], [error], settings=settings, data=data)
-        found = [OnlineResult.from_dict(results[cell]) for cell in each]
-        outcomes = found[0].objectives
+        loops = [OnlineResult.from_dict(results[cell]) for cell in each]
+        outcomes = loops[0].objectives
         lifts = {
-            (arm, name): np.array([[one.exact_lift(arm, name).lift] for one in found])
+            (arm, name): np.array([[one.exact_lift(arm, name).lift] for one in loops])
             for arm in _ARMS
             if arm != "base"
             for name in outcomes
         }
-        rows = [
-            Row(
-                f"{NAMES[_ARMS[arm]]}, {_EXACT}",
-                name,
-                "%",
-                _paper(study, arm, name),
-                estimate_of(v),
-            )
-            for (arm, name), v in lifts.items()
-        ]
-        rows += _measured(found[0])
-        verdicts, notes = _verdicts(study, lifts, outcomes), _notes(found)
+        rows = []
+        for (arm, name), lift in lifts.items():
+            group, paper = f"{NAMES[_ARMS[arm]]}, by true chance", _paper(study, arm, name)
+            rows.append(Row(group, name, "%", paper, estimate_of(lift)))
+        rows += _measured(loops[0])
+        verdicts, notes = _verdicts(study, lifts, outcomes), _notes(loops)
         return study.table(self.key, title, rows, verdicts, notes, settings=settings, data=data)

@@ -7,12 +7,18 @@ from itertools import combinations
 import numpy as np
 
 from harmonrank.metrics import hypervolume
-from harmonrank_lab.paper_tables._cell import StudyCell
-from harmonrank_lab.paper_tables._experiment import Experiment
+from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
-from harmonrank_lab.paper_tables._study import NAMES, Results, Study, minus
-from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict
-from harmonrank_lab.paper_tables.claims import PAIRS, estimate_of, verdict
+from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
+from harmonrank_lab.paper_tables._table import (
+    PAIRS,
+    PaperTable,
+    Row,
+    Verdict,
+    estimate_of,
+    known_estimate,
+    verdict,
+)
 
 _TRAINED = ("mbce", "harmonrank-paper")
 _METHODS = (*_TRAINED, "harmonrank")
@@ -54,8 +60,7 @@ def _trained_points(study: Study, results: Results, method: str, pair: Pair) -> 
         return None
     columns = _columns(study, pair)
     areas = np.array([[results[cell]["auc"] for cell in each] for each in fits])
-    points: np.ndarray = areas[:, :, columns].transpose(1, 0, 2)
-    return points
+    return np.asarray(areas[:, :, columns].transpose(1, 0, 2))
 
 
 def _swept_points(
@@ -66,8 +71,7 @@ def _swept_points(
         return None
     areas = np.array([results[cell][what] for cell in fits])
     part = areas[:, index * shares : (index + 1) * shares]
-    points: np.ndarray = part[:, :, _columns(study, pair)]
-    return points
+    return np.asarray(part[:, :, _columns(study, pair)])
 
 
 def _columns(study: Study, pair: Pair) -> list[int]:
@@ -84,19 +88,10 @@ def _volumes(points: np.ndarray | None) -> np.ndarray | None:
 def _rows(group: str, points: Points, best: np.ndarray | None) -> list[Row]:
     ceiling = _volumes(best)
     rows = []
-    for method, found in points.items():
-        volumes = _volumes(found)
-        regret = minus(ceiling, volumes)
-        rows.append(
-            Row(
-                group,
-                NAMES[method],
-                "hypervolume",
-                None,
-                None if volumes is None else estimate_of(volumes),
-                None if regret is None else estimate_of(regret),
-            )
-        )
+    for method, fronts in points.items():
+        volumes = _volumes(fronts)
+        both = known_estimate(volumes), known_estimate(minus(ceiling, volumes))
+        rows.append(Row(group, NAMES[method], "hypervolume", None, *both))
     if ceiling is not None:
         rows.append(Row(group, "best possible", "hypervolume", None, estimate_of(ceiling)))
     return rows
@@ -130,11 +125,11 @@ class Pareto(Experiment):
 
     def cells(self, study: Study) -> list[StudyCell]:
         """Return a fit per pair, share and method; one of ours serves all."""
-        found: list[StudyCell] = []
+        cells: list[StudyCell] = []
         for method in _TRAINED:
             for pair in _pairs(study):
-                found += [cell for fits in _trained(study, method, pair) for cell in fits]
-        return [*found, *_swept(study)]
+                cells += [cell for fits in _trained(study, method, pair) for cell in fits]
+        return [*cells, *_swept(study)]
 
     def table(self, study: Study, results: Results) -> PaperTable:
         """Return hypervolumes, fronts and what becomes of the claims."""

@@ -11,12 +11,9 @@ import numpy as np
 from harmonrank.metrics import spearman
 from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import decode
-from harmonrank_lab.paper_tables._cell import StudyCell, require
-from harmonrank_lab.paper_tables._data import Data
-from harmonrank_lab.paper_tables._experiment import Experiment
-from harmonrank_lab.paper_tables._study import Results, Study
-from harmonrank_lab.paper_tables._table import PaperTable, Row
-from harmonrank_lab.paper_tables.claims import estimate_of, verdict
+from harmonrank_lab.paper_tables._data import Data, StudyCell, require
+from harmonrank_lab.paper_tables._study import Experiment, Results, Study
+from harmonrank_lab.paper_tables._table import PaperTable, Row, estimate_of, verdict
 
 _NETWORK = "harmonrank-paper"
 _LABELS, _LATENT, _ATTENTION = "labels (Spearman)", "true latent logits", "attention A_r"
@@ -61,12 +58,12 @@ class RelationsCell(StudyCell):
 
     def check(self, content: Any) -> dict[str, Any]:
         """Return square matrices of all objectives."""
-        found = decode(content, _Matrices, self.name)
+        matrices = decode(content, _Matrices, self.name)
         M = len(self.data.objectives)
-        for matrix in filter(None, (found["labels"], found["latent"])):
+        for matrix in filter(None, (matrices["labels"], matrices["latent"])):
             require([len(row) for row in matrix] == [M] * M, "a number per pair of objectives")
-        require(bool(found["labels"]), "a number per pair of objectives")
-        return dict(found)
+        require(bool(matrices["labels"]), "a number per pair of objectives")
+        return dict(matrices)
 
 
 def _facts(study: Study) -> list[RelationsCell]:
@@ -76,12 +73,12 @@ def _facts(study: Study) -> list[RelationsCell]:
 def _likeness(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the correlation of both matrices' pairs, (seeds, 1); 0 where one has no spread."""
     upper = np.triu_indices(a.shape[1], k=1)
-    found = []
+    correlations = []
     for one, other in zip(a, b, strict=True):
         x, y = (((m + m.T) / 2)[upper] for m in (one, other))
         flat = np.ptp(x) == 0 or np.ptp(y) == 0
-        found.append([0.0 if flat else float(np.corrcoef(x, y)[0, 1])])
-    return np.array(found)
+        correlations.append([0.0 if flat else float(np.corrcoef(x, y)[0, 1])])
+    return np.array(correlations)
 
 
 class Relations(Experiment):
@@ -129,7 +126,7 @@ class Relations(Experiment):
             "Correlation (Pearson) over the pairs of different objectives between two matrices; "
             "attention is averaged over test rows and over both directions of a pair. The paper "
             "shows its matrices as pictures and calls their similarity remarkable; here a claim of "
-            "resemblance holds if the correlation is above 0.",
+            "resemblance holds if the correlation is above 0."
         ]
         # Labels and attention side by side, as the paper shows them.
         order = [name for name in (_LABELS, _ATTENTION, _LATENT) if name in seen]

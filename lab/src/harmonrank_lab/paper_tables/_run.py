@@ -11,18 +11,16 @@ from harmonrank.support.errors import HarmonRankError, ModelFileError, UsageErro
 from harmonrank.support.events import OnEvent
 from harmonrank.support.storage import Store
 from harmonrank_lab.events import CellEnded, CellStarted
-from harmonrank_lab.paper_tables._cell import StudyCell
-from harmonrank_lab.paper_tables._data import data_of
-from harmonrank_lab.paper_tables._experiment import Experiment
+from harmonrank_lab.paper_tables._data import StudyCell, data_of
 from harmonrank_lab.paper_tables._main import Main
 from harmonrank_lab.paper_tables._online import Online
 from harmonrank_lab.paper_tables._pareto import Pareto
 from harmonrank_lab.paper_tables._relations import Relations
 from harmonrank_lab.paper_tables._settings import PAPER, Settings
 from harmonrank_lab.paper_tables._skew import Skew
-from harmonrank_lab.paper_tables._study import Results, Study
+from harmonrank_lab.paper_tables._speed import Timed
+from harmonrank_lab.paper_tables._study import Experiment, Results, Study
 from harmonrank_lab.paper_tables._table import PaperTable
-from harmonrank_lab.paper_tables._timed import Timed
 from harmonrank_lab.paper_tables._variants import Variants
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -63,8 +61,7 @@ def reproduce(
     """
     planned = _planned(tables, settings, data, command)
     cells = {c.key: c for experiment, study in planned for c in experiment.cells(study)}
-    found = _run_all(sorted(cells.values(), key=_place), Store(runs), on_event)
-    results = Results(found)
+    results = Results(_run_all(sorted(cells.values(), key=_place), Store(runs), on_event))
     return tuple(experiment.table(study, results) for experiment, study in planned)
 
 
@@ -102,7 +99,7 @@ def _place(cell: StudyCell) -> tuple[str, ...]:
 def _run_all(
     cells: Sequence[StudyCell], store: Store, on_event: OnEvent
 ) -> dict[str, dict[str, Any]]:
-    found = {}
+    results = {}
     for index, cell in enumerate(cells):
         result = store.find(cell.key, cell.digest, cell.decoded)
         kept, started = result is not None, perf_counter()
@@ -113,8 +110,8 @@ def _run_all(
             _checkpoint(cell, store).unlink(missing_ok=True)
         seconds = perf_counter() - started
         on_event(CellEnded(cell.name, index, len(cells), seconds, result, kept))
-        found[cell.key] = result
-    return found
+        results[cell.key] = result
+    return results
 
 
 def _checkpoint(cell: StudyCell, store: Store) -> Path:

@@ -4,13 +4,14 @@ __all__ = ["PAPER", "QUICK", "Settings"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 from harmonrank.fusion import method_class
 from harmonrank.paper import PUBLISHED, NeuralConfig
 from harmonrank.support.errors import UsageError
-
-_FEWEST_ROWS = 1000
+from harmonrank.support.options import Count, Positive, check_fields
 
 
 @dataclass(frozen=True)
@@ -35,12 +36,12 @@ class Settings:
 
     protocol: Literal["paper", "tuned"] = "paper"
     losses: Literal["mean", "sum"] = "mean"
-    rows: int = 1_000_000
-    seeds: int = 3
-    epochs: int | None = None
-    steps: int | None = None
-    batch_rows: int | None = None
-    learning_rate: float | None = None
+    rows: Annotated[int, Meta(ge=1000)] = 1_000_000
+    seeds: Count = 3
+    epochs: Count | None = None
+    steps: Count | None = None
+    batch_rows: Count | None = None
+    learning_rate: Positive | None = None
     shares: tuple[float, ...] = (0.05, 0.25, 0.5, 0.75, 0.95)
     seconds: float = 20.0
     online: Mapping[str, int] = field(
@@ -48,21 +49,12 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
-        if self.protocol not in ("paper", "tuned"):
-            raise UsageError(f"`protocol` must be 'paper' or 'tuned'. Got '{self.protocol}'.")
-        if self.losses not in ("mean", "sum"):
-            raise UsageError(f"`losses` must be 'mean' or 'sum'. Got '{self.losses}'.")
+        check_fields("reproduce", self)
         if self.losses == "sum" and self.protocol != "paper":
             raise UsageError(
                 "Summed losses belong to the paper protocol; Adam's steps do not depend on a "
                 "loss's scale, so leave them out or choose `--protocol paper`."
             )
-        if self.rows < _FEWEST_ROWS:
-            raise UsageError(f"`rows` must be at least {_FEWEST_ROWS:,}. Got {self.rows}.")
-        for name in ("seeds", "epochs", "steps", "batch_rows"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise UsageError(f"`{name}` must be at least 1. Got {value}.")
 
     def options(self, method: str) -> dict[str, Any]:
         """Return the options that a method is fitted with; what is no network has none."""

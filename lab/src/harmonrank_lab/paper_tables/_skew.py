@@ -4,12 +4,17 @@ __all__ = ["Skew"]
 
 import numpy as np
 
-from harmonrank_lab.paper_tables._cell import StudyCell
-from harmonrank_lab.paper_tables._experiment import Experiment
+from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
-from harmonrank_lab.paper_tables._study import NAMES, Results, Study, minus
-from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict
-from harmonrank_lab.paper_tables.claims import SKEW, estimate_of, verdict
+from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
+from harmonrank_lab.paper_tables._table import (
+    SKEW,
+    PaperTable,
+    Row,
+    Verdict,
+    known_estimate,
+    verdict,
+)
 
 _METHODS = ("mbce", "pairwise-logistic", "harmonrank-paper", "harmonrank")
 _AS_IS = 1_000
@@ -37,10 +42,6 @@ def _fits(study: Study) -> dict[str, dict[int, list[FitCell]]]:
     }
 
 
-def _drop_groups() -> list[str]:
-    return [f"drop at {_WORDS[odds]}" for odds in _ODDS]
-
-
 def _drop(results: Results, fits: dict[int, list[FitCell]], odds: int) -> np.ndarray | None:
     """Return by how many per cent the AUC-sum falls."""
     whole, skewed = results.sums(fits[_AS_IS]), results.sums(fits[odds])
@@ -61,22 +62,22 @@ def _verdicts(
     drops: dict[tuple[str, int], np.ndarray | None],
     odds: int,
 ) -> list[Verdict]:
-    found, ours = [], "harmonrank-paper"
+    verdicts, ours = [], "harmonrank-paper"
     for rival in ("mbce", "pairwise-logistic"):
         figures = [_paper_drop(study, m, odds) for m in (rival, ours)]
         gap = None if figures[0] is None or figures[1] is None else figures[0] - figures[1]
         claim = f"HarmonRank drops less than {NAMES[rival]} at {_WORDS[odds]}"
         difference = minus(drops[rival, odds], drops[ours, odds])
-        found.append(verdict(claim, difference, paper=gap, unit="%"))
+        verdicts.append(verdict(claim, difference, paper=gap, unit="%"))
     for rival in ("mbce", "pairwise-logistic"):
         known = study.data.paper == "elive"
         claim = f"HarmonRank beats {NAMES[rival]} at {_WORDS[odds]}"
         level = minus(results.sums(fits[ours][odds]), results.sums(fits[rival][odds]))
         gap = SKEW[ours][odds] - SKEW[rival][odds] if known else None
-        found.append(verdict(claim, level, paper=gap))
+        verdicts.append(verdict(claim, level, paper=gap))
     claim = f"our default harmonrank drops less than the paper's HarmonRank at {_WORDS[odds]}"
     difference = minus(drops[ours, odds], drops["harmonrank", odds])
-    return [*found, verdict(claim, difference, unit="%", source="ours")]
+    return [*verdicts, verdict(claim, difference, unit="%", source="ours")]
 
 
 def _notes(study: Study, results: Results, fits: dict[str, dict[int, list[FitCell]]]) -> list[str]:
@@ -84,9 +85,9 @@ def _notes(study: Study, results: Results, fits: dict[str, dict[int, list[FitCel
     column = study.data.objectives.index(rare)
     kept = []
     for odds, words in _WORDS.items():
-        found = results[fits["harmonrank"][odds][0]]
-        if "positives" in found:
-            kept.append(f"{words} {found['positives'][column]:,}")
+        fitted = results[fits["harmonrank"][odds][0]]
+        if "positives" in fitted:
+            kept.append(f"{words} {fitted['positives'][column]:,}")
     return [
         f"Training rows positive for {rare}, seed 0: {', '.join(kept)}. Validation and test rows "
         "are untouched. Drops are in per cent of the same method's AUC-sum as is.",
@@ -114,10 +115,18 @@ class Skew(Experiment):
                 rows.append(results.row(words, NAMES[method], paper, fits[method][odds]))
         drops = {(m, odds): _drop(results, fits[m], odds) for m in _METHODS for odds in _ODDS}
         for (method, odds), drop in drops.items():
-            ours = None if drop is None else estimate_of(drop)
             group = f"drop at {_WORDS[odds]}"
-            rows.append(Row(group, NAMES[method], "%", _paper_drop(study, method, odds), ours))
-        rows.sort(key=lambda row: [*_WORDS.values(), *_drop_groups()].index(row.group))
+            rows.append(
+                Row(
+                    group,
+                    NAMES[method],
+                    "%",
+                    _paper_drop(study, method, odds),
+                    known_estimate(drop),
+                )
+            )
+        drop_groups = [f"drop at {_WORDS[odds]}" for odds in _ODDS]
+        rows.sort(key=lambda row: [*_WORDS.values(), *drop_groups].index(row.group))
         verdicts = [v for odds in _ODDS for v in _verdicts(study, results, fits, drops, odds)]
         title = f"Robustness to skewed labels of {_skewed(study)}"
         return study.table(self.key, title, rows, verdicts, _notes(study, results, fits))

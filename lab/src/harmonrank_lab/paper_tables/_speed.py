@@ -1,10 +1,11 @@
-"""Speed: training by each loss and scoring, all in turn in one process."""
+"""Speed: training by each loss and scoring, all in turn, beside the times of the paper."""
 
-__all__ = ["BATCH", "Kind", "SpeedCell", "rates"]
+__all__ = ["SpeedCell", "Timed"]
 
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, Literal, TypedDict
@@ -20,8 +21,17 @@ from harmonrank.support.events import BatchEnded, OnEvent
 from harmonrank.support.storage import decode
 from harmonrank.support.threads import thread_count
 from harmonrank_lab.bench._result import rounds
-from harmonrank_lab.paper_tables._cell import StudyCell, require
-from harmonrank_lab.paper_tables._data import Data
+from harmonrank_lab.paper_tables._data import Data, StudyCell, require
+from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study
+from harmonrank_lab.paper_tables._table import (
+    INFERENCE,
+    SPEED,
+    PaperTable,
+    Row,
+    Verdict,
+    estimate_of,
+    verdict,
+)
 
 BATCH = 10_240
 _LOSSES = ("mbce", "pairwise-logistic", "aucm", "harmonrank-paper")
@@ -94,10 +104,10 @@ class SpeedCell(StudyCell):
 
     def check(self, content: Any) -> dict[str, Any]:
         """Return rates of the same rounds for every method."""
-        found = decode(content, _Speeds, self.name)
-        require(set(found["rates"]) == set(self._timed), "a rate per method")
-        require(len({len(each) for each in found["rates"].values()}) == 1, "the same rounds")
-        return dict(found)
+        speeds = decode(content, _Speeds, self.name)
+        require(set(speeds["rates"]) == set(self._timed), "a rate per method")
+        require(len({len(each) for each in speeds["rates"].values()}) == 1, "the same rounds")
+        return dict(speeds)
 
 
 def rates(work: Mapping[str, Rate], seconds: float) -> dict[str, list[float]]:
@@ -106,16 +116,16 @@ def rates(work: Mapping[str, Rate], seconds: float) -> dict[str, list[float]]:
     What disturbs the machine then disturbs all of them alike. The first round warms up and is not
     counted; rounds end when the time is used up.
 
-    >>> {name: len(found) for name, found in rates({"a": lambda: 1.0}, 0.0).items()}
+    >>> {name: len(speeds) for name, speeds in rates({"a": lambda: 1.0}, 0.0).items()}
     {'a': 5}
     """
     for run in work.values():
         run()
-    found: dict[str, list[float]] = {name: [] for name in work}
+    speeds: dict[str, list[float]] = {name: [] for name in work}
     for _ in rounds(seconds, _FEWEST_ROUNDS, _MOST_ROUNDS):
         for name, run in work.items():
-            found[name].append(run())
-    return found
+            speeds[name].append(run())
+    return speeds
 
 
 def _trainer(name: str, log: Log) -> Rate:
@@ -170,7 +180,100 @@ def _sizes(log: Log) -> dict[str, float]:
     attention = 6 * M * d * k + 4 * M * M * k
     cross = 2 * max(features, 1) * k + 4 * M * k * k + 4 * M * k + 2 * k + 1
     agnostic = M * (2 * d + 1) + M * d + 2 * (2 * M * d + 1) + 2
-    return {
-        "parameters": float(parameters),
-        "FLOPs": float(BATCH * (attention + cross + agnostic)),
-    }
+    return {"parameters": float(parameters), "FLOPs": float(BATCH * (attention + cross + agnostic))}
+
+
+def _cell(study: Study, kind: Kind) -> SpeedCell:
+    return SpeedCell(study.data, kind, study.settings.seconds)
+
+
+_TITLES = {"training-speed": "Training speed by loss", "inference": "Cost of scoring"}
+_MORE = {
+    "training-speed": "A step of the fused kernels and Adam, the loss between them. The paper's "
+    "speeds include reading its stream, on a machine it does not name.",
+    "inference": "From scores and context columns to fused scores, on the processor. The paper's "
+    "are of a T4 graphics card.",
+}
+
+
+def _measured(rounds: int) -> str:
+    return f"timed: {rounds} rounds, all methods in turn in every round; mean over rounds"
+
+
+def _trained(
+    speeds: dict[str, np.ndarray], measured: dict[str, Any]
+) -> tuple[list[Row], list[Verdict]]:
+    group = f"batches of {measured['batch']:,}"
+    rows = [
+        Row(group, NAMES[name], "rows/s", SPEED[name], estimate_of(values))
+        for name, values in speeds.items()
+    ]
+    order = ("mbce", "aucm", "harmonrank-paper", "pairwise-logistic")
+    verdicts = [
+        verdict(
+            f"{NAMES[fast]} trains faster than {NAMES[slow]}",
+            100 * (speeds[fast] / speeds[slow] - 1),
+            paper=100 * (SPEED[fast] / SPEED[slow] - 1),
+            unit="%",
+        )
+        for fast, slow in pairwise(order)
+    ]
+    return rows, verdicts
+
+
+def _scored(
+    speeds: dict[str, np.ndarray], measured: dict[str, Any]
+) -> tuple[list[Row], list[Verdict]]:
+    batch = measured["batch"]
+    group = f"batches of {batch:,}"
+    times = {name: 1e3 * batch / values for name, values in speeds.items()}
+    paper = {name: INFERENCE if name == "harmonrank-paper" else {} for name in speeds}
+    rows = [
+        Row(group, f"{NAMES[n]}: latency", "ms", paper[n].get("ms"), estimate_of(t))
+        for n, t in times.items()
+    ]
+    rows += [
+        Row(group, f"{NAMES[n]}: throughput", "rows/s", paper[n].get("rows/s"), estimate_of(v))
+        for n, v in speeds.items()
+    ]
+    for unit, count in measured["sizes"].items():
+        exact = estimate_of(np.array([[count], [count]]))
+        rows.append(Row("network", unit, unit, INFERENCE[unit], exact))
+    limit = INFERENCE["ms"] * batch / BATCH
+    claim = f"scores a batch within the paper's {limit:.3g} ms"
+    left = {name: limit - took for name, took in times.items()}
+    verdicts = [
+        verdict(f"HarmonRank {claim}", left["harmonrank-paper"], unit="ms"),
+        verdict(f"our default {claim}", left["harmonrank"], unit="ms", source="ours"),
+    ]
+    return rows, verdicts
+
+
+@dataclass(frozen=True)
+class Timed(Experiment):
+    """Speeds beside the paper's, which were measured on another machine."""
+
+    key: Kind
+
+    def cells(self, study: Study) -> list[StudyCell]:
+        """Return the one measurement."""
+        return [_cell(study, self.key)]
+
+    def table(self, study: Study, results: Results) -> PaperTable:
+        """Return speeds beside the paper's, which were measured on another machine."""
+        measured = results[_cell(study, self.key)]
+        title = _TITLES[self.key]
+        if error := measured.get("error"):
+            return study.table(self.key, title, [], [], [error], settings=_measured(0))
+        speeds = {name: np.array(values)[:, None] for name, values in measured["rates"].items()}
+        rounds = len(next(iter(speeds.values())))
+        load = "" if measured["load"] is None else f", load {measured['load']:.1f} when it began"
+        threads = f"{measured['threads']} thread{'s' * (measured['threads'] > 1)}"
+        notes = [
+            f"{threads} of {os.cpu_count()} cores{load}; "
+            f"batches of {measured['batch']:,} rows. " + _MORE[self.key]
+        ]
+        make = _trained if self.key == "training-speed" else _scored
+        return study.table(
+            self.key, title, *make(speeds, measured), notes, settings=_measured(rounds)
+        )

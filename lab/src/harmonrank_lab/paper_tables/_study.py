@@ -1,19 +1,18 @@
-"""Study: which cells an experiment needs, and how their results become rows."""
+"""Study: which cells an experiment needs, and how their results become the rows of a table."""
 
-__all__ = ["NAMES", "Results", "Study", "minus"]
+__all__ = ["NAMES", "Experiment", "Results", "Study", "minus"]
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from harmonrank_lab.paper_tables._cell import StudyCell
-from harmonrank_lab.paper_tables._data import Data
+from harmonrank_lab.paper_tables._data import Data, StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
 from harmonrank_lab.paper_tables._settings import Settings
-from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict
-from harmonrank_lab.paper_tables.claims import estimate_of
+from harmonrank_lab.paper_tables._table import PaperTable, Row, Verdict, estimate_of, known_estimate
 
 NAMES = {
     "mbce": "MBCE",
@@ -96,11 +95,11 @@ class Study:
 class Results:
     """What the cells found, by cell."""
 
-    def __init__(self, found: Mapping[str, dict[str, Any]]) -> None:
-        self._found = found
+    def __init__(self, results: Mapping[str, dict[str, Any]]) -> None:
+        self._results = results
 
     def __getitem__(self, cell: StudyCell) -> dict[str, Any]:
-        return self._found[cell.key]
+        return self._results[cell.key]
 
     def error(self, cells: Sequence[StudyCell]) -> str:
         """Return why some of the cells have no result; empty if all have one."""
@@ -114,7 +113,9 @@ class Results:
         for cell in cells:
             weights = cell.weights or (1.0,) * len(cell.objectives)
             total = float(np.dot(weights, self[cell]["auc"]))
-            rows.append([total, *_numbers(self[cell].get("resampled", []))])
+            # A resampled log in which an objective lost a class has no sum; it is null in the file.
+            drawn = self[cell].get("resampled", [])
+            rows.append([total, *(float("nan") if value is None else value for value in drawn)])
         return np.array(rows)
 
     def regrets(self, cells: Sequence[FitCell]) -> np.ndarray | None:
@@ -123,8 +124,7 @@ class Results:
         ceilings = [self[cell].get("ceiling") for cell in cells]
         if totals is None or any(ceiling is None for ceiling in ceilings):
             return None
-        regrets: np.ndarray = np.array(ceilings, dtype=float)[:, None] - totals[:, :1]
-        return regrets
+        return np.asarray(np.array(ceilings, dtype=float)[:, None] - totals[:, :1])
 
     def row(self, group: str, name: str, paper: float | None, cells: Sequence[FitCell]) -> Row:
         """Return the row of one method."""
@@ -134,31 +134,50 @@ class Results:
             name,
             "AUC-sum",
             paper,
-            None if totals is None else estimate_of(totals),
-            None if regrets is None else estimate_of(regrets),
+            known_estimate(totals),
+            known_estimate(regrets),
             self.error(cells),
         )
 
     def areas(self, cells: Sequence[FitCell]) -> list[list[float | None]]:
         """Return the AUC of each objective, mean over seeds with its interval."""
         areas = np.array([self[cell]["auc"] for cell in cells])
-        found = [estimate_of(values[:, None]) for values in areas.T]
-        return [[each.mean, each.low, each.high] for each in found]
+        estimates = [estimate_of(values[:, None]) for values in areas.T]
+        return [[each.mean, each.low, each.high] for each in estimates]
 
     def ceiling(self, group: str, cells: Sequence[FitCell]) -> list[Row]:
         """Return the row of the best possible, where it is known."""
-        found = [self[cell].get("ceiling") for cell in cells]
-        if any(ceiling is None for ceiling in found):
+        ceilings = [self[cell].get("ceiling") for cell in cells]
+        if any(ceiling is None for ceiling in ceilings):
             return []
-        best = estimate_of(np.array(found, dtype=float)[:, None])
+        best = estimate_of(np.array(ceilings, dtype=float)[:, None])
         return [Row(group, "best possible", "AUC-sum", None, best)]
-
-
-def _numbers(values: Sequence[float | None]) -> list[float]:
-    # A resampled log in which an objective lost a class has no sum; it is null in the file.
-    return [float("nan") if value is None else value for value in values]
 
 
 def minus(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
     """Return the difference per seed, where both are there."""
     return None if a is None or b is None else a - b
+
+
+class Experiment(ABC):
+    """What can be made again on its own.
+
+    Attributes:
+        key: The name by which the command knows it.
+        worlds: What stands in for the paper's data, a table each.
+    """
+
+    key: str
+    worlds: tuple[str, ...] = ("elive",)
+
+    def refusal(self, data: Data) -> str:  # noqa: ARG002
+        """Return why some data cannot serve; empty if they can."""
+        return ""
+
+    @abstractmethod
+    def cells(self, study: Study) -> Sequence[StudyCell]:
+        """Return what has to be run; experiments that share a cell run it once."""
+
+    @abstractmethod
+    def table(self, study: Study, results: Results) -> PaperTable:
+        """Return the table and the verdicts from what the cells found."""

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from harmonrank.fusion import method_class
-from harmonrank_lab.paper_tables._cell import StudyCell
-from harmonrank_lab.paper_tables._experiment import Experiment
+from harmonrank_lab.paper_tables._data import StudyCell
 from harmonrank_lab.paper_tables._fit import FitCell
-from harmonrank_lab.paper_tables._study import NAMES, Results, Study, minus
-from harmonrank_lab.paper_tables._table import PaperTable
-from harmonrank_lab.paper_tables.claims import BUCKETS, COMPONENTS, LOSSES, verdict
+from harmonrank_lab.paper_tables._study import NAMES, Experiment, Results, Study, minus
+from harmonrank_lab.paper_tables._table import BUCKETS, COMPONENTS, LOSSES, PaperTable, verdict
 
 _METHOD = "harmonrank-paper"
 _OWN_BUCKETS = method_class(_METHOD).Config.buckets

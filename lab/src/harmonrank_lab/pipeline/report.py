@@ -45,7 +45,9 @@ def predictor_table(facts: Mapping[str, Any]) -> Table:
     """Return AUC and calibration error of every objective on the validation rows."""
     formats = {"AUC": ".4f", "AUC, folds": ".4f", "ECE before": ".5f", "after": ".5f"}
     parts = ("positives", "auc", "fold_auc", "ece_before", "ece_after")
-    rows = [(name, *(found[part] for part in parts)) for name, found in facts["valid"].items()]
+    rows = [
+        (name, *(measured[part] for part in parts)) for name, measured in facts["valid"].items()
+    ]
     notes: tuple[str, ...] = ()
     if facts["refits"]:
         networks = "1 network" if facts["refits"] == 1 else f"{facts['refits']} networks"

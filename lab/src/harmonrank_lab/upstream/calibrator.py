@@ -1,16 +1,16 @@
-"""Calibrator: scores to probabilities, one map per objective."""
+"""Calibrator: scores to probabilities by one map per objective, and the error of both."""
 
-__all__ = ["CalibrationFacts", "Calibrator", "Whole", "calibration_facts"]
+__all__ = ["CalibrationFacts", "Calibrator", "Whole", "calibration_error", "calibration_facts"]
 
 from dataclasses import dataclass
 from typing import Annotated, Self
 
 import numpy as np
 from msgspec import Meta
+from numpy.typing import ArrayLike
 
 from harmonrank.metrics import fit_logistic, logit, sigmoid
 from harmonrank.support.errors import DataError
-from harmonrank_lab.upstream.calibration_error import calibration_error
 
 _FEWEST = 20
 _STEPS, _PRECISION = 50, 1e-9
@@ -18,6 +18,29 @@ _STEPS, _PRECISION = 50, 1e-9
 Whole = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Map = tuple[float, float]
 """Slope and intercept."""
+
+
+def calibration_error(probabilities: ArrayLike, labels: ArrayLike, *, bins: int = 20) -> float:
+    """Return the expected calibration error, ECE = Σ_b (n_b/n) |mean p − mean y| over bins b.
+
+    Bins hold equally many rows, so that no bin is empty however skewed the scores are. Chance
+    alone gives about 0.8·√(ȳ(1−ȳ)·bins/n), so the error of few rows is never 0.
+
+    Args:
+        probabilities: (n,).
+        labels: (n,) of 0 and 1.
+        bins: At most this many; never more than rows.
+
+    >>> round(calibration_error([0.2, 0.3, 0.5], [0, 1, 0], bins=1), 3)
+    0.0
+    >>> round(calibration_error([0.1, 0.9], [1, 0], bins=2), 3)
+    0.9
+    """
+    p, y = np.asarray(probabilities, np.float64), np.asarray(labels, np.float64)
+    order = np.argsort(p, kind="stable")
+    gaps = np.concatenate([[0.0], np.cumsum(p[order] - y[order])])
+    edges = np.linspace(0, len(p), min(bins, len(p)) + 1).round().astype(int)
+    return float(np.abs(np.diff(gaps[edges])).sum() / len(p))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from harmonrank_lab.upstream.side import Side, SideFields, typed
 
 _SAMPLE_ROWS = 500_000
 _SMALL = 1001
+_NO_ID = np.iinfo(np.int64).min
+"""No log has this ID, so it is an entity that nothing is known of."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ class Encoder:
         """Encode rows; without labels those are all 0."""
         keys = np.stack(
             [
-                side.find(_ids(frame[fields.key]))
+                side.find(frame[fields.key].cast(pl.Int64).fill_null(_NO_ID).to_numpy())
                 for side, fields in zip(self.sides, (self.users, self.items), strict=True)
             ],
             axis=1,
@@ -135,17 +137,13 @@ class _Survey:
         names, samples = [*c.categorical, *c.numeric], []
         for frame in log.batches(part, [c.user, c.item, *names], rows=1 << 20):
             for key in (c.user, c.item):
-                self._add(part, key, frame[key])
+                counts = frame[key].value_counts(name="count").cast({"count": pl.Int64})
+                known = [self._counts[part, key]] if (part, key) in self._counts else []
+                self._counts[part, key] = _summed([*known, counts], key)
             samples.append(typed(frame.gather_every(every), names, c.numeric))
         if not samples:
             raise DataError(f"'{log.folder}' has no {part} rows; import the log again.")
         return pl.concat(samples)
-
-    def _add(self, part: str, key: str, series: pl.Series) -> None:
-        counts = series.value_counts(name="count").with_columns(pl.col("count").cast(pl.Int64))
-        if (part, key) in self._counts:
-            counts = _summed([self._counts[part, key], counts], key)
-        self._counts[part, key] = counts
 
     def ids(self, key: str, part: str | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the IDs of a column, ascending, and how often each came, in all parts or one."""
@@ -188,10 +186,4 @@ def _counts(
 def _context_codes(context: ContextEncoder, frame: pl.DataFrame) -> np.ndarray:
     """Return codes, (rows, fields), each field counting on from the one before it."""
     starts = np.cumsum([0, *context.slots], dtype=np.int64)[:-1]
-    codes: np.ndarray = context.encode(frame) + starts
-    return codes
-
-
-def _ids(series: pl.Series) -> np.ndarray:
-    # No log has this ID, so a null is an entity that nothing is known of.
-    return series.cast(pl.Int64).fill_null(np.iinfo(np.int64).min).to_numpy()
+    return np.asarray(context.encode(frame) + starts)

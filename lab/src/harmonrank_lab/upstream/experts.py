@@ -1,4 +1,4 @@
-"""Experts, gates and towers: the parts that MMoE, PLE and ESMM are made of."""
+"""Experts, gates and towers: what MMoE, PLE and ESMM are made of."""
 
 __all__ = ["GroupedLinear", "Thinned", "Towers", "draw_from", "mix"]
 
@@ -11,10 +11,27 @@ import torch
 from numpy.random import SFC64
 from torch import Tensor, nn
 
-from harmonrank_lab.upstream._mixing import blend, blend_slope, thin, thin_slope
+from harmonrank.support.kernel import kernel
 
 _OWN = 0.5
 """How fast an objective's own part of its tower is learned, beside the common part."""
+
+
+@kernel
+def thin(x: np.ndarray, drawn: np.ndarray, least: int, scale: float, kept: np.ndarray) -> None:
+    """Write relu(x)·scale where a random byte is `least` or more, else 0; all arrays are flat.
+
+    One random number per unit, as PyTorch draws, would take a quarter of a training step.
+    """
+    for i in range(x.size):
+        kept[i] = x[i] * scale if x[i] > 0 and drawn[i] >= least else np.float32(0)
+
+
+@kernel
+def thin_slope(slope: np.ndarray, kept: np.ndarray, scale: float, result: np.ndarray) -> None:
+    """Write the slope by x, given that by `kept`: what came out as 0 passes nothing on."""
+    for i in range(kept.size):
+        result[i] = slope[i] * scale if kept[i] > 0 else np.float32(0)
 
 
 class GroupedLinear(nn.Module):
@@ -147,25 +164,4 @@ def mix(gates: Tensor, experts: Tensor) -> Tensor:
     >>> even.tolist()
     [[[2.0]]]
     """
-    mixed: Tensor = _Mix.apply(gates, experts)  # type: ignore[no-untyped-call]
-    return mixed
-
-
-class _Mix(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, gates: Tensor, experts: Tensor) -> Tensor:
-        rows, M, _ = gates.shape
-        shares = np.empty(gates.shape, np.float32)
-        mixed = np.empty((M, rows, experts.shape[2]), np.float32)
-        values = experts.detach().contiguous().numpy()
-        blend(gates.detach().contiguous().numpy(), values, shares, mixed)
-        ctx.saved = shares, values
-        return torch.from_numpy(mixed)
-
-    @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor]:
-        shares, values = ctx.saved
-        gate_slope, expert_slope = np.empty_like(shares), np.empty_like(values)
-        slope = slopes[0].contiguous().numpy()
-        blend_slope(slope, shares, values, gate_slope, expert_slope)
-        return torch.from_numpy(gate_slope), torch.from_numpy(expert_slope)
+    return torch.bmm(torch.softmax(gates, dim=2), experts).transpose(0, 1)

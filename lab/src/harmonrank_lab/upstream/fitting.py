@@ -18,25 +18,25 @@ from harmonrank.support.errors import DataError
 from harmonrank.support.storage import resumable_folder
 from harmonrank_lab.events import MemberStarted
 from harmonrank_lab.upstream.calibrator import Calibrator, calibration_facts
-from harmonrank_lab.upstream.config import PredictorConfig
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.encoder import Encoder
-from harmonrank_lab.upstream.folds import Folds
 from harmonrank_lab.upstream.logs import ImportedLog
 from harmonrank_lab.upstream.loop import auc_of, train_network
-from harmonrank_lab.upstream.member import Clock, Member, MemberFacts
-from harmonrank_lab.upstream.network import PredictorNetwork
+from harmonrank_lab.upstream.network import PredictorConfig, PredictorNetwork
 from harmonrank_lab.upstream.predictor import (
     FINAL,
     FORMAT,
     FULL,
     MODEL,
+    Clock,
+    Member,
+    MemberFacts,
     Predictor,
     fingerprint,
     mean_score,
     save_predictor,
 )
-from harmonrank_lab.upstream.stream import RowStream
+from harmonrank_lab.upstream.stream import Folds, RowStream
 
 _FINAL_SEEDS = 500
 """Where the seeds of final members begin, beyond those of any folds."""

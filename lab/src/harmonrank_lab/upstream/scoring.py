@@ -26,13 +26,13 @@ from harmonrank_lab.events import ScoredRows
 from harmonrank_lab.upstream.embedding import Rows
 from harmonrank_lab.upstream.logs import PARTS, ImportedLog
 from harmonrank_lab.upstream.predictor import Predictor, fingerprint
+from harmonrank_lab.upstream.side import spread
 
 SCHEMA = "schema.toml"
 """The file that tells scored tables from any other folder."""
 
 _CONTEXT_VALUES = 16
 _USER_COLUMNS = 4
-_FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
 
 
 def score_log(
@@ -103,10 +103,29 @@ class _Job:
         with ParquetWriter(folder / f"{part}.parquet") as writer:
             for frame in log.batches(part, rows=PIECE_ROWS):
                 done += frame.height
-                frame = _drawn(frame, log, part, self.most_rows)
+                frame = self._drawn(part, frame)
                 p = score_frame(self.predictor, frame, own=part if self.own else None)
-                writer.put(_table(log, part, frame, p, self.schema, self.traits))
+                writer.put(self._table(part, frame, p))
                 on_event(ScoredRows(part, done, log.rows[part]))
+
+    def _drawn(self, part: str, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of requests that a hash chooses, all if there are not too many."""
+        rows = self.log.rows[part]
+        share = self.most_rows.get(part, rows) / max(rows, 1)
+        if share >= 1:
+            return frame
+        return frame.filter(spread(frame[self.log.columns.request]) < np.uint64(share * (1 << 32)))
+
+    def _table(self, part: str, frame: pl.DataFrame, p: np.ndarray) -> pl.DataFrame:
+        """Return the columns that a fusion reads, with the scores."""
+        c, schema = self.log.columns, self.schema
+        if self.traits is not None:
+            frame = frame.join(self.traits, on=c.user, how="left", maintain_order="left")
+        kept = dict.fromkeys([c.row, c.request, *schema.context, *schema.names])
+        # What is known of the truth is for measuring; no fit may come near it.
+        truth = [] if part == "train" else list(schema.truth.values())
+        scores = [pl.Series(name, p[:, m]) for m, name in enumerate(schema.score_columns)]
+        return frame.select(*kept, *scores, *truth)
 
 
 def _written_elsewhere(part: str, job: _Job, folder: Path) -> str:
@@ -135,35 +154,6 @@ def fusion_schema(log: ImportedLog) -> tuple[Schema, list[str]]:
         truth=dict(c.truth),
     )
     return schema, joined
-
-
-def _drawn(
-    frame: pl.DataFrame, log: ImportedLog, part: str, most_rows: Mapping[str, int]
-) -> pl.DataFrame:
-    """Return the rows of requests that a hash chooses, all if there are not too many."""
-    share = most_rows.get(part, log.rows[part]) / max(log.rows[part], 1)
-    if share >= 1:
-        return frame
-    mixed = frame[log.columns.request].cast(pl.Int64).to_numpy().view(np.uint64) * _FIBONACCI
-    return frame.filter((mixed >> np.uint64(32)) < np.uint64(share * (1 << 32)))
-
-
-def _table(
-    log: ImportedLog,
-    part: str,
-    frame: pl.DataFrame,
-    p: np.ndarray,
-    schema: Schema,
-    traits: pl.DataFrame | None,
-) -> pl.DataFrame:
-    """Return the columns that a fusion reads, with the scores."""
-    if traits is not None:
-        frame = frame.join(traits, on=log.columns.user, how="left", maintain_order="left")
-    kept = dict.fromkeys([log.columns.row, log.columns.request, *schema.context, *schema.names])
-    # What is known of the truth is for measuring; no fit may come near it.
-    truth = [] if part == "train" else list(schema.truth.values())
-    scores = [pl.Series(name, p[:, m]) for m, name in enumerate(schema.score_columns)]
-    return frame.select(*kept, *scores, *truth)
 
 
 def score_frame(predictor: Predictor, frame: pl.DataFrame, *, own: str | None = None) -> np.ndarray:

@@ -1,21 +1,90 @@
 """Side: users or items, each with an ID and features, as rows of codes."""
 
-__all__ = ["Side", "SideFields", "typed"]
+__all__ = ["IdCodes", "Side", "SideFields", "spread", "typed"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Self
 
 import numpy as np
 import polars as pl
+from msgspec import Meta
 
 from harmonrank.data import ContextEncoder
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage import Array
-from harmonrank_lab.upstream.ids import IdCodes
 from harmonrank_lab.upstream.logs import FeatureTable
 
+_MOST_DENSE = 1 << 25
+_FIBONACCI = np.uint64(0x9E3779B97F4A7C15)
+
 _MOST_VALUES = 1000
+
+
+def spread(ids: np.ndarray | pl.Series) -> np.ndarray:
+    """Return a hash of whole numbers in 32 bits, by Fibonacci's multiplication."""
+    whole = np.asarray(ids).astype(np.int64).view(np.uint64)
+    return np.asarray((whole * _FIBONACCI) >> np.uint64(32))
+
+
+@dataclass(frozen=True)
+class IdCodes:
+    """Gives IDs their codes: 0 is the unknown, then come known IDs, then shared rows.
+
+    Attributes:
+        known: IDs with a row of their own, ascending.
+        shared: Rows that all other IDs are hashed to; with none, they are the unknown.
+
+    >>> codes = IdCodes.fit(np.array([7, 9]), np.array([3, 1]), most=10)
+    >>> codes.encode(np.array([9, 8, 7])).tolist()
+    [2, 0, 1]
+    """
+
+    known: Annotated[np.ndarray, Array(("ids",), "int64", strictly=True, least=0)]
+    shared: Annotated[int, Meta(ge=0, le=2**31 - 1)] = 0
+
+    @classmethod
+    def fit(cls, ids: np.ndarray, counts: np.ndarray, most: int) -> Self:
+        """Give each ID a row; beyond `most`, the rarest are hashed to a quarter of the rows."""
+        if len(ids) <= most:
+            return cls(np.sort(ids).astype(np.int64))
+        shared = max(most // 4, 1)
+        kept = np.argsort(-counts, kind="stable")[: most - shared]
+        return cls(np.sort(ids[kept]).astype(np.int64), shared)
+
+    @property
+    def slots(self) -> int:
+        """How many codes there are, the unknown one included."""
+        return 1 + len(self.known) + self.shared
+
+    def encode(self, ids: np.ndarray) -> np.ndarray:
+        """Return the code of each ID, int32."""
+        place = self.find(ids)
+        other = np.zeros(len(ids), np.int32)
+        if self.shared:
+            other = 1 + len(self.known) + (spread(ids) % np.uint64(self.shared)).astype(np.int32)
+        return np.where(place >= 0, place + 1, other).astype(np.int32)
+
+    def find(self, ids: np.ndarray) -> np.ndarray:
+        """Return where each ID stands among the known ones, int32; −1 if it is not there."""
+        if len(self.known) == 0:
+            return np.full(len(ids), -1, np.int32)
+        if self._dense is not None:
+            low, high = self.known[0] - 1, self.known[-1] + 1
+            return np.asarray(self._dense[np.clip(ids, low, high) - low])
+        place = np.minimum(np.searchsorted(self.known, ids), len(self.known) - 1)
+        return np.where(self.known[place] == ids, place, -1).astype(np.int32)
+
+    @cached_property
+    def _dense(self) -> np.ndarray | None:
+        """The place of every ID between the ends, if they lie close: one read beats a search."""
+        low, high = int(self.known[0]), int(self.known[-1])
+        if high - low > min(_MOST_DENSE, 16 * len(self.known) + 65_536):
+            return None
+        places = np.full(high - low + 3, -1, np.int32)
+        places[self.known - low + 1] = np.arange(len(self.known), dtype=np.int32)
+        return places
 
 
 @dataclass(frozen=True)
@@ -50,8 +119,11 @@ class SideFields:
         id_codes = IdCodes.fit(ids, counts, most)
         if frame is None or table is None:
             return cls(key, id_codes, {}, ContextEncoder(()), ())
+        values = {
+            name: frame[name].drop_nulls().value_counts(name="count") for name in table.categorical
+        }
         large = {
-            name: _id_codes(frame[name], most)
+            name: IdCodes.fit(values[name][name].to_numpy(), values[name]["count"].to_numpy(), most)
             for name in table.categorical
             if frame.schema[name].is_integer() and frame[name].n_unique() > _MOST_VALUES
         }
@@ -114,11 +186,6 @@ class Side:
         """Return where each ID stands, int32; the last row if it is not there."""
         place = self.index.find(ids)
         return np.where(place >= 0, place, len(self.codes) - 1).astype(np.int32)
-
-
-def _id_codes(series: pl.Series, most: int) -> IdCodes:
-    counts = series.drop_nulls().value_counts(name="count")
-    return IdCodes.fit(counts[series.name].to_numpy(), counts["count"].to_numpy(), most)
 
 
 def typed(frame: pl.DataFrame, names: Sequence[str], numeric: Sequence[str]) -> pl.DataFrame:

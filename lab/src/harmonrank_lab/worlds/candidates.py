@@ -1,6 +1,6 @@
 """Candidates: items drawn for requests whose context is given, with the chance of each label."""
 
-__all__ = ["DrawnCandidates", "draw_candidates"]
+__all__ = ["draw_candidates"]
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harmonrank.worlds import Draws, upstream_scores
-from harmonrank_lab.worlds.changes import Floats
 from harmonrank_lab.worlds.full_world import Unseen
+from harmonrank_lab.worlds.parts import Floats
 
 if TYPE_CHECKING:
     from harmonrank_lab.worlds.full_world import World

@@ -1,6 +1,6 @@
 """World: a world that may change over time, lose objectives, or break an assumption."""
 
-__all__ = ["LabView", "Unseen", "World"]
+__all__ = ["Unseen", "World"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -20,10 +20,14 @@ from harmonrank.worlds import (
     mean_sigmoid,
     runs_of,
 )
-from harmonrank_lab.worlds.changes import Floats, Swap, WorldDrift
-from harmonrank_lab.worlds.hidden import Hidden
-from harmonrank_lab.worlds.interactions import Interactions
-from harmonrank_lab.worlds.request_effects import RequestEffects
+from harmonrank_lab.worlds.parts import (
+    Floats,
+    Hidden,
+    Interactions,
+    RequestEffects,
+    Swap,
+    WorldDrift,
+)
 
 _NEGLIGIBLE = 1e-14
 """Hidden classes less likely than this change no probability by 1e-13."""
@@ -86,7 +90,7 @@ class World(PlainWorld):
     requests: RequestEffects | None = None
 
     def __post_init__(self) -> None:
-        from harmonrank_lab.worlds.checks import check_parts
+        from harmonrank_lab.worlds.parts import check_parts
 
         check_parts(self)
 
@@ -165,7 +169,7 @@ class World(PlainWorld):
     def _truth(self, scores: Floats, view: View, draws: Draws) -> Floats:
         assert isinstance(view, LabView)
         drawn = None if self.requests is None else self._unseen(draws).request
-        return self._posterior(scores, view, draws.context, drawn, None)
+        return self._posterior(scores, view, draws.context, drawn)
 
     def posterior(
         self,
@@ -173,7 +177,6 @@ class World(PlainWorld):
         context: Mapping[str, NDArray[Any]],
         time: Floats | None = None,
         *,
-        nodes: int | None = None,
         request: Floats | None = None,
     ) -> Floats:
         """Return p_m given all scores, the context and the time, (rows, objectives): exact.
@@ -186,12 +189,11 @@ class World(PlainWorld):
                 then given the others. Interactions, which depend on all scores, rule that out.
             context: category numbers of every feature, one per row.
             time: 0 for all rows if left out.
-            nodes: size of the Gauss–Hermite rule, 64 if left out.
             request: (rows, effects), what each row's request has drawn; p_m is then given that too,
                 and else averaged over what it may be, given the row alone.
         """
         view = self.at(context, np.zeros(len(scores)) if time is None else time)
-        return self._posterior(scores, view, context, request, nodes)
+        return self._posterior(scores, view, context, request)
 
     def _posterior(
         self,
@@ -199,7 +201,6 @@ class World(PlainWorld):
         view: LabView,
         context: Mapping[str, NDArray[Any]],
         request: Floats | None,
-        nodes: int | None,
     ) -> Floats:
         o = (np.log(scores) - np.log1p(-scores) - view.b) / view.a
         if np.isnan(o).any():
@@ -212,14 +213,12 @@ class World(PlainWorld):
             o = np.where(np.isnan(o), view.mu, o)
         effect, effects = self.effect(o, view, context), self.request_effects
         if request is None:
-            return self._mixture(o, view, effect, effects, nodes)
+            return self._mixture(o, view, effect, effects)
         o = o - effects.scores(request) + effects.chances(request)
         view = replace(view, mu=view.mu + effects.chances(request))
-        return self._mixture(o, view, effect, RequestEffects.none(o.shape[1]), nodes)
+        return self._mixture(o, view, effect, RequestEffects.none(o.shape[1]))
 
-    def _mixture(
-        self, o: Floats, view: LabView, effect: Floats, unknown: RequestEffects, nodes: int | None
-    ) -> Floats:
+    def _mixture(self, o: Floats, view: LabView, effect: Floats, unknown: RequestEffects) -> Floats:
         """Return p_m = E[σ(z_m + h_m) | o] over the hidden classes, (rows, objectives).
 
         In class k, z | o is normal with mean μ_k + ΣA⁻¹(o − μ_k − score_k), μ_k = μ + chance_k,
@@ -248,12 +247,12 @@ class World(PlainWorld):
         for one, chance, weight in zip(given, hidden.chance, weights, strict=True):
             rows = np.flatnonzero(weight > _NEGLIGIBLE)
             mean = (view.mu + effect + chance + one.shift)[rows]
-            p[rows] += weight[rows, None] * mean_sigmoid(mean, one.spread, run[rows], nodes)
+            p[rows] += weight[rows, None] * mean_sigmoid(mean, one.spread, run[rows])
         return p
 
     def with_prevalence(self, prevalence: Sequence[float]) -> Self:
         """Return the world whose intercepts give each objective this share of positives."""
-        from harmonrank_lab.worlds.prevalence import intercepts
+        from harmonrank_lab.worlds.redraws import intercepts
 
         return replace(self, mu=Additive(intercepts(self, prevalence), self.mu.effects))
 

@@ -2,20 +2,108 @@
 
 __all__ = ["RECIPES", "LabRecipe"]
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 
-from harmonrank.worlds import PRESETS, Recipe
-from harmonrank_lab.worlds.violations import (
-    Violation,
-    with_backbone,
-    with_interactions,
-    with_leak,
-    with_requests,
-    with_tails,
-)
+import numpy as np
+
+from harmonrank.worlds import PRESETS, Additive, Recipe, draw_effects
+from harmonrank_lab.worlds.full_world import World
+from harmonrank_lab.worlds.parts import Floats, Hidden, Interactions, RequestEffects
+
+Violation = Callable[[World, np.random.Generator], World]
 
 _USUAL = {"buy": 0.001, "comment": 0.02, "follow": 0.01, "like": 0.05, "long_view": 0.25}
+
+
+def with_backbone(world: World, rng: np.random.Generator) -> World:
+    """Correlate the upstream noise of any two objectives by .5 to .8."""
+    return replace(world, backbone=np.sqrt(rng.uniform(0.5, 0.8, len(world.objectives))))
+
+
+def with_tails(world: World, rng: np.random.Generator) -> World:
+    """Hide three intents, two usual noise levels, and a tenth of rows with far more noise.
+
+    An intent moves the mean logits by about 1; the noise is some .6, 1.3 and 4 times the usual.
+    """
+    M = len(world.objectives)
+    shares = rng.dirichlet([8.0, 5.0, 3.0])
+    chance = rng.standard_normal((3, M))
+    intents = Hidden(shares, chance - shares @ chance, np.zeros((3, M)), np.ones(3))
+    rare = rng.uniform(0.06, 0.12)
+    low = rng.uniform(0.35, 0.65)
+    levels = Hidden(
+        np.array([low * (1 - rare), (1 - low) * (1 - rare), rare]),
+        np.zeros((3, M)),
+        np.zeros((3, M)),
+        np.array([0.6, 1.3, 4.0]) * np.exp(0.1 * rng.standard_normal(3)),
+    )
+    return replace(world, hidden=intents.crossed(levels))
+
+
+def with_leak(world: World, rng: np.random.Generator) -> World:
+    """Let one upstream model be trained with a leak, so that its highest scores mislead.
+
+    A feature that leaked the label in training is stale when the model serves: on some rows it
+    lifts the score by 2.5 to 3.5 spreads, and just these rows are less likely to be positive.
+    """
+    M = len(world.objectives)
+    m, share = rng.integers(M), rng.uniform(0.25, 0.4)
+    chance, score = np.zeros((2, M)), np.zeros((2, M))
+    chance[1, m] = -rng.uniform(1.5, 2.5) * np.sqrt(world.covariance[m, m])
+    score[1, m] = rng.uniform(2.5, 3.5) * _observed_spread(world)[m] - chance[1, m]
+    return replace(world, hidden=Hidden(np.array([1 - share, share]), chance, score, np.ones(2)))
+
+
+def with_requests(world: World, rng: np.random.Generator) -> World:
+    """Let users differ: an activity that all objectives share, tastes, and errors about both.
+
+    Upstream knows one candidate from another, but of whole users it knows little, and the less the
+    more an objective's errors: some scores of a request are off by .2 together, others by 3.
+    """
+    M = len(world.objectives)
+    activity = rng.uniform(0.3, 0.7, M) * np.where(np.arange(M) % 3 == 1, -0.5, 1.0)
+    chance = np.column_stack([activity, np.diag(rng.uniform(0.3, 0.6, M))])
+    errors = rng.permutation(np.linspace(0.2, 3.0, M))
+    score = np.column_stack([rng.normal(0.0, 0.8, M), np.diag(errors)])
+    return replace(world, requests=RequestEffects(chance, score))
+
+
+def with_interactions(world: World, rng: np.random.Generator) -> World:
+    """Add score × score, score × context and context × context effects, and vary the loadings."""
+    M = len(world.objectives)
+    every = list(combinations(range(M), 2))
+    pairs = [every[i] for i in rng.choice(len(every), 5, replace=False)]
+    cells = {}
+    for f, g in combinations(world.categories, 2):
+        cells[f, g] = _cell(rng, world.categories[f], world.categories[g], M, spread=0.15)
+    factors = world.loadings.shape[1]
+    return replace(
+        world,
+        interactions=Interactions(
+            spread=_observed_spread(world),
+            pairs=tuple(pairs),
+            products=0.28 * rng.standard_normal((len(pairs), M)),
+            slopes=Additive(np.zeros(M), draw_effects(rng, world.categories, M, 0.22)),
+            cells=cells,
+            gain=Additive(np.zeros(factors), draw_effects(rng, world.categories, factors, 0.2)),
+        ),
+    )
+
+
+def _observed_spread(world: World) -> Floats:
+    """Return the usual spread of o in a context: of Σ and the noise at the mean of log τ."""
+    return np.asarray(np.sqrt(np.diag(world.covariance) + np.exp(2 * world.log_tau.base)))
+
+
+def _cell(rng: np.random.Generator, f: Floats, g: Floats, M: int, spread: float) -> Floats:
+    """Draw effects of two features that neither feature has by itself, with this spread."""
+    cell = rng.standard_normal((f.size, g.size, M))
+    cell -= np.einsum("i,ijm->jm", f, cell)
+    cell -= np.einsum("j,ijm->im", g, cell)[:, None]
+    cell *= spread / np.sqrt(np.einsum("i,j,ijm->m", f, g, cell**2))
+    return cell
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,15 @@
 """Simulations whose labels are of other kinds, or whose rows were shown one below the other."""
 
-__all__ = ["POSITION", "simulate", "with_places"]
+__all__ = [
+    "LATER",
+    "POSITION",
+    "examination_curve",
+    "log_of",
+    "logs_of",
+    "placed",
+    "simulate",
+    "with_places",
+]
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -9,17 +18,127 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from harmonrank.data import Schema, read_log
+from harmonrank.data import Log, Schema, chances_at, lineage, read_log
 from harmonrank.fusion import ceiling_of
-from harmonrank.worlds import AnyWorld, Sample, Simulation, world_schema
-from harmonrank_lab.worlds.kinds import with_kinds
-from harmonrank_lab.worlds.places import examination_curve, placed
+from harmonrank.worlds import AnyWorld, Sample, Simulation, as_frame, world_schema
+
+UNIT_SECONDS = 60.0
+"""The scale of a graded label."""
+
+_VALUES = 16  # equally likely ones that stand for the density of a graded label
+
+_GLANCE = 0x100C
 
 POSITION = "position"
 """The column of places, where rows are shown one below the other."""
 
+LATER = 40_000_000
+"""Where test rows begin in a world's endless stream, whatever the number of the others."""
+
 _PLACES = 30
+
+
+def with_kinds(
+    frame: pl.DataFrame, schema: Schema, truth: np.ndarray, *, seed: list[int], known: bool
+) -> pl.DataFrame:
+    """Return rows with labels drawn again from their true probabilities, each by itself.
+
+    Given what a fusion sees, labels are independent, so that the truth of each kind is exact: an
+    event has the chance p; one given another has its p among the rows that show it, and is null
+    elsewhere; a graded label is 0 with chance 1−p, and else exponential with a mean of
+    60·(¼ + p), seconds say. The truth column of a graded objective holds 16 equally likely values.
+
+    Args:
+        frame: Rows of a world.
+        schema: Which objectives are of which kind.
+        truth: (rows, M).
+        seed: Decides the labels.
+        known: Whether truth columns are written.
+    """
+    rng = np.random.default_rng([*seed, 0x1D5])
+    u = rng.random(truth.shape)
+    columns: dict[str, pl.Series] = {}
+    happened: dict[str, np.ndarray] = {}
+    for m, name in enumerate(schema.names):
+        p = truth[:, m]
+        happened[name] = u[:, m] < p
+        label: np.ndarray = happened[name].astype(np.uint8)
+        if name in schema.graded:
+            # As u is below p here, u/p is even on [0, 1].
+            label = np.where(happened[name], _seconds(1 - u[:, m] / p, p), 0.0)
+            if known:
+                columns[schema.truth[name]] = pl.Series(_density(p))
+        columns[name] = pl.Series(label)
+        if known and name not in schema.graded:
+            columns[schema.truth[name]] = pl.Series(p)
+    for name in schema.given:
+        shown = np.ones(frame.height, dtype=bool)
+        for parent in lineage(name, schema.given):
+            shown &= happened[parent]
+        hidden = pl.Series(~shown)
+        columns[name] = pl.select(pl.when(hidden).then(None).otherwise(columns[name])).to_series()
+    return frame.with_columns(**columns)
+
+
+def _seconds(share: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return the quantile of an exponential label with a mean that grows with p."""
+    return np.asarray(-np.log1p(-share) * UNIT_SECONDS * (0.25 + p))
+
+
+def _density(p: np.ndarray) -> np.ndarray:
+    """Return equally likely values, (rows, values): the middles of as many equal shares."""
+    share = (np.arange(_VALUES) + 0.5) / _VALUES
+    above = share - (1 - p[:, None])
+    inside = np.clip(above / p[:, None], 0.0, 1 - 1e-12)
+    return np.where(above > 0, _seconds(inside, p[:, None]), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """What a log says of rows that were shown.
+
+    Attributes:
+        position: (rows,), from 1 in each request.
+        labels: (rows, objectives), 0 wherever a row was not looked at.
+        seen: (rows,), whether it was, which no log says.
+    """
+
+    position: NDArray[np.int64]
+    labels: NDArray[np.uint8]
+    seen: NDArray[np.bool_]
+
+
+def examination_curve(power: float, places: int) -> dict[int, float]:
+    """Return the chance 1/log₂(1 + k)^power that place k is looked at, of places 1 … `places`.
+
+    >>> {k: round(chance, 3) for k, chance in examination_curve(1.0, 3).items()}
+    {1: 1.0, 2: 0.631, 3: 0.5}
+    """
+    return {k: float(np.log2(1 + k) ** -power) for k in range(1, places + 1)}
+
+
+def placed(
+    sample: Sample, score: NDArray[np.float64], curve: Mapping[int, float], seed: int
+) -> Placed:
+    """Show the rows of every request in the order of a score, the largest first.
+
+    Args:
+        sample: Rows of a world; their labels are what users would say of what they look at.
+        score: (rows,) what ranked them.
+        curve: The chance that each place is looked at.
+        seed: Decides which rows are looked at; the same for every score.
+    """
+    order = np.lexsort((-score, sample.request))
+    request = sample.request[order]
+    starts = np.flatnonzero(np.r_[True, request[1:] != request[:-1]])
+    sizes = np.diff(np.r_[starts, len(order)])
+    position = np.empty(len(order), np.int64)
+    position[order] = np.arange(len(order)) - np.repeat(starts, sizes) + 1
+    glance = np.random.default_rng([seed, _GLANCE]).random(len(order))
+    seen = glance < chances_at(curve, position)
+    return Placed(position, sample.labels * seen[:, None], seen)
 
 
 @dataclass(frozen=True)
@@ -94,6 +213,20 @@ def simulate(
         how.schema.require_plain("A simulation with --position-bias")
         how = _WithPlaces(world, seed, position_bias)
     return how.write(rows, path, overwrite=overwrite, on_table=on_table)
+
+
+def log_of(place: AnyWorld, rows: int, seed: int, start: int = 0, *, truth: bool = False) -> Log:
+    """Return rows of a world as methods read them."""
+    sample = place.sample(rows, seed=seed, start=start, with_truth=truth)
+    return read_log(as_frame(place, sample), world_schema(place))
+
+
+def logs_of(
+    place: AnyWorld, rows: int, seed: int, tested: int | None = None
+) -> tuple[Log, Log, Log]:
+    """Return rows to learn from, half as many to choose by, and test rows with their truth."""
+    test = log_of(place, tested or rows // 2, seed, LATER, truth=True)
+    return log_of(place, rows, seed), log_of(place, rows // 2, seed, rows), test
 
 
 def with_places(

@@ -94,8 +94,7 @@ class SimulatedStream:
 
     def _times(self, sample: Sample) -> np.ndarray:
         start = int(self.start.timestamp() * 1_000_000)
-        times: np.ndarray = start + (sample.time * self.hours * _HOUR).astype(np.int64)
-        return times
+        return np.asarray(start + (sample.time * self.hours * _HOUR).astype(np.int64))
 
     def _drawn(self, sample: Sample, first: int) -> list[pl.DataFrame]:
         """Return the exposures of some rows, and the feedback on each objective."""

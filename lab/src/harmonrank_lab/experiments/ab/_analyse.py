@@ -1,6 +1,6 @@
 """Analyse: from a log to lifts with intervals, and to the checks that say whether to trust them."""
 
-__all__ = ["CONTROLS", "analyse", "lift_of"]
+__all__ = ["analyse", "lift_of"]
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,10 +11,17 @@ import numpy as np
 
 from harmonrank.data.reading import Source
 from harmonrank.support.errors import UsageError, did_you_mean
-from harmonrank_lab.experiments.ab._chance import holm, two_sided_p
-from harmonrank_lab.experiments.ab._checks import SPLITS, aa_check, sample_ratio
-from harmonrank_lab.experiments.ab._moments import UserMoments, log_ratio, moments_of
-from harmonrank_lab.experiments.ab._read import UserSums, read_users
+from harmonrank_lab.experiments.ab._checks import (
+    SPLITS,
+    UserMoments,
+    aa_check,
+    holm,
+    log_ratio,
+    moments_of,
+    sample_ratio,
+    two_sided_p,
+)
+from harmonrank_lab.experiments.ab._read import read_users
 from harmonrank_lab.experiments.ab._result import Analysis, Lift, Mean
 
 CONTROLS = ("base", "control", "baseline")
@@ -73,45 +80,30 @@ def analyse(
         if name not in outcomes:
             hint = did_you_mean(name, outcomes)
             raise UsageError(f"`unwanted` must name outcomes. Got '{name}'. {hint}")
-    control = _control(users.arms, control)
+    if control is None:
+        control = next((name for name in CONTROLS if name in users.arms), users.arms[0])
+    if control not in users.arms:
+        raise UsageError(f"There is no arm '{control}'. {did_you_mean(control, users.arms)}")
     if aa_arm is not None and (aa_arm == control or aa_arm not in users.arms):
         others = [name for name in users.arms if name != control]
         raise UsageError(f"There is no A/A arm '{aa_arm}'. {did_you_mean(aa_arm, others)}")
-    found = _analysis(users, tuple(outcomes), control, aa_arm, split, per, level, splits)
-    lifts = tuple(_judged(lift, aa_arm, unwanted, level) for lift in found.lifts)
-    return replace(found, lifts=lifts, unwanted=tuple(unwanted))
-
-
-def _control(arms: tuple[str, ...], control: str | None) -> str:
-    if control is None:
-        return next((name for name in CONTROLS if name in arms), arms[0])
-    if control not in arms:
-        raise UsageError(f"There is no arm '{control}'. {did_you_mean(control, arms)}")
-    return control
-
-
-def _analysis(
-    users: UserSums,
-    outcomes: tuple[str, ...],
-    control: str,
-    aa_arm: str | None,
-    split: Mapping[str, float] | None,
-    per: str,
-    level: float,
-    splits: int,
-) -> Analysis:
     arms = (control, *(name for name in users.arms if name != control))
     count = np.ones_like(users.count) if per == "user" else users.count
     groups = np.stack([users.arm == users.arms.index(name) for name in arms])
     moments = [moments_of(group[None], count, users.sums) for group in groups]
-    seen = {name: int(group.sum()) for name, group in zip(arms, groups, strict=True)}
     lifts = [
         lift
         for name, treated in zip(arms[1:], moments[1:], strict=True)
         for lift in _lifts(name, outcomes, moments[0], treated, level)
     ]
+    # An A/A arm answers no question, so it does not make the others harder to answer.
+    adjusted = holm([_NAN if lift.arm == aa_arm else lift.p for lift in lifts])
+    judged = (
+        _judged(replace(lift, p_holm=p), aa_arm, unwanted, level)
+        for lift, p in zip(lifts, adjusted, strict=True)
+    )
     return Analysis(
-        outcomes=outcomes,
+        outcomes=tuple(outcomes),
         arms=arms,
         control=control,
         aa_arm=aa_arm,
@@ -121,13 +113,16 @@ def _analysis(
         crossed_users=users.crossed_users,
         skipped_rows=users.skipped_rows,
         means=tuple(m for a, s in zip(arms, moments, strict=True) for m in _means(a, outcomes, s)),
-        lifts=_adjusted(lifts, aa_arm),
-        sample_ratio=sample_ratio(seen, split),
+        lifts=tuple(judged),
+        sample_ratio=sample_ratio(
+            {name: int(group.sum()) for name, group in zip(arms, groups, strict=True)}, split
+        ),
         aa=aa_check(outcomes, count[groups[0]], users.sums[groups[0]], splits),
+        unwanted=tuple(unwanted),
     )
 
 
-def _means(arm: str, outcomes: tuple[str, ...], moments: UserMoments) -> list[Mean]:
+def _means(arm: str, outcomes: Sequence[str], moments: UserMoments) -> list[Mean]:
     users, values = int(moments.users[0]), zip(moments.mean[0], moments.variance[0], strict=True)
     return [
         Mean(arm, outcome, users, float(mean), float(variance) ** 0.5)
@@ -136,7 +131,7 @@ def _means(arm: str, outcomes: tuple[str, ...], moments: UserMoments) -> list[Me
 
 
 def _lifts(
-    arm: str, outcomes: tuple[str, ...], control: UserMoments, treated: UserMoments, level: float
+    arm: str, outcomes: Sequence[str], control: UserMoments, treated: UserMoments, level: float
 ) -> list[Lift]:
     ratios, errors = log_ratio(control, treated)
     change = (treated.mean - control.mean)[0]
@@ -161,7 +156,7 @@ def lift_of(arm: str, outcome: str, ratio: float, error: float, level: float) ->
     """
     normal = NormalDist()
     z = normal.inv_cdf((1 + level) / 2)
-    p = two_sided_p(ratio / error) if error > 0 else 1.0 if ratio == 0 else _NAN
+    p = float(two_sided_p(ratio / error)) if error > 0 else 1.0 if ratio == 0 else _NAN
     return Lift(
         arm,
         outcome,
@@ -186,9 +181,3 @@ def _judged(lift: Lift, aa_arm: str | None, unwanted: Sequence[str], level: floa
 
 def _percent(log_lift: float) -> float:
     return 100 * (exp(log_lift) - 1)
-
-
-def _adjusted(lifts: list[Lift], aa_arm: str | None) -> tuple[Lift, ...]:
-    # An A/A arm answers no question, so it does not make the others harder to answer.
-    adjusted = holm([_NAN if lift.arm == aa_arm else lift.p for lift in lifts])
-    return tuple(replace(lift, p_holm=p) for lift, p in zip(lifts, adjusted, strict=True))

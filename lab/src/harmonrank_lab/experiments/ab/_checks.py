@@ -1,17 +1,30 @@
-"""Checks: is the split what it was meant to be, and do two halves of the same arm agree?"""
+"""Checks of an experiment: sums over users, is the split as intended, do halves of an arm agree?"""
 
-__all__ = ["aa_check", "aa_p_values", "sample_ratio"]
+__all__ = [
+    "UserMoments",
+    "aa_check",
+    "aa_p_values",
+    "holm",
+    "log_ratio",
+    "moments_of",
+    "paired_log_ratio",
+    "sample_ratio",
+    "two_sided_p",
+]
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
+from scipy.special import chdtrc, erfc
 
 from harmonrank.data import hash_bits
 from harmonrank.support.errors import UsageError
-from harmonrank_lab.experiments.ab._chance import chi_square_p, two_sided_p
-from harmonrank_lab.experiments.ab._moments import UserMoments, log_ratio, moments_of
 from harmonrank_lab.experiments.ab._result import AACheck, SampleRatio
+
+Array = np.ndarray
 
 SPLITS = 500
 _ALARM = 0.001
@@ -20,6 +33,129 @@ _LEVEL = 0.05
 _CHUNK = 16_384
 _MOST = 1e100
 """Of a part of the split, so that their sum is finite."""
+
+
+@dataclass(frozen=True)
+class UserMoments:
+    """Sums over users of n (what is divided by), y (the outcomes) and their products.
+
+    All arrays may have leading axes: one entry per group of users. y, yy and ny end in the
+    outcomes.
+
+    The mean outcome is the ratio of sums μ = Σy/Σn. Users are the independent unit, not rows: to
+    first order μ̂ − μ is the mean of (y_u − μ n_u)/n̄, so Var μ̂ = U/(U−1) Σ(y_u − μ n_u)²/(Σn)².
+    """
+
+    users: Array
+    n: Array
+    nn: Array
+    y: Array
+    yy: Array
+    ny: Array
+
+    @property
+    def mean(self) -> Array:
+        """μ = Σy/Σn, (…, outcomes)."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(self.y / self.n[..., None])
+
+    @property
+    def variance(self) -> Array:
+        """The variance of the mean by the delta method, (…, outcomes)."""
+        mean = self.mean
+        squares = self.yy - 2 * mean * self.ny + mean**2 * self.nn[..., None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            scale = self.users / (self.users - 1) / self.n**2
+            return np.asarray(np.maximum(squares, 0) * scale[..., None])
+
+    def without(self, part: "UserMoments") -> "UserMoments":
+        """Return the moments of the users that are not in a part of these."""
+        return UserMoments(
+            self.users - part.users,
+            self.n - part.n,
+            self.nn - part.nn,
+            self.y - part.y,
+            self.yy - part.yy,
+            self.ny - part.ny,
+        )
+
+
+def moments_of(groups: Array, count: Array, sums: Array) -> UserMoments:
+    """Sum up users by group.
+
+    >>> moments_of(np.ones((1, 2)), np.array([2.0, 2.0]), np.array([[1.0], [0.0]])).mean
+    array([[0.25]])
+
+    Args:
+        groups: (groups, users), 1 where the user belongs to the group.
+        count: (users,), what is divided by: impressions, or 1 per user.
+        sums: (users, outcomes).
+    """
+    weights = groups.astype(np.float64, copy=False)
+    of_count = weights @ np.stack([np.ones_like(count), count, count**2], axis=1)
+    users, n, nn = np.moveaxis(of_count, -1, 0)
+    return UserMoments(
+        users, n, nn, weights @ sums, weights @ sums**2, weights @ (sums * count[:, None])
+    )
+
+
+def log_ratio(control: UserMoments, treated: UserMoments) -> tuple[Array, Array]:
+    """Return log(μ_t/μ_c) and its standard error √(V_t/μ_t² + V_c/μ_c²), by the delta method.
+
+    An outcome that never came in a group has no ratio: nan.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.log(treated.mean / control.mean)
+        error = np.sqrt(treated.variance / treated.mean**2 + control.variance / control.mean**2)
+    known = np.isfinite(ratio) & np.isfinite(error)
+    return np.where(known, ratio, np.nan), np.where(known, error, np.nan)
+
+
+def paired_log_ratio(control: Array, treated: Array) -> tuple[Array, Array]:
+    """Return log(μ_t/μ_c) and its standard error for the same users under both.
+
+    What the two share cancels user by user: to first order the log ratio moves by
+    Σ_u (y_tu/Σy_t − y_cu/Σy_c), since the terms in n_u are the same on both sides.
+
+    >>> paired_log_ratio(np.array([[1.0], [2.0]]), np.array([[2.0], [4.0]]))[1]
+    array([0.])
+
+    Args:
+        control: (users, outcomes).
+        treated: (users, outcomes), of the same users in the same order.
+    """
+    users = len(control)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = np.log(treated.sum(axis=0) / control.sum(axis=0))
+        apart = treated / treated.sum(axis=0) - control / control.sum(axis=0)
+        error = np.sqrt((apart**2).sum(axis=0) * users / (users - 1))
+    return ratio, error
+
+
+def two_sided_p(z: float | Array) -> Any:
+    """Return P(|Z| ≥ |z|) for a standard normal Z.
+
+    >>> round(float(two_sided_p(-1.959964)), 6)
+    0.05
+    """
+    return erfc(np.abs(z) / sqrt(2))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values adjusted so that the chance of any false alarm stays below the level.
+
+    The smallest is multiplied by their number, the next by one less, and none may fall below the
+    one before it (Holm 1979). What is not a number stays so and does not count.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    known = sorted((p, i) for i, p in enumerate(p_values) if p == p)
+    adjusted, highest = [float("nan")] * len(p_values), 0.0
+    for place, (p, i) in enumerate(known):
+        highest = max(highest, min(1.0, p * (len(known) - place)))
+        adjusted[i] = highest
+    return adjusted
 
 
 def sample_ratio(users: Mapping[str, int], split: Mapping[str, float] | None) -> SampleRatio:
@@ -46,7 +182,7 @@ def sample_ratio(users: Mapping[str, int], split: Mapping[str, float] | None) ->
     shares = {arm: wanted[arm] / parts for arm in users}
     expected = {arm: total * share for arm, share in shares.items()}
     x = sum((users[arm] - expected[arm]) ** 2 / expected[arm] for arm in users)
-    p = chi_square_p(x, len(users) - 1)
+    p = float(chdtrc(len(users) - 1, x))
     return SampleRatio(dict(users), shares, float(x), p, p < _ALARM)
 
 
@@ -66,7 +202,7 @@ def aa_check(
     return AACheck(splits, named, usual, bool(np.any(below > usual[1])))
 
 
-def aa_p_values(count: np.ndarray, sums: np.ndarray, splits: int, salt: str = "aa") -> np.ndarray:
+def aa_p_values(count: np.ndarray, sums: np.ndarray, splits: int) -> np.ndarray:
     """Return the p-value of every split and outcome, (splits, outcomes); nan where it has none.
 
     Users are told apart by their place in the arrays.
@@ -75,15 +211,14 @@ def aa_p_values(count: np.ndarray, sums: np.ndarray, splits: int, salt: str = "a
     for first in range(0, len(count), _CHUNK):
         rows = slice(first, first + _CHUNK)
         ids = np.arange(first, min(first + _CHUNK, len(count)))
-        halves = hash_bits(ids, salt, splits).T
+        halves = hash_bits(ids, "aa", splits).T
         parts.append(moments_of(halves, count[rows], sums[rows]))
         wholes.append(moments_of(np.ones((1, len(ids))), count[rows], sums[rows]))
     half = _added(parts)
     ratio, error = log_ratio(_added(wholes).without(half), half)
     with np.errstate(invalid="ignore", divide="ignore"):
         z = ratio / error
-    p_values: np.ndarray = np.vectorize(two_sided_p, otypes=[float])(z)
-    return p_values
+    return np.asarray(two_sided_p(z))
 
 
 def _added(parts: Sequence[UserMoments]) -> UserMoments:

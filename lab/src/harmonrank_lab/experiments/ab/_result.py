@@ -1,6 +1,6 @@
 """Analysis: what an experiment's log says, as plain numbers."""
 
-__all__ = ["AACheck", "Analysis", "Lift", "Mean", "SampleRatio"]
+__all__ = ["AACheck", "Analysis", "Lift", "Mean", "SampleRatio", "with_nan"]
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -51,11 +51,6 @@ class Lift:
     change: float = _NAN
     change_low: float = _NAN
     change_high: float = _NAN
-
-    @classmethod
-    def from_dict(cls, parts: Mapping[str, Any]) -> Self:
-        """Build a lift from its JSON form."""
-        return decode(_numbers(parts), cls, "A lift")
 
 
 @dataclass(frozen=True)
@@ -136,16 +131,13 @@ class Analysis:
     @classmethod
     def from_dict(cls, parts: Mapping[str, Any]) -> Self:
         """Build an analysis from what `to_dict` returned, after a way through JSON too."""
-        restored = {
-            **parts,
-            "means": [_numbers(mean) for mean in parts["means"]],
-            "lifts": [_numbers(lift) for lift in parts["lifts"]],
-            "sample_ratio": _numbers(parts["sample_ratio"]),
-            "aa": {**parts["aa"], "below": _numbers(parts["aa"]["below"])},
-        }
-        return decode(restored, cls, "An analysis")
+        return decode(with_nan(parts), cls, "An analysis")
 
 
-def _numbers(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Put back the nan for which JSON has no word."""
-    return {name: _NAN if value is None else value for name, value in parts.items()}
+def with_nan(parts: Any) -> Any:
+    """Put back the nan for which JSON has no word; only an A/A arm may be none."""
+    if isinstance(parts, Mapping):
+        return {k: part if k == "aa_arm" else with_nan(part) for k, part in parts.items()}
+    if isinstance(parts, list | tuple):
+        return [with_nan(part) for part in parts]
+    return _NAN if parts is None else parts

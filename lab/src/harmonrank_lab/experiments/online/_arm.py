@@ -1,17 +1,21 @@
 """Arm: a model that ranks, the log of what its users did, and how it learns from that log."""
 
 __all__ = [
-    "Answers",
+    "RANDOMISED",
     "Arm",
     "FixedArm",
     "Impressions",
+    "candidate_scores",
     "matured",
     "newest",
     "rows_of",
     "serve",
+    "shown_log",
+    "shown_requests",
+    "true_values",
 ]
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,9 +28,16 @@ from harmonrank.fusion import Method, method_class
 from harmonrank.metrics import auc
 from harmonrank.paper import NeuralMethod
 from harmonrank.support.errors import DataError
-from harmonrank_lab.experiments.online._traffic import Hour
+from harmonrank.worlds import world_schema
+from harmonrank_lab.experiments.online._traffic import Hour, OnlineConfig, Traffic
+from harmonrank_lab.worlds import POSITION, World
 
 _HELD_OUT = 0.1
+
+RANDOMISED = "randomised"
+"""The column that is 1 in requests that were shown in random order."""
+
+_ORDER = 7
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +154,7 @@ class Arm:
 
     def score(self, hour: Hour) -> np.ndarray:
         """Return the fused scores of an hour's items, (requests, items)."""
-        requests, items, M = hour.scores.shape
-        context = pl.DataFrame({n: np.repeat(v, items) for n, v in hour.context.items()})
-        log = Log(self._schema, hour.scores.reshape(-1, M), context)
-        return self._model.score(log).reshape(requests, items)
+        return _scores(hour, self._schema, self._model.score)
 
     def remember(self, rows: Impressions) -> None:
         """Add an hour to the log."""
@@ -191,3 +199,59 @@ class FixedArm(Arm):
     def learn(self, now: int, wait: int) -> bool:  # noqa: ARG002
         """Stay as it is."""
         return False
+
+
+def shown_requests(world: World, config: OnlineConfig, seed: int) -> Hour:
+    """Draw an hour of requests with their candidates, and how each would be answered."""
+    return next(Traffic(world, config, seed).hours())
+
+
+def candidate_scores(hour: Hour, world: World, score: Callable[[Log], np.ndarray]) -> np.ndarray:
+    """Return what a model makes of all candidates, (requests, items)."""
+    known = world_schema(world)
+    return _scores(hour, Schema(known.objectives, known.context), score)
+
+
+def _scores(hour: Hour, schema: Schema, score: Callable[[Log], np.ndarray]) -> np.ndarray:
+    requests, items, M = hour.scores.shape
+    context = pl.DataFrame({name: np.repeat(v, items) for name, v in hour.context.items()})
+    return score(Log(schema, hour.scores.reshape(-1, M), context)).reshape(requests, items)
+
+
+def shown_log(
+    hour: Hour, world: World, fused: np.ndarray, config: OnlineConfig, *, share: float, seed: int
+) -> pl.DataFrame:
+    """Return a row per candidate: scores, context, its place if it was shown, and its feedback.
+
+    Args:
+        hour: The requests.
+        world: Where they come from.
+        fused: (requests, items), what ranks them.
+        config: How many are shown, and how far they are looked at.
+        share: Of the requests, so many are shown in random order.
+        seed: Decides which, and in which order.
+    """
+    requests, items, M = hour.scores.shape
+    rng = np.random.default_rng([seed, _ORDER])
+    drawn = rng.random((requests, 1))[:, 0] < share
+    fused = np.where(drawn[:, None], rng.random(fused.shape), fused)
+    answers = serve(hour, fused, config.examination())
+    at = np.arange(requests)[:, None], answers.order
+    position = np.full((requests, items), -1)
+    position[at] = np.arange(1, answers.order.shape[1] + 1)
+    labels = np.zeros((requests, items, M), np.uint8)
+    labels[at] = answers.came
+    columns: dict[str, np.ndarray] = {"request_id": np.repeat(np.arange(requests), items)}
+    columns |= {name: np.repeat(values, items) for name, values in hour.context.items()}
+    for m, (label, score) in enumerate(world_schema(world).objectives.items()):
+        columns[score], columns[label] = hour.scores[..., m].ravel(), labels[..., m].ravel()
+    columns |= {POSITION: position.ravel(), RANDOMISED: np.repeat(drawn, items)}
+    frame = pl.DataFrame(columns)
+    return frame.with_columns(pl.when(pl.col(POSITION) > 0).then(POSITION).alias(POSITION))
+
+
+def true_values(hour: Hour, fused: np.ndarray, config: OnlineConfig) -> np.ndarray:
+    """Return the expected events of each objective per request, (M,), which no log tells."""
+    order = np.argsort(-fused, axis=1, kind="stable")[:, : config.top_k]
+    chance = hour.chance[np.arange(len(order))[:, None], order]
+    return np.asarray(np.einsum("k,rkm->m", config.examination(), chance) / len(order))

@@ -8,32 +8,95 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from harmonrank.data import Schema, hash_shares
 from harmonrank.fusion import Method
 from harmonrank.support.errors import DataError, UsageError
 from harmonrank.worlds import world as world_named
 from harmonrank.worlds import world_schema
-from harmonrank_lab.experiments.ab import analyse
+from harmonrank_lab.experiments.ab import Lift, analyse, lift_of, paired_log_ratio
 from harmonrank_lab.experiments.online._arm import Arm, FixedArm, Impressions, rows_of, serve
-from harmonrank_lab.experiments.online._config import ARMS, OnlineConfig
-from harmonrank_lab.experiments.online._ledger import Ledger
-from harmonrank_lab.experiments.online._result import HourEnded, OnlineResult
-from harmonrank_lab.experiments.online._traffic import Hour, Traffic
+from harmonrank_lab.experiments.online._traffic import (
+    ARMS,
+    Hour,
+    HourEnded,
+    OnlineConfig,
+    OnlineResult,
+    Traffic,
+)
 from harmonrank_lab.worlds import World
 
+LEVEL = 0.95
+
 _SHUFFLE = 3
+
+
+class Ledger:
+    """Sums by user and day.
+
+    Attributes:
+        frames: A table per day with a row per user who came.
+        expected: A list per day: per arm (users, objectives), what all users would have done in
+            this arm, by true chance.
+    """
+
+    def __init__(self, users: int, objectives: tuple[str, ...], arms: Sequence[str]) -> None:
+        self._objectives, self._arms = objectives, tuple(arms)
+        self._shape = (users, len(objectives))
+        self.frames: list[pl.DataFrame] = []
+        self.expected: list[dict[str, np.ndarray]] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self._shown, self._came = np.zeros(self._shape[0], np.int64), np.zeros(self._shape, int)
+        self._would = {name: np.zeros(self._shape) for name in self._arms}
+
+    def saw(self, user: np.ndarray, shown: int, came: np.ndarray) -> None:
+        """Add what was shown to the users of some requests, and what they did."""
+        np.add.at(self._shown, user, shown)
+        np.add.at(self._came, user, came)
+
+    def would(self, arm: str, user: np.ndarray, chance: np.ndarray) -> None:
+        """Add what the users of all requests would have done in an arm, by true chance."""
+        np.add.at(self._would[arm], user, chance)
+
+    def end_day(self, day: int, names: np.ndarray) -> None:
+        """Close a day; `names` has the arm of every user."""
+        came = np.flatnonzero(self._shown)
+        columns = {
+            "user_id": came,
+            "arm": names[came],
+            "day": np.full(len(came), day, np.int16),
+            "impressions": self._shown[came],
+        }
+        columns |= {name: self._came[came, m] for m, name in enumerate(self._objectives)}
+        self.frames.append(pl.DataFrame(columns))
+        self.expected.append(self._would)
+        self._clear()
+
+    def log(self) -> pl.DataFrame:
+        """Return the days so far as one table."""
+        return pl.concat(self.frames)
+
+    def exact(self, base: str) -> tuple[Lift, ...]:
+        """Return the lifts by true chance, of the same users in all arms."""
+        total = {arm: sum(day[arm] for day in self.expected) for arm in self._arms}
+        lifts = []
+        for arm in self._arms:
+            if arm == base:
+                continue
+            ratios, errors = paired_log_ratio(np.asarray(total[base]), np.asarray(total[arm]))
+            lifts += [
+                lift_of(arm, name, float(ratio), float(error), LEVEL)
+                for name, ratio, error in zip(self._objectives, ratios, errors, strict=True)
+            ]
+        return tuple(lifts)
 
 
 def run_online(
     world: World | str,
     *,
-    users: int = 100_000,
-    days: int = 5,
-    hours: int = 24,
-    requests_per_hour: int = 10_000,
-    candidates: int = 20,
-    top_k: int = 5,
     seed: int = 0,
     arms: Mapping[str, str | Method] | Sequence[str] = tuple(ARMS),
     progress: Callable[[HourEnded], None] | None = None,
@@ -49,22 +112,16 @@ def run_online(
 
     Args:
         world: Where requests and answers come from, or its name.
-        users: Split evenly among the arms.
-        days: Of the experiment.
-        hours: Per day.
-        requests_per_hour: On average.
-        candidates: Per request.
-        top_k: Shown per request.
         seed: Decides everything that is drawn.
         arms: Method of each arm by name, the control first; or names of `ARMS` or of methods. A
             fitted model in place of a method ranks as it is and learns nothing.
         progress: Called after every hour.
-        rules: Other fields of `OnlineConfig`.
+        rules: Other fields of `OnlineConfig`: users, days, hours, requests_per_hour, and more.
     """
     given = dict(arms) if isinstance(arms, Mapping) else {a: ARMS.get(a, a) for a in arms}
     fixed = {name: arm for name, arm in given.items() if isinstance(arm, Method)}
     named = {name: arm.name if isinstance(arm, Method) else arm for name, arm in given.items()}
-    config = OnlineConfig(users, days, hours, requests_per_hour, candidates, top_k, named, **rules)
+    config = OnlineConfig(arms=named, **rules)
     place = world_named(world) if isinstance(world, str) else world
     return _Experiment(place, config, seed, fixed).run(progress or (lambda _: None))
 

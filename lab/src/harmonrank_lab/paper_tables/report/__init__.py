@@ -1,17 +1,14 @@
 """The paper's tables made again, as people read them."""
 
+from harmonrank_lab.paper_tables.report._charts import reproduction_page, reproduction_sections
 from harmonrank_lab.paper_tables.report._folder import (
     PAGE,
     REPORT,
     RESULTS,
     add_results,
+    reproduction_markdown,
+    with_head,
     write_reproduction,
-)
-from harmonrank_lab.paper_tables.report._markdown import reproduction_markdown, with_head
-from harmonrank_lab.paper_tables.report._page import (
-    closer_look,
-    reproduction_page,
-    reproduction_sections,
 )
 from harmonrank_lab.paper_tables.report._tables import reproduction_tables
 
@@ -20,7 +17,6 @@ __all__ = [
     "REPORT",
     "RESULTS",
     "add_results",
-    "closer_look",
     "reproduction_markdown",
     "reproduction_page",
     "reproduction_sections",

@@ -1,12 +1,15 @@
-"""Charts of made-again tables: dots with intervals, fronts, matrices."""
+"""The page of made-again tables, with charts: dots with intervals, fronts, matrices."""
 
-__all__ = ["charts"]
+__all__ = ["reproduction_page", "reproduction_sections"]
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from harmonrank.reports.facts import Run
 from harmonrank.reports.figures import auc_bars, epoch_plots, heatmap
+from harmonrank.reports.html import Card, page
 from harmonrank.reports.plots import (
     ACCENT,
     INK,
@@ -19,9 +22,19 @@ from harmonrank.reports.plots import (
     upright,
     whiskers,
 )
+from harmonrank.reports.sections import Section
 from harmonrank.support.table import Table, table_of
 from harmonrank_lab.paper_tables import PaperTable, Row
-from harmonrank_lab.paper_tables.report._text import number, upper
+from harmonrank_lab.paper_tables.report._tables import (
+    SUMMARY,
+    counts,
+    heading,
+    number,
+    number_table,
+    overview_table,
+    upper,
+    verdict_table,
+)
 
 _ROW = 28
 _BEST = "best possible"
@@ -59,8 +72,8 @@ def _areas(table: PaperTable) -> dict[str, dict[str, list[Any]]]:
     """Return AUCs by objective and way to fuse; without an interval both ends are the mean."""
     return {
         f"AUC of {objective}": {
-            name: [found[index][0] if value is None else value for value in found[index]]
-            for name, found in table.areas.items()
+            name: [areas[index][0] if value is None else value for value in areas[index]]
+            for name, areas in table.areas.items()
         }
         for index, objective in enumerate(table.objectives)
     }
@@ -97,10 +110,11 @@ def _ceiling_line(ceiling: float) -> dict[str, Any]:
 
 
 def _ours(rows: Sequence[Row], unit: str) -> dict[str, Any]:
-    found = [row.ours for row in rows if row.ours is not None]
-    means = [each.mean for each in found]
+    estimates = [row.ours for row in rows if row.ours is not None]
+    means = [each.mean for each in estimates]
     ends = (
-        [m + sign * (e.reach or 0) for m, e in zip(means, found, strict=True)] for sign in (-1, 1)
+        [m + sign * (e.reach or 0) for m, e in zip(means, estimates, strict=True)]
+        for sign in (-1, 1)
     )
     return scatter(
         "here, 95 % interval",
@@ -167,3 +181,44 @@ def _fronts(name: str, title: str, curves: Mapping[str, Sequence[Sequence[float]
         showlegend=True,
         legend=LEGEND,
     )
+
+
+def reproduction_page(tables: Sequence[PaperTable], run: Run) -> str:
+    """Return the page: a section per table with its numbers, verdicts and charts."""
+    return page("The paper, made again", run, _cards(tables), reproduction_sections(tables))
+
+
+def reproduction_sections(tables: Sequence[PaperTable]) -> list[Section]:
+    """Return a section per table; a table made in two ways has two."""
+    first = Section("verdicts", "Verdicts", SUMMARY, tables=(overview_table(tables),))
+    keys = _keys([table.key for table in tables])
+    return [first, *(_section(key, table) for key, table in zip(keys, tables, strict=True))]
+
+
+def _keys(names: Sequence[str]) -> list[str]:
+    """Return names unlike each other, to link to.
+
+    >>> _keys(["main", "main", "skew"])
+    ['main', 'main-2', 'skew']
+    """
+    keys: list[str] = []
+    for index, name in enumerate(names):
+        before = names[:index].count(name)
+        keys.append(f"{name}-{before + 1}" if before else name)
+    return keys
+
+
+def _cards(tables: Sequence[PaperTable]) -> list[Card]:
+    told = counts(tables)
+    cards = [("Claims of the paper", str(sum(told.values())), f"in {len(tables)} tables")]
+    about = ("interval above 0", "interval below 0", "0 inside, or one seed")
+    outcomes = zip(told.items(), about, strict=True)
+    return [*cards, *((upper(name), str(n), more) for (name, n), more in outcomes)]
+
+
+def _section(key: str, table: PaperTable) -> Section:
+    failures = tuple(f"{row.name} failed: {row.note}" for row in table.rows if row.note)
+    lead = " ".join([f"Data: {table.data}.", f"{upper(table.settings)}.", *table.notes])
+    numbers = replace(number_table(table), alarms=())
+    tables = [t for t in (numbers, verdict_table(table.verdicts)) if t.rows]
+    return Section(key, heading(table), lead, tuple(charts(key, table)), tuple(tables), failures)

@@ -1,6 +1,14 @@
-"""Folder: the results of one or many runs together, with the page and the Markdown made of them."""
+"""The folder of the results of one or many runs, with the page and the Markdown made of them."""
 
-__all__ = ["PAGE", "REPORT", "RESULTS", "add_results", "write_reproduction"]
+__all__ = [
+    "PAGE",
+    "REPORT",
+    "RESULTS",
+    "add_results",
+    "reproduction_markdown",
+    "with_head",
+    "write_reproduction",
+]
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,16 +19,68 @@ import msgspec
 from harmonrank.reports.facts import Run
 from harmonrank.reports.html import write_page
 from harmonrank.reports.pictures import write_page_pictures
-from harmonrank.reports.sections import Section
-from harmonrank.support.errors import DataError
+from harmonrank.support.errors import DataError, OutputError
 from harmonrank.support.storage import new_file, read_json, write_json
 from harmonrank_lab.made import made_by
 from harmonrank_lab.paper_tables import TABLES, PaperTable
-from harmonrank_lab.paper_tables.report._markdown import reproduction_markdown, with_head
-from harmonrank_lab.paper_tables.report._page import reproduction_page, reproduction_sections
+from harmonrank_lab.paper_tables.report._charts import reproduction_page, reproduction_sections
+from harmonrank_lab.paper_tables.report._tables import (
+    SUMMARY,
+    heading,
+    matrix_table,
+    number_table,
+    overview_table,
+    sentence,
+)
+
+MARK = "<!-- Written by `harmonrank lab reproduce` from here on; what stands above is kept. -->"
+_TITLE = "# The paper, made again"
 
 RESULTS, PAGE, REPORT = "results.json", "reproduction.md", "report.html"
 _FORMAT = 1
+
+
+def reproduction_markdown(tables: Sequence[PaperTable], run: Run) -> str:
+    """Return what stands below the mark: a summary, then every table with its verdicts."""
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    parts = [f"Last written {run.made}; {versions}.", SUMMARY, overview_table(tables).to_markdown()]
+    for table in tables:
+        parts += [f"## {heading(table)}", *_section(table)]
+    return "\n\n".join(parts) + "\n"
+
+
+def with_head(path: Path, text: str) -> str:
+    """Return the text under the head that a file has already, or under a title.
+
+    Raises:
+        OutputError: The file was never written by us: it has no mark.
+    """
+    head = _TITLE
+    if path.is_file() and path.stat().st_size:
+        before, mark, _ = path.read_text(encoding="utf-8", errors="replace").partition(MARK)
+        if not mark:
+            raise OutputError(
+                f"'{path}' was not written by `harmonrank lab reproduce`, so it is not "
+                f"overwritten; choose another name, or add the line {MARK} to it."
+            )
+        head = before.rstrip()
+    return f"{head}\n\n{MARK}\n\n{text}"
+
+
+def _section(table: PaperTable) -> list[str]:
+    facts = [f"Data: {table.data}.", f"Settings: {table.settings}."]
+    if table.command:
+        facts.append(f"Command: `{table.command}`.")
+    parts = ["  \n".join(facts), number_table(table).to_markdown() if table.rows else ""]
+    parts += [matrix_table(name, table).to_markdown() for name in table.matrices]
+    parts.append(
+        "\n".join(
+            f"- {sentence(v)}" + " *(not a claim of the paper)*" * (v.source == "ours")
+            for v in table.verdicts
+        )
+    )
+    parts += table.notes
+    return [part for part in parts if part]
 
 
 class _Results(msgspec.Struct):
@@ -44,13 +104,13 @@ def _stored(path: Path) -> list[PaperTable]:
     if not path.is_file():
         return []
     try:
-        found = read_json(path, _Results)
+        results = read_json(path, _Results)
     except DataError as error:
         reason = str(error).rstrip(".")
     else:
-        strange = [table.key for table in found.tables if table.key not in TABLES]
+        strange = [table.key for table in results.tables if table.key not in TABLES]
         if not strange:
-            return found.tables
+            return results.tables
         reason = f"there is no table '{strange[0]}'"
     raise DataError(
         f"'{path}' does not hold results of `harmonrank lab reproduce` ({reason}); choose another "
@@ -64,7 +124,6 @@ def write_reproduction(
     run: Run,
     *,
     page: bool,
-    closer: Sequence[Section] = (),
     markdown: Path | None = None,
     figures: Path | None = None,
 ) -> list[Path]:
@@ -75,7 +134,6 @@ def write_reproduction(
         tables: All that the folder is to hold.
         run: Command and versions.
         page: Whether to write the page, which needs Plotly.
-        closer: More sections of the page.
         markdown: Another Markdown file, whose head is kept.
         figures: A folder for every chart as PNG, which also needs Chromium.
     """
@@ -94,9 +152,9 @@ def write_reproduction(
         with new_file(path, overwrite=True) as partial:
             partial.write_text(whole, encoding="utf-8")
         written.append(path)
-    whole = reproduction_page(tables, run, closer) if page or figures else ""
+    whole = reproduction_page(tables, run) if page or figures else ""
     if figures is not None:
-        write_page_pictures(whole, [*reproduction_sections(tables), *closer], figures)
+        write_page_pictures(whole, reproduction_sections(tables), figures)
         written.append(figures)
     if page:
         write_page(whole, folder / REPORT)

@@ -1,27 +1,22 @@
 """Interaction logs: raw files in, understood by a declaration, one layout of parquet out."""
 
-from harmonrank_lab.upstream.logs._columns import LOG_TOML, FeatureTable, LogColumns
-from harmonrank_lab.upstream.logs._declaration import Declaration
-from harmonrank_lab.upstream.logs._declaration_file import read_declaration
-from harmonrank_lab.upstream.logs._declared import find_declared
-from harmonrank_lab.upstream.logs._import import import_log
-from harmonrank_lab.upstream.logs._imported import ImportedLog
-from harmonrank_lab.upstream.logs._shipped import (
+from harmonrank_lab.upstream.logs._columns import LOG_TOML, PARTS, FeatureTable, LogColumns
+from harmonrank_lab.upstream.logs._declared import (
     SHIPPED,
     TENREC_FILES,
+    LogSource,
+    find_declared,
     find_kuairand,
     find_tenrec,
-    shipped,
 )
-from harmonrank_lab.upstream.logs._source import LogSource
-from harmonrank_lab.upstream.logs._split import PARTS
+from harmonrank_lab.upstream.logs._import import import_log
+from harmonrank_lab.upstream.logs._imported import ImportedLog
 
 __all__ = [
     "LOG_TOML",
     "PARTS",
     "SHIPPED",
     "TENREC_FILES",
-    "Declaration",
     "FeatureTable",
     "ImportedLog",
     "LogColumns",
@@ -30,6 +25,4 @@ __all__ = [
     "find_kuairand",
     "find_tenrec",
     "import_log",
-    "read_declaration",
-    "shipped",
 ]

@@ -1,19 +1,23 @@
-"""Chunks: parts of a large file that can be read one by one, the same ones each time."""
+"""Chunks: parts of a large file, the same ones each time; tables of features are read by them."""
 
-__all__ = ["Chunk", "cut", "read_chunk"]
+__all__ = ["Chunk", "cut", "read_chunk", "read_features", "write_table"]
 
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from harmonrank.data.reading import column_names, file_kind
+from harmonrank.data.reading import column_names, file_kind, writing
 from harmonrank.support.errors import DataError, shown
+from harmonrank_lab.upstream.logs._columns import TableSource
 
 _MISSING = ["\\N", "NULL", "null", "NaN", "nan"]
 
 _PARQUET_ROWS = 500_000
+
+_CHUNK_BYTES = 16 << 20
 
 
 @dataclass(frozen=True)
@@ -98,15 +102,48 @@ def _typed(columns: list[pl.Series], texts: Container[str], path: Path) -> pl.Da
 def _whole(series: pl.Series, path: Path) -> pl.Series:
     number = series.cast(pl.Float64, strict=False)
     fits = (number == number.floor()) & (number.abs() < 2.0**63)
-    found = number.set(~fits, None).cast(pl.Int64)
+    whole = number.set(~fits, None).cast(pl.Int64)
     if not series.dtype.is_float():
         # As it is where it can be: a float has too few digits for a large id.
         exact = series.cast(pl.Int64, strict=False)
-        found = exact.zip_with(exact.is_not_null(), found)
-    wrong = series.is_not_null() & found.is_null()
+        whole = exact.zip_with(exact.is_not_null(), whole)
+    wrong = series.is_not_null() & whole.is_null()
     if wrong.any():
         raise DataError(
             f"Column '{series.name}' of '{path}' must hold whole numbers of 64 bits. "
             f"Got {shown(series.filter(wrong)[0])}; repair or drop such rows."
         )
-    return found
+    return whole
+
+
+def read_features(source: TableSource, odd: Counter[str] | None = None) -> pl.DataFrame:
+    """Return a table of features, adding to the oddities; it must fit into memory, as networks do.
+
+    Of rows with the same id the first is kept.
+    """
+    frames, key = [], source.table.id
+    for chunk in cut(source.path, _CHUNK_BYTES):
+        raw = read_chunk(chunk, source.reads, frozenset(source.reads))
+        frames.append(source.clean(raw))
+        if odd is not None:
+            odd.update(source.count(raw))
+    if not frames:
+        raise DataError(f"'{source.path}' has no rows; expected at least one.")
+    whole = pl.concat(frames)
+    distinct = whole.unique(key, keep="first", maintain_order=True)
+    if odd is not None and distinct.height < whole.height:
+        odd[f"{key} repeated in {source.path.name}: first kept"] += whole.height - distinct.height
+    return distinct
+
+
+def write_table(source: TableSource, target: Path, odd: Counter[str]) -> int:
+    """Write a table with ascending unique ids, adding to the oddities; return its rows."""
+    frame = read_features(source, odd)
+    if missing := frame[source.table.id].null_count():
+        raise DataError(
+            f"Column '{source.table.id}' of '{source.path}' must hold whole numbers; "
+            f"{missing:,} are missing or something else, so download it again."
+        )
+    with writing():
+        frame.sort(source.table.id).write_parquet(target, compression="zstd")
+    return frame.height

@@ -1,18 +1,28 @@
-"""LogColumns: which column of an imported log is what."""
+"""Which files and columns a raw log has, and which column of an imported one is what."""
 
-__all__ = ["LOG_TOML", "FeatureTable", "LogColumns"]
+__all__ = [
+    "LOG_TOML",
+    "PARTS",
+    "FeatureTable",
+    "LogColumns",
+    "TableSource",
+    "check_folder",
+    "check_labels",
+]
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+import polars as pl
 import tomli_w
 
 from harmonrank.support.errors import DataError, did_you_mean
 from harmonrank.support.storage import decode, read_toml
 
 LOG_TOML = "log.toml"
+PARTS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True)
@@ -99,3 +109,41 @@ class LogColumns:
 
 def _known(parts: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in parts.items() if value is not None and value != {}}
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """A file of features and what becomes of it.
+
+    Attributes:
+        path: The raw file.
+        table: The columns of the table to be written.
+        reads: The source columns that `clean` needs.
+        clean: From text columns to typed ones, of which the first is the id.
+        count: How often each oddity was met in the text columns.
+    """
+
+    path: Path
+    table: FeatureTable
+    reads: tuple[str, ...]
+    clean: Callable[[pl.DataFrame], pl.DataFrame]
+    count: Callable[[pl.DataFrame], dict[str, int]]
+
+
+def check_folder(folder: str | Path) -> Path:
+    """Return the folder, or say that it is not there."""
+    if not Path(folder).is_dir():
+        raise DataError(f"There is no folder '{folder}'; check its name.")
+    return Path(folder)
+
+
+def check_labels(frame: pl.DataFrame, columns: Sequence[str], path: Path) -> None:
+    """Refuse a label that is not 0 or 1."""
+    for name in columns:
+        wrong = ~frame[name].is_in([0, 1]).fill_null(value=False)
+        if wrong.any():
+            value = frame[name].filter(wrong)[0]
+            raise DataError(
+                f"Label column '{name}' of '{path}' must be 0 or 1. "
+                f"Got {'null' if value is None else value}; drop or repair such rows."
+            )

@@ -1,9 +1,18 @@
-"""Declared logs: the files of a folder, found and understood by a declaration."""
+"""Declared logs, your own and those whose declaration is in this package."""
 
-__all__ = ["find_declared"]
+__all__ = [
+    "SHIPPED",
+    "TENREC_FILES",
+    "LogSource",
+    "find_declared",
+    "find_kuairand",
+    "find_tenrec",
+    "shipped",
+]
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -11,28 +20,35 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from harmonrank.support.errors import DataError, shown
-from harmonrank_lab.upstream.logs._columns import LogColumns
-from harmonrank_lab.upstream.logs._declaration import Declaration
-from harmonrank_lab.upstream.logs._declaration_file import read_declaration as _read
+from harmonrank.support.errors import DataError, UsageError, did_you_mean, shown
+from harmonrank_lab.upstream.logs._columns import LogColumns, TableSource, check_folder
+from harmonrank_lab.upstream.logs._declaration import Declaration, read_declaration
+from harmonrank_lab.upstream.logs._declaration import read_declaration as _read
 from harmonrank_lab.upstream.logs._declared_tables import (
     declared_columns,
     declared_table,
     joined_table,
-)
-from harmonrank_lab.upstream.logs._finding import (
-    found_files,
+    log_files,
     no_files,
     one_version,
     shared_columns,
     table_file,
 )
-from harmonrank_lab.upstream.logs._rules import Made, cleaned, counted
-from harmonrank_lab.upstream.logs._source import LogSource, TableSource, check_folder
-from harmonrank_lab.upstream.logs._transforms import RowClock, second_of, user_bucket
+from harmonrank_lab.upstream.logs._rules import (
+    Made,
+    RowClock,
+    cleaned,
+    counted,
+    second_of,
+    user_bucket,
+)
 
 _HOUR_MS, _HOURS = 3_600_000, 2_000_000
 _ROLES = ("labels", "categorical", "multi", "numeric", "feedback", "history")
+
+SHIPPED = ("kuairand", "tenrec")
+"""Public logs whose declarations are here."""
+TENREC_FILES = ("QK-video.csv", "QB-video.csv", "sbr_data_1M.csv", "ctr_data_1M.csv")
 
 
 def find_declared(
@@ -41,7 +57,7 @@ def find_declared(
     *,
     leave_out: str | None = None,
     settings: Mapping[str, object] | None = None,
-) -> LogSource:
+) -> "LogSource":
     """Find the files of a declared log in a folder.
 
     Args:
@@ -55,14 +71,15 @@ def find_declared(
     """
     declared = declaration if isinstance(declaration, Declaration) else _read(declaration)
     folder = check_folder(folder)
-    home, files = found_files(folder, declared)
+    home, files = log_files(folder, declared)
     files = [f for f in files if leave_out is None or not fnmatchcase(f.name, leave_out)]
     if not files:
         raise no_files(folder, declared)
+    sides = (("users", declared.user, declared.users), ("items", declared.item, declared.items))
     tables = {
-        part: table_file(folder, home, declared, table)
-        for part, table in (("users", declared.users), ("items", declared.items))
-        if table is not None
+        part: table_file(folder, home, declared, rules)
+        for part, _, rules in sides
+        if rules is not None
     }
     joined = {
         name: table_file(folder, home, declared, rules) for name, rules in declared.joins.items()
@@ -70,53 +87,67 @@ def find_declared(
     one_version(declared, [*files, *tables.values(), *joined.values()])
     digest = {"declaration": sha256(msgspec.json.encode(declared)).hexdigest()[:16]}
     truth = folder / "truth.parquet"
-    rows = _Rows(declared, files, joined)
     return LogSource(
-        files=tuple(files),
-        columns=rows.columns,
-        reads=rows.reads,
-        texts=frozenset(rows.texts),
-        key_column=rows.key_column,
-        key=rows.key,
-        split_by=rows.split_by,
-        clean=rows.clean,
-        count=rows.count,
-        notes=rows.notes,
-        tables=tuple(_table(declared, part, path) for part, path in tables.items()),
-        joined=tuple(joined.values()),
-        truth=truth if truth.is_file() else None,
-        settings=digest if settings is None else settings,
+        declared,
+        files,
+        joined,
+        tuple(
+            declared_table(declared, rules, f"{part}.parquet", key, tables[part])
+            for part, key, rules in sides
+            if rules is not None
+        ),
+        truth if truth.is_file() else None,
+        digest if settings is None else settings,
     )
 
 
-class _Rows:
-    """The rows of a log: what is read, and what becomes of it."""
+class LogSource:
+    """The files of a raw log, and how their rows become ours.
+
+    Attributes:
+        files: Those of the rows, in order.
+        columns: Which column is what, but for tables and truth.
+        reads: The source columns that `clean` needs.
+        texts: Those that are read as text.
+        tables: Features of users and items.
+        joined: Files of other tables, whose features become those of the rows.
+        truth: File of the true probabilities of all rows, where the log was simulated.
+        settings: What the caller chose.
+    """
 
     def __init__(
-        self, declared: Declaration, files: Sequence[Path], joined: Mapping[str, Path]
+        self,
+        declared: Declaration,
+        files: Sequence[Path],
+        joined: Mapping[str, Path],
+        tables: tuple[TableSource, ...],
+        truth: Path | None,
+        settings: Mapping[str, object],
     ) -> None:
+        self.files, self.tables, self.joined = tuple(files), tables, tuple(joined.values())
+        self.truth, self.settings = truth, settings
         self._declared = d = declared
         there = shared_columns(d, files)
         named = {"user": [d.user], "item": [d.item], "time": [d.time] if d.time else []}
         named |= {role: getattr(d, role) for role in _ROLES}
-        found = {r: declared_columns(d, d, r, names, files[0], there) for r, names in named.items()}
-        if not found["labels"]:
+        made = {r: declared_columns(d, d, r, names, files[0], there) for r, names in named.items()}
+        if not made["labels"]:
             raise DataError(
                 f"'{files[0]}' has none of the objectives; expected one of {', '.join(d.labels)}."
             )
         self.clock = None
         if d.time is not None:
-            (time,) = found["time"]
+            (time,) = made["time"]
             self.clock = RowClock(time.source, time.rule, d.utc_offset)
         self._joins = [
             joined_table(d, name, d.joins[name], path, files[0], there)
             for name, path in joined.items()
         ]
-        self._user, request = found["user"][0], self._request(there, files[0])
-        self.columns = self._columns(found)
+        self._user, request = made["user"][0], self._request(there, files[0])
+        self.columns = self._columns(made)
         order = ["user", "item", "time", "request", "categorical", "multi", "numeric", "labels"]
         self._made = [
-            m for r in [*order, "feedback", "history"] for m in (found | request).get(r, [])
+            m for r in [*order, "feedback", "history"] for m in (made | request).get(r, [])
         ]
         read = [m for m in [*self._made, *(join.on for join in self._joins)] if m.source]
         self.reads = tuple(dict.fromkeys(m.source for m in read))
@@ -137,8 +168,8 @@ class _Rows:
             return {}
         return {"request": declared_columns(d, d, "request", [d.request], file, there)}
 
-    def _columns(self, found: Mapping[str, list[Made]]) -> LogColumns:
-        d, names = self._declared, {r: tuple(m.name for m in made) for r, made in found.items()}
+    def _columns(self, by_role: Mapping[str, list[Made]]) -> LogColumns:
+        d, names = self._declared, {r: tuple(m.name for m in made) for r, made in by_role.items()}
         tables = [join.source.table for join in self._joins]
         return LogColumns(
             kind=d.kind,
@@ -155,16 +186,16 @@ class _Rows:
 
     def clean(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the columns to be written."""
-        found = cleaned(frame, [*self._made, *(join.on for join in self._joins)], self.clock)
+        rows = cleaned(frame, [*self._made, *(join.on for join in self._joins)], self.clock)
         for join in self._joins:
-            found = join.join(found).drop(join.on.name)
+            rows = join.join(rows).drop(join.on.name)
         d = self._declared
-        if self.columns.request in found.columns:
-            return found
+        if self.columns.request in rows.columns:
+            return rows
         hours = pl.col(d.time or "") // _HOUR_MS
-        place = found.columns.index(d.time or "") + 1
-        made = found.select((pl.col(d.user) * _HOURS + hours).alias(self.columns.request))
-        return found.insert_column(place, made.to_series())
+        place = rows.columns.index(d.time or "") + 1
+        made = rows.select((pl.col(d.user) * _HOURS + hours).alias(self.columns.request))
+        return rows.insert_column(place, made.to_series())
 
     def count(self, frame: pl.DataFrame) -> dict[str, int]:
         """Return how often each oddity was met."""
@@ -179,13 +210,11 @@ class _Rows:
         """The source column that decides a row's part."""
         return self.clock.column if self._by_time and self.clock else self._user.source
 
-    @property
-    def key(self) -> Callable[[pl.Series], np.ndarray]:
-        """From that column to whole numbers."""
-        return self._second if self._by_time else self._bucket
-
-    def _second(self, column: pl.Series) -> np.ndarray:
-        assert self.clock is not None
+    def key(self, column: pl.Series) -> np.ndarray:
+        """Return what decides a row's part, from that column: its second, or a hash of its user."""
+        if not self._by_time or self.clock is None:
+            user = cleaned(column.to_frame(), [self._user], None).to_series()
+            return user_bucket(user.to_numpy())
         (time,) = [m for m in self._made if m.role == "time"]
         ms = cleaned(column.to_frame(), [time], self.clock).to_series()
         lost = column.is_not_null() & ms.is_null()
@@ -195,9 +224,6 @@ class _Rows:
                 f"{shown(column.filter(lost)[0])}; declare its `transform` (ms or s) or `format`."
             )
         return second_of(ms.to_numpy())
-
-    def _bucket(self, column: pl.Series) -> np.ndarray:
-        return user_bucket(cleaned(column.to_frame(), [self._user], None).to_series().to_numpy())
 
     @property
     def split_by(self) -> str:
@@ -211,19 +237,60 @@ class _Rows:
         """What a reader of the result has to know."""
         d, made = self._declared, {m.name for m in self._made}
         said = [n for n in d.notes if n.when is None and n.unless is None]
-        others = [n for n in d.notes if n not in said and self._holds(n.when, n.unless)]
+        there = (None, *self._there)
+        others = [n for n in d.notes if n not in said and n.when in there]
+        others = [n for n in others if n.unless not in self._there]
         wanted = [*d.labels, *d.categorical, *d.numeric, *d.feedback, *d.multi]
         lacking = [name for name in wanted if name not in made]
         text = f"The log has no {', '.join(lacking)}: left out of the rows and of log.toml."
         return (*(n.text for n in said), *[text] * bool(lacking), *(n.text for n in others))
 
-    def _holds(self, when: str | None, unless: str | None) -> bool:
-        return (when is None or when in self._there) and unless not in self._there
+
+@cache
+def shipped(kind: str) -> Declaration:
+    """Return the declaration of a public log."""
+    return read_declaration(Path(__file__).parent / "declarations" / f"{kind}.toml")
 
 
-def _table(declared: Declaration, part: str, path: Path) -> TableSource:
-    """Return how the table of users or of items is read."""
-    rules = declared.users if part == "users" else declared.items
-    assert rules is not None
-    key = declared.user if part == "users" else declared.item
-    return declared_table(declared, rules, f"{part}.parquet", key, path)
+def find_kuairand(folder: str | Path, *, random: bool = True) -> LogSource:
+    """Find the files of one version of KuaiRand in a folder or in its folder `data`.
+
+    Args:
+        folder: Where the download was unpacked.
+        random: Also read log_random_*, whose videos were shown at random.
+
+    Raises:
+        DataError: A file or a column is missing.
+    """
+    left_out = None if random else "*log_random*"
+    declared = shipped("kuairand")
+    return find_declared(folder, declared, leave_out=left_out, settings={"random": random})
+
+
+def find_tenrec(folder: str | Path, *, file: str | None = None, long_view: int = 2) -> LogSource:
+    """Find a video file of Tenrec in a folder.
+
+    Args:
+        folder: Where the download was unpacked.
+        file: Which file; needed only where there is more than one, since they overlap.
+        long_view: A view is long if the user entered the video at least so often.
+
+    Raises:
+        DataError: The file or a column is missing.
+        UsageError: There is more than one file, and none is named.
+    """
+    if long_view < 1:
+        raise UsageError(f"`long_view` must be at least 1. Got {long_view}.")
+    if file is not None and file not in TENREC_FILES:
+        raise UsageError(f"Tenrec has no video file '{file}'. {did_you_mean(file, TENREC_FILES)}")
+    declared = shipped("tenrec")
+    rule = msgspec.structs.replace(declared.rule("long_view"), at_least=long_view)
+    first, *others = declared.notes
+    said = first.text.replace("at least 2", f"at least {long_view}")
+    declared = msgspec.structs.replace(
+        declared,
+        files=declared.files if file is None else [file],
+        columns={**declared.columns, "long_view": rule},
+        notes=[msgspec.structs.replace(first, text=said), *others],
+    )
+    return find_declared(folder, declared, settings={"long_view": long_view})

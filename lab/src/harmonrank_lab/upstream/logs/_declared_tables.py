@@ -1,7 +1,17 @@
-"""Declared tables: features of users, of items, or of whatever else a row refers to."""
+"""The files of a declared log in a folder, and its tables of features."""
 
-__all__ = ["JoinedTable", "declared_columns", "declared_table", "joined_table"]
+__all__ = [
+    "declared_columns",
+    "declared_table",
+    "joined_table",
+    "log_files",
+    "no_files",
+    "one_version",
+    "shared_columns",
+    "table_file",
+]
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,8 +20,9 @@ from pathlib import Path
 import polars as pl
 
 from harmonrank.data.reading import column_names
-from harmonrank.support.errors import DataError, did_you_mean
-from harmonrank_lab.upstream.logs._columns import FeatureTable
+from harmonrank.support.errors import DataError, UsageError, did_you_mean
+from harmonrank_lab.upstream.logs._chunks import read_features
+from harmonrank_lab.upstream.logs._columns import FeatureTable, TableSource
 from harmonrank_lab.upstream.logs._declaration import (
     ColumnRule,
     Declaration,
@@ -20,8 +31,98 @@ from harmonrank_lab.upstream.logs._declaration import (
     TableRules,
 )
 from harmonrank_lab.upstream.logs._rules import Made, cleaned, counted, resolved
-from harmonrank_lab.upstream.logs._source import TableSource
-from harmonrank_lab.upstream.logs._tables import read_features
+
+_ENDINGS = (".csv", ".parquet")
+
+
+def log_files(folder: Path, declared: Declaration) -> tuple[Path, list[Path]]:
+    """Return the files of the first folder that has some."""
+    for home in (folder / name for name in declared.folders):
+        for patterns in (declared.files, declared.instead):
+            paths = [path for pattern in patterns for path in sorted(home.glob(pattern))]
+            paths = [path for path in dict.fromkeys(paths) if path.is_file()]
+            if declared.one_file and len(paths) > 1:
+                names = ", ".join(path.name for path in paths)
+                raise UsageError(
+                    f"'{folder}' holds {names}, which overlap; choose one with --file (in Python, "
+                    "file=)."
+                )
+            if paths:
+                _check_endings(paths)
+                one_version(declared, paths)
+                return home, paths
+    raise no_files(folder, declared)
+
+
+def _check_endings(files: Sequence[Path]) -> None:
+    for file in files:
+        if file.suffix.lower() not in _ENDINGS:
+            raise DataError(
+                f"'{file}' must be a csv or parquet file, by its ending; unpack or convert it."
+            )
+
+
+def _expected(declared: Declaration) -> str:
+    return " or ".join(declared.files) if declared.one_file else declared.files[0]
+
+
+def no_files(folder: Path, declared: Declaration, pattern: str = "") -> DataError:
+    """Return the error that says what is missing, and where a public log is to be had."""
+    below = [f" or in its folder '{name}'" for name in declared.folders if name != "."]
+    where, source = f"{pattern or _expected(declared)} in it{''.join(below)}", declared.download
+    if source is None:
+        return DataError(
+            f"'{folder}' holds no files of the log '{declared.kind}': expected {where}, as its "
+            "declaration says; check both."
+        )
+    return DataError(
+        f"'{folder}' holds no {source.name} log: expected {where}. Download {source.what} from "
+        f"{source.page}, where its licence must be agreed to; nothing is downloaded for you."
+    )
+
+
+def table_file(folder: Path, home: Path, declared: Declaration, table: TableRules) -> Path:
+    """Return the file of a table of features, which is where the log is."""
+    patterns = [table.file] if isinstance(table.file, str) else table.file
+    paths = [path for pattern in patterns for path in sorted(home.glob(pattern))]
+    if not paths:
+        raise no_files(folder, declared, patterns[0])
+    _check_endings(paths[:1])
+    return paths[0]
+
+
+def one_version(declared: Declaration, files: Sequence[Path]) -> None:
+    """Refuse files of different versions."""
+    if declared.one_version is None:
+        return
+    matches = [re.search(declared.one_version, file.stem) for file in files]
+    versions = {match[1] for match in matches if match}
+    if len(versions) > 1:
+        raise UsageError(
+            f"The folder holds files of more than one version: {', '.join(sorted(versions))}; "
+            "keep each in a folder of its own, since they number users and videos differently."
+        )
+
+
+def shared_columns(declared: Declaration, files: Sequence[Path]) -> list[str]:
+    """Return the columns that all files have; a label that one has, all must have."""
+    columns = {file: column_names(file) for file in files}
+    somewhere = {name for names in columns.values() for name in names}
+    there = [name for name in columns[files[0]] if all(name in c for c in columns.values())]
+    labels = [_source_in(declared.rule(name), name, somewhere) for name in declared.labels]
+    for file in files:
+        lost = [name for name in labels if name and name not in columns[file]]
+        if lost:
+            raise DataError(
+                f"'{file}' has no column '{lost[0]}', which other files of the log have; write it "
+                "again with all columns, or leave it out."
+            )
+    return there
+
+
+def _source_in(rule: ColumnRule, name: str, there: set[str]) -> str | None:
+    names = [rule.source] if isinstance(rule.source, str) else rule.source or [name]
+    return next((n for n in names if n in there), None)
 
 
 def declared_columns(
@@ -64,14 +165,14 @@ def declared_table(
         path: Where it is.
     """
     there = column_names(path)
-    found = {
+    by_role = {
         role: declared_columns(declared, rules, role, getattr(rules, role), path, there)
         for role in ("categorical", "multi", "numeric")
     }
     (own,) = declared_columns(declared, rules, "id", [rules.id], path, there)
     own = Made(key, "id", own.rule, own.source)
-    made = [own, *found["categorical"], *found["multi"], *found["numeric"]]
-    names = {role: tuple(m.name for m in columns) for role, columns in found.items()}
+    made = [own, *by_role["categorical"], *by_role["multi"], *by_role["numeric"]]
+    names = {role: tuple(m.name for m in columns) for role, columns in by_role.items()}
     return TableSource(
         path,
         FeatureTable(file, key, names["categorical"] + names["multi"], names["numeric"]),

@@ -1,21 +1,72 @@
-"""ImportedLog: an imported log, read part by part."""
+"""ImportedLog: an imported log, read part by part, and the manifest of its files."""
 
-__all__ = ["ImportedLog", "reading"]
+__all__ = ["FORMAT", "MANIFEST", "ImportedLog", "about"]
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypedDict
 
 import polars as pl
+from msgspec import Meta
 
 from harmonrank.support.errors import DataError, UsageError, did_you_mean
 from harmonrank.support.storage import decode, read_json, sha256
-from harmonrank_lab.upstream.logs._columns import LOG_TOML, FeatureTable, LogColumns
-from harmonrank_lab.upstream.logs._manifest import MANIFEST, Manifest
-from harmonrank_lab.upstream.logs._source import check_labels
-from harmonrank_lab.upstream.logs._split import PARTS
+from harmonrank_lab.upstream.logs._columns import (
+    LOG_TOML,
+    PARTS,
+    FeatureTable,
+    LogColumns,
+    check_labels,
+)
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+_Rows = Annotated[int, Meta(ge=0, le=2**53)]
+_Name = Annotated[str, Meta(pattern=r"^((train|valid|test)/)?[\w-]+\.parquet$")]
+
+
+class _FileAbout(TypedDict):
+    """A file of an imported log."""
+
+    bytes: _Rows
+    sha256: str
+    rows: _Rows
+
+
+class _Counts(TypedDict):
+    """A number for each part."""
+
+    train: _Rows
+    valid: _Rows
+    test: _Rows
+
+
+class _Positives(TypedDict):
+    """The positives of each objective in each part."""
+
+    train: dict[str, _Rows]
+    valid: dict[str, _Rows]
+    test: dict[str, _Rows]
+
+
+class Manifest(TypedDict):
+    """The manifest, as far as it is read again; the rest is for people."""
+
+    format: int
+    kind: str
+    rows: _Counts
+    positives: _Positives
+    notes: list[str]
+    oddities: dict[str, _Rows]
+    files: dict[_Name, _FileAbout]
+
+
+def about(path: Path) -> dict[str, Any]:
+    """Return the size and checksum of a file."""
+    return {"bytes": path.stat().st_size, "sha256": sha256(path)}
 
 
 @contextmanager
@@ -34,44 +85,36 @@ def _check_kinds(path: Path, of: LogColumns | FeatureTable) -> None:
     Only its footer is read.
     """
     with reading(path):
-        found = pl.read_parquet_schema(path)
+        kinds = pl.read_parquet_schema(path)
     if isinstance(of, LogColumns):
         whole = [of.row, of.user, of.item, of.request, *of.objectives]
         whole += [of.time] if of.time else []
         fractions = list(of.truth.values())
     else:
         whole, fractions = [of.id], []
-    _require(path, found, whole, lambda kind: kind.is_integer(), "whole numbers")
+    _require(path, kinds, whole, lambda kind: kind.is_integer(), "whole numbers")
     numbers = [*of.numeric, *fractions]
-    _require(path, found, numbers, lambda kind: kind.is_numeric(), "numbers")
-    _require(path, found, of.categorical, _is_category, "text or whole numbers")
-
-
-def _check_table(frame: pl.DataFrame, table: FeatureTable, path: Path) -> pl.DataFrame:
-    """Return a table of features whose ids ascend, as they were written."""
-    ids = frame[table.id]
-    if ids.null_count() or not (ids.diff().slice(1) > 0).all():
-        raise DataError(f"Column '{table.id}' of '{path}' must ascend; import the log again.")
-    return frame
-
-
-def _is_category(kind: pl.DataType) -> bool:
-    return kind.is_integer() or kind in (pl.String, pl.Boolean)
+    _require(path, kinds, numbers, lambda kind: kind.is_numeric(), "numbers")
+    _require(
+        path, kinds, of.categorical,
+        lambda kind: kind.is_integer() or kind in (pl.String, pl.Boolean),
+        "text or whole numbers",
+    )  # fmt: skip
 
 
 def _require(
     path: Path,
-    found: Mapping[str, pl.DataType],
+    kinds: Mapping[str, pl.DataType],
     columns: Iterable[str],
     allowed: Callable[[pl.DataType], bool],
     expected: str,
 ) -> None:
     for name in columns:
-        if name not in found:
+        if name not in kinds:
             raise DataError(f"'{path}' has no column '{name}'; import the log again.")
-        if not allowed(found[name]):
+        if not allowed(kinds[name]):
             raise DataError(
-                f"Column '{name}' of '{path}' must hold {expected}. Got type {found[name]}; import "
+                f"Column '{name}' of '{path}' must hold {expected}. Got type {kinds[name]}; import "
                 "the log again."
             )
 
@@ -125,12 +168,6 @@ class ImportedLog:
         """How many rows train, valid and test have."""
         return dict(self.manifest["rows"])
 
-    def verify(self) -> None:
-        """Read every file and refuse one whose bytes are not those that were written."""
-        for name, about in self.manifest["files"].items():
-            if sha256(self.folder / name) != about["sha256"]:
-                raise DataError(f"'{self.folder / name}' is damaged; import the log again.")
-
     def parts(self, part: str) -> list[Path]:
         """Return the files of train, valid or test, in order."""
         if part not in PARTS:
@@ -162,4 +199,7 @@ class ImportedLog:
         path = self.folder / table.file
         with reading(path):
             frame = pl.read_parquet(path)
-        return _check_table(frame, table, path)
+        ids = frame[table.id]
+        if ids.null_count() or not (ids.diff().slice(1) > 0).all():
+            raise DataError(f"Column '{table.id}' of '{path}' must ascend; import the log again.")
+        return frame

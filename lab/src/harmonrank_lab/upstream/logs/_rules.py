@@ -1,21 +1,207 @@
-"""Rules: what becomes of the columns that a file has, by its declaration."""
+"""Rules: what becomes of the columns and values that a raw file has, by its declaration."""
 
-__all__ = ["Made", "cleaned", "counted", "resolved"]
+__all__ = ["Made", "RowClock", "cleaned", "counted", "resolved", "second_of", "user_bucket"]
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import reduce
+from hashlib import blake2b
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from harmonrank.support.errors import DataError, shown
 from harmonrank_lab.upstream.logs._declaration import ColumnRule, Roles
-from harmonrank_lab.upstream.logs._transforms import RowClock, oddity, transformed
+
+_HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
+_BUCKETS = 20
+"""Users fall into 2^20 buckets by a hash of their id, and buckets are never divided."""
+
+_TYPES = {
+    "uint8": pl.UInt8,
+    "int16": pl.Int16,
+    "int32": pl.Int32,
+    "int64": pl.Int64,
+    "float32": pl.Float32,
+    "float64": pl.Float64,
+    "text": pl.String,
+}
+_TIMES = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
+_YES, _NO = ("1", "true", "t", "yes", "y"), ("0", "false", "f", "no", "n")
 
 _FROM_CLOCK = ("hour", "weekday")
 _DEFAULTS = {"user": "id", "item": "id", "request": "id", "id": "id", "numeric": "number"}
 _DEFAULTS |= {"labels": "label", "feedback": "number", "history": "id"}
+
+
+@dataclass(frozen=True)
+class RowClock:
+    """When a row was shown.
+
+    Attributes:
+        column: Its source column.
+        rule: How that is read.
+        utc_offset: Hours from UTC to the clock of the users.
+    """
+
+    column: str
+    rule: ColumnRule
+    utc_offset: float
+
+    def ms(self) -> pl.Expr:
+        """Return milliseconds since 1970 in UTC, null where the value is no time."""
+        value, how = pl.col(self.column), self.rule.transform
+        if self.rule.whole or how in ("ms", "s"):
+            number = value if self.rule.whole else value.cast(pl.Float64, strict=False)
+            return number if how != "s" else (number * 1000).cast(pl.Int64, strict=False)
+        local = int(self.utc_offset * _HOUR_MS)
+        if self.rule.format is not None:
+            time = value.str.to_datetime(self.rule.format, strict=False, time_unit="ms")
+            aware = "%z" in self.rule.format
+            return time.cast(pl.Int64) - (0 if aware else local)
+        return _iso(value, local)
+
+    def hour(self) -> pl.Expr:
+        """Return the hour of the day by the users' clock."""
+        return (self._local() // _HOUR_MS) % 24
+
+    def weekday(self) -> pl.Expr:
+        """Return the day of the week by the users' clock, 0 for Monday."""
+        return (self._local() // _DAY_MS + 3) % 7
+
+    def _local(self) -> pl.Expr:
+        return self.ms().cast(pl.Int64) + int(self.utc_offset * _HOUR_MS)
+
+
+def _iso(value: pl.Expr, local: int) -> pl.Expr:
+    """Return the milliseconds of ISO 8601 text: a date, a time, and an offset or none."""
+    text = value.str.strip_chars().str.replace("T", " ", literal=True)
+    offset = text.str.extract_groups(r"([+-])(\d{2}):?(\d{2})$")
+    sign = pl.when(offset.struct[0] == "-").then(-1).otherwise(1)
+    hours, minutes = (offset.struct[k].cast(pl.Int64, strict=False) for k in (1, 2))
+    there = pl.when(text.str.ends_with("Z")).then(0).otherwise(sign * (60 * hours + minutes))
+    # A date ends like an offset does, so an offset must stand behind a time.
+    shift = pl.when(text.str.contains(":")).then(there)
+    without = text.str.replace(r"(Z|[+-]\d{2}:?\d{2})$", "")
+    bare = pl.when(shift.is_not_null()).then(without).otherwise(text).str.strip_chars()
+    tried = [bare.str.to_datetime(form, strict=False, time_unit="ms") for form in _TIMES]
+    ms = reduce(lambda a, b: pl.coalesce(a, b), tried).cast(pl.Int64)
+    return ms - (shift * 60_000).fill_null(local)
+
+
+def transformed(name: str, rule: ColumnRule, column: str, clock: RowClock | None) -> pl.Expr:
+    """Return a column that is one value of its source, or of the clock."""
+    value = _value(rule, column, clock)
+    if rule.missing is not None:
+        value = value.fill_null(rule.missing)
+    if rule.at_least is not None:
+        value = (value.cast(pl.Float64, strict=False) >= rule.at_least).cast(pl.UInt8)
+    if rule.type is not None:
+        value = value.cast(_TYPES[rule.type], strict=False)
+    return value.alias(name)
+
+
+def _value(rule: ColumnRule, column: str, clock: RowClock | None) -> pl.Expr:
+    how, value = rule.transform, pl.col(column) if column else pl.lit(None)
+    if how in ("hour", "weekday", "hourmin"):
+        assert clock is not None
+        if how == "hourmin":
+            whole = value.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
+            return _hourmin(value if rule.whole else whole, clock)
+        return clock.hour() if how == "hour" else clock.weekday()
+    if how in ("code", "not_negative"):
+        # Where a column has nulls, a file often has 3.0 for 3.
+        code = value.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False)
+        return code if how == "code" else pl.when(code >= 0).then(code)
+    if how in ("number", "positive"):
+        number = value if rule.whole else value.cast(pl.Float64, strict=False)
+        return number if how == "number" else pl.when(number > 0).then(number)
+    if how == "day":
+        day = value.str.to_date(rule.format or "%Y-%m-%d", strict=False)
+        return day.cast(pl.Int32)
+    if how in ("label", "not"):
+        label = value if rule.whole else _label(value)
+        return label if how == "label" else 1 - label
+    if how == "id":
+        return id_of(value, whole=rule.whole)
+    return value
+
+
+def _label(value: pl.Expr) -> pl.Expr:
+    word = value.str.strip_chars().str.to_lowercase()
+    number = word.cast(pl.Float64, strict=False)
+    known = pl.when(word.is_in(_YES)).then(1.0).when(word.is_in(_NO)).then(0.0)
+    return known.otherwise(number).cast(pl.UInt8, strict=False)
+
+
+def id_of(value: pl.Expr, *, whole: bool) -> pl.Expr:
+    """Return ids as whole numbers of 63 bits.
+
+    Text that is a number of up to 18 digits is that number; any other text is hashed to a number
+    that has more.
+    """
+    if whole:
+        return value
+    return value.map_batches(_hashed, return_dtype=pl.Int64)
+
+
+def _hashed(series: pl.Series) -> pl.Series:
+    plain = series.str.contains(r"^(0|[1-9]\d{0,17})$")
+    number = series.set(~plain, None).cast(pl.Int64).alias(series.name)
+    words = series.filter(~plain).drop_nulls().unique()
+    if words.is_empty():
+        return number
+    codes = [(1 << 62) | int.from_bytes(_digest(word), "big") >> 2 for word in words]
+    table = pl.DataFrame({"word": words, "code": pl.Series(codes, dtype=pl.Int64)})
+    coded = series.rename("word").to_frame().join(table, "word", "left", maintain_order="left")
+    return number.zip_with(plain.fill_null(value=False), coded["code"])
+
+
+def _digest(word: str) -> bytes:
+    return blake2b(word.encode(), digest_size=8).digest()
+
+
+def _hourmin(value: pl.Expr, clock: RowClock) -> pl.Expr:
+    """Return the hour of `hourmin`: 1530 is 15, 900 is 9, and 5, which has no minutes, is 5.
+
+    But 5 is 0 where the clock itself says five past midnight. Where the value is missing or
+    none of a day, the clock decides.
+    """
+    long = pl.when(value >= 24).then(value // 100)
+    written = long.when(_past_midnight(value, clock)).then(0).otherwise(value)
+    return pl.when(written.is_between(0, 23)).then(written).otherwise(clock.hour())
+
+
+def _past_midnight(value: pl.Expr, clock: RowClock) -> pl.Expr:
+    return (clock.hour() == 0) & (clock.ms() // 60_000 % 60 == value)
+
+
+def oddity(name: str, rule: ColumnRule, column: str, clock: RowClock | None) -> tuple[str, pl.Expr]:
+    """Return what is odd about a value, and where it is so; the text is empty if nothing can be."""
+    value = pl.col(column) if rule.whole else pl.col(column).cast(pl.Float64, strict=False)
+    if rule.transform == "positive":
+        return f"{name} is 0: null", value <= 0
+    if rule.transform == "not_negative":
+        return f"{name} below 0: null", value < 0
+    if rule.transform == "hourmin" and clock is not None:
+        bare = value.is_between(1, 23) & ~_past_midnight(value, clock)
+        return f"{column} without minutes: taken as the hour", bare
+    return "", pl.lit(value=False)
+
+
+def second_of(ms: np.ndarray) -> np.ndarray:
+    """Return the whole second of each time."""
+    return np.asarray(ms // 1000)
+
+
+def user_bucket(user: np.ndarray) -> np.ndarray:
+    """Return the top bits of splitmix64, which spreads neighbouring ids evenly."""
+    h = user.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    h = (h ^ (h >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    h = (h ^ (h >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray((h ^ (h >> np.uint64(31))) >> np.uint64(64 - _BUCKETS)).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -93,7 +279,7 @@ def _completed(rule: ColumnRule, role: str, *, is_code: bool) -> ColumnRule:
 def cleaned(frame: pl.DataFrame, made: Sequence[Made], clock: RowClock | None) -> pl.DataFrame:
     """Return the columns to be written."""
     try:
-        found = frame.select(m.expression(clock) for m in made)
+        columns = frame.select(m.expression(clock) for m in made)
     except pl.exceptions.PolarsError as error:
         reason = str(error).strip().splitlines()[0].rstrip(".")
         raise DataError(
@@ -101,12 +287,12 @@ def cleaned(frame: pl.DataFrame, made: Sequence[Made], clock: RowClock | None) -
         ) from None
     for m in made:
         if m.role == "labels" and m.source:
-            _check_words(frame[m.source], found[m.name], m)
-        if m.role == "user" and not m.rule.whole and (lost := found[m.name].null_count()):
+            _check_words(frame[m.source], columns[m.name], m)
+        if m.role == "user" and not m.rule.whole and (lost := columns[m.name].null_count()):
             raise DataError(
                 f"User column '{m.source}' has {lost:,} missing values; drop those rows."
             )
-    return found
+    return columns
 
 
 def _check_words(raw: pl.Series, label: pl.Series, made: Made) -> None:
@@ -122,13 +308,13 @@ def counted(
     frame: pl.DataFrame, made: Sequence[Made], roles: Roles, clock: RowClock | None
 ) -> dict[str, int]:
     """Return how often each oddity was met."""
-    found: dict[str, int] = {}
+    oddities: dict[str, int] = {}
     for m in sorted(made, key=lambda m: m.source):
         text, where = oddity(m.name, m.rule, m.source, clock) if m.source else ("", pl.lit(0))
         if text:
-            found[text] = int(frame.select(where.sum()).item())
+            oddities[text] = int(frame.select(where.sum()).item())
     missing = {c: frame[c].null_count() for c in frame.columns}
-    return found | _missing(missing, roles.count_missing)
+    return oddities | _missing(missing, roles.count_missing)
 
 
 def _missing(missing: Mapping[str, int], wanted: Sequence[str] | None) -> dict[str, int]:

@@ -9,9 +9,17 @@ import numpy as np
 import polars as pl
 
 from harmonrank_lab.worlds.raw import _kuairand_tables as tables
-from harmonrank_lab.worlds.raw._block import Block, BlockUsers, LogFile, blocks, feedback
-from harmonrank_lab.worlds.raw._features import choose, zipf
-from harmonrank_lab.worlds.raw._truth import Objective, Truth, draw_truth
+from harmonrank_lab.worlds.raw._truth import (
+    Block,
+    BlockUsers,
+    LogFile,
+    Objective,
+    RawWorld,
+    blocks,
+    choose,
+    draw_truth,
+    feedback,
+)
 
 _OBJECTIVES = (
     Objective("is_click", 0.46, 1.2, 0.03),
@@ -39,7 +47,7 @@ _HOURS = np.array(
 _TABS = np.array([22, 52, 5, 2, 10, 0.5, 3, 1, 1.5, 1, 0.4, 0.4, 0.4, 0.4, 0.4])
 
 
-class KuaiRandWorld:
+class KuaiRandWorld(RawWorld):
     """Users and videos with the log of 31 days, 8 April to 8 May 2022.
 
     Features explain 85 % of a user's vector and 70 % of a video's. Videos are shown by a
@@ -56,24 +64,15 @@ class KuaiRandWorld:
 
     def __init__(self, users: int, items: int, *, redraw: int = 0) -> None:
         rng = np.random.default_rng([redraw, 1, users, items])
-        self.users, self.items = users, items
         user_vectors, self._user_features = tables.draw_users(rng, users)
         item_vectors, self._item_features = tables.draw_videos(rng, items)
         self._duration = self._item_features["video_duration"].to_numpy().astype(np.int64)
-        self._activity = rng.lognormal(0.0, 0.6, users)
-        self._activity /= self._activity.sum()
-        self._popularity = rng.permutation(zipf(items, 0.7))
+        self._draw_traffic(rng, users, items)
         truth = draw_truth(rng, _OBJECTIVES, user_vectors, item_vectors, hours=24, scenarios=15)
         # The longer a video, the more of it remains when 18 seconds are over.
         length = np.log(self._duration)
         truth.item_main[:, 1] -= 0.35 * ((length - length.mean()) / max(length.std(), 1e-9))
-        sample = 1 << 18
-        self.truth: Truth = truth.with_rates(
-            choose(rng, self._activity, sample),
-            choose(rng, self._popularity, sample),
-            choose(rng, _HOURS, sample),
-            choose(rng, _TABS, sample),
-        )
+        self.truth = self._truth_with_rates(rng, truth, _HOURS, _TABS)
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return the feature files by their path below the folder."""

@@ -7,19 +7,19 @@ from datetime import date, timedelta
 import numpy as np
 import polars as pl
 
-from harmonrank_lab.worlds.raw._features import choose, draw_vectors, log_normal, zipf
+from harmonrank_lab.worlds.raw._truth import choose, draw_vectors, log_normal, zipf
 
 _WIDTH = 4
 
-_ACTIVE = {
-    "full_active": 658,
-    "high_active": 226,
-    "middle_active": 78,
-    "2_14_day_new": 23,
-    "low_active": 11,
-    "single_low_active": 2,
-    "UNKNOWN": 2,
-}
+
+def _shares(names: str, counts: list[int]) -> dict[str, int]:
+    return dict(zip(names.split(), counts, strict=True))
+
+
+_ACTIVE = _shares(
+    "full_active high_active middle_active 2_14_day_new low_active single_low_active UNKNOWN",
+    [658, 226, 78, 23, 11, 2, 2],
+)
 _ONEHOT = (2, 7, 50, 1471, 15, 34, 3, 118, 454, 7, 5, 5, 2, 2, 2, 2, 2, 2)
 """How many values onehot_feat0 to onehot_feat17 have."""
 
@@ -37,16 +37,10 @@ _FANS = (
 _FRIENDS = ([0, 4, 29, 59, 119, 249], "0 [1,5) [5,30) [30,60) [60,120) [120,250) 250+")
 _DAYS = ([30, 60, 90, 180, 365, 730], "15-30 31-60 61-90 91-180 181-365 366-730 730+")
 
-_UPLOADS = {
-    "LongImport": 39,
-    "Web": 32,
-    "ShortImport": 12,
-    "Kmovie": 12,
-    "LongPicture": 2,
-    "UNKNOWN": 1,
-    "PictureSet": 1,
-    "LongCamera": 1,
-}
+_UPLOADS = _shares(
+    "LongImport Web ShortImport Kmovie LongPicture UNKNOWN PictureSet LongCamera",
+    [39, 32, 12, 12, 2, 1, 1, 1],
+)
 
 
 def _range(values: np.ndarray, bins: tuple[list[int], str]) -> pl.Series:

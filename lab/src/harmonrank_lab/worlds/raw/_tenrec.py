@@ -8,9 +8,18 @@ import numpy as np
 import polars as pl
 
 from harmonrank_lab.upstream.logs import TENREC_FILES
-from harmonrank_lab.worlds.raw._block import Block, BlockUsers, LogFile, blocks, feedback
-from harmonrank_lab.worlds.raw._features import choose, draw_vectors, zipf
-from harmonrank_lab.worlds.raw._truth import Objective, Truth, draw_truth
+from harmonrank_lab.worlds.raw._truth import (
+    Block,
+    BlockUsers,
+    LogFile,
+    Objective,
+    RawWorld,
+    blocks,
+    choose,
+    draw_truth,
+    draw_vectors,
+    feedback,
+)
 
 _OBJECTIVES = (
     Objective("click", 0.46, 1.2, 0.03),
@@ -24,7 +33,7 @@ _GENDERS = np.array([19, 58, 23])
 _HISTORY, _CANDIDATES = 10, 40
 
 
-class TenrecWorld:
+class TenrecWorld(RawWorld):
     """Users and videos with one file of showings; there is no clock and no scenario.
 
     Age and gender explain 30 % of a user's vector, the category a tenth of a video's. Videos
@@ -45,23 +54,15 @@ class TenrecWorld:
         self, users: int, items: int, *, redraw: int = 0, file: str = TENREC_FILES[0]
     ) -> None:
         rng = np.random.default_rng([redraw, 2, users, items])
-        self.users, self.items, self.file = users, items, file
+        self.file = file
         self._age, self._gender = choose(rng, _AGES, users), choose(rng, _GENDERS, users)
         self._category = choose(rng, np.array([54, 45, 1]), items)
         known = {"age": (self._age, 2.0), "gender": (self._gender, 1.0)}
         user_vectors = draw_vectors(rng, known, 0.3, 4)
         item_vectors = draw_vectors(rng, {"category": (self._category, 1.0)}, 0.1, 4)
-        self._activity = rng.lognormal(0.0, 0.6, users)
-        self._activity /= self._activity.sum()
-        self._popularity = rng.permutation(zipf(items, 0.7))
+        self._draw_traffic(rng, users, items)
         truth = draw_truth(rng, _OBJECTIVES, user_vectors, item_vectors)
-        nothing = np.zeros(1 << 18, np.int64)
-        self.truth: Truth = truth.with_rates(
-            choose(rng, self._activity, len(nothing)),
-            choose(rng, self._popularity, len(nothing)),
-            nothing,
-            nothing,
-        )
+        self.truth = self._truth_with_rates(rng, truth, None, None)
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Return no feature files: features stand in the rows."""
