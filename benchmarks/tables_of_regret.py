@@ -8,6 +8,8 @@ from typing import Any
 from markdown import listed, markdown, short, span, table
 from store import read
 
+from harmonrank_lab.real import differences_table, tally_table
+
 FEW = ("harmonrank", "harmonrank-network", "lightgbm", "logistic", "harmonrank-paper")
 ORDER = ("elive", "qkvideo", "conflict", "backbone", "tails", "interactions", "leak", "trained")
 
@@ -59,6 +61,16 @@ def regret() -> str:
 @table
 def unseen() -> str:
     return regret_table(found := regrets("unseen"), by_mean(found), "redraws")
+
+
+@table
+def real_tally() -> str:
+    return tally_table(read("real")["logs"]).to_markdown()
+
+
+@table
+def real() -> str:
+    return differences_table(read("real")["logs"]).to_markdown()
 
 
 @table
