@@ -26,6 +26,7 @@ SOURCES: dict[str, list[str]] = {
     **{name: [*FUSIONS, *WORLDS, f"benchmarks/{name}.py"] for name in SCRIPTS},
     "tuning": [*FUSIONS, *WORLDS, "benchmarks/tune_baselines.py"],
     "kuairand_slice": [*FUSIONS, "benchmarks/kuairand_slice.py"],
+    "real": [*FUSIONS, f"{LAB}/real", f"{LAB}/upstream/logs"],
     "worlds": [*WORLDS, "benchmarks/worlds.py"],
     **{n: [*FUSIONS, *WORLDS, f"{LAB}/experiments"] for n in ("online-elive", "offline")},
     "reproduction": [*FUSIONS, *WORLDS, f"{LAB}/paper_tables", f"{LAB}/experiments"],

@@ -7,6 +7,8 @@ from typing import Any
 
 from store import listed, markdown, read, short, span, table
 
+from harmonrank_lab.real import differences_table, tally_table
+
 FEW = ("harmonrank", "harmonrank-network", "lightgbm", "logistic", "harmonrank-paper")
 ORDER = ("elive", "qkvideo", "conflict", "backbone", "tails", "interactions", "leak", "trained")
 
@@ -58,6 +60,16 @@ def regret() -> str:
 @table
 def unseen() -> str:
     return regret_table(found := regrets("unseen"), by_mean(found), "redraws")
+
+
+@table
+def real_tally() -> str:
+    return tally_table(read("real")["logs"]).to_markdown()
+
+
+@table
+def real() -> str:
+    return differences_table(read("real")["logs"]).to_markdown()
 
 
 @table

@@ -16,6 +16,7 @@ _VERBS = {
     "pipeline": "From raw logs to a comparison of fusions, with one command.",
     "ab": "Analyse the log of an online experiment, or simulate one.",
     "reproduce": "Make the paper's tables again and judge its claims.",
+    "real": "Judge the methods on real logs, from older rows to newer ones.",
     "bench": "Measure our speed beside that of the peers that are installed.",
 }
 _MODULES = {"simulate": "simulate_raw"}

@@ -1,0 +1,99 @@
+"""`harmonrank lab real`."""
+
+__all__ = ["command"]
+
+from pathlib import Path
+
+import click
+
+from harmonrank.cli.parts import (
+    Show,
+    count_option,
+    format_option,
+    output,
+    parse_names,
+    path_option,
+    seed_option,
+    shown,
+)
+
+_ITEMS = {"no": (False,), "yes": (True,), "both": (False, True)}
+
+
+@click.command("real")
+@click.argument("logs", nargs=-1, metavar="[LOG]...")
+@path_option("--data", required=True, help="Folder of the official files, or of such folders.")
+@click.option(
+    "--methods",
+    default="harmonrank,closed-form,logistic,prevalence-weights,lightgbm",
+    show_default=True,
+    metavar="A,B",
+    help="Ways to fuse; the first is judged against the others.",
+)
+@click.option(
+    "--items",
+    type=click.Choice(list(_ITEMS)),
+    default="both",
+    show_default=True,
+    help="Whether the fusions see columns of items as context.",
+)
+@count_option("--most-rows", 2_000_000, "A larger log keeps some of its users.", least=1000)
+@seed_option
+@output("Folder for the prepared tables.", required=False)
+@format_option
+@shown
+def command(
+    logs: tuple[str, ...],
+    data: Path,
+    methods: str,
+    items: str,
+    most_rows: int,
+    seed: int,
+    out: Path | None,
+    overwrite: bool,
+    style: str,
+    show: Show,
+) -> None:
+    """Judge the methods on real logs, whose files you have.
+
+    LOG is kuairand-pure, kuairand27k, tenrec, ebnerd, mind, trivago or hillstrom, one of their
+    variants, or a TOML file of your own; all whose folder is in --data if left out. Rates of users
+    and items come from the oldest rows, upstream models (LightGBM) learn from the next, fusions
+    from the next, and the newest are the test. Differences of the first method and each other one
+    have intervals by resampling users.
+    """
+    from contextlib import ExitStack
+
+    from rich.console import Group
+
+    from harmonrank.support.storage import new_folder, write_json
+    from harmonrank_lab.real import (
+        RESULT,
+        choose_logs,
+        differences_table,
+        run_real,
+        tally_table,
+    )
+
+    chosen, names = choose_logs(logs, data), parse_names(methods)
+    with ExitStack() as stack:
+        folder = None
+        if out is not None:
+            folder = stack.enter_context(new_folder(out, holds=RESULT, overwrite=overwrite))
+        numbers = run_real(
+            chosen,
+            data,
+            names,
+            items=_ITEMS[items],
+            most_rows=most_rows,
+            seed=seed,
+            out=folder,
+            on_event=show.event,
+        )
+        if folder is not None:
+            write_json(folder / RESULT, numbers)
+    tables = tally_table(numbers["logs"]), differences_table(numbers["logs"])
+    text = "\n\n".join(table.to_markdown() for table in tables)
+    show.result(text if style == "md" else Group(tables[0], "", tables[1]), numbers)
+    for log in numbers["logs"]:
+        show.notes(log["errors"].values())
