@@ -6,7 +6,7 @@ import json
 import pytest
 from service import application, rank_body
 
-from harmonrank.serving.asgi import Asgi
+from harmonrank.serving.application import Asgi
 from harmonrank.serving.counters import Slot
 
 

@@ -1,4 +1,4 @@
-"""ServeConfig: how a service runs."""
+"""Settings of a service: how it runs, what its processes share, and how they log."""
 
 __all__ = [
     "CONFIG",
@@ -10,12 +10,18 @@ __all__ = [
     "check_binding",
     "check_key",
     "decode_config",
+    "log_event",
 ]
 
+import os
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import Annotated, Any, Literal
 
+import msgspec
 from msgspec import Meta
 
 from harmonrank.support.errors import UsageError
@@ -124,3 +130,27 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+_LOUD = {
+    "internal error": "error",
+    "reload refused": "error",
+    "upstream replaced": "warning",
+    "recalibration refused": "warning",
+    "worker died": "warning",
+    "worker not started": "error",
+}
+
+
+def log_event(event: str, facts: Mapping[str, Any]) -> None:
+    """Write a line."""
+    line = {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "level": _LOUD.get(event, "info"),
+        "event": event,
+        "pid": os.getpid(),
+        **facts,
+    }
+    # One write per line, so that the lines of several processes do not mix.
+    sys.stderr.write(msgspec.json.encode(line).decode() + "\n")
+    sys.stderr.flush()

@@ -15,14 +15,20 @@ from typing import Any
 
 import uvicorn
 
-from harmonrank.serving.application import Application
-from harmonrank.serving.asgi import Asgi
+from harmonrank.serving.application import Application, Asgi
 from harmonrank.serving.counters import Counters, Slot
 from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.live import Live
-from harmonrank.serving.logs import log_event
 from harmonrank.serving.routes import Service
-from harmonrank.serving.settings import CONFIG, COUNTERS, KEY, STATE, ServeConfig, decode_config
+from harmonrank.serving.settings import (
+    CONFIG,
+    COUNTERS,
+    KEY,
+    STATE,
+    ServeConfig,
+    decode_config,
+    log_event,
+)
 from harmonrank.support.errors import HarmonRankError
 from harmonrank.support.storage.files import read_json
 

@@ -33,22 +33,23 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Schema
-from harmonrank.streaming.join import arrays as code
-from harmonrank.streaming.join.arrays import Limits
-from harmonrank.streaming.join.arrived import Arrived
+from harmonrank.streaming.config import Windows
+from harmonrank.streaming.join import kernels as code
 from harmonrank.streaming.join.aside import REASONS, Aside, AsidePart
-from harmonrank.streaming.join.intervals import Batch, Exposures, OpenInterval, rows_of
-from harmonrank.streaming.join.join_saved import (
+from harmonrank.streaming.join.intervals import (
+    Batch,
+    Exposures,
     JoinRecord,
+    OpenInterval,
     Read,
     restored_held,
     restored_shown,
+    rows_of,
     saved_frames,
     saved_record,
 )
-from harmonrank.streaming.join.kernels import walk
-from harmonrank.streaming.join.tables import HeldTable, ShownTable
-from harmonrank.streaming.join.windows import Windows
+from harmonrank.streaming.join.kernels import Limits, walk
+from harmonrank.streaming.join.tables import Arrived, HeldTable, ShownTable
 from harmonrank.streaming.sources.events import EVENT_COLUMNS, EventForm
 
 _COUNTS = ("exposures", "feedback", "counted", "zero", "rows", *REASONS)
