@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -27,18 +27,12 @@ from harmonrank.streaming.loop_events import (
     LoopEvent,
     Publication,
     RetryPlanned,
+    ScoreMove,
     SourceNoted,
     StateCommitted,
     StreamStopped,
 )
-from harmonrank.streaming.publishing import (
-    Publisher,
-    batch_event,
-    interval_event,
-    offered,
-    open_registry,
-    recalibrated_version,
-)
+from harmonrank.streaming.publishing import Publisher, open_registry
 from harmonrank.streaming.sources.source import EventSource
 from harmonrank.streaming.state.state import StreamState
 from harmonrank.support.errors import HarmonRankError, ModelFileError, SourceError
@@ -164,7 +158,7 @@ class Loop:
                 if self.config.once:
                     break
                 self._retry.wait(self.config.poll_seconds)
-        self._last = yield from self._published("last", lambda p: offered(p, state.training))
+        self._last = yield from self._published("last", lambda p: p.offered(state.training))
         if self._dirty or self._last is not None or state.aside.held is not None:
             yield from self._commit(whole=True)
 
@@ -217,24 +211,46 @@ class Loop:
         after, seen = training.completed(exposures)
 
         def recalibrate(publisher: Publisher) -> Publication | None:
-            made, record.tried = recalibrated_version(
-                publisher, exposures, training, seen, record.tried
-            )
+            made, record.tried = publisher.recalibrated(exposures, training, seen, record.tried)
             return made
 
         made = yield from self._published("each", recalibrate)
-        event = interval_event(training, exposures, seen)
-        return after, msgspec.structs.replace(event, version=made)
+        event = IntervalCompleted(
+            start=exposures.start, end=exposures.end, rows=exposures.rows.height, version=made
+        )
+        if seen is not None:
+            psi, drift = training.stability(exposures.rows), seen.drift
+            event = msgspec.structs.replace(
+                event,
+                moves={
+                    c.column: ScoreMove(c.offset, c.scale, c.verdict, psi.get(c.column))
+                    for c in drift.columns
+                },
+                replaced=list(drift.replaced),
+                evidence=list(drift.evidence),
+            )
+        return after, event
 
     def _learn(self, batch: Batch) -> Told[tuple[StreamTraining, BatchLearned]]:
         """Score the rows of a closed interval, learn them, and publish what was learned."""
         before, training = self.state.training, self.state.training.learned(batch)
-        made = yield from self._published("each", lambda p: offered(p, training))
-        return training, batch_event(
-            before,
-            training,
-            batch,
+        made = yield from self._published("each", lambda p: p.offered(training))
+        quality, own = training.quality, None
+        if before.learner.model is not None:
+            own = replace(quality, batches=quality.batches[-1:]).quality(training.schema)
+        return training, BatchLearned(
+            start=batch.start,
+            end=batch.end,
+            rows=batch.rows.height,
+            learned=training.learned_rows - before.learned_rows,
+            learned_rows=training.learned_rows,
+            guard_rows=training.guard.count,
+            positives={name: int(batch.rows[name].sum()) for name in training.schema.names},
+            window=quality.quality(training.schema),
+            batch=own,
             version=made,
+            held=training.held(),
+            learner=training.learner.facts(),
             lag_seconds=self._lag(),
             rows_per_second=self._rate(batch.rows.height),
             aside=self.state.join.set_aside,

@@ -73,62 +73,52 @@ class StreamTotals:
 
 
 _HOST, _PATH = "127.0.0.1", "/metrics"
-
-Values = Mapping[str, float | None]
+_NUMBERS = (
+    ("events_total", "Events that were read.", "events"),
+    ("learned_rows_total", "Labelled rows that were learned.", "learned_rows"),
+    ("batches_total", "Batches that were learned since the process started.", "batches"),
+    ("commit", "The newest commit of the state.", "commit"),
+    ("guard_rows", "Rows that wait to be learned until they have judged a model.", "guard_rows"),
+    ("waiting", "Events, or files, that wait in the source.", "waiting"),
+    ("lag_seconds", "From the newest event to now.", "lag_seconds"),
+    ("rows_per_second", "Of the last batch: joined, scored and learned.", "rows_per_second"),
+)
+"""The names and texts of single numbers, and what totals call them."""
 
 
 def stream_metrics(totals: StreamTotals) -> str:
     """Return all metrics; what is not known yet is left out."""
     lines: list[str] = []
-    for kind, name, text, label, values in _families(totals):
-        known = [
-            ({label: of} if label else {}, value)
-            for of, value in values.items()
-            if value is not None
-        ]
+    for name, text, label, values in _families(totals):
+        known = [({label: of} if label else {}, v) for of, v in values.items() if v is not None]
+        kind: Kind = "counter" if name.endswith("_total") else "gauge"
         lines += family(kind, f"stream_{name}", text, known)
     return "\n".join([*lines, ""])
 
 
-def _families(totals: StreamTotals) -> Iterator[tuple[Kind, str, str, str, Values]]:
-    """Yield the kind, name and text of each metric, its label and its values by the label."""
-
-    def one(value: float | None) -> Values:
-        return {"": value}
-
+def _families(totals: StreamTotals) -> Iterator[tuple[str, str, str, Mapping[str, float | None]]]:
+    """Yield the name and text of each metric, its label and its values by the label."""
     window, moves, watermark = totals.window, totals.moves, totals.watermark
-    outcomes = {"published": totals.published, "refused": totals.refused}
-    yield "counter", "events_total", "Events that were read.", "", one(totals.events)
-    text = "Labelled rows that were learned."
-    yield "counter", "learned_rows_total", text, "", one(totals.learned_rows)
-    text = "Batches that were learned since the process started."
-    yield "counter", "batches_total", text, "", one(totals.batches)
-    yield "gauge", "commit", "The newest commit of the state.", "", one(totals.commit)
-    text = "Rows that wait to be learned until they have judged a model."
-    yield "gauge", "guard_rows", text, "", one(totals.guard_rows)
-    text = "Events, or files, that wait in the source."
-    yield "gauge", "waiting", text, "", one(totals.waiting)
-    yield "gauge", "lag_seconds", "From the newest event to now.", "", one(totals.lag_seconds)
-    text = "Of the last batch: joined, scored and learned."
-    yield "gauge", "rows_per_second", text, "", one(totals.rows_per_second)
+    for name, text, attribute in _NUMBERS:
+        yield name, text, "", {"": getattr(totals, attribute)}
     seconds = None if watermark is None else watermark.timestamp()
-    yield "gauge", "watermark_seconds", "The watermark, since 1970.", "", one(seconds)
-    text = "Weighted sum of the prequential AUCs."
-    yield "gauge", "auc_sum", text, "", one(None if window is None else window.auc_sum)
+    yield "watermark_seconds", "The watermark, since 1970.", "", {"": seconds}
+    auc_sum = None if window is None else window.auc_sum
+    yield "auc_sum", "Weighted sum of the prequential AUCs.", "", {"": auc_sum}
     text = "Scores whose upstream model was replaced in the last interval."
-    yield "gauge", "upstream_replaced", text, "", one(len(totals.replaced))
-    text = "Versions that were offered to the registry."
-    yield "counter", "versions_total", text, "outcome", outcomes
-    yield "counter", "aside_total", "Events set aside.", "reason", totals.aside
-    yield "counter", "retries_total", "What was tried again.", "what", totals.retries
-    text = "Prequential AUC over the sliding window."
-    yield "gauge", "auc", text, "objective", {} if window is None else window.auc
+    yield "upstream_replaced", text, "", {"": len(totals.replaced)}
+    outcomes = {"published": totals.published, "refused": totals.refused}
+    yield "versions_total", "Versions that were offered to the registry.", "outcome", outcomes
+    yield "aside_total", "Events set aside.", "reason", totals.aside
+    yield "retries_total", "What was tried again.", "what", totals.retries
+    areas = {} if window is None else window.auc
+    yield "auc", "Prequential AUC over the sliding window.", "objective", areas
     text = "Population stability index of a score against the last learned batch."
-    yield "gauge", "psi", text, "score", {score: move.psi for score, move in moves.items()}
+    yield "psi", text, "score", {name: move.psi for name, move in moves.items()}
     text = "Change of a score's median, in standard deviations."
-    yield "gauge", "drift_offset", text, "score", {name: m.offset for name, m in moves.items()}
+    yield "drift_offset", text, "score", {name: move.offset for name, move in moves.items()}
     text = "Spread of a score over that of the fit."
-    yield "gauge", "drift_scale", text, "score", {name: m.scale for name, m in moves.items()}
+    yield "drift_scale", text, "score", {name: move.scale for name, move in moves.items()}
 
 
 @contextmanager

@@ -5,19 +5,21 @@ and one of the held feedback that still waits.
 """
 
 __all__ = [
+    "HELD",
+    "LABELS",
     "Batch",
     "Exposures",
+    "IntervalRecord",
     "JoinRecord",
     "OpenInterval",
     "Read",
     "restored_held",
     "restored_shown",
     "rows_of",
-    "saved_frames",
-    "saved_record",
+    "segment_name",
 ]
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
@@ -142,7 +144,7 @@ def rows_of(schema: Schema, shown: pl.DataFrame, labels: np.ndarray | None) -> p
     return rows.with_columns(columns)
 
 
-_LABELS, _HELD = "labels", "held"
+LABELS, HELD = "labels", "held"
 
 _Whole = Annotated[int, Meta(ge=0)]
 _Level = Annotated[int, Meta(ge=0, le=30)]
@@ -150,7 +152,7 @@ _Level = Annotated[int, Meta(ge=0, le=30)]
 Read = Callable[[str], pl.DataFrame]
 
 
-class _IntervalRecord(Struct, frozen=True, forbid_unknown_fields=True):
+class IntervalRecord(Struct, frozen=True, forbid_unknown_fields=True):
     """An open interval with exposures, and the level of each frame of these."""
 
     number: _Whole
@@ -162,37 +164,12 @@ class JoinRecord(Struct, frozen=True, forbid_unknown_fields=True):
 
     newest: Annotated[int, Meta(ge=-(1 << 62), lt=1 << 62)] = code.NEVER
     counts: dict[str, _Whole] = {}
-    intervals: list[_IntervalRecord] = []
+    intervals: list[IntervalRecord] = []
     held: bool = False
 
 
-def saved_frames(
-    intervals: Mapping[int, OpenInterval], labels: np.ndarray, held: pl.DataFrame | None
-) -> dict[str, pl.DataFrame]:
-    """Return the frames of a join by name; those that have not changed are the same objects.
-
-    Args:
-        intervals: Those that are open.
-        labels: Of their exposures, by interval.
-        held: Feedback that waits.
-    """
-    frames = {_LABELS: pl.DataFrame({str(m): column for m, column in enumerate(labels.T)})}
-    for number, interval in intervals.items():
-        for k, (_, frame) in enumerate(interval.shown.to_save()):
-            frames[_name(number, k)] = frame
-    return frames if held is None else frames | {_HELD: held}
-
-
-def saved_record(
-    newest: int, counts: dict[str, int], intervals: Mapping[int, OpenInterval], *, held: bool
-) -> JoinRecord:
-    """Return what the frames do not tell."""
-    levels = {n: [level for level, _ in i.shown.to_save()] for n, i in sorted(intervals.items())}
-    shown = [_IntervalRecord(number, found) for number, found in levels.items() if found]
-    return JoinRecord(newest, counts, shown, held)
-
-
-def _name(number: int, k: int) -> str:
+def segment_name(number: int, k: int) -> str:
+    """Return the name of a frame of an interval."""
     return f"shown-{number}-{k}"
 
 
@@ -208,9 +185,9 @@ def restored_shown(
         read: Reads a frame by its name.
     """
     intervals: dict[int, OpenInterval] = {}
-    labels = read(_LABELS).to_numpy() if record.intervals else np.empty((0, 0), np.uint8)
+    labels = read(LABELS).to_numpy() if record.intervals else np.empty((0, 0), np.uint8)
     for saved in record.intervals:
-        frames = [(n, read(_name(saved.number, k))) for k, n in enumerate(saved.shown)]
+        frames = [(n, read(segment_name(saved.number, k))) for k, n in enumerate(saved.shown)]
         rows = Segments(frames)
         frame, given = rows.frame(), labels[: rows.rows]
         labels, times = labels[rows.rows :], _times(frame)
@@ -227,7 +204,7 @@ def restored_shown(
 
 def restored_held(table: HeldTable, schema: Schema, read: Read) -> pl.DataFrame:
     """Return held feedback, which is put into an empty table, in order of arrival."""
-    held = read(_HELD)
+    held = read(HELD)
     objective = held["objective"].cast(pl.Enum(list(schema.names))).to_physical().cast(pl.Int64)
     facts = (_times(held), held["before"].to_numpy(), objective.to_numpy())
     return held.with_columns(pl.Series("number", table.put(keys_of(held), facts)))

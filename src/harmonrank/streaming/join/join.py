@@ -37,16 +37,18 @@ from harmonrank.streaming.config import Windows
 from harmonrank.streaming.join import kernels as code
 from harmonrank.streaming.join.aside import REASONS, Aside, AsidePart
 from harmonrank.streaming.join.intervals import (
+    HELD,
+    LABELS,
     Batch,
     Exposures,
+    IntervalRecord,
     JoinRecord,
     OpenInterval,
     Read,
     restored_held,
     restored_shown,
     rows_of,
-    saved_frames,
-    saved_record,
+    segment_name,
 )
 from harmonrank.streaming.join.kernels import Limits, walk
 from harmonrank.streaming.join.tables import Arrived, HeldTable, ShownTable
@@ -261,15 +263,22 @@ class Join:
 
     def record(self) -> JoinRecord:
         """Return what `frames` do not tell of its state."""
-        held = bool(len(self._held.waiting))
-        return saved_record(self._newest, self._counts, self._intervals, held=held)
+        shown = [
+            IntervalRecord(number, [level for level, _ in interval.shown.to_save()])
+            for number, interval in sorted(self._intervals.items())
+            if interval.shown.rows
+        ]
+        return JoinRecord(self._newest, self._counts, shown, bool(len(self._held.waiting)))
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Return the frames of its state; those that have not changed are the same objects."""
         assert not self._ready, "what is ready is given out before a join is saved"
         labels, waiting = self._shown.labels(self._open_numbers()), self._held.waiting
-        held = self._held_frame(waiting) if len(waiting) else None
-        return saved_frames(self._intervals, labels, held)
+        frames = {LABELS: pl.DataFrame({str(m): column for m, column in enumerate(labels.T)})}
+        for number, interval in self._intervals.items():
+            for k, (_, frame) in enumerate(interval.shown.to_save()):
+                frames[segment_name(number, k)] = frame
+        return frames | ({HELD: self._held_frame(waiting)} if len(waiting) else {})
 
     @classmethod
     def restored(cls, record: JoinRecord, schema: Schema, windows: Windows, read: Read) -> Self:

@@ -39,17 +39,14 @@ def keys_of(events: pl.DataFrame) -> np.ndarray:
 
 def _slots(rows: int) -> np.ndarray:
     """Return an empty table that is at most half full with so many rows."""
-    size = _LEAST
-    while size < 2 * rows:
-        size *= 2
-    return np.full(size, -1, np.int64)
+    return np.full(max(_LEAST, 1 << (2 * rows - 1).bit_length()), -1, np.int64)
 
 
 def _moved(array: np.ndarray, first: int, last: int, room: int) -> np.ndarray:
     """Return rows of an array, with room for more behind them."""
-    found = np.empty((last - first + room, *array.shape[1:]), array.dtype)
-    found[: last - first] = array[first:last]
-    return found
+    moved = np.empty((last - first + room, *array.shape[1:]), array.dtype)
+    moved[: last - first] = array[first:last]
+    return moved
 
 
 class _Table:
@@ -136,8 +133,8 @@ class HeldTable(_Table):
         """Return what became of some of them; −1 for those that are forgotten since."""
         rows = numbers - self.arrays.base
         states = self.arrays.state[np.maximum(rows, 0)]
-        found: np.ndarray = np.where(rows < 0, np.int8(-1), states)
-        return found
+        known: np.ndarray = np.where(rows < 0, np.int8(-1), states)
+        return known
 
     def times(self, numbers: np.ndarray) -> np.ndarray:
         """Return the times of some of them."""

@@ -37,12 +37,7 @@ TYPES: dict[str, pl.DataType] = {
 }
 """The type of each kind of column in the canonical frame."""
 
-_BY_TYPE: dict[type, pl.DataType] = {
-    str: pl.String(),
-    int: pl.Int64(),
-    float: pl.Float64(),
-    bool: pl.Boolean(),
-}
+_PLAIN = (str, int, float, bool)
 _LARGEST_WHOLE = 2**53
 _END_OF_TIME = 2**57  # in the year 6537: a later one could not be printed, and sums would overflow
 _LARGEST_FLOAT = 10**300
@@ -59,9 +54,9 @@ def converted(series: pl.Series, kind: str) -> tuple[pl.Series, pl.Series | None
     if _is_canonical(series, kind):
         return series, None
     known = ~_is_lost(series)
-    found = _READERS[kind](series)
-    bad = known & found.is_null()
-    return found, bad if bad.any() else None
+    values = _READERS[kind](series)
+    bad = known & values.is_null()
+    return values, bad if bad.any() else None
 
 
 def _is_canonical(series: pl.Series, kind: str) -> bool:
@@ -153,15 +148,15 @@ def series_of(values: Sequence[Any], kind: str) -> tuple[pl.Series, pl.Series | 
         return converted(pl.Series("", values, _FIRST[kind], strict=True), kind)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         pass
-    found, by_type = nulls(TYPES[kind], len(values)), dict[type, list[int]]()
+    column, by_type = nulls(TYPES[kind], len(values)), dict[type, list[int]]()
     for row, value in enumerate(values):
         if (held := _type_of(value, kind)) is not None:
             by_type.setdefault(held, []).append(row)
     for held, rows in by_type.items():
-        part = pl.Series("", [held(values[row]) for row in rows], _BY_TYPE[held], strict=True)
-        found = found.scatter(rows, converted(part, kind)[0])
-    bad = found.is_null() & pl.Series([not _is_nothing(value) for value in values])
-    return found, bad if bad.any() else None
+        part = pl.Series("", [held(values[row]) for row in rows], strict=True)
+        column = column.scatter(rows, converted(part, kind)[0])
+    bad = column.is_null() & pl.Series([not _is_nothing(value) for value in values])
+    return column, bad if bad.any() else None
 
 
 def _is_nothing(value: Any) -> bool:
@@ -175,17 +170,10 @@ def _type_of(value: Any, kind: str) -> type | None:
         return float if abs(value) < _LARGEST_FLOAT else None
     if held is int and not -(2**63) <= value < 2**63:
         return None
-    return held if held in _BY_TYPE else None
+    return held if held in _PLAIN else None
 
 
-_FIRST: dict[str, pl.DataType] = {
-    "id": pl.String(),
-    "time": pl.String(),
-    "text": pl.String(),
-    "integer": pl.Int64(),
-    "number": pl.Float64(),
-    "unknown": pl.Null(),
-}
+_FIRST = TYPES | {"time": pl.String()}
 """What most values of a kind are; a column of nothing else is read at once."""
 
 
