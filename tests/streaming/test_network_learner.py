@@ -99,7 +99,8 @@ def test_context_values_of_later_batches_are_learned(opened):
     )
     # A value that has only just come ranks as the unknown one did.
     grown = opened.model._grown(newer)
-    assert 99 in grown.encoder.features[grown.encoder.names.index("age")].values
+    encoder = grown.fitted.encoder
+    assert 99 in encoder.features[encoder.names.index("age")].values
     assert np.array_equal(grown.score(newer), opened.model.score(newer))
     assert np.array_equal(grown.score(rows), opened.model.score(rows))
     after = opened.learned(newer, seed=1, at=hour(1)).model

@@ -85,7 +85,7 @@ def test_context_values_that_come_later_are_learned():
     late = (rows.context[name] == values[-1]).to_numpy()
     parts = [rows.take(np.flatnonzero(~late)), rows.take(np.flatnonzero(late))]
     found = streamed(learner(opening_rows=10_000, half_life="never"), parts)
-    assert found.model.fitted.encoder.slots == HarmonRank().fit(rows, SCHEMA).encoder.slots
+    assert found.model.fitted.encoder.slots == HarmonRank().fit(rows, SCHEMA).fitted.encoder.slots
     test = batch(2, 50_000)
     whole = HarmonRank().fit(rows, SCHEMA)
     assert abs(regret(found.model, test) - regret(whole, test)) < 0.002
