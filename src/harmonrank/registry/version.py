@@ -132,12 +132,12 @@ def read_version(folder: Path) -> Version:
 def check_contents(folder: Path, version: Version) -> None:
     """Refuse a version whose files are not those that were published."""
     try:
-        found = contents(folder)
+        sums = contents(folder)
     except OSError as error:
         raise ModelFileError(f"Version {folder.name} cannot be read: {error.strerror}.") from None
-    if found != version.checksums:
-        changed = sorted({*found, *version.checksums})
-        name = next(n for n in changed if found.get(n) != version.checksums.get(n))
+    if sums != version.checksums:
+        changed = sorted({*sums, *version.checksums})
+        name = next(n for n in changed if sums.get(n) != version.checksums.get(n))
         raise ModelFileError(
             f"'{folder / name}' does not match its checksum: version {version.number} is damaged; "
             "roll back to another version."

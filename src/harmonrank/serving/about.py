@@ -71,13 +71,13 @@ def _metrics(runtime: Runtime, registry: Registry | None) -> dict[str, Any] | No
 
 
 def _history(registry: Registry) -> list[dict[str, Any]]:
-    current, found = registry.current(), []
+    current, versions = registry.current(), []
     for number in registry.numbers()[::-1][:_MOST_VERSIONS]:
         try:
-            found.append(_told(registry.version(number), current))
+            versions.append(_told(registry.version(number), current))
         except HarmonRankError:  # pruned meanwhile, or damaged
             continue
-    return found
+    return versions
 
 
 def _told(version: Version, current: int | None) -> dict[str, Any]:

@@ -9,7 +9,6 @@ __all__ = [
     "ServeConfig",
     "check_binding",
     "check_key",
-    "decode_config",
     "log_event",
 ]
 
@@ -26,7 +25,6 @@ from msgspec import Meta
 
 from harmonrank.support.errors import UsageError
 from harmonrank.support.options import Positive
-from harmonrank.support.storage.decoding import decode
 
 # Files of the folder that all processes of a service share.
 CONFIG = "config.json"
@@ -87,11 +85,6 @@ class ServeConfig:
     drift_seconds: Positive = 10.0
     poll_seconds: Positive = 0.5
     access_log: bool = False
-
-
-def decode_config(parts: Any) -> ServeConfig:
-    """Build the settings from the parts that the service wrote for its workers."""
-    return decode(parts, ServeConfig, "settings")
 
 
 def check_binding(host: str, *, key: bool, anonymous: bool) -> None:

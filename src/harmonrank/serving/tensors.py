@@ -80,9 +80,9 @@ def decode_request(request: Request) -> Asked:
     """Decode the JSON part, and give each input its part of the binary data behind it."""
     body = memoryview(request.body)
     size = _header_length(request, len(body))
-    found = decode_json(bytes(body[:size]), InferRequest, "The request")
+    asked = decode_json(bytes(body[:size]), InferRequest, "The request")
     rest, place, binary = body[size:], 0, {}
-    for tensor in found.inputs:
+    for tensor in asked.inputs:
         length = tensor.parameters.get("binary_data_size")
         if length is None:
             continue
@@ -97,7 +97,7 @@ def decode_request(request: Request) -> Asked:
         place += length
     if place < len(rest):
         raise DataError(f"{len(rest) - place:,} bytes follow the data of all inputs.")
-    return Asked(found, binary)
+    return Asked(asked, binary)
 
 
 def _header_length(request: Request, length: int) -> int:
@@ -117,19 +117,19 @@ def values_of(tensor: Tensor, binary: memoryview | None) -> np.ndarray | pl.Seri
         raise DataError(f"Input '{tensor.name}' must have shape [n]. Got {tensor.shape}.")
     rows = tensor.shape[0]
     if tensor.datatype == "BYTES":
-        found: np.ndarray | pl.Series = pl.Series(
+        values: np.ndarray | pl.Series = pl.Series(
             tensor.name, _texts(tensor, binary, rows), pl.String
         )
     elif tensor.datatype in _TYPES:
-        found = _numbers(tensor, binary)
+        values = _numbers(tensor, binary)
     else:
         known = ", ".join([*_TYPES, "BYTES"])
         raise DataError(
             f"Input '{tensor.name}' has the datatype {tensor.datatype[:20]!r}; known: {known}."
         )
-    if len(found) != rows:
-        raise DataError(f"Input '{tensor.name}' has shape [{rows}] but {len(found)} values.")
-    return found
+    if len(values) != rows:
+        raise DataError(f"Input '{tensor.name}' has shape [{rows}] but {len(values)} values.")
+    return values
 
 
 def _numbers(tensor: Tensor, binary: memoryview | None) -> np.ndarray:
@@ -158,8 +158,8 @@ def _json_data(tensor: Tensor, element: Any) -> list[Any]:
         raise DataError(f"Input '{tensor.name}' has neither `data` nor binary data.")
     assert isinstance(tensor.data, Raw)
     kind: Any = list[element]
-    found: list[Any] = decode_json(bytes(tensor.data), kind, f"Input '{tensor.name}'")
-    return found
+    values: list[Any] = decode_json(bytes(tensor.data), kind, f"Input '{tensor.name}'")
+    return values
 
 
 def _texts(tensor: Tensor, binary: memoryview | None, rows: int) -> list[str]:
@@ -175,18 +175,18 @@ def _texts(tensor: Tensor, binary: memoryview | None, rows: int) -> list[str]:
 
 
 def _texts_of(tensor: Tensor, raw: bytes) -> list[str]:
-    place, found = 0, []
+    place, texts = 0, []
     while place < len(raw):
         length = int.from_bytes(raw[place : place + 4], "little")
         end = place + 4 + length
         if place + 4 > len(raw) or end > len(raw):
             raise DataError(f"Input '{tensor.name}' has BYTES that end in the middle of a value.")
         try:
-            found.append(raw[place + 4 : end].decode())
+            texts.append(raw[place + 4 : end].decode())
         except UnicodeDecodeError:
             raise DataError(f"Input '{tensor.name}' has BYTES that are no UTF-8 text.") from None
         place = end
-    return found
+    return texts
 
 
 def encode_answer(

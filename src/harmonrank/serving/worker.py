@@ -20,15 +20,7 @@ from harmonrank.serving.counters import Counters, Slot
 from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.live import Live
 from harmonrank.serving.routes import Service
-from harmonrank.serving.settings import (
-    CONFIG,
-    COUNTERS,
-    KEY,
-    STATE,
-    ServeConfig,
-    decode_config,
-    log_event,
-)
+from harmonrank.serving.settings import CONFIG, COUNTERS, KEY, STATE, ServeConfig, log_event
 from harmonrank.support.errors import HarmonRankError
 from harmonrank.support.storage.files import read_json
 
@@ -44,7 +36,7 @@ def main(folder: Path, worker: int, descriptor: int, parent: int) -> None:
         descriptor: Of the socket that all workers listen on.
         parent: The service's first process.
     """
-    config = decode_config(read_json(folder / CONFIG))
+    config = read_json(folder / CONFIG, ServeConfig)
 
     def on_event(event: str, facts: Mapping[str, Any]) -> None:
         slot.add("reloads", event == "reloaded")

@@ -68,13 +68,13 @@ def parse_duration(text: str, option: str) -> timedelta:
     >>> parse_duration("24h", "--window")
     datetime.timedelta(days=1)
     """
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([smhd])", text.strip())
-    if found is None:
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)([smhd])", text.strip())
+    if match is None:
         raise UsageError(
             f"{option} must be a number with s, m, h or d, as in 90s, 5m, 1h or 2d. "
             f"Got {shown(text)}."
         )
-    return timedelta(**{_UNITS[found[2]]: float(found[1])})
+    return timedelta(**{_UNITS[match[2]]: float(match[1])})
 
 
 Whole = Annotated[int, Meta(ge=0, le=2**32 - 1)]

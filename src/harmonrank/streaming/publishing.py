@@ -13,9 +13,7 @@ from harmonrank.registry import Registry, Version
 from harmonrank.registry.registry import SETTINGS
 from harmonrank.streaming.join.intervals import Exposures
 from harmonrank.streaming.learners.training import Seen, StreamTraining, agreed, seen_by
-from harmonrank.streaming.loop_events import (
-    Publication,
-)
+from harmonrank.streaming.loop_events import Publication
 from harmonrank.streaming.state.state import TriedRecalibration
 from harmonrank.support.errors import DataError
 

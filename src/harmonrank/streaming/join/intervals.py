@@ -60,8 +60,8 @@ class Batch(Exposures):
     """
 
 
-class Segments:
-    """Rows that only grow, in frames of which a commit writes only those that are new.
+class OpenInterval:
+    """Exposures of an interval that is not closed, in frames of which a commit writes the new ones.
 
     A frame that a commit has written stays the same object. Eight frames of one level are merged
     into one of the next, so that a row is written once for each power of eight of the commits that
@@ -69,29 +69,43 @@ class Segments:
 
     Args:
         saved: The level and the frame of each that a commit holds.
+        numbers: Those of their rows in the table of exposures.
     """
 
-    def __init__(self, saved: Iterable[tuple[int, pl.DataFrame]] = ()) -> None:
+    def __init__(
+        self,
+        saved: Iterable[tuple[int, pl.DataFrame]] = (),
+        numbers: Iterable[np.ndarray] = (),
+    ) -> None:
         self._saved, self._new = list(saved), list[pl.DataFrame]()
+        self._numbers = [np.empty(0, np.int64), *numbers]
+
+    def _frames(self) -> list[pl.DataFrame]:
+        return [*(frame for _, frame in self._saved), *self._new]
 
     @property
     def rows(self) -> int:
         """How many there are."""
         return sum(frame.height for frame in self._frames())
 
-    def _frames(self) -> list[pl.DataFrame]:
-        return [*(frame for _, frame in self._saved), *self._new]
+    @property
+    def numbers(self) -> np.ndarray:
+        """Those of the exposures in their table."""
+        # Made one array in place, so that it is done once.
+        self._numbers = [np.concatenate(self._numbers)]
+        return self._numbers[0]
 
-    def add(self, frame: pl.DataFrame) -> None:
-        """Add rows at the end."""
-        self._new.append(frame)
+    def show(self, rows: pl.DataFrame, numbers: np.ndarray) -> None:
+        """Add exposures and their numbers in the table."""
+        self._new.append(rows)
+        self._numbers.append(numbers)
 
     def frame(self) -> pl.DataFrame:
-        """Return all rows."""
+        """Return all exposures."""
         return _joined(self._frames(), rechunk=False)
 
     def to_save(self) -> list[tuple[int, pl.DataFrame]]:
-        """Return all rows as frames with their levels."""
+        """Return all exposures as frames with their levels."""
         parts = self._saved
         if self._new:
             parts.append((0, _joined(self._new)))
@@ -105,31 +119,6 @@ class Segments:
 def _joined(frames: list[pl.DataFrame], *, rechunk: bool = True) -> pl.DataFrame:
     # A context column is without a type as long as none of its values has been seen.
     return pl.concat(frames, how="vertical_relaxed", rechunk=rechunk)
-
-
-class OpenInterval:
-    """Exposures of an interval that is not closed.
-
-    Args:
-        shown: What a commit holds of them.
-        numbers: Those of these exposures in their table.
-    """
-
-    def __init__(self, shown: Segments | None = None, numbers: np.ndarray | None = None) -> None:
-        self.shown = shown or Segments()
-        self._numbers = [np.empty(0, np.int64) if numbers is None else numbers]
-
-    def show(self, rows: pl.DataFrame, numbers: np.ndarray) -> None:
-        """Add exposures and their numbers in the table."""
-        self.shown.add(rows)
-        self._numbers.append(numbers)
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """Those of the exposures in their table."""
-        # Made one array in place, so that it is done once.
-        self._numbers = [np.concatenate(self._numbers)]
-        return self._numbers[0]
 
 
 def rows_of(schema: Schema, shown: pl.DataFrame, labels: np.ndarray | None) -> pl.DataFrame:
@@ -188,15 +177,15 @@ def restored_shown(
     labels = read(LABELS).to_numpy() if record.intervals else np.empty((0, 0), np.uint8)
     for saved in record.intervals:
         frames = [(n, read(segment_name(saved.number, k))) for k, n in enumerate(saved.shown)]
-        rows = Segments(frames)
-        frame, given = rows.frame(), labels[: rows.rows]
-        labels, times = labels[rows.rows :], _times(frame)
+        frame = OpenInterval(frames).frame()
+        given = labels[: frame.height]
+        labels, times = labels[frame.height :], _times(frame)
         if saved.number in intervals or not (times // every == saved.number).all():
             raise DataError("Events are in the wrong interval; the state is damaged.")
-        if given.shape != (rows.rows, table.objectives) or given.max(initial=0) > 1:
+        if given.shape != (frame.height, table.objectives) or given.max(initial=0) > 1:
             raise DataError("Labels do not fit their rows; the state is damaged.")
         numbers = table.put(keys_of(frame), times, given)
-        intervals[saved.number] = OpenInterval(rows, numbers)
+        intervals[saved.number] = OpenInterval(frames, [numbers])
     if len(labels):
         raise DataError("Labels do not fit their rows; the state is damaged.")
     return intervals

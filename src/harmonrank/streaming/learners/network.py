@@ -21,6 +21,7 @@ import numpy as np
 from msgspec import Meta
 
 from harmonrank.data import Log
+from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.data.rows.kept_rows import concatenated, newest, read_rows, unlabelled
 from harmonrank.fusion import load
 from harmonrank.model.density.spread import Spread
@@ -55,13 +56,13 @@ class Replay:
         as when all rows were there and so many were drawn at once; which ones, evenly.
         """
         if self.rows is None:
-            kept = [rows.take(_drawn(rows.rows, self.most, _generator(seed, 0)))]
+            kept = [rows.take(drawn_rows(rows.rows, self.most, _generator(seed, 0)))]
         else:
             rng = _generator(seed, self.seen)
             total = min(self.most, self.seen + rows.rows)
             new = _share_of_new(rng, rows.rows, self.seen, total)
-            old = _drawn(self.rows.rows, total - new, rng)
-            kept = [self.rows.take(old), rows.take(_drawn(rows.rows, new, rng))]
+            old = drawn_rows(self.rows.rows, total - new, rng)
+            kept = [self.rows.take(old), rows.take(drawn_rows(rows.rows, new, rng))]
         return replace(
             self, seen=self.seen + rows.rows, rows=concatenated([log for log in kept if log.rows])
         )
@@ -74,19 +75,12 @@ class Replay:
         wanted = round(rows.rows * share / (1 - share))
         if self.rows is None or not wanted:
             return rows
-        earlier = _drawn(self.rows.rows, wanted, _generator(seed, self.seen + 1))
+        earlier = drawn_rows(self.rows.rows, wanted, _generator(seed, self.seen + 1))
         return concatenated([self.rows.take(earlier), rows])
 
 
 def _generator(seed: int, seen: int) -> np.random.Generator:
     return np.random.default_rng([seed, seen, 0x4E7])
-
-
-def _drawn(rows: int, most: int, rng: np.random.Generator) -> np.ndarray:
-    """Return the places of rows drawn evenly, ascending; all if there are no more."""
-    if rows <= most:
-        return np.arange(rows)
-    return np.sort(rng.choice(rows, most, replace=False, shuffle=False))
 
 
 def _share_of_new(rng: np.random.Generator, new: int, seen: int, kept: int) -> int:

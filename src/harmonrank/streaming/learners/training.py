@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Log, Schema, read_log
+from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.fusion import Method
 from harmonrank.fusion.drift.drift import Drift
 from harmonrank.fusion.drift.reference import RECENT_ROWS
@@ -159,10 +160,7 @@ def seen_by(model: Method, rows: pl.DataFrame, start: datetime, time: str) -> Se
 
 def _drawn(rows: pl.DataFrame, most: int) -> pl.DataFrame:
     """Return rows drawn at random, in their order; the same ones each time."""
-    if rows.height <= most:
-        return rows
-    rng = np.random.default_rng(0)
-    return rows[np.sort(rng.choice(rows.height, most, replace=False, shuffle=False))]
+    return rows[drawn_rows(rows.height, most)]
 
 
 def agreed(old: Seen, new: Seen | None) -> Seen:

@@ -49,8 +49,8 @@ class FolderSink:
             )
         folder.mkdir(parents=True, exist_ok=True)
         self._folder, self._form = folder, form
-        found = (_NUMBER.fullmatch(path.name) for path in folder.iterdir())
-        self._number = max((int(match[1]) for match in found if match), default=0)
+        names = (_NUMBER.fullmatch(path.name) for path in folder.iterdir())
+        self._number = max((int(name[1]) for name in names if name), default=0)
 
     def write(self, events: pl.DataFrame) -> None:
         """Write events to the next file."""

@@ -135,8 +135,8 @@ def open_sink(address: str, *, form: str = "parquet") -> EventSink:
 
 def _module(address: str) -> Any:
     """Import the module for an address, which has its own `open_source` and `open_sink`."""
-    scheme, found, _ = address.partition("://")
-    if not found:
+    scheme, separator, _ = address.partition("://")
+    if not separator:
         return import_module(_MODULES[""])
     place = _MODULES.get(scheme)
     if place is None:

@@ -7,7 +7,6 @@ __all__ = [
     "History",
     "StreamIdentity",
     "identity_of",
-    "make_folder",
     "read_history",
     "read_identity",
 ]
@@ -82,15 +81,15 @@ def identity_of(
             raise OutputError(f"'{state}' is a folder of something else; choose another name.")
         return _new_identity(state, settings)
     swept(state / SETTINGS)
-    found = read_identity(state)
-    for name, before, after in _differences(found.settings, settings):
+    identity = read_identity(state)
+    for name, before, after in _differences(identity.settings, settings):
         if empty:
             return _new_identity(state, settings)
         raise UsageError(
             f"The state '{state}' was begun with {name} {shown(before)}. Got {shown(after)}; use "
             "the settings that it was begun with, or another --state."
         )
-    return found
+    return identity
 
 
 def _new_identity(state: Path, settings: dict[str, Any]) -> StreamIdentity:
@@ -100,22 +99,11 @@ def _new_identity(state: Path, settings: dict[str, Any]) -> StreamIdentity:
     return new
 
 
-def make_folder(state: Path) -> None:
-    """Make the folder of a state, if it is not there."""
-    try:
-        state.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(
-            f"The state '{state}' cannot be written: {error.strerror or error}; choose another "
-            "folder."
-        ) from None
-
-
 def read_identity(state: Path) -> StreamIdentity:
     """Return the identity of a state that is there."""
-    found = read_json(state / SETTINGS, StreamIdentity)
-    check_format(f"'{state}' has stream", found.format, found.harmonrank, FORMAT)
-    return found
+    identity = read_json(state / SETTINGS, StreamIdentity)
+    check_format(f"'{state}' has stream", identity.format, identity.harmonrank, FORMAT)
+    return identity
 
 
 def _address(source: str) -> str:

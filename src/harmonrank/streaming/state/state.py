@@ -26,14 +26,8 @@ from harmonrank.streaming.learners.learner import (
 from harmonrank.streaming.learners.prequential import Prequential, ScoredBatch
 from harmonrank.streaming.learners.training import GuardRows, Replacement, StreamTraining
 from harmonrank.streaming.state.commits import Commits, read_frame
-from harmonrank.streaming.state.files import (
-    AsideFiles,
-    History,
-    StreamIdentity,
-    identity_of,
-    make_folder,
-)
-from harmonrank.support.errors import UsageError
+from harmonrank.streaming.state.files import AsideFiles, History, StreamIdentity, identity_of
+from harmonrank.support.errors import OutputError, UsageError
 from harmonrank.support.storage.files import read_json
 from harmonrank.support.storage.staging import held
 
@@ -157,7 +151,7 @@ class StreamState:
             _GUARD: training.guard.rows,
             _SCORES: training.scores,
             _ASIDE: self.aside.held,
-            **{_join_name(name): frame for name, frame in self.join.frames().items()},
+            **{f"join-{name}.parquet": rows for name, rows in self.join.frames().items()},
             **{_name("replacement", each.since): each.rows for each in training.replacements},
             **{_name(_kind(step), step.start): step.rows for step in self.steps},
             **training.learner.parts(),
@@ -171,10 +165,6 @@ def _kind(step: Exposures) -> Any:
 def _name(kind: str, time: Any) -> str:
     """Return the file of an interval; a state has at most one of each kind."""
     return f"{kind}-{time:%Y%m%dT%H%M%S%f}.parquet"
-
-
-def _join_name(name: str) -> str:
-    return f"join-{name}.parquet"
 
 
 @contextmanager
@@ -197,7 +187,13 @@ def open_state(
     # What is wrong with the settings is said before anything is written.
     learner = new_learner(config.method, config.options, schema, config.learner)
     Join(schema, config)
-    make_folder(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"The state '{folder}' cannot be written: {error.strerror or error}; choose another "
+            "folder."
+        ) from None
     with held(folder) as mine:
         if not mine:
             raise UsageError(
@@ -235,7 +231,7 @@ def _restored(
         **{name: getattr(record, name) for name in _TIMES},
     )
     join = Join.restored(
-        record.join, schema, config, lambda name: commits.read(_join_name(name), read_frame)
+        record.join, schema, config, lambda name: commits.read(f"join-{name}.parquet", read_frame)
     )
     kinds = {"batch": Batch, "exposures": Exposures}
     return StreamState(
