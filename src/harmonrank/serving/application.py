@@ -5,7 +5,6 @@ __all__ = ["Application", "Asgi"]
 import asyncio
 import hmac
 import traceback
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 from harmonrank.serving.counters import Slot
 from harmonrank.serving.http import HttpError, Request, Response, json_response
 from harmonrank.serving.routes import MODEL, ROUTES, Service, counted_as
-from harmonrank.serving.settings import ServeConfig
+from harmonrank.serving.settings import OnEvent, ServeConfig
 from harmonrank.support.errors import HarmonRankError
 
 _ROUTES = {route.path: route for route in ROUTES}
@@ -31,12 +30,7 @@ class Application:
         on_event: Called with the name of an event and its facts.
     """
 
-    def __init__(
-        self,
-        service: Service,
-        key: str | None,
-        on_event: Callable[[str, Mapping[str, Any]], None],
-    ) -> None:
+    def __init__(self, service: Service, key: str | None, on_event: OnEvent) -> None:
         self._service, self._on_event = service, on_event
         self._key = None if key is None else sha256(key.encode()).digest()
 
@@ -110,11 +104,7 @@ class Asgi:
     """
 
     def __init__(
-        self,
-        application: Application,
-        config: ServeConfig,
-        slot: Slot,
-        on_event: Callable[[str, Mapping[str, Any]], None],
+        self, application: Application, config: ServeConfig, slot: Slot, on_event: OnEvent
     ) -> None:
         self._application, self._config, self._slot = application, config, slot
         self._on_event = on_event

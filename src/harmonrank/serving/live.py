@@ -3,9 +3,7 @@
 __all__ = ["Live", "load_target", "registry_of", "runtime_of"]
 
 import time
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from harmonrank.fusion import Method, load
 from harmonrank.fusion.saved import checksums
@@ -13,7 +11,7 @@ from harmonrank.registry import Registry
 from harmonrank.registry.registry import CURRENT, SETTINGS
 from harmonrank.serving.rank import warm_up
 from harmonrank.serving.runtime import Runtime
-from harmonrank.serving.settings import ServeConfig
+from harmonrank.serving.settings import OnEvent, ServeConfig
 from harmonrank.support.errors import HarmonRankError
 
 _SHORT = 12
@@ -50,9 +48,7 @@ class Live:
         on_event: Called with the name of an event and its facts.
     """
 
-    def __init__(
-        self, config: ServeConfig, on_event: Callable[[str, Mapping[str, Any]], None]
-    ) -> None:
+    def __init__(self, config: ServeConfig, on_event: OnEvent) -> None:
         self._config, self._on_event = config, on_event
         model, version = load_target(config.target)
         self.runtime = self._ready(model, version)

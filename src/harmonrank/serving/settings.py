@@ -6,6 +6,7 @@ __all__ = [
     "DRIFT",
     "KEY",
     "STATE",
+    "OnEvent",
     "ServeConfig",
     "check_binding",
     "check_key",
@@ -14,11 +15,11 @@ __all__ = [
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from ipaddress import ip_address
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -37,11 +38,10 @@ STATE = "state"
 
 KEY = "HARMONRANK_API_KEY"
 """The environment variable that holds the API key; it is never written to a file."""
-Port = Annotated[int, Meta(ge=0, le=65535)]
-Workers = Annotated[int, Meta(ge=1, le=256)]
+OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
+"""Is called with the name of an event and its facts."""
+
 Rows = Annotated[int, Meta(ge=1, le=10_000_000)]
-Bytes = Annotated[int, Meta(ge=1024, le=1 << 30)]
-Queue = Annotated[int, Meta(ge=1, le=100_000)]
 
 
 @dataclass(frozen=True)
@@ -69,15 +69,15 @@ class ServeConfig:
     target: str
     name: str = "harmonrank"
     host: str = "127.0.0.1"
-    port: Port = 8080
-    workers: Workers = 1
+    port: Annotated[int, Meta(ge=0, le=65535)] = 8080
+    workers: Annotated[int, Meta(ge=1, le=256)] = 1
     points: dict[str, dict[str, float]] = field(default_factory=dict)
     at: str | None = None
     tls_cert: str | None = None
     tls_key: str | None = None
-    max_bytes: Bytes = 16 << 20
+    max_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 16 << 20
     max_rows: Rows = 100_000
-    queue: Queue = 256
+    queue: Annotated[int, Meta(ge=1, le=100_000)] = 256
     timeout: Positive = 10.0
     grace: Positive = 10.0
     recalibrate: Literal["ask", "auto", "off"] = "ask"

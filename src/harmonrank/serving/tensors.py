@@ -27,19 +27,9 @@ TENSORS = "application/octet-stream"
 """The content type of JSON with binary data behind it."""
 
 HEADER_LENGTH = "inference-header-content-length"
-_TYPES = {
-    "BOOL": np.bool_,
-    "INT8": np.int8,
-    "INT16": np.int16,
-    "INT32": np.int32,
-    "INT64": np.int64,
-    "UINT8": np.uint8,
-    "UINT16": np.uint16,
-    "UINT32": np.uint32,
-    "FP32": np.float32,
-    "FP64": np.float64,
-}
-_FLOATS = ("FP32", "FP64")
+_FLOATS = {"FP32": np.dtype(np.float32), "FP64": np.dtype(np.float64)}
+_WHOLE = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+_TYPES = {name.upper(): np.dtype(name) for name in _WHOLE} | _FLOATS
 
 
 class Tensor(msgspec.Struct):
@@ -133,7 +123,7 @@ def values_of(tensor: Tensor, binary: memoryview | None) -> np.ndarray | pl.Seri
 
 
 def _numbers(tensor: Tensor, binary: memoryview | None) -> np.ndarray:
-    kind = np.dtype(_TYPES[tensor.datatype])
+    kind = _TYPES[tensor.datatype]
     if binary is not None:
         if len(binary) % kind.itemsize:
             raise DataError(

@@ -9,7 +9,7 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,15 @@ from harmonrank.serving.counters import Counters, Slot
 from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.live import Live
 from harmonrank.serving.routes import Service
-from harmonrank.serving.settings import CONFIG, COUNTERS, KEY, STATE, ServeConfig, log_event
+from harmonrank.serving.settings import (
+    CONFIG,
+    COUNTERS,
+    KEY,
+    STATE,
+    OnEvent,
+    ServeConfig,
+    log_event,
+)
 from harmonrank.support.errors import HarmonRankError
 from harmonrank.support.storage.files import read_json
 
@@ -71,12 +79,7 @@ class _Server(uvicorn.Server):
         self._slot.set("ready", 1)
 
 
-def _loaded(
-    config: ServeConfig,
-    on_event: Callable[[str, Mapping[str, Any]], None],
-    folder: Path,
-    parent: int,
-) -> Live:
+def _loaded(config: ServeConfig, on_event: OnEvent, folder: Path, parent: int) -> Live:
     """Load what is served while the first process does so too, and wait until it has.
 
     A model that cannot be served is reported there, to who started the service.

@@ -73,9 +73,7 @@ class OpenInterval:
     """
 
     def __init__(
-        self,
-        saved: Iterable[tuple[int, pl.DataFrame]] = (),
-        numbers: Iterable[np.ndarray] = (),
+        self, saved: Iterable[tuple[int, pl.DataFrame]] = (), numbers: Iterable[np.ndarray] = ()
     ) -> None:
         self._saved, self._new = list(saved), list[pl.DataFrame]()
         self._numbers = [np.empty(0, np.int64), *numbers]
