@@ -27,6 +27,7 @@ TENSORS = "application/octet-stream"
 """The content type of JSON with binary data behind it."""
 
 HEADER_LENGTH = "inference-header-content-length"
+_DIGITS = 20  # More are no length, and of thousands Python makes no number.
 _FLOATS = {"FP32": np.dtype(np.float32), "FP64": np.dtype(np.float64)}
 _WHOLE = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
 _TYPES = {name.upper(): np.dtype(name) for name in _WHOLE} | _FLOATS
@@ -70,9 +71,9 @@ def decode_request(request: Request) -> Asked:
     """Decode the JSON part, and give each input its part of the binary data behind it."""
     body = memoryview(request.body)
     size = _header_length(request, len(body))
-    asked = decode_json(bytes(body[:size]), InferRequest, "The request")
+    inference = decode_json(bytes(body[:size]), InferRequest, "The request")
     rest, place, binary = body[size:], 0, {}
-    for tensor in asked.inputs:
+    for tensor in inference.inputs:
         length = tensor.parameters.get("binary_data_size")
         if length is None:
             continue
@@ -87,14 +88,15 @@ def decode_request(request: Request) -> Asked:
         place += length
     if place < len(rest):
         raise DataError(f"{len(rest) - place:,} bytes follow the data of all inputs.")
-    return Asked(asked, binary)
+    return Asked(inference, binary)
 
 
 def _header_length(request: Request, length: int) -> int:
     given = request.headers.get(HEADER_LENGTH)
     if given is None:
         return length
-    if not given.isascii() or not given.isdigit() or int(given) > length:
+    number = given.isascii() and given.isdigit() and len(given) < _DIGITS
+    if not number or int(given) > length:
         raise DataError(
             f"Inference-Header-Content-Length must be a number up to the body's {length:,} bytes."
         )
@@ -156,11 +158,10 @@ def _texts(tensor: Tensor, binary: memoryview | None, rows: int) -> list[str]:
     if binary is None:
         return _json_data(tensor, str)
     raw = bytes(binary)
+    first = raw[: 4 + int.from_bytes(raw[:4], "little")]
     # Candidates of one request share their context: then all elements are the first one.
-    if rows and len(raw) % rows == 0 and raw == raw[: len(raw) // rows] * rows:
-        first = _texts_of(tensor, raw[: len(raw) // rows])
-        if len(first) == 1:
-            return first * rows
+    if len(first) * rows == len(raw) and raw == first * rows:
+        return _texts_of(tensor, first) * rows
     return _texts_of(tensor, raw)
 
 
