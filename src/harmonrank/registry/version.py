@@ -33,6 +33,10 @@ RECORD = "version.json"
 """The file that holds a version's record; it is written last."""
 MODEL_FOLDER, GOLDEN = "model", "golden.json"
 """The saved model of a version, and the rows by which it is tested."""
+_ROWS = 32
+_SINGLE = 4  # rows that are also scored one by one, as a service does
+# Another processor may round the last digits of a logarithm differently.
+_RELATIVE = 1e-6
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -142,12 +146,6 @@ def check_contents(folder: Path, version: Version) -> None:
             f"'{folder / name}' does not match its checksum: version {version.number} is damaged; "
             "roll back to another version."
         )
-
-
-_ROWS = 32
-_SINGLE = 4  # rows that are also scored one by one, as a service does
-# Another processor may round the last digits of a logarithm differently.
-_RELATIVE = 1e-6
 
 
 class Golden(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_VALUES = 100
 _MOST_VERSIONS = 50
+_REF = "#/components/schemas/{name}"
 
 
 def model_facts(runtime: Runtime, name: str, registry: Registry | None) -> dict[str, Any]:
@@ -115,9 +116,6 @@ def status_facts(
         "workers": int(counters.total("ready")),
         "drift": drift,
     }
-
-
-_REF = "#/components/schemas/{name}"
 
 
 class Error(msgspec.Struct):

@@ -19,6 +19,7 @@ from harmonrank.support.errors import HarmonRankError
 
 _ROUTES = {route.path: route for route in ROUTES}
 _MODELS = MODEL.removesuffix("{model}")
+_RETRY_SECONDS = "1"
 
 
 class Application:
@@ -90,9 +91,6 @@ class Application:
                 raise HttpError(404, f"Only version '{version}' is served now.")
             rest = rest[2:]
         return "/".join([MODEL, *rest])
-
-
-_RETRY_SECONDS = "1"
 
 
 class Asgi:

@@ -18,6 +18,10 @@ from harmonrank.support.kernel import inline_kernel, kernel
 from harmonrank.support.storage.decoding import decode_json
 
 JSON = "application/json"
+_CHARACTERS = 18  # So many digits fit into an int64.
+_EXACT = 22  # 10^22 is the last power of ten that is a double.
+_ZERO, _NINE = np.uint8(48), np.uint8(9)
+_TENS = 10.0 ** np.arange(_EXACT + 1)
 
 
 class HttpError(HarmonRankError):
@@ -65,12 +69,6 @@ class Response:
 def json_response(value: Any, status: int = 200, **rest: Any) -> Response:
     """Return an answer in JSON."""
     return Response(status, msgspec.json.encode(value), **rest)
-
-
-_CHARACTERS = 18  # So many digits fit into an int64.
-_EXACT = 22  # 10^22 is the last power of ten that is a double.
-_ZERO, _NINE = np.uint8(48), np.uint8(9)
-_TENS = 10.0 ** np.arange(_EXACT + 1)
 
 
 def numbers(raw: memoryview | bytes, what: str) -> np.ndarray:

@@ -42,6 +42,14 @@ OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
 """Is called with the name of an event and its facts."""
 
 Rows = Annotated[int, Meta(ge=1, le=10_000_000)]
+_LOUD = {
+    "internal error": "error",
+    "reload refused": "error",
+    "upstream replaced": "warning",
+    "recalibration refused": "warning",
+    "worker died": "warning",
+    "worker not started": "error",
+}
 
 
 @dataclass(frozen=True)
@@ -123,16 +131,6 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-_LOUD = {
-    "internal error": "error",
-    "reload refused": "error",
-    "upstream replaced": "warning",
-    "recalibration refused": "warning",
-    "worker died": "warning",
-    "worker not started": "error",
-}
 
 
 def log_event(event: str, facts: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 _LONGEST = 366 * 86_400
 
 Wait = Annotated[float, Meta(ge=0, le=_LONGEST)]
+Whole = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +76,6 @@ def parse_duration(text: str, option: str) -> timedelta:
             f"Got {shown(text)}."
         )
     return timedelta(**{_UNITS[match[2]]: float(match[1])})
-
-
-Whole = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 
 
 @dataclass(frozen=True, kw_only=True)

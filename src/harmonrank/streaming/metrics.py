@@ -23,6 +23,19 @@ from harmonrank.streaming.loop_events import (
 from harmonrank.support.errors import UsageError
 from harmonrank.support.prometheus import CONTENT_TYPE, Kind, family
 
+_HOST, _PATH = "127.0.0.1", "/metrics"
+_NUMBERS = (
+    ("events_total", "Events that were read.", "events"),
+    ("learned_rows_total", "Labelled rows that were learned.", "learned_rows"),
+    ("batches_total", "Batches that were learned since the process started.", "batches"),
+    ("commit", "The newest commit of the state.", "commit"),
+    ("guard_rows", "Rows that wait to be learned until they have judged a model.", "guard_rows"),
+    ("waiting", "Events, or files, that wait in the source.", "waiting"),
+    ("lag_seconds", "From the newest event to now.", "lag_seconds"),
+    ("rows_per_second", "Of the last batch: joined, scored and learned.", "rows_per_second"),
+)
+"""The names and texts of single numbers, and what totals call them."""
+
 
 class StreamTotals:
     """The newest of everything; a terminal and the metrics show it.
@@ -70,20 +83,6 @@ class StreamTotals:
         if made is not None:
             self.published += made.refused is None
             self.refused += made.refused is not None
-
-
-_HOST, _PATH = "127.0.0.1", "/metrics"
-_NUMBERS = (
-    ("events_total", "Events that were read.", "events"),
-    ("learned_rows_total", "Labelled rows that were learned.", "learned_rows"),
-    ("batches_total", "Batches that were learned since the process started.", "batches"),
-    ("commit", "The newest commit of the state.", "commit"),
-    ("guard_rows", "Rows that wait to be learned until they have judged a model.", "guard_rows"),
-    ("waiting", "Events, or files, that wait in the source.", "waiting"),
-    ("lag_seconds", "From the newest event to now.", "lag_seconds"),
-    ("rows_per_second", "Of the last batch: joined, scored and learned.", "rows_per_second"),
-)
-"""The names and texts of single numbers, and what totals call them."""
 
 
 def stream_metrics(totals: StreamTotals) -> str:

@@ -34,6 +34,10 @@ from harmonrank.streaming.join.tables import HeldTable, ShownTable, keys_of
 from harmonrank.support.errors import DataError
 
 _MERGED = 8
+LABELS, HELD = "labels", "held"
+_Whole = Annotated[int, Meta(ge=0)]
+_Level = Annotated[int, Meta(ge=0, le=30)]
+Read = Callable[[str], pl.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -129,14 +133,6 @@ def rows_of(schema: Schema, shown: pl.DataFrame, labels: np.ndarray | None) -> p
         return rows
     columns = [pl.Series(name, labels[:, m]) for m, name in enumerate(schema.names)]
     return rows.with_columns(columns)
-
-
-LABELS, HELD = "labels", "held"
-
-_Whole = Annotated[int, Meta(ge=0)]
-_Level = Annotated[int, Meta(ge=0, le=30)]
-
-Read = Callable[[str], pl.DataFrame]
 
 
 class IntervalRecord(Struct, frozen=True, forbid_unknown_fields=True):

@@ -33,6 +33,7 @@ from harmonrank.support.errors import DataError
 from harmonrank.support.storage.decoding import decode
 
 _MOST_COUNTED = 10**9 - 1  # of numpy's hypergeometric density
+_MODEL, _REPLAY, _RECENT = "model", "replay.parquet", "recent.parquet"
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +89,6 @@ def _share_of_new(rng: np.random.Generator, new: int, seen: int, kept: int) -> i
         return int(rng.hypergeometric(new, seen, kept))
     # Of so many rows a sample with replacement is the same.
     return min(int(rng.binomial(kept, new / (new + seen))), new)
-
-
-_MODEL, _REPLAY, _RECENT = "model", "replay.parquet", "recent.parquet"
 
 
 class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

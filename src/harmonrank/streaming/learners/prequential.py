@@ -31,6 +31,7 @@ _MOST_ROWS = 1_000_000  # the influences of more would take more memory than the
 
 Area = Annotated[float, Meta(ge=0, le=1)]
 Weight = Annotated[float, Meta(ge=0, le=1e15)]
+LEVEL = 0.95
 
 
 class ScoredBatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -104,9 +105,6 @@ def _exact(fused: np.ndarray, log: Log) -> tuple[list[float | None] | None, floa
 def known_or_none(values: Iterable[float]) -> list[float | None]:
     """Return numbers as JSON has them, where one that is not known is null."""
     return [None if np.isnan(value) else float(value) for value in values]
-
-
-LEVEL = 0.95
 
 
 @dataclass(frozen=True)

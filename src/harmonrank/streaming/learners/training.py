@@ -30,6 +30,10 @@ from harmonrank.streaming.learners.learner import StreamLearner
 from harmonrank.streaming.learners.prequential import Prequential
 
 _MIXING = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: neighbours end up far apart
+_DRIFT_ROWS = 60_000  # of an interval; more would hardly tell more
+# Where the whole interval is of both kinds, its newest part may be of the new one alone.
+_PARTS = (2, 4)
+_PSI_ROWS = 20_000  # of each side; more would not change the index by a thousandth
 
 
 def is_guard(request: pl.Series, share: float, seed: int) -> np.ndarray:
@@ -104,11 +108,6 @@ class GuardRows:
         return None
 
 
-_DRIFT_ROWS = 60_000  # of an interval; more would hardly tell more
-# Where the whole interval is of both kinds, its newest part may be of the new one alone.
-_PARTS = (2, 4)
-
-
 @dataclass(frozen=True, eq=False)
 class Replacement:
     """Upstream models were replaced, at the latest at this time.
@@ -172,9 +171,6 @@ def agreed(old: Seen, new: Seen | None) -> Seen:
     if old.replacement is not None or new is None or new.replacement is None:
         return old
     return new if set(new.drift.replaced) <= set(old.drift.moved) else old
-
-
-_PSI_ROWS = 20_000  # of each side; more would not change the index by a thousandth
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,6 +42,12 @@ _LARGEST_WHOLE = 2**53
 _END_OF_TIME = 2**57  # in the year 6537: a later one could not be printed, and sums would overflow
 _LARGEST_FLOAT = 10**300
 _ISO = "%Y-%m-%dT%H:%M:%S%.fZ"
+_FIRST = TYPES | {"time": pl.String()}
+"""What most values of a kind are; a column of nothing else is read at once."""
+EVENT_COLUMNS = ("event", "request", "item", "time", "user", "position")
+"""What the frame begins with."""
+_TAKEN = ("event", "request", "time", "objective", "value", "fault", "raw")
+_SHARED = ("item", "user", "position")
 
 
 def converted(series: pl.Series, kind: str) -> tuple[pl.Series, pl.Series | None]:
@@ -173,10 +179,6 @@ def _type_of(value: Any, kind: str) -> type | None:
     return held if held in _PLAIN else None
 
 
-_FIRST = TYPES | {"time": pl.String()}
-"""What most values of a kind are; a column of nothing else is read at once."""
-
-
 def kind_of(held: pl.DataType) -> str | None:
     """Return the kind of context that a type is, None if nothing tells."""
     if held.is_integer() or held == pl.Boolean:
@@ -184,13 +186,6 @@ def kind_of(held: pl.DataType) -> str | None:
     if held.is_numeric():
         return "number"
     return None if held == pl.Null else "text"
-
-
-EVENT_COLUMNS = ("event", "request", "item", "time", "user", "position")
-"""What the frame begins with."""
-
-_TAKEN = ("event", "request", "time", "objective", "value", "fault", "raw")
-_SHARED = ("item", "user", "position")
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ FORMS = ("parquet", "jsonl")
 """How files of events are written."""
 
 _NUMBER = re.compile(r"events-(\d{12})\.\w+")
+_TRIES = 3
+_LOOK = 10_000
 
 
 class FolderSink:
@@ -73,10 +75,6 @@ class FolderSink:
 
     def close(self) -> None:
         """Do nothing: every file is closed."""
-
-
-_TRIES = 3
-_LOOK = 10_000
 
 
 class _Refused(Struct, forbid_unknown_fields=True):

@@ -32,6 +32,10 @@ from harmonrank.support.storage.decoding import decode
 
 _EXPECTED = "as in redis://localhost:6379/0/events?group=harmonrank"
 _SECONDS = 30.0
+_EVENTS = b"events"
+_TEXT = frozenset(EVENT_COLUMNS) - {"time", "position"} | {"objective"}
+_FIRST_COUNT, _MOST_COUNT, _ACKNOWLEDGED, _SENT = 64, 10_000, 1000, 256
+_Id = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -122,10 +126,6 @@ def _reason(error: Exception) -> str:
     return (str(error) or type(error).__name__).rstrip(".")
 
 
-_EVENTS = b"events"
-_TEXT = frozenset(EVENT_COLUMNS) - {"time", "position"} | {"objective"}
-
-
 def entries_of(events: pl.DataFrame, batch: int) -> list[dict[str, Any]]:
     """Return events as entries of so many events each."""
     if batch > 1:
@@ -163,11 +163,6 @@ def _value(form: EventForm, name: str, text: str) -> Any:
     except (ValueError, RecursionError):
         return text
     return value if type(value) in (int, float) else text
-
-
-_FIRST_COUNT, _MOST_COUNT, _ACKNOWLEDGED, _SENT = 64, 10_000, 1000, 256
-
-_Id = tuple[int, int]
 
 
 class _Position(Struct, forbid_unknown_fields=True):

@@ -33,8 +33,15 @@ from harmonrank.support.storage.files import new_file, read_json, write_json
 from harmonrank.support.storage.staging import flush_names, remove, swept
 
 SETTINGS = "stream.json"
-"""The file of a state that holds them."""
+"""The file of a state with its settings."""
 FORMAT = 2
+HISTORY = "history.jsonl"
+"""The file of a state with a line for every interval and every batch."""
+HistoryRecord = IntervalCompleted | BatchLearned
+"""What a line holds."""
+ASIDE = "aside"
+"""The folder of a state with events that were set aside."""
+_MOST = 100_000
 
 
 class StreamIdentity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,13 +133,6 @@ def _differences(
             yield f"{above}{name}", then, this
 
 
-HISTORY = "history.jsonl"
-"""Of a state folder."""
-
-HistoryRecord = IntervalCompleted | BatchLearned
-"""What a line holds."""
-
-
 class History:
     """Appends lines, and takes back those that no commit knows of.
 
@@ -200,12 +200,6 @@ def read_history(state: Path) -> list[HistoryRecord]:
         decode_json(line, HistoryRecord, f"Line {number:,} of '{path}'")  # type: ignore[arg-type]
         for number, line in enumerate(lines, 1)
     ]
-
-
-ASIDE = "aside"
-"""The folder of a state in which they are."""
-
-_MOST = 100_000
 
 
 class AsideFiles:

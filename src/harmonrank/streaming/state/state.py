@@ -32,6 +32,10 @@ from harmonrank.support.storage.files import read_json
 from harmonrank.support.storage.staging import held
 
 Count = Annotated[int, Meta(ge=0, le=2**62)]
+_RECORD = "commit.json"
+_GUARD, _ASIDE, _SCORES = "guard.parquet", "aside.parquet", "scores.parquet"
+_TIMES = ("digest", "since", "until", "watched")
+"""What a training and its record have under one name."""
 
 
 class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,12 +97,6 @@ class CommitRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     quality: list[ScoredBatch] = []
     join: JoinRecord = JoinRecord()
     learner: LearnerRecord = LearnerRecord()
-
-
-_RECORD = "commit.json"
-_GUARD, _ASIDE, _SCORES = "guard.parquet", "aside.parquet", "scores.parquet"
-_TIMES = ("digest", "since", "until", "watched")
-"""What a training and its record have under one name."""
 
 
 @dataclass
