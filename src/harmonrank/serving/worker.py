@@ -15,7 +15,7 @@ from typing import Any
 
 import uvicorn
 
-from harmonrank.serving.application import Application, Asgi
+from harmonrank.serving.application import Application
 from harmonrank.serving.counters import Counters, Slot
 from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.live import Live
@@ -56,7 +56,7 @@ def main(folder: Path, worker: int, descriptor: int, parent: int) -> None:
     slot = Slot(counters, worker)
     service = Service(config, live, counters, RecentRows.shared(folder), folder, worker)
     application = Application(service, os.environ.pop(KEY, None), on_event)
-    server = _Server(_settings(config, Asgi(application, config, slot, on_event)), slot)
+    server = _Server(_settings(config, application), slot)
     slot.set("waiting", 0)
     # What is loaded by now stays: no request waits while the collector looks through it.
     gc.collect()
@@ -102,7 +102,7 @@ def _wait_for(file: Path, parent: int) -> None:
         time.sleep(_LOOK)
 
 
-def _settings(config: ServeConfig, application: Asgi) -> uvicorn.Config:
+def _settings(config: ServeConfig, application: Application) -> uvicorn.Config:
     return uvicorn.Config(
         application,
         http="httptools",
