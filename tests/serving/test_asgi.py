@@ -100,8 +100,21 @@ def test_more_than_the_queue_holds_are_told_to_come_again(make, table):
     refused = [answer for answer in found if answer[0] == 429]
     assert len(refused) == 7
     assert all(headers["retry-after"] == "1" for _, headers, _ in refused)
+    assert not any("connection" in headers for _, headers, _ in refused), "the body was read"
     assert app.counters.total("waiting") == 0
     assert asyncio.run(call(app, raw))[0] == 200
+
+
+def test_a_service_whose_queue_is_full_says_that_it_runs(make, table):
+    app = make(queue=1)
+    raw = json.dumps(rank_body(table)).encode()
+
+    async def burst():
+        asked = [call(app, raw), call(app, raw)]
+        health = call(app, b"", path="/v2/health/live", method="GET")
+        return await asyncio.gather(*asked, health)
+
+    assert [status for status, _, _ in asyncio.run(burst())] == [200, 429, 200]
 
 
 def test_head_has_no_body(make):

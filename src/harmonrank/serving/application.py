@@ -46,19 +46,18 @@ class Application:
         """Answer a request that comes from an ASGI server."""
         if scope["type"] != "http":
             return
-        headers = {
-            name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]
-        }
-        request = Request(scope["method"], scope["path"], headers)
+        sent = {name.decode("latin-1"): text.decode("latin-1") for name, text in scope["headers"]}
+        request = Request(scope["method"], scope["path"], sent)
         route, started = counted_as(request.path), perf_counter()
+        body: bytes | None = None
         try:
             body = await self._body(request, receive)
             started = perf_counter()
             answer = await self._queued(replace(request, body=body))
         except HttpError as error:
-            # Whatever is left of the body is not read, so the connection ends.
-            extra = {**error.headers, "connection": "close"}
-            answer = json_response({"error": str(error)}, error.status, headers=extra)
+            # Whatever is left of a body is not read, so the connection ends.
+            headers = error.headers | ({"connection": "close"} if body is None else {})
+            answer = json_response({"error": str(error)}, error.status, headers=headers)
         except _Gone:
             return
         seconds = perf_counter() - started
@@ -94,6 +93,10 @@ class Application:
             raise HttpError(408, f"The body did not come within {seconds} seconds.") from None
 
     async def _queued(self, request: Request) -> Response:
+        route = _ROUTES.get(request.path)
+        if route is not None and route.open:
+            # Who asks whether the service runs must hear so above all when it is busy.
+            return self.answer(request)
         if self._waiting >= self._config.queue:
             raise _busy()
         self._waiting += 1
