@@ -65,6 +65,13 @@ def test_a_body_beyond_the_limit_is_refused_before_it_is_read(make):
         assert answer["error"] == "A body may have 1,024 bytes; send less at once."
 
 
+def test_of_a_request_without_the_key_no_body_is_read(make):
+    app = make(key="secret")
+    status, headers, _ = asyncio.run(call(app))
+    assert (status, headers["connection"]) == (401, "close")
+    assert asyncio.run(call(app, headers=[("x-api-key", "secret")])) is None
+
+
 def test_a_compressed_body_is_refused(make):
     app = make()
     headers = [("content-encoding", "gzip")]

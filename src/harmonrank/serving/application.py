@@ -51,6 +51,7 @@ class Application:
         route, started = counted_as(request.path), perf_counter()
         body: bytes | None = None
         try:
+            self._admit(request)  # before any of its body is kept
             body = await self._body(request, receive)
             started = perf_counter()
             answer = await self._queued(replace(request, body=body))
@@ -93,8 +94,7 @@ class Application:
             raise HttpError(408, f"The body did not come within {seconds} seconds.") from None
 
     async def _queued(self, request: Request) -> Response:
-        route = _ROUTES.get(request.path)
-        if route is not None and route.open:
+        if _is_open(request.path):
             # Who asks whether the service runs must hear so above all when it is busy.
             return self.answer(request)
         if self._waiting >= self._config.queue:
@@ -129,12 +129,9 @@ class Application:
             return json_response({"error": sentence}, 500)
 
     def _routed(self, request: Request) -> Response:
+        self._admit(request)
         path = request.path.rstrip("/") or "/"
-        route = _ROUTES.get(path)
-        if route is None or not route.open:
-            self._admit(request)
-        if route is None:
-            route = _ROUTES.get(self._without_version(path))
+        route = _ROUTES.get(path) or _ROUTES.get(self._without_version(path))
         if route is None:
             raise HttpError(404, "There is nothing here; /openapi.json says what there is.")
         if request.method not in (route.method, "HEAD" if route.method == "GET" else ""):
@@ -143,7 +140,8 @@ class Application:
         return route.answer(self._service, request)
 
     def _admit(self, request: Request) -> None:
-        if self._key is None:
+        """Refuse a request without the key, unless its route is open."""
+        if self._key is None or _is_open(request.path):
             return
         given = request.headers.get("x-api-key")
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -168,6 +166,11 @@ class Application:
                 raise HttpError(404, f"Only version '{version}' is served now.")
             rest = rest[2:]
         return "/".join([MODEL, *rest])
+
+
+def _is_open(path: str) -> bool:
+    route = _ROUTES.get(path.rstrip("/") or "/")
+    return route is not None and route.open
 
 
 class _Gone(Exception):  # noqa: N818
