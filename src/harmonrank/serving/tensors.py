@@ -28,9 +28,9 @@ TENSORS = "application/octet-stream"
 
 HEADER_LENGTH = "inference-header-content-length"
 _DIGITS = 20  # More are no length, and of thousands Python makes no number.
-_FLOATS = {"FP32": np.dtype(np.float32), "FP64": np.dtype(np.float64)}
+_FLOATS: dict[str, np.dtype[Any]] = {"FP32": np.dtype(np.float32), "FP64": np.dtype(np.float64)}
 _WHOLE = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
-_TYPES = {name.upper(): np.dtype(name) for name in _WHOLE} | _FLOATS
+_TYPES: dict[str, np.dtype[Any]] = {**{name.upper(): np.dtype(name) for name in _WHOLE}, **_FLOATS}
 
 
 class Tensor(msgspec.Struct):
