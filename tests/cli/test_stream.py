@@ -12,7 +12,7 @@ import pytest
 from small_stream import SCHEMA, Place, events_of
 
 from harmonrank.registry import Registry
-from harmonrank.streaming.sources.folder_sink import FolderSink
+from harmonrank.streaming.sources.folder import FolderSink
 
 FAST = ("--method", "closed-form", "--set", "first_rows=200")
 PATIENCE = 60.0

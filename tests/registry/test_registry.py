@@ -181,7 +181,7 @@ def test_a_damaged_version_is_refused_by_name(registry, fitted):
 
 
 def test_golden_rows_find_a_model_that_scores_otherwise(registry, fitted):
-    from harmonrank.registry.golden import golden_rows
+    from harmonrank.registry.version import golden_rows
 
     golden = golden_rows(fitted[0])
     assert golden.refusal(fitted[0]) is None

@@ -1,5 +1,7 @@
 """What an application does beside scoring: keys, metrics, reloads, drift."""
 
+from types import SimpleNamespace
+
 import polars as pl
 import pytest
 from service import application, ask, expected, order_of, rank_body
@@ -86,6 +88,33 @@ def test_a_reload_that_fails_in_any_way_leaves_the_old_version(
     ((event, facts),) = app.events
     assert (event, facts["reason"]) == ("reload refused", "IndexError: list index out of range")
     assert ask(app, "POST", "/v1/rank", rank_body(table))[1]["version"] == "1"
+
+
+def test_a_version_is_served_within_five_seconds_of_the_end_of_a_fault(
+    registry, models, tmp_path, monkeypatch
+):
+    app = application(registry.path, tmp_path / "s")
+    registry.publish(models[1])
+    clock, tries = [0.0], []
+
+    def fail(*_):
+        tries.append(clock[0])
+        raise OSError(5, "Input/output error")
+
+    def look(seconds):
+        for _ in range(2 * seconds):
+            clock[0] += 0.5
+            app.live.refresh()
+
+    monkeypatch.setattr("harmonrank.serving.live.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    with monkeypatch.context() as patch:
+        patch.setattr(Registry, "load", fail)
+        look(100)
+    assert app.live.runtime.version == "1"
+    assert len(tries) < 35, "it is tried later and later"
+    look(5)
+    assert app.live.runtime.version == "2"
+    assert [event for event, _ in app.events] == ["reload refused", "reloaded"]
 
 
 def test_metrics_count_over_workers(app):

@@ -5,6 +5,8 @@ import polars as pl
 import pytest
 from service import ask
 
+from harmonrank.serving.tensors import Tensor, values_of
+
 INFER = "/v2/models/harmonrank/infer"
 
 
@@ -154,9 +156,15 @@ def test_wrong_binary_data_is_one_sentence(app, table, blob, kind, sentence):
     assert sentence in answer["error"]
 
 
+def test_bytes_of_which_one_half_is_the_other_are_read_value_by_value():
+    texts = ["", "\0\0\0\0\x08\0\0\0"]
+    raw = b"".join(len(text).to_bytes(4, "little") + text.encode() for text in texts)
+    assert values_of(Tensor("age", "BYTES", [2]), memoryview(raw)).to_list() == texts
+
+
 def test_a_wrong_header_length_and_data_that_nobody_wants_are_refused(app, table):
     body, _ = binary({"inputs": tensors(table)}, b"rest")
-    for length in ("-1", "x", "999999", "٣"):
+    for length in ("-1", "x", "999999", "٣", "9" * 5000):
         headers = {"inference-header-content-length": length}
         status, answer = ask(app, "POST", INFER, body, headers)
         assert status == 400

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 from small_stream import SCHEMA, WORLD
 
-from harmonrank.streaming.guard import GuardRows, is_guard
+from harmonrank.streaming.learners.training import GuardRows, is_guard
 from harmonrank.worlds.simulation import as_frame
 
 

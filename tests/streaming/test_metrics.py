@@ -6,8 +6,7 @@ import pytest
 from small_stream import Place, events_of
 
 from harmonrank.streaming.loop_events import EventsRead, RetryPlanned, StreamStarted
-from harmonrank.streaming.metrics import metrics_endpoint, stream_metrics
-from harmonrank.streaming.totals import StreamTotals
+from harmonrank.streaming.metrics import StreamTotals, metrics_endpoint, stream_metrics
 from harmonrank.support.errors import UsageError
 
 

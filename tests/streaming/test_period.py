@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from small_stream import ListSource, Place, events_of
 
-from harmonrank.streaming.period import Period, PeriodSource
+from harmonrank.streaming.sources.source import Period, PeriodSource
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from harmonrank.data import read_log
 from harmonrank.data.examination import chances_at
 from harmonrank.metrics import auc
 from harmonrank.streaming import Batch, LearnerSettings, Prequential, StreamConfig, new_learner
-from harmonrank.streaming.training import StreamTraining
+from harmonrank.streaming.learners.training import StreamTraining
 from harmonrank.worlds import as_frame, world, world_schema
 from harmonrank_lab.worlds import with_places
 

@@ -6,7 +6,7 @@ from batches import SCHEMA, batch
 
 from harmonrank.fusion import method_class, quality_of
 from harmonrank.metrics import auc, auc_interval, auc_sum_interval
-from harmonrank.streaming.prequential import Prequential
+from harmonrank.streaming.learners.prequential import Prequential
 from harmonrank.support.errors import DataError
 
 WEIGHTED = replace(SCHEMA, weights={"buy": 2.0, "comment": 0.5})

@@ -116,10 +116,11 @@ def test_what_was_current_before_a_candidate_is_found_after_it_too(registry, mod
     assert publisher.before(publisher.note(NOON)) is None
     publisher.publish(models[0], batch(9), publisher.note(NOON), "a window")
     note = publisher.note(NOON, recalibrated=True)
-    assert (publisher.before(note).number, publisher.before(note).window) == (1, "a window")
+    version, _ = publisher.before(note)
+    assert (version.number, version.window) == (1, "a window")
     publisher.publish(models[1], batch(9), note, "", recalibrated=True)
-    assert Publisher(registry, "abcd", seen=1).before(note).number == 1
-    assert publisher.before(publisher.note(NOON.replace(hour=13))).number == 2
+    assert Publisher(registry, "abcd", seen=1).before(note)[0].number == 1
+    assert publisher.before(publisher.note(NOON.replace(hour=13)))[0].number == 2
 
 
 def test_a_version_has_the_operating_points_of_the_one_before(registry, models):

@@ -9,9 +9,9 @@ from small_stream import CONFIG, Place, events_of
 
 from harmonrank.fusion.drift.drift import ColumnDrift, Drift
 from harmonrank.registry import Guardrails, Registry
+from harmonrank.streaming.learners.training import Replacement, Seen, agreed
 from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted, StreamStopped
-from harmonrank.streaming.replacement import Replacement, Seen, agreed
-from harmonrank.streaming.state.history import read_history
+from harmonrank.streaming.state.files import read_history
 
 SWAP = 3.0
 RULES = Guardrails(tolerance=0.01)

@@ -21,7 +21,7 @@ from harmonrank.streaming.loop_events import (
     StreamStarted,
     StreamStopped,
 )
-from harmonrank.streaming.state.history import read_history
+from harmonrank.streaming.state.files import read_history
 from harmonrank.support.errors import OutputError, SourceError, UsageError
 
 
@@ -67,7 +67,7 @@ def test_every_labelled_row_is_learned_once_or_waits_as_a_guard_row(whole, event
 
 
 def test_the_digest_is_of_the_names_of_the_learned_rows_in_order(whole, events):
-    from harmonrank.streaming.guard import is_guard
+    from harmonrank.streaming.learners.training import is_guard
 
     portions, waiting = [], []
     for rows in joined(events):

@@ -31,8 +31,7 @@ def command(state: Path, out: Path | None, style: str, show: Show) -> None:
     from harmonrank.reports.html import check_page, write_page
     from harmonrank.reports.stream import StreamHistory, stream_page, stream_table
     from harmonrank.streaming.loop_events import BatchLearned, IntervalCompleted
-    from harmonrank.streaming.settings import read_identity
-    from harmonrank.streaming.state.history import read_history
+    from harmonrank.streaming.state.files import read_history, read_identity
 
     check_page(out)
     records, identity = read_history(state), read_identity(state)

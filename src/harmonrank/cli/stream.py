@@ -57,10 +57,9 @@ def command(
     dates or times in UTC, as 2026-01-31T18:00.
     """
     from harmonrank.cli.parts.stream_show import StreamShow
-    from harmonrank.streaming.metrics import metrics_endpoint, stream_metrics
-    from harmonrank.streaming.period import Period
+    from harmonrank.streaming.metrics import StreamTotals, metrics_endpoint, stream_metrics
+    from harmonrank.streaming.sources.source import Period
     from harmonrank.streaming.stream import stream
-    from harmonrank.streaming.totals import StreamTotals
 
     if registry is None and backfill is None:
         raise UsageError("Missing option '--registry': name the folder of versions.")

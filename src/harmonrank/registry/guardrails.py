@@ -50,11 +50,7 @@ class Guardrails:
 
 
 def checks_of(
-    rules: Guardrails,
-    new: Method,
-    current: Method | None,
-    log: Log | None,
-    before: Summary | None,
+    rules: Guardrails, new: Method, current: Method | None, log: Log | None, before: Summary | None
 ) -> tuple[list[Check], Summary | None]:
     """Hold a new version to the guardrails; also return where its fused scores lie.
 

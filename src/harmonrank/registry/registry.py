@@ -24,7 +24,6 @@ from harmonrank.data.reading.tables import column_names
 from harmonrank.fusion import Method, load
 from harmonrank.fusion.position.correction import corrected
 from harmonrank.registry.diff import Diff, diff_of
-from harmonrank.registry.golden import golden_of, golden_rows
 from harmonrank.registry.guardrails import Guardrails, checks_of
 from harmonrank.registry.version import (
     GOLDEN,
@@ -33,6 +32,8 @@ from harmonrank.registry.version import (
     Version,
     check_contents,
     contents,
+    golden_of,
+    golden_rows,
     read_version,
     write_version,
 )

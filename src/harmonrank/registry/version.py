@@ -1,4 +1,4 @@
-"""Version: what is known about one immutable model of a registry."""
+"""Version: what is known about one immutable model of a registry, and how it is tested."""
 
 __all__ = [
     "GOLDEN",
@@ -9,6 +9,8 @@ __all__ = [
     "Version",
     "check_contents",
     "contents",
+    "golden_of",
+    "golden_rows",
     "read_version",
     "write_version",
 ]
@@ -18,8 +20,10 @@ from typing import Annotated, Any, Self
 
 import msgspec
 import numpy as np
+import polars as pl
 from msgspec import Meta
 
+from harmonrank.fusion import Method
 from harmonrank.model.density.spread import Spread
 from harmonrank.support.errors import DataError, ModelFileError
 from harmonrank.support.storage.files import read_json, write_json
@@ -29,6 +33,10 @@ RECORD = "version.json"
 """The file that holds a version's record; it is written last."""
 MODEL_FOLDER, GOLDEN = "model", "golden.json"
 """The saved model of a version, and the rows by which it is tested."""
+_ROWS = 32
+_SINGLE = 4  # rows that are also scored one by one, as a service does
+# Another processor may round the last digits of a logarithm differently.
+_RELATIVE = 1e-6
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -128,13 +136,78 @@ def read_version(folder: Path) -> Version:
 def check_contents(folder: Path, version: Version) -> None:
     """Refuse a version whose files are not those that were published."""
     try:
-        found = contents(folder)
+        sums = contents(folder)
     except OSError as error:
         raise ModelFileError(f"Version {folder.name} cannot be read: {error.strerror}.") from None
-    if found != version.checksums:
-        changed = sorted({*found, *version.checksums})
-        name = next(n for n in changed if found.get(n) != version.checksums.get(n))
+    if sums != version.checksums:
+        changed = sorted({*sums, *version.checksums})
+        name = next(n for n in changed if sums.get(n) != version.checksums.get(n))
         raise ModelFileError(
             f"'{folder / name}' does not match its checksum: version {version.number} is damaged; "
             "roll back to another version."
         )
+
+
+class Golden(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Rows and their fused scores.
+
+    Attributes:
+        scores: A list per row, in the order of the schema.
+        context: The values of each row.
+        fused: What the model gave them when it was published.
+    """
+
+    scores: list[list[float]]
+    context: list[dict[str, str | int | float | None]]
+    fused: list[float]
+
+    def refusal(self, model: Method) -> str | None:
+        """Return why a model scores these rows otherwise, in a table or one by one; or None."""
+        table = model.score(_frame(model, self.scores, self.context))
+        single = [
+            float(model.score_request([row], context)[0])
+            for row, context in zip(self.scores[:_SINGLE], self.context, strict=False)
+        ]
+        both = np.concatenate([table, single])
+        expected = np.array([*self.fused, *self.fused[:_SINGLE]])
+        near = both.shape == expected.shape and np.allclose(both, expected, _RELATIVE, 1e-12)
+        if near:
+            return None
+        return (
+            "The model does not give its golden rows the scores that it gave them when it was "
+            "published; it is damaged, or this release scores it otherwise: publish it again."
+        )
+
+
+def golden_rows(model: Method) -> Golden:
+    """Return rows like those of the fit, with extreme scores and unknown contexts among them."""
+    rng, names = np.random.default_rng(0), model.schema.names
+    logits = rng.normal(-2.0, 2.0, (_ROWS, len(names)))
+    p = 1 / (1 + np.exp(-logits))
+    p[0], p[1], p[2] = 0.0, 1.0, 1e-9
+    context: list[dict[str, Any]] = [{} for _ in range(_ROWS)]
+    for feature in model.fitted.encoder.features:
+        values = [None, *feature.values]
+        for row, chosen in enumerate(rng.integers(0, len(values), _ROWS)):
+            context[row][feature.name] = values[chosen]
+    scores: list[list[float]] = p.tolist()
+    return Golden(scores, context, model.score(_frame(model, scores, context)).tolist())
+
+
+def golden_of(folder: Path) -> Golden:
+    """Read the golden rows of a version."""
+    try:
+        return read_json(folder / GOLDEN, Golden)
+    except DataError as error:
+        raise ModelFileError(f"Version {folder.name} is damaged: {error}") from None
+
+
+def _frame(model: Method, scores: list[list[float]], context: list[dict[str, Any]]) -> pl.DataFrame:
+    columns = np.array(scores, np.float64).reshape(len(scores), -1).T
+    if len(columns) != len(model.schema.score_columns):
+        raise ModelFileError("The golden rows are of another model; publish it again.")
+    frame = pl.DataFrame(dict(zip(model.schema.score_columns, columns, strict=True)))
+    contexts = [
+        pl.Series(name, [row.get(name) for row in context]) for name in model.schema.context
+    ]
+    return frame.with_columns(contexts)

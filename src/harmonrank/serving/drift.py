@@ -3,7 +3,6 @@
 __all__ = ["DriftWatch", "RecentRows"]
 
 import shlex
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +16,7 @@ from harmonrank.fusion.drift.drift import Drift
 from harmonrank.serving.counters import new_array
 from harmonrank.serving.live import load_target, registry_of
 from harmonrank.serving.runtime import Candidates
-from harmonrank.serving.settings import DRIFT, ServeConfig
+from harmonrank.serving.settings import DRIFT, OnEvent, ServeConfig
 from harmonrank.support.errors import HarmonRankError
 from harmonrank.support.storage.decoding import decode
 from harmonrank.support.storage.files import new_file, read_json, write_json
@@ -147,11 +146,7 @@ class DriftWatch:
     """
 
     def __init__(
-        self,
-        config: ServeConfig,
-        folder: Path,
-        sample: RecentRows,
-        on_event: Callable[[str, Mapping[str, Any]], None],
+        self, config: ServeConfig, folder: Path, sample: RecentRows, on_event: OnEvent
     ) -> None:
         self._config, self._folder, self._sample = config, folder, sample
         self._on_event = on_event

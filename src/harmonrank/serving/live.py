@@ -2,9 +2,8 @@
 
 __all__ = ["Live", "load_target", "registry_of", "runtime_of"]
 
-from collections.abc import Callable, Mapping
+import time
 from pathlib import Path
-from typing import Any
 
 from harmonrank.fusion import Method, load
 from harmonrank.fusion.saved import checksums
@@ -12,10 +11,12 @@ from harmonrank.registry import Registry
 from harmonrank.registry.registry import CURRENT, SETTINGS
 from harmonrank.serving.rank import warm_up
 from harmonrank.serving.runtime import Runtime
-from harmonrank.serving.settings import ServeConfig
+from harmonrank.serving.settings import OnEvent, ServeConfig
 from harmonrank.support.errors import HarmonRankError
 
 _SHORT = 12
+# Seconds until a version that was refused is tried again: workers agree within five.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 4.0
 
 
 def registry_of(target: str) -> Registry | None:
@@ -47,14 +48,15 @@ class Live:
         on_event: Called with the name of an event and its facts.
     """
 
-    def __init__(
-        self, config: ServeConfig, on_event: Callable[[str, Mapping[str, Any]], None]
-    ) -> None:
+    def __init__(self, config: ServeConfig, on_event: OnEvent) -> None:
         self._config, self._on_event = config, on_event
         model, version = load_target(config.target)
         self.runtime = self._ready(model, version)
         self._registry = registry_of(config.target)
-        self._seen: tuple[int, ...] | None = None
+        self._tried: tuple[int, ...] | None = None
+        self._refused: str | None = None
+        self._pause = _FIRST_PAUSE
+        self._due: float | None = None
 
     def _ready(self, model: Method, version: str) -> Runtime:
         runtime = runtime_of(self._config, model, version)
@@ -65,34 +67,37 @@ class Live:
         """Move to the current version, if that is another one; a broken one is refused.
 
         The new version is loaded, tested on its golden rows and warmed up beside the old one, and
-        takes its place by one assignment.
+        takes its place by one assignment. One that is refused is tried again after a pause, as the
+        fault may pass, so that no worker stays behind the others; the same refusal is told once.
         """
         if self._registry is None:
             return
-        stamp = _stamp(self._registry.path / CURRENT)
-        if stamp == self._seen:
+        stamp, before = _stamp(self._registry.path / CURRENT), self.runtime.version
+        if stamp != self._tried:
+            self._tried, self._refused, self._pause = stamp, None, _FIRST_PAUSE
+        elif self._due is None or time.monotonic() < self._due:
             return
-        self._seen = stamp
         number: int | None = None
         try:
             number = self._registry.current()
-            if number is None or str(number) == self.runtime.version:
-                return
-            before, self.runtime = (
-                self.runtime.version,
-                self._ready(self._registry.load(number), str(number)),
-            )
+            if number is not None and str(number) != before:
+                self.runtime = self._ready(self._registry.load(number), str(number))
         except Exception as error:  # Whatever it is, the old version goes on.
             ours = isinstance(error, HarmonRankError | OSError)
             reason = str(error) if ours else f"{type(error).__name__}: {error}"
-            self._on_event("reload refused", {"version": number, "reason": reason})
-        else:
+            if reason != self._refused:
+                self._on_event("reload refused", {"version": number, "reason": reason})
+            self._refused, self._due = reason, time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+            return
+        self._due = None
+        if self.runtime.version != before:
             self._on_event("reloaded", {"version": number, "before": before})
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
     try:
-        found = path.stat()
+        facts = path.stat()
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return facts.st_ino, facts.st_mtime_ns, facts.st_size

@@ -10,8 +10,7 @@ import polars as pl
 from msgspec import UNSET, Meta, Raw, UnsetType
 
 from harmonrank.data.clock import request_clock
-from harmonrank.serving.http import JSON, HttpError, Request, Response, json_response
-from harmonrank.serving.json_numbers import numbers
+from harmonrank.serving.http import JSON, HttpError, Request, Response, json_response, numbers
 from harmonrank.serving.runtime import Candidates, Runtime, named_columns
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage.decoding import decode_json

@@ -139,8 +139,8 @@ class Runtime:
         fuser = self.model.fuser
         parts = fuser.parts_of(p, fuser.weights(weights, value))
         total = np.abs(parts).sum(axis=1, keepdims=True)
-        found: np.ndarray = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
-        return found
+        shares: np.ndarray = np.divide(parts, total, out=np.zeros_like(parts), where=total > 0)
+        return shares
 
     def _log(self, candidates: Candidates) -> Log:
         schema, n = self.model.schema, candidates.rows

@@ -1,4 +1,4 @@
-"""ServeConfig: how a service runs."""
+"""Settings of a service: how it runs, what its processes share, and how they log."""
 
 __all__ = [
     "CONFIG",
@@ -6,21 +6,26 @@ __all__ = [
     "DRIFT",
     "KEY",
     "STATE",
+    "OnEvent",
     "ServeConfig",
     "check_binding",
     "check_key",
-    "decode_config",
+    "log_event",
 ]
 
+import os
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from ipaddress import ip_address
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
+import msgspec
 from msgspec import Meta
 
 from harmonrank.support.errors import UsageError
 from harmonrank.support.options import Positive
-from harmonrank.support.storage.decoding import decode
 
 # Files of the folder that all processes of a service share.
 CONFIG = "config.json"
@@ -33,11 +38,18 @@ STATE = "state"
 
 KEY = "HARMONRANK_API_KEY"
 """The environment variable that holds the API key; it is never written to a file."""
-Port = Annotated[int, Meta(ge=0, le=65535)]
-Workers = Annotated[int, Meta(ge=1, le=256)]
+OnEvent: TypeAlias = Callable[[str, Mapping[str, Any]], None]
+"""Is called with the name of an event and its facts."""
+
 Rows = Annotated[int, Meta(ge=1, le=10_000_000)]
-Bytes = Annotated[int, Meta(ge=1024, le=1 << 30)]
-Queue = Annotated[int, Meta(ge=1, le=100_000)]
+_LOUD = {
+    "internal error": "error",
+    "reload refused": "error",
+    "upstream replaced": "warning",
+    "recalibration refused": "warning",
+    "worker died": "warning",
+    "worker not started": "error",
+}
 
 
 @dataclass(frozen=True)
@@ -65,15 +77,15 @@ class ServeConfig:
     target: str
     name: str = "harmonrank"
     host: str = "127.0.0.1"
-    port: Port = 8080
-    workers: Workers = 1
+    port: Annotated[int, Meta(ge=0, le=65535)] = 8080
+    workers: Annotated[int, Meta(ge=1, le=256)] = 1
     points: dict[str, dict[str, float]] = field(default_factory=dict)
     at: str | None = None
     tls_cert: str | None = None
     tls_key: str | None = None
-    max_bytes: Bytes = 16 << 20
+    max_bytes: Annotated[int, Meta(ge=1024, le=1 << 30)] = 16 << 20
     max_rows: Rows = 100_000
-    queue: Queue = 256
+    queue: Annotated[int, Meta(ge=1, le=100_000)] = 256
     timeout: Positive = 10.0
     grace: Positive = 10.0
     recalibrate: Literal["ask", "auto", "off"] = "ask"
@@ -81,11 +93,6 @@ class ServeConfig:
     drift_seconds: Positive = 10.0
     poll_seconds: Positive = 0.5
     access_log: bool = False
-
-
-def decode_config(parts: Any) -> ServeConfig:
-    """Build the settings from the parts that the service wrote for its workers."""
-    return decode(parts, ServeConfig, "settings")
 
 
 def check_binding(host: str, *, key: bool, anonymous: bool) -> None:
@@ -124,3 +131,17 @@ def _is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def log_event(event: str, facts: Mapping[str, Any]) -> None:
+    """Write a line."""
+    line = {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "level": _LOUD.get(event, "info"),
+        "event": event,
+        "pid": os.getpid(),
+        **facts,
+    }
+    # One write per line, so that the lines of several processes do not mix.
+    sys.stderr.write(msgspec.json.encode(line).decode() + "\n")
+    sys.stderr.flush()

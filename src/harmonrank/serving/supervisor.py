@@ -17,7 +17,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, Self
 
-from harmonrank.serving.logs import log_event
 from harmonrank.serving.settings import (
     CONFIG,
     COUNTERS,
@@ -26,6 +25,7 @@ from harmonrank.serving.settings import (
     ServeConfig,
     check_binding,
     check_key,
+    log_event,
 )
 from harmonrank.support.errors import HarmonRankError, UsageError
 from harmonrank.support.extras import require_extra

@@ -27,19 +27,10 @@ TENSORS = "application/octet-stream"
 """The content type of JSON with binary data behind it."""
 
 HEADER_LENGTH = "inference-header-content-length"
-_TYPES = {
-    "BOOL": np.bool_,
-    "INT8": np.int8,
-    "INT16": np.int16,
-    "INT32": np.int32,
-    "INT64": np.int64,
-    "UINT8": np.uint8,
-    "UINT16": np.uint16,
-    "UINT32": np.uint32,
-    "FP32": np.float32,
-    "FP64": np.float64,
-}
-_FLOATS = ("FP32", "FP64")
+_DIGITS = 20  # More are no length, and of thousands Python makes no number.
+_FLOATS: dict[str, np.dtype[Any]] = {"FP32": np.dtype(np.float32), "FP64": np.dtype(np.float64)}
+_WHOLE = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32")
+_TYPES: dict[str, np.dtype[Any]] = {**{name.upper(): np.dtype(name) for name in _WHOLE}, **_FLOATS}
 
 
 class Tensor(msgspec.Struct):
@@ -80,9 +71,9 @@ def decode_request(request: Request) -> Asked:
     """Decode the JSON part, and give each input its part of the binary data behind it."""
     body = memoryview(request.body)
     size = _header_length(request, len(body))
-    found = decode_json(bytes(body[:size]), InferRequest, "The request")
+    inference = decode_json(bytes(body[:size]), InferRequest, "The request")
     rest, place, binary = body[size:], 0, {}
-    for tensor in found.inputs:
+    for tensor in inference.inputs:
         length = tensor.parameters.get("binary_data_size")
         if length is None:
             continue
@@ -97,14 +88,15 @@ def decode_request(request: Request) -> Asked:
         place += length
     if place < len(rest):
         raise DataError(f"{len(rest) - place:,} bytes follow the data of all inputs.")
-    return Asked(found, binary)
+    return Asked(inference, binary)
 
 
 def _header_length(request: Request, length: int) -> int:
     given = request.headers.get(HEADER_LENGTH)
     if given is None:
         return length
-    if not given.isascii() or not given.isdigit() or int(given) > length:
+    number = given.isascii() and given.isdigit() and len(given) < _DIGITS
+    if not number or int(given) > length:
         raise DataError(
             f"Inference-Header-Content-Length must be a number up to the body's {length:,} bytes."
         )
@@ -117,23 +109,23 @@ def values_of(tensor: Tensor, binary: memoryview | None) -> np.ndarray | pl.Seri
         raise DataError(f"Input '{tensor.name}' must have shape [n]. Got {tensor.shape}.")
     rows = tensor.shape[0]
     if tensor.datatype == "BYTES":
-        found: np.ndarray | pl.Series = pl.Series(
+        values: np.ndarray | pl.Series = pl.Series(
             tensor.name, _texts(tensor, binary, rows), pl.String
         )
     elif tensor.datatype in _TYPES:
-        found = _numbers(tensor, binary)
+        values = _numbers(tensor, binary)
     else:
         known = ", ".join([*_TYPES, "BYTES"])
         raise DataError(
             f"Input '{tensor.name}' has the datatype {tensor.datatype[:20]!r}; known: {known}."
         )
-    if len(found) != rows:
-        raise DataError(f"Input '{tensor.name}' has shape [{rows}] but {len(found)} values.")
-    return found
+    if len(values) != rows:
+        raise DataError(f"Input '{tensor.name}' has shape [{rows}] but {len(values)} values.")
+    return values
 
 
 def _numbers(tensor: Tensor, binary: memoryview | None) -> np.ndarray:
-    kind = np.dtype(_TYPES[tensor.datatype])
+    kind = _TYPES[tensor.datatype]
     if binary is not None:
         if len(binary) % kind.itemsize:
             raise DataError(
@@ -158,35 +150,34 @@ def _json_data(tensor: Tensor, element: Any) -> list[Any]:
         raise DataError(f"Input '{tensor.name}' has neither `data` nor binary data.")
     assert isinstance(tensor.data, Raw)
     kind: Any = list[element]
-    found: list[Any] = decode_json(bytes(tensor.data), kind, f"Input '{tensor.name}'")
-    return found
+    values: list[Any] = decode_json(bytes(tensor.data), kind, f"Input '{tensor.name}'")
+    return values
 
 
 def _texts(tensor: Tensor, binary: memoryview | None, rows: int) -> list[str]:
     if binary is None:
         return _json_data(tensor, str)
     raw = bytes(binary)
+    first = raw[: 4 + int.from_bytes(raw[:4], "little")]
     # Candidates of one request share their context: then all elements are the first one.
-    if rows and len(raw) % rows == 0 and raw == raw[: len(raw) // rows] * rows:
-        first = _texts_of(tensor, raw[: len(raw) // rows])
-        if len(first) == 1:
-            return first * rows
+    if len(first) * rows == len(raw) and raw == first * rows:
+        return _texts_of(tensor, first) * rows
     return _texts_of(tensor, raw)
 
 
 def _texts_of(tensor: Tensor, raw: bytes) -> list[str]:
-    place, found = 0, []
+    place, texts = 0, []
     while place < len(raw):
         length = int.from_bytes(raw[place : place + 4], "little")
         end = place + 4 + length
         if place + 4 > len(raw) or end > len(raw):
             raise DataError(f"Input '{tensor.name}' has BYTES that end in the middle of a value.")
         try:
-            found.append(raw[place + 4 : end].decode())
+            texts.append(raw[place + 4 : end].decode())
         except UnicodeDecodeError:
             raise DataError(f"Input '{tensor.name}' has BYTES that are no UTF-8 text.") from None
         place = end
-    return found
+    return texts
 
 
 def encode_answer(

@@ -9,20 +9,26 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
 from harmonrank.serving.application import Application
-from harmonrank.serving.asgi import Asgi
 from harmonrank.serving.counters import Counters, Slot
 from harmonrank.serving.drift import RecentRows
 from harmonrank.serving.live import Live
-from harmonrank.serving.logs import log_event
 from harmonrank.serving.routes import Service
-from harmonrank.serving.settings import CONFIG, COUNTERS, KEY, STATE, ServeConfig, decode_config
+from harmonrank.serving.settings import (
+    CONFIG,
+    COUNTERS,
+    KEY,
+    STATE,
+    OnEvent,
+    ServeConfig,
+    log_event,
+)
 from harmonrank.support.errors import HarmonRankError
 from harmonrank.support.storage.files import read_json
 
@@ -38,7 +44,7 @@ def main(folder: Path, worker: int, descriptor: int, parent: int) -> None:
         descriptor: Of the socket that all workers listen on.
         parent: The service's first process.
     """
-    config = decode_config(read_json(folder / CONFIG))
+    config = read_json(folder / CONFIG, ServeConfig)
 
     def on_event(event: str, facts: Mapping[str, Any]) -> None:
         slot.add("reloads", event == "reloaded")
@@ -50,7 +56,7 @@ def main(folder: Path, worker: int, descriptor: int, parent: int) -> None:
     slot = Slot(counters, worker)
     service = Service(config, live, counters, RecentRows.shared(folder), folder, worker)
     application = Application(service, os.environ.pop(KEY, None), on_event)
-    server = _Server(_settings(config, Asgi(application, config, slot, on_event)), slot)
+    server = _Server(_settings(config, application), slot)
     slot.set("waiting", 0)
     # What is loaded by now stays: no request waits while the collector looks through it.
     gc.collect()
@@ -73,12 +79,7 @@ class _Server(uvicorn.Server):
         self._slot.set("ready", 1)
 
 
-def _loaded(
-    config: ServeConfig,
-    on_event: Callable[[str, Mapping[str, Any]], None],
-    folder: Path,
-    parent: int,
-) -> Live:
+def _loaded(config: ServeConfig, on_event: OnEvent, folder: Path, parent: int) -> Live:
     """Load what is served while the first process does so too, and wait until it has.
 
     A model that cannot be served is reported there, to who started the service.
@@ -101,7 +102,7 @@ def _wait_for(file: Path, parent: int) -> None:
         time.sleep(_LOOK)
 
 
-def _settings(config: ServeConfig, application: Asgi) -> uvicorn.Config:
+def _settings(config: ServeConfig, application: Application) -> uvicorn.Config:
     return uvicorn.Config(
         application,
         http="httptools",

@@ -1,41 +1,106 @@
-"""Loop: read, join, measure, learn, publish, commit, and so on until a stop is asked for."""
+"""Loop: read, join, measure, learn, publish, commit, and so on until a stop is asked for.
+
+What fails now and may go well later is tried again, with longer and longer pauses.
+"""
 
 __all__ = ["Loop"]
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from harmonrank.streaming.config import LoopConfig
 from harmonrank.streaming.join.aside import doubts
 from harmonrank.streaming.join.intervals import Batch, Exposures
+from harmonrank.streaming.learners.training import StreamTraining
 from harmonrank.streaming.loop_events import (
     BatchLearned,
     EventsRead,
     IntervalCompleted,
+    LoopEvent,
     Publication,
+    RetryPlanned,
+    ScoreMove,
     SourceNoted,
     StateCommitted,
     StreamStopped,
 )
 from harmonrank.streaming.publishing import Publisher, open_registry
-from harmonrank.streaming.retry import Retry, StopAskedError, Told
 from harmonrank.streaming.sources.source import EventSource
 from harmonrank.streaming.state.state import StreamState
-from harmonrank.streaming.steps import (
-    batch_event,
-    interval_event,
-    offered,
-    recalibrated_version,
-)
-from harmonrank.streaming.training import StreamTraining
-from harmonrank.support.errors import SourceError
+from harmonrank.support.errors import HarmonRankError, ModelFileError, SourceError
+
+T = TypeVar("T")
+
+Told = Generator[LoopEvent, None, T]
+"""Work that reports what happens, and returns something in the end."""
+
+
+class StopAskedError(HarmonRankError, InterruptedError):
+    """A stop was asked for while something that failed was to be tried again."""
+
+
+class Retry:
+    """Tries things again until they go well, patience ends, or a stop is asked for.
+
+    Args:
+        config: How long to wait.
+        stop: Set by whoever asks for a stop.
+
+    Attributes:
+        waited: Seconds that were spent waiting.
+    """
+
+    def __init__(self, config: LoopConfig, stop: threading.Event) -> None:
+        self._config, self._stop = config, stop
+        self.waited = 0.0
+
+    def tried(self, what: str, work: Callable[[], T]) -> Told[T]:
+        """Return what comes of some work.
+
+        Args:
+            what: The source, the registry or the state.
+            work: Must leave everything as it was if it fails.
+
+        Raises:
+            StopAskedError: A stop was asked for before it went well.
+            HarmonRankError: It failed for too long, or in a way that no waiting mends.
+        """
+        pause, begun, patience = self._config.first_pause, time.monotonic(), self._config.patience
+        while True:
+            try:
+                return work()
+            # Room may be made on a disk meanwhile, a server come back, a version be rolled back.
+            except (OSError, ModelFileError) as error:
+                reason = _sentence(error)
+                if patience is not None and time.monotonic() - begun + pause > patience:
+                    raise
+            yield RetryPlanned(what=what, reason=reason, seconds=pause)
+            if self.wait(pause):
+                raise StopAskedError(f"{what} failed: {reason.rstrip('.')}")
+            pause = min(2 * pause, self._config.longest_pause)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait, and return whether a stop is asked for."""
+        begun = time.monotonic()
+        asked = self._stop.wait(seconds)
+        self.waited += time.monotonic() - begun
+        return asked
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, HarmonRankError):
+        return str(error)
+    assert isinstance(error, OSError)
+    where = f"'{error.filename}': " if error.filename else ""
+    return f"{where}{error.strerror or error}."
 
 
 @dataclass
@@ -93,7 +158,7 @@ class Loop:
                 if self.config.once:
                     break
                 self._retry.wait(self.config.poll_seconds)
-        self._last = yield from self._published("last", lambda p: offered(p, state.training))
+        self._last = yield from self._published("last", lambda p: p.offered(state.training))
         if self._dirty or self._last is not None or state.aside.held is not None:
             yield from self._commit(whole=True)
 
@@ -146,24 +211,46 @@ class Loop:
         after, seen = training.completed(exposures)
 
         def recalibrate(publisher: Publisher) -> Publication | None:
-            made, record.tried = recalibrated_version(
-                publisher, exposures, training, seen, record.tried
-            )
+            made, record.tried = publisher.recalibrated(exposures, training, seen, record.tried)
             return made
 
         made = yield from self._published("each", recalibrate)
-        event = interval_event(training, exposures, seen)
-        return after, msgspec.structs.replace(event, version=made)
+        event = IntervalCompleted(
+            start=exposures.start, end=exposures.end, rows=exposures.rows.height, version=made
+        )
+        if seen is not None:
+            psi, drift = training.stability(exposures.rows), seen.drift
+            event = msgspec.structs.replace(
+                event,
+                moves={
+                    c.column: ScoreMove(c.offset, c.scale, c.verdict, psi.get(c.column))
+                    for c in drift.columns
+                },
+                replaced=list(drift.replaced),
+                evidence=list(drift.evidence),
+            )
+        return after, event
 
     def _learn(self, batch: Batch) -> Told[tuple[StreamTraining, BatchLearned]]:
         """Score the rows of a closed interval, learn them, and publish what was learned."""
         before, training = self.state.training, self.state.training.learned(batch)
-        made = yield from self._published("each", lambda p: offered(p, training))
-        return training, batch_event(
-            before,
-            training,
-            batch,
+        made = yield from self._published("each", lambda p: p.offered(training))
+        quality, own = training.quality, None
+        if before.learner.model is not None:
+            own = replace(quality, batches=quality.batches[-1:]).quality(training.schema)
+        return training, BatchLearned(
+            start=batch.start,
+            end=batch.end,
+            rows=batch.rows.height,
+            learned=training.learned_rows - before.learned_rows,
+            learned_rows=training.learned_rows,
+            guard_rows=training.guard.count,
+            positives={name: int(batch.rows[name].sum()) for name in training.schema.names},
+            window=quality.quality(training.schema),
+            batch=own,
             version=made,
+            held=training.held(),
+            learner=training.learner.facts(),
             lag_seconds=self._lag(),
             rows_per_second=self._rate(batch.rows.height),
             aside=self.state.join.set_aside,

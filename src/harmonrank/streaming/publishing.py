@@ -1,17 +1,21 @@
 """Publishing: a stream's candidates become versions of a registry, each exactly once."""
 
-__all__ = ["Publisher", "ServedModel", "open_registry"]
+__all__ = ["Publisher", "open_registry"]
 
-from dataclasses import dataclass
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from harmonrank.data import Log
+from harmonrank.data import Log, read_log
 from harmonrank.fusion import Method
 from harmonrank.fusion.points import with_points_of
 from harmonrank.registry import Registry, Version
 from harmonrank.registry.registry import SETTINGS
+from harmonrank.streaming.join.intervals import Exposures
+from harmonrank.streaming.learners.training import Seen, StreamTraining, agreed, seen_by
 from harmonrank.streaming.loop_events import Publication
+from harmonrank.streaming.state.state import TriedRecalibration
+from harmonrank.support.errors import DataError
 
 
 def open_registry(path: Path) -> Registry:
@@ -22,15 +26,6 @@ def open_registry(path: Path) -> Registry:
     registry = Registry(path) if (path / SETTINGS).is_file() else Registry.create(path)
     registry.sweep()
     return registry
-
-
-@dataclass(frozen=True, eq=False)
-class ServedModel:
-    """The model of a version, and the time whose rows it has learned."""
-
-    number: int
-    model: Method
-    window: str
 
 
 class Publisher:
@@ -49,25 +44,70 @@ class Publisher:
 
     def __init__(self, registry: Registry, stream: str, seen: int = 0) -> None:
         self._registry, self._stream, self.seen = registry, stream, seen
-        self._loaded: ServedModel | None = None
+        self._loaded: tuple[Version, Method] | None = None
+
+    def offered(self, training: StreamTraining) -> Publication | None:
+        """Publish what a training has learned; None if it cannot be judged yet."""
+        candidate = training.candidate()
+        if candidate is None or training.until is None:
+            return None
+        window = f"{training.since:%Y-%m-%dT%H:%M}/{training.until:%Y-%m-%dT%H:%M}"
+        return self.publish(*candidate, self.note(training.until), window)
+
+    def recalibrated(
+        self,
+        exposures: Exposures,
+        training: StreamTraining,
+        seen: Seen | None,
+        tried: TriedRecalibration | None,
+    ) -> tuple[Publication | None, TriedRecalibration | None]:
+        """Recalibrate what is served, if its scores moved as if upstream models were replaced.
+
+        It is the current version and not the learner's model: that one may have been refused, and
+        rows without labels could not tell why. What the guardrails refused once is not tried again
+        until another version is current, or other scores are concerned.
+
+        Args:
+            exposures: Of the interval.
+            training: The stream's own, before these exposures.
+            seen: What its model said about them.
+            tried: What was tried before.
+
+        Returns:
+            What came of it, if it had to be, and what not to try again.
+        """
+        note = self.note(exposures.end, recalibrated=True)
+        served = self.before(note)
+        if served is None:
+            return None, tried
+        version, model = served
+        with suppress(DataError):  # A version with other columns: the guardrails will say so.
+            if seen is None or model is not training.adjusted:
+                time = training.schema.time or "time"
+                seen = agreed(seen_by(model, exposures.rows, exposures.start, time), seen)
+            now = TriedRecalibration(version.number, list(seen.drift.replaced))
+            if seen.replacement is not None and now != tried:
+                rows = read_log(seen.replacement.rows, model.schema, labels=False)
+                newer = model.recalibrated(rows)
+                return self.publish(newer, rows, note, version.window, recalibrated=True), now
+        return None, tried
 
     def note(self, end: datetime, *, recalibrated: bool = False) -> str:
         """Return the note of the candidate that comes of an interval."""
         kind = "recalibrated at" if recalibrated else "learned to"
         return f"stream {self._stream}, {kind} {end:%Y-%m-%dT%H:%M:%S}"
 
-    def before(self, note: str) -> ServedModel | None:
+    def before(self, note: str) -> tuple[Version, Method] | None:
         """Return what was current before the candidate of a note; None before the first version.
 
         It is current still, unless an earlier run has published that candidate.
         """
-        made = self._found(note)
+        made = self._published(note)
         number = self._registry.current() if made is None else made.parent
         if number is None:
             return None
-        if self._loaded is None or self._loaded.number != number:
-            window = self._registry.version(number).window
-            self._loaded = ServedModel(number, self._registry.load(number), window)
+        if self._loaded is None or self._loaded[0].number != number:
+            self._loaded = self._registry.version(number), self._registry.load(number)
         return self._loaded
 
     def publish(
@@ -82,21 +122,24 @@ class Publisher:
             window: The time whose rows the model has learned.
             recalibrated: Whether it is the current version, recalibrated.
         """
-        version, served = self._found(note), self.before(note)
+        version, served = self._published(note), self.before(note)
         if served is not None:
             # Who serves an operating point by its name goes on with the new version.
-            candidate = with_points_of(candidate, served.model)
+            candidate = with_points_of(candidate, served[1])
         if version is None:
             version = self._registry.publish(
                 candidate, rows, window=window, note=note, recalibrated=recalibrated
             )
         self.seen = max(self.seen, version.number)
-        refused = version.refused or self._overtaken(version)
+        refused = version.refused
+        if refused is None and not self._was_current(version):
+            current = self._registry.current()
+            refused = f"version {current} became current before this one could"
         if refused is None:
-            self._loaded = ServedModel(version.number, candidate, window)
+            self._loaded = version, candidate
         return Publication(version.number, refused, recalibrated)
 
-    def _found(self, note: str) -> Version | None:
+    def _published(self, note: str) -> Version | None:
         """Return what an earlier run published under a note; it may have to become current yet."""
         registry, numbers = self._registry, self._registry.numbers()
         # A registry that was made afresh counts from 1 again.
@@ -116,12 +159,6 @@ class Publisher:
             is_next = self._registry.current() == version.parent
             if version.refused is None and is_next and not self._was_current(version):
                 self._registry.point(version.number, "publish")
-
-    def _overtaken(self, version: Version) -> str | None:
-        """Return why a version that passed is not current, if another one was faster."""
-        if self._was_current(version):
-            return None
-        return f"version {self._registry.current()} became current before this one could"
 
     def _was_current(self, version: Version) -> bool:
         return any(move.version == version.number for move in self._registry.history())

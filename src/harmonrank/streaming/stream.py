@@ -16,8 +16,7 @@ from harmonrank.data import Schema
 from harmonrank.streaming.config import LoopConfig, StreamConfig
 from harmonrank.streaming.loop import Loop
 from harmonrank.streaming.loop_events import LoopEvent, StreamStarted
-from harmonrank.streaming.period import Period, PeriodSource
-from harmonrank.streaming.sources.source import EventSource, open_source
+from harmonrank.streaming.sources.source import EventSource, Period, PeriodSource, open_source
 from harmonrank.streaming.state.state import open_state
 from harmonrank.support.errors import UsageError
 

@@ -8,7 +8,7 @@ from polars.testing import assert_frame_equal
 from redis_servers import RedisServer, need_redis_server
 
 from harmonrank import Schema
-from harmonrank.streaming.sources.redis_address import RedisAddress
+from harmonrank.streaming.sources.redis_streams import RedisAddress
 from harmonrank.streaming.sources.source import open_sink, open_source
 from harmonrank.support.errors import DataError, SourceError, UsageError
 

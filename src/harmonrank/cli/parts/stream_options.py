@@ -82,7 +82,7 @@ class StreamChoice:
 
     def schema(self, *, quiet: bool) -> "Schema":
         """Return what options name, or else the schema of the source's folder, or of the state."""
-        from harmonrank.streaming.settings import SETTINGS, read_identity
+        from harmonrank.streaming.state.files import SETTINGS, read_identity
 
         here = "://" not in self.source
         if here and not Path(self.source).is_dir():
@@ -170,7 +170,7 @@ def _waits(windows: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _seconds(text: str, option: str) -> float:
-    from harmonrank.streaming.join.windows import parse_duration
+    from harmonrank.streaming.config import parse_duration
 
     return parse_duration(text, option).total_seconds()
 

@@ -25,7 +25,7 @@ from harmonrank.streaming.loop_events import (
     StreamStarted,
     StreamStopped,
 )
-from harmonrank.streaming.totals import StreamTotals
+from harmonrank.streaming.metrics import StreamTotals
 from harmonrank.support.storage.files import check_output
 
 

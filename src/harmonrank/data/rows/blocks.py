@@ -48,12 +48,15 @@ def starts_of(rows: int, size: int = BLOCK_ROWS) -> range:
     return range(0, max(rows, 1), size)
 
 
-def drawn_rows(rows: int, most: int) -> np.ndarray:
-    """Return the places of rows drawn at random, ascending; all if there are no more."""
+def drawn_rows(rows: int, most: int, rng: np.random.Generator | None = None) -> np.ndarray:
+    """Return the places of rows drawn evenly, ascending; all if there are no more.
+
+    Without a generator they are the same each time: what is measured on them must not change by
+    itself.
+    """
     if rows <= most:
         return np.arange(rows)
-    # The same rows each time: what is measured on them must not change by itself.
-    rng = np.random.default_rng(0)
+    rng = rng or np.random.default_rng(0)
     return np.sort(rng.choice(rows, most, replace=False, shuffle=False))
 
 

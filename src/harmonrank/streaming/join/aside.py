@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from harmonrank.streaming.join import arrays as code
+from harmonrank.streaming.join import kernels as code
 from harmonrank.streaming.sources.events import EventForm
 
 REASONS = ("late", "duplicate", "unmatched", "malformed")

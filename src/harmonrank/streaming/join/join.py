@@ -24,6 +24,7 @@ counted is a bit and nothing else.
 
 __all__ = ["Batch", "Exposures", "Join"]
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -33,22 +34,25 @@ import numpy as np
 import polars as pl
 
 from harmonrank.data import Schema
-from harmonrank.streaming.join import arrays as code
-from harmonrank.streaming.join.arrays import Limits
-from harmonrank.streaming.join.arrived import Arrived
+from harmonrank.streaming.config import Windows
+from harmonrank.streaming.join import kernels as code
 from harmonrank.streaming.join.aside import REASONS, Aside, AsidePart
-from harmonrank.streaming.join.intervals import Batch, Exposures, OpenInterval, rows_of
-from harmonrank.streaming.join.join_saved import (
+from harmonrank.streaming.join.intervals import (
+    HELD,
+    LABELS,
+    Batch,
+    Exposures,
+    IntervalRecord,
     JoinRecord,
+    OpenInterval,
     Read,
     restored_held,
     restored_shown,
-    saved_frames,
-    saved_record,
+    rows_of,
+    segment_name,
 )
-from harmonrank.streaming.join.kernels import walk
-from harmonrank.streaming.join.tables import HeldTable, ShownTable
-from harmonrank.streaming.join.windows import Windows
+from harmonrank.streaming.join.kernels import Limits, walk
+from harmonrank.streaming.join.tables import Arrived, HeldTable, ShownTable
 from harmonrank.streaming.sources.events import EVENT_COLUMNS, EventForm
 
 _COUNTS = ("exposures", "feedback", "counted", "zero", "rows", *REASONS)
@@ -76,7 +80,7 @@ class Join:
         self._held_rows: list[pl.DataFrame] = []
         self._aside = Aside(self._form)
         self._ready: list[Exposures] = []
-        self._counts = dict.fromkeys(_COUNTS, 0)
+        self._counts = Counter(dict.fromkeys(_COUNTS, 0))
         self._newest = code.NEVER
 
     @property
@@ -107,12 +111,8 @@ class Join:
     @property
     def waiting(self) -> dict[str, int]:
         """How many exposures are open, and how much feedback is held, now."""
-        shown = sum(interval.shown.rows for interval in self._intervals.values())
+        shown = sum(interval.rows for interval in self._intervals.values())
         return {"exposures": shown, "feedback": len(self._held.waiting)}
-
-    def _count(self, **counts: int) -> None:
-        for name, number in counts.items():
-            self._counts[name] += int(number)
 
     def _open_numbers(self) -> np.ndarray:
         """Return the numbers of all open exposures, by interval."""
@@ -125,7 +125,7 @@ class Join:
             return
         arrived = Arrived.of(events, self._schema.names, self._newest, self._limits)
         kind = arrived.arrays.kind
-        self._count(
+        self._counts.update(
             exposures=_number(kind == code.EXPOSURE),
             feedback=_number((kind == code.FEEDBACK) | (kind == code.ZERO)),
             zero=_number(kind == code.ZERO),
@@ -166,7 +166,7 @@ class Join:
         self._show(arrived, first + np.flatnonzero(outcome == code.ACCEPTED))
         self._hold(arrived, first + np.flatnonzero(outcome == code.HELD))
         self._set_aside(arrived, first + np.flatnonzero(outcome > code.HELD), settled[:count])
-        self._count(counted=_number(outcome == code.COUNTED))
+        self._counts.update(counted=_number(outcome == code.COUNTED))
 
     def _show(self, arrived: Arrived, rows: np.ndarray) -> None:
         numbers = self._shown.numbered(len(rows))
@@ -200,12 +200,12 @@ class Join:
         parts = [AsidePart(arrived.events[rows], arrived.outcome[rows], rows)] if len(rows) else []
         if len(settled):
             states = self._held.states(settled[:, 0])
-            self._count(counted=_number(states == code.COUNTED))
+            self._counts.update(counted=_number(states == code.COUNTED))
             numbers, order = settled[states != code.COUNTED].T
             if len(numbers):
                 held = self._held_frame(numbers)
                 parts.append(AsidePart(held, states[states != code.COUNTED], order))
-        self._count(**self._aside.put(*parts))
+        self._counts.update(**self._aside.put(*parts))
 
     def _pass(self, passed: int, watermark: int) -> None:
         """Give out what is complete or closed, now that the watermark has moved."""
@@ -220,8 +220,8 @@ class Join:
         for _, closes, number in sorted(due):
             if closes:
                 self._close(number)
-            elif self._intervals[number].shown.rows:
-                rows = rows_of(self._schema, self._intervals[number].shown.frame(), None)
+            elif self._intervals[number].rows:
+                rows = rows_of(self._schema, self._intervals[number].frame(), None)
                 self._ready.append(Exposures(*self._span(number), rows))
 
     def _span(self, number: int) -> tuple[datetime, datetime]:
@@ -230,17 +230,17 @@ class Join:
 
     def _close(self, number: int) -> None:
         interval = self._intervals.pop(number)
-        if interval.shown.rows:
+        if interval.rows:
             labels = self._shown.labels(interval.numbers)
-            rows = rows_of(self._schema, interval.shown.frame(), labels)
+            rows = rows_of(self._schema, interval.frame(), labels)
             self._ready.append(Batch(*self._span(number), rows))
-            self._count(rows=rows.height)
+            self._counts.update(rows=rows.height)
         numbers, every = self._held.waiting, self._limits.every
         numbers = numbers[self._held.times(numbers) // every == number]
         if len(numbers):
             outcomes = np.full(len(numbers), code.UNMATCHED, np.int8)
             part = AsidePart(self._held_frame(numbers), outcomes, numbers)
-            self._count(**self._aside.put(part))
+            self._counts.update(**self._aside.put(part))
             self._held.close(numbers, code.UNMATCHED)
         if self._held_rows:
             self._held_rows = [self._held_frame(self._held.waiting)]
@@ -260,15 +260,22 @@ class Join:
 
     def record(self) -> JoinRecord:
         """Return what `frames` do not tell of its state."""
-        held = bool(len(self._held.waiting))
-        return saved_record(self._newest, self._counts, self._intervals, held=held)
+        shown = [
+            IntervalRecord(number, [level for level, _ in interval.to_save()])
+            for number, interval in sorted(self._intervals.items())
+            if interval.rows
+        ]
+        return JoinRecord(self._newest, self.counts, shown, bool(len(self._held.waiting)))
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Return the frames of its state; those that have not changed are the same objects."""
         assert not self._ready, "what is ready is given out before a join is saved"
         labels, waiting = self._shown.labels(self._open_numbers()), self._held.waiting
-        held = self._held_frame(waiting) if len(waiting) else None
-        return saved_frames(self._intervals, labels, held)
+        frames = {LABELS: pl.DataFrame({str(m): column for m, column in enumerate(labels.T)})}
+        for number, interval in self._intervals.items():
+            for k, (_, frame) in enumerate(interval.to_save()):
+                frames[segment_name(number, k)] = frame
+        return frames | ({HELD: self._held_frame(waiting)} if len(waiting) else {})
 
     @classmethod
     def restored(cls, record: JoinRecord, schema: Schema, windows: Windows, read: Read) -> Self:
@@ -279,7 +286,7 @@ class Join:
         """
         join = cls(schema, windows)
         join._newest = record.newest
-        join._counts |= record.counts
+        join._counts.update(record.counts)
         join._intervals = restored_shown(record, join._shown, join._limits.every, read)
         if record.held:
             held = restored_held(join._held, schema, read)

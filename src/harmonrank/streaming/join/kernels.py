@@ -1,12 +1,101 @@
 """Join kernels: the walk over events, one after the other, and the tables of keys beneath it."""
 
-__all__ = ["chain", "insert", "walk"]
+__all__ = ["EventArrays", "HeldArrays", "Limits", "ShownArrays", "chain", "insert", "walk"]
+
+from typing import NamedTuple
 
 import numpy as np
 
-from harmonrank.streaming.join import arrays as code
-from harmonrank.streaming.join.arrays import EventArrays, HeldArrays, ShownArrays
 from harmonrank.support.kernel import inline_kernel, kernel
+
+EXPOSURE, FEEDBACK, ZERO, BROKEN = 0, 1, 2, 3
+"""What an event is."""
+
+IGNORED, ACCEPTED, COUNTED, HELD = 0, 1, 2, 3
+LATE_INTERVAL, LATE_WINDOW, TOO_EARLY = 4, 5, 6
+DUPLICATE_EXPOSURE, DUPLICATE_FEEDBACK, MALFORMED, UNMATCHED = 7, 8, 9, 10
+"""What became of an event."""
+
+WAITING = 0
+"""The state of feedback that is held; later it is what became of it."""
+
+
+NEVER = -(1 << 62)
+"""A time before all others, from which any window may be taken."""
+
+
+class EventArrays(NamedTuple):
+    """Events, one row each.
+
+    Attributes:
+        kind: What each is.
+        key: (events, 2), of its request and item.
+        time: When it was.
+        before: The watermark just before it arrived.
+        closed: Intervals before this time were closed then.
+        objective: Of feedback.
+    """
+
+    kind: np.ndarray
+    key: np.ndarray
+    time: np.ndarray
+    before: np.ndarray
+    closed: np.ndarray
+    objective: np.ndarray
+
+
+class ShownArrays(NamedTuple):
+    """Open exposures.
+
+    Attributes:
+        slots: Their table.
+        base: The number of the first row.
+        keys: (rows, 2).
+        times: When each was.
+        labels: (rows, objectives), 0 or 1.
+    """
+
+    slots: np.ndarray
+    base: int
+    keys: np.ndarray
+    times: np.ndarray
+    labels: np.ndarray
+
+
+class HeldArrays(NamedTuple):
+    """Feedback that came before its exposure.
+
+    Attributes:
+        slots: Their table, of the first number of each key.
+        base: The number of the first row.
+        keys: (rows, 2).
+        facts: (rows, 3): its time, the watermark before it, its objective.
+        links: (rows, 2): the next number of the same key, or −1; in the first one's row the last.
+        state: Waiting, or what became of it.
+    """
+
+    slots: np.ndarray
+    base: int
+    keys: np.ndarray
+    facts: np.ndarray
+    links: np.ndarray
+    state: np.ndarray
+
+
+class Limits(NamedTuple):
+    """How long things wait, in microseconds.
+
+    Attributes:
+        waits: How long after an exposure feedback on each objective counts.
+        every: Length of an interval.
+        longest: The longest of the waits.
+        lateness: How far the watermark stays behind the newest event.
+    """
+
+    waits: np.ndarray
+    every: int
+    longest: int
+    lateness: int
 
 
 @inline_kernel
@@ -59,14 +148,14 @@ def _judged(
 ) -> int:
     """Return what becomes of feedback on an exposure, and set its label if it counts."""
     if time < shown_at:
-        return code.TOO_EARLY
+        return TOO_EARLY
     # Both must be in time: when it was given, and when it arrived.
     if time > shown_at + wait or before >= shown_at + wait:
-        return code.LATE_WINDOW
+        return LATE_WINDOW
     if labels[objective]:
-        return code.DUPLICATE_FEEDBACK
+        return DUPLICATE_FEEDBACK
     labels[objective] = 1
-    return code.COUNTED
+    return COUNTED
 
 
 @kernel
@@ -102,17 +191,17 @@ def walk(
     count = 0
     for i in range(first, last):
         lo, hi, time = events.key[i, 0], events.key[i, 1], events.time[i]
-        if events.kind[i] == code.EXPOSURE:
+        if events.kind[i] == EXPOSURE:
             if time < events.closed[i]:
-                outcome[i] = code.LATE_INTERVAL
+                outcome[i] = LATE_INTERVAL
                 continue
             slot = _find(shown.slots, shown.base, shown.keys, lo, hi)
             number = shown.slots[slot]
             # One whose interval has closed stays in the table until another takes its slot.
             if number >= 0 and shown.times[number - shown.base] >= events.closed[i]:
-                outcome[i] = code.DUPLICATE_EXPOSURE
+                outcome[i] = DUPLICATE_EXPOSURE
                 continue
-            outcome[i] = code.ACCEPTED
+            outcome[i] = ACCEPTED
             shown.slots[slot] = following
             row = following - shown.base
             following += 1
@@ -121,27 +210,27 @@ def walk(
             number = held.slots[_find(held.slots, held.base, held.keys, lo, hi)]
             while number >= 0:
                 h = number - held.base
-                if held.state[h] == code.WAITING:
+                if held.state[h] == WAITING:
                     given, before, what = held.facts[h, 0], held.facts[h, 1], held.facts[h, 2]
                     labels, wait = shown.labels[row], waits[what]
                     held.state[h] = _judged(time, labels, given, before, what, wait)
                     settled[count, 0], settled[count, 1] = number, i
                     count += 1
                 number = held.links[h, 0]
-        elif events.kind[i] == code.FEEDBACK:
+        elif events.kind[i] == FEEDBACK:
             number = shown.slots[_find(shown.slots, shown.base, shown.keys, lo, hi)]
             what, row = events.objective[i], number - shown.base
             if number >= 0 and shown.times[row] >= events.closed[i]:
                 labels, wait = shown.labels[row], waits[what]
                 outcome[i] = _judged(shown.times[row], labels, time, events.before[i], what, wait)
             elif time < events.closed[i]:
-                outcome[i] = code.LATE_INTERVAL
+                outcome[i] = LATE_INTERVAL
             else:
-                outcome[i] = code.HELD
+                outcome[i] = HELD
                 h = held_following - held.base
                 held.keys[h, 0], held.keys[h, 1], held.facts[h, 0] = lo, hi, time
                 held.facts[h, 1], held.facts[h, 2] = events.before[i], what
-                held.state[h] = code.WAITING
+                held.state[h] = WAITING
                 _link(held, held_following)
                 held_following += 1
     return count

@@ -1,16 +1,23 @@
-"""Join tables: the arrays of open exposures and of held feedback, which grow and are cleared."""
+"""Join tables: events that arrived, open exposures and held feedback, as arrays."""
 
-__all__ = ["HeldTable", "ShownTable", "keys_of"]
+__all__ = ["Arrived", "HeldTable", "ShownTable", "keys_of"]
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
-from harmonrank.streaming.join import arrays as code
-from harmonrank.streaming.join.arrays import HeldArrays, ShownArrays
-from harmonrank.streaming.join.kernels import chain, insert
+from harmonrank.streaming.join import kernels as code
+from harmonrank.streaming.join.kernels import (
+    EventArrays,
+    HeldArrays,
+    Limits,
+    ShownArrays,
+    chain,
+    insert,
+)
 
 _LEAST = 1 << 12
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
@@ -32,17 +39,14 @@ def keys_of(events: pl.DataFrame) -> np.ndarray:
 
 def _slots(rows: int) -> np.ndarray:
     """Return an empty table that is at most half full with so many rows."""
-    size = _LEAST
-    while size < 2 * rows:
-        size *= 2
-    return np.full(size, -1, np.int64)
+    return np.full(max(_LEAST, 1 << (2 * rows - 1).bit_length()), -1, np.int64)
 
 
 def _moved(array: np.ndarray, first: int, last: int, room: int) -> np.ndarray:
     """Return rows of an array, with room for more behind them."""
-    found = np.empty((last - first + room, *array.shape[1:]), array.dtype)
-    found[: last - first] = array[first:last]
-    return found
+    moved = np.empty((last - first + room, *array.shape[1:]), array.dtype)
+    moved[: last - first] = array[first:last]
+    return moved
 
 
 class _Table:
@@ -129,8 +133,8 @@ class HeldTable(_Table):
         """Return what became of some of them; −1 for those that are forgotten since."""
         rows = numbers - self.arrays.base
         states = self.arrays.state[np.maximum(rows, 0)]
-        found: np.ndarray = np.where(rows < 0, np.int8(-1), states)
-        return found
+        known: np.ndarray = np.where(rows < 0, np.int8(-1), states)
+        return known
 
     def times(self, numbers: np.ndarray) -> np.ndarray:
         """Return the times of some of them."""
@@ -140,3 +144,58 @@ class HeldTable(_Table):
     def close(self, numbers: np.ndarray, state: int) -> None:
         """Let some of them wait no longer."""
         self.arrays.state[numbers - self.arrays.base] = state
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A chunk of events.
+
+    Attributes:
+        events: The canonical frame.
+        arrays: What the kernels need of it.
+        outcome: What became of each event, as far as it is known.
+        watermark: (events + 1,), before the first event and after each.
+        newest: The newest time after the last event.
+    """
+
+    events: pl.DataFrame
+    arrays: EventArrays
+    outcome: np.ndarray
+    watermark: np.ndarray
+    newest: int
+
+    @classmethod
+    def of(
+        cls, events: pl.DataFrame, objectives: Sequence[str], newest: int, limits: Limits
+    ) -> Self:
+        """Return a chunk that follows events of which the newest time is known."""
+        kind = _kinds(events)
+        times = events["time"].dt.timestamp("us").fill_null(code.NEVER).to_numpy()
+        # A malformed event does not move the watermark, whatever it says.
+        times = np.where(kind == code.BROKEN, code.NEVER, times)
+        latest = np.maximum.accumulate(np.concatenate([[newest], times]))
+        watermark = latest - limits.lateness
+        closed = (watermark - limits.longest) // limits.every * limits.every
+        names = pl.Enum(list(objectives))
+        objective = events["objective"].cast(names, strict=False).to_physical()
+        arrays = EventArrays(
+            kind,
+            keys_of(events),
+            times,
+            watermark[:-1],
+            closed[:-1],
+            objective.cast(pl.Int64).fill_null(0).to_numpy(),
+        )
+        outcome = np.where(kind == code.BROKEN, code.MALFORMED, code.IGNORED).astype(np.int8)
+        return cls(events, arrays, outcome, watermark, int(latest[-1]))
+
+
+def _kinds(events: pl.DataFrame) -> np.ndarray:
+    kind = np.full(events.height, code.BROKEN, np.int8)
+    kind[(events["event"] == "exposure").fill_null(False).to_numpy()] = code.EXPOSURE
+    fed = (events["event"] == "feedback").fill_null(False).to_numpy()
+    kind[fed] = code.FEEDBACK
+    kind[fed & (events["value"] == 0).fill_null(False).to_numpy()] = code.ZERO
+    if "fault" in events.columns:
+        kind[events["fault"].is_not_null().to_numpy()] = code.BROKEN
+    return kind

@@ -222,10 +222,7 @@ class StreamLearner:
 
 
 def new_learner(
-    method: str,
-    options: Mapping[str, Any],
-    schema: Schema,
-    settings: LearnerSettings | None = None,
+    method: str, options: Mapping[str, Any], schema: Schema, settings: LearnerSettings | None = None
 ) -> StreamLearner:
     """Return a learner that has learned nothing yet.
 

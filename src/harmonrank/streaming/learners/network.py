@@ -21,18 +21,74 @@ import numpy as np
 from msgspec import Meta
 
 from harmonrank.data import Log
+from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.data.rows.kept_rows import concatenated, newest, read_rows, unlabelled
 from harmonrank.fusion import load
 from harmonrank.model.density.spread import Spread
 from harmonrank.paper.methods.neural import NeuralMethod
 from harmonrank.streaming.config import LearnerSettings
 from harmonrank.streaming.learners.learner import RECENT, LearnerRecipe
-from harmonrank.streaming.learners.replay import Replay
 from harmonrank.streaming.state.commits import Commits
 from harmonrank.support.errors import DataError
 from harmonrank.support.storage.decoding import decode
 
+_MOST_COUNTED = 10**9 - 1  # of numpy's hypergeometric density
 _MODEL, _REPLAY, _RECENT = "model", "replay.parquet", "recent.parquet"
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A uniform sample without replacement of the rows seen so far.
+
+    Attributes:
+        most: How many rows are kept.
+        seen: How many came in all.
+        rows: The sample; all of them while they are few enough.
+    """
+
+    most: int
+    seen: int = 0
+    rows: Log | None = field(default=None, repr=False)
+
+    def with_rows(self, rows: Log, *, seed: int) -> Self:
+        """Return the sample after more rows came; the seed and what came before decide it.
+
+        How many of the kept rows are to be new ones is drawn from the hypergeometric distribution,
+        as when all rows were there and so many were drawn at once; which ones, evenly.
+        """
+        if self.rows is None:
+            kept = [rows.take(drawn_rows(rows.rows, self.most, _generator(seed, 0)))]
+        else:
+            rng = _generator(seed, self.seen)
+            total = min(self.most, self.seen + rows.rows)
+            new = _share_of_new(rng, rows.rows, self.seen, total)
+            old = drawn_rows(self.rows.rows, total - new, rng)
+            kept = [self.rows.take(old), rows.take(drawn_rows(rows.rows, new, rng))]
+        return replace(
+            self, seen=self.seen + rows.rows, rows=concatenated([log for log in kept if log.rows])
+        )
+
+    def mixed(self, rows: Log, share: float, *, seed: int) -> Log:
+        """Return rows with earlier ones before them, which are this share of the whole.
+
+        Fewer, where the sample has not that many.
+        """
+        wanted = round(rows.rows * share / (1 - share))
+        if self.rows is None or not wanted:
+            return rows
+        earlier = drawn_rows(self.rows.rows, wanted, _generator(seed, self.seen + 1))
+        return concatenated([self.rows.take(earlier), rows])
+
+
+def _generator(seed: int, seen: int) -> np.random.Generator:
+    return np.random.default_rng([seed, seen, 0x4E7])
+
+
+def _share_of_new(rng: np.random.Generator, new: int, seen: int, kept: int) -> int:
+    if new + seen <= _MOST_COUNTED:
+        return int(rng.hypergeometric(new, seen, kept))
+    # Of so many rows a sample with replacement is the same.
+    return min(int(rng.binomial(kept, new / (new + seen))), new)
 
 
 class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

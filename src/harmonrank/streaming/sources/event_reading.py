@@ -14,8 +14,7 @@ import polars as pl
 
 from harmonrank.data.reading.checking import LAST_PLACE
 from harmonrank.data.scales import bounds_of
-from harmonrank.streaming.sources.event_columns import TYPES, converted, nulls, series_of
-from harmonrank.streaming.sources.events import EventForm
+from harmonrank.streaming.sources.events import TYPES, EventForm, converted, nulls, series_of
 
 AHEAD = timedelta(hours=1)
 """How far an event may be ahead of the clock; else one broken clock would close every window."""

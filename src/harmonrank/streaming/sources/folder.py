@@ -11,8 +11,9 @@ A file that cannot be read is tried a few times. Then it is passed over, and its
 are in every position from then on, so that it can be mended and put there under another name.
 """
 
-__all__ = ["FolderSource", "open_sink", "open_source"]
+__all__ = ["FolderSink", "FolderSource", "open_sink", "open_source"]
 
+import re
 from collections import deque
 from collections.abc import Mapping
 from itertools import islice
@@ -20,20 +21,60 @@ from pathlib import Path
 from typing import Annotated
 
 import polars as pl
-from msgspec import Meta, Struct, field, to_builtins
+from msgspec import Meta, Struct, to_builtins
 
 from harmonrank.data import Schema
-from harmonrank.data.reading.parquet import count_rows, read_piece
+from harmonrank.data.reading.parquet import count_rows, read_piece, writing
 from harmonrank.data.reading.table_files import reading
-from harmonrank.streaming.sources.event_reading import read_frame, read_lines, settled_by
+from harmonrank.streaming.sources.event_reading import read_frame, read_lines, settled_by, to_lines
 from harmonrank.streaming.sources.events import EventForm
-from harmonrank.streaming.sources.folder_sink import FORMS, FolderSink
 from harmonrank.streaming.sources.source import EventChunk, Offset
-from harmonrank.support.errors import DataError, SourceError
+from harmonrank.support.errors import DataError, OutputError, SourceError, UsageError, did_you_mean
 from harmonrank.support.storage.decoding import decode
+from harmonrank.support.storage.files import new_file
 
+FORMS = ("parquet", "jsonl")
+"""How files of events are written."""
+
+_NUMBER = re.compile(r"events-(\d{12})\.\w+")
 _TRIES = 3
 _LOOK = 10_000
+
+
+class FolderSink:
+    """Writes events to numbered files, which appear when they are complete."""
+
+    def __init__(self, folder: Path, form: str) -> None:
+        if form not in FORMS:
+            raise UsageError(
+                f"There are no files of the form '{form}'. {did_you_mean(form, FORMS)}"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder, self._form = folder, form
+        names = (_NUMBER.fullmatch(path.name) for path in folder.iterdir())
+        self._number = max((int(name[1]) for name in names if name), default=0)
+
+    def write(self, events: pl.DataFrame) -> None:
+        """Write events to the next file."""
+        if not events.height:
+            return
+        self._number += 1
+        path = self._folder / f"events-{self._number:012}.{self._form}"
+        try:
+            with new_file(path) as made:
+                if self._form == "jsonl":
+                    made.write_bytes(b"".join(line + b"\n" for line in to_lines(events)))
+                else:
+                    with writing():
+                        plain = events.drop("fault", "raw", strict=False)
+                        # Twice as fast to read as the default, and little larger.
+                        plain.write_parquet(made, compression="lz4", statistics=False)
+        except OutputError:
+            self._number -= 1
+            raise
+
+    def close(self) -> None:
+        """Do nothing: every file is closed."""
 
 
 class _Refused(Struct, forbid_unknown_fields=True):
@@ -53,12 +94,12 @@ class _Position(Struct, forbid_unknown_fields=True):
         kinds: What context columns hold.
     """
 
-    taken: set[str] = field(default_factory=set)
-    refused: list[_Refused] = field(default_factory=list)
+    taken: set[str] = set()
+    refused: list[_Refused] = []
     file: str | None = None
     rows: Annotated[int, Meta(ge=0)] = 0
     bytes: Annotated[int, Meta(ge=0)] = 0
-    kinds: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, str] = {}
 
     def done(self) -> None:
         """Leave the present file, which was read to its end."""

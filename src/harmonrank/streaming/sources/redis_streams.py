@@ -10,26 +10,159 @@ delivered twice, and counts once.
 A stream is read in one order by one reader: use one group for each state that is made of it.
 """
 
-__all__ = ["RedisSource", "open_sink", "open_source"]
+__all__ = ["RedisAddress", "RedisSource", "open_sink", "open_source"]
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import polars as pl
-from msgspec import Meta, Struct, field, to_builtins
+from msgspec import Meta, Struct, to_builtins
 
 from harmonrank.data import Schema
-from harmonrank.streaming.sources.event_reading import read_lines, settled_by
-from harmonrank.streaming.sources.events import EventForm
-from harmonrank.streaming.sources.redis_address import RedisAddress, asking
-from harmonrank.streaming.sources.redis_entries import entries_of, lines_of
+from harmonrank.streaming.sources.event_reading import read_lines, settled_by, to_lines
+from harmonrank.streaming.sources.events import EVENT_COLUMNS, EventForm
 from harmonrank.streaming.sources.source import EventChunk, Offset
-from harmonrank.support.errors import SourceError
+from harmonrank.support.errors import DataError, SourceError, UsageError, did_you_mean
+from harmonrank.support.extras import import_extra
 from harmonrank.support.storage.decoding import decode
 
+_EXPECTED = "as in redis://localhost:6379/0/events?group=harmonrank"
+_SECONDS = 30.0
+_EVENTS = b"events"
+_TEXT = frozenset(EVENT_COLUMNS) - {"time", "position"} | {"objective"}
 _FIRST_COUNT, _MOST_COUNT, _ACKNOWLEDGED, _SENT = 64, 10_000, 1000, 256
-
 _Id = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class RedisAddress:
+    """A stream of a Redis server, and how to read or write it.
+
+    Attributes:
+        server: The URL of the server and one of its databases; a password in it is never shown.
+        shown: The whole address without user and password.
+        stream: The key of the stream.
+        group: The consumer group; one for each state that is made of the stream.
+        consumer: Our name in it.
+        batch: How many events a sink puts into an entry.
+    """
+
+    server: str = field(repr=False)
+    shown: str
+    stream: str
+    group: str = "harmonrank"
+    consumer: str = "harmonrank"
+    batch: int = 500
+
+    def __str__(self) -> str:
+        return self.shown
+
+    @classmethod
+    def parse(cls, address: str) -> Self:
+        """Read `redis://user:password@host:port/db/stream?group=name`.
+
+        >>> print(RedisAddress.parse("redis://me:secret@localhost/0/events"))
+        redis://localhost:6379/0/events
+        """
+        parts = urlsplit(address)
+        database, _, stream = parts.path.removeprefix("/").partition("/")
+        try:
+            port = parts.port or 6379
+        except ValueError:
+            port = 0
+        if not parts.hostname or not port or not database.isdecimal() or not stream:
+            raise UsageError(
+                f"The address of a Redis stream must name host, database and stream, {_EXPECTED}."
+            )
+        options: dict[str, Any] = dict(parse_qsl(parts.query, keep_blank_values=True))
+        known = ("group", "consumer", "batch")
+        for name in options:
+            if name not in known:
+                raise UsageError(
+                    f"The address of a Redis stream has no '{name}'. {did_you_mean(name, known)}"
+                )
+        batch = options.get("batch", "500")
+        if not batch.isdecimal() or not 1 <= int(batch) <= 100_000:
+            raise UsageError(f"`batch` must be a whole number from 1 to 100,000. Got '{batch}'.")
+        server = f"{parts.scheme}://{parts.netloc}/{database}"
+        shown = f"{parts.scheme}://{parts.hostname}:{port}/{database}/{stream}"
+        return cls(server, shown, unquote(stream), **options | {"batch": int(batch)})
+
+    def client(self) -> Any:
+        """Return a client; it connects when it is first asked something."""
+        redis = import_extra("redis", who="A stream at redis://…")
+        # A command that is sent twice by itself would be told the second answer only.
+        once = redis.retry.Retry(redis.backoff.NoBackoff(), 0)
+        wait = {"socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS}
+        return redis.Redis.from_url(self.server, **wait, retry=once, protocol=2)
+
+
+@contextmanager
+def asking(address: RedisAddress) -> Iterator[None]:
+    """Turn what a server, or its absence, answers into our errors.
+
+    Raises:
+        SourceError: It is away, starting, or out of room: what was asked may be tried again.
+        DataError: It refuses us, or the key is no stream.
+    """
+    errors = import_extra("redis", who="A stream at redis://…").exceptions
+    try:
+        yield
+    except (errors.AuthenticationError, errors.AuthorizationError, errors.NoPermissionError) as e:
+        raise DataError(f"'{address}' refuses us: {_reason(e)}; check user and password.") from None
+    except errors.ResponseError as error:
+        if str(error).startswith("WRONGTYPE"):
+            raise DataError(f"'{address}' is no stream: {_reason(error)}.") from None
+        raise SourceError(f"'{address}' answered: {_reason(error)}.") from None
+    except (errors.RedisError, OSError) as error:
+        raise SourceError(f"'{address}' is away: {_reason(error)}.") from None
+
+
+def _reason(error: Exception) -> str:
+    return (str(error) or type(error).__name__).rstrip(".")
+
+
+def entries_of(events: pl.DataFrame, batch: int) -> list[dict[str, Any]]:
+    """Return events as entries of so many events each."""
+    if batch > 1:
+        lines = to_lines(events)
+        starts = range(0, len(lines), batch)
+        return [{"events": b"\n".join(lines[first : first + batch])} for first in starts]
+    plain = events.drop("fault", "raw", strict=False)
+    plain = plain.with_columns(plain["time"].dt.to_string("iso:strict"))
+    return [
+        {name: str(value) for name, value in row.items() if value is not None}
+        for row in plain.iter_rows(named=True)
+    ]
+
+
+def lines_of(fields: Mapping[bytes, bytes], form: EventForm) -> list[bytes]:
+    """Return the events of an entry as JSON lines; a single one by what the form says of it."""
+    if _EVENTS in fields:
+        return [line for line in fields[_EVENTS].split(b"\n") if line.strip()]
+    row = {_text(name): _text(value) for name, value in fields.items()}
+    return [json.dumps({name: _value(form, name, text) for name, text in row.items()}).encode()]
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode(errors="replace")
+
+
+def _value(form: EventForm, name: str, text: str) -> Any:
+    """Return the value of a field, which Redis keeps as text."""
+    if not text:
+        return None
+    if name in _TEXT or form.kinds.get(name) == "text":
+        return text
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return value if type(value) in (int, float) else text
 
 
 class _Position(Struct, forbid_unknown_fields=True):
@@ -43,7 +176,7 @@ class _Position(Struct, forbid_unknown_fields=True):
 
     id: Annotated[str, Meta(pattern=r"^\d{1,20}-\d{1,20}$")] = "0-0"
     entries: Annotated[int, Meta(ge=0)] | None = None
-    kinds: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, str] = {}
 
 
 class RedisSource:

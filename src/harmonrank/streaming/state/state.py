@@ -1,38 +1,102 @@
 """State: all that a stream knows, read from its newest commit and written to the next one."""
 
-__all__ = ["StreamState", "open_state"]
+__all__ = ["StreamState", "TriedRecalibration", "open_state"]
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from harmonrank.data import Schema
 from harmonrank.streaming.config import StreamConfig
-from harmonrank.streaming.guard import GuardRows
-from harmonrank.streaming.join.intervals import Batch, Exposures
+from harmonrank.streaming.join.intervals import Batch, Exposures, JoinRecord
 from harmonrank.streaming.join.join import Join
-from harmonrank.streaming.learners.learner import LearnerRecipe, StreamLearner, new_learner
-from harmonrank.streaming.prequential import Prequential
-from harmonrank.streaming.replacement import Replacement
-from harmonrank.streaming.settings import StreamIdentity, identity_of, make_folder
-from harmonrank.streaming.state.aside_files import AsideFiles
+from harmonrank.streaming.learners.learner import (
+    LearnerRecipe,
+    LearnerRecord,
+    StreamLearner,
+    new_learner,
+)
+from harmonrank.streaming.learners.prequential import Prequential, ScoredBatch
+from harmonrank.streaming.learners.training import GuardRows, Replacement, StreamTraining
 from harmonrank.streaming.state.commits import Commits, read_frame
-from harmonrank.streaming.state.history import History
-from harmonrank.streaming.state.record import CommitRecord, StepRecord
-from harmonrank.streaming.training import StreamTraining
-from harmonrank.support.errors import UsageError
+from harmonrank.streaming.state.files import AsideFiles, History, StreamIdentity, identity_of
+from harmonrank.support.errors import OutputError, UsageError
 from harmonrank.support.storage.files import read_json
 from harmonrank.support.storage.staging import held
 
+Count = Annotated[int, Meta(ge=0, le=2**62)]
 _RECORD = "commit.json"
 _GUARD, _ASIDE, _SCORES = "guard.parquet", "aside.parquet", "scores.parquet"
 _TIMES = ("digest", "since", "until", "watched")
 """What a training and its record have under one name."""
+
+
+class _Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of a record."""
+
+
+class StepRecord(_Part, frozen=True):
+    """An interval that is complete or closed, and still to be worked on."""
+
+    kind: Literal["exposures", "batch"]
+    start: datetime
+    end: datetime
+
+
+class TriedRecalibration(_Part, frozen=True):
+    """A version that was recalibrated once because of these scores; it is not tried again."""
+
+    version: Annotated[int, Meta(ge=1)]
+    replaced: list[str]
+
+
+class CommitRecord(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """What a commit knows beside its parts.
+
+    Attributes:
+        offset: The position in the source; None at its beginning.
+        events: Read so far.
+        history: Length of the history, in bytes.
+        seen: The newest version of this stream.
+        published: Versions that became current.
+        refused: Versions that did not.
+        tried: The last recalibration of a current version.
+        digest: Of the names of all rows that were learned, in their order.
+        since: When the first interval that was learned began.
+        until: When the last one ended.
+        watched: The first interval whose exposures a model has seen.
+        judged: Whether the guard rows have judged a model.
+        replacements: Of upstream models, that the learner has not reached: their times.
+        steps: What is to be done next, in order.
+        quality: The newest scored batches.
+        join: What its frames do not tell.
+        learner: What its parts do not tell.
+    """
+
+    offset: dict[str, Any] | None = None
+    events: Count = 0
+    history: Count = 0
+    seen: Count = 0
+    published: Count = 0
+    refused: Count = 0
+    tried: TriedRecalibration | None = None
+    digest: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    watched: datetime | None = None
+    judged: bool = False
+    replacements: list[datetime] = []
+    steps: list[StepRecord] = []
+    quality: list[ScoredBatch] = []
+    join: JoinRecord = JoinRecord()
+    learner: LearnerRecord = LearnerRecord()
 
 
 @dataclass
@@ -85,7 +149,7 @@ class StreamState:
             _GUARD: training.guard.rows,
             _SCORES: training.scores,
             _ASIDE: self.aside.held,
-            **{_join_name(name): frame for name, frame in self.join.frames().items()},
+            **{f"join-{name}.parquet": rows for name, rows in self.join.frames().items()},
             **{_name("replacement", each.since): each.rows for each in training.replacements},
             **{_name(_kind(step), step.start): step.rows for step in self.steps},
             **training.learner.parts(),
@@ -99,10 +163,6 @@ def _kind(step: Exposures) -> Any:
 def _name(kind: str, time: Any) -> str:
     """Return the file of an interval; a state has at most one of each kind."""
     return f"{kind}-{time:%Y%m%dT%H%M%S%f}.parquet"
-
-
-def _join_name(name: str) -> str:
-    return f"join-{name}.parquet"
 
 
 @contextmanager
@@ -125,7 +185,13 @@ def open_state(
     # What is wrong with the settings is said before anything is written.
     learner = new_learner(config.method, config.options, schema, config.learner)
     Join(schema, config)
-    make_folder(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"The state '{folder}' cannot be written: {error.strerror or error}; choose another "
+            "folder."
+        ) from None
     with held(folder) as mine:
         if not mine:
             raise UsageError(
@@ -163,7 +229,7 @@ def _restored(
         **{name: getattr(record, name) for name in _TIMES},
     )
     join = Join.restored(
-        record.join, schema, config, lambda name: commits.read(_join_name(name), read_frame)
+        record.join, schema, config, lambda name: commits.read(f"join-{name}.parquet", read_frame)
     )
     kinds = {"batch": Batch, "exposures": Exposures}
     return StreamState(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harmonrank.serving.json_numbers import _TENS, _read, numbers
+from harmonrank.serving.http import _TENS, _read, numbers
 from harmonrank.support.errors import DataError
 
 SPACES = st.sampled_from(["", " ", "\n", "\t ", " \r\n "])

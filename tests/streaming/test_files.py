@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from harmonrank.streaming.loop_events import IntervalCompleted, Publication, ScoreMove
-from harmonrank.streaming.state.history import HISTORY, History, read_history
+from harmonrank.streaming.state.files import HISTORY, History, read_history
 from harmonrank.support.errors import DataError
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from harmonrank.streaming.join.windows import Windows, parse_duration
+from harmonrank.streaming.config import Windows, parse_duration
 from harmonrank.support.errors import UsageError
 
 

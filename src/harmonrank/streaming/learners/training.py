@@ -4,7 +4,7 @@ It is a value: every step returns another one, a function of the step and of not
 registry says, how events were cut into chunks and when a process was killed has no part in it.
 """
 
-__all__ = ["StreamTraining"]
+__all__ = ["GuardRows", "Replacement", "Seen", "StreamTraining", "agreed", "is_guard", "seen_by"]
 
 import hashlib
 from dataclasses import dataclass, field, replace
@@ -12,22 +12,165 @@ from datetime import datetime
 from functools import cached_property
 from itertools import pairwise
 from typing import Self
+from zlib import crc32
 
 import numpy as np
 import polars as pl
 
 from harmonrank.data import Log, Schema, read_log
+from harmonrank.data.rows.blocks import drawn_rows
 from harmonrank.fusion import Method
+from harmonrank.fusion.drift.drift import Drift
+from harmonrank.fusion.drift.reference import RECENT_ROWS
 from harmonrank.fusion.position.correction import corrected
 from harmonrank.metrics import population_stability_index
 from harmonrank.streaming.config import StreamConfig
-from harmonrank.streaming.guard import GuardRows, is_guard
 from harmonrank.streaming.join.join import Batch, Exposures
 from harmonrank.streaming.learners.learner import StreamLearner
-from harmonrank.streaming.prequential import Prequential
-from harmonrank.streaming.replacement import Replacement, Seen, seen_by
+from harmonrank.streaming.learners.prequential import Prequential
 
+_MIXING = np.uint64(0x9E3779B97F4A7C15)  # Fibonacci hashing: neighbours end up far apart
+_DRIFT_ROWS = 60_000  # of an interval; more would hardly tell more
+# Where the whole interval is of both kinds, its newest part may be of the new one alone.
+_PARTS = (2, 4)
 _PSI_ROWS = 20_000  # of each side; more would not change the index by a thousandth
+
+
+def is_guard(request: pl.Series, share: float, seed: int) -> np.ndarray:
+    """Return which rows are guard rows: all rows of a request, or none.
+
+    A salted hash of the request decides, so that it is the same in every run, and a request that
+    is in two intervals is on one side.
+    """
+    known = request.cast(pl.String).fill_null("")
+    names = known.unique(maintain_order=True)
+    hashed = np.array([crc32(name.encode(), seed) for name in names.to_list()], np.uint64)
+    chosen = names.filter(pl.Series((hashed * _MIXING) >> np.uint64(32) < int(share * 2**32)))
+    return known.is_in(chosen.implode()).to_numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class GuardRows:
+    """Rows that wait to be learned until they have judged a model.
+
+    Rows of one batch may lack a class of a rare objective, and then say nothing about it. Such
+    rows wait for those of the next batch.
+
+    Attributes:
+        rows: Labelled rows, oldest first.
+        judged: Whether they have judged a model, so that the next batch learns them.
+    """
+
+    rows: pl.DataFrame | None = None
+    judged: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many rows wait."""
+        return 0 if self.rows is None else self.rows.height
+
+    def released(self, most: int, *, all_of_them: bool = False) -> tuple[Self, pl.DataFrame | None]:
+        """Return what is left, and the rows that are to be learned now.
+
+        Args:
+            most: So many rows may wait to judge a model; of more, the oldest are learned.
+            all_of_them: Whether none may wait any longer.
+        """
+        if self.rows is None or self.judged or all_of_them:
+            return type(self)(), self.rows
+        spare = max(self.rows.height - most, 0)
+        if not spare:
+            return self, None
+        return replace(self, rows=self.rows[spare:]), self.rows[:spare]
+
+    def with_rows(self, rows: pl.DataFrame) -> Self:
+        """Return these guard rows and the new ones, none of which has judged a model."""
+        both = rows if self.rows is None else pl.concat([self.rows, rows])
+        return type(self)(both if both.height else None)
+
+    def having_judged(self) -> Self:
+        """Return them as rows that the next batch learns."""
+        return replace(self, judged=True)
+
+    def log(self, schema: Schema) -> Log | None:
+        """Return the rows as a log; None if there are none."""
+        return None if self.rows is None else read_log(self.rows, schema)
+
+    def lacking(self, schema: Schema) -> str | None:
+        """Return why the rows cannot judge a model; None if they can."""
+        log = self.log(schema)
+        if log is None:
+            return "there are no guard rows yet"
+        for name, labels in zip(schema.names, log.counted().known_labels().T, strict=True):
+            for value, kind in ((1, "positive"), (0, "negative")):
+                if not (labels == value).any():
+                    return f"no {kind} label of '{name}' among the {log.rows:,} guard rows yet"
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Replacement:
+    """Upstream models were replaced, at the latest at this time.
+
+    It is kept until the learner reaches it, as the rows that are learned are older.
+
+    Attributes:
+        since: From here on scores are those of the new models.
+        rows: Exposures with such scores; labels are not needed.
+    """
+
+    since: datetime
+    rows: pl.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a model says about the scores of an interval.
+
+    Attributes:
+        drift: Of all rows, or of the newest part in which upstream models are other ones.
+        replacement: If they are.
+    """
+
+    drift: Drift
+    replacement: Replacement | None
+
+
+def seen_by(model: Method, rows: pl.DataFrame, start: datetime, time: str) -> Seen:
+    """Measure the drift of an interval, and find out whether upstream models were replaced in it.
+
+    Args:
+        model: What scores are compared with.
+        rows: Of the interval, in order of arrival.
+        start: Of the interval.
+        time: The column of times.
+    """
+    whole = model.drift(_drawn(rows, _DRIFT_ROWS))
+    if whole.replaced:
+        return Seen(whole, Replacement(start, _drawn(rows, RECENT_ROWS)))
+    for part in _PARTS if whole.moved else ():
+        newest = rows[-(rows.height // part) :]
+        drift = model.drift(_drawn(newest, _DRIFT_ROWS))
+        if drift.replaced:
+            since: datetime = newest[time].min()  # type: ignore[assignment]
+            return Seen(drift, Replacement(since, _drawn(newest, RECENT_ROWS)))
+    return Seen(whole, None)
+
+
+def _drawn(rows: pl.DataFrame, most: int) -> pl.DataFrame:
+    """Return rows drawn at random, in their order; the same ones each time."""
+    return rows[drawn_rows(rows.height, most)]
+
+
+def agreed(old: Seen, new: Seen | None) -> Seen:
+    """Return what an older model says, or a newer one where that is no contradiction.
+
+    Time has moved all scores somewhat since an older model learned, which hides what was replaced.
+    A newer model can tell; the older one agrees if it sees the same scores moved.
+    """
+    if old.replacement is not None or new is None or new.replacement is None:
+        return old
+    return new if set(new.drift.replaced) <= set(old.drift.moved) else old
 
 
 @dataclass(frozen=True, eq=False)
