@@ -56,14 +56,16 @@ def averaged(rungs: Sequence[Heads], weights: np.ndarray) -> Heads:
 
 def rung_weights(
     rows: FitRows,
+    log_rows: int,
     fit: Callable[[Blocks[FitRows]], Sequence[Heads]],
     on_fold: Callable[[int], None] = lambda _: None,
 ) -> np.ndarray | None:
     """Return (rungs, M) weights; None where too few rows have all scores.
 
     Args:
-        rows: Some of a log, in its order. Of few rows rare objectives tell little, so that their
-            full heads, which gain most by more rows, are left alone.
+        rows: Some of a log, in its order.
+        log_rows: How many rows the log has. Full heads gain most by more rows, so they are thought
+            better beforehand by so many times as much.
         fit: Returns the rungs that are fitted to some rows.
         on_fold: Called with the number of folds that are done.
     """
@@ -80,7 +82,8 @@ def rung_weights(
     of_row = np.concatenate(parts, axis=1)  # (rungs, rows, M)
     codes = _requests(known)
     evidence = np.stack([_summed(codes, each) for each in of_row])  # (rungs, requests, M)
-    return np.stack([_weights(each) for each in np.moveaxis(evidence, 2, 0)], axis=1)
+    prior = _PRIOR * log_rows / rows.rows
+    return np.stack([_weights(each, prior) for each in np.moveaxis(evidence, 2, 0)], axis=1)
 
 
 def _cut(rows: FitRows) -> Blocks[FitRows]:
@@ -121,7 +124,7 @@ def _summed(codes: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.stack([np.bincount(codes, column) for column in values.T], axis=1)
 
 
-def _weights(evidence: np.ndarray) -> np.ndarray:
+def _weights(evidence: np.ndarray, prior: float = _PRIOR) -> np.ndarray:
     """Return the weight of each rung for one objective, by (rungs, requests) log-likelihoods.
 
     >>> better = np.array([[0.0] * 50, [-1.0] * 50])
@@ -136,7 +139,7 @@ def _weights(evidence: np.ndarray) -> np.ndarray:
     root = axes * np.sqrt(np.maximum(variance, 0.0))
     drawn = np.random.default_rng(0).standard_normal((_DRAWS, len(total))) @ root.T
     drawn += total - total.max()
-    drawn[:, 0] += _PRIOR
+    drawn[:, 0] += prior
     say = np.exp(drawn - drawn.max(axis=1, keepdims=True))
     weights: np.ndarray = (say / say.sum(axis=1, keepdims=True)).mean(axis=0)
     return weights

@@ -114,6 +114,7 @@ def fit_blocks(
         some = drawn_from(blocks, counts.rows, _EVIDENCE_ROWS)
         weights = rung_weights(
             some,
+            counts.rows,
             lambda rows: _rungs(rows, RowCounts.of(rows), slots, lambda _: None, residual, True),
             lambda fold: told(done + fold),
         )

@@ -1,6 +1,7 @@
 """Interaction logs: raw files in, understood by a declaration, one layout of parquet out."""
 
 from harmonrank_lab.upstream.logs._columns import LOG_TOML, PARTS, FeatureTable, LogColumns
+from harmonrank_lab.upstream.logs._declaration import Declaration
 from harmonrank_lab.upstream.logs._declared import (
     SHIPPED,
     TENREC_FILES,
@@ -8,6 +9,7 @@ from harmonrank_lab.upstream.logs._declared import (
     find_declared,
     find_kuairand,
     find_tenrec,
+    shipped,
 )
 from harmonrank_lab.upstream.logs._import import import_log
 from harmonrank_lab.upstream.logs._imported import ImportedLog
@@ -17,6 +19,7 @@ __all__ = [
     "PARTS",
     "SHIPPED",
     "TENREC_FILES",
+    "Declaration",
     "FeatureTable",
     "ImportedLog",
     "LogColumns",
@@ -25,4 +28,5 @@ __all__ = [
     "find_kuairand",
     "find_tenrec",
     "import_log",
+    "shipped",
 ]
